@@ -10,9 +10,19 @@ from importlib.util import find_spec
 from pathlib import Path
 
 from aeon_core.config.schema import RunConfig
+from aeon_core.extras import extras, install_command
 
 KEY_VARIABLES = {"anthropic": ("ANTHROPIC_API_KEY", "ANTHROPIC_AUTH_TOKEN"), "openai": ("OPENAI_API_KEY",)}
 """The variables that may hold a provider's key."""
+EXTRAS = {
+    "bedrock": "models on Amazon Bedrock",
+    "local": "GGUF models in this process",
+    "mcp": "tools of MCP servers",
+    "otel": "traces and metrics",
+    "dask": "batches on a Dask cluster",
+    "serve": "the app in a browser",
+}
+"""What each extra is for."""
 
 
 @dataclass(frozen=True)
@@ -31,9 +41,19 @@ def providers(config: RunConfig) -> list[HealthCheck]:
     return [*keyed, _bedrock(config), _llama_cpp(), _simulated()]
 
 
-def extras(config: RunConfig) -> list[HealthCheck]:
-    """Return what is found of the tools and of what else is installed apart."""
-    return [_files(), _shell(config), _mcp(config), *_installed_tools(), _otel(config)]
+def optional(config: RunConfig) -> list[HealthCheck]:
+    """Return what is found of the tools and of what else is installed apart, then of every extra."""
+    return [_files(), _shell(config), _mcp(config), *_installed_tools(), _otel(config), *_extras()]
+
+
+def _extras() -> list[HealthCheck]:
+    width, found = max(map(len, EXTRAS)), extras()
+    return [
+        HealthCheck("extra", f"{name:<{width}}  {'installed: ' if there else 'not installed: '}{EXTRAS[name]}", step)
+        for name, there in found.items()
+        if name in EXTRAS
+        for step in [None if there else install_command(name)]
+    ]
 
 
 def _keyed(name: str, variables: tuple[str, ...], base_url: str | None) -> HealthCheck:
@@ -58,7 +78,7 @@ def _bedrock(config: RunConfig) -> HealthCheck:
 
 def _llama_cpp() -> HealthCheck:
     if find_spec("xllamacpp") is None:
-        return HealthCheck("llama-cpp", "its package is missing", "pip install 'aeon-tui[local]'")
+        return HealthCheck("llama-cpp", "its package is missing", install_command("local"))
     return HealthCheck("llama-cpp", "usable: --model llama-cpp:FILE.gguf")
 
 
@@ -84,12 +104,12 @@ def _shell(config: RunConfig) -> HealthCheck:
 
 
 def _mcp(config: RunConfig) -> HealthCheck:
-    code = 2 if "mcp" in config.tools else 0
+    asked = "mcp" in config.tools
     if find_spec("mcp") is None:
-        return HealthCheck("mcp", "its package is missing", "pip install 'aeon-tui[mcp]'", code)
+        return HealthCheck("mcp", "its package is missing", install_command("mcp"), 3 if asked else 0)
     if not config.mcp_servers:
         step = "add one under `mcp_servers:` in a config file"
-        return HealthCheck("mcp", "installed; no server is configured", step, code)
+        return HealthCheck("mcp", "installed; no server is configured", step, 2 if asked else 0)
     named = (f"{name} (sandboxed)" if server.sandbox else name for name, server in config.mcp_servers.items())
     return HealthCheck("mcp", f"usable: --tools mcp starts {', '.join(named)}")
 
@@ -103,7 +123,7 @@ def _installed_tools() -> list[HealthCheck]:
 
 def _otel(config: RunConfig) -> HealthCheck:
     if find_spec("opentelemetry") is None or find_spec("opentelemetry.sdk") is None:
-        return HealthCheck("otel", "its packages are missing", "pip install 'aeon-tui[otel]'", 2 if config.otel else 0)
+        return HealthCheck("otel", "its packages are missing", install_command("otel"), 3 if config.otel else 0)
     if not config.otel:
         return HealthCheck("otel", "installed; off", "turn it on with `otel: true` in a config file, or AEON_OTEL=true")
     content = "with" if config.otel_content else "without"

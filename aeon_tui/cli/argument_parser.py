@@ -36,8 +36,11 @@ class Parser(argparse.ArgumentParser):
 
     def _check_value(self, action: argparse.Action, value: Any) -> None:
         if action.choices is not None and value not in action.choices:
-            what = "command" if isinstance(action, argparse._SubParsersAction) else "value"
-            self.error(f"unknown {what} {value!r}{_near(str(value), list(action.choices))}")
+            is_command = isinstance(action, argparse._SubParsersAction)
+            near = _near(str(value), list(action.choices))
+            if is_command and (not near or " " in value):
+                near = f"; to run a task: {self.prog} run {_as_task(str(value))}"
+            self.error(f"unknown {'command' if is_command else 'value'} {value!r}{near}")
 
     def _known_options(self) -> list[str]:
         names = set(self._option_string_actions)
@@ -64,6 +67,12 @@ class Version(argparse.Action):
 
         print(f"aeon-tui {versions()['aeon']}")
         parser.exit()
+
+
+def _as_task(text: str) -> str:
+    import shlex
+
+    return shlex.quote(text) if " " in text else f"'{text} …'" if text.isalnum() else "'…'"
 
 
 def _unknown(argument: str, options: list[str]) -> str:

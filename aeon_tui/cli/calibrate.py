@@ -89,7 +89,7 @@ def _history(args: Namespace) -> _Measured:
 
 def _judged(args: Namespace) -> _Measured:
     """Ask the judge about each outcome, one after the other. Raises UsageError, ModelUnavailableError."""
-    limit = _count(args.limit)
+    limit = options.whole_number(args.limit, "--limit")
     outcomes = read_labels(expanded(args.labels, "the labels")) if args.labels is not None else shipped_labels()
     outcomes = spread(outcomes, limit) if limit is not None else outcomes
     config = options.load(args).config
@@ -215,11 +215,3 @@ def _share(text: str | None) -> float | None:
     if not 0 <= share <= 1:
         raise UsageError(f"--least must be a number from 0 to 1, such as 0.9; got {text[:40]!r}")
     return share
-
-
-def _count(text: str | None) -> int | None:
-    if text is None:
-        return None
-    if not (text.isascii() and text.isdecimal()) or len(text) > 9 or int(text) < 1:
-        raise UsageError(f"--limit must be a whole number, 1 or more; got {text[:40]!r}")
-    return int(text)

@@ -16,13 +16,13 @@ from aeon_core.runs.factory import connect_model
 from aeon_core.versions import versions
 from aeon_tui.cli import options
 from aeon_tui.cli.output import Output, stdout
-from aeon_tui.health import HealthCheck, extras, providers
+from aeon_tui.health import HealthCheck, optional, providers
 
 
 def execute(args: Namespace) -> int:
     """Print what was found; return what a run would end with for it: 2 for a configuration that cannot be used, a
-    place where no run can be kept, a model of an unknown provider or without the price that a budget needs, tools or
-    traces that are asked for without their package; 3 for a model that cannot be used, else 0.
+    place where no run can be kept, a model of an unknown provider or without the price that a budget needs; 3 for a
+    model that cannot be used, tools or traces that are asked for without their package, else 0.
     """
     out = stdout()
     findings = [HealthCheck("aeon", versions()["aeon"]), HealthCheck("python", platform.python_version())]
@@ -32,7 +32,7 @@ def execute(args: Namespace) -> int:
     except UsageError as error:
         loaded, broken = LoadedConfig(RunConfig()), error
     findings += [_config(loaded, broken), *_trust(loaded, broken), *_models(loaded), *_values(loaded)]
-    findings += [*providers(loaded.config), *extras(loaded.config), _runs(loaded)]
+    findings += [*providers(loaded.config), *optional(loaded.config), _runs(loaded)]
     width = max(len(finding.name) for finding in findings)
     for finding in findings:
         _print(out, finding, width)

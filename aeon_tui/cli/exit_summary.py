@@ -14,12 +14,13 @@ _LONGEST = 300
 """Characters of a cause that are shown."""
 
 
-def ending(result: RunResult) -> str:
+def ending(result: RunResult, *, scores: bool = True) -> str:
     """Return status, passes and scores; of a plain loop the status alone."""
     status = f"run {result.status.replace('_', ' ')}"
     if result.convergence is None:
         return status
-    return f"{status} · {_count(result.passes, 'pass', 'passes')} · {formatting.scores(_assessed(result))}"
+    counted = f"{status} · {_count(result.passes, 'pass', 'passes')}"
+    return f"{counted} · {formatting.scores(_assessed(result))}" if scores else counted
 
 
 def why_not_usable(result: RunResult) -> str | None:

@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import time
+from argparse import Namespace
+from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 
 from aeon_core.approvals.remote_approver import how_to_decide
@@ -11,6 +14,7 @@ from aeon_core.journal.awaiting import Awaited
 from aeon_core.journal.follow import Follower
 from aeon_core.journal.view import reducer
 from aeon_tui.cli.approval_prompt import show
+from aeon_tui.cli.headless import progress_of
 from aeon_tui.cli.output import Output, stderr
 from aeon_tui.cli.progress import Progress
 from aeon_tui.cli.result_output import print_result
@@ -21,7 +25,7 @@ NO_RESULT = 1
 """A run that has not ended has no exit code of its own."""
 
 
-def follow_headless(awaited: Awaited, path: Path | None, *, as_json: bool) -> int:
+def follow_headless(args: Namespace, awaited: Awaited, path: Path | None) -> int:
     """Print a run as it is written; return the exit code of its result, or 1 where its process has died."""
     err = stderr()
     if path is None:
@@ -30,20 +34,20 @@ def follow_headless(awaited: Awaited, path: Path | None, *, as_json: bool) -> in
     while path is None:
         time.sleep(AWAIT_SECONDS)
         path = awaited.find()
-    followed = FollowedRun(path, err)
+    followed = FollowedRun(path, err, partial(progress_of, args))
     try:
-        return _follow(followed, awaited, err, as_json=as_json)
+        return _follow(args, followed, awaited, err)
     finally:
         followed.follower.close()
 
 
-def _follow(followed: FollowedRun, awaited: Awaited, err: Output, *, as_json: bool) -> int:
+def _follow(args: Namespace, followed: FollowedRun, awaited: Awaited, err: Output) -> int:
     waiting = False
     while True:
         followed.read_on()
         standing, path = followed.follower.standing, followed.follower.path
         if standing == "ended":
-            return _print(followed.progress, path, as_json=as_json)
+            return _print(args, followed.progress, path)
         followed.tell_question(awaited.argument(path))
         if said := said_of(standing, awaited.argument(path)):
             err.line(f"aeon-tui: {said}")
@@ -58,19 +62,20 @@ def _say_waiting(err: Output, awaited: Awaited, near: str = "") -> None:
     err.line((f"waiting for {awaited.words} …{f' ({near})' if near else ''}", "dim"))
 
 
-def _print(progress: Progress, path: Path, *, as_json: bool) -> int:
+def _print(args: Namespace, progress: Progress, path: Path) -> int:
     view = progress.view
     if view.result is None:
         raise JournalError(f"the run in {str(path)!r} ended as {view.status}, but its result cannot be read")
-    return print_result(view.result, view, f"journal {path}", as_json=as_json)
+    return print_result(args, view.result, progress, f"journal {path}")
 
 
 class FollowedRun:
     """A run that is followed, and its progress, printed as it comes; nothing is printed twice."""
 
-    def __init__(self, path: Path, err: Output) -> None:
+    def __init__(self, path: Path, err: Output, progress: Callable[[], Progress]) -> None:
         self.follower = Follower(path)
-        self.progress = Progress(err)
+        self.progress = progress()
+        self._new_progress = progress
         self._err = err
         self._generation = 0
         self._first: object = None
@@ -110,7 +115,7 @@ class FollowedRun:
 
     def _restart(self, *, same_run: bool) -> None:
         """Keep silent about what was told of the run before, where it is still the same."""
-        self.progress = Progress(self._err)
+        self.progress = self._new_progress()
         self._damage_told = 0
         if not same_run:
             self._last_seq = -1

@@ -16,9 +16,8 @@ from aeon_core.journal.values import int_of
 from aeon_core.plan.edit import PlanEdit
 from aeon_core.runs.fork import starting_edit
 from aeon_tui.cli import options
-from aeon_tui.cli.headless import given_options, in_app, run_headless
-from aeon_tui.cli.output import has_screen, stderr
-from aeon_tui.cli.progress import Progress
+from aeon_tui.cli.headless import given_options, in_app, progress_of, run_headless
+from aeon_tui.cli.output import has_screen
 from aeon_tui.cli.result_output import print_result
 from aeon_tui.platform.stdio_capture import capture_stdio
 from aeon_tui.sessions.approval_edits import edit_plan, load_edited_plan
@@ -51,9 +50,9 @@ def execute(args: Namespace) -> int:
 
 
 def _pass_number(given: str | None, path: Path) -> int:
-    if given is None:
+    if (number := options.whole_number(given, "--pass")) is None:
         raise UsageError(f"choose the pass to start from with --pass N; {_those_there_are(path)}")
-    return options.pass_number(given)
+    return number
 
 
 def _those_there_are(path: Path) -> str:
@@ -90,6 +89,6 @@ def _in_app(args: Namespace, job: ForkJob, directory: Path) -> int:
 
 
 def _headless(args: Namespace, job: ForkJob, directory: Path) -> int:
-    progress = Progress(stderr())
+    progress = progress_of(args)
     result = run_headless(args, job, job.journal_in(directory), progress)
-    return print_result(result, progress.view, f"journal {result.journal}", as_json=args.json)
+    return print_result(args, result, progress, f"journal {result.journal}")

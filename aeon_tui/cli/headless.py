@@ -16,7 +16,7 @@ from aeon_core.escape import escape_controls
 from aeon_core.policy import Policy, PolicyRules
 from aeon_tui.cli.diagnostics import diagnostics
 from aeon_tui.cli.interrupts import forwarded_signals
-from aeon_tui.cli.output import can_answer, has_screen, stderr
+from aeon_tui.cli.output import Output, can_answer, has_screen, stderr
 from aeon_tui.cli.progress import Progress
 from aeon_tui.platform.stdio_capture import capture_stdio
 from aeon_tui.sessions.run_jobs import isolation_warning
@@ -32,6 +32,11 @@ if TYPE_CHECKING:
 def in_app(args: Namespace) -> bool:
     """Return whether the command opens the app: at a terminal, unless an option says otherwise."""
     return not args.headless and not args.json and has_screen()
+
+
+def progress_of(args: Namespace, *, guided: bool = False) -> Progress:
+    """Return what prints the progress of a command on stderr, as much as `--quiet` and `--verbose` say."""
+    return Progress(Output(None) if args.quiet else stderr(), guided=guided, verbose=args.verbose)
 
 
 def given_options(args: Namespace, config: RunConfig) -> dict[str, Any]:

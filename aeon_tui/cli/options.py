@@ -152,10 +152,12 @@ def _config_file(args: Namespace) -> Path | None:
     return expanded(args.config, "the option --config") if args.config is not None else None
 
 
-def pass_number(text: str) -> int:
-    """Return the number of a pass, as --pass gives it. Raises UsageError."""
+def whole_number(text: str | None, option: str) -> int | None:
+    """Return the number that an option gives, 1 or more; None where it is not given. Raises UsageError."""
+    if text is None:
+        return None
     if not (text.isascii() and text.isdecimal()) or len(text) > 9 or int(text) < 1:
-        raise UsageError(f"--pass must be a whole number, 1 or more; got {text[:40]!r}")
+        raise UsageError(f"{option} must be a whole number, 1 or more; got {text[:40]!r}")
     return int(text)
 
 

@@ -54,8 +54,9 @@ def _settings(parser: Parser, *keys: str, **helps: str) -> None:
             kind = {"action": "store_true", "default": None}
         elif option.repeatable:
             kind["action"] = "append"
-        name = option.name or key.replace("_", "-")
-        parser.add_argument(f"--{name}", help=helps.get(key, option.help), **kind)
+        names = [f"-{option.short}"] if option.short else []
+        names.append(f"--{option.name or key.replace('_', '-')}")
+        parser.add_argument(*names, help=helps.get(key, option.help), **kind)
 
 
 def _trust_project(parser: Parser) -> None:
@@ -67,16 +68,29 @@ def _json(parser: Parser, text: str = "print JSON") -> None:
     parser.add_argument("--json", action="store_true", help=text)
 
 
+def _where(parser: Parser) -> None:
+    """Add what says where a run is shown, and how much of it is told."""
+    text = "run without the app (the default without a terminal): progress on stderr, result on stdout"
+    parser.add_argument("--headless", action="store_true", help=text)
+    _json(parser, "run without the app and print only the RunResult, as JSON")
+    _talk(parser)
+
+
+def _talk(parser: Parser) -> None:
+    form = parser.add_mutually_exclusive_group()
+    form.add_argument("-q", "--quiet", action="store_true", help="without the app: no progress, only result and errors")
+    text = "without the app: cycle counts, model and tool calls too"
+    form.add_argument("-v", "--verbose", action="store_true", help=text)
+
+
 def _run(parser: Parser) -> None:
     parser.add_argument("task", nargs="?", metavar="TASK", help="the task; '-' reads standard input")
     _demo(parser)
 
 
 def _demo(parser: Parser) -> None:
-    add = parser.add_argument
-    add("--headless", action="store_true", help="run without the app: progress on stderr, result on stdout")
-    _json(parser, "with --headless: print only the RunResult, as JSON")
-    add("--plan", metavar="FILE", help="run this plan (JSON or YAML) instead of generating one")
+    _where(parser)
+    parser.add_argument("--plan", metavar="FILE", help="run this plan (JSON or YAML) instead of generating one")
     _options(parser)
 
 
@@ -111,6 +125,7 @@ def _batch(parser: Parser) -> None:
 
 def _runs(parser: Parser) -> None:
     _json(parser)
+    parser.add_argument("--limit", metavar="N", help="list only the newest N")
     _common(parser)
 
 
@@ -131,6 +146,7 @@ def _replay(parser: Parser) -> None:
     parser.add_argument("run", metavar="RUN", help=RUN)
     text = "run without the app (the default without a terminal): progress on stderr, result on stdout"
     parser.add_argument("--headless", action="store_true", help=text)
+    _talk(parser)
     form = parser.add_mutually_exclusive_group()
     text = "exit 1 and print the first difference if Aeon now behaves differently from the recording"
     form.add_argument("--check", action="store_true", help=text)
@@ -176,18 +192,13 @@ def _fork(parser: Parser) -> None:
 def _headless(parser: Parser) -> None:
     """Add RUN, and where what is done with it is shown."""
     parser.add_argument("run", metavar="RUN", help=RUN)
-    text = "run without the app (the default without a terminal): progress on stderr, result on stdout"
-    parser.add_argument("--headless", action="store_true", help=text)
-    _json(parser, "run without the app and print only the RunResult, as JSON")
+    _where(parser)
 
 
 def _watch(parser: Parser) -> None:
     text = f"{RUN}; it may not exist yet (default: the newest running run, else the newest)"
     parser.add_argument("run", nargs="?", metavar="RUN", help=text)
-    parser.add_argument(
-        "--headless", action="store_true", help="run without the app: progress on stderr, result on stdout"
-    )
-    _json(parser, "with --headless: print only the RunResult, as JSON")
+    _where(parser)
     _common(parser)
 
 
@@ -227,7 +238,7 @@ def _workflow(parser: Parser) -> None:
     add("--headless", action="store_true", help="run without the app: questions and the log at the terminal")
     add("--log-format", choices=("text", "json"), help="with --headless: format of the log (default: text)")
     add("--log-file", metavar="FILE", help="with --headless: file for the log (default: stderr)")
-    add("--verbose", action="store_true", help="with --headless: log debugging details too")
+    add("-v", "--verbose", action="store_true", help="with --headless: log debugging details too")
     _trust_project(parser)
     text = "project folder (default: the git root, then the working directory)"
     add("--project-root", metavar="DIR", default=None, help=text)

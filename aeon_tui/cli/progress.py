@@ -10,9 +10,11 @@ from aeon_core.journal.view.formatting import route
 from aeon_core.journal.view.model import LogLine, RunView
 from aeon_tui.cli.output import Output
 
-QUIET = frozenset({"phase", "memory", "llm", "tool", "run_started", "run_finished", "pass", "validation"})
+QUIET = frozenset({"phase", "memory", "run_started", "run_finished", "pass", "validation"})
 """Types whose lines are printed only when they warn."""
-UNGUIDED = frozenset({"ttl", "profile", "advisory", "questions"})
+VERBOSE = frozenset({"ttl", "profile", "llm", "tool"})
+"""Types whose lines are printed with --verbose, or when they warn."""
+UNGUIDED = frozenset({"advisory", "questions"})
 """Types whose lines a guided run leaves out: it tells the story, not the bookkeeping."""
 GUIDED_CELLS = 110
 MARKS = {"warning": ("warning: ", "yellow"), "error": ("error: ", "bold red")}
@@ -24,10 +26,12 @@ class Progress:
     A guided run's is short: what was found, repaired, done and decided.
     """
 
-    def __init__(self, out: Output, *, guided: bool = False) -> None:
+    def __init__(self, out: Output, *, guided: bool = False, verbose: bool = False) -> None:
         self.view = RunView()
+        self.guided = guided
         self._out = out
-        self._guided = guided
+        self._quiet = QUIET if verbose else QUIET | VERBOSE
+        self._steps_printed: set[str] = set()
         self._pass_told = 0
         self._last_found = ""
         self._reasons_told: list[str] = []
@@ -40,13 +44,20 @@ class Progress:
             self._started()
         if kind == "run_finished" or self._told(record, kind):
             return
+        if kind == "step":
+            self._steps_printed.add(str(record.get("step_id")))
         new = self.view.log_count - before
         for index, line in enumerate(self.view.log[-new:] if new else ()):
             self._line(line)
-            if kind == "plan" and self._guided:
+            if kind == "plan" and self.guided:
                 break
             if kind == "plan" and index == 0:
                 self._plan()
+
+    @property
+    def printed_all_steps(self) -> bool:
+        """Whether every step of the plan was printed as it ended."""
+        return self._steps_printed.issuperset(self.view.steps)
 
     def _told(self, record: dict[str, Any], kind: Any) -> bool:
         """Print a record that has its own format; return whether that covers the record."""
@@ -54,10 +65,9 @@ class Progress:
             self._begin_pass(record)
         elif kind == "convergence":
             self._assessed()
-        elif kind == "notice" and record.get("kind") == "questions" and not self._guided:
-            for question in (record.get("data") or {}).get("questions") or ():
-                self._out.line(("question: ", "cyan"), brief(question, 400))
-        elif kind == "step" and self._guided and record.get("status") == "running":
+        elif kind == "notice" and record.get("kind") == "questions":
+            pass  # The result ends with them.
+        elif kind == "step" and self.guided and record.get("status") == "running":
             pass
         else:
             return self._told_before(kind)
@@ -89,19 +99,19 @@ class Progress:
         style = "green" if found.converged else "yellow"
         if len(new) == len(reasons):
             self._out.line((formatting.convergence(found), style))
-        if not found.converged and not self._guided:
+        if not found.converged and not self.guided:
             for reason in new:
                 self._out.line((reason, style))
 
     def _line(self, line: LogLine) -> None:
-        if self._guided and line.type in UNGUIDED:
+        if self.guided and line.type in UNGUIDED:
             return
-        text = brief(line.text, GUIDED_CELLS) if self._guided else line.text
+        text = brief(line.text, GUIDED_CELLS) if self.guided else line.text
         if line.level in MARKS:
             self._out.line(MARKS[line.level], text)
-        elif line.type not in QUIET:
-            self._out.line((text, "dim" if line.type == "ttl" else ""))
-            if line.type == "refinement" and not self._guided:
+        elif line.type not in self._quiet:
+            self._out.line((text, "dim" if line.type in VERBOSE else ""))
+            if line.type == "refinement" and not self.guided:
                 self._refined()
 
     def _refined(self) -> None:

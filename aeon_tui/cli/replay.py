@@ -11,9 +11,8 @@ from aeon_core.journal.writer import as_dicts
 from aeon_core.runs.replay import Replay, replay
 from aeon_tui.cli import options
 from aeon_tui.cli.diagnostics import diagnostics
-from aeon_tui.cli.headless import in_app
+from aeon_tui.cli.headless import in_app, progress_of
 from aeon_tui.cli.output import Output, stderr, stdout
-from aeon_tui.cli.progress import Progress
 from aeon_tui.cli.result_output import print_result
 from aeon_tui.sources.replay import make_sure_it_is_over, speed_of
 from aeon_tui.sources.transcripts import find_journal, refuse_workflow
@@ -33,14 +32,14 @@ def execute(args: Namespace) -> int:
     refuse_workflow(path, "replayed")
     if not args.check and in_app(args):
         return _in_app(args, path, speed)
-    progress = Progress(stderr())
+    progress = progress_of(args)
     with diagnostics(args.debug):
         done = replay(path, None if args.check else as_dicts(progress))
     if args.check:
         return _check(stdout(), done)
     if done.result is None:
         return _without_result(done)
-    return print_result(done.result, progress.view, f"replayed from {path}", as_json=args.json)
+    return print_result(args, done.result, progress, f"replayed from {path}")
 
 
 def _in_app(args: Namespace, path: Path, speed: float) -> int:

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import sys
+from argparse import Namespace
+
 from aeon_core.entities import RunResult
 from aeon_core.journal.view.formatting import route
 from aeon_core.journal.view.model import RunView, StepView
 from aeon_tui.cli.exit_summary import ending, why_not_usable
-from aeon_tui.cli.output import STATUS_STYLES, Output, stderr, stdout
+from aeon_tui.cli.output import STATUS_STYLES, Output, is_terminal, stderr, stdout
+from aeon_tui.cli.progress import Progress
 from aeon_tui.reports.pass_sections import Section, person_sections
 from aeon_tui.reports.run_report import answer_title, notes, readable, status_of
 
@@ -55,17 +59,22 @@ def _print_step(out: Output, step: StepView, view: RunView) -> None:
         out.block(readable(step.output), indent=inner)
 
 
-def print_result(result: RunResult, view: RunView, where: str, *, as_json: bool, steps: bool = True) -> int:
-    """Print a result, as JSON or with its steps, and return its exit code; `where` says where it is kept."""
-    out, err = stdout(), stderr()
-    if as_json:
+def print_result(args: Namespace, result: RunResult, progress: Progress, where: str) -> int:
+    """Print a result, as JSON or with its steps, and return its exit code; `where` says where it is kept.
+
+    What the progress has shown on the same terminal is left out.
+    """
+    out, err, view = stdout(), stderr(), progress.view
+    on_screen = not args.quiet and progress.printed_all_steps and is_terminal(sys.stdout) and is_terminal(sys.stderr)
+    if args.json:
         out.json(result.model_dump(mode="json"))
     else:
-        if steps:
+        if not (on_screen or progress.guided):
             print_steps(out, view)
         print_answer(out, result.answer, simulated=result.simulated)
         print_sections(out, person_sections(view))
     if problem := why_not_usable(result):
         err.line(f"aeon-tui: {problem}")
-    err.line((f"{ending(result)} · {where}", "dim"))
+    if not args.quiet:
+        err.line((f"{ending(result, scores=not on_screen)} · {where}", "dim"))
     return result.exit_code

@@ -10,9 +10,8 @@ from aeon_core.journal.reader import read_records
 from aeon_core.journal.view import reducer
 from aeon_core.runs.resume import finished_result
 from aeon_tui.cli import options
-from aeon_tui.cli.headless import given_options, in_app, run_headless
+from aeon_tui.cli.headless import given_options, in_app, progress_of, run_headless
 from aeon_tui.cli.output import stderr
-from aeon_tui.cli.progress import Progress
 from aeon_tui.cli.result_output import print_result
 from aeon_tui.platform.stdio_capture import capture_stdio
 from aeon_tui.sessions.resume_job import Ended, ResumeJob, check_said, ended_for_good, resume_job
@@ -33,7 +32,7 @@ def execute(args: Namespace) -> int:
 
 
 def _headless(args: Namespace, path: Path) -> int:
-    progress = Progress(stderr())
+    progress = progress_of(args)
     for record in read_records(path, plans=False):
         reducer.apply(progress.view, record)
     result = finished_result(path)
@@ -41,7 +40,7 @@ def _headless(args: Namespace, path: Path) -> int:
         result = run_headless(args, _work(args, path), path, progress)
     else:
         _say_ended(Ended(result.status, result.exit_code))
-    return print_result(result, progress.view, f"journal {result.journal}", as_json=args.json)
+    return print_result(args, result, progress, f"journal {result.journal}")
 
 
 def _in_app(args: Namespace, path: Path) -> int:

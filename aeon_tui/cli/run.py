@@ -15,10 +15,16 @@ from aeon_core.errors import UsageError
 from aeon_core.runs.factory import build_tools, connect_model, telemetry
 from aeon_tui.cli import options
 from aeon_tui.cli.diagnostics import diagnostics
-from aeon_tui.cli.headless import aborting, approver_of, warn_of_approvals, warn_of_isolation
+from aeon_tui.cli.headless import (
+    aborting,
+    approver_of,
+    in_app,
+    progress_of,
+    warn_of_approvals,
+    warn_of_isolation,
+)
 from aeon_tui.cli.interrupts import forwarded_signals
-from aeon_tui.cli.output import has_screen, is_terminal, stderr
-from aeon_tui.cli.progress import Progress
+from aeon_tui.cli.output import is_terminal, stderr
 from aeon_tui.cli.result_output import print_result
 from aeon_tui.platform.stdio_capture import capture_stdio
 from aeon_tui.sessions.approval_points import approval_points
@@ -44,13 +50,13 @@ NO_TASK = "no task given; put it in quotes after `run`, or use '-' to read it fr
 def execute(args: Namespace) -> int:
     """Run a task and return the exit code of its result. Raises UsageError, ModelUnavailableError before a run."""
     _check(args)
-    if not args.headless:
+    if in_app(args):
         options.ask_for_trust(args)
     demo = args.command == "demo"
     if demo and args.model is None:
         args.model = DEMO_MODEL
     loaded = options.load(args)
-    config = loaded.config.model_copy(update={"approve": approval_points(loaded, in_app=not args.headless)})
+    config = loaded.config.model_copy(update={"approve": approval_points(loaded, in_app=in_app(args))})
     plan = _plan(args.plan)
     task = _demo_task(plan) if demo else _task(args.task, plan)
     with capture_stdio():
@@ -66,12 +72,12 @@ def _run(args: Namespace, config: RunConfig, task: str, plan: Plan | None, regis
     directory = options.writable(runs_directory(config))
     llm = connect_model(config)
     llm.check()
-    if not args.headless:
+    if in_app(args):
         llm.close()
         paced = demo and config.model == DEMO_MODEL
         guide = GUIDE if paced and plan is None else ""
         return _live(args, NewRunJob(task, config, plan, paced, guide, registry), directory)
-    if demo:
+    if demo and not args.quiet:
         for line in DEMO_GUIDE if plan is None and config.model == DEMO_MODEL else (f"Task: {task}",):
             stderr().line((line, "bold"))
     with diagnostics(args.debug):
@@ -79,13 +85,9 @@ def _run(args: Namespace, config: RunConfig, task: str, plan: Plan | None, regis
 
 
 def _check(args: Namespace) -> None:
-    if args.json and not args.headless:
-        raise UsageError("--json needs --headless")
     given = args.command == "demo" or args.task is not None or args.plan is not None
     if not given and not is_terminal(sys.stdin):
         raise UsageError(NO_TASK)
-    if not args.headless and not has_screen():
-        raise UsageError("the app needs a terminal; add --headless to run without one")
 
 
 def _plan(path: str | None) -> Plan | None:
@@ -141,7 +143,7 @@ def _headless(args: Namespace, start: NewRunJob, llm: LLMAdapter, journal: Path)
     from aeon_core.runs.orchestrator import Orchestrator
 
     guided = args.command == "demo"
-    progress = Progress(stderr(), guided=guided)
+    progress = progress_of(args, guided=guided)
     warn_of_isolation(start.config)
     approver = approver_of(args, start.config.wait, journal, progress)
     if start.tools is not None:
@@ -158,8 +160,8 @@ def _headless(args: Namespace, start: NewRunJob, llm: LLMAdapter, journal: Path)
     with forwarded_signals(aborting(orchestrator.abort, approver)), capture_stdio():
         result = orchestrator.run(start.task, start.plan)
         orchestrator.close()
-    code = print_result(result, progress.view, f"journal {result.journal}", as_json=args.json, steps=not guided)
-    if guided and not args.json:
+    code = print_result(args, result, progress, f"journal {result.journal}")
+    if guided and not args.json and not args.quiet:
         stderr().line(DEMO_NEXT.format(command=_own_command()))
     return code
 

@@ -18,7 +18,8 @@ STATUS_CELLS, MODEL_CELLS, TASK_CELLS = 20, 40, 60
 def execute(args: Namespace) -> int:
     """Print the runs and return 0."""
     directory = options.runs_dir(args)
-    found = RunIndex(directory).runs()
+    limit = options.whole_number(args.limit, "--limit")
+    found = RunIndex(directory).runs()[:limit]
     out = stdout()
     if args.json:
         out.json([run.as_dict() for run in found])

@@ -8,21 +8,21 @@ import socket
 import sys
 from argparse import Namespace
 
-from aeon_core.errors import AeonError, UsageError
+from aeon_core.errors import UsageError
+from aeon_core.extras import missing_extra
 from aeon_core.paths import expanded
 from aeon_tui.cli import options
 from aeon_tui.cli.output import stderr
 
 HOST, PORT = "127.0.0.1", 8000
-NO_PACKAGE = 3
 EXPOSED = "anyone who can reach this address can start runs and tools as you: there is no password and no encryption"
 
 
 def execute(args: Namespace) -> int:
     """Serve the app until it is interrupted, and return 0.
 
-    Raises UsageError for an address that cannot be used, and for one beyond this machine without `--expose`; AeonError
-    with exit code 3 where textual-serve is not installed.
+    Raises UsageError for an address that cannot be used, and for one beyond this machine without `--expose`;
+    MissingExtraError.
     """
     host, port = args.host or HOST, _port(args.port)
     exposed = not _is_loopback(host)
@@ -32,11 +32,8 @@ def execute(args: Namespace) -> int:
     _check_free(host, port)
     try:
         from aeon_tui.platform.web_server import AppServer
-    except ModuleNotFoundError as error:
-        raise AeonError(
-            f"serve: a package is missing ({error}); install it with: pip install 'aeon-tui[serve]'",
-            exit_code=NO_PACKAGE,
-        ) from None
+    except ModuleNotFoundError:
+        raise missing_extra("`aeon-tui serve`", "serve") from None
     if exposed:
         stderr().line(("warning: ", "yellow"), EXPOSED)
     AppServer(command(args), host, port).serve(debug=bool(args.debug))

@@ -29,7 +29,7 @@ LONG = 64 * 1024 * 1024
 def execute(args: Namespace) -> int:
     """Print or write a run's execution history and return 0. Raises UsageError where there is no such run or pass."""
     kind = _kind(args)
-    number = options.pass_number(args.pass_number) if args.pass_number is not None else None
+    number = options.whole_number(args.pass_number, "--pass")
     runs_dir = options.runs_dir(args)
     path = find_journal(args.run, runs_dir, newest_of_all=True)
     if is_workflow(path):

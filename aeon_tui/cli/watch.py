@@ -6,12 +6,11 @@ from argparse import Namespace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from aeon_core.errors import UsageError
 from aeon_core.journal.awaiting import Awaited
 from aeon_core.journal.follow import Follower
 from aeon_core.journal.reader import head
 from aeon_tui.cli import options
-from aeon_tui.cli.output import has_screen
+from aeon_tui.cli.headless import in_app
 from aeon_tui.sources.transcripts import is_workflow, transcript_of
 
 if TYPE_CHECKING:
@@ -23,10 +22,6 @@ def execute(args: Namespace) -> int:
 
     Raises UsageError where the name is the beginning of several runs, or the file is no journal.
     """
-    if args.json and not args.headless:
-        raise UsageError("--json needs --headless")
-    if not args.headless and not has_screen():
-        raise UsageError("following a run in the app needs a terminal; add --headless to follow it without one")
     loaded = options.load_light(args)
     directory = options.runs_dir_of(loaded)
     awaited = Awaited(args.run, directory)
@@ -35,10 +30,10 @@ def execute(args: Namespace) -> int:
         from aeon_tui.cli import workflow_show
 
         return workflow_show.watch(args, path)
-    if args.headless:
+    if not in_app(args):
         from aeon_tui.cli.followed_run import follow_headless
 
-        return follow_headless(awaited, path, as_json=args.json)
+        return follow_headless(args, awaited, path)
     if path is not None:
         _check(path)
     from aeon_tui.app import run_app

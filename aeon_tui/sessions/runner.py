@@ -138,16 +138,17 @@ class Runner(Session["RunResult"]):
 
         if self.error is not None:
             return f"aeon-tui: {one_line(self.error.message, 2_000)}"
-        see = f"see `aeon-tui show {self.run_id}`"
+        resume = f"continue with `aeon-tui resume {self.run_id}`"
         if self.result is None:
-            return f"aeon-tui: run {self.run_id}: stopped during a tool call; its outcome is unknown · {see}"
+            return f"aeon-tui: run {self.run_id}: stopped during a tool call; its outcome is unknown · {resume}"
         prefix = reason = ""
         if self.result.error is not None and self.result.status != "aborted":
             prefix = "aeon-tui: "
             reason = f": {one_line(str(self.result.error.get('message', '')), 500)}"
         label = " (simulated)" if self.result.simulated else ""
         status = self.result.status.replace("_", " ")
-        return f"{prefix}run {self.run_id}{label}: {status}{reason} · {see}"
+        next_step = resume if self.result.status == "aborted" else f"see `aeon-tui show {self.run_id}`"
+        return f"{prefix}run {self.run_id}{label}: {status}{reason} · {next_step}"
 
     def run(self) -> None:
         """Build the kernel and run it."""

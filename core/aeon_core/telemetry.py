@@ -16,6 +16,7 @@ from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Any
 
 from aeon_core.errors import UsageError
+from aeon_core.extras import missing_extra
 from aeon_core.telemetry_fields import (
     AGENT,
     Fields,
@@ -60,14 +61,14 @@ def otel_listener(
 
     Without a tracer provider it sends them by OTLP over HTTP, as the standard OTEL_* variables say, and delivers them
     at the end of each run. `content` adds what was asked, answered, handed to tools, and the messages of errors.
-    Raises UsageError where the packages are missing, or the variables ask for what cannot be.
+    Raises MissingExtraError, and UsageError where the variables ask for what cannot be.
     """
     try:
         from opentelemetry.trace import NoOpTracerProvider
 
         own = _own_providers() if tracer_provider is None else _Own()
     except ImportError:
-        raise UsageError("telemetry needs OpenTelemetry's packages: pip install 'aeon-tui[otel]'") from None
+        raise missing_extra("`otel: true`", "otel") from None
     except ValueError as error:
         raise UsageError(f"cannot set up telemetry: {error}; check the OTEL_* variables") from None
     traces = tracer_provider or own.traces or NoOpTracerProvider()

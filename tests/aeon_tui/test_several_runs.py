@@ -195,7 +195,8 @@ async def test_quitting_asks_once_and_journals_all_as_aborted(tmp_path: Path) ->
     for session in (first, second):
         assert session.journal is not None
         assert fold(read_records(session.journal)).status == "aborted"
-        assert session.outcome() == f"run {session.run_id} (simulated): aborted · see `aeon-tui show {session.run_id}`"
+        how = f"continue with `aeon-tui resume {session.run_id}`"
+        assert session.outcome() == f"run {session.run_id} (simulated): aborted · {how}"
 
 
 async def test_suspending_says_why_it_cannot_be(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -21,6 +21,8 @@ class Option:
     """None for an option without a value."""
     repeatable: bool = False
     name: str = ""
+    short: str = ""
+    """One letter for it."""
 
 
 @dataclass(frozen=True)
@@ -53,7 +55,7 @@ CONFIG_KEYS: Mapping[str, ConfigKey] = {
     "model": ConfigKey(
         "The model that plans, acts and judges. With several, each is the fallback of the one before.",
         "text of the form PROVIDER:NAME, or a list of such texts",
-        Option("model to use (default: AEON_MODEL, then the config)", "PROVIDER:NAME"),
+        Option("model to use (default: AEON_MODEL, then the config)", "PROVIDER:NAME", short="m"),
     ),
     "base_url": ConfigKey(
         "Address to use instead of the provider's own, such as a local server or gateway.",
@@ -98,8 +100,8 @@ CONFIG_KEYS: Mapping[str, ConfigKey] = {
         "What a run may use: built-in tools, MCP servers, your own Python.",
         f"a list of {_SETS} or texts of the form module:attribute",
         Option(
-            f"add tools: {_SETS}, or MODULE:ATTRIBUTE from the project root; repeatable",
-            "SPEC",
+            f"add tools: {_SETS}, or MODULE:ATTRIBUTE from the project root; repeatable, or with commas",
+            "SPEC[,SPEC]",
             repeatable=True,
         ),
         is_list=True,
@@ -278,7 +280,7 @@ def checked_texts(named: Mapping[str, tuple[str, Any]]) -> dict[str, Any]:
         if isinstance(value, str) and not value.strip():
             raise UsageError(f"{where} is empty, expected {CONFIG_KEYS[key].expected}")
         if CONFIG_KEYS[key].is_list:
-            value = listed(value)
+            value = [part for text in value for part in listed(text)] if isinstance(value, list) else listed(value)
         elif CONFIG_KEYS[key].is_whole and isinstance(value, str):
             value = _whole_number(value)
         checked = checked_value(key, value, where)

@@ -17,6 +17,7 @@ from importlib.util import find_spec
 from typing import Any
 
 from aeon_core.errors import AeonError, ModelUnavailableError
+from aeon_core.extras import missing_extra
 from aeon_core.llm.connect import PLACEHOLDER_KEY, Endpoint, check_timeout, find_url
 from aeon_core.llm.converse import RENEW, ConverseModel, code_of, reason, scrubbed
 from aeon_core.llm.errors import one_line
@@ -338,7 +339,7 @@ class _Assumed:
 
 def _check_package() -> None:
     if find_spec("boto3") is None:
-        raise ModelUnavailableError("Amazon Bedrock needs the package boto3: pip install 'aeon-tui[bedrock]'")
+        raise ModelUnavailableError(missing_extra("Amazon Bedrock", "bedrock").message)
 
 
 def _credentials(session: Any) -> Any:

@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from aeon_core.errors import LLMError, ModelUnavailableError
+from aeon_core.extras import missing_extra
 from aeon_core.json_safe import NotJsonSafeError, json_safe
 from aeon_core.llm.base import LLMAdapter, LLMRequest, LLMResponse, ToolCallDict
 from aeon_core.llm.chat_completions import (
@@ -160,9 +161,7 @@ class LlamaCppModel(LLMAdapter):
 
     def __init__(self, path: str, *, timeout: float = 120.0) -> None:
         if find_spec("xllamacpp") is None:
-            raise ModelUnavailableError(
-                f"llama-cpp:{path[:80]} needs a package that is not installed; run pip install 'aeon-tui[local]'"
-            )
+            raise ModelUnavailableError(missing_extra(f"llama-cpp:{path[:80]}", "local").message)
         file = Path(path).expanduser().absolute()
         header = _header(file)
         self._place = Endpoint("llama-cpp", path, "llama-cpp://in-process", None, "", "", check_timeout(timeout))

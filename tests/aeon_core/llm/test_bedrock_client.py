@@ -91,7 +91,7 @@ def test_without_the_package_the_extra_is_named(monkeypatch: pytest.MonkeyPatch)
     monkeypatch.setattr(bedrock, "find_spec", lambda name: None)
     assert "pip install 'aeon-tui[bedrock]'" in unavailable()
     assert "aeon-tui[bedrock]" in str(bedrock_status())
-    with pytest.raises(ModelUnavailableError, match="boto3"):
+    with pytest.raises(ModelUnavailableError, match="bedrock"):
         BedrockModel("m")
 
 

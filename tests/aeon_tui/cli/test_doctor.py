@@ -114,14 +114,14 @@ def test_a_model_with_its_key_is_usable(cli: Cli, monkeypatch: pytest.MonkeyPatc
 @pytest.mark.parametrize(
     ("package", "config", "name", "code"),
     [
-        ("opentelemetry", "otel: true", "otel", 2),
+        ("opentelemetry", "otel: true", "otel", 3),
         ("opentelemetry", "ttl: 3", "otel", 0),
-        ("mcp", "tools: [mcp]", "mcp", 2),
+        ("mcp", "tools: [mcp]", "mcp", 3),
         ("mcp", "ttl: 3", "mcp", 0),
         (None, "tools: [mcp]", "mcp", 2),
     ],
 )
-def test_an_extra_that_the_config_asks_for_and_that_is_missing_is_exit_2(
+def test_an_extra_that_the_config_asks_for_and_that_is_missing_is_exit_3(
     cli: Cli, monkeypatch: pytest.MonkeyPatch, package: str | None, config: str, name: str, code: int
 ) -> None:
     monkeypatch.setattr("aeon_tui.health.find_spec", lambda found: None if found == package else find_spec(found))

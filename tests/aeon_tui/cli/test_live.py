@@ -21,7 +21,7 @@ def opened(monkeypatch: pytest.MonkeyPatch) -> list[tuple[Any, ...]]:
         calls.append((runs_dir, work))
         return 5
 
-    monkeypatch.setattr("aeon_tui.cli.run.has_screen", lambda: True)
+    monkeypatch.setattr("aeon_tui.cli.headless.has_screen", lambda: True)
     monkeypatch.setattr("aeon_tui.cli.run.is_terminal", lambda _: True)
     monkeypatch.setattr("aeon_tui.cli.app.has_screen", lambda: True)
     monkeypatch.setattr("aeon_tui.app.run_app", run_app)
@@ -59,8 +59,8 @@ def test_in_the_app_a_pass_and_a_tool_are_asked_about(
     assert [start.config.approve for _, start in opened] == [asked, asked]
 
 
-def test_headless_nothing_is_asked_about(cli: Cli) -> None:
-    assert cli("run", "--headless", "--model", "simulated:default", "calculate 1 + 2").code == 0
+def test_without_a_terminal_a_run_is_headless_and_nothing_is_asked_about(cli: Cli) -> None:
+    assert cli("run", "-m", "simulated:default", "calculate 1 + 2").code == 0
     (run,) = list_runs(Path(".aeon/runs"))
     assert next(read_records(Path(run.path)))["config"]["approve"] == ["none"]
 

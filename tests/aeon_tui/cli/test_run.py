@@ -34,7 +34,7 @@ def test_outputs_and_answer_go_to_stdout_and_progress_to_stderr(cli: Cli, use_mo
     done = cli("run", "--headless", "--single-pass", "calculate the sum of 5 and 10")
     assert done.code == 0
     assert done.out == ('s1 complete · tool calculator · do part 1\n    {"result": 15}\n\nAnswer\nThe sum is 15.\n')
-    assert [line for line in done.err.splitlines() if not line.startswith("TTL")] == [
+    assert done.err.splitlines() == [
         f"run {list_runs(RUNS.absolute())[0].run_id} · scripted:test",
         "plan generated · 1 step · a goal",
         "  s1  do part 1  [tool calculator]",
@@ -42,8 +42,29 @@ def test_outputs_and_answer_go_to_stdout_and_progress_to_stderr(cli: Cli, use_mo
         's1 complete · tool calculator → {"result": 15}',
         f"run completed · journal {list_runs(RUNS.absolute())[0].path}",
     ]
-    assert "TTL 49 of 50 cycles left · " in done.err
     assert "\x1b" not in done.out + done.err
+
+
+def test_quiet_prints_the_result_alone_and_verbose_the_cycles_and_calls_too(cli: Cli, use_model: UseModel) -> None:
+    use_model(model())
+    command = ("run", "--single-pass", "calculate the sum of 5 and 10")
+    quiet, loud = cli(*command, "-q"), cli(*command, "-v")
+    assert (quiet.code, quiet.err) == (0, "")
+    assert quiet.out == loud.out != ""
+    for line in ("TTL 49 of 50 cycles left · ", "plan · asking the model", "s1 · calculator → "):
+        assert line in loud.err
+    assert "not allowed with argument" in cli(*command, "-q", "-v").err
+
+
+def test_a_terminal_shows_each_step_and_each_score_once(
+    cli: Cli, use_model: UseModel, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("aeon_tui.cli.result_output.is_terminal", lambda _: True)
+    assert cli("run", "-m", "simulated:default", "add 5 and 10").err.count("completeness") == 1
+    use_model(model())
+    done = cli("run", "--headless", "--single-pass", "calculate the sum of 5 and 10")
+    assert (done.out, done.err.count("s1 complete")) == ("\nAnswer\nThe sum is 15.\n", 1)
+    assert cli("run", "-q", "--single-pass", "calculate the sum of 5 and 10").out.startswith("s1 complete")
 
 
 def test_a_repair_and_a_fallback_are_reported_on_stderr_and_in_the_result(cli: Cli, use_model: UseModel) -> None:
@@ -263,7 +284,7 @@ def test_tools_that_nobody_can_approve_are_named_before_the_first_cycle(
     warning = "! no one can approve calls of Bash in this run; use --allow TOOL or --approve tool with --wait SECONDS"
     assert (warning in done.err) is warned
     if warned:
-        assert done.err.index(warning) < done.err.index("TTL")
+        assert done.err.index(warning) < done.err.index("plan generated")
 
 
 def test_of_a_plan_only_the_tools_that_it_names_are_warned_of(cli: Cli, tmp_path: Path) -> None:

@@ -40,12 +40,11 @@ def run(cli: Cli, *options: str, task: str = OPEN_TASK) -> Done:
 
 
 def test_passes_scores_reasons_refinements_and_questions_are_reported_in_order(cli: Cli) -> None:
-    done = run(cli)
+    done = run(cli, "--verbose")
     assert done.code == 0
     told = done.err.splitlines()
     story = [
         "── pass 1 ──",
-        "question: ",
         "profile 1 for pass 1 (deep reasoning, ",
         "plan generated · 5 steps · ",
         "s5 complete · reasoning → ",

@@ -19,6 +19,7 @@ from aeon_core.journal.view.reducer import fold
 from aeon_tui.app import AeonApp
 from aeon_tui.cli.followed_run import FollowedRun
 from aeon_tui.cli.output import stderr
+from aeon_tui.cli.progress import Progress
 from aeon_tui.screens.run.screen import RunScreen
 from tests.aeon_tui.cli.conftest import Cli, environment
 from tests.aeon_tui.cli.test_processes import slow_run
@@ -86,8 +87,6 @@ def test_damage_is_reported(cli: Cli) -> None:
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
-        (["README", "--json"], "--json needs --headless"),
-        ([], "needs a terminal; add --headless"),
         (["x.jsonl", "--headless"], "'x.jsonl' is not a journal: its lines are not Aeon records"),
         ([".", "--headless", "--runs-dir", "x.jsonl"], "the runs folder"),
         (["./", "--headless"], "it is a folder"),
@@ -113,7 +112,7 @@ def test_the_app_opens_on_the_run_that_is_named(cli: Cli, monkeypatch: pytest.Mo
         prepare(opened[0])
         return 0
 
-    monkeypatch.setattr("aeon_tui.cli.watch.has_screen", lambda: True)
+    monkeypatch.setattr("aeon_tui.cli.headless.has_screen", lambda: True)
     monkeypatch.setattr("aeon_tui.app.run_app", run_app)
     cli(*SUM)
     assert cli("watch", "last").code == 0
@@ -132,7 +131,7 @@ def test_what_was_reported_is_not_repeated_when_a_resume_takes_lines_back(
     writer = Writer(tmp_path / f"{RUN_ID}.jsonl")
     writer.begin()
     writer.write(*records)
-    followed = FollowedRun(writer.path, stderr())
+    followed = FollowedRun(writer.path, stderr(), lambda: Progress(stderr()))
     followed.read_on()
     assert capsys.readouterr().err.startswith(f"run {RUN_ID} · ")
     writer.write(more := resumed(records[-1], continues_at=6))

@@ -164,7 +164,7 @@ def test_quitting_in_a_model_call_leaves_the_terminal_as_it_was(tmux: Tmux, sile
     pane.until("Abort and quit")
     pane.keys("C-q")
     told = pane.until("exit 1")
-    assert ": aborted · see `aeon-tui show " in told
+    assert ": aborted · continue with `aeon-tui resume " in told
     assert statuses(tmp_path) == ["aborted"]
     check_left_as_it_was(pane)
 

@@ -13,6 +13,7 @@ from typing import Any, Protocol
 from urllib.parse import urlsplit
 
 from aeon_core.errors import UsageError
+from aeon_core.extras import missing_extra
 from aeon_core.runs.batch.worker import prepare_process
 
 Work = Callable[[Any], dict[str, Any]]
@@ -164,15 +165,13 @@ def _safe_path() -> Iterator[bool]:
 def dask_pool(scheduler: str, jobs: int | None = None) -> Pool:
     """Return the workers of a Dask cluster that exists: as many runs at once as they have threads, at most `jobs`.
 
-    Dask itself gives a run whose worker died to another one. Raises UsageError where `distributed` is not installed or
+    Dask itself gives a run whose worker died to another one. Raises MissingExtraError, and UsageError where
     the scheduler does not answer.
     """
     try:
         from distributed import Client
     except ImportError:
-        raise UsageError(
-            "--scheduler needs the package 'distributed'; install it with `pip install 'aeon-tui[dask]'`"
-        ) from None
+        raise missing_extra("--scheduler", "dask") from None
     connect: Any = Client
     try:
         _reach(scheduler)

@@ -13,6 +13,7 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self
 
 from aeon_core.errors import ToolError, UsageError
+from aeon_core.extras import missing_extra
 from aeon_core.process_privacy import hide_process
 from aeon_core.tools.base import Tool
 from aeon_core.tools.mcp.connection import LoopClosed, LoopThread, Server, Watched, program
@@ -67,8 +68,8 @@ class McpTools:
     def connect(self) -> list[Tool]:
         """Start all servers at once and return their tools, in the settings' order; a second call gives the same.
 
-        Raises UsageError, one line with what to do, where the package is missing, a variable is not set, or a server
-        cannot be used: then none is left running.
+        Raises MissingExtraError; UsageError, one line with what to do, where a variable is not set, or a server cannot
+        be used: then none is left running.
         """
         if self._tools is None:
             _check_package()
@@ -127,10 +128,8 @@ def _closer(servers: list[Server]) -> Callable[[], Coroutine[Any, Any, None]]:
 def _check_package() -> None:
     try:
         import mcp  # noqa: F401
-    except ImportError as error:
-        raise UsageError(
-            f"tools 'mcp': a package is missing ({error}); install it with: pip install 'aeon-tui[mcp]'"
-        ) from None
+    except ImportError:
+        raise missing_extra("`--tools mcp`", "mcp") from None
     # Else Python prints the SDK's warnings on the screen where nobody has configured logging.
     for name in ("mcp", "client"):
         logging.getLogger(name).addHandler(_SILENT)
