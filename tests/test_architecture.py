@@ -27,7 +27,7 @@ def loaded_by(code: str, *arguments: str) -> set[str]:
 
 
 SCREEN = {"textual", "rich"}
-SDKS = {"openai", "anthropic", "boto3", "httpx", "httpx2"}
+SDKS = {"openai", "anthropic", "boto3", "httpx", "httpx2", "acp", "mcp"}
 
 
 def test_the_kernel_stays_under_800_raw_lines() -> None:

@@ -339,6 +339,14 @@ def _serve(parser: Parser) -> None:
     _common(parser)
 
 
+def _acp(parser: Parser) -> None:
+    parser.epilog = (
+        "An editor such as Zed, a JetBrains IDE or toad starts this command and talks to it on standard input and "
+        "output. Each prompt is a run, in the folder that the editor has open."
+    )
+    _options(parser)
+
+
 def _doctor(parser: Parser) -> None:
     _settings(parser, "model", "base_url")
     _common(parser)
@@ -363,5 +371,6 @@ _COMMANDS = {
     "calibrate": ("calibrate", "measure how well the judge agrees with labelled outcomes or with you", _calibrate),
     "label": ("label", "record your verdict on a result", _label),
     "serve": ("serve", "serve the app to a browser on this machine", _serve),
+    "acp": ("acp", "be an agent in an editor, over the Agent Client Protocol", _acp),
     "doctor": ("doctor", "show the configuration, what is missing, and which model would be used", _doctor),
 }

@@ -6,6 +6,7 @@ import contextlib
 import os
 import sys
 from collections.abc import Iterator
+from typing import BinaryIO
 
 
 @contextlib.contextmanager
@@ -16,6 +17,18 @@ def capture_stdio() -> Iterator[None]:
         if sys.stderr is not None and not sys.stderr.closed:
             stack.enter_context(contextlib.redirect_stdout(sys.stderr))
         yield
+
+
+@contextlib.contextmanager
+def reserve_stdio() -> Iterator[tuple[BinaryIO, BinaryIO]]:
+    """Give standard input and output to a protocol alone: others read nothing, and what they print goes to stderr."""
+    with contextlib.ExitStack() as stack:
+        reader = stack.enter_context(os.fdopen(os.dup(0), "rb"))
+        writer = stack.enter_context(os.fdopen(os.dup(1), "wb", 0))
+        nothing = stack.enter_context(open(os.devnull, "rb"))  # noqa: PTH123  # a descriptor is what is needed
+        stack.enter_context(_descriptor_as(0, nothing.fileno()))
+        stack.enter_context(capture_stdio())
+        yield reader, writer
 
 
 @contextlib.contextmanager

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from aeon_core.config.schema import RunConfig
     from aeon_core.entities import RunResult
     from aeon_core.llm.base import LLMAdapter
+    from aeon_core.memory import Memory
     from aeon_core.plan.models import Plan
     from aeon_core.runs.orchestrator import Orchestrator
     from aeon_core.telemetry import OtelListener
@@ -89,7 +90,7 @@ class RunJob(Protocol):
 class NewRunJob:
     """A new run: a task, how, a plan where it is given, and whether replies take a moment to watch.
 
-    `tools` are made from the configuration where not given.
+    `tools` are made from the configuration where not given, and `memory` is empty.
     """
 
     task: str
@@ -98,6 +99,15 @@ class NewRunJob:
     paced: bool = False
     guide: str = ""
     tools: ToolRegistry | None = None
+    memory: Memory | None = None
+
+    def prepare(self) -> None:
+        """Load the tools, and make sure that the model can be used. Raises UsageError and ModelUnavailableError."""
+        from aeon_core.runs.factory import build_tools
+        from aeon_tui.sessions.option_overrides import usable_model
+
+        usable_model(self.config).close()
+        self.tools = self.tools if self.tools is not None else build_tools(self.config)
 
     def journal_in(self, runs_dir: Path) -> Path:
         """Return a journal of a new name."""
@@ -122,6 +132,7 @@ class NewRunJob:
             orchestrator = Orchestrator(
                 model,
                 tools=tools,
+                memory=self.memory,
                 config=self.config,
                 approver=about(self.config.approve, approver),
                 journal=journal,

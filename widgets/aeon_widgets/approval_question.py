@@ -51,3 +51,11 @@ class ApprovalQuestion:
     """Other answers, of which one is picked."""
     safe: str = ""
     """The option that nothing is lost with."""
+
+    @property
+    def text(self) -> str:
+        """All that is decided about, without styles."""
+        parts = [text for _, text in self.body]
+        for section in self.sections:
+            parts += ["", section.heading, *(f"  {text}" for _, text in section.blocks)]
+        return "\n".join(parts)

@@ -1,0 +1,53 @@
+"""`aeon-tui acp`: an agent of the Agent Client Protocol, which an editor starts and drives."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import sys
+from argparse import Namespace
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from aeon_core.config.schema import runs_directory
+from aeon_core.errors import UsageError
+from aeon_core.extras import missing_extra
+from aeon_core.versions import versions
+from aeon_tui.cli import options
+from aeon_tui.cli.diagnostics import diagnostics
+from aeon_tui.cli.output import is_terminal
+from aeon_tui.platform.stdio_capture import reserve_stdio
+from aeon_tui.sessions.approval_points import approval_points
+
+if TYPE_CHECKING:
+    from aeon_tui.acp.agent import SessionConfig
+
+
+def execute(args: Namespace) -> int:
+    """Serve an editor on standard input and output until it hangs up, and return 0.
+
+    Raises UsageError at a terminal and for a configuration that no session could use, MissingExtraError.
+    """
+    try:
+        from aeon_tui.acp.agent import AeonAgent, serve
+    except ModuleNotFoundError:
+        raise missing_extra("`aeon-tui acp`", "acp") from None
+    if is_terminal(sys.stdin):
+        raise UsageError("acp talks to an editor, not to a terminal; name this command in the editor's agent settings")
+    options.load(args)
+    # What the protocol's library logs would be a traceback on stderr.
+    logging.basicConfig(handlers=[logging.StreamHandler() if args.debug else logging.NullHandler()])
+    with diagnostics(args.debug), reserve_stdio() as (reader, writer):
+        asyncio.run(serve(AeonAgent(lambda cwd: _session_config(args, cwd), versions()["aeon"]), reader, writer))
+    return 0
+
+
+def _session_config(args: Namespace, cwd: Path) -> SessionConfig:
+    from aeon_tui.acp.agent import SessionConfig
+
+    loaded = options.load(Namespace(**{**vars(args), "project_root": args.project_root or str(cwd)}))
+    notice = ""
+    if loaded.ignored:
+        notice = f"This project is not trusted, so its {', '.join(loaded.ignored)} is ignored; see `aeon-tui trust`."
+    asks = frozenset(approval_points(loaded, in_app=True)) - {"none"}
+    return SessionConfig(loaded.config, options.writable(runs_directory(loaded.config)), asks, notice)

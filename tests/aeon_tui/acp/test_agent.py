@@ -1,0 +1,288 @@
+"""`aeon-tui acp` as an editor sees it: a process, driven by the protocol's own client."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import socket
+import subprocess
+import sys
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+pytest.importorskip("acp")
+
+from acp import PROTOCOL_VERSION, RequestError, resource_link_block, spawn_agent_process, text_block
+from acp.schema import AllowedOutcome, DeniedOutcome, EnvVariable, McpServerStdio, RequestPermissionResponse
+
+from tests.aeon_tui.cli.conftest import Cli, environment
+from tests.waiting import PATIENCE
+
+pytestmark = pytest.mark.usefixtures("default_signals")
+MODEL = ("--model", "simulated:default")
+
+
+class Editor:
+    """A client that keeps what it is sent and answers questions with the option of a name."""
+
+    def __init__(self) -> None:
+        self.updates: list[dict[str, Any]] = []
+        self.asked: list[tuple[str, list[str]]] = []
+        self.answers: list[str] = []
+        self.on_question: Callable[[], Any] | None = None
+
+    async def session_update(self, session_id: str, update: Any, **_: Any) -> None:
+        self.updates.append({"session": session_id, **update.model_dump(by_alias=True, exclude_none=True)})
+
+    async def request_permission(
+        self, session_id: str, tool_call: Any, options: list[Any], **_: Any
+    ) -> RequestPermissionResponse:
+        title = self.calls()[tool_call.tool_call_id]["title"]
+        self.asked.append((title, [option.name for option in options]))
+        if not self.answers:
+            if self.on_question is not None:
+                await self.on_question()
+            return RequestPermissionResponse(outcome=DeniedOutcome(outcome="cancelled"))
+        name = self.answers.pop(0)
+        chosen = next(option.option_id for option in options if option.name == name)
+        return RequestPermissionResponse(outcome=AllowedOutcome(outcome="selected", option_id=chosen))
+
+    def on_connect(self, conn: Any) -> None:
+        pass
+
+    def of(self, kind: str) -> list[dict[str, Any]]:
+        return [update for update in self.updates if update["sessionUpdate"] == kind]
+
+    def text(self, kind: str = "agent_message_chunk") -> str:
+        return "".join(update["content"]["text"] for update in self.of(kind))
+
+    def plan(self) -> list[tuple[str, str]]:
+        return [(entry["content"], entry["status"]) for entry in self.of("plan")[-1]["entries"]]
+
+    def calls(self) -> dict[str, dict[str, Any]]:
+        """Return each tool call as it is after all updates."""
+        found: dict[str, dict[str, Any]] = {}
+        for update in self.updates:
+            if update["sessionUpdate"].startswith("tool_call"):
+                found.setdefault(update["toolCallId"], {}).update(update)
+        return found
+
+
+@asynccontextmanager
+async def agent(folder: Path, *options: str, **environ: str) -> AsyncIterator[tuple[Any, Editor]]:
+    """Start the agent with a folder of runs of its own; when the editor hangs up, it ends with exit code 0."""
+    (folder / ".aeon").mkdir(exist_ok=True)
+    editor = Editor()
+    command = ("-m", "aeon_tui", "acp", *options, "--runs-dir", str(folder / "runs"))
+    env = environment(**environ)
+    async with asyncio.timeout(PATIENCE), spawn_agent_process(editor, sys.executable, *command, env=env) as started:
+        connection, process = started
+        found = await connection.initialize(protocol_version=PROTOCOL_VERSION)
+        assert found.agent_info.name == "aeon"
+        assert found.agent_capabilities.load_session
+        yield connection, editor
+        process.stdin.close()
+        assert await process.wait() == 0
+        assert await process.stderr.read() == b""
+
+
+async def test_a_prompt_is_a_run_that_the_editor_sees_steers_and_loads_again(tmp_path: Path) -> None:
+    (tmp_path / "notes.txt").write_text("one\ntwo\n")
+    async with agent(tmp_path, *MODEL, "--tools", "files") as (connection, editor):
+        session = await connection.new_session(cwd=str(tmp_path), mcp_servers=[])
+        assert [mode.id for mode in session.modes.available_modes] == ["passes", "single", "plan"]
+        editor.answers = ["Write it", "Take the result"]
+        done = await connection.prompt(session_id=session.session_id, prompt=[text_block("write 'two' to notes.txt")])
+        assert done.stop_reason == "end_turn"
+        assert editor.asked == [
+            ("Write notes.txt", ["Write it", "Always allow Write(notes.txt)", "Refuse it", "End here, not finished"]),
+            (
+                "Finished: the requirement is met",
+                ["Take the result", "Tell it what to fix", "Run this pass again", "End here, not finished"],
+            ),
+        ]
+        assert (tmp_path / "notes.txt").read_text() == "two"
+        statuses = [update["entries"][0]["status"] for update in editor.of("plan")]
+        assert statuses == ["pending", "in_progress", "completed"]
+        call = next(call for call in editor.calls().values() if call["title"] == "Write notes.txt")
+        assert (call["kind"], call["status"]) == ("edit", "completed")
+        file = str(tmp_path / "notes.txt")
+        assert call["content"][0] == {"type": "diff", "path": file, "oldText": "one\ntwo", "newText": "two"}
+        assert call["locations"] == [{"path": file}]
+        assert call["rawOutput"]["bytes"] == 3
+        answer = [update["content"]["text"] for update in editor.of("agent_message_chunk")]
+        assert len(answer) > 2, "the answer streams"
+        assert "".join(answer[:-1]) == '{"file_path": "notes.txt", "bytes": 3, "lines": 1, "created": false}'
+        assert answer[-1] == f"\n\n---\nconverged · 1 pass · simulated model · `aeon-tui show {session.session_id}`"
+        assert not editor.of("user_message_chunk")
+
+        shown, editor.answers = editor.text(), ["Take the result"]
+        prompt = [text_block("read "), resource_link_block("notes.txt", f"file://{file}")]
+        await connection.prompt(session_id=session.session_id, prompt=prompt)
+        assert any(call["kind"] == "read" for call in editor.calls().values())
+        shown = editor.text()
+    async with agent(tmp_path, *MODEL) as (connection, editor):
+        listed = (await connection.list_sessions(cwd=str(tmp_path))).sessions
+        assert {each.session_id for each in listed} == {session.session_id, f"{session.session_id}-2"}
+        await connection.load_session(cwd=str(tmp_path), session_id=session.session_id, mcp_servers=[])
+        assert editor.text() == shown
+        assert editor.text("user_message_chunk") == f"write 'two' to notes.txtread {file}"
+        assert editor.plan()[0][1] == "completed"
+
+
+async def test_modes_words_and_refusals(tmp_path: Path) -> None:
+    async with agent(tmp_path, *MODEL, "--tools", "files") as (connection, editor):
+        session = (await connection.new_session(cwd=str(tmp_path), mcp_servers=[])).session_id
+        with pytest.raises(RequestError, match="unknown mode 'fast'; choose from passes, single, plan"):
+            await connection.set_session_mode(session_id=session, mode_id="fast")
+
+        await connection.set_session_mode(session_id=session, mode_id="plan")
+        editor.answers = ["Tell it what to change"]
+        done = await connection.prompt(session_id=session, prompt=[text_block("add 5 and 10")])
+        assert done.stop_reason == "end_turn"
+        assert editor.asked[0][0].startswith("Run this plan? ")
+        assert editor.text().endswith("What should change? Your next message answers; the run waits for it.")
+        editor.answers = ["Run this plan", "Take the result"]
+        await connection.prompt(session_id=session, prompt=[text_block("multiply them, please")])
+        records = journal(tmp_path, session)
+        told = [record.get("feedback") for record in records if record.get("state") == "decided"]
+        assert told == ["multiply them, please", None, None]
+
+        await connection.set_session_mode(session_id=session, mode_id="single")
+        editor.asked.clear()
+        editor.answers = ["Refuse it"]
+        await connection.prompt(session_id=session, prompt=[text_block("write 'hi' to new.txt")])
+        assert [title for title, _ in editor.asked] == ["Write new.txt"]
+        assert not (tmp_path / "new.txt").exists()
+        assert editor.plan() == [("Write 'hi' to new.txt (failed)", "completed")]
+        assert next(call for call in editor.calls().values() if call["title"] == "Write new.txt")["status"] == "failed"
+        started = journal(tmp_path, f"{session}-2")[0]
+        assert started["config"]["single_pass"]
+        assert started["task"] == "write 'hi' to new.txt"
+        assert started["memory"] == {
+            "earlier-prompt-1": {"asked": "add 5 and 10", "answered": "The sum of 5 and 10 is 15."}
+        }
+
+        editor.answers = ["Always allow Write(new.txt)"]
+        await connection.prompt(session_id=session, prompt=[text_block("write 'hi' to new.txt")])
+        assert (tmp_path / "new.txt").read_text() == "hi"
+        allowed = next(record["allow"] for record in journal(tmp_path, f"{session}-3") if record.get("allow"))
+        assert allowed == {"rule": "Write(new.txt)", "scope": "run"}
+        editor.asked.clear()
+        await connection.prompt(session_id=session, prompt=[text_block("write 'ho' to new.txt")])
+        assert (editor.asked, (tmp_path / "new.txt").read_text()) == ([], "ho")
+
+
+async def test_cancel_ends_a_run_that_asks_and_one_whose_model_is_silent(tmp_path: Path) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as silent:
+        url = f"http://127.0.0.1:{silent.getsockname()[1]}/v1"
+        async with agent(tmp_path, "--tools", "files", OPENAI_API_KEY="k") as (connection, editor):
+            session = (await connection.new_session(cwd=str(tmp_path), mcp_servers=[])).session_id
+            with pytest.raises(RequestError, match="no model is configured; set one with --model"):
+                await connection.prompt(session_id=session, prompt=[text_block("add 5 and 10")])
+        async with agent(tmp_path, "--model", "openai:m", "--base-url", url, OPENAI_API_KEY="k") as (
+            connection,
+            editor,
+        ):
+            session = (await connection.new_session(cwd=str(tmp_path), mcp_servers=[])).session_id
+            prompting = asyncio.create_task(connection.prompt(session_id=session, prompt=[text_block("add 5 and 10")]))
+            while not editor.of("agent_thought_chunk"):
+                await asyncio.sleep(0.01)
+            with pytest.raises(RequestError, match="a prompt is under way in this session"):
+                await connection.prompt(session_id=session, prompt=[text_block("add 5 and 10")])
+            await connection.cancel(session_id=session)
+            assert (await prompting).stop_reason == "cancelled"
+            assert journal(tmp_path, session)[-1]["result"]["status"] == "aborted"
+    async with agent(tmp_path, *MODEL) as (connection, editor):
+        session = (await connection.new_session(cwd=str(tmp_path), mcp_servers=[])).session_id
+        editor.on_question = lambda: connection.cancel(session_id=session)
+        done = await connection.prompt(session_id=session, prompt=[text_block("add 5 and 10")])
+        assert done.stop_reason == "cancelled"
+        assert journal(tmp_path, session)[-1]["result"]["status"] == "aborted"
+
+
+async def test_an_editor_that_hangs_up_ends_its_runs(tmp_path: Path) -> None:
+    hung_up = asyncio.Event()
+
+    async def wait() -> None:
+        hung_up.set()
+        await asyncio.Event().wait()
+
+    async with agent(tmp_path, *MODEL) as (connection, editor):
+        session = (await connection.new_session(cwd=str(tmp_path), mcp_servers=[])).session_id
+        editor.on_question = wait
+        prompting = asyncio.create_task(connection.prompt(session_id=session, prompt=[text_block("add 5 and 10")]))
+        await hung_up.wait()
+    prompting.cancel()
+    assert journal(tmp_path, session)[-1]["result"]["status"] == "aborted"
+
+
+async def test_the_editors_mcp_servers_are_tools_of_the_run(tmp_path: Path) -> None:
+    pytest.importorskip("mcp")
+    server = tmp_path / "server.py"
+    server.write_text(
+        "from mcp.server import MCPServer\nserver = MCPServer('shouts')\n"
+        "@server.tool()\ndef shout(text: str) -> str:\n    return text.upper()\nserver.run()\n"
+    )
+    offered = McpServerStdio(
+        name="my shouts", command=sys.executable, args=[str(server)], env=[EnvVariable(name="A", value="b")]
+    )
+    async with agent(tmp_path, *MODEL) as (connection, editor):
+        session = (await connection.new_session(cwd=str(tmp_path), mcp_servers=[offered])).session_id
+        editor.answers = ["Take the result"]
+        await connection.prompt(session_id=session, prompt=[text_block("add 5 and 10")])
+        assert [tool["name"] for tool in journal(tmp_path, session)[0]["tools"]][2:] == ["mcp__my-shouts__shout"]
+
+
+def test_what_is_no_message_is_answered_with_an_error(tmp_path: Path) -> None:
+    def request(number: int, method: str, **params: Any) -> str:
+        return json.dumps({"jsonrpc": "2.0", "id": number, "method": method, "params": params})
+
+    lines = [
+        "nonsense",
+        "[1, 2]",
+        '{"jsonrpc": "2.0", "id": {}, "method": "initialize"}',
+        '{"jsonrpc": "2.0", "method": "session/cancel", "params": []}',
+        request(1, "session/fly"),
+        request(2, "session/new", cwd=5),
+        request(3, "session/new", cwd="here", mcpServers=[]),
+        request(4, "session/prompt", sessionId="none", prompt=[]),
+        request(5, "session/load", sessionId="../x", cwd=str(tmp_path), mcpServers=[]),
+    ]
+    agent = subprocess.Popen(
+        [sys.executable, "-m", "aeon_tui", "acp", "--runs-dir", str(tmp_path)],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        env=environment(),
+    )
+    assert agent.stdin is not None
+    assert agent.stdout is not None
+    agent.stdin.write("\n".join([*lines, ""]))
+    agent.stdin.flush()
+    replies = [json.loads(agent.stdout.readline()) for _ in range(8)]
+    out, err = agent.communicate(timeout=PATIENCE)
+    assert (agent.returncode, out, err) == (0, "", "")
+    codes = {reply["id"]: reply["error"]["code"] for reply in replies if reply["id"] is not None}
+    assert codes == {1: -32601, 2: -32602, 3: -32602, 4: -32002, 5: -32002}
+    assert [reply["error"]["code"] for reply in replies if reply["id"] is None] == [-32700, -32600, -32600]
+    assert "'here'; expected the absolute path of a folder" in json.dumps(replies)
+
+
+def test_without_the_package_one_line_says_how_to_install_it(cli: Cli, monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in [name for name in sys.modules if name.startswith(("acp.", "aeon_tui.acp."))]:
+        monkeypatch.delitem(sys.modules, name)
+    monkeypatch.setitem(sys.modules, "acp", None)
+    done = cli("acp")
+    assert (done.code, done.out) == (3, "")
+    assert done.err.startswith("aeon-tui: `aeon-tui acp` needs ")
+    assert "aeon-tui[acp]" in done.err
+
+
+def journal(folder: Path, run: str) -> list[dict[str, Any]]:
+    return [json.loads(line) for line in (folder / "runs" / f"{run}.jsonl").read_text().splitlines()]
