@@ -18,6 +18,7 @@ from aeon_tui.cli.result_output import print_answer, print_sections, print_steps
 from aeon_tui.platform.atomic_file import write_file
 from aeon_tui.reports import ExportFormat
 from aeon_tui.reports.export import render_run
+from aeon_tui.reports.run_changes import RunChanges
 from aeon_tui.reports.run_report import RunReport
 from aeon_tui.sources.transcripts import find_journal, is_workflow
 
@@ -37,9 +38,10 @@ def execute(args: Namespace) -> int:
 
         return workflow_show.show(args, path, kind)
     at_once = kind is None and number is None and path.stat().st_size > LONG
-    view, history = open_end(path) if at_once else open_run(path, pass_number=number)
+    changes = RunChanges()
+    view, history = open_end(path) if at_once else open_run(path, None, number, changes.apply)
     family = Lineage() if kind == "json" else lineage_of(path, cache=path.parent == runs_dir)
-    report = RunReport(view, history, number, family)
+    report = RunReport(view, history, number, family, changes)
     buffer = io.StringIO()
     out = stdout() if args.output is None else Output(buffer)
     if kind is None:

@@ -10,8 +10,8 @@ from aeon_core.escape import escape_controls, escape_json
 from aeon_core.journal.history import open_run
 from aeon_core.journal.lineage import lineage_of
 from aeon_tui.reports import ExportFormat
-from aeon_tui.reports.html import html_page
 from aeon_tui.reports.markdown import markdown
+from aeon_tui.reports.run_changes import RunChanges
 from aeon_tui.reports.run_report import RunReport
 from aeon_tui.reports.workflow_report import WorkflowReport
 from aeon_tui.sources.transcripts import is_workflow
@@ -22,16 +22,21 @@ def export_journal(path: Path, form: ExportFormat, runs_dir: Path) -> str:
     if is_workflow(path):
         workflow = WorkflowReport(path)
         return _json(workflow.as_json()) if form == "json" else _text(workflow.render(form))
-    view, history = open_run(path)
+    changes = RunChanges()
+    view, history = open_run(path, observe=changes.apply)
     if form == "json":
         return _json(history.model_dump(mode="json"))
     lineage = lineage_of(path, cache=path.parent == runs_dir)
-    return _text(render_run(RunReport(view, history, None, lineage), form))
+    return _text(render_run(RunReport(view, history, None, lineage, changes), form))
 
 
 def render_run(report: RunReport, form: ExportFormat) -> str:
     """Return a run's report as Markdown or as a web page."""
-    return markdown(report) if form == "md" else html_page(report)
+    if form == "md":
+        return markdown(report)
+    from aeon_tui.reports.html import html_page
+
+    return html_page(report)
 
 
 def _json(value: Any) -> str:

@@ -1,125 +1,472 @@
-"""A report on a run as one web page: no script, nothing fetched. Foreign text is escaped everywhere."""
+"""A report on a run as one web page: all of it, to be read by somebody who has neither Aeon nor the journal."""
 
 from __future__ import annotations
 
-import html
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
+from typing import Any
+from urllib.parse import quote
 
-from aeon_core.escape import escape_controls
-from aeon_core.journal.view.formatting import message, route
-from aeon_core.journal.view.model import LogLine, RunView, StepView
-from aeon_core.timing import seconds_after
-from aeon_tui.reports.pass_sections import Section
-from aeon_tui.reports.run_report import RunReport, answer_title, notes, readable, status_of
+from aeon_core.journal.values import brief, id_of, str_of
+from aeon_core.journal.view import formatting
+from aeon_core.journal.view.formatting import message, repair_words, route
+from aeon_core.journal.view.model import CallView, LogLine, RepairView, StepView, ToolCallView
+from aeon_core.journal.view.reducer import nodes
+from aeon_core.money import money
+from aeon_core.timing import seconds_after, span
+from aeon_core.versions import versions
+from aeon_tui.reports.pass_sections import Note
+from aeon_tui.reports.run_changes import ApprovalChange, PassSpan
+from aeon_tui.reports.run_report import RunReport, answer_title, notes, status_of
+from aeon_tui.reports.web_page import Html, TextArchive, join, page, tag
+from aeon_widgets.call_rows import CALL_LABELS
+from aeon_widgets.call_text import argument_blocks
+from aeon_widgets.icons import LEVELS, ROW_ICONS, SEVERITY_ICONS, run_style, shown_status
+from aeon_widgets.plan_difference import changes, plan_view
+from aeon_widgets.run_question import headline
+from aeon_widgets.step_text import prompt_blocks, repair_blocks, spent_on, tool_blocks
+from aeon_widgets.text import count, pretty, readable
+from aeon_widgets.text_view import Block
 
-_STYLE = """
-body { font: 15px/1.5 system-ui, sans-serif; max-width: 60rem; margin: 2rem auto; padding: 0 1rem; }
-:root { color-scheme: light dark; }
-h1 { font-size: 1.4rem; } h2 { font-size: 1.15rem; margin-top: 2rem; } h3 { font-size: 1rem; margin-bottom: .3rem; }
-dl { display: grid; grid-template-columns: max-content 1fr; gap: .1rem 1rem; } dd { margin: 0; }
-dt, time, .kind { color: GrayText; }
-pre { white-space: pre-wrap; overflow-wrap: anywhere; }
-pre { border-left: 3px solid GrayText; margin: .4rem 0; padding-left: .8rem; }
-ol.timeline { list-style: none; padding: 0; font: 13px/1.6 ui-monospace, monospace; }
-.timeline li { display: grid; grid-template-columns: 6rem 9rem 1fr; gap: .6rem; overflow-wrap: anywhere; }
-time { text-align: right; }
-.phase { border-top: 1px solid GrayText; font-weight: bold; }
-.depth1 { margin-left: 1.5rem; } .depth2 { margin-left: 3rem; }
-.warning { color: #a06000; } .error { color: #c02020; }
-"""
-_PAGE = """<!doctype html>
-<html lang="en">
-<head>
-<meta charset="utf-8">
-<meta http-equiv="Content-Security-Policy" content="default-src 'none'; style-src 'unsafe-inline'">
-<meta name="viewport" content="width=device-width, initial-scale=1">
-<title>{title}</title>
-<style>{style}</style>
-</head>
-<body>
-{body}
-</body>
-</html>"""
+_TEXTS = ("json", "markdown", "code", "diff")
+"""Styles of blocks that hold what a model or a tool wrote."""
+_TITLE = 300
+"""Characters of the task that are the page's title."""
+_WHOLE = 20_000
+"""Characters of the task, of the answer and of a step's result that are shown at once."""
+_LONG = 200
+"""Characters from which on any other block is shown as a text, too."""
 
 
 def html_page(report: RunReport) -> str:
     """Return the page, ending without a newline."""
-    return _PAGE.format(title=_line(f"Run {report.view.run_id}"), style=_STYLE, body="\n".join(_body(report)))
+    return _Page(report).render()
 
 
-def _body(report: RunReport) -> Iterator[str]:
-    view = report.view
-    yield f"<h1>{_line(f'Run {view.run_id}')}</h1>"
-    facts = [fact for fact in report.facts if fact[0] not in ("run", "task")]
-    yield f"<dl>{''.join(f'<dt>{_line(label)}</dt><dd>{_line(value)}</dd>' for label, value in facts)}</dl>"
-    yield f"<h2>Task</h2>\n{_block(view.task)}"
-    if report.error is not None:
-        yield f'<h2>Error</h2>\n<p class="error">{_line(message(report.error))}</p>'
-    if report.answer is not None:
-        yield f"<h2>{_line(answer_title(view.simulated))}</h2>\n{_block(report.answer)}"
-    yield from _sections(report.for_a_person)
-    yield from _sections(report.passes)
-    if view.steps or view.goal:
-        yield f"<h2>Plan</h2>\n<p>{_line(view.goal)}</p>"
-    for step in view.steps.values():
-        yield from _step(step, view)
-    yield from _section("Repairs", report.repairs, "info")
-    yield from _section("Warnings", [line.text for line in report.warnings], "warning")
-    yield from _section("Journal damage", view.damage, "error")
-    yield from _timeline(report)
+class _Page:
+    """Writes the sections of one report in order, and keeps its long texts apart."""
+
+    def __init__(self, report: RunReport) -> None:
+        self.report, self.view, self.changes = report, report.view, report.changes
+        self._live = self.view.status == "running"
+        self.notes = report.pass_notes
+        spans = sorted(self.changes.passes.items())
+        self.passes = [each for number, each in spans if number in self.notes or not report.one_pass]
+        self.texts = TextArchive(self._states())
+
+    def render(self) -> str:
+        view = self.view
+        sections = [
+            _section("error", "Error", self._error(), view.last_seq),
+            _section("answer", answer_title(view.simulated), self._answer(), view.last_seq),
+            *(_section(_slug(each.title), each.title, _notes(each.notes)) for each in self.report.for_a_person),
+            _section("summary", "Summary", self._facts()),
+            _section("requirements", "Requirements", self._requirements()),
+            _section("passes", "Passes", self._passes()),
+            _section("plan", "Plan", self._plan()),
+            _section("issues", "Issues", self._issues()),
+            _section("repairs", "Repairs", self._repairs()),
+            _section("approvals", "Approvals", self._approvals()),
+            _section("cost", "Cost and TTL", self._cost()),
+            _section("warnings", "Warnings", self._warnings()),
+            _section("damage", "Journal damage", _notes([Note("error", each) for each in view.damage])),
+            _section("records", "Records", self._records()),
+        ]
+        made = tag(
+            "p", f"Made by Aeon {versions()['aeon']} from the journal of the run ", tag("code", view.run_id), "."
+        )
+        body = join(
+            tag("a", "Skip to the report", class_="skip", href="#main"),
+            tag("header", self._header(), class_="head"),
+            tag("nav", self._contents(sections), aria_label="Contents", id="contents"),
+            tag("main", *(markup for _, _, markup in sections if markup), id="main", tabindex="-1"),
+            tag("footer", made),
+        )
+        title = f"Run {view.run_id} · {brief(view.task, 80)}"
+        return page(title, body, archive=self.texts.packed())
+
+    def _states(self) -> dict[str, Any]:
+        """Return what the script shows of a moment: plans and statuses, TTL and cost, passes and phases."""
+        last = self.view.last_seq
+        log = self.view.log
+        return {
+            "run": self.view.run_id,
+            "started": self.view.started,
+            "first": log[0].seq if log and self.report.one_pass else 0,
+            "last": last,
+            "live": self._live,
+            "icons": ROW_ICONS,
+            "plans": [[seq, [_node(*each) for each in nodes(plan)]] for seq, plan in self.changes.plans if seq <= last],
+            "statuses": [each for each in self.changes.statuses if each[0] <= last],
+            "totals": [each for each in self.changes.totals if each[0] <= last],
+            "passes": [[each.number, each.first, each.last, each.phases] for each in self.passes],
+        }
+
+    def _header(self) -> Html:
+        view = self.view
+        icon, style = run_style(view.status)
+        facts = [f"{icon} {view.status.replace('_', ' ')}", f"{view.model}{' (simulated)' if view.simulated else ''}"]
+        return join(
+            tag("h1", brief(view.task, _TITLE)),
+            tag("p", tag("strong", facts[0], class_=style), f" · {facts[1]} · ", tag("code", view.run_id)),
+        )
+
+    def _contents(self, sections: Sequence[tuple[str, str, Html | None]]) -> Html:
+        links = [tag("li", tag("a", title, href=f"#{name}")) for name, title, markup in sections if markup]
+        passes = [
+            tag("li", tag("a", f"pass {each.number}", href=f"#pass-{each.number}"), f" {self._scores_of(each.number)}")
+            for each in self.passes
+        ]
+        steps = [
+            _tree_row(step.step_id, step.depth, step.description, status_of(step, self.view))
+            for step in self.view.steps.values()
+        ]
+        return tag(
+            "details",
+            tag("summary", "Contents"),
+            tag("ul", *links),
+            join(tag("h2", "Passes"), tag("ul", *passes)) if passes else None,
+            join(tag("h2", "Plan"), tag("ul", *steps, id="tree")) if steps else None,
+            open=True,
+        )
+
+    def _scores_of(self, number: int) -> str:
+        found = [each for each in self.view.assessments if each.pass_number == number]
+        if not found or found[-1].completeness_score is None:
+            return ""
+        scores = (formatting.score(found[-1].completeness_score), formatting.score(found[-1].coherence_score))
+        return f"{'✔' if found[-1].converged else '✖'} {' · '.join(scores)}"
+
+    def _facts(self) -> Html:
+        facts = [fact for fact in self.report.facts if fact[0] != "task"]
+        listed = (join(tag("dt", label), tag("dd", value)) for label, value in facts)
+        task = self.view.task
+        said = brief(task, _TITLE) == task
+        whole = None if said else join(tag("h3", "Task"), self.texts.shown(task, "prose", _WHOLE))
+        return join(tag("dl", *listed), whole)
+
+    def _error(self) -> Html | None:
+        error = self.report.error
+        return tag("p", message(error), class_="error") if error is not None else None
+
+    def _answer(self) -> Html | None:
+        answer = self.report.answer
+        return tag("div", self.texts.shown(answer, "prose", _WHOLE), class_="answer") if answer is not None else None
+
+    def _requirements(self) -> Html | None:
+        wanted: dict[str, list[Html]] = {text: [] for text in self.view.requirements}
+        for assessment in self.view.assessments:
+            for each in assessment.requirements:
+                icon = formatting.MET_ICONS.get(each.met, "?")
+                found = None if each.quote_found else tag("span", f" ({formatting.QUOTE_NOT_FOUND})", class_="medium")
+                quoted = join(" ", tag("q", brief(each.evidence, 1_000))) if each.evidence else None
+                level = {"yes": "complete", "partly": "medium"}.get(each.met, "high")
+                said = tag("span", f"{icon} {each.met or 'not judged'}", class_=level)
+                link = tag("a", f"pass {assessment.pass_number}", href=f"#pass-{assessment.pass_number}")
+                verdict = tag("li", link, " ", said, quoted, found, data_seq=assessment.seq)
+                wanted.setdefault(each.text, []).append(verdict)
+        rows = [
+            tag("li", self._said(text), tag("ul", *said) if said else tag("p", "Not judged.", class_="muted"))
+            for text, said in wanted.items()
+        ]
+        return tag("ol", *rows) if rows else None
+
+    def _passes(self) -> Html | None:
+        across = self.report.across_passes
+        told = join(*map(self._pass, self.passes), *([tag("h3", "Across passes"), _notes(across)] if across else []))
+        return told or None
+
+    def _pass(self, each: PassSpan) -> Html:
+        number = each.number
+        verdict, *rest = self.notes.get(number) or [Note("text", f"pass {number}")]
+        head = verdict.text if self.view.adaptive else f"pass {number}"
+        calls = [call for call in self.view.loose_calls if call.pass_number == number]
+        attempts = [attempt for call in calls for attempt in self.view.calls.get(call.call_id, [call])]
+        repairs = [repair for repair in self.view.repairs if repair.pass_number == number and repair.step_id is None]
+        evidence = [note for note in rest if note.kind == "evidence"]
+        assessed = [found for found in self.view.assessments if found.pass_number == number]
+        return tag(
+            "section",
+            tag("h3", f"{head[:1].upper()}{head[1:]}"),
+            tag(
+                "div",
+                self._meters(number),
+                _notes([note for note in rest if note.kind != "evidence"]),
+                tag("details", tag("summary", "Evidence of the judge"), _notes(evidence)) if evidence else None,
+                data_seq=assessed[-1].seq if assessed else each.first,
+            ),
+            self._plan_change(each),
+            *map(self._call, attempts),
+            *map(self._repair, repairs),
+            id=f"pass-{number}",
+            data_seq=each.first,
+        )
+
+    def _meters(self, number: int) -> Html | None:
+        found = [each for each in self.view.assessments if each.pass_number == number]
+        if not found or found[-1].completeness_score is None:
+            return None
+        scores = (("completeness", found[-1].completeness_score), ("coherence", found[-1].coherence_score))
+        return tag(
+            "p",
+            *(
+                tag(
+                    "span",
+                    f"{name} ",
+                    tag("meter", value=score, min=0, max=1, aria_label=name),
+                    formatting.score(score),
+                )
+                for name, score in scores
+                if score is not None
+            ),
+            class_="scores",
+        )
+
+    def _plan_change(self, each: PassSpan) -> Html | None:
+        """Return what the pass changed in the plan it began with."""
+        begun = max(each.first, self.changes.plans[0][0]) if self.changes.plans else each.first
+        before, after = (plan_view(self.changes.plan_at(seq)) for seq in (begun, each.last))
+        before.last_seq, after.last_seq = begun, each.last
+        after.refinements = [found for found in self.view.refinements if found.seq <= each.last]
+        if not after.steps:
+            return None
+        blocks = [(style, text.replace("━━ ", "")) for style, text in changes(before, after)]
+        summary = next(text for style, text in blocks if not style)
+        return _details(f"Changes of the plan: {summary}", self._blocks(blocks), seq=each.last, level="change")
+
+    def _plan(self) -> Html | None:
+        steps = self.view.steps
+        if not steps and not self.view.goal:
+            return None
+        return join(self._said(self.view.goal), *map(self._step, steps.values()))
+
+    def _step(self, step: StepView) -> Html:
+        status = status_of(step, self.view)
+        parent = f" (part of {step.parent})" if step.parent is not None else ""
+        told = [Note(level, text) for level, text in notes(step, self.view)]
+        output = None
+        if step.output is not None:
+            shown = join(tag("p", "result", class_="label"), self._output(step))
+            output = tag("div", shown, data_seq=step.output_seq)
+        return tag(
+            "section",
+            tag(
+                "h3",
+                tag("span", f"{ROW_ICONS.get(status, '?')} ", class_=status, data_icon=step.step_id),
+                tag("span", step.step_id),
+                tag("span", f" · {status} · {route(step)}{parent}", class_="muted"),
+            ),
+            self._said(step.description),
+            _depends(step),
+            _notes(told),
+            output,
+            *map(self._call, step.calls),
+            *(self._tool_call(step, call) for call in step.tool_calls),
+            *map(self._repair, step.repairs),
+            id=_anchor(step.step_id),
+            class_=f"step depth{min(step.depth, 4)}",
+            data_step=step.step_id,
+        )
+
+    def _said(self, text: str) -> Html:
+        return tag("p", text) if len(text) <= _LONG * 5 else self.texts.shown(text, "prose")
+
+    def _output(self, step: StepView) -> Html:
+        is_text = step.mode != "tool" and list(step.output or {}) == ["text"]
+        return self.texts.shown(readable(step.output or {}), "prose" if is_text else None, _WHOLE // 10)
+
+    def _call(self, call: CallView) -> Html:
+        (_, head), *rest = prompt_blocks([call], self._live)
+        status = shown_status("failed" if call.error else "complete" if call.finished else "running", self._live)
+        label = CALL_LABELS.get(call.purpose)
+        title = f"{ROW_ICONS[status]} model · {f'{label} · ' if label else ''}{head.removeprefix('━━ ')}"
+        return self._folded(title, rest, call.seq, "error" if call.error else "call")
+
+    def _tool_call(self, step: StepView, call: ToolCallView) -> Html:
+        (_, head), *rest = tool_blocks(replace(step, tool_calls=[call]), self._live)
+        status = shown_status("failed" if call.error else "complete" if call.finished else "running", self._live)
+        title = f"{ROW_ICONS[status]} tool · {head.removeprefix('━━ ')}"
+        # The arguments stand in the first two of the blocks, the result in the last; here both show what they change.
+        rest[:2] = [("accent", "arguments"), *argument_blocks(call.arguments)]
+        if call.result is not None and isinstance(diff := call.result.get("diff"), str):
+            others = {key: value for key, value in call.result.items() if key != "diff"}
+            rest[-1:] = [("json", pretty(others)), ("diff", diff)]
+        return self._folded(title, rest, call.seq, "error" if call.error else "call")
+
+    def _repair(self, repair: RepairView) -> Html:
+        _, *rest = repair_blocks([repair])
+        title = f"✎ {' · '.join(repair_words(repair))}"
+        return self._folded(title, rest, repair.seq, "warning")
+
+    def _folded(self, title: str, blocks: Iterable[Block], seq: int, level: str) -> Html:
+        if not self.texts.has_room:
+            blocks = [("muted", f"Left out to keep this page small; it is record {seq} of the journal.")]
+        return _details(title, self._blocks(blocks), seq=seq, level=level)
+
+    def _blocks(self, blocks: Iterable[Block]) -> Html:
+        return join(*(self._block(style, text) for style, text in blocks if text))
+
+    def _block(self, style: str, text: str) -> Html:
+        form = style.partition(" ")[0]
+        if form in _TEXTS or (not style and (len(text) > _LONG or "\n" in text)):
+            return self.texts.shown(text, {"diff": "diff", "markdown": "prose"}.get(form))
+        return tag("p", text, class_={"accent": "label"}.get(form, form) or None)
+
+    def _issues(self) -> Html | None:
+        rows = [
+            tag(
+                "li",
+                tag("a", f"pass {report.pass_number}", href=f"#pass-{report.pass_number}"),
+                tag("strong", f" {SEVERITY_ICONS.get(each.severity, '?')} {formatting.issue_head(each)}"),
+                f": {brief(each.description, 1_000)}",
+                tag("span", f" → {brief(each.repair, 1_000)}", class_="muted") if each.repair else None,
+                tag("a", " to the step", href=f"#{_anchor(each.step_id)}") if each.step_id in self.view.steps else None,
+                class_="warning" if each.severity in ("high", "medium") else None,
+                data_seq=report.seq,
+            )
+            for report in self.view.reports
+            for each in report.issues
+        ]
+        return tag("ul", *rows, class_="rows") if rows else None
+
+    def _repairs(self) -> Html | None:
+        told = [
+            tag("li", text, class_="warning", data_seq=repair.seq)
+            for repair, text in zip(self.view.repairs, self.report.repairs, strict=True)
+        ]
+        return tag("ul", *told, class_="rows") if told else None
+
+    def _approvals(self) -> Html | None:
+        told = [self._approval(each) for each in self.changes.approvals if each.seq <= self.view.last_seq]
+        return join(*told) or None
+
+    def _approval(self, each: ApprovalChange) -> Html:
+        decided = each.decided or {}
+        waited = span(seconds_after(each.asked, str_of(decided.get("ts"))) * 1_000) if decided else ""
+        outcome = f"decided: {brief(decided.get('decision'), 20)} after {waited}" if decided else "waits for a decision"
+        title = f"{headline(each.point, each.subject)} · {brief(each.point, 20)} · pass {each.pass_number} · {outcome}"
+        blocks: list[Block] = []
+        for key in ("feedback", "answers", "edited", "allow"):
+            if value := decided.get(key):
+                blocks += [("accent", key), ("", value) if isinstance(value, str) else ("json", pretty(value))]
+        blocks += [("accent", "what was shown"), ("json", pretty(each.subject))]
+        return self._folded(title, blocks, each.seq, "call")
+
+    def _cost(self) -> Html | None:
+        by_purpose: dict[str, list[CallView]] = {}
+        for attempts in self.view.calls.values():
+            for call in attempts:
+                by_purpose.setdefault(call.purpose, []).append(call)
+        tools = list(self.view.tool_calls.values())
+        rows = [
+            tag("tr", tag("th", purpose or "?", scope="row"), *map(_number, _spent(calls)))
+            for purpose, calls in by_purpose.items()
+        ]
+        every = [call for calls in by_purpose.values() for call in calls]
+        if not rows and not tools:
+            return None
+        names = ("purpose", "calls", "tokens in", "tokens out", "cost", "waited")
+        view = self.view
+        left = f"{view.ttl_remaining} of {view.ttl_allocated} left; limit {view.ttl_limit}"
+        ttl = f"TTL: {view.ttl_spent} cycles spent, {left}."
+        called = f" {count(len(tools), 'tool call')}, {spent_on([], tools).rpartition(' · ')[2]}." if tools else ""
+        total = tag("tr", tag("th", "all", scope="row"), *map(_number, _spent(every)))
+        table = tag(
+            "table",
+            tag("thead", tag("tr", *(tag("th", name, scope="col") for name in names))),
+            tag("tbody", *rows),
+            tag("tfoot", total),
+        )
+        wide = tag("div", table, class_="wide", role="region", aria_label="Cost by purpose", tabindex=0)
+        return join(tag("p", ttl, called), wide)
+
+    def _warnings(self) -> Html | None:
+        told = [tag("li", each.text, class_=each.level, data_seq=each.seq) for each in self.report.warnings]
+        return tag("ul", *told, class_="rows") if told else None
+
+    def _records(self) -> Html:
+        log = self.view.log
+        left_out = self.view.log_count - len(log)
+        note = tag("p", f"The first {left_out:,} records are omitted.", class_="muted") if left_out else None
+        seen: set[int] = set()
+        lines = tag("ol", *(_record(line, self.view.started, seen) for line in log), class_="records")
+        return join(note, tag("details", tag("summary", f"{count(len(log), 'line')} of the journal"), lines))
 
 
-def _step(step: StepView, view: RunView) -> Iterator[str]:
-    parent = f" (part of {step.parent})" if step.parent is not None else ""
-    yield f"<h3>{_line(f'{step.step_id} · {status_of(step, view)} · {route(step)}{parent}')}</h3>"
-    yield f"<p>{_line(step.description)}</p>"
-    yield from _items(notes(step, view))
-    if step.output is not None:
-        yield _block(readable(step.output))
+def _section(name: str, title: str, content: Html | None, seq: int | None = None) -> tuple[str, str, Html | None]:
+    if not content:
+        return name, title, None
+    heading = tag("h2", title, id=f"{name}-title")
+    return name, title, tag("section", heading, content, id=name, aria_labelledby=f"{name}-title", data_seq=seq)
 
 
-def _sections(sections: list[Section]) -> Iterator[str]:
-    for section in sections:
-        yield f"<h2>{_line(section.title)}</h2>"
-        items = (f'<li class="{note.level} depth{note.depth}">{_line(note.text)}</li>' for note in section.notes)
-        yield f"<ul>{''.join(items)}</ul>"
+def _slug(title: str) -> str:
+    return title.casefold().replace(" ", "-")
 
 
-def _section(title: str, texts: list[str], level: str) -> Iterator[str]:
-    if texts:
-        yield f"<h2>{title}</h2>"
-    yield from _items([(level, text) for text in texts])
+def _anchor(step_id: str) -> str:
+    return f"step-{quote(step_id, safe='', errors='replace')}"
 
 
-def _items(items: list[tuple[str, str]]) -> Iterator[str]:
-    if items:
-        yield f"<ul>{''.join(_item(level, text) for level, text in items)}</ul>"
+def _details(title: str, content: Html, *, seq: int, level: str) -> Html:
+    return tag("details", tag("summary", brief(title, 300)), content, class_=level, data_seq=seq)
 
 
-def _item(level: str, text: str) -> str:
-    return f'<li class="{level}">{_line(text)}</li>'
+def _node(node: dict[str, Any], depth: int, _parent: str | None) -> list[Any]:
+    step_id = str_of(node.get("step_id"))
+    described = brief(str_of(node.get("description")), 120)
+    return [step_id, _anchor(step_id), depth, described, id_of(node.get("status")) or "pending"]
 
 
-def _timeline(report: RunReport) -> Iterator[str]:
-    log = report.view.log
-    yield "<h2>Timeline</h2>"
-    if left_out := report.view.log_count - len(log):
-        yield f"<p>The first {left_out} records are omitted.</p>"
-    yield f'<ol class="timeline">{"".join(_moment(line, report.view.started) for line in log)}</ol>'
+def _tree_row(step_id: str, depth: int, description: str, status: str) -> Html:
+    icon = tag("span", f"{ROW_ICONS.get(status, '?')} ", class_=status, title=status)
+    link = tag("a", f"{step_id} {brief(description, 120)}", href=f"#{_anchor(step_id)}")
+    return tag("li", icon, link, class_=f"depth{min(depth, 4)}")
 
 
-def _moment(line: LogLine, start: str) -> str:
-    level = "phase" if line.type == "phase" else line.level if line.level in ("warning", "error") else "info"
-    after = f"+{seconds_after(start, line.ts):.3f} s"
-    return (
-        f'\n<li class="{level}"><time>{after}</time>'
-        f'<span class="kind">{_line(line.type)}</span><span>{_line(line.text)}</span></li>'
+def _depends(step: StepView) -> Html | None:
+    if not step.depends_on:
+        return None
+    links = [tag("a", each, href=f"#{_anchor(each)}") for each in step.depends_on]
+    return tag("p", "builds on ", *(part for link in links for part in (link, " ")), class_="muted")
+
+
+def _notes(told: Sequence[Note]) -> Html | None:
+    """Return notes as a list; those that are part of another stand below it."""
+    items: list[Html] = []
+    index = 0
+    while index < len(told):
+        note, below = told[index], index + 1
+        while below < len(told) and told[below].depth > note.depth:
+            below += 1
+        level = note.level if note.level != "text" else None
+        items.append(tag("li", brief(note.text, 2_000), _notes(told[index + 1 : below]), class_=level))
+        index = below
+    return tag("ul", *items, class_="notes") if items else None
+
+
+def _spent(calls: Sequence[CallView]) -> Iterator[str]:
+    yield f"{len(calls):,}"
+    for name in ("input_tokens", "output_tokens"):
+        yield f"{sum((call.usage or {}).get(name, 0) for call in calls):,}"
+    costs = [call.cost_usd for call in calls if call.cost_usd is not None]
+    yield money(sum(costs)) if costs else "–"
+    yield span(sum(call.latency_ms or 0 for call in calls))
+
+
+def _number(text: str) -> Html:
+    return tag("td", text)
+
+
+def _record(line: LogLine, start: str, seen: set[int]) -> Html:
+    first = line.seq not in seen
+    seen.add(line.seq)
+    level = "phase" if line.type == "phase" else line.level if line.level in LEVELS and line.level != "info" else None
+    return tag(
+        "li",
+        tag("time", f"+{seconds_after(start, line.ts):.3f} s"),
+        tag("span", line.type, class_="kind"),
+        tag("span", line.text),
+        id=f"record-{line.seq}" if first else None,
+        class_=level,
     )
-
-
-def _line(text: str) -> str:
-    return html.escape(escape_controls(text))
-
-
-def _block(text: str) -> str:
-    return f"<pre>{html.escape(escape_controls(text, keep=chr(10) + chr(9)))}</pre>"

@@ -16,11 +16,15 @@ ISSUES_SHOWN = 20
 
 @dataclass(frozen=True)
 class Note:
-    """One line of a section. `level` is `text`, `info` or `warning`; `depth` counts the notes it is part of."""
+    """One line of a section. `level` is `text`, `info` or `warning`; `depth` counts the notes it is part of.
+
+    `kind` is `evidence` of what the judge quotes for coherence and consistency, which a page folds.
+    """
 
     level: str
     text: str
     depth: int = 0
+    kind: str = ""
 
 
 @dataclass(frozen=True)
@@ -35,20 +39,25 @@ def pass_sections(view: RunView, history: ExecutionHistory, pass_number: int | N
     """Return what is to be told before the answer; nothing of a run without evaluation (adaptive FR-071 to FR-078)."""
     if not (view.assessments or view.reports or view.refinements or view.profiles):
         return []
-    begun = {phase.pass_number for phase in view.phases}
-    numbers = [pass_number] if pass_number else sorted(begun | {each.pass_number for each in view.profiles})
-    whole = {each.pass_number for each in history.passes}
-    passes: list[Note] = []
-    for number in numbers:
-        cut = number in begun and number not in whole and view.status != "running"
-        passes += _pass(view, number, begun=number in begun, cut=cut, alone=bool(pass_number))
-    patterns = list(_patterns(history)) if pass_number is None else []
+    passes = [note for notes in pass_notes(view, history, pass_number).values() for note in notes]
     wanted = [Note("text", brief(each, 400)) for each in view.requirements]
     return _filled(
         Section("Requirements", wanted),
         Section("Passes" if pass_number is None else "Pass", passes),
-        Section("Across passes", patterns),
+        Section("Across passes", across_passes(history) if pass_number is None else []),
     )
+
+
+def pass_notes(view: RunView, history: ExecutionHistory, pass_number: int | None) -> dict[int, list[Note]]:
+    """Return what is to be told of each pass, or of one: its verdict, then what led there."""
+    begun = {phase.pass_number for phase in view.phases}
+    numbers = [pass_number] if pass_number else sorted(begun | {each.pass_number for each in view.profiles})
+    whole = {each.pass_number for each in history.passes}
+    found = {}
+    for number in numbers:
+        cut = number in begun and number not in whole and view.status != "running"
+        found[number] = list(_pass(view, number, begun=number in begun, cut=cut, alone=bool(pass_number)))
+    return found
 
 
 def score_trend(assessments: list[AssessmentView]) -> str:
@@ -118,7 +127,7 @@ def _assessment(assessment: AssessmentView, before: AssessmentView | None) -> It
     for suspect in assessment.suspicions:
         yield Note("warning" if suspect.stands else "info", f"suspicion {formatting.suspicion(suspect)}", 1)
     for check in assessment.checks:
-        yield Note("info" if check.ok else "warning", f"evidence {formatting.check(check)}", 1)
+        yield Note("info" if check.ok else "warning", f"evidence {formatting.check(check)}", 1, "evidence")
     if assessment.not_judged:
         yield Note("warning", f"not judged: {brief(assessment.not_judged, 400)}", 1)
     if not assessment.converged:
@@ -174,6 +183,11 @@ def _refinement(refinement: RefinementView) -> Iterator[Note]:
 def _phases(view: RunView, number: int) -> str:
     phases = [phase for phase in view.phases if phase.pass_number == number and phase.duration_ms is not None]
     return ", ".join(f"{brief(phase.phase, 20)} {span(phase.duration_ms)}" for phase in phases)
+
+
+def across_passes(history: ExecutionHistory) -> list[Note]:
+    """Return what shows only across passes."""
+    return list(_patterns(history))
 
 
 def _patterns(history: ExecutionHistory) -> Iterator[Note]:

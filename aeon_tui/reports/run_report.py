@@ -12,7 +12,16 @@ from aeon_core.journal.values import brief
 from aeon_core.journal.view.formatting import change, message
 from aeon_core.journal.view.model import LogLine, RepairView, RunView, StepView
 from aeon_core.timing import seconds_after
-from aeon_tui.reports.pass_sections import Section, pass_sections, person_sections, score_trend
+from aeon_tui.reports.pass_sections import (
+    Note,
+    Section,
+    across_passes,
+    pass_notes,
+    pass_sections,
+    person_sections,
+    score_trend,
+)
+from aeon_tui.reports.run_changes import RunChanges
 from aeon_widgets.icons import shown_status
 
 
@@ -65,13 +74,26 @@ _TOLD_ELSEWHERE = frozenset(
 
 
 class RunReport:
-    """The view and the history of a run, or of one pass of it, put into words."""
+    """The view and the history of a run, or of one pass of it, put into words. A web page shows its changes, too."""
 
-    def __init__(self, view: RunView, history: ExecutionHistory, pass_number: int | None, family: Lineage) -> None:
+    def __init__(
+        self,
+        view: RunView,
+        history: ExecutionHistory,
+        pass_number: int | None,
+        family: Lineage,
+        changes: RunChanges | None = None,
+    ) -> None:
         self.view = view
+        self.changes = changes if changes is not None else RunChanges()
         self._history = history
         self._pass_number = pass_number
         self._family = family
+
+    @property
+    def one_pass(self) -> bool:
+        """Whether the report is on one pass alone."""
+        return self._pass_number is not None
 
     @property
     def facts(self) -> list[tuple[str, str]]:
@@ -136,6 +158,16 @@ class RunReport:
     def passes(self) -> list[Section]:
         """What became of each pass, and what shows only across them; empty where nothing was evaluated."""
         return pass_sections(self.view, self._history, self._pass_number)
+
+    @property
+    def pass_notes(self) -> dict[int, list[Note]]:
+        """What became of each pass, by its number, also where nothing was evaluated."""
+        return pass_notes(self.view, self._history, self._pass_number)
+
+    @property
+    def across_passes(self) -> list[Note]:
+        """What shows only across passes."""
+        return across_passes(self._history) if self._pass_number is None else []
 
     @property
     def for_a_person(self) -> list[Section]:

@@ -6,6 +6,7 @@ import json
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
+from aeon_core.journal.values import str_of
 from aeon_core.journal.view import formatting
 from aeon_core.journal.view.model import RefinementView, RunView, StepView
 from aeon_core.journal.view.reducer import describe, nodes
@@ -35,11 +36,15 @@ def difference_blocks(before: RunView, after: RunView, named: tuple[str, str], k
 
     `keys` says how other passes are chosen.
     """
+    head: list[Block] = [("accent bold", f"━━ Plan · {named[0]} → {named[1]}"), ("muted", keys)]
+    return head + changes(before, after)
+
+
+def changes(before: RunView, after: RunView) -> list[Block]:
+    """Return what is different in the plan of `after`, in a line and in full."""
     changed = [block for step_id in _order(before, after) for block in _step(before, after, step_id)]
     refused = [each for each in _between(before, after) if not each.accepted]
-    head: list[Block] = [("accent bold", f"━━ Plan · {named[0]} → {named[1]}"), ("muted", keys)]
-    if before.goal != after.goal:
-        head += _field("goal", before.goal, after.goal)
+    head = list(_field("goal", before.goal, after.goal)) if before.goal != after.goal else []
     body = [*(changed or [("muted", "No step was added, removed or changed.")]), *_ran(before, after)]
     told = [block for each in refused for block in (*_refinement(each), GAP)]
     refusals: list[Block] = [GAP, ("accent bold", "━━ Refused"), *told[:-1]] if told else []
@@ -50,7 +55,7 @@ def plan_change(
     plan: Mapping[str, Any], refinements: Sequence[RefinementView], later: Sequence[RefinementView] = ()
 ) -> tuple[str, list[Block]]:
     """Return what refinements changed, in a line and in full. `plan` is the one that they led to, and `later` ones."""
-    after = _undone(_plan_view(plan), later)
+    after = _undone(plan_view(plan), later)
     before = _undone(after, refinements)
     blocks: list[Block] = []
     for step_id in _order(before, after):
@@ -64,8 +69,9 @@ def plan_change(
     return _summary(before, after), blocks
 
 
-def _plan_view(plan: Mapping[str, Any]) -> RunView:
-    view = RunView()
+def plan_view(plan: Mapping[str, Any]) -> RunView:
+    """Return a view of nothing but a plan."""
+    view = RunView(goal=str_of(plan.get("goal")))
     for node, depth, parent in nodes(plan):
         step = view.steps[str(node["step_id"])] = StepView(step_id=str(node["step_id"]), description="")
         describe(step, node, depth, parent)

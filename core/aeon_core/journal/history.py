@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from copy import deepcopy
 from itertools import pairwise
 from pathlib import Path
@@ -308,9 +308,12 @@ def open_history(run: str | Path, runs_dir: Path | None = None) -> ExecutionHist
 
 
 def open_run(
-    run: str | Path, runs_dir: Path | None = None, pass_number: int | None = None
+    run: str | Path,
+    runs_dir: Path | None = None,
+    pass_number: int | None = None,
+    observe: Callable[[Mapping[str, Any]], object] | None = None,
 ) -> tuple[RunView, ExecutionHistory]:
-    """Return the view and the history of a run, or of one pass of it.
+    """Return the view and the history of a run, or of one pass of it. `observe` is called with each record.
 
     The view's `damage` says what of the journal could not be read. Its status is `interrupted` where the run has not
     ended and no process writes it. Raises UsageError, also where there is no such pass.
@@ -324,6 +327,8 @@ def open_run(
         reducer.apply(view, record)
         if one is not None:
             one.apply(record)
+        if observe is not None:
+            observe(record)
         passes.apply(record)
     view.damage[:0] = damage
     if view.status == "running" and not is_being_written(path):
