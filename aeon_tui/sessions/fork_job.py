@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from aeon_core.plan.edit import PlanEdit
 from aeon_tui.sessions.approval_points import approval_points
 from aeon_tui.sessions.option_overrides import merge_overrides, started_of, usable_model
-from aeon_tui.sessions.run_jobs import Kernel, OnDelta, OnLine, kernel_parts, new_journal
+from aeon_tui.sessions.run_jobs import Kernel, OnDelta, OnLine, is_paced, kernel_parts, new_journal
 from aeon_tui.sources.live import LiveSource
 
 if TYPE_CHECKING:
@@ -38,6 +38,8 @@ class ForkJob:
     """What a finished answer must satisfy, if that is overridden."""
     tools: ToolRegistry | None = None
     guide: str = ""
+    paced: bool = False
+    """Whether replies take a moment to watch."""
 
     def prepare(self) -> None:
         """Load the tools, and make sure that model, pass and plan can be used. Raises UsageError and others like it."""
@@ -74,7 +76,7 @@ class ForkJob:
         from aeon_core.journal.writer import fan_out
         from aeon_core.runs.fork import Fork
 
-        with kernel_parts(self.config, self.tools) as (model, tools, listener):
+        with kernel_parts(self.config, self.tools, paced=self.paced) as (model, tools, listener):
             return Fork(
                 self.path,
                 self.pass_number,
@@ -107,17 +109,18 @@ def fork_job(
     from aeon_core.convergence.criteria import load_criteria, load_requirements
     from aeon_core.runs.fork import forked_config
 
-    started = started_of(path)
+    started, recorded = started_of(path), forked_config(path)
+    task = str(started["task"])
+    config = merge_overrides(recorded, started, today, {**said, "approve": approval_points(today, in_app=in_app)})
     return ForkJob(
         path,
         pass_number,
-        str(started["task"]),
-        merge_overrides(
-            forked_config(path), started, today, {**said, "approve": approval_points(today, in_app=in_app)}
-        ),
+        task,
+        config,
         edit,
         load_criteria(said["criteria"]) if said.get("criteria") is not None else None,
         load_requirements(said["requirements"]) if said.get("requirements") is not None else None,
+        paced=in_app and is_paced(task, recorded, config),
     )
 
 

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from aeon_core.errors import UsageError
 from aeon_tui.sessions.approval_points import approval_points, resumed_approval_points
 from aeon_tui.sessions.option_overrides import merge_overrides, started_of, usable_model
-from aeon_tui.sessions.run_jobs import Kernel, OnDelta, OnLine, kernel_parts
+from aeon_tui.sessions.run_jobs import Kernel, OnDelta, OnLine, is_paced, kernel_parts
 from aeon_tui.sources.base import ReadAheadSource, Records, read_journal
 from aeon_tui.sources.live import LiveSource
 
@@ -38,6 +38,8 @@ class ResumeJob:
     options: Mapping[str, Any]
     tools: ToolRegistry | None = None
     guide: str = ""
+    paced: bool = False
+    """Whether replies take a moment to watch."""
 
     def prepare(self) -> None:
         """Load the tools, and check that the model can be used: what would fail the run is reported before it starts.
@@ -69,7 +71,7 @@ class ResumeJob:
 
         with contextlib.suppress(OSError):
             forget_left(journal)
-        with kernel_parts(self.config, self.tools) as (model, tools, listener):
+        with kernel_parts(self.config, self.tools, paced=self.paced) as (model, tools, listener):
             return Resumption(
                 journal,
                 model,
@@ -146,7 +148,7 @@ def resume_job(path: Path, today: LoadedConfig, said: Mapping[str, Any], *, in_a
     from aeon_core.runs.fork import forked_config
     from aeon_core.runs.resume import OPTIONS
 
-    started = started_of(path)
+    started, recorded = started_of(path), forked_config(path)
     options = {name: value for name, value in said.items() if name in OPTIONS}
     inherits = "approve" not in said
     options["approve"] = (
@@ -154,12 +156,9 @@ def resume_job(path: Path, today: LoadedConfig, said: Mapping[str, Any], *, in_a
     )
     if in_app:
         options.setdefault("on_unknown", today.config.on_unknown if "on_unknown" in today.sources else "ask")
-    return ResumeJob(
-        path,
-        str(started["task"]),
-        merge_overrides(forked_config(path), started, today, said, recorded_rules(read_records(path, plans=False))),
-        options,
-    )
+    task = str(started["task"])
+    config = merge_overrides(recorded, started, today, said, recorded_rules(read_records(path, plans=False)))
+    return ResumeJob(path, task, config, options, paced=in_app and is_paced(task, recorded, config))
 
 
 def check_said(names: Iterable[str]) -> None:

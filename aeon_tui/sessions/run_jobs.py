@@ -48,6 +48,15 @@ GUIDE = (
 """The introduction to the guided run; at most two lines of 78 cells."""
 
 
+def is_paced(task: str, started: RunConfig, config: RunConfig | None = None) -> bool:
+    """Return whether replies take a moment, so that a person can watch: in the guided run and what continues it.
+
+    `started` is how that run began; `config` how it continues, where that is not the same.
+    """
+    models = (config or started).models
+    return task == DEMO_TASK and started.model == DEMO_MODEL and all(each.startswith("simulated:") for each in models)
+
+
 class Kernel(Protocol):
     """What is run, once: it performs, journals, and says how it ended."""
 
@@ -124,11 +133,7 @@ class NewRunJob:
         from aeon_core.journal.writer import fan_out
         from aeon_core.runs.orchestrator import Orchestrator
 
-        with kernel_parts(self.config, self.tools) as (model, tools, listener):
-            if self.paced:
-                from aeon_tui.sessions.slowed_model import SlowedModel
-
-                model = SlowedModel(model)
+        with kernel_parts(self.config, self.tools, paced=self.paced) as (model, tools, listener):
             orchestrator = Orchestrator(
                 model,
                 tools=tools,
@@ -166,9 +171,9 @@ class StartedRun:
 
 @contextlib.contextmanager
 def kernel_parts(
-    config: RunConfig, tools: ToolRegistry | None
+    config: RunConfig, tools: ToolRegistry | None, *, paced: bool = False
 ) -> Iterator[tuple[LLMAdapter, ToolRegistry, OtelListener | None]]:
-    """Give a kernel its model, the tools that are there or are named, and its listener.
+    """Give a kernel its model, slowed where it is `paced`, the tools that are there or are named, and its listener.
 
     It closes them in the end; they are closed here where it cannot be made.
     """
@@ -179,6 +184,10 @@ def kernel_parts(
         opened.callback(tools.close)
         model = connect_model(config)
         opened.callback(model.close)
+        if paced:
+            from aeon_tui.sessions.slowed_model import SlowedModel
+
+            model = SlowedModel(model)
         if (listener := telemetry(config)) is not None:
             opened.callback(listener.close)
         yield model, tools, listener

@@ -1,10 +1,19 @@
-"""The guided run can be watched: a reply comes in pieces, and whole."""
+"""The guided run and its forks can be watched: a reply comes in pieces, and whole."""
 
 from __future__ import annotations
 
 import threading
+from pathlib import Path
 
-from aeon_core.llm.base import LLMRequest
+import pytest
+
+from aeon_core import RunConfig
+from aeon_core.config.loading import LoadedConfig
+from aeon_core.llm.base import LLMAdapter, LLMRequest
+from aeon_core.runs.orchestrator import Orchestrator
+from aeon_tui.sessions.fork_job import fork_job
+from aeon_tui.sessions.resume_job import resume_job
+from aeon_tui.sessions.run_jobs import DEMO_MODEL, DEMO_TASK
 from aeon_tui.sessions.slowed_model import PIECES, SlowedModel
 from tests.fakes import ScriptedModel
 from tests.waiting import PATIENCE
@@ -32,3 +41,24 @@ def test_closing_ends_the_pauses_at_once() -> None:
     model.close()
     thread.join(PATIENCE)
     assert replies == ["x"]
+
+
+def test_a_fork_of_the_guided_run_is_slowed_like_it_where_a_person_watches(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    today, built = LoadedConfig(RunConfig()), RunConfig(model=DEMO_MODEL, durability="off", single_pass=True)
+    demo, other = tmp_path / "demo.jsonl", tmp_path / "other.jsonl"
+    for journal, task in ((demo, DEMO_TASK), (other, "add 5 and 10")):
+        Orchestrator(ScriptedModel(answer="x"), config=built, journal=journal).run(task)
+    assert fork_job(demo, 1, today, {}, in_app=True).paced
+    assert fork_job(demo, 1, today, {"model": "simulated:default"}, in_app=True).paced
+    assert resume_job(demo, today, {}, in_app=True).paced
+    assert not fork_job(demo, 1, today, {"model": "openai:gpt-4o"}, in_app=True).paced
+    assert not fork_job(demo, 1, today, {}, in_app=False).paced
+    assert not fork_job(other, 1, today, {}, in_app=True).paced
+    slowed: list[LLMAdapter] = []
+    monkeypatch.setattr(
+        "aeon_tui.sessions.slowed_model.SlowedModel", lambda model: slowed.append(model) or SlowedModel(model, 0.0)
+    )
+    fork_job(demo, 1, today, {}, in_app=True).build(tmp_path / "fork.jsonl", lambda _: None, None, None).close()
+    assert [each.model for each in slowed] == [DEMO_MODEL]
