@@ -158,6 +158,17 @@ def test_what_came_before_a_fork_is_no_difference() -> None:
     assert of(compare(parent, fork), "Scores")[0][1].startswith("pass 2")
 
 
+def test_before_its_end_a_run_is_compared_by_the_answer_written_last() -> None:
+    waiting, fork = second_pass(), Passes()
+    waiting.called("answer", "It is 15.")
+    assert of(compare(run(first_pass()), run(waiting)), "Answer")[0] == ("≠", "Not finished.", "It is 15.")
+    fork.ask("answer")
+    assert of(compare(run(waiting), run(fork)), "Answer")[0] == ("A", "It is 15.", "")
+    assert of(compare(run(fork), run(fork)), "Answer") == [
+        ("#", "Neither has an answer yet.", "Neither has an answer yet.")
+    ]
+
+
 def test_an_answer_that_differs_beyond_what_is_shown_does_differ() -> None:
     one, other = run(finished_run()), run(finished_run())
     for each, end in ((one, "x"), (other, "y")):

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
+from aeon_core.journal.values import str_of
 from aeon_core.journal.view.formatting import reasons, words
 from aeon_core.journal.view.model import AssessmentView, IssueView, RunView
 from aeon_core.journal.view.step_issues import found_issues
@@ -218,11 +219,20 @@ def _either(left: str | None, right: str | None, hang: int = _LABEL) -> CompareR
 
 
 def _answers(left: RunView, right: RunView) -> list[CompareRow]:
-    one, other = (view.result.answer or "" if view.result is not None else "" for view in (left, right))
+    one, other = map(_answer, (left, right))
     rows = text_rows(block(one), block(other))
     if one != other and not any(row.differs for row in rows):
         rows.append(CompareRow("≠", "the rest differs", "the rest differs", begins=True))
     return rows
+
+
+def _answer(view: RunView) -> str:
+    """Return a run's answer: that of its end, before it the last one that was written."""
+    if view.result is not None:
+        return view.result.answer or ""
+    calls = (attempts[-1] for attempts in reversed(view.calls.values()))
+    written = next((call.response for call in calls if call.purpose == "answer" and call.response is not None), {})
+    return str_of(written.get("text"))
 
 
 def _issues(left: RunView, right: RunView, pairs: Sequence[StepPair], since: int) -> Iterator[CompareRow]:
