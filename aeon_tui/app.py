@@ -86,6 +86,7 @@ class AeonApp(Navigation):
             "o", "open_item", "Open in the pager", show=False, tooltip="What the focused pane has", id="app.open_item"
         ),
         Binding("O", "open_item(True)", "Open in the editor", show=False, id="app.edit_item"),
+        Binding("x", "export", "Export", show=False, tooltip="Write the run's report to a file", id="app.export"),
         Binding("ctrl+p", "command_palette", "palette", show=False, id="app.palette"),
     ]
 
@@ -216,9 +217,6 @@ class AeonApp(Navigation):
     def on_resume_run(self, message: messages.ResumeRun) -> None:
         self.actions.resume(message.path)
 
-    def on_export_run(self, message: messages.ExportRun) -> None:
-        self._files.export(message.run)
-
     def on_delete_run(self, message: messages.DeleteRun) -> None:
         self._files.delete(message.run, message.forks, message.then)
 
@@ -292,7 +290,7 @@ class AeonApp(Navigation):
             return self._past_run(self.shown_screen, str(parameters[0])) is not None
         if action in ("copy_item", "open_item"):
             return self.items.item(self.shown_screen) is not None
-        if action in ("compare", "copy_run_id"):
+        if action in ("compare", "copy_run_id", "export"):
             return getattr(self.shown_screen, "chosen_run", None) is not None
         if action == "next_decision":
             return self.monitor.has_next
@@ -341,6 +339,11 @@ class AeonApp(Navigation):
         """Copy the id of the run that is chosen."""
         if (run := getattr(self.shown_screen, "chosen_run", None)) is not None:
             self.items.copy_run_id(run)
+
+    def action_export(self) -> None:
+        """Ask for a file, and write the report of the run that is chosen to it."""
+        if (run := getattr(self.shown_screen, "chosen_run", None)) is not None:
+            self._files.export(run)
 
     def action_open_item(self, editor: bool = False) -> None:
         """Open what the focused pane has, in the pager or in the editor."""

@@ -51,13 +51,6 @@ class ResumeRun(Message):
 
 
 @dataclass
-class ExportRun(Message):
-    """Ask for a file and write a run's report to it."""
-
-    run: RunSummary
-
-
-@dataclass
 class DeleteRun(Message):
     """Ask, then delete a run; `forks` is the number of runs forked from it. Then call `then`."""
 

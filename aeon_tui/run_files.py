@@ -26,40 +26,40 @@ class RunFiles:
         self._app = app
         self._tasks = BackgroundTasks(app, "files")
 
-    def export(self, run: RunSummary) -> None:
-        """Ask for a file, and write the run's report there."""
+    def export(self, run: Path) -> None:
+        """Ask for a file, and write the report of a journal's run there."""
         self._tasks.run(lambda: self._ask_for_file(run))
 
     def delete(self, run: RunSummary, forks: int, then: Callable[[], object]) -> None:
         """Ask, and delete the run; `forks` were made of it. Then call `then` in the app."""
         self._tasks.run(lambda: self._ask_to_delete(run, forks, then))
 
-    def _ask_for_file(self, run: RunSummary) -> None:
+    def _ask_for_file(self, run: Path) -> None:
         folder = Path.cwd()
-        self._ask(lambda: self._app.push_screen(ExportDialog(run.run_id, folder), partial(self._file_given, run)))
+        self._ask(lambda: self._app.push_screen(ExportDialog(run.stem, folder), partial(self._file_given, run)))
 
-    def _file_given(self, run: RunSummary, file: Path | None) -> None:
+    def _file_given(self, run: Path, file: Path | None) -> None:
         if file is not None:
             self._tasks.run(lambda: self._write_unless_there(run, file))
 
-    def _write_unless_there(self, run: RunSummary, file: Path) -> None:
+    def _write_unless_there(self, run: Path, file: Path) -> None:
         if not file.exists():
             self._write(run, file)
             return
         dialog = ConfirmDialog("Replace a file", [f"{file} already exists.", "Replace it?"], "Replace")
         self._tasks.in_app(lambda: self._app.push_screen(dialog, lambda yes: self._replace(run, file, sure=bool(yes))))
 
-    def _replace(self, run: RunSummary, file: Path, *, sure: bool) -> None:
+    def _replace(self, run: Path, file: Path, *, sure: bool) -> None:
         if sure:
             self._tasks.run(lambda: self._write(run, file))
 
-    def _write(self, run: RunSummary, file: Path) -> None:
+    def _write(self, run: Path, file: Path) -> None:
         from aeon_tui.platform.atomic_file import write_file
         from aeon_tui.reports.export import export_journal
 
         form = form_of(file)
         if form is not None:
-            write_file(file, export_journal(Path(run.path), form, self._app.runs_dir))
+            write_file(file, export_journal(run, form, self._app.runs_dir))
             self._tasks.notify(f"Written: {file}")
 
     def _ask_to_delete(self, run: RunSummary, forks: int, then: Callable[[], object]) -> None:

@@ -11,6 +11,7 @@ from textual.binding import Binding, BindingType
 from textual.screen import Screen
 
 from aeon_tui.messages import OpenJournal
+from aeon_tui.screens.pane_screen import PaneScreen
 from aeon_tui.sources.comparison import REFRESH_SECONDS, ComparedRuns, ComparisonReader
 from aeon_widgets.compare_rows import ComparedRun
 from aeon_widgets.compare_view import CompareHeader, CompareView
@@ -82,7 +83,13 @@ class CompareScreen(Screen[None]):
 
     @property
     def _side(self) -> int:
-        return self.query_one(CompareHeader).side
+        # Asked for by the keys at the foot, also while the screen is taken down.
+        return next((header.side for header in self.query(CompareHeader)), 0)
+
+    @property
+    def chosen_run(self) -> Path:
+        """The journal of the chosen run, which the app's keys go for."""
+        return self._paths[self._side]
 
     def on_compare_view_shown(self, event: CompareView.Shown) -> None:
         event.stop()
@@ -104,8 +111,9 @@ class CompareScreen(Screen[None]):
 
     def action_open_side(self) -> None:
         """Open the chosen run, or go back to it where the comparison was asked for there."""
-        chosen = self._paths[self._side]
-        if any(getattr(below, "chosen_run", None) == chosen for below in self.app.screen_stack[-2:-1]):
+        chosen = self.chosen_run
+        below = self.app.screen_stack[-2:-1]
+        if any(isinstance(each, PaneScreen) and getattr(each, "chosen_run", None) == chosen for each in below):
             self.dismiss()
         else:
             self.app.post_message(OpenJournal(chosen))

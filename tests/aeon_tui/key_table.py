@@ -29,11 +29,11 @@ ctrl+enter     start what is filled in    new.start
 n              next, in a dialog no       search.next compare.next run.next_problem confirm.no
 N              previous                   search.previous compare.previous run.previous_problem
 y              copy, in a dialog yes      app.copy_item confirm.yes
-Y              copy the run id            app.copy_run_id browser.copy_id
+Y              copy the run id            app.copy_run_id
 o              open in the pager          app.open_item
 O              open in the editor         app.edit_item
 ctrl+y         copy the path              browser.copy_path
-x              export                     browser.export
+x              export                     app.export
 e              edit                       settings.edit approval.edit
 E              edit the project's         settings.edit_project
 d              difference                 run.differences compare.only

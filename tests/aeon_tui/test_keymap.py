@@ -102,7 +102,7 @@ def test_a_key_is_not_given_away_by_an_action_that_gets_no_other() -> None:
 
 
 def test_the_same_key_may_mean_other_things_in_other_places() -> None:
-    assert clash("approval.replay", "x", own_keys()) is None
+    assert clash("approval.replay", "m", own_keys()) is None
     assert clash("run.follow", "z", own_keys()) == ("z", "run.zoom")
 
 

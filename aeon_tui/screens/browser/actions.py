@@ -1,4 +1,4 @@
-"""What can be done with the selected run of a list: mark, compare, export, delete, copy."""
+"""What can be done with the selected run of a list: mark, compare, delete, copy its path."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from textual.binding import Binding, BindingType
 from textual.screen import Screen
 from typing_extensions import override
 
-from aeon_tui.messages import CompareRuns, DeleteRun, ExportRun
+from aeon_tui.messages import CompareRuns, DeleteRun
 from aeon_tui.screens.run.keys import PAST_RUN_KEYS
 from aeon_widgets.item import Item
 from aeon_widgets.run_tree import WORKFLOW
@@ -18,14 +18,12 @@ from aeon_widgets.run_tree import WORKFLOW
 if TYPE_CHECKING:
     from aeon_core.journal.summary import RunSummary
 
-_OF_A_RUN = ("mark", "compare", "export", "delete", "copy_id", "copy_path")
+_OF_A_RUN = ("mark", "compare", "delete", "copy_path")
 RUN_KEYS: list[BindingType] = [
     *PAST_RUN_KEYS,
     Binding("m", "mark", "Mark", show=False, tooltip="Mark it to compare with another", id="browser.mark"),
     Binding("C", "compare", "Compare", show=False, tooltip="With the marked run, or choose one", id="browser.compare"),
-    Binding("x", "export", "Export", show=False, tooltip="Write its report to a file", id="browser.export"),
     Binding("delete", "delete", "Delete", show=False, tooltip="Asks first", id="browser.delete"),
-    Binding("Y", "copy_id", "Copy run id", show=False, id="browser.copy_id"),
     Binding("ctrl+y", "copy_path", "Copy path", show=False, tooltip="Of its journal", id="browser.copy_path"),
 ]
 """What each does is said of the selected run."""
@@ -84,11 +82,6 @@ class RunsScreen(Screen[None]):
         elif (run := self.selected_run) is not None:
             self.app.post_message(CompareRuns(Path(run.path)))
 
-    def action_export(self) -> None:
-        """Write the selected run's report to a file."""
-        if (run := self.selected_run) is not None:
-            self.app.post_message(ExportRun(run))
-
     def action_delete(self) -> None:
         """Ask, and delete the selected run."""
         if (run := self.selected_run) is not None:
@@ -99,17 +92,9 @@ class RunsScreen(Screen[None]):
         """The id of the selected run."""
         return Item("the run id", run.run_id) if (run := self.selected_run) is not None else None
 
-    def action_copy_id(self) -> None:
-        """Copy the run's id, over SSH too."""
-        if (run := self.selected_run) is not None:
-            self._copy(run.run_id)
-
     def action_copy_path(self) -> None:
-        """Copy the path of the run's journal."""
+        """Copy the path of the run's journal, over SSH too."""
         if (run := self.selected_run) is not None:
-            self._copy(run.path)
-
-    def _copy(self, text: str) -> None:
-        self.app.copy_to_clipboard(text)
-        self.app.clear_notifications()
-        self.app.notify(f"Copied: {text}", timeout=4, markup=False)
+            self.app.copy_to_clipboard(run.path)
+            self.app.clear_notifications()
+            self.app.notify(f"Copied: {run.path}", timeout=4, markup=False)

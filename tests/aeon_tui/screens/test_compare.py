@@ -10,6 +10,7 @@ from textual.pilot import Pilot
 
 from aeon_tui.screens.browser.screen import BrowserScreen
 from aeon_tui.screens.compare import CompareScreen
+from aeon_tui.screens.export import ExportDialog
 from aeon_tui.screens.run.screen import RunScreen
 from aeon_widgets.compare_view import CompareHeader, CompareView
 from tests.aeon_tui.compared import LEFT, RIGHT, app_on, compared, written
@@ -84,7 +85,20 @@ async def test_escape_goes_back_and_ends_the_reading(tmp_path: Path) -> None:
         await app.workers.wait_for_complete()
 
 
-async def test_back_from_a_run_leads_to_the_comparison_it_was_opened_from(tmp_path: Path) -> None:
+async def exported(pilot: Pilot[None], file: Path) -> None:
+    """Export what is chosen under the name that is offered."""
+    screen = pilot.app.screen
+    await pilot.press("x")
+    await until(pilot, lambda: isinstance(pilot.app.screen, ExportDialog) and pilot.app.screen.is_mounted)
+    await pilot.press("enter")
+    await until(pilot, lambda: f"Written: {file}" in [each.message for each in pilot.app._notifications])
+    assert (pilot.app.screen, file.read_text()[:5]) == (screen, "# Run")
+
+
+async def test_back_from_a_run_leads_to_the_comparison_it_was_opened_from_and_both_export_the_chosen_run(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
     app = app_on(*two(tmp_path))
     app.first_screen = None
     async with app.run_test(size=(120, 40)) as pilot:
@@ -92,8 +106,10 @@ async def test_back_from_a_run_leads_to_the_comparison_it_was_opened_from(tmp_pa
         await until(pilot, lambda: isinstance(app.screen, CompareScreen))
         screen = app.screen
         await compared(pilot)
-        await pilot.press("n", "n", "enter")
+        await exported(pilot, tmp_path / f"{LEFT}.md")
+        await pilot.press("n", "n", "tab", "enter")
         await until(pilot, lambda: isinstance(app.screen, RunScreen))
+        await exported(pilot, tmp_path / f"{RIGHT}.md")
         await pilot.press("escape")
         await until(pilot, lambda: app.screen is screen)
         assert heads(pilot).place == "difference 2 of 8"
