@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, ClassVar
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.screen import Screen
-from textual.widgets import Static
 from typing_extensions import override
 
 from aeon_core.errors import AeonError
@@ -20,6 +19,7 @@ from aeon_tui.messages import CompareRuns, OpenJournal
 from aeon_widgets.footer import KeyFooter
 from aeon_widgets.run_list import RunList, RunListHeader
 from aeon_widgets.run_tree import as_tree, family_of
+from aeon_widgets.tally import HeadLine
 from aeon_widgets.text import count
 
 if TYPE_CHECKING:
@@ -39,7 +39,6 @@ class LineageScreen(Screen[None]):
     DEFAULT_CSS = """
     LineageScreen {
         background: $background;
-        #head { height: 1; background: $panel; color: $aeon-text; padding: 0 1; }
         RunList { height: 1fr; }
     }
     """
@@ -55,7 +54,7 @@ class LineageScreen(Screen[None]):
         self._runs: Sequence[RunSummary] = ()
 
     def compose(self) -> ComposeResult:
-        yield Static("aeon  Lineage", id="head", markup=False)
+        yield HeadLine("Lineage")
         yield RunListHeader()
         yield RunList()
         yield KeyFooter()
@@ -95,7 +94,7 @@ class LineageScreen(Screen[None]):
         if first:
             rows.cursor = next((at for at, line in enumerate(lines) if line.run.run_id == self._path.stem), 0)
         told = "no fork yet" if len(family) == 1 else count(len(family), "run")
-        self.query_one("#head", Static).update(f"aeon  Lineage of {escape_controls(self._path.stem)} · {told}")
+        self.query_one(HeadLine).title = f"Lineage of {escape_controls(self._path.stem)} · {told}"
         self.refresh_bindings()
 
     @property

@@ -7,11 +7,11 @@ from typing import ClassVar
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.screen import Screen
-from textual.widgets import Static
 
 from aeon_core.escape import escape_controls
 from aeon_widgets.footer import KeyFooter
 from aeon_widgets.item import Item
+from aeon_widgets.tally import HeadLine
 from aeon_widgets.text_view import TextView
 
 _FORMS = {".md": "markdown", ".json": "json"}
@@ -33,7 +33,7 @@ class TextScreen(Screen[None]):
     DEFAULT_CSS = """
     TextScreen {
         background: $background;
-        #head { height: 1; background: $panel; color: $aeon-text; padding: 0 1; text-style: bold; }
+        HeadLine { text-style: bold; }
         FullText { height: 1fr; }
     }
     """
@@ -45,7 +45,7 @@ class TextScreen(Screen[None]):
 
     def compose(self) -> ComposeResult:
         name = escape_controls(self.item.name.removeprefix("the "))
-        yield Static(f"{name[:1].upper()}{name[1:]}", id="head", markup=False)
+        yield HeadLine(f"{name[:1].upper()}{name[1:]}")
         yield FullText()
         yield KeyFooter()
 

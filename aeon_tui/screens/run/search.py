@@ -11,7 +11,7 @@ from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.content import Content
 from textual.screen import Screen
-from textual.widgets import Input, Static
+from textual.widgets import Input
 
 from aeon_core.errors import AeonError
 from aeon_core.journal.index import OffsetIndex
@@ -25,6 +25,7 @@ from aeon_widgets.footer import KeyFooter
 from aeon_widgets.key_names import key_of
 from aeon_widgets.match_list import Heading, MatchList, RecordText, record_blocks
 from aeon_widgets.step_pane import TABS
+from aeon_widgets.tally import HeadLine
 from aeon_widgets.text import count, one_line
 from aeon_widgets.text_view import Block
 
@@ -48,7 +49,7 @@ class SearchScreen(Screen[StepPlace | None]):
     DEFAULT_CSS = """
     SearchScreen {
         background: $background;
-        #found { height: 1; padding: 0 1; color: $aeon-muted; }
+        HeadLine { background: $background; color: $aeon-muted; }
         MatchList { height: 1fr; }
         RecordText { display: none; height: 1fr; border-top: solid $aeon-border; }
         RecordText:focus { border-top: solid $aeon-accent; }
@@ -75,13 +76,13 @@ class SearchScreen(Screen[StepPlace | None]):
 
     def compose(self) -> ComposeResult:
         yield FilterLine(HINT)
-        yield Static(id="found", markup=False)
+        yield HeadLine("")
         yield MatchList()
         yield RecordText()
         yield KeyFooter()
 
     def on_mount(self) -> None:
-        if not self.query("#found"):
+        if not self.query(HeadLine):
             return  # the app is ending before the screen was made
         self._say(f"{key_of(self, 'filter.submit', FilterLine)} searches every record of the run, including long texts")
         self.set_focus(self.query_one(FilterLine))
@@ -116,7 +117,7 @@ class SearchScreen(Screen[StepPlace | None]):
         self._say(_result(search))
 
     def _say(self, text: str) -> None:
-        self.query_one("#found", Static).update(Content(text))
+        self.query_one(HeadLine).title = text
 
     def on_rows_view_chosen(self) -> None:
         """Go to the step that shows the text; where none does, open the record."""

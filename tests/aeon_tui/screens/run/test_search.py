@@ -9,7 +9,6 @@ from typing import Any
 
 import pytest
 from textual.pilot import Pilot
-from textual.widgets import Static
 
 from aeon_core.journal.search import Match
 from aeon_tui.app import AeonApp
@@ -20,6 +19,7 @@ from aeon_tui.sources.base import ReadAheadSource
 from aeon_widgets.filter_line import FilterLine
 from aeon_widgets.match_list import MatchList, RecordText, record_blocks
 from aeon_widgets.step_pane import TABS, StepPane
+from aeon_widgets.tally import HeadLine
 from tests.aeon_tui.recordings import Recording, finished_run
 from tests.waiting import until
 
@@ -33,7 +33,7 @@ class Searching:
 
     @property
     def said(self) -> str:
-        return str(self.screen.query_one("#found", Static).content)
+        return self.screen.query_one(HeadLine).title
 
     @property
     def lines(self) -> list[str]:
