@@ -16,6 +16,7 @@ if TYPE_CHECKING:
 _PLACE = re.compile(r"(?:^|[^\w.])line (\d+)(?:, column \d+)?(?:: ?| )")
 _PATH = re.compile(r"([A-Za-z_]\w*(?:\[\d+\]|\.\w+)*)")
 _PART = re.compile(r"\[(\d+)\]|(\w+)")
+_WITHIN = re.compile(r"\bthe (\w+)")
 _QUOTED = re.compile(r"['\"]([\w.-]+)['\"]")
 
 
@@ -58,12 +59,17 @@ def _located(reason: str, root: Any) -> TextProblem:
 
 
 def _paths(reason: str) -> Iterator[list[str | int]]:
-    """Yield what may be the path of the value that a reason is about: at its beginning, and below it what it quotes."""
+    """Yield what may be the path of the value that a reason is about.
+
+    That is what it begins with, what it quotes below that, and what it quotes of `the` part that it names.
+    """
     start = _PATH.match(reason)
     parts = [int(index) if index else key for index, key in _PART.findall(start[1])] if start is not None else []
     yield parts
+    within = _WITHIN.findall(reason)[:1]
     for quoted in _QUOTED.findall(reason):
         yield [*parts, quoted]
+        yield [*within, quoted]
         yield [quoted]
 
 

@@ -1,10 +1,10 @@
-"""A question before what cannot be undone, or may surprise: what will happen, and No as the answer that is lit."""
+"""Dialogs: the box that all have, and the question before what cannot be undone or may surprise."""
 
 from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
-from typing import ClassVar
+from typing import ClassVar, TypeVar
 
 from textual import on
 from textual.app import ComposeResult
@@ -19,8 +19,35 @@ from aeon_widgets.key_guard import KeyGuard
 from aeon_widgets.key_names import key_of
 from aeon_widgets.text import count, fit, one_line
 
+Answer = TypeVar("Answer")
 
-class ConfirmDialog(ModalScreen[bool]):
+
+class Dialog(ModalScreen[Answer]):
+    """A box over the screen: one Vertical, with a title and the keys on its border. `#problem` says what is wrong."""
+
+    DEFAULT_CSS = """
+    Dialog {
+        align: center middle;
+        & > Vertical {
+            width: 72; max-width: 100%; height: auto; max-height: 100%; padding: 0 1; overflow-y: auto;
+            border: round $aeon-accent; background: $background;
+            border-title-color: $aeon-accent; border-subtitle-color: $aeon-muted;
+        }
+        Input { background: $panel; color: $aeon-text; }
+        #hint { color: $aeon-muted; height: auto; }
+        #problem { color: $severity-high; height: auto; display: none; }
+    }
+    """
+
+    def say(self, problem: str) -> None:
+        """Show what is wrong; nothing for an empty text."""
+        if self.is_attached:
+            shown = self.query_one("#problem", Static)
+            shown.update(f"✖ {escape_controls(problem)}")
+            shown.display = bool(problem)
+
+
+class ConfirmDialog(Dialog[bool]):
     """Asks whether to do something; False where it is left with escape. Enter presses the button that is lit."""
 
     HELP_TITLE = "Question"
@@ -32,12 +59,7 @@ class ConfirmDialog(ModalScreen[bool]):
     ]
     DEFAULT_CSS = """
     ConfirmDialog {
-        align: center middle;
-        Vertical {
-            width: 64; max-width: 100%; height: auto; max-height: 100%; padding: 0 1; overflow-y: auto;
-            border: round $severity-high; background: $background;
-            border-title-color: $severity-high; border-subtitle-color: $aeon-muted;
-        }
+        & > Vertical { width: 64; border: round $severity-high; border-title-color: $severity-high; }
         .line { color: $aeon-text; height: auto; }
         Horizontal { height: 1; align-horizontal: right; margin: 1 0 0 0; }
         #no, #yes {

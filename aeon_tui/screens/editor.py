@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Sequence
-from typing import ClassVar, Generic, TypeVar
+from typing import Any, ClassVar, Generic, TypeVar
 
 from rich.text import Text
 from textual import work
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
+from textual.containers import Vertical
 from textual.screen import Screen
 from textual.widgets import Static, TextArea
 from typing_extensions import override
@@ -19,6 +20,7 @@ from aeon_core.escape import escape_controls
 from aeon_tui.platform.text_problems import TextProblem
 from aeon_tui.screens.dialogs import ConfirmDialog
 from aeon_widgets.footer import KeyFooter
+from aeon_widgets.tally import HeadLine
 from aeon_widgets.text import count
 
 Value = TypeVar("Value")
@@ -47,6 +49,80 @@ class YamlArea(TextArea):
         return line
 
 
+class YamlEditor(Vertical):
+    """A YAML text to edit, and below it what is wrong with it, line by line."""
+
+    DEFAULT_CSS = """
+    YamlEditor {
+        height: 1fr;
+        #problems { height: auto; max-height: 9; padding: 0 1; color: $severity-high; display: none; }
+        YamlArea {
+            height: 1fr; border: none; padding: 0; background: $background; color: $aeon-text;
+            &:focus { border: none; }
+            & .text-area--gutter { color: $aeon-muted; }
+            & .text-area--cursor-line, & .text-area--cursor-gutter { background: $panel; }
+        }
+    }
+    """
+
+    def __init__(self, text: str = "") -> None:
+        super().__init__()
+        self._before = text
+        """The text as it was."""
+
+    def compose(self) -> ComposeResult:
+        yield YamlArea(self._before)
+        yield Static("", id="problems", markup=False)
+
+    @property
+    def area(self) -> YamlArea:
+        """Where the text is."""
+        return self.query_one(YamlArea)
+
+    @property
+    def before(self) -> str:
+        """The text as it was."""
+        return self._before
+
+    @property
+    def changed(self) -> bool:
+        """Whether anything was typed."""
+        return self.area.text != self._before
+
+    def load(self, text: str) -> None:
+        """Take another text."""
+        self._before = text
+        self.area.load_text(text)
+        self.show_problems([])
+
+    def show_problems(self, problems: Sequence[TextProblem]) -> None:
+        """Show what is wrong, with the cursor at the end of the first line that is, and take what is typed."""
+        self.area.read_only = False
+        lines = [f"✖ {each}" for each in problems[:_SHOWN]]
+        if (more := len(problems) - _SHOWN) > 0:
+            lines.append(f"and {count(more, 'more problem')}")
+        shown = self.query_one("#problems", Static)
+        shown.display = bool(lines)
+        shown.update(escape_controls("\n".join(lines), keep="\n"))
+        first = next((each.line for each in problems if each.line is not None), None)
+        if first is not None:
+            row = min(first, self.area.document.line_count) - 1
+            self.area.move_cursor((row, len(self.area.document.get_line(row))), center=True)
+        if problems:
+            self.area.focus()
+
+
+def ask_to_discard(screen: Screen[Any], discard: Callable[[], object]) -> None:
+    """Ask whether what was typed may be lost, and call `discard` where it may."""
+
+    def answered(yes: bool | None) -> None:
+        if yes:
+            discard()
+
+    lines = ["What you have typed is not saved."]
+    screen.app.push_screen(ConfirmDialog("Discard your changes?", lines, "Discard", no="Keep editing"), answered)
+
+
 class Edited(Generic[Value]):
     """What was saved; the screen gives None where a person left it without."""
 
@@ -69,14 +145,6 @@ class EditorScreen(Screen["Edited[Value] | None"], Generic[Value]):
     DEFAULT_CSS = """
     EditorScreen {
         background: $background;
-        #head { height: 1; background: $panel; color: $aeon-text; padding: 0 1; }
-        #problems { height: auto; max-height: 9; padding: 0 1; color: $severity-high; display: none; }
-        YamlArea {
-            height: 1fr; border: none; padding: 0; background: $background; color: $aeon-text;
-            &:focus { border: none; }
-            & .text-area--gutter { color: $aeon-muted; }
-            & .text-area--cursor-line, & .text-area--cursor-gutter { background: $panel; }
-        }
     }
     """
 
@@ -88,13 +156,12 @@ class EditorScreen(Screen["Edited[Value] | None"], Generic[Value]):
         problems: Callable[[AeonError, str], Sequence[TextProblem]],
     ) -> None:
         super().__init__()
-        self._title, self._before = title, text
+        self._title, self._text = title, text
         self._save, self._problems = save, problems
 
     def compose(self) -> ComposeResult:
-        yield Static(escape_controls(self._title), id="head", markup=False)
-        yield YamlArea(self._before)
-        yield Static("", id="problems", markup=False)
+        yield HeadLine(escape_controls(self._title))
+        yield YamlEditor(self._text)
         yield KeyFooter()
 
     def on_mount(self) -> None:
@@ -104,7 +171,7 @@ class EditorScreen(Screen["Edited[Value] | None"], Generic[Value]):
     @property
     def area(self) -> YamlArea:
         """Where the text is."""
-        return self.query_one(YamlArea)
+        return self.query_one(YamlEditor).area
 
     def action_save(self) -> None:
         """Save the text, or say what is wrong with it."""
@@ -128,29 +195,12 @@ class EditorScreen(Screen["Edited[Value] | None"], Generic[Value]):
             self.dismiss(Edited(value))
 
     def _show(self, problems: Sequence[TextProblem]) -> None:
-        if not self.is_attached:
-            return
-        self.area.read_only = False
-        lines = [f"✖ {each}" for each in problems[:_SHOWN]]
-        if (more := len(problems) - _SHOWN) > 0:
-            lines.append(f"and {count(more, 'more problem')}")
-        shown = self.query_one("#problems", Static)
-        shown.display = True
-        shown.update(escape_controls("\n".join(lines), keep="\n"))
-        first = next((each.line for each in problems if each.line is not None), None)
-        if first is not None:
-            self.area.move_cursor((min(first, self.area.document.line_count) - 1, 0), center=True)
-        self.area.focus()
+        if self.is_attached:
+            self.query_one(YamlEditor).show_problems(problems)
 
     def action_leave(self) -> None:
         """Leave without saving; ask first where something was typed."""
-        if self.area.text == self._before:
+        if self.query_one(YamlEditor).changed:
+            ask_to_discard(self, lambda: self.dismiss(None))
+        else:
             self.dismiss(None)
-            return
-
-        def answered(yes: bool | None) -> None:
-            if yes:
-                self.dismiss(None)
-
-        lines = ["What you have typed is not saved."]
-        self.app.push_screen(ConfirmDialog("Discard your changes?", lines, "Discard", no="Keep editing"), answered)

@@ -11,13 +11,13 @@ from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.containers import Vertical
 from textual.content import Content
-from textual.screen import ModalScreen
 from textual.widgets import Input, Static
 from typing_extensions import override
 
 from aeon_core.errors import UsageError
 from aeon_core.escape import escape_controls
 from aeon_core.paths import expanded
+from aeon_tui.screens.dialogs import Dialog
 from aeon_widgets.key_names import key_of
 from aeon_widgets.virtual_list import Piece, RowsView
 
@@ -44,7 +44,7 @@ class FormRows(RowsView):
         return [(f" {'◉' if index == self.cursor else '○'} .{form:<6}{words}", "")]
 
 
-class ExportDialog(ModalScreen[Path | None]):
+class ExportDialog(Dialog[Path | None]):
     """Asks for the file. Enter writes it; None where the dialog is left with escape."""
 
     HELP_TITLE = "Export"
@@ -54,16 +54,8 @@ class ExportDialog(ModalScreen[Path | None]):
     ]
     DEFAULT_CSS = """
     ExportDialog {
-        align: center middle;
-        Vertical {
-            width: 72; max-width: 100%; height: auto; max-height: 100%; padding: 0 1; overflow-y: auto;
-            border: round $aeon-accent; background: $background;
-            border-title-color: $aeon-accent; border-subtitle-color: $aeon-muted;
-        }
-        Input { background: $panel; color: $aeon-text; }
         FormRows { height: 3; margin: 1 0 0 0; }
-        #hint { color: $aeon-muted; margin: 1 0 0 0; }
-        #problem { color: $severity-high; display: none; }
+        #hint { margin: 1 0 0 0; }
     }
     """
 
@@ -98,7 +90,7 @@ class ExportDialog(ModalScreen[Path | None]):
     @on(Input.Changed)
     def _name_typed(self) -> None:
         """Light the form that the file's ending says."""
-        self.query_one("#problem", Static).display = False
+        self.say("")
         if (form := form_of(Path(self.query_one("#file", Input).value.strip()))) is not None:
             self.query_one(FormRows).cursor = list(FORMS).index(form)
 
@@ -110,19 +102,14 @@ class ExportDialog(ModalScreen[Path | None]):
     def _answer(self, line: str) -> None:
         name = line.strip()
         if form_of(Path(name)) is None:
-            self._say(f"the file is {escape_controls(name[:40])!r}; its name must end in .md, .html or .json")
+            self.say(f"the file is {name[:40]!r}; its name must end in .md, .html or .json")
             return
         try:
             file = self._folder / expanded(name, "the file")
         except UsageError as error:
-            self._say(escape_controls(error.message))
+            self.say(error.message)
         else:
             self.dismiss(file)
-
-    def _say(self, what: str) -> None:
-        problem = self.query_one("#problem", Static)
-        problem.update(f"✖ {what}")
-        problem.display = True
 
     def action_cancel(self) -> None:
         """Write nothing."""

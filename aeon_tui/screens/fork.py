@@ -2,30 +2,34 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
-from textual import on
+from textual import on, work
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.containers import Grid, Vertical
 from textual.content import Content
 from textual.message import Message
 from textual.reactive import reactive
-from textual.screen import ModalScreen
 from textual.widget import Widget
-from textual.widgets import Input, Label, Static, TextArea
+from textual.widgets import Input, Label, Static
 
 from aeon_core.errors import AeonError, UsageError
 from aeon_core.escape import escape_controls
 from aeon_tui.messages import StartFork
+from aeon_tui.screens.dialogs import Dialog
+from aeon_tui.screens.editor import YamlEditor, ask_to_discard
 from aeon_tui.screens.latest_worker import LatestWorker
 from aeon_tui.sessions.fork_edits import ForkRequest
 from aeon_widgets.key_guard import KeyGuard
 from aeon_widgets.run_tree import start_words
 from aeon_widgets.text import fit
+
+if TYPE_CHECKING:
+    from aeon_tui.platform.text_problems import TextProblem
 
 _DIGITS = 9
 _RESUMABLE = ("running", "interrupted", "aborted", "failed", "cost_ceiling", "ttl_expired")
@@ -122,7 +126,7 @@ class StartChoice(Widget, can_focus=True):
             self.number = int(event.character) + 1
 
 
-class ForkDialog(ModalScreen[None]):
+class ForkDialog(Dialog[None]):
     """Asks where a fork starts and what it changes. It stays until the fork has started: nothing typed is lost.
 
     `start` is the pass of the moment that was shown; the last one where none is given.
@@ -137,18 +141,9 @@ class ForkDialog(ModalScreen[None]):
     ]
     DEFAULT_CSS = """
     ForkDialog {
-        align: center middle;
-        Vertical {
-            width: 100; max-width: 100%; height: 36; max-height: 100%; padding: 0 1;
-            border: round $aeon-accent; background: $background;
-            border-title-color: $aeon-accent; border-subtitle-color: $aeon-muted;
-        }
+        & > Vertical { width: 100; height: 36; overflow-y: hidden; }
         Grid { grid-size: 2; grid-columns: 8 1fr; grid-rows: 1; height: 4; }
         Label { color: $aeon-muted; }
-        Input { background: $panel; color: $aeon-text; }
-        #hint { color: $aeon-muted; height: auto; }
-        TextArea { height: 1fr; border: none; padding: 0; background: $panel; color: $aeon-text; }
-        #problem { color: $severity-high; display: none; height: auto; }
     }
     """
 
@@ -159,9 +154,7 @@ class ForkDialog(ModalScreen[None]):
         self._first = min(max(start if start is not None else parent.last, parent.first), parent.last)
         self._read = read
         self._reading = LatestWorker(self, "fork")
-        self._before = ""
-        """What may be changed, as it was."""
-        self._starting = self._leaving = False
+        self._starting = False
         self._guard = KeyGuard()
 
     def compose(self) -> ComposeResult:
@@ -178,27 +171,26 @@ class ForkDialog(ModalScreen[None]):
                 yield Input(str(of.ttl), compact=True, type="integer", id="ttl")
                 yield Label("Budget")
                 yield Input(_dollars(of.budget), placeholder="no limit, in US dollars", compact=True, id="budget")
-            yield Static(self._hint(), id="hint", markup=False)
-            area = TextArea("", show_line_numbers=False, tab_behavior="indent", soft_wrap=True, id="text")
-            area.read_only = True
-            yield area
             yield Static("", id="problem", markup=False)
+            yield Static(self._hint(), id="hint", markup=False)
+            yield YamlEditor()
 
     def _hint(self) -> str:
         late = self._wanted is not None and self._wanted > self._of.last
         said = "The run has ended there; this is the last moment that a fork can start from. " if late else ""
-        return f"{said}A new run; this one does not change. Requirements, criteria and plan, to change:"
+        return f"{said}A new run; this one does not change. Edit requirements, criteria and plan:"
 
     def on_mount(self) -> None:
         if not self.query("#start"):
             return  # the app is ending before the dialog was made
+        self._editor.area.read_only = True
         self.query_one(StartChoice).focus()
         self._guard.arm()
         self._read_text(self._first)
 
     @property
-    def _area(self) -> TextArea:
-        return self.query_one(TextArea)
+    def _editor(self) -> YamlEditor:
+        return self.query_one(YamlEditor)
 
     @on(StartChoice.Chosen)
     def _chosen(self, event: StartChoice.Chosen) -> None:
@@ -207,7 +199,7 @@ class ForkDialog(ModalScreen[None]):
 
     def _read_text(self, number: int) -> None:
         """Show what holds where the chosen pass starts; what a person has changed stays."""
-        if self._area.text == self._before:
+        if not self._editor.changed:
             self._reading.submit(lambda: self._text_read(number))
 
     def _text_read(self, number: int) -> Callable[[], None]:
@@ -215,18 +207,16 @@ class ForkDialog(ModalScreen[None]):
             text = self._read(self._of.path, number)
         except AeonError as error:
             problem = error.message
-            return lambda: self._say(problem)
+            return lambda: self.say(problem)
         except OSError as error:
             reason = f"{str(self._of.path)!r}: {error.strerror}"
-            return lambda: self._say(reason)
+            return lambda: self.say(reason)
         return lambda: self._show_text(text)
 
     def _show_text(self, text: str) -> None:
-        if self.is_attached and self._area.text == self._before:
-            self._before = text
-            self._area.load_text(text)
-            self._area.read_only = False
-            self._say("")
+        if self.is_attached and not self._editor.changed:
+            self._editor.load(text)
+            self.say("")
 
     @on(Input.Submitted)
     def _submitted(self, event: Input.Submitted) -> None:
@@ -242,23 +232,44 @@ class ForkDialog(ModalScreen[None]):
         if not self._guard.is_open or self._starting:
             return
         try:
-            request = self._request()
+            options = self._options()
         except UsageError as error:
-            self._say(error.message)
+            self.say(error.message)
             return
         self._starting = True
-        self._say("")
-        self.app.post_message(StartFork(request, self._started))
+        self.say("")
+        self._check(self.query_one(StartChoice).number, options, self._editor.area.text, self._editor.before)
+
+    @work(thread=True, group="fork-check", exit_on_error=False)
+    def _check(self, number: int, options: Mapping[str, Any], text: str, before: str) -> None:
+        """Ask for the fork where the text can be used; what cannot is shown with its lines."""
+        from aeon_tui.platform.text_problems import text_problems
+        from aeon_tui.sessions.fork_edits import TEXT, parse_fork_text
+
+        try:
+            edits = parse_fork_text(text, before)
+        except UsageError as error:
+            self.app.call_from_thread(self._refuse, text_problems(error, text, TEXT))
+        else:
+            request = ForkRequest(self._of.path, number, options, edits)
+            self.app.post_message(StartFork(request, self._started))
+
+    def _refuse(self, problems: Sequence[TextProblem]) -> None:
+        self._starting = False
+        if self.is_attached:
+            self._editor.show_problems(problems)
 
     def _started(self, problem: str | None) -> None:
         self._starting = False
+        if self.is_attached:
+            self._editor.show_problems([])
         if self.is_attached and problem is not None:
-            self._say(problem)
+            self.say(problem)
         elif self.is_current:
             self.dismiss()
 
-    def _request(self) -> ForkRequest:
-        from aeon_tui.sessions.fork_edits import parse_fork_text
+    def _options(self) -> dict[str, Any]:
+        """Return the options that are not the parent's. Raises UsageError."""
         from aeon_tui.sessions.new_run_form import checked_model
 
         of = self._of
@@ -268,9 +279,7 @@ class ForkDialog(ModalScreen[None]):
             "ttl": (self._number("ttl", "TTL", 0), of.ttl),
             "budget": (self._budget(), of.budget),
         }
-        options = {name: value for name, (value, before) in values.items() if value != before}
-        edits = parse_fork_text(self._area.text, self._before)
-        return ForkRequest(of.path, self.query_one(StartChoice).number, options, edits)
+        return {name: value for name, (value, before) in values.items() if value != before}
 
     def _number(self, field: str, name: str, least: int) -> int:
         text = self.query_one(f"#{field}", Input).value.strip()
@@ -289,17 +298,10 @@ class ForkDialog(ModalScreen[None]):
             return self._of.budget
         return float(checked_text("budget", text, "Budget"))
 
-    def _say(self, problem: str) -> None:
-        if self.is_attached:
-            shown = self.query_one("#problem", Static)
-            shown.update(f"✖ {escape_controls(problem)}")
-            shown.display = bool(problem)
-
     def action_cancel(self) -> None:
-        """Fork nothing; where something was changed, only after that was said."""
-        if self._area.text != self._before and not self._leaving:
-            self._leaving = True
-            self._say("your changes are not used yet; press escape again to discard them")
+        """Fork nothing; ask first where the text was changed."""
+        if self._editor.changed:
+            ask_to_discard(self, self.dismiss)
         else:
             self.dismiss()
 

@@ -11,12 +11,12 @@ from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.containers import Vertical
 from textual.content import Content
-from textual.screen import ModalScreen
 from textual.widgets import Input, Static
 from typing_extensions import override
 
 from aeon_core.escape import escape_controls
 from aeon_core.journal.records import Verdict
+from aeon_tui.screens.dialogs import Dialog
 from aeon_widgets.key_guard import KeyGuard
 from aeon_widgets.key_names import key_of
 from aeon_widgets.virtual_list import Piece, RowsView
@@ -57,7 +57,7 @@ class VerdictRows(RowsView):
         return [(f" {'◉' if index == self.cursor else '○'} {verdict:<6}{words}", "")]
 
 
-class LabelDialog(ModalScreen[LabelAnswer | None]):
+class LabelDialog(Dialog[LabelAnswer | None]):
     """Asks for the verdict. Enter keeps it; None where the dialog is left with escape. `before` is the last label."""
 
     HELP_TITLE = "Label"
@@ -67,15 +67,10 @@ class LabelDialog(ModalScreen[LabelAnswer | None]):
     ]
     DEFAULT_CSS = """
     LabelDialog {
-        align: center middle;
-        Vertical {
-            width: 64; max-width: 100%; height: auto; max-height: 100%; padding: 0 1; overflow-y: auto;
-            border: round $aeon-accent; background: $background;
-            border-title-color: $aeon-accent; border-subtitle-color: $aeon-muted;
-        }
-        Input { background: $panel; color: $aeon-text; margin: 1 0 0 0; }
+        & > Vertical { width: 64; }
+        Input { margin: 1 0 0 0; }
         VerdictRows { height: 2; }
-        #hint { color: $aeon-muted; margin: 1 0 0 0; }
+        #hint { margin: 1 0 0 0; }
     }
     """
 

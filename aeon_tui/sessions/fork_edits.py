@@ -15,6 +15,8 @@ from aeon_core.plan.files import read_data
 from aeon_tui.platform.yaml_draft import as_yaml
 
 CRITERIA = "criteria"
+TEXT = Path("the text")
+"""What errors call the text that is edited."""
 _PROBLEMS = 2
 
 
@@ -46,7 +48,10 @@ def fork_text(plan: PlanEdit, criteria: ConvergenceCriteria) -> str:
 
 
 def parse_fork_text(text: str, before: str) -> ForkEdits:
-    """Return what a text changes of the one `before`. Raises UsageError in one line."""
+    """Return what a text changes of the one `before`.
+
+    Raises UsageError in one line that calls the text `TEXT`, with all `problems` of a plan.
+    """
     if text.strip() == before.strip():
         return ForkEdits()
     plan, criteria = _parsed(text)
@@ -67,7 +72,8 @@ def _parsed(text: str) -> tuple[PlanEdit | None, ConvergenceCriteria | None]:
     try:
         return parse_plan_edit(data), criteria
     except ValidationError as error:
-        raise UsageError(f"not a valid plan: {'; '.join(error.context['problems'][:_PROBLEMS])}") from None
+        problems = error.context["problems"]
+        raise UsageError(f"not a valid plan: {'; '.join(problems[:_PROBLEMS])}", problems=problems) from None
 
 
 def _data(text: str) -> object:
@@ -77,4 +83,4 @@ def _data(text: str) -> object:
         try:
             return read_data(file)
         except UsageError as error:
-            raise UsageError(error.message.replace(repr(str(file)), "the text")) from None
+            raise UsageError(error.message.replace(repr(str(file)), repr(str(TEXT)))) from None

@@ -9,14 +9,14 @@ from textual import on
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.containers import Vertical
-from textual.screen import ModalScreen
 from textual.widgets import Input, Static
 
 from aeon_core.escape import escape_controls
+from aeon_tui.screens.dialogs import Dialog
 from aeon_widgets.key_names import key_of
 
 
-class AnswersDialog(ModalScreen[dict[str, str]]):
+class AnswersDialog(Dialog[dict[str, str]]):
     """Has a field for each question. Enter moves to the next one, from the last back to the decision.
 
     Returns the content of the fields, by question, however it is closed: it decides nothing and can be reopened.
@@ -30,14 +30,9 @@ class AnswersDialog(ModalScreen[dict[str, str]]):
     ]
     DEFAULT_CSS = """
     AnswersDialog {
-        align: center middle;
-        Vertical {
-            width: 76; max-width: 100%; height: auto; max-height: 100%; padding: 0 1; overflow-y: auto;
-            border: round $aeon-accent; background: $background;
-            border-title-color: $aeon-accent; border-subtitle-color: $aeon-muted;
-        }
+        & > Vertical { width: 76; }
         Static { color: $aeon-text; height: auto; }
-        Input { background: $panel; color: $aeon-text; margin: 0 0 1 0; }
+        Input { margin: 0 0 1 0; }
     }
     """
 

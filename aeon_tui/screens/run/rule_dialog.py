@@ -11,14 +11,13 @@ from textual import on, work
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.containers import Vertical
-from textual.screen import ModalScreen
 from textual.widgets import Input, Static
 from typing_extensions import override
 
 from aeon_core.errors import AeonError
-from aeon_core.escape import escape_controls
 from aeon_core.journal.records import Scope
 from aeon_core.paths import PROJECT_FOLDER
+from aeon_tui.screens.dialogs import Dialog
 from aeon_widgets.key_guard import KeyGuard
 from aeon_widgets.key_names import key_of
 from aeon_widgets.virtual_list import Piece, RowsView
@@ -74,7 +73,7 @@ class ScopeRows(RowsView):
         return [(f" {sign} {words:<14}", "bold" if index == self.cursor else ""), (self._hints[scope], "muted")]
 
 
-class RuleDialog(ModalScreen["AllowedRule | None"]):
+class RuleDialog(Dialog["AllowedRule | None"]):
     """Asks for the rule and where it holds. Enter saves it there and gives it back; None where it is left with escape.
 
     A rule that cannot be used, or saved, stays in the field, with a line that says why.
@@ -88,15 +87,8 @@ class RuleDialog(ModalScreen["AllowedRule | None"]):
     ]
     DEFAULT_CSS = """
     RuleDialog {
-        align: center middle;
-        Vertical {
-            width: 72; max-width: 100%; height: auto; max-height: 100%; padding: 0 1; overflow-y: auto;
-            border: round $aeon-accent; background: $background;
-            border-title-color: $aeon-accent; border-subtitle-color: $aeon-muted;
-        }
-        Input { background: $panel; color: $aeon-text; margin: 0 0 1 0; }
+        Input { margin: 0 0 1 0; }
         ScopeRows { height: 3; }
-        #rule-problem { color: $severity-high; height: auto; display: none; }
     }
     """
 
@@ -114,7 +106,7 @@ class RuleDialog(ModalScreen["AllowedRule | None"]):
             )
             yield Input(self._subject.rule, compact=True, select_on_focus=False, id="rule")
             yield ScopeRows(self._subject.root)
-            yield Static("", id="rule-problem", markup=False)
+            yield Static("", id="problem", markup=False)
 
     def on_mount(self) -> None:
         if not self.query("#rule"):
@@ -156,10 +148,7 @@ class RuleDialog(ModalScreen["AllowedRule | None"]):
 
     def _show(self, problem: str) -> None:
         self._is_saving = False
-        if self.is_attached:
-            shown = self.query_one("#rule-problem", Static)
-            shown.display = True
-            shown.update(f"✖ {escape_controls(problem)}")
+        self.say(problem)
 
     def action_scope(self, by: int) -> None:
         """Choose another scope."""

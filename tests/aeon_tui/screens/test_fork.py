@@ -54,6 +54,10 @@ class Asked:
         return str(shown.content) if shown.display else ""
 
     @property
+    def text_problems(self) -> str:
+        return str(self.dialog.query_one("#problems", Static).content)
+
+    @property
     def text(self) -> TextArea:
         return self.dialog.query_one(TextArea)
 
@@ -112,21 +116,28 @@ async def test_what_is_wrong_is_one_line_and_all_that_was_typed_stays() -> None:
             assert "\n" not in fork.problem
             assert widget.value == typed
             widget.value = before
-        for text, problem in (
-            ("goal: [", "the text"),
-            ("- 1", "expected `goal:` and `steps:`"),
-            ("requirements: []", "requirements: expected a list"),
-            ("criteria: {completeness: 7}", "'completeness' in the criteria must be a number between 0 and 1"),
+        for text, problems in (
+            ("goal: [x\nsteps: 3\n", ["line 2: did not find expected ',' or ']'"]),
+            ("- 1", ["the text is not a plan: expected `goal:` and `steps:`, as they were"]),
+            ("requirements: []", ["line 1: requirements: expected a list of one sentence or more, got an empty array"]),
+            ("goal: x\ncriteria:\n  completeness: 7", ["line 3: 'completeness' in the criteria must be a number"]),
+            (
+                "goal: x\nsteps:\n- step_id: s1\n  description: 3\n- step_id: s2\n  description: 4\n",
+                ["line 4: steps[0].description: expected a string", "line 6: steps[1].description: expected a string"],
+            ),
         ):
             fork.text.load_text(text)
             await fork.pilot.press("ctrl+s")
-            assert problem in fork.problem
-            assert "/tmp" not in fork.problem
-            assert fork.text.text == text
+            await until(fork.pilot, lambda problems=problems: problems[0] in fork.text_problems)
+            assert all(each in fork.text_problems for each in problems)
+            assert "/tmp" not in fork.text_problems
+            assert (fork.text.text, fork.text.has_focus) == (text, True)
+            if line := problems[0].removeprefix("line ").partition(":")[0]:
+                assert fork.text.cursor_location[0] == (int(line) - 1 if line.isdecimal() else 0)
         assert fork.app.asked == []
-        await fork.pilot.press("escape")
-        assert "press escape again to discard" in fork.problem
-        await fork.pilot.press("escape")
+        await fork.pilot.press("escape", "escape")
+        assert (fork.app.screen, fork.text.text) == (fork.dialog, text), "it asks before it discards what was typed"
+        await fork.pilot.press("escape", "y")
         await until(fork.pilot, lambda: fork.app.screen is not fork.dialog)
 
 

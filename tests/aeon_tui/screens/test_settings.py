@@ -294,7 +294,7 @@ async def test_without_an_editor_the_app_has_one_that_names_the_line_and_the_rea
         screen = await typed(pilot, app, "# mine\nttl: 7\ntll: 8\n")
         await until(pilot, lambda: problems(screen))
         assert problems(screen) == "✖ line 3: has an unknown key, 'tll'; did you mean 'ttl'?"
-        assert screen.area.cursor_location == (2, 0)
+        assert screen.area.cursor_location == (2, len(screen.area.document.get_line(2)))
         assert not own.exists()
         await typed(pilot, app, "ttl: [7\n")
         await until(pilot, lambda: "not valid YAML" in problems(screen))

@@ -266,7 +266,7 @@ async def test_without_an_editor_the_plan_is_edited_in_the_app_until_it_is_one(
         line = 1 + broken.splitlines().index("  description: 3")
         assert str(problems.content) == f"✖ line {line}: steps[1].description: expected a string, got 3"
         assert screen.area.text == broken
-        assert screen.area.cursor_location == (line - 1, 0)
+        assert screen.area.cursor_location[0] == line - 1
         screen.area.text = before.replace("Divide 1 by 2", "Halve 1")
         await pilot.press("ctrl+s")
         await reviewed.end(pilot)

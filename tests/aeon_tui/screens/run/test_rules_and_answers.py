@@ -77,7 +77,7 @@ async def test_a_rule_that_cannot_be_used_stays_in_the_field_and_one_for_the_pro
     async with erasing.app.run_test(size=(80, 24)) as pilot:
         await asked(pilot)
         dialog = await rule_dialog(pilot)
-        field, problem = dialog.query_one(Input), dialog.query_one("#rule-problem", Static)
+        field, problem = dialog.query_one(Input), dialog.query_one("#problem", Static)
         for rule, words in (("erase(*.md)", "does not fit this call: a.txt"), ("read(*)", "must begin with erase")):
             field.value = rule
             await pilot.press("enter")
