@@ -14,13 +14,15 @@ from typing import TYPE_CHECKING, Any, NoReturn, cast
 from aeon_core.approvals.inbox import POLL_SECONDS, Inbox
 from aeon_core.approvals.pending import NOBODY, ApprovalDecision, ApprovalRequest
 from aeon_core.errors import AeonError
+from aeon_core.escape import escape_controls
 from aeon_core.journal.records import Decision
-from aeon_core.journal.values import dict_of, str_of
+from aeon_core.journal.values import dict_of, str_of, strs_of
 from aeon_core.journal.view.model import RunView
 from aeon_tui.cli.output import Output
 from aeon_tui.platform.terminal import handled
 from aeon_widgets.approval_question import ApprovalQuestion, Choice
 from aeon_widgets.rendered_text import QUOTED, block_lines
+from aeon_widgets.review_text import ANSWERS, given_answers
 from aeon_widgets.run_question import ALWAYS, REVIEWED, run_question
 from aeon_widgets.text import count
 from aeon_widgets.text_view import Block
@@ -63,7 +65,12 @@ def _cut(blocks: Sequence[Block], most: int) -> Iterator[Block]:
 
 def answer_lines(question: ApprovalQuestion) -> list[str]:
     """Return a line for each answer: its letter, and what it does."""
-    return [f"{_letters(each):<9} {each.words}" for each in question.choices]
+    lines = [f"{_letters(each):<9} {each.words}" for each in question.choices]
+    return [*lines, f"{'enter':<9} Answer the open questions"] if _is_open(question) else lines
+
+
+def _is_open(question: ApprovalQuestion) -> bool:
+    return any(section.opens == ANSWERS for section in question.sections)
 
 
 def _letters(choice: Choice) -> str:
@@ -74,7 +81,8 @@ def _letters(choice: Choice) -> str:
 
 def prompt(question: ApprovalQuestion) -> str:
     """Return the text before the cursor."""
-    return f"[{', '.join(map(_letters, question.choices))}] "
+    enter = ["enter"] if _is_open(question) else []
+    return f"[{', '.join([*map(_letters, question.choices), *enter])}] "
 
 
 NO_REASON = "say why: w and the reason"
@@ -107,10 +115,13 @@ class TerminalApprover:
         self._view = view
         self._journal = journal
         self._edits: ApprovalEdits | None = None
+        self._answers: dict[str, str] = {}
+        """Answers to the open questions; they go with the decision."""
 
     def __call__(self, request: ApprovalRequest) -> ApprovalDecision:
         """Return what the person types; the end of the input rejects, of a plan or a pass as nobody; Ctrl-C aborts."""
         question = question_of(request, self._view())
+        self._answers = given_answers(request.subject)
         print_question(self._out, question)
         for line in answer_lines(question):
             self._out.line(line)
@@ -121,21 +132,48 @@ class TerminalApprover:
                 return inbox.settle(self._decided(request, question, inbox))
             except _Interrupted:
                 sys.stderr.write("\n")
-                return inbox.settle(ApprovalDecision(decision="abort"))
+                return inbox.settle(self._with_answers(ApprovalDecision(decision="abort")))
+
+    def _with_answers(self, decision: ApprovalDecision) -> ApprovalDecision:
+        return decision.model_copy(update={"answers": self._answers}) if self._answers else decision
 
     def _decided(self, request: ApprovalRequest, question: ApprovalQuestion, inbox: Inbox) -> ApprovalDecision:
         while True:
             with _interruptible():
-                decision = _answer(request, question, self._out, inbox)
+                sys.stderr.write(prompt(question))
+                line: ApprovalDecision | str | None = _line(inbox)
+                if line == "\n" and _is_open(question):
+                    line = self._answer_questions(request, inbox)
+            if isinstance(line, ApprovalDecision):
+                return line
+            decision = _read(line, request, question, self._out) if line is not None else None
             if decision is None:
                 continue
-            if decision.decision != "edit" or decision.edited is not None:
-                return decision
+            if decision.decision != "edit":
+                return self._with_answers(decision)
             edited = self._edited(request)
             if (elsewhere := _elsewhere(inbox)) is not None:
                 return elsewhere
             if edited is not None:
-                return edited
+                return self._with_answers(edited)
+
+    def _answer_questions(self, request: ApprovalRequest, inbox: Inbox) -> ApprovalDecision | str | None:
+        """Read an answer to each open question; an empty line keeps what there is.
+
+        Return what was decided elsewhere meanwhile, "" where the input has ended, else None.
+        """
+        for question in strs_of(request.subject.get("questions")):
+            known = self._answers.get(question)
+            self._out.line((f"? {escape_controls(question)}", "cyan"))
+            sys.stderr.write(f"[{escape_controls(known)}] " if known else "answer: ")
+            line = _line(inbox)
+            if not isinstance(line, str) or not line:
+                return line
+            if words := line.strip():
+                self._answers[question] = words
+        told = f"{count(len(self._answers), 'answer')} given" if self._answers else "no answer given"
+        self._out.line((f"{told}; now decide", "dim"))
+        return None
 
     def _edited(self, request: ApprovalRequest) -> ApprovalDecision | None:
         """Return the decision with what the person made of it in their editor; None, said why, without one."""
@@ -171,14 +209,17 @@ def show(out: Output, request: ApprovalRequest, view: RunView) -> None:
     print_question(out, question_of(request, view))
 
 
-def _answer(request: ApprovalRequest, question: ApprovalQuestion, out: Output, inbox: Inbox) -> ApprovalDecision | None:
-    """Return the answer that the next line is, or what was decided elsewhere before it; None where it is no answer."""
-    sys.stderr.write(prompt(question))
+def _line(inbox: Inbox) -> ApprovalDecision | str:
+    """Return the next line that is typed, "" at the end of the input, or what was decided elsewhere before it."""
     sys.stderr.flush()
     while not _has_line():
         if (elsewhere := _elsewhere(inbox)) is not None:
             return elsewhere
-    line = sys.stdin.readline()
+    return sys.stdin.readline()
+
+
+def _read(line: str, request: ApprovalRequest, question: ApprovalQuestion, out: Output) -> ApprovalDecision | None:
+    """Return the decision that a line is; None where it is none."""
     if not line:
         # A rejected plan would be refined and asked about again, without end.
         why = NOBODY if question.kind in REVIEWED else "the input ended without an answer"

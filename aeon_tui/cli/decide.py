@@ -30,6 +30,7 @@ from aeon_tui.cli import options
 from aeon_tui.cli.output import stderr, stdout
 from aeon_tui.sessions.approval_edits import load_edit
 from aeon_tui.sessions.pending_approval import approval_request
+from aeon_widgets.review_text import given_answers
 from aeon_widgets.run_question import headline
 from aeon_widgets.text import count
 
@@ -109,7 +110,7 @@ def _answers(args: Namespace, request: ApprovalRequest) -> dict[str, str] | None
     if len(given) > len(questions):
         asks = f"{count(len(questions), 'question')} {'is' if len(questions) == 1 else 'are'} open"
         raise UsageError(f"--answer is given {count(len(given), 'time')}, but {asks}")
-    return dict(zip(questions, given, strict=False)) or None
+    return {**given_answers(request.subject), **dict(zip(questions, given, strict=False))} if given else None
 
 
 @contextlib.contextmanager

@@ -40,6 +40,8 @@ class ApprovalBroker:
         self._waiting: ApprovalRequest | None = None
         self._decision: ApprovalDecision | None = None
         self._closed = False
+        self.answers: dict[str, str] = {}
+        """What the person has answered so far to the open questions of what waits; an abort of the run keeps it."""
         self._news = ""
         self.listener: Callable[[], object] = lambda: None
         """Called on the kernel's thread when a question has come or is decided; it returns at once."""
@@ -50,7 +52,7 @@ class ApprovalBroker:
 
         with Inbox(self._journal, request) as inbox:
             with self._changed:
-                self._waiting, self._decision = request, None
+                self._waiting, self._decision, self.answers = request, None, {}
             self.listener()
             while (decision := self._decided(POLL_SECONDS)) is None:
                 # Not under the lock, which the screen takes: this reads a file.
@@ -66,7 +68,7 @@ class ApprovalBroker:
             if not self._changed.wait_for(lambda: self._decision is not None or self._closed, seconds):
                 return None
             self._waiting = None
-            decision = self._decision or ApprovalDecision(decision="abort")
+            decision = self._decision or ApprovalDecision(decision="abort", answers=self.answers or None)
         self.listener()
         return decision
 

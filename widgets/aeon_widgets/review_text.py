@@ -42,7 +42,7 @@ def plan_body(subject: Subject) -> Iterator[Block]:
 
 def plan_sections(subject: Subject, pass_number: int) -> Iterator[Section]:
     """Yield what was changed in a plan, what is wrong with it, and what is open."""
-    yield from question_sections(strs_of(subject.get("questions")))
+    yield from question_sections(strs_of(subject.get("questions")), given_answers(subject))
     yield from _change(subject, pass_number)
     yield from _issues(subject, pass_number)
 
@@ -70,7 +70,7 @@ def pass_body(subject: Subject, pass_number: int, assessments: Sequence[Assessme
 
 def pass_sections(subject: Subject, pass_number: int, assessments: Sequence[AssessmentView] = ()) -> Iterator[Section]:
     """Yield what the pass changed in the plan, its scores, and what else there is to know."""
-    yield from question_sections(strs_of(subject.get("questions")))
+    yield from question_sections(strs_of(subject.get("questions")), given_answers(subject))
     yield from _change(subject, pass_number)
     if (shown := _assessment(subject, pass_number, assessments)) is not None:
         yield _scores(subject, shown, pass_number, assessments)
@@ -191,6 +191,11 @@ def _issues(subject: Subject, pass_number: int) -> Iterator[Section]:
 
 ANSWERS = "answers"
 """What the part with the open questions is chosen for."""
+
+
+def given_answers(subject: Subject) -> dict[str, str]:
+    """Return the answers that a question has from before, by question."""
+    return {question: str_of(words) for question, words in (dict_of(subject.get("answers")) or {}).items()}
 
 
 def question_sections(questions: Sequence[str], answers: Mapping[str, str] | None = None) -> Iterator[Section]:

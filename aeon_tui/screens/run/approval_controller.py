@@ -16,11 +16,11 @@ from aeon_core.journal.values import dict_of, str_of, strs_of
 from aeon_core.journal.view.model import RunView
 from aeon_tui.screens.dialogs import ConfirmDialog
 from aeon_tui.screens.panel_controller import TOO_LATE, PanelController, Place
-from aeon_tui.sessions.approval_broker import ApprovalSource
+from aeon_tui.sessions.approval_broker import ApprovalBroker, ApprovalSource
 from aeon_widgets.approval_panel import ApprovalPanel
 from aeon_widgets.approval_question import Section
 from aeon_widgets.key_guard import KeyGuard
-from aeon_widgets.review_text import ANSWERS, question_sections
+from aeon_widgets.review_text import ANSWERS, given_answers, question_sections
 from aeon_widgets.run_question import ALWAYS, REVIEWED, run_question
 from aeon_widgets.text import one_line
 
@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     from aeon_tui.sources.base import RecordSource
 
 UNUSED = "The run ends here, so nothing works with your answers; its journal has them."
+KEPT = "Your answers are kept: the question has them when you resume the run."
 
 
 def broker_of(source: RecordSource, runner: Runner | None) -> ApprovalSource | None:
@@ -88,7 +89,8 @@ class ApprovalController(PanelController):
         question = None
         if request is not None:
             question = run_question(request.point, request.subject, request.pass_number, list(view.assessments))
-            self._answers = {each: self._answers[each] for each in _questions(request) if each in self._answers}
+            known = given_answers(request.subject) | self._answers
+            self._answers = {each: known[each] for each in _questions(request) if each in known}
             question = replace(question, sections=self._with_answers(question.sections))
         self.put(question, home=home)
         return request is not None
@@ -115,10 +117,10 @@ class ApprovalController(PanelController):
     def decide(self, panel: ApprovalPanel, decision: ApprovalDecision) -> None:
         """Do the same with a decision that holds what was edited. The next question may have the same digest."""
         broker, asked = self._broker, self._asked
-        if self._answers and asked is not None and asked.point in REVIEWED:
+        if asked is not None and asked.point in REVIEWED and (self._answers or given_answers(asked.subject)):
             decision = decision.model_copy(update={"answers": dict(self._answers)})
-            if _ends(asked, decision):
-                self._screen.notify(UNUSED, markup=False)
+            if self._answers and _ends(asked, decision):
+                self._screen.notify(KEPT if decision.decision == "abort" else UNUSED, markup=False)
         waits = broker is not None and asked is not None and panel is self._panel and broker.waiting is asked
         decided = waits and broker is not None and asked is not None and broker.decide(asked.digest, decision)
         if not decided and decision.decision == "edit":
@@ -183,6 +185,8 @@ class ApprovalController(PanelController):
             self._guard.arm()
             if answers is not None and self._panel is not None and self._panel.question is panel.question:
                 self._answers = answers
+                if isinstance(self._broker, ApprovalBroker):
+                    self._broker.answers = dict(answers)
                 self._panel.set_sections(self._with_answers(panel.question.sections))
 
         self._screen.app.push_screen(AnswersDialog(_questions(self._asked), self._answers), given)

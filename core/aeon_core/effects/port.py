@@ -17,7 +17,15 @@ from functools import partial
 from typing import Any, TypeVar
 
 from aeon_core.adaptive.profile import ReasoningMode
-from aeon_core.approvals.pending import UNASKED, ApprovalDecision, ApprovalRequest, Approver, ask, unattended
+from aeon_core.approvals.pending import (
+    REVIEWED,
+    UNASKED,
+    ApprovalDecision,
+    ApprovalRequest,
+    Approver,
+    ask,
+    unattended,
+)
 from aeon_core.budget import CostCeilingReached
 from aeon_core.config.schema import Durability, RunConfig
 from aeon_core.effects.model_calls import Deltas, ModelCall, ModelCalls
@@ -79,6 +87,8 @@ class Effects:
         durability = (resumed.options if resumed is not None else {}).get("durability", config.durability)
         self._stream = RecordStream(journal, recorded, durability, replays=replays, resumed=resumed)
         self._options: dict[str, Any] = {}
+        self._answered = 0
+        """How many resumes had been gone over when an open question was last decided about."""
         self._on_unknown = config.on_unknown
         self._approve: list[str] = list(config.approve)
         first = recorded.first if recorded is not None else None
@@ -305,6 +315,12 @@ class Effects:
         """What the user is asked about: as the run was started, or as last overridden."""
         return list(self._options.get("approve", self._approve))
 
+    @property
+    def given_answers(self) -> dict[str, str]:
+        """What a person answered with an abort that the last resume took back, by question, until they decide again."""
+        changes = self._stream.changes()
+        return dict(changes[-1].get("answers") or {}) if len(changes) > self._answered else {}
+
     def auto_approval(self, point: ApprovalPoint) -> ApprovalDecision | None:
         """Return the approval of what nobody is to be asked about any more; None where a person is."""
         if point in self._changed().get("approve", self._approve):
@@ -414,10 +430,14 @@ class Effects:
             )
             decision = ask(self._approver, request)
             decision = ApprovalDecision(**self._secrets.conceal_edited(decision.model_dump()))
+        if decision.answers is None and (given := subject.get("answers")):
+            decision = decision.model_copy(update={"answers": given})
         self.emit(record(state="decided", **decision.model_dump()))
         if decision.decision == "abort":
             # Whoever resumes the run is asked again.
             self._stream.resumes_from(asked_at)
+        elif point in REVIEWED:
+            self._answered = len(self._stream.changes())
         self._stream.sync("normal")
         return decision
 

@@ -101,6 +101,8 @@ class RunResumed(Record):
     models: list[dict[str, Any]] | None = None
     """The models that are used from here on, as in run_started, where they are others."""
     prices: str | None = None
+    answers: dict[str, str] | None = None
+    """Answers to open questions that came with an abort which is taken back: the question asked again has them."""
 
 
 class JournalRecovered(Record):

@@ -28,7 +28,7 @@ def request_review(point: Point, executor: Executor, progress: Progress) -> Revi
     if point not in executor.effects.approve or progress.report is None or (point == "plan" and known):
         return None
     report = progress.plan_report if point == "plan" and progress.plan_report is not None else progress.report
-    subject = _plan(executor, report)
+    subject = _plan(executor, report) | _given(executor)
     if point == "pass":
         subject |= _pass(progress)
     else:
@@ -59,6 +59,13 @@ def _plan(executor: Executor, report: SemanticValidationReport) -> dict[str, Any
         "questions": executor.state.follow_up_questions,
         "ttl": executor.state.ttl.model_dump(),
     }
+
+
+def _given(executor: Executor) -> dict[str, Any]:
+    """Return the `answers` that a person gave to the open questions before, where there are any."""
+    given, questions = executor.effects.given_answers, executor.state.follow_up_questions
+    answers = {question: given[question] for question in questions if given.get(question, "").strip()}
+    return {"answers": answers} if answers else {}
 
 
 def _pass(progress: Progress) -> dict[str, Any]:

@@ -9,7 +9,7 @@ from typing import Any
 
 from pydantic import ValidationError
 
-from aeon_core.approvals.pending import Approver
+from aeon_core.approvals.pending import REVIEWED, Approver
 from aeon_core.config.schema import RunConfig
 from aeon_core.effects.model_calls import check_budget, model_infos
 from aeon_core.effects.replay_cursor import ReplayCursor
@@ -166,9 +166,23 @@ def _resumed(
     # An earlier attempt to resume may have ended after repairing the journal.
     last = last_told(reversed(lines))
     ended = last["resumes_at"] if last["type"] == "run_finished" else None
+    continues_at = ended if ended is not None else journal.seq
     return RunResumed(
         options={name: getattr(changed, name) for name in options},
-        continues_at=ended if ended is not None else journal.seq,
+        continues_at=continues_at,
         models=None if same else models,
         prices=None if same else price_date(),
+        answers=_given_answers(lines, continues_at) or None,
     )
+
+
+def _given_answers(lines: list[dict[str, Any]], continues_at: int) -> dict[str, str]:
+    """Return the answers to open questions that nothing has been decided with: those that came with an abort."""
+    given: dict[str, str] = {}
+    for line in lines:
+        if line["type"] == "run_resumed":
+            given = dict(line.get("answers") or {})
+        elif line["type"] == "approval" and line["state"] == "decided" and line["point"] in REVIEWED:
+            taken_back = line["decision"] == "abort" or line["seq"] >= continues_at
+            given = {**given, **(line.get("answers") or {})} if taken_back else {}
+    return given

@@ -8,10 +8,12 @@ from typing import Any
 import pytest
 
 from aeon_core import ApprovalDecision, ApprovalRequest, Orchestrator, RunConfig, connect
+from aeon_core.journal.reader import read_records
 from aeon_core.journal.view import reducer
 from aeon_core.journal.view.model import RunView
 from aeon_core.runs.fork import Fork
 from aeon_core.runs.replay import replay
+from aeon_core.runs.resume import resume
 from tests.aeon_core.kernel.test_passes import MENDED, model, of, plan
 from tests.aeon_core.kernel.test_reviews import Person, fresh, records, run
 from tests.fakes import ScriptedModel
@@ -82,6 +84,31 @@ def test_answers_are_kept_where_the_person_ends_the_run(tmp_path: Path) -> None:
     assert result.status == "accepted"
     decided = next(each for each in of(records(tmp_path), "approval") if each["state"] == "decided")
     assert decided["answers"] == {WHICH: "decimal"}
+
+
+def test_answers_that_came_with_an_abort_are_there_when_the_question_is_asked_again(tmp_path: Path) -> None:
+    path, scripted = tmp_path / "r.jsonl", asking()
+    ended = run(tmp_path, scripted, Person({"decision": "abort", "answers": ANSWERS}), "pass")
+    assert ended.status == "aborted"
+    aborted_again = Person({"decision": "abort"})
+    resume(path, fresh(scripted), approver=aborted_again)
+    assert aborted_again.asked[0].subject["answers"] == {WHICH: "decimal fractions"}
+    person, resumed = Person({"decision": "approve"}), fresh(scripted)
+    assert resume(path, resumed, approver=person).status == "converged"
+    assert person.asked[0].subject["answers"][WHICH] == "decimal fractions"
+    assert "answers" not in person.asked[1].subject
+    assert f"a person answers the question '{WHICH}': decimal fractions" in of_purpose(resumed, "refine")[-1]
+    decided = [each for each in of(list(read_records(path)), "approval") if each["state"] == "decided"]
+    assert decided[0]["answers"][WHICH] == "decimal fractions"
+    assert replay(path).difference is None
+
+
+def test_other_answers_take_the_place_of_those_that_came_with_an_abort(tmp_path: Path) -> None:
+    path, scripted = tmp_path / "r.jsonl", asking()
+    run(tmp_path, scripted, Person({"decision": "abort", "answers": ANSWERS}), "pass")
+    resumed = fresh(scripted)
+    resume(path, resumed, approver=Person({"decision": "approve", "answers": {}}))
+    assert not any("decimal fractions" in each.prompt for each in resumed.requests)
 
 
 def test_a_fork_begins_with_the_answers(tmp_path: Path) -> None:

@@ -171,14 +171,15 @@ def test_a_pass_is_reported_in_short(monkeypatch: pytest.MonkeyPatch, capsys: py
     assert "1 issue: ✖ 1 high" in lines
     assert "too vague" in lines
     assert "? For whom?" in lines
-    assert lines[-7:] == [
+    assert lines[-8:] == [
         "a         Run another pass",
         "w REASON  Tell it what to fix",
         "c         Take the result as it is",
         "r         Run this pass again",
         "e         Edit the plan",
         "X         End here, not finished",
-        "\a[a, w REASON, c, r, e, X]",
+        "enter     Answer the open questions",
+        "\a[a, w REASON, c, r, e, X, enter]",
     ]
 
 
@@ -257,6 +258,43 @@ def test_what_was_typed_before_the_question_answers_nothing(monkeypatch: pytest.
         found = TerminalApprover(stderr())(REQUEST)
     os.close(master)
     assert (found.decision, found.feedback) == ("reject", "now")
+
+
+def test_enter_answers_the_open_questions_and_the_answers_go_with_the_decision(monkeypatch: pytest.MonkeyPatch) -> None:
+    subject = {**SUBJECT, "questions": ["For whom?", "When?", "Why?"], "answers": {"When?": "now", "Why?": "fun"}}
+    request = ApprovalRequest(point="pass", pass_number=2, subject=subject, digest="d")
+    asks = prompt(question_of(request, RunView()))
+    assert asks.endswith(", enter] ")
+    replies = {asks: ["\n", "a\n"], "answer: ": ["  for me \n"], "[now] ": ["later\n"], "[fun] ": ["\n"]}
+    master, terminal = os.openpty()
+    with os.fdopen(terminal) as stream:
+        monkeypatch.setattr(sys, "stdin", stream)
+
+        class Typing(io.StringIO):
+            def write(self, text: str) -> int:
+                if replies.get(text):
+                    os.write(master, replies[text].pop(0).encode())
+                return super().write(text)
+
+        terminal_text = Typing()
+        monkeypatch.setattr(sys, "stderr", terminal_text)
+        found = TerminalApprover(stderr())(request)
+        told = terminal_text.getvalue()
+    os.close(master)
+    assert (found.decision, found.answers) == (
+        "approve",
+        {"For whom?": "for me", "When?": "later", "Why?": "fun"},
+    )
+    in_order = ["enter     Answer the open questions", "? For whom?\nanswer: ", "? When?\n[now] ", "? Why?\n[fun] "]
+    assert sorted(in_order, key=told.index) == in_order
+    assert "3 answers given; now decide" in told
+
+
+def test_the_end_of_the_input_while_answering_decides_as_nobody(monkeypatch: pytest.MonkeyPatch) -> None:
+    found = reviewed(monkeypatch, "\nfor me\n")
+    assert (found.decision, found.feedback, found.answers) == ("reject", NOBODY, {"For whom?": "for me"})
+    assert reviewed(monkeypatch, "\n").decision == "reject"
+    assert answered(monkeypatch, "\na\n").decision == "approve", "nothing is open: it is asked again"
 
 
 def test_where_the_question_could_not_be_seen_nobody_is_asked(cli: Cli, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -8,14 +8,19 @@ from typing import Any
 import pytest
 from textual.widgets import Input, Static
 
+from aeon_core import RunConfig
 from aeon_core.config.loading import load_config
 from aeon_core.journal.reader import read_records
+from aeon_core.runs.resume import Resumption
+from aeon_tui.app import AeonApp
 from aeon_tui.screens.run.answers_dialog import AnswersDialog
 from aeon_tui.screens.run.approval_controller import UNUSED
 from aeon_tui.screens.run.rule_dialog import RuleDialog, ScopeRows
+from aeon_tui.sessions.resume_job import ResumeJob
+from aeon_tui.sessions.runner import Runner
 from aeon_widgets.approval_panel import ApprovalPanel
 from aeon_widgets.approval_text import ApprovalText
-from tests.aeon_core.kernel.test_passes import MENDED, model, of, plan
+from tests.aeon_core.kernel.test_passes import MENDED, TASK, model, of, plan
 from tests.aeon_tui.screens.run.test_approval_controller import Erasing, asked
 from tests.aeon_tui.screens.run.test_reviews import Reviewed
 from tests.waiting import until
@@ -141,6 +146,33 @@ async def test_an_answer_is_shown_with_its_question_and_goes_with_the_decision(t
         assert second.subject["questions"] == []
         await reviewed.end(pilot)
     assert decided(reviewed.runner.journal)[0]["answers"] == {WHICH: "as 0.5", WHO: "me"}
+    assert any('"answer": "as 0.5"' in each.prompt for each in reviewed.model.requests if each.purpose == "answer")
+
+
+async def test_answers_are_kept_where_the_app_aborts_the_run_and_shown_when_it_is_resumed(tmp_path: Path) -> None:
+    reviewed = asking(tmp_path)
+    async with reviewed.app.run_test(size=(80, 24)) as pilot:
+        await reviewed.question(pilot)
+        await answer(pilot, *"as 0.5", "escape")
+        reviewed.runner.abort()
+        await until(pilot, lambda: reviewed.runner.result is not None)
+    journal = reviewed.runner.journal
+    assert decided(journal)[0]["answers"] == {WHICH: "as 0.5"}
+
+    def build(job: Any, path: Path, line: Any, delta: Any, approver: Any) -> Resumption:
+        return Resumption(path, reviewed.model, approver=approver, on_line=line, on_delta=delta)
+
+    config = RunConfig(durability="off", approve=["pass"])
+    reviewed.runner = Runner(ResumeJob(journal, TASK, config, {}), journal, build)
+    reviewed.app = AeonApp(tmp_path, reviewed.runner)
+    async with reviewed.app.run_test(size=(80, 24)) as pilot:
+        asked_again = await reviewed.question(pilot)
+        text = pilot.app.screen.query_one(ApprovalText).text
+        assert ("✔ as 0.5" in text, "2 open questions, 1 answered" in text) == (True, True)
+        await pilot.press("a")
+        await reviewed.question(pilot, asked_again)
+        await reviewed.end(pilot)
+    assert decided(journal)[0]["answers"] == {WHICH: "as 0.5"}
     assert any('"answer": "as 0.5"' in each.prompt for each in reviewed.model.requests if each.purpose == "answer")
 
 
