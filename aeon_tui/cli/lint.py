@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from aeon_core.errors import ModelUnavailableError
 from aeon_core.runs.factory import connect_model
+from aeon_core.validation.lint import lint_plan
 from aeon_tui.cli import options
 from aeon_tui.cli.output import stderr, stdout
 from aeon_tui.cli.tools import inspected_tools
@@ -15,7 +16,6 @@ from aeon_tui.platform.stdio_capture import capture_stdio
 
 if TYPE_CHECKING:
     from aeon_core.config.schema import RunConfig
-    from aeon_core.judge.request import Judge
     from aeon_core.tools.registry import ToolRegistry
     from aeon_core.validation.report import SemanticValidationReport
 
@@ -33,7 +33,7 @@ def execute(args: Namespace) -> int:
         registry = inspected_tools(args, config)
         try:
             path = Path(args.plan_file)
-            report = _judged_report(path, registry, config) if args.judge else _report(path, registry)
+            report = _judged_report(path, registry, config) if args.judge else lint_plan(path, registry)
         finally:
             registry.close()
     out = stdout()
@@ -60,23 +60,10 @@ def _judged_report(path: Path, registry: ToolRegistry, config: RunConfig) -> Sem
         llm.check()
         judge = JudgeModel(llm, config, stderr())
         with warnings_on(stderr()):
-            report = _report(path, registry, judge, config.prompts_dir)
+            report = lint_plan(path, registry, judge=judge, prompts_dir=config.prompts_dir)
     finally:
         llm.close()
     judge.tell_cost()
     if judge.refusal is not None:
         raise ModelUnavailableError(judge.refusal.message)
     return report
-
-
-def _report(
-    path: Path, registry: ToolRegistry, judge: Judge | None = None, prompts_dir: Path | None = None
-) -> SemanticValidationReport:
-    from aeon_core.plan.files import NotPlainDataError
-    from aeon_core.plan.parsing import read_plan_data
-    from aeon_core.validation.lint import lint_refusal, lint_report
-
-    try:
-        return lint_report(read_plan_data(path), registry, judge=judge, prompts_dir=prompts_dir)
-    except NotPlainDataError as error:
-        return lint_refusal(error.reason)

@@ -16,14 +16,13 @@ from pathlib import Path
 from typing import Any
 
 from aeon_core.config.keys import KEYS, TOOL_SETS
-from aeon_core.config.schema import RunConfig, find_project_root
+from aeon_core.config.schema import RunConfig, find_project_root, recorded_config
 from aeon_core.config.trust import HARMLESS, TrustItem, items_of, plain_value, split_values
 from aeon_core.config.trust_store import load_entry, update_entry
 from aeon_core.errors import AeonError, UsageError
 from aeon_core.journal.values import dict_of, strs_of
 from aeon_core.journal.writer import LineListener
 from aeon_core.policy import PolicyRules
-from aeon_core.runs.replay import recorded_config
 from aeon_core.tools.imports import file_digest
 
 logger = logging.getLogger("aeon")
@@ -153,6 +152,11 @@ def _items(config: RunConfig, today: RunConfig, said: set[str]) -> list[TrustIte
         else:
             asked[key] = [spec for spec in value if spec not in now] if key == "tools" else value
     return [item for key, value in asked.items() for item in items_of(key, value, root)]
+
+
+def needs_consent(config: RunConfig) -> bool:
+    """Return whether a journal with these options asks for something that needs consent, whatever holds today."""
+    return bool(split_values(_said_by(config), {}, _root(config)).gated)
 
 
 def _is_simulated(key: str, value: Any) -> bool:

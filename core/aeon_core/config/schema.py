@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Iterator
+import json
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Annotated, Any, Literal, Self
 
@@ -31,6 +32,10 @@ from aeon_core.tools.mcp.settings import McpServer, resolved, servers_from
 from aeon_core.tools.shell.settings import ShellSettings
 
 DEFAULT_TTL = 50
+_ADDRESSES = ("base_url", "mcp_servers")
+"""Options that may hold a password."""
+_REDACTED = "[redacted"
+"""How what stands for a secret begins, in any version's journal."""
 Durability = Literal["full", "normal", "off"]
 Approval = Literal["none", "plan", "pass", "tool"]
 OnUnknown = Literal["fail", "retry", "ask"]
@@ -165,6 +170,23 @@ class RunConfig(BaseModel):
         if key not in KEYS:
             raise UsageError(f"RunConfig has no field {key!r}{nearest(key, KEYS)}")
         raise UsageError(wrong(key, f"{key!r} of RunConfig", data[key], failure))
+
+
+def recorded_config(started: Mapping[str, Any]) -> RunConfig:
+    """Return the options that a run was started with. Raises UsageError where this version does not know them.
+
+    Without an address whose password is not in the journal: it says only where model and tools were.
+    """
+    hidden = hidden_options(started["config"])
+    try:
+        return RunConfig(**{key: value for key, value in started["config"].items() if key not in hidden})
+    except UsageError as error:
+        raise UsageError(f"cannot read the options in the journal: {error.message}") from None
+
+
+def hidden_options(config: Mapping[str, Any]) -> dict[str, Any]:
+    """Return those of the recorded options that lack a password: they cannot be used."""
+    return {key: config[key] for key in _ADDRESSES if key in config and _REDACTED in json.dumps(config[key])}
 
 
 def providers_of(model: str | list[str] | None) -> set[str]:

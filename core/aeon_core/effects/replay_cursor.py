@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from itertools import takewhile
 from typing import Any
 
@@ -34,6 +34,8 @@ class Difference:
     """The value there as JSON, clipped around the difference."""
     now: str
     """What the kernel does today."""
+    values: tuple[Any, Any] | None = field(default=None, compare=False, repr=False)
+    """Both in full, where each has a value."""
 
     def __str__(self) -> str:
         return f"record {self.seq} differs: {self.where} was {self.recorded}, is now {self.now}"
@@ -45,7 +47,8 @@ def record_difference(line: Mapping[str, Any], tag: str, emitted: Mapping[str, A
     if line["type"] != tag:
         return Difference(line["seq"], _where(line), _whole(line["type"], body), _whole(tag, emitted))
     for path, recorded, now in _differences(body, emitted, ""):
-        return Difference(line["seq"], f"{_where(line)} · {path or 'the record'}", *clipped(recorded, now))
+        where = f"{_where(line)} · {path or 'the record'}"
+        return Difference(line["seq"], where, *clipped(recorded, now), (recorded, now))
     return None
 
 
@@ -99,9 +102,6 @@ def _window(text: str, start: int) -> str:
     """Return SHOWN characters of a text from `start`, marked where something is left out."""
     shown = text[start : start + SHOWN]
     return f"{'…' if start else ''}{shown}{'…' if start + SHOWN < len(text) else ''}"
-
-
-_NOT_COMPARED = frozenset({"ts", "timestamp", "timing_information", "versions", "resumes_at"})
 
 
 class RecordingEnded(ReplayMismatchError):
@@ -256,7 +256,7 @@ def _within(held: list[Mapping[str, Any]], placed: _Placed) -> _Placed:
 def _difference(recorded: Any, emitted: Any, path: str) -> str | None:
     if isinstance(recorded, dict) and isinstance(emitted, dict):
         for key in [*recorded, *(key for key in emitted if key not in recorded)]:
-            if key in _NOT_COMPARED or key.endswith("_ms"):
+            if key in NOT_COMPARED or key.endswith("_ms"):
                 continue
             if found := _difference(recorded.get(key), emitted.get(key), f"{path}.{key}"):
                 return found

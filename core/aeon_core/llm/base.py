@@ -124,6 +124,9 @@ class LLMAdapter(ABC):
     context_window: int | None = None
     """Tokens that request and reply may have together, where the adapter itself knows it."""
 
+    base_url: str | None = None
+    """The server's address, where it is not the provider's own: a fork of the run asks the same server."""
+
     @abstractmethod
     def complete(self, request: LLMRequest) -> LLMResponse:
         """Return the model's reply to one request. Raises LLMError."""
@@ -170,6 +173,8 @@ def as_adapter(llm: Any) -> LLMAdapter:
         return llm
     if callable(getattr(llm, "complete", None)) and not isinstance(llm, type):
         return _ForeignModel(llm)
+    what = f"the class {llm.__name__}" if isinstance(llm, type) else type(llm).__name__
     raise UsageError(
-        f"{type(llm).__name__} is not a model: expected an LLMAdapter, an object with complete(LLMRequest)"
+        f"{what} is not a model: write 'PROVIDER:NAME', such as 'simulated:default', or pass an LLMAdapter, an object "
+        "with complete(LLMRequest)"
     )

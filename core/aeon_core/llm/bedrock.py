@@ -318,6 +318,7 @@ class BedrockModel(ConverseModel):
             else client
         )
         super().__init__(name, made)
+        self.base_url = made.endpoint_url
 
 
 def bedrock_status(*, region: str | None = None, profile: str | None = None, role_arn: str | None = None) -> str | None:

@@ -26,6 +26,7 @@ class ModelChain(LLMAdapter):
         self.model = self.models[0].model
         self.simulated = self.models[0].simulated
         self.context_window = self.models[0].context_window
+        self.base_url = self.models[0].base_url
 
     @property
     def all(self) -> list[LLMAdapter]:

@@ -119,7 +119,7 @@ class RemoteModel(LLMAdapter):
 
     def __init__(self, place: Endpoint) -> None:
         self._place = place
-        self.model = place.model
+        self.model, self.base_url = place.model, place.url
         self._given_up: set[tuple[str, str]] = set()
         self._notices: dict[str, str] = {}
         self._connection = Connection(self._maker(place))

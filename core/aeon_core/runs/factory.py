@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, TypeGuard
 
 from aeon_core.config.schema import RunConfig, find_project_root, providers_of
 from aeon_core.config.trust import check_unchanged, project_modules
 from aeon_core.errors import AeonError, ModelUnavailableError, UsageError
-from aeon_core.llm.base import LLMAdapter
+from aeon_core.llm import PROVIDERS
+from aeon_core.llm.base import LLMAdapter, as_adapter
 from aeon_core.llm.chain import ModelChain
 from aeon_core.policy import Policy
 from aeon_core.prompts import check_prompts
+from aeon_core.tools.base import Tools
 from aeon_core.tools.registry import ToolRegistry, default_registry
+from aeon_core.tools.schema import describe
 
 if TYPE_CHECKING:
     from aeon_core.telemetry import OtelListener
@@ -24,6 +27,68 @@ NO_MODEL = (
     "no model is configured; set one with --model PROVIDER:NAME, the environment variable AEON_MODEL or `model:` in "
     "a config file (--model simulated:default needs no key)"
 )
+
+
+def as_config(config: RunConfig | Mapping[str, Any] | None) -> RunConfig:
+    """Return the options that a caller gives, a dict as RunConfig. Raises UsageError."""
+    if config is None or isinstance(config, RunConfig):
+        return config if config is not None else RunConfig()
+    if not isinstance(config, Mapping) or not all(isinstance(key, str) for key in config):
+        raise UsageError(
+            f'config is {describe(config)}; write a dict of options such as {{"ttl": 5}}, or RunConfig(ttl=5)'
+        )
+    return RunConfig(**config)
+
+
+def as_model(
+    llm: LLMAdapter | str | Sequence[str] | None, config: RunConfig, *, renames: bool = True
+) -> tuple[LLMAdapter, RunConfig]:
+    """Return the model that a caller gives, and the options with its name and address, so that a fork finds it.
+
+    `PROVIDER:NAME`, or several, is connected as the options say; None stands for the configured one. Without `renames`
+    the options of an adapter stay as they are. Raises UsageError, ModelUnavailableError.
+    """
+    if llm is not None and not is_model_name(llm):
+        llm = as_adapter(llm)
+        return llm, with_model_name(llm, config) if renames else config
+    config = with_model_name(llm, config)
+    if config.model is None:
+        raise UsageError("no model is given; write Orchestrator('PROVIDER:NAME'), such as 'simulated:default'")
+    return connect_model(config), config
+
+
+def is_model_name(llm: object) -> TypeGuard[str | Sequence[str]]:
+    """Return whether this is `PROVIDER:NAME`, or several of them."""
+    return isinstance(llm, str) or (isinstance(llm, Sequence) and all(isinstance(each, str) for each in llm))
+
+
+def with_model_name(llm: LLMAdapter | str | Sequence[str] | None, config: RunConfig) -> RunConfig:
+    """Return the options with the name of a model that a caller gives; None for the configured one.
+
+    An adapter's is its own, with its address, where `connect` makes the same of it.
+    """
+    if llm is None:
+        return config
+    if not isinstance(llm, LLMAdapter):
+        return config.model_copy(update={"model": llm if isinstance(llm, str) else list(llm)})
+    judge = llm.judge if isinstance(llm, ModelChain) else None
+    adapters = llm.models if isinstance(llm, ModelChain) else (llm,)
+    names, urls = [each.model for each in adapters], {each.base_url for each in adapters}
+    if names == config.models or not providers_of(names) <= {*PROVIDERS} or len(urls) > 1:
+        return config
+    model = names[0] if len(names) == 1 else names
+    judged = {"judge_model": judge.model} if judge is not None else {}
+    return config.model_copy(update={"model": model, "base_url": urls.pop() or config.base_url, **judged})
+
+
+def as_registry(tools: Tools | None, config: RunConfig) -> ToolRegistry:
+    """Return the tools that a caller gives, a list as a registry; without any, those that the options name.
+
+    Raises ToolError for what is no tool, UsageError as `build_tools`.
+    """
+    if tools is None:
+        return build_tools(config) if config.tools else default_registry()
+    return tools if isinstance(tools, ToolRegistry) else ToolRegistry(tools)
 
 
 def connect_model(config: RunConfig) -> LLMAdapter:

@@ -12,7 +12,8 @@ from typing import Any, Literal
 from pydantic import ValidationError
 
 from aeon_core.approvals.pending import Approver
-from aeon_core.config.schema import RunConfig, providers_of
+from aeon_core.config.journal_trust import check_journal
+from aeon_core.config.schema import RunConfig, providers_of, recorded_config
 from aeon_core.convergence.criteria import ConvergenceCriteria, load_criteria, load_requirements
 from aeon_core.effects.secret_recovery import RunSecrets
 from aeon_core.entities import RunResult, TTLState
@@ -29,10 +30,11 @@ from aeon_core.memory import Memory
 from aeon_core.plan.edit import PlanEdit, parse_plan_edit, reuse_executed_steps
 from aeon_core.plan.models import Plan
 from aeon_core.plan.parsing import dump_plan
+from aeon_core.runs.factory import as_config, as_model, as_registry
 from aeon_core.runs.orchestrator import Orchestrator, Start, run_vault
-from aeon_core.runs.replay import note_memory, recorded_config, recorded_criteria, recorded_start
+from aeon_core.runs.replay import note_memory, recorded_criteria, recorded_start
 from aeon_core.suggest import first_problem
-from aeon_core.tools.registry import ToolRegistry, default_registry
+from aeon_core.tools.base import Tools
 
 
 def forked_config(path: Path) -> RunConfig:
@@ -70,21 +72,22 @@ def starting_point(path: Path, pass_number: int) -> tuple[PlanEdit, ConvergenceC
 class Fork:
     """A run that starts where a pass of another started. `run` once; `abort` from another thread, `close` in the end.
 
-    `config` says the options, by default the parent's (`forked_config`); `plan` is the pass's plan as a person edited
+    `config` says the options, by default the parent's (`forked_config`), which name the model and the tools that are
+    used where `llm` and `tools` are not given; `plan` is the pass's plan as a person edited
     it, and may hold `requirements`: what was executed and is not changed need not run again. `criteria` and
     `requirements` come before the files that `config` names, and these before the parent's. What was spent of the TTL
     before the pass is spent; cost is counted from zero. Raises UsageError where the run has no such pass, the TTL
-    leaves nothing, or the journal cannot be read so far.
+    leaves nothing, the journal cannot be read so far, or it names a model, tools or rules for which it has no consent.
     """
 
     def __init__(
         self,
         path: Path,
         pass_number: int,
-        llm: LLMAdapter,
-        tools: ToolRegistry | None = None,
+        llm: LLMAdapter | str | Sequence[str] | None = None,
+        tools: Tools | None = None,
         memory: Memory | None = None,
-        config: RunConfig | None = None,
+        config: RunConfig | Mapping[str, Any] | None = None,
         approver: Approver | None = None,
         journal: Path | str | Literal[False] | None = None,
         on_record: Callable[[dict[str, Any]], None] | None = None,
@@ -97,8 +100,10 @@ class Fork:
     ) -> None:
         begun = _begun(path, pass_number)
         own = forked_config(path)
-        config = config if config is not None else own
-        tools = tools if tools is not None else default_registry()
+        if config is None and (llm is None or (tools is None and own.tools)):
+            own = check_journal(_started(sound_records(path)), own, RunConfig())
+        llm, config = as_model(llm, as_config(config) if config is not None else own)
+        tools = as_registry(tools, config)
         secrets = RunSecrets(run_vault(llm, tools, config), partial(_as_far_as_sound, path))
         edit = parse_plan_edit(dict(plan)) if isinstance(plan, Mapping) else PlanEdit(plan)
         edited = _edited(edit.plan, secrets)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import threading
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
@@ -10,6 +11,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from aeon_core.approvals.pending import Approver
+from aeon_core.config.journal_trust import needs_consent, remembers_run
 from aeon_core.config.schema import RunConfig, configured_secrets, runs_directory
 from aeon_core.convergence.criteria import ConvergenceCriteria, load_criteria, load_requirements
 from aeon_core.effects.port import Effects
@@ -25,14 +27,18 @@ from aeon_core.kernel.executor import Executor
 from aeon_core.kernel.orchestrator import Loop
 from aeon_core.kernel.result import Progress, located, run_started, shown
 from aeon_core.kernel.state import OrchestrationState
-from aeon_core.llm.base import LLMAdapter, as_adapter
+from aeon_core.llm.base import LLMAdapter
 from aeon_core.memory import InMemoryStore, Memory
 from aeon_core.plan.models import Plan
 from aeon_core.plan.parsing import dump_plan, given_plan
 from aeon_core.redaction import SecretVault, names_in, protect
+from aeon_core.runs.factory import as_config, as_model, as_registry
+from aeon_core.runs.stream import AsyncRunStream, RunStream, Worker
 from aeon_core.schemas import schema
 from aeon_core.secret_forms import secret_values
-from aeon_core.tools.registry import ToolRegistry, default_registry
+from aeon_core.tools.base import Tools
+from aeon_core.tools.registry import ToolRegistry
+from aeon_core.tools.schema import describe
 
 _EXCHANGED = ("Plan", "TaskProfile", "RefinementAction", "ValidationIssue", "LLMResponse", "ToolCall", "RunResult")
 """Entities whose fields models are asked for, and people see."""
@@ -64,22 +70,25 @@ class Start:
 class Orchestrator:
     """Runs tasks. One run at a time; `abort` and `state` may be used from another thread.
 
-    `tools` defaults to echo and calculator, `memory` to a store of the run's own, `journal` to a new file in the runs
-    directory (a path names the file, False keeps none). `approver` is asked before tools that need approval.
+    `llm` is `PROVIDER:NAME`, several of them, or an adapter; by default the one that `config` names. `tools` is a list
+    of functions and Tools, or a registry, by default those that `config` names, else echo and calculator; `config` a
+    RunConfig or a dict of its fields. `memory` defaults to a store of the run's own, `journal` to a new file in the
+    runs directory (a path names the file, False keeps none). `approver` is asked before tools that need approval.
     `on_record` gets every record as a dict, long texts in full, on the kernel's thread after it was written; `on_line`
     the same as one line of JSON; `on_delta` gets (purpose, step_id, text) as a reply streams in, on the call's thread.
     `criteria` of convergence and `requirements` come before the files that the configuration names.
     `recorded` makes the run go over recorded lines; `llm=None` with it is a replay, which performs nothing. With a
     `journal` that is already open, the run continues after them, as `resumed` says. `start` is where it begins;
-    `secrets` are those of the run, by default what environment and configuration say.
+    `secrets` are those of the run, by default what environment and configuration say. Raises AeonError, one line that
+    says what to write, for anything else, and where the model cannot be used.
     """
 
     def __init__(
         self,
-        llm: LLMAdapter | None,
-        tools: ToolRegistry | None = None,
+        llm: LLMAdapter | str | Sequence[str] | None = None,
+        tools: Tools | None = None,
         memory: Memory | None = None,
-        config: RunConfig | None = None,
+        config: RunConfig | Mapping[str, Any] | None = None,
         approver: Approver | None = None,
         journal: JournalWriter | Path | str | Literal[False] | None = None,
         on_record: Callable[[dict[str, Any]], None] | None = None,
@@ -93,10 +102,12 @@ class Orchestrator:
         start: Start | None = None,
         secrets: RunSecrets | None = None,
     ) -> None:
-        self.llm = as_adapter(llm) if llm is not None else _recorded_model(recorded)
-        self.tools = tools if tools is not None else default_registry()
+        _check_parts(memory, approver, journal, on_record, criteria, requirements)
+        if llm is None and recorded is not None:
+            llm = RecordedModel(recorded)
+        self.llm, self.config = as_model(llm, as_config(config), renames=recorded is None)
+        self.tools = as_registry(tools, self.config)
         self.memory = memory if memory is not None else InMemoryStore()
-        self.config = config if config is not None else RunConfig()
         self.state: OrchestrationState | None = None
         """The state of the current or last run (core FR-011)."""
         self._approver = approver
@@ -111,12 +122,16 @@ class Orchestrator:
         self._start = start
         self._secrets = secrets if secrets is not None else RunSecrets(run_vault(self.llm, self.tools, self.config))
         self._effects: Effects | None = None
-        self._abort_asked = False
+        self._abort_asked = threading.Event()
+        self._running = threading.Lock()
 
     def abort(self) -> None:
         """End the run from another thread: at the next cycle, or within a second where a model call is in flight."""
-        self._abort_asked = True
-        if self._effects is not None:
+        self._abort(self._abort_asked)
+
+    def _abort(self, asked: threading.Event) -> None:
+        asked.set()
+        if self._effects is not None and asked is self._abort_asked:
             self._effects.abort()
 
     def close(self) -> None:
@@ -129,9 +144,52 @@ class Orchestrator:
         """Run a task, with a given plan or one the model makes, and return how it ended, whatever happens.
 
         A given Plan object is executed itself: its steps carry the outcome afterwards. Raises AeonError only before
-        the run has started: for a blank task, an unsound or already executed plan, a journal that cannot be created;
-        and ReplayMismatchError where what was recorded is not what the kernel does.
+        the run has started: for a blank task, an unsound or already executed plan, a journal that cannot be created,
+        another run that is under way; and ReplayMismatchError where what was recorded is not what the kernel does.
         """
+        return self._run(task, plan, self._listener, threading.Event())
+
+    def stream(self, task: str, plan: Plan | Mapping[str, Any] | None = None) -> RunStream:
+        """Run a task, and return an iterator over its records, dicts as in the journal, long texts in full.
+
+        The run starts with the first `next()`, on a thread of its own, and waits for nobody. To close the iterator
+        early, or to let go of it, aborts the run. Then `result` is how it ended. Raises as `run`, from `next()`.
+        """
+        return RunStream(self._worker(task, plan))
+
+    def astream(self, task: str, plan: Plan | Mapping[str, Any] | None = None) -> AsyncRunStream:
+        """Return the same for `async for`. Cancelled, it aborts the run, which can be resumed."""
+        return AsyncRunStream(self._worker(task, plan))
+
+    async def arun(self, task: str, plan: Plan | Mapping[str, Any] | None = None) -> RunResult:
+        """Run a task as `run` does, on a thread of its own. Cancelled, it aborts the run, which can be resumed."""
+        return await self._worker(task, plan).wait()
+
+    def _worker(self, task: str, plan: Plan | Mapping[str, Any] | None) -> Worker:
+        asked = threading.Event()
+        return Worker(
+            lambda put: self._run(task, plan, fan_out([self._listener, put]), asked), lambda: self._abort(asked)
+        )
+
+    def _run(
+        self,
+        task: str,
+        plan: Plan | Mapping[str, Any] | None,
+        listener: LineListener | None,
+        abort_asked: threading.Event,
+    ) -> RunResult:
+        if not self._running.acquire(blocking=False):
+            raise UsageError("this Orchestrator is running a task already; make another one for this task")
+        if self._abort_asked.is_set():
+            abort_asked.set()
+        self._abort_asked = abort_asked
+        try:
+            return self._run_alone(task, plan, listener)
+        finally:
+            self._effects, self._abort_asked = None, threading.Event()
+            self._running.release()
+
+    def _run_alone(self, task: str, plan: Plan | Mapping[str, Any] | None, listener: LineListener | None) -> RunResult:
         if not isinstance(task, str) or not task.strip():
             raise UsageError(f"the task is {task!r}; expected a non-empty text")
         task = clean_text(task)
@@ -149,7 +207,7 @@ class Orchestrator:
             data = criteria.model_dump(mode="json")
             if (concealed := self._secrets.conceal_edited(data)) is not data:
                 criteria = ConvergenceCriteria.model_validate(concealed)
-        journal = self._open_journal()
+        journal = self._open_journal(listener)
         journal.redact = self._secrets.vault.redact_json
         try:
             redacted_plan = self._conceal_plan(given) if given is not None else None
@@ -169,7 +227,7 @@ class Orchestrator:
                 unstored=unstored,
             )
             self._effects = effects
-            if self._abort_asked:
+            if self._abort_asked.is_set():
                 effects.abort()
             if start is not None and start.last_pass is not None:
                 effects.restore_checkpoint(start.last_pass, start.memory)
@@ -197,7 +255,6 @@ class Orchestrator:
             if given is not None:
                 _put_into(given, self._secrets.shown(dump_plan(given)))
             journal.close()
-            self._effects, self._abort_asked = None, False
 
     def _required(self) -> list[str]:
         """Return the requirements that the run is given; none where they are inferred. Raises UsageError."""
@@ -258,12 +315,15 @@ class Orchestrator:
             raise UsageError(f"the memory rejects what the fork starts with: {error}") from None
         return unstored
 
-    def _open_journal(self) -> JournalWriter:
+    def _open_journal(self, listener: LineListener | None) -> JournalWriter:
         if isinstance(self._journal, JournalWriter):
             return self._journal
         if self._recorded is not None:
-            return JournalWriter(None, self._recorded.first["run"], self._listener)
-        return open_journal(self._journal, runs_directory(self.config), self._listener)
+            return JournalWriter(None, self._recorded.first["run"], listener)
+        if self._journal is not False and needs_consent(self.config):
+            # Whoever starts a run here may go on with it.
+            listener = fan_out([listener, remembers_run()])
+        return open_journal(self._journal, runs_directory(self.config), listener)
 
 
 def run_vault(llm: LLMAdapter, tools: ToolRegistry, config: RunConfig) -> SecretVault:
@@ -287,7 +347,18 @@ def _put_into(plan: Plan, dumped: Mapping[str, Any]) -> None:
         plan.goal, plan.steps[:] = other.goal, other.steps
 
 
-def _recorded_model(recorded: ReplayCursor | None) -> LLMAdapter:
-    if recorded is None:
-        raise UsageError("an Orchestrator needs a model; make one with connect('PROVIDER:NAME')")
-    return RecordedModel(recorded)
+def _check_parts(memory: Any, approver: Any, journal: Any, on_record: Any, criteria: Any, requirements: Any) -> None:
+    """Raise UsageError, which says what to write, where an argument is of the wrong type."""
+    is_store = all(callable(getattr(memory, each, None)) for each in ("write", "read", "search"))
+    is_list = isinstance(requirements, Sequence) and not isinstance(requirements, str)
+    is_journal = journal is None or journal is False or isinstance(journal, str | os.PathLike | JournalWriter)
+    for name, given, fits, expected in (
+        ("memory", memory, is_store and not isinstance(memory, type), "memory=InMemoryStore()"),
+        ("approver", approver, callable(approver), "a function that takes an ApprovalRequest"),
+        ("on_record", on_record, callable(on_record), "a function that takes a dict, such as records.append"),
+        ("journal", journal, is_journal, "a path, False for none, or None for the runs directory"),
+        ("criteria", criteria, isinstance(criteria, ConvergenceCriteria), "ConvergenceCriteria(completeness=0.9)"),
+        ("requirements", requirements, is_list, 'a list such as ["…"]'),
+    ):
+        if given is not None and not fits:
+            raise UsageError(f"{name} is {describe(given)}; write {expected}")

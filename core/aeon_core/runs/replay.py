@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 import contextlib
-import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from pydantic import ValidationError
 
-from aeon_core.config.schema import RunConfig
-from aeon_core.convergence.criteria import ConvergenceCriteria
+from aeon_core.config.schema import RunConfig, hidden_options, recorded_config
+from aeon_core.convergence.criteria import ConvergenceCriteria, load_criteria, load_requirements
 from aeon_core.effects.model_calls import recorded_model
 from aeon_core.effects.replay_cursor import (
     Difference,
@@ -27,17 +26,19 @@ from aeon_core.errors import AeonError, ReplayMismatchError, ToolError, UsageErr
 from aeon_core.journal.records import Record, RunStarted
 from aeon_core.journal.strict import sound_records
 from aeon_core.journal.writer import LineListener
+from aeon_core.json_safe import json_safe
 from aeon_core.kernel.checkpoint import Checkpoint
+from aeon_core.llm.base import LLMAdapter, as_adapter
+from aeon_core.memory import InMemoryStore, Memory
 from aeon_core.plan.models import Plan
+from aeon_core.runs.factory import as_config, as_registry, is_model_name, with_model_name
 from aeon_core.runs.orchestrator import Orchestrator, Start
 from aeon_core.suggest import first_problem
-from aeon_core.tools.base import Tool
+from aeon_core.tools.base import Tool, Tools
 from aeon_core.tools.registry import ToolRegistry
 
-_ADDRESSES = ("base_url", "mcp_servers")
-"""Options that may hold a password."""
-_REDACTED = "[redacted"
-"""The prefix of a secret's placeholder, in any version's journal."""
+_PLACES = frozenset({"criteria", "project_root", "prompts_dir", "requirements", "runs_dir"})
+"""Options that say where something is."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,18 +58,25 @@ class Replay:
 class ComparedLines(ReplayCursor):
     """Recorded lines that say in full where the kernel does something else.
 
-    Of the options of a run only those are compared that were recorded: a later version has more, with defaults.
+    Of the options of a run only those are compared that were recorded or are in `request.options`: a later version has
+    more, with defaults. Folders and files may be elsewhere: what was read from them is in the records.
     """
 
-    def __init__(self, lines: Iterable[Mapping[str, Any]]) -> None:
+    def __init__(self, lines: Iterable[Mapping[str, Any]], request: RunRequest | None = None) -> None:
         super().__init__(lines)
         self.difference: Difference | None = None
+        self._request = request
 
     def expect(self, record: Record) -> int:
         if isinstance(record, RunStarted):
             recorded = self.first["config"]
-            compared = {**_those_in(recorded, record.config), **_hidden(recorded)}
-            record = record.model_copy(update={"config": compared})
+            given = self._request.config.model_fields_set if self._request is not None else set()
+            now = {key: value for key, value in record.config.items() if key in given}
+            compared = {**now, **_those_in(recorded, record.config), **hidden_options(recorded)}
+            places = {key: recorded[key] for key in _PLACES if key in recorded}
+            compared = {**{key: value for key, value in compared.items() if key not in _PLACES}, **places}
+            begins = self._request.begins if self._request is not None else {}
+            record = record.model_copy(update={"config": compared, **begins})
         try:
             return super().expect(record)
         except ReplayMismatchError:
@@ -99,32 +107,76 @@ class RecordedTool(Tool):
         raise ToolError(f"{self.name!r} is a recorded tool; it cannot be called", tool_name=self.name)
 
 
-def replay(path: Path, on_line: LineListener | None = None) -> Replay:
+class RunRequest:
+    """A run that would be started now: what an Orchestrator and its `run` are given, with the same defaults.
+
+    The model is not connected, and no tool is called. Raises AeonError for what is of the wrong type.
+    """
+
+    def __init__(
+        self,
+        task: str,
+        llm: LLMAdapter | str | Sequence[str] | None = None,
+        tools: Tools | None = None,
+        memory: Memory | None = None,
+        config: RunConfig | Mapping[str, Any] | None = None,
+        *,
+        plan: Plan | Mapping[str, Any] | None = None,
+        criteria: ConvergenceCriteria | None = None,
+        requirements: Sequence[str] | None = None,
+    ) -> None:
+        model = llm if llm is None or is_model_name(llm) else as_adapter(llm)
+        self.task, self.plan = task, plan
+        self.config = config = with_model_name(model, as_config(config))
+        self.memory = memory if memory is not None else InMemoryStore()
+        if criteria is None and config.criteria is not None:
+            criteria = load_criteria(config.criteria)
+        if requirements is None and config.requirements is not None:
+            requirements = load_requirements(config.requirements)
+        self.criteria = criteria
+        # Tools that the options name may need a server.
+        self.tools = None if tools is None and config.tools else as_registry(tools, config)
+        self.begins: dict[str, Any] = {
+            "memory": {key: json_safe(value) for key, value in self.memory.search("")},
+            "requirements": list(requirements) if requirements else None,
+        }
+        """What the run's first record would say, beside what the kernel takes."""
+        if isinstance(model, LLMAdapter):
+            self.begins["model"] = model.model
+
+
+def replay(path: Path | str, on_line: LineListener | None = None, request: RunRequest | None = None) -> Replay:
     """Run the kernel over the recorded effects of a journal, and return whether it does what was recorded.
 
-    Compared is every record that the kernel emits, but for times, durations and versions. `on_line` gets each as it is
-    emitted. Raises UsageError where the journal is none, is damaged, or lacks what a replay needs.
+    Compared is every record that the kernel emits, but for times, durations and versions; with a `request`, what would
+    be run now is compared too, and a plan and a memory given with it end as they did. `on_line` gets each record as it
+    is emitted. Raises UsageError where the journal is none, is damaged, or lacks what a replay needs.
     """
-    return replay_lines(recorded_lines(path), on_line)
+    return replay_lines(recorded_lines(Path(path)), on_line, request)
 
 
-def replay_lines(lines: list[dict[str, Any]], on_line: LineListener | None = None) -> Replay:
+def replay_lines(
+    lines: list[dict[str, Any]], on_line: LineListener | None = None, request: RunRequest | None = None
+) -> Replay:
     """Return the same of records that were read already: all of a run's from `run_started` on, long texts in full."""
     started = lines[0]
     _check_models(started)
-    cursor = ComparedLines(lines)
+    cursor = ComparedLines(lines, request)
+    tools = request.tools.export_tools_for_llm() if request is not None and request.tools is not None else None
     orchestrator = Orchestrator(
         None,
-        recorded_tools(started),
-        config=recorded_config(started),
+        recorded_tools(started if tools is None else {"tools": tools}),
+        request.memory if request is not None else None,
+        request.config if request is not None else recorded_config(started),
         recorded=cursor,
         on_line=on_line,
-        criteria=recorded_criteria(started),
+        criteria=request.criteria if request is not None else recorded_criteria(started),
         start=recorded_start(started),
     )
+    task, plan = (request.task, request.plan) if request is not None else (started["task"], given_plan_of(lines))
     result = None
     with contextlib.suppress(RecordingEnded, ReplayMismatchError):
-        result = orchestrator.run(started["task"], given_plan_of(lines))
+        result = orchestrator.run(task, plan)
     difference = cursor.difference
     if difference is None and (line := cursor.peek()) is not None:
         difference = ended_early(line) if result is not None else outcome_missing(line)
@@ -134,22 +186,6 @@ def replay_lines(lines: list[dict[str, Any]], on_line: LineListener | None = Non
 def recorded_lines(path: Path) -> list[dict[str, Any]]:
     """Return the records of a journal, long texts in full. Raises UsageError where any of them cannot be read."""
     return list(sound_records(path))
-
-
-def recorded_config(started: Mapping[str, Any]) -> RunConfig:
-    """Return the options that a run was started with. Raises UsageError where this version does not know them.
-
-    Without an address whose password is not in the journal: it says only where model and tools were.
-    """
-    hidden = _hidden(started["config"])
-    try:
-        return RunConfig(**{key: value for key, value in started["config"].items() if key not in hidden})
-    except UsageError as error:
-        raise UsageError(f"cannot read the options in the journal: {error.message}") from None
-
-
-def _hidden(config: Mapping[str, Any]) -> dict[str, Any]:
-    return {key: config[key] for key in _ADDRESSES if key in config and _REDACTED in json.dumps(config[key])}
 
 
 def recorded_criteria(started: Mapping[str, Any]) -> ConvergenceCriteria | None:

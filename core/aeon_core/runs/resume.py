@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from pydantic import ValidationError
 
 from aeon_core.approvals.pending import REVIEWED, Approver
-from aeon_core.config.schema import RunConfig
+from aeon_core.config.journal_trust import check_journal
+from aeon_core.config.schema import RunConfig, recorded_config
 from aeon_core.effects.model_calls import check_budget, model_infos
 from aeon_core.effects.replay_cursor import ReplayCursor
 from aeon_core.effects.secret_recovery import RunSecrets
@@ -26,18 +27,18 @@ from aeon_core.llm.base import LLMAdapter
 from aeon_core.llm.catalogue import price_date
 from aeon_core.memory import Memory
 from aeon_core.redaction import SecretVault
+from aeon_core.runs.factory import as_model, as_registry
 from aeon_core.runs.orchestrator import Orchestrator, Start, run_vault
 from aeon_core.runs.replay import (
     ComparedLines,
     given_plan_of,
     note_memory,
-    recorded_config,
     recorded_criteria,
     recorded_start,
 )
 from aeon_core.secret_forms import secret_values
 from aeon_core.suggest import first_problem
-from aeon_core.tools.registry import ToolRegistry, default_registry
+from aeon_core.tools.base import Tools
 
 OPTIONS = ("ttl", "budget", "approve", "model", "judge_model", "on_unknown", "durability")
 """What may be overridden when a run is resumed; the last two only in that process. The model that is asked is the
@@ -65,15 +66,15 @@ class Resumption:
     """A run that is gone on with: its journal is open and locked. `run` once; `abort` from another thread, `close` in
     the end.
 
-    Raises UsageError where the journal cannot be gone on with, another process writes it, or an option cannot be said
-    anew.
+    The journal names the model and the tools that are used where they are not given. Raises UsageError where it cannot
+    be gone on with, has no consent for these, another process writes it, or an option cannot be said anew.
     """
 
     def __init__(
         self,
         path: Path,
-        llm: LLMAdapter,
-        tools: ToolRegistry | None = None,
+        llm: LLMAdapter | str | Sequence[str] | None = None,
+        tools: Tools | None = None,
         memory: Memory | None = None,
         options: Mapping[str, Any] | None = None,
         approver: Approver | None = None,
@@ -87,7 +88,10 @@ class Resumption:
         try:
             started = self._lines[0]
             config = recorded_config(started)
-            tools = tools if tools is not None else default_registry()
+            if llm is None or (tools is None and config.tools):
+                config = check_journal(started, config, RunConfig())
+            llm, _ = as_model(llm, config)
+            tools = as_registry(tools, config)
             resumed = _resumed(self._lines, self._journal, llm, config, dict(options or {}))
             recorded = ComparedLines(line for line in self._lines if line["seq"] < resumed.continues_at)
             self._orchestrator = Orchestrator(
@@ -123,7 +127,9 @@ class Resumption:
         self._orchestrator.close()
 
 
-def resume(path: Path, llm: LLMAdapter, *arguments: Any, **more: Any) -> RunResult:
+def resume(
+    path: Path | str, llm: LLMAdapter | str | Sequence[str] | None = None, *arguments: Any, **more: Any
+) -> RunResult:
     """Go on with a run that was interrupted, aborted, or ended by its TTL, its budget or a model that failed.
 
     What the journal holds behind its last pass is gone over without a model or a tool, then the run is live. The
@@ -131,9 +137,9 @@ def resume(path: Path, llm: LLMAdapter, *arguments: Any, **more: Any) -> RunResu
     it was before. An unsafe tool call that was begun and not ended is unknown: the tool's own `reconcile` tells, else
     `on_unknown` decides. A run that has ended for good gives its result again. Listeners get what is new.
     """
-    if (result := finished_result(path)) is not None:
+    if (result := finished_result(Path(path))) is not None:
         return result
-    return Resumption(path, llm, *arguments, **more).run()
+    return Resumption(Path(path), llm, *arguments, **more).run()
 
 
 def _start_after_last_pass(recorded: ReplayCursor) -> Start | None:

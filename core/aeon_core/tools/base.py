@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -90,3 +91,7 @@ class Tool(ABC):
 
         The same arguments must give the same result. Whatever it raises fails the step, not the run (core FR-054).
         """
+
+
+Tools = Iterable[Tool | Callable[..., Any]]
+"""What stands for a registry: a list of Tools and typed functions, or a registry itself."""

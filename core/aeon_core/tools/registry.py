@@ -6,13 +6,13 @@ import difflib
 import inspect
 import json
 import logging
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, get_args
 
 from aeon_core.errors import ToolError, ValidationError
 from aeon_core.json_safe import clean_text, json_safe
-from aeon_core.tools.base import Effect, Tool
+from aeon_core.tools.base import Effect, Tool, Tools
 from aeon_core.tools.decorator import FunctionTool
 from aeon_core.tools.default_tools import CalculatorTool, EchoTool
 from aeon_core.tools.schema import Schema, describe
@@ -32,14 +32,19 @@ class ToolRegistry:
     """Tools by name, in order of registration.
 
     A tool's members are read and its schemas compiled once, at registration: what its author or a reader of the export
-    changes later changes nothing here. Reading from another thread while tools come and go is safe.
+    changes later changes nothing here. Reading from another thread while tools come and go is safe. `tools` are
+    registered in order, as `register` does.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, tools: Tools = ()) -> None:
         self._entries: dict[str, _Entry] = {}
         self._version = 0
         self._closing: _Closing = []
         self._export: tuple[int, str] | None = None
+        if isinstance(tools, str | Mapping) or not isinstance(tools, Iterable):
+            raise ToolError(f"tools is {describe(tools)}; write a list of functions or Tools, such as [word_count]")
+        for tool in tools:
+            self.register(tool)
 
     def register(self, tool: Tool | Callable[..., Any] | object) -> None:
         """Add a Tool, any object with a Tool's five members, or a typed function with a docstring (core FR-020).
@@ -127,10 +132,7 @@ class ToolRegistry:
 
 def default_registry() -> ToolRegistry:
     """Return a registry with echo and calculator, and nothing else (core FR-023)."""
-    registry = ToolRegistry()
-    registry.register(EchoTool())
-    registry.register(CalculatorTool())
-    return registry
+    return ToolRegistry([EchoTool(), CalculatorTool()])
 
 
 @dataclass(frozen=True, slots=True)
@@ -180,6 +182,9 @@ class _ForeignTool(Tool):
 def _as_tool(tool: Any) -> Tool:
     if isinstance(tool, Tool):
         return tool
+    if isinstance(tool, str):
+        what = describe(tool)
+        raise ToolError(f'expected a function or a Tool, got {what}; named tools go in config={{"tools": [{what}]}}')
     if inspect.isclass(tool):
         raise ToolError(f"expected a tool, got the class {tool.__name__!r}; register an instance of it")
     return FunctionTool(tool) if inspect.isroutine(tool) else _ForeignTool(tool)

@@ -6,21 +6,22 @@ import difflib
 import hashlib
 import json
 from collections.abc import Iterator
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pydantic
 
+from aeon_core.plan.files import NotPlainDataError
 from aeon_core.plan.models import Plan
-from aeon_core.plan.parsing import PlanEntry, PlanReader, Problem, shown
+from aeon_core.plan.parsing import PlanEntry, PlanReader, Problem, read_plan_data, shown
+from aeon_core.tools.base import Tools
+from aeon_core.tools.registry import ToolRegistry, default_registry
 from aeon_core.validation.plan_checks import check_calls
 from aeon_core.validation.report import Finding, SemanticValidationReport, report_of
 from aeon_core.validation.validator import SemanticValidator, issues_of
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
     from aeon_core.judge.request import Judge
-    from aeon_core.tools.registry import ToolRegistry
 
 MAX_ISSUES = 1000
 
@@ -34,6 +35,17 @@ def lint(data: Any, registry: ToolRegistry) -> SemanticValidationReport:
     """
     reading = PlanReader(data, fresh=True, limit=MAX_ISSUES)
     return _report(reading, _structural_findings(reading, registry))
+
+
+def lint_plan(
+    path: Path | str, tools: Tools | None = None, *, judge: Judge | None = None, prompts_dir: Path | None = None
+) -> SemanticValidationReport:
+    """Return every issue of a plan file, as `lint_report` does. Raises UsageError where it is neither JSON nor YAML."""
+    registry = ToolRegistry(default_registry() if tools is None else tools)
+    try:
+        return lint_report(read_plan_data(Path(path)), registry, judge=judge, prompts_dir=prompts_dir)
+    except NotPlainDataError as error:
+        return lint_refusal(error.reason)
 
 
 def lint_report(

@@ -10,12 +10,13 @@ import yaml
 
 from aeon_core import LLMResponse, Orchestrator, RunConfig, ToolRegistry
 from aeon_core.config.loading import LoadedConfig
+from aeon_core.config.schema import recorded_config
 from aeon_core.errors import ModelUnavailableError, UsageError
 from aeon_core.journal.reader import read_records
 from aeon_core.llm.base import LLMAdapter, LLMRequest
 from aeon_core.policy import PolicyRules
 from aeon_core.runs.fork import starting_point
-from aeon_core.runs.replay import recorded_config, replay
+from aeon_core.runs.replay import replay
 from aeon_core.runs.resume import resume
 from aeon_tui.sessions.fork_edits import ForkEdits, ForkRequest, fork_text, parse_fork_text
 from aeon_tui.sessions.fork_job import ForkJob, fork_job, requested_fork

@@ -18,7 +18,7 @@ from pydantic import ValidationError
 
 from aeon_core.approvals.remote_approver import RemoteApprover, about
 from aeon_core.config.journal_trust import check_journal, recorded_rules, remembers_run
-from aeon_core.config.schema import RunConfig
+from aeon_core.config.schema import RunConfig, recorded_config
 from aeon_core.entities import RunResult
 from aeon_core.errors import AeonError
 from aeon_core.journal.history import open_history
@@ -32,7 +32,6 @@ from aeon_core.redaction import redact_text
 from aeon_core.runs.batch.rate_limit import rate_limited
 from aeon_core.runs.factory import build_tools, connect_model, telemetry
 from aeon_core.runs.orchestrator import Orchestrator
-from aeon_core.runs.replay import recorded_config
 from aeon_core.runs.resume import Resumption
 from aeon_core.timing import seconds_between
 from aeon_core.tools.registry import ToolRegistry

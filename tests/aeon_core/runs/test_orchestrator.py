@@ -1,0 +1,129 @@
+"""What an Orchestrator takes, what it says to what it does not take, and which model its journal names."""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from aeon_core import AeonError, InMemoryStore, LLMAdapter, Orchestrator, RunConfig, ToolRegistry, connect, resume
+from aeon_core.errors import UsageError
+from aeon_core.journal.reader import read_records
+from aeon_core.llm.chain import ModelChain
+from aeon_core.runs.fork import Fork
+from aeon_tui.cli.main import main
+from tests.fakes import ScriptedModel, add, steps
+
+SIMULATED = "simulated:default"
+URL = "http://127.0.0.1:9/v1"
+
+
+def word_count(text: str) -> int:
+    """Count the words of a text."""
+    return len(text.split())
+
+
+class Named(ScriptedModel):
+    """A scripted model under the name of a real one."""
+
+    model = "openai:gpt-test"
+    base_url = URL
+
+
+def started(path: Path) -> dict[str, Any]:
+    return next(read_records(path))
+
+
+def test_a_name_a_list_of_functions_and_a_dict_are_enough() -> None:
+    orchestrator = Orchestrator(SIMULATED, tools=[word_count], config={"ttl": 20}, journal=False)
+    result = orchestrator.run("use word_count on 'to be or not to be'")
+    assert (result.status, result.answer, result.ttl.limit) == ("converged", "The result is 6.", 20)
+    assert [tool.name for tool in orchestrator.tools] == ["word_count"]
+
+
+def test_the_options_name_model_and_tools_where_these_are_not_given(tmp_path: Path) -> None:
+    (tmp_path / "notes.txt").write_text("Ship it.")
+    config = {"model": [SIMULATED, "simulated:flaky"], "tools": ["files"], "project_root": tmp_path}
+    orchestrator = Orchestrator(config=config, journal=False)
+    assert isinstance(orchestrator.llm, ModelChain)
+    assert "Read" in orchestrator.tools
+    named = Orchestrator(SIMULATED, config=RunConfig(**config), journal=False)
+    assert (named.llm.model, named.config.model) == (SIMULATED, SIMULATED)
+
+
+def test_a_registry_is_made_of_a_list_or_of_another_one() -> None:
+    registry = ToolRegistry([word_count])
+    assert [tool.name for tool in ToolRegistry(registry)] == ["word_count"]
+    with pytest.raises(AeonError, match="already registered"):
+        ToolRegistry([word_count, word_count])
+
+
+@pytest.mark.parametrize(
+    ("given", "words"),
+    [
+        ({}, "no model is given; write Orchestrator.'PROVIDER:NAME'"),
+        ({"llm": 3}, "int is not a model: write 'PROVIDER:NAME'"),
+        ({"llm": LLMAdapter}, "the class LLMAdapter is not a model"),
+        ({"llm": "gpt"}, "expected PROVIDER:NAME"),
+        ({"llm": "openai:gpt"}, "set OPENAI_API_KEY"),
+        ({"tools": word_count}, r"a list of functions or Tools, such as \[word_count\]"),
+        ({"tools": "files"}, "a list of functions or Tools"),
+        ({"tools": ["files"]}, r'config={"tools": \["files"\]}'),
+        ({"tools": [Path]}, "register an instance"),
+        ({"config": "a.yml"}, r'write a dict of options such as {"ttl": 5}'),
+        ({"config": {3: 3}}, "write a dict of options"),
+        ({"config": {"tll": 3}}, "did you mean 'ttl'"),
+        ({"memory": {}}, r"memory=InMemoryStore\(\)"),
+        ({"memory": InMemoryStore}, r"memory=InMemoryStore\(\)"),
+        ({"approver": True}, "a function that takes an ApprovalRequest"),
+        ({"on_record": []}, "a function that takes a dict"),
+        ({"journal": True}, "a path, False for none"),
+        ({"criteria": {}}, "ConvergenceCriteria"),
+        ({"requirements": "one"}, "a list"),
+    ],
+)
+def test_what_does_not_fit_is_refused_with_what_to_write(given: dict[str, Any], words: str) -> None:
+    arguments = {"llm": SIMULATED, **given} if given else {}
+    with pytest.raises(AeonError, match=words) as refused:
+        Orchestrator(**arguments)
+    assert "\n" not in refused.value.message
+
+
+def test_the_journal_names_the_model_that_was_handed_over(tmp_path: Path) -> None:
+    scripts: dict[str, Any] = {"answer": "2"}
+    options = {"single_pass": True, "durability": "off"}
+    Orchestrator(Named(**scripts), config=options, journal=tmp_path / "a.jsonl").run("add", steps(add(1, 1)))
+    config = started(tmp_path / "a.jsonl")["config"]
+    assert (config["model"], config["base_url"]) == ("openai:gpt-test", URL)
+    chain = ModelChain([Named(**scripts), Named(**scripts)], judge=Named(**scripts))
+    Orchestrator(chain, config=options, journal=tmp_path / "b.jsonl").run("add", steps(add(1, 1)))
+    config = started(tmp_path / "b.jsonl")["config"]
+    assert (config["model"], config["judge_model"]) == (["openai:gpt-test"] * 2, "openai:gpt-test")
+    Orchestrator(ScriptedModel(**scripts), config=options, journal=tmp_path / "c.jsonl").run("add", steps(add(1, 1)))
+    assert "model" not in started(tmp_path / "c.jsonl")["config"]
+
+
+def test_a_fork_and_a_resume_find_the_model_of_a_run_that_this_user_started(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "project").mkdir()
+    monkeypatch.chdir(tmp_path / "project")
+    path = tmp_path / "a.jsonl"
+    with_ttl = {"single_pass": True, "ttl": 0, "durability": "off"}
+    assert Orchestrator(Named(), config=with_ttl, journal=path).run("add", steps(add(1, 1))).status == "ttl_expired"
+    fork = Fork(path, 1, journal=False)
+    assert (fork._orchestrator.llm.model, fork._orchestrator.llm.base_url) == ("openai:gpt-test", URL)
+    shutil.rmtree(tmp_path / "xdg-state")
+    for go_on in (lambda: Fork(path, 1, journal=False), lambda: resume(path)):
+        with pytest.raises(UsageError, match="use another model: openai:gpt-test; to send every request"):
+            go_on()
+
+
+def test_a_command_forks_a_run_that_python_started(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = tmp_path / "a.jsonl"
+    Orchestrator(connect(SIMULATED), config={"durability": "off"}, journal=path).run("calculate the sum of 5 and 10")
+    options = ["--pass", "1", "--headless", "--runs-dir", str(tmp_path / "runs")]
+    assert main(["fork", str(path), *options]) == 0
+    assert "The sum of 5 and 10 is 15." in capsys.readouterr().out

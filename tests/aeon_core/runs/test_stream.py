@@ -1,0 +1,172 @@
+"""The records of a run as an iterator, plain and async: what ends early is aborted, and can be resumed."""
+
+from __future__ import annotations
+
+import asyncio
+import gc
+import threading
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from aeon_core import LLMRequest, LLMResponse, Orchestrator, RunResult, replay, resume
+from aeon_core.errors import UsageError
+from aeon_core.journal.reader import read_records
+from aeon_core.runs import stream
+from tests.fakes import ScriptedModel, add, steps
+from tests.waiting import PATIENCE, wait_until
+
+PLAN = steps(add(1, 1), {"agent": "llm"})
+OPTIONS = {"single_pass": True, "durability": "off"}
+
+
+class Stuck(ScriptedModel):
+    """A model that answers only when it is let go."""
+
+    def __init__(self) -> None:
+        super().__init__(answer="2")
+        self.asked, self.let_go = threading.Event(), threading.Event()
+
+    def complete(self, request: LLMRequest) -> LLMResponse:
+        self.asked.set()
+        assert self.let_go.wait(PATIENCE)
+        return LLMResponse(text="2")
+
+
+def orchestrator(path: Path, llm: Any = None, **more: Any) -> Orchestrator:
+    return Orchestrator(llm or ScriptedModel(reason="2", answer="2"), config=OPTIONS, journal=path, **more)
+
+
+def written(path: Path) -> list[dict[str, Any]]:
+    return [record for record in read_records(path) if record["type"] != "text"]
+
+
+def ended_as(path: Path) -> str:
+    return str(written(path)[-1]["result"]["status"])
+
+
+def test_a_stream_gives_every_record_and_then_the_result(tmp_path: Path) -> None:
+    seen: list[dict[str, Any]] = []
+    records = orchestrator(tmp_path / "a.jsonl", on_record=seen.append).stream("add", PLAN)
+    with pytest.raises(UsageError, match="has not ended"):
+        _ = records.result
+    assert [record for record in records if record["type"] != "text"] == written(tmp_path / "a.jsonl")
+    assert records.result.status == "completed"
+    assert len(seen) == len(list(read_records(tmp_path / "a.jsonl")))
+
+
+def test_an_async_stream_gives_the_same_and_arun_the_result(tmp_path: Path) -> None:
+    async def both() -> tuple[list[dict[str, Any]], RunResult, RunResult]:
+        records = orchestrator(tmp_path / "a.jsonl").astream("add", PLAN)
+        seen = [record async for record in records if record["type"] != "text"]
+        return seen, records.result, await orchestrator(tmp_path / "b.jsonl").arun("add", PLAN)
+
+    seen, streamed, result = asyncio.run(both())
+    assert seen == written(tmp_path / "a.jsonl")
+    assert (streamed.status, streamed.answer) == (result.status, result.answer) == ("completed", "2")
+
+
+def test_what_a_run_raises_comes_out_of_each(tmp_path: Path) -> None:
+    made = orchestrator(tmp_path / "a.jsonl")
+    with pytest.raises(UsageError, match="the task is"):
+        next(made.stream(" "))
+    with pytest.raises(UsageError, match="the task is"):
+        asyncio.run(made.arun(" "))
+
+    async def first() -> None:
+        await anext(made.astream(" "))
+
+    with pytest.raises(UsageError, match="the task is"):
+        asyncio.run(first())
+
+
+@pytest.mark.parametrize("how", ["with", "close", "let go"])
+def test_a_stream_that_is_left_early_is_aborted_and_can_be_resumed(tmp_path: Path, how: str) -> None:
+    path, llm = tmp_path / "a.jsonl", Stuck()
+    made = orchestrator(path, llm)
+    records = made.stream("add", PLAN)
+    assert next(records)["type"] == "run_started"
+    assert llm.asked.wait(PATIENCE)
+    if how == "with":
+        with records:
+            pass
+    elif how == "close":
+        records.close()
+    else:
+        del records
+        gc.collect()
+    assert ended_as(path) == "aborted"
+    if how != "let go":
+        assert records.result.status == "aborted"
+        assert list(records) == []
+    llm.let_go.set()
+    assert resume(path, ScriptedModel(reason="2", answer="2")).status == "completed"
+    assert replay(path).difference is None
+    # The next run of the same Orchestrator is not aborted.
+    made._journal = tmp_path / "b.jsonl"
+    assert made.run("add", PLAN).status == "completed"
+
+
+@pytest.mark.parametrize("how", ["arun", "astream", "aclose"])
+def test_a_cancelled_task_aborts_its_run_which_can_be_resumed(tmp_path: Path, how: str) -> None:
+    path, llm = tmp_path / "a.jsonl", Stuck()
+
+    async def iterate() -> None:
+        async for _ in orchestrator(path, llm).astream("add", PLAN):
+            pass
+
+    async def cancelled() -> None:
+        if how == "aclose":
+            async with orchestrator(path, llm).astream("add", PLAN) as records:
+                await anext(records)
+                await asyncio.to_thread(llm.asked.wait, PATIENCE)
+            assert records.result.status == "aborted"
+            return
+        task = asyncio.create_task(iterate() if how == "astream" else orchestrator(path, llm).arun("add", PLAN))
+        await asyncio.to_thread(llm.asked.wait, PATIENCE)
+        task.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await task
+
+    asyncio.run(cancelled())
+    assert ended_as(path) == "aborted"
+    llm.let_go.set()
+    assert resume(path, ScriptedModel(reason="2", answer="2")).status == "completed"
+
+
+def test_a_tool_in_flight_is_not_cut_but_does_not_hold_a_cancelled_task(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(stream, "ABORT_SECONDS", 0)
+    path, begun, let_go = tmp_path / "a.jsonl", threading.Event(), threading.Event()
+
+    def slow() -> str:
+        """Take a while."""
+        begun.set()
+        assert let_go.wait(PATIENCE)
+        return "whole"
+
+    async def cancelled() -> None:
+        made = Orchestrator(ScriptedModel(), tools=[slow], config=OPTIONS, journal=path)
+        task = asyncio.create_task(made.arun("a task", steps({"tool": "slow", "arguments": {}})))
+        await asyncio.to_thread(begun.wait, PATIENCE)
+        task.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await task
+
+    asyncio.run(cancelled())
+    assert written(path)[-1]["type"] == "tool"
+    let_go.set()
+    wait_until(lambda: written(path)[-1]["type"] == "run_finished")
+    assert written(path)[-1]["result"]["steps"][0]["output"] == {"result": "whole"}
+
+
+def test_an_orchestrator_runs_one_task_at_a_time(tmp_path: Path) -> None:
+    llm = Stuck()
+    made = orchestrator(tmp_path / "a.jsonl", llm)
+    with made.stream("add", PLAN) as records:
+        next(records)
+        with pytest.raises(UsageError, match="make another one"):
+            made.run("add", PLAN)
+    llm.let_go.set()

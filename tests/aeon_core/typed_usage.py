@@ -1,0 +1,112 @@
+"""A program that uses the public names, for type checkers: `./dev lint` checks it under `mypy --strict`."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from pathlib import Path
+from typing import Any, assert_type
+
+from aeon_core import (
+    AeonError,
+    ApprovalDecision,
+    ApprovalRequest,
+    ConvergenceCriteria,
+    ConvergenceEngine,
+    InMemoryStore,
+    LLMAdapter,
+    LLMRequest,
+    LLMResponse,
+    Orchestrator,
+    Plan,
+    PlanStep,
+    RunConfig,
+    RunRequest,
+    RunResult,
+    SemanticValidator,
+    Tool,
+    ToolRegistry,
+    connect,
+    lint_plan,
+    list_runs,
+    open_history,
+    replay,
+    resume,
+    tool,
+)
+
+
+@tool(effect="pure")
+def word_count(text: str) -> int:
+    """Count the words of a text."""
+    return len(text.split())
+
+
+def shout(text: str) -> str:
+    """Return a text in capitals."""
+    return text.upper()
+
+
+class Reverse(Tool):
+    """A tool as a class."""
+
+    name = "reverse"
+    description = "Reverses a text."
+    input_schema = {"type": "object", "properties": {"text": {"type": "string"}}}  # noqa: RUF012
+    output_schema = {"type": "object"}  # noqa: RUF012
+
+    def invoke(self, text: str) -> dict[str, Any]:
+        return {"text": text[::-1]}
+
+
+class Echo(LLMAdapter):
+    """A model of one's own."""
+
+    model = "echo"
+
+    def complete(self, request: LLMRequest) -> LLMResponse:
+        return LLMResponse(text=request.messages[-1]["content"])
+
+
+def approve(request: ApprovalRequest) -> ApprovalDecision:
+    """Approve whatever is asked."""
+    return ApprovalDecision(decision="approve", feedback=request.point)
+
+
+def run(journal: Path) -> RunResult:
+    """Use an Orchestrator and what it gives."""
+    assert_type(word_count("to be"), int)
+    orchestrator = Orchestrator("simulated:default", tools=[word_count, shout, Reverse()], config={"ttl": 20})
+    Orchestrator(["simulated:default", "simulated:flaky"], ToolRegistry([shout]), InMemoryStore(), RunConfig(ttl=5))
+    Orchestrator(Echo(), approver=approve, journal=False, on_record=print, criteria=ConvergenceCriteria())
+    records = orchestrator.stream("use word_count on 'to be'")
+    for record in records:
+        assert_type(record, dict[str, Any])
+    assert_type(records.result, RunResult)
+    step = PlanStep(step_id="s1", description="say hello", agent="llm")
+    plan = Plan(goal="greet", steps=[step])
+    result = Orchestrator(connect("simulated:default"), journal=journal).run("greet", plan=plan)
+    assert_type(result.answer, str | None)
+    assert_type([each.output for each in result.steps], list[dict[str, Any] | None])
+    done = replay(journal, request=RunRequest("greet", "simulated:default"))
+    if done.difference is not None:
+        assert_type(done.difference.where, str)
+    assert_type([each.pass_number for each in open_history(journal).passes], list[int])
+    assert_type([each.run_id for each in list_runs(journal.parent)], list[str])
+    report = SemanticValidator(ToolRegistry([word_count]), judge=None).validate_plan(plan)
+    assert_type([each.severity == "high" for each in report.issues], list[bool])
+    ConvergenceEngine(ConvergenceCriteria())
+    try:
+        lint_plan("plan.json", [word_count])
+    except AeonError as error:
+        assert_type(error.message, str)
+    return resume(journal, "simulated:default")
+
+
+async def run_async() -> AsyncIterator[str]:
+    """Use the async twins."""
+    orchestrator = Orchestrator("simulated:default")
+    assert_type(await orchestrator.arun("add 5 and 10"), RunResult)
+    async with orchestrator.astream("add 5 and 10") as records:
+        async for record in records:
+            yield str(record["type"])
+    assert_type(records.result.converged, bool)
