@@ -9,6 +9,8 @@ from pathlib import Path
 
 import pytest
 
+from tests.aeon_core.journal.build import whole_run, write
+
 ROOT = Path(__file__).parents[1]
 PATHS = os.pathsep.join(str(ROOT / part) for part in (".", "core", "widgets", "themes"))
 
@@ -104,9 +106,28 @@ def test_the_first_screen_and_the_runs_need_no_model_of_the_data(
     assert not runs & {"pydantic", "yaml", "rich"}
 
 
-def test_following_a_run_in_the_app_needs_no_model_of_the_data_to_open() -> None:
-    code = "import aeon_tui.cli.watch, aeon_tui.app, aeon_tui.screens.run.screen, aeon_tui.sources.followed"
-    assert not loaded_by(code) & ({"pydantic", "yaml"} | SDKS)
+PAST_RUN = """
+import asyncio, sys
+import aeon_tui.app, aeon_tui.cli.main, aeon_tui.cli.output
+from aeon_widgets.outcome import Outcome
+
+def run(app):
+    async def first_paint():
+        async with app.run_test() as pilot:
+            while not app.screen.query(Outcome) or "The sum is 15." not in app.screen.query_one(Outcome).source:
+                await pilot.pause(0.01)
+    asyncio.run(first_paint())
+
+aeon_tui.app.AeonApp.run = run
+aeon_tui.cli.output.has_screen = lambda: True
+assert aeon_tui.cli.main.main(["watch", sys.argv[1]]) == 0
+"""
+
+
+def test_a_past_run_is_shown_in_the_app_without_the_model_of_the_data(tmp_path: Path) -> None:
+    loaded = loaded_by(PAST_RUN, str(write(tmp_path, *whole_run())))
+    assert "textual" in loaded
+    assert not loaded & ({"pydantic", "yaml"} | SDKS)
 
 
 def test_a_config_file_of_plain_values_needs_no_model_of_the_data(tmp_path: Path) -> None:

@@ -12,6 +12,7 @@ from aeon_core.approvals.remote_approver import how_to_decide
 from aeon_core.errors import JournalError
 from aeon_core.journal.awaiting import Awaited
 from aeon_core.journal.follow import Follower
+from aeon_core.journal.history import final_result
 from aeon_core.journal.view import reducer
 from aeon_tui.cli.approval_prompt import show
 from aeon_tui.cli.headless import progress_of
@@ -64,9 +65,9 @@ def _say_waiting(err: Output, awaited: Awaited, near: str = "") -> None:
 
 def _print(args: Namespace, progress: Progress, path: Path) -> int:
     view = progress.view
-    if view.result is None:
+    if (result := final_result(view)) is None:
         raise JournalError(f"the run in {str(path)!r} ended as {view.status}, but its result cannot be read")
-    return print_result(args, view.result, progress, f"journal {path}")
+    return print_result(args, result, progress, f"journal {path}")
 
 
 class FollowedRun:

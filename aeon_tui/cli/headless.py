@@ -16,7 +16,7 @@ from aeon_core.escape import escape_controls
 from aeon_core.policy import Policy, PolicyRules
 from aeon_tui.cli.diagnostics import diagnostics
 from aeon_tui.cli.interrupts import forwarded_signals
-from aeon_tui.cli.output import Output, can_answer, has_screen, stderr
+from aeon_tui.cli.output import Output, can_answer, stderr
 from aeon_tui.cli.progress import Progress
 from aeon_tui.platform.stdio_capture import capture_stdio
 from aeon_tui.sessions.run_jobs import isolation_warning
@@ -27,11 +27,6 @@ if TYPE_CHECKING:
     from aeon_tui.cli.approval_prompt import TerminalApprover
     from aeon_tui.sessions.fork_job import ForkJob
     from aeon_tui.sessions.resume_job import ResumeJob
-
-
-def in_app(args: Namespace) -> bool:
-    """Return whether the command opens the app: at a terminal, unless an option says otherwise."""
-    return not args.headless and not args.json and has_screen()
 
 
 def progress_of(args: Namespace, *, guided: bool = False) -> Progress:

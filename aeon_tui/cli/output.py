@@ -11,6 +11,8 @@ from aeon_core.errors import AeonError
 from aeon_core.escape import escape_controls, escape_json
 
 if TYPE_CHECKING:
+    from argparse import Namespace
+
     from rich.console import Console
 
 StyledText = str | tuple[str, str]
@@ -114,6 +116,11 @@ def is_terminal(stream: TextIO | None) -> bool:
 def has_screen() -> bool:
     """Return whether a person types on standard input and sees standard output: what the app needs."""
     return is_terminal(sys.stdin) and is_terminal(sys.stdout)
+
+
+def in_app(args: Namespace) -> bool:
+    """Return whether the command opens the app: at a terminal, unless an option says otherwise."""
+    return not args.headless and not args.json and has_screen()
 
 
 def can_answer() -> bool:

@@ -11,8 +11,8 @@ from aeon_core.journal.writer import as_dicts
 from aeon_core.runs.replay import Replay, replay
 from aeon_tui.cli import options
 from aeon_tui.cli.diagnostics import diagnostics
-from aeon_tui.cli.headless import in_app, progress_of
-from aeon_tui.cli.output import Output, stderr, stdout
+from aeon_tui.cli.headless import progress_of
+from aeon_tui.cli.output import Output, in_app, stderr, stdout
 from aeon_tui.cli.result_output import print_result
 from aeon_tui.sources.replay import make_sure_it_is_over, speed_of
 from aeon_tui.sources.transcripts import find_journal, refuse_workflow

@@ -18,13 +18,12 @@ from aeon_tui.cli.diagnostics import diagnostics
 from aeon_tui.cli.headless import (
     aborting,
     approver_of,
-    in_app,
     progress_of,
     warn_of_approvals,
     warn_of_isolation,
 )
 from aeon_tui.cli.interrupts import forwarded_signals
-from aeon_tui.cli.output import is_terminal, stderr
+from aeon_tui.cli.output import in_app, is_terminal, stderr
 from aeon_tui.cli.result_output import print_result
 from aeon_tui.platform.stdio_capture import capture_stdio
 from aeon_tui.sessions.approval_points import approval_points

@@ -10,7 +10,7 @@ from aeon_core.journal.awaiting import Awaited
 from aeon_core.journal.follow import Follower
 from aeon_core.journal.reader import head
 from aeon_tui.cli import options
-from aeon_tui.cli.headless import in_app
+from aeon_tui.cli.output import in_app
 from aeon_tui.sources.transcripts import is_workflow, transcript_of
 
 if TYPE_CHECKING:

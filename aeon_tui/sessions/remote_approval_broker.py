@@ -95,18 +95,22 @@ class RemoteApprovalBroker:
             self._question = self._request = None
 
     def _look_into(self, journal: Path, *, live: bool) -> None:
-        from aeon_core.approvals.pending import pending_approval
+        question = None
+        if live:
+            from aeon_core.approvals.pending import pending_approval
 
-        question = pending_approval(journal) if live else None
+            question = pending_approval(journal)
         if question != self._question:
             self._question, self._request = question, None
 
     def _show(self, journal: Path) -> None:
         """Ask the question as soon as the run takes decisions from elsewhere: it may be journaled a moment before."""
+        if self._question is None or self._request is not None:
+            return
         from aeon_core.approvals.inbox import takes_decisions
         from aeon_tui.sessions.pending_approval import approval_request
 
-        if self._question is not None and self._request is None and takes_decisions(journal):
+        if takes_decisions(journal):
             self._request = approval_request(self._question)
 
     def _send(self, question: PendingApproval, decision: ApprovalDecision) -> None:

@@ -5,11 +5,10 @@ from typing import Any
 import pytest
 from rich.cells import cell_len
 
-from aeon_core.entities import RunResult
 from aeon_core.journal.summary import RunSummary
 from aeon_core.journal.view.formatting import repair_words
-from aeon_core.journal.view.model import CallView, RepairView, RunView, StepView, ToolCallView
-from aeon_core.journal.view.reducer import fold
+from aeon_core.journal.view.model import CallView, RepairView, ResultView, RunView, StepView, ToolCallView
+from aeon_core.journal.view.reducer import fold, result_of
 from aeon_widgets.icons import LEVELS, ROW_ICONS, RUN_STYLES, STATUS_ICONS, VARIABLES, run_style
 from aeon_widgets.outcome import outcome_blocks
 from aeon_widgets.run_header import RunHeader, gauge, spent
@@ -19,9 +18,8 @@ from aeon_widgets.step_text import output_blocks, prompt_blocks, repair_blocks, 
 from aeon_widgets.ttl_gauge import TTLGauge
 
 
-def result(status: str, **fields: Any) -> RunResult:
-    ttl = {"limit": 9, "allocated": 9, "spent": 9, "remaining": 0}
-    return RunResult.model_validate({"run_id": "r", "status": status, "ttl": ttl, "model": "m", **fields})
+def result(status: str, **fields: Any) -> ResultView:
+    return result_of({"status": status, **fields})
 
 
 def call(attempt: int = 1, **fields: Any) -> CallView:

@@ -2,20 +2,18 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, ClassVar
+from typing import ClassVar
 
 from textual.binding import Binding, BindingType
 
+from aeon_core.journal.values import str_of, strs_of
 from aeon_core.journal.view.formatting import intervention, scored_reasons
-from aeon_core.journal.view.model import AssessmentView, RunView
+from aeon_core.journal.view.model import AssessmentView, ResultView, RunView
 from aeon_widgets.icons import UNFINISHED, run_style
 from aeon_widgets.item import Item
 from aeon_widgets.pane import Pane, pane_css
 from aeon_widgets.text import count, one_line
 from aeon_widgets.text_view import Block, TextView
-
-if TYPE_CHECKING:
-    from aeon_core.entities import RunResult
 
 TITLES = {
     "failed": "Error",
@@ -97,7 +95,7 @@ def left_blocks(view: RunView) -> list[Block]:
     return [*fragments, *(("accent", f"? {question}") for question in view.follow_up_questions[:20])]
 
 
-def outcome_blocks(result: RunResult, assessment: AssessmentView | None = None) -> list[Block]:
+def outcome_blocks(result: ResultView, assessment: AssessmentView | None = None) -> list[Block]:
     """Return what a person wants to know first of a run that has ended."""
     icon, style = run_style(result.status)
     blocks: list[Block] = []
@@ -118,15 +116,15 @@ def outcome_blocks(result: RunResult, assessment: AssessmentView | None = None) 
     return [*blocks, *_step_blocks(result)] or [("muted", "No answer was given.")]
 
 
-def _step_blocks(result: RunResult) -> list[Block]:
+def _step_blocks(result: ResultView) -> list[Block]:
     """Return the steps that failed, unless the error said it already, and those that were not run."""
     blocks: list[Block] = []
-    failed = [step for step in result.steps if step.status == "failed"]
+    failed = [step for step in result.steps if step.get("status") == "failed"]
     for step in failed[:20]:
-        why = step.errors[0] if step.errors else "no reason was recorded"
+        why = next(iter(strs_of(step.get("errors"))), "no reason was recorded")
         if result.error is None or why != result.error.get("message"):
-            blocks.append(("failed", f"✖ {one_line(step.step_id, 40)} failed: {one_line(why, 300)}"))
-    if result.ttl_expired_metadata is not None and result.ttl_expired_metadata.incomplete_steps:
-        steps = ", ".join(one_line(step, 40) for step in result.ttl_expired_metadata.incomplete_steps[:20])
+            blocks.append(("failed", f"✖ {one_line(str_of(step.get('step_id')), 40)} failed: {one_line(why, 300)}"))
+    if result.incomplete_steps:
+        steps = ", ".join(one_line(step, 40) for step in result.incomplete_steps[:20])
         blocks.append(("medium", f"⚠ not completed: {steps}"))
     return blocks

@@ -190,7 +190,8 @@ class RunScreen(TimeTravel):
             self.view.add_line("error", "damage", one_line(problem))
         if self._runner is not None and self._source.ended and self.view.result is None:
             # Its end could not be journaled, or it had not begun.
-            self.view.result = self._runner.ending()
+            ending = self._runner.ending()
+            self.view.result = reducer.result_of(ending.model_dump(mode="json")) if ending is not None else None
         changed = bool(records) or replaced or self.status != self._shown_status
         if self.status != self._shown_status:
             self._shown_status = self.status

@@ -17,10 +17,10 @@ from aeon_core.journal.reader import read_records
 from aeon_core.journal.records import RECORD, TYPES
 from aeon_core.journal.summary import is_being_written
 from aeon_core.journal.tail import tail_state
-from aeon_core.journal.values import dict_of, dicts_of, int_of, str_of
+from aeon_core.journal.values import dict_of, dicts_of, int_of, str_of, strs_of
 from aeon_core.journal.view import reducer
 from aeon_core.journal.view.model import AssessmentView, ProfileView, RefinementView, RunView
-from aeon_core.journal.view.reducer import fold
+from aeon_core.journal.view.reducer import fold, mode_of
 from aeon_core.journal.view.snapshots import PassFold
 from aeon_core.plan.refinement.actions import fragment_of
 from aeon_core.suggest import first_problem
@@ -361,11 +361,22 @@ def open_end(path: Path) -> tuple[RunView, ExecutionHistory]:
     for problem in end.problems:
         view.add_problem(problem)
     for told in view.result.steps if view.result is not None else ():
-        if (step := view.steps.get(told.step_id)) is not None and step.output is None:
-            step.output, step.mode, step.errors = told.output, told.mode, told.errors
+        step = view.steps.get(str_of(told.get("step_id")))
+        if step is not None and step.output is None:
+            step.output, step.errors = dict_of(told.get("output")), strs_of(told.get("errors"))
+            step.mode = mode_of(told)
     if view.status == "running" and not is_being_written(path):
         view.status = "interrupted"
     return view, _history(view, passes.passes)
+
+
+def final_result(view: RunView) -> RunResult | None:
+    """Return the run's result, None where there is none, or it cannot be read: the view then says so."""
+    try:
+        return view.result.validated() if view.result is not None else None
+    except ValidationError as error:
+        view.add_problem(f"cannot read the result: {first_problem(error)}")
+        return None
 
 
 def _fault(record: dict[str, Any]) -> str | None:
@@ -390,18 +401,18 @@ def _those_there_are(numbers: set[int]) -> str:
 
 
 def _history(view: RunView, passes: list[ExecutionPass]) -> ExecutionHistory:
-    accepted = _accepted(view, passes)
+    accepted, final = _accepted(view, passes), final_result(view)
     return ExecutionHistory(
         execution_id=view.run_id,
         task_input=view.task,
         configuration=_configuration(view, passes) | _parent(view),
         passes=passes,
-        final_result=view.result,
+        final_result=final,
         overall_statistics=OverallStatistics(
             total_passes=passes[-1].pass_number if passes else 0,
             total_refinements=accepted.count(True),
             refused_refinements=accepted.count(False),
-            convergence_achieved=view.result is not None and view.result.converged,
+            convergence_achieved=final is not None and final.converged,
             total_time=seconds_after(view.started, view.last_ts),
             total_cycles=view.cycles,
             total_repairs=len(view.repairs),

@@ -142,7 +142,7 @@ def at_a_terminal(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> list[Any]:
         return 5
 
     monkeypatch.setattr("aeon_tui.app.run_app", run_app)
-    monkeypatch.setattr("aeon_tui.cli.headless.has_screen", lambda: True)
+    monkeypatch.setattr("aeon_tui.cli.output.has_screen", lambda: True)
     monkeypatch.setattr("aeon_tui.cli.fork.has_screen", lambda: True)
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
     return opened

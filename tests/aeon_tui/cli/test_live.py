@@ -21,7 +21,7 @@ def opened(monkeypatch: pytest.MonkeyPatch) -> list[tuple[Any, ...]]:
         calls.append((runs_dir, work))
         return 5
 
-    monkeypatch.setattr("aeon_tui.cli.headless.has_screen", lambda: True)
+    monkeypatch.setattr("aeon_tui.cli.output.has_screen", lambda: True)
     monkeypatch.setattr("aeon_tui.cli.run.is_terminal", lambda _: True)
     monkeypatch.setattr("aeon_tui.cli.app.has_screen", lambda: True)
     monkeypatch.setattr("aeon_tui.app.run_app", run_app)

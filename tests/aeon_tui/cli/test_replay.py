@@ -205,7 +205,7 @@ def opened(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
         screens.append((runs_dir, app.first_screen))
         return 0
 
-    monkeypatch.setattr("aeon_tui.cli.headless.has_screen", lambda: True)
+    monkeypatch.setattr("aeon_tui.cli.output.has_screen", lambda: True)
     monkeypatch.setattr("aeon_tui.app.run_app", run_app)
     return screens
 

@@ -117,7 +117,7 @@ def opened(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
         calls.append((work, app))
         return 0
 
-    monkeypatch.setattr("aeon_tui.cli.headless.has_screen", lambda: True)
+    monkeypatch.setattr("aeon_tui.cli.output.has_screen", lambda: True)
     monkeypatch.setattr("aeon_tui.app.run_app", run_app)
     return calls
 

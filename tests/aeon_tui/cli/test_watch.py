@@ -112,7 +112,7 @@ def test_the_app_opens_on_the_run_that_is_named(cli: Cli, monkeypatch: pytest.Mo
         prepare(opened[0])
         return 0
 
-    monkeypatch.setattr("aeon_tui.cli.headless.has_screen", lambda: True)
+    monkeypatch.setattr("aeon_tui.cli.output.has_screen", lambda: True)
     monkeypatch.setattr("aeon_tui.app.run_app", run_app)
     cli(*SUM)
     assert cli("watch", "last").code == 0

@@ -291,6 +291,27 @@ class InterventionView:
 
 
 @dataclass
+class ResultView:
+    """The result of a run that has ended, as far as it can be read."""
+
+    status: str
+    answer: str | None
+    error: dict[str, Any] | None
+    converged: bool
+    steps: list[dict[str, Any]]
+    incomplete_steps: list[str]
+    """Those that the TTL left undone."""
+    record: dict[str, Any]
+    """All of it, as it is recorded."""
+
+    def validated(self) -> RunResult:
+        """Return the RunResult. Raises pydantic's ValidationError where the record is none."""
+        from aeon_core.entities import RunResult
+
+        return RunResult.model_validate(self.record, extra="ignore")
+
+
+@dataclass
 class LeftOpenView:
     """What the run has told a person on its way, before there is a result that says it all."""
 
@@ -373,7 +394,7 @@ class RunView:
     """The last lines, at least LOG_LINES of them."""
     log_count: int = 0
     """How many lines there ever were, the dropped ones included."""
-    result: RunResult | None = None
+    result: ResultView | None = None
     resumable: bool = False
     """Whether a run that has ended can be resumed."""
     damage: list[str] = field(default_factory=list)

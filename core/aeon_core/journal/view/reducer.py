@@ -23,13 +23,13 @@ from aeon_core.journal.view.model import (
     RepairView,
     ReportView,
     RequirementView,
+    ResultView,
     RunView,
     StepView,
     SuspicionView,
     ToolCallView,
 )
 from aeon_core.step_status import ExecutionMode, StepStatus
-from aeon_core.suggest import first_problem
 
 _STATUSES = get_args(StepStatus)
 
@@ -447,8 +447,7 @@ def _step(view: RunView, record: Record) -> None:
         return
     step = view.steps.setdefault(step_id, StepView(step_id=step_id, description=""))
     step.status = status_of(record.get("status"), step.status)
-    if record.get("mode") in _MODES:
-        step.mode = record["mode"]
+    step.mode = mode_of(record) or step.mode
     if (output := dict_of(record.get("output"))) is not None:
         step.output, step.output_seq = output, view.last_seq
     if "errors" in record:
@@ -612,6 +611,26 @@ def _notice(view: RunView, record: Record) -> None:
     view.add_line("warning", line, brief(str_of(record.get("message")), 400))
 
 
+def mode_of(record: Record) -> ExecutionMode | None:
+    """Return how a step was executed, where a record says so."""
+    mode: ExecutionMode | None = record.get("mode") if record.get("mode") in _MODES else None
+    return mode
+
+
+def result_of(result: Record) -> ResultView:
+    """Return what a result says, whatever of it is missing."""
+    answer, metadata = result.get("answer"), dict_of(result.get("ttl_expired_metadata")) or {}
+    return ResultView(
+        status=str_of(result.get("status")) or "failed",
+        answer=answer if isinstance(answer, str) else None,
+        error=dict_of(result.get("error")),
+        converged=result.get("converged") is True,
+        steps=dicts_of(result.get("steps")),
+        incomplete_steps=strs_of(metadata.get("incomplete_steps")),
+        record=dict(result),
+    )
+
+
 def _cycle(view: RunView, record: Record) -> None:
     view.cycles = int_of(record.get("step_number"), view.cycles + 1)
 
@@ -626,14 +645,7 @@ def _run_finished(view: RunView, record: Record) -> None:
     view.status = str_of(data.get("status")) or "failed"
     view.current_step_id, view.asked, view.resumable = None, "", record.get("resumes_at") is not None
     outcome(view, data)
-    from pydantic import ValidationError
-
-    from aeon_core.entities import RunResult
-
-    try:
-        view.result = RunResult.model_validate(data, extra="ignore")
-    except ValidationError as error:
-        view.add_problem(f"cannot read the result at seq {view.last_seq}: {first_problem(error)}")
+    view.result = result_of(data)
     view.add_line(formatting.run_level(view.status), "run_finished", formatting.run_finished(view, data))
 
 

@@ -7,6 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from aeon_core.journal.history import final_result
 from aeon_core.journal.records import MemoryRecord
 from aeon_core.journal.view import reducer
 from aeon_core.journal.view.model import LOG_LINES, RunView
@@ -218,14 +219,16 @@ def test_a_result_with_fields_of_a_later_version_is_read() -> None:
     record["result"]["mood"] = "good"
     view = fold([record])
     assert view.result is not None
-    assert view.result.run_id == "20261120-093000-abc123"
+    assert view.result.validated().run_id == "20261120-093000-abc123"
 
 
-def test_a_result_that_cannot_be_read_gives_its_status_and_says_so() -> None:
-    view = fold([{"type": "run_finished", "seq": 4, "result": {"status": "aborted"}}])
-    assert (view.status, view.result) == ("aborted", None)
-    assert [(line.level, line.text) for line in view.log[:-1]] == [("error", view.damage[0])]
-    assert view.damage == ["cannot read the result at seq 4: run_id: Field required"]
+def test_of_a_result_that_is_incomplete_a_view_shows_what_there_is_and_a_history_says_so() -> None:
+    view = fold([{"type": "run_finished", "seq": 4, "result": {"status": "aborted", "answer": "15", "steps": [3]}}])
+    assert view.result is not None
+    assert (view.status, view.result.answer, view.result.steps, view.damage) == ("aborted", "15", [], [])
+    assert final_result(view) is None
+    assert view.log[-1].level == "error"
+    assert view.damage == ["cannot read the result: run_id: Field required"]
 
 
 @given(
