@@ -183,7 +183,12 @@ class LoopThread:
         started.wait()
 
     def _main(self, started: threading.Event) -> None:
-        asyncio.run(self._serve(started))
+        try:
+            asyncio.run(self._serve(started))
+        except RuntimeError as error:
+            # From Python 3.12 on, asyncio cannot start the thread that joins its executor while the interpreter ends.
+            if "interpreter shutdown" not in str(error):
+                raise
 
     async def _serve(self, started: threading.Event) -> None:
         self._loop, self._end = asyncio.get_running_loop(), asyncio.Event()
