@@ -21,6 +21,7 @@ EXTRAS = {
     "otel": "traces and metrics",
     "dask": "batches on a Dask cluster",
     "serve": "the app in a browser",
+    "acp": "Aeon as an agent in an editor",
 }
 """What each extra is for."""
 

@@ -11,12 +11,10 @@ from aeon_tui.navigation import Navigation
 from aeon_tui.platform.background_tasks import BackgroundTasks
 from aeon_tui.screens.dialogs import ConfirmDialog
 from aeon_tui.screens.export import ExportDialog, form_of
-from aeon_widgets.text import count, fit, one_line
+from aeon_widgets.text import count, fit, one_line, size
 
 if TYPE_CHECKING:
     from aeon_core.journal.summary import RunSummary
-
-_UNITS = ("bytes", "kB", "MB", "GB")
 
 
 class RunFiles:
@@ -63,19 +61,14 @@ class RunFiles:
             self._tasks.notify(f"Written: {file}")
 
     def _ask_to_delete(self, run: RunSummary, forks: int, then: Callable[[], object]) -> None:
-        from aeon_core.journal.deletion import size_of
-        from aeon_core.journal.summary import is_being_written
+        from aeon_core.journal.deletion import refuse_live, size_of
 
         path = Path(run.path)
-        if is_being_written(path):
-            self._tasks.notify(
-                f"The run {run.run_id} is still running; abort it or wait until it ends, then delete it.", warn=True
-            )
-            return
+        refuse_live(path)
         lines = [
             fit(one_line(run.task, 400), 100),
             "",
-            f"{run.run_id} · {_size(size_of(path))} · this cannot be undone.",
+            f"{run.run_id} · {size(size_of(path))} · this cannot be undone.",
         ]
         if forks:
             lines.append(f"Its forks are kept: {count(forks, 'run')}.")
@@ -102,10 +95,3 @@ class RunFiles:
                 push()
 
         self._tasks.in_app(open_one)
-
-
-def _size(number: int) -> str:
-    size, unit = float(number), 0
-    while size >= 1000 and unit < len(_UNITS) - 1:
-        size, unit = size / 1000, unit + 1
-    return f"{size:.1f} {_UNITS[unit]}" if unit else count(number, "byte")

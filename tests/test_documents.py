@@ -11,9 +11,12 @@ from dataclasses import dataclass
 from io import StringIO
 from pathlib import Path
 
+import jsonschema_rs
 import pytest
 
 from aeon_core.config.loading import load_config
+from aeon_core.schemas import schema
+from aeon_core.yaml_file import parse_yaml
 from aeon_tui.cli.main import main
 from aeon_tui.cli.parser import build_parser
 from system2.settings import load_settings
@@ -24,7 +27,10 @@ ROOT = Path(__file__).parents[1]
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
 FENCE = re.compile(r"^```(?P<kind>\w+)(?: title=\"(?P<title>[^\"]+)\")?\n(?P<text>.*?)^```$", re.MULTILINE | re.DOTALL)
 LINK = re.compile(r"\]\((?!https?:)([^)#\s]*)(?:#([^)\s]+))?\)")
-WITHOUT_TERMINAL = {"batch", "calibrate", "doctor", "label", "lint", "runs", "schema", "show", "tools", "trust"}
+WITHOUT_TERMINAL = {
+    *("batch", "calibrate", "config", "delete", "doctor", "init", "label", "lint", "runs", "schema", "show", "tools"),
+    "trust",
+}
 """Commands that need neither the app nor a terminal."""
 PLACEHOLDER = re.compile(r"\b(?:PROVIDER:)?NAME\b|\bRUN\b|\bHOST\b")
 
@@ -157,6 +163,22 @@ def test_every_link_of_the_site_leads_somewhere(tmp_path: Path) -> None:
 def anchors(page: Path) -> set[str]:
     headings = re.findall(r"^#+ (.*)$", page.read_text(), re.MULTILINE)
     return {re.sub(r"[\s-]+", "-", re.sub(r"[^\w\s-]", "", heading).strip().lower()) for heading in headings}
+
+
+def test_every_file_that_a_page_shows_names_its_schema_and_fits_it() -> None:
+    shown = [
+        (page, block) for page in PAGES for block in blocks(page) if block.kind == "yaml" and block.title is not None
+    ]
+    checked = 0
+    for page, block in shown:
+        first = block.text.partition("\n")[0]
+        name = re.fullmatch(r"# yaml-language-server: \$schema=(?:\.aeon/)?schemas/([a-z-]+)\.json", first)
+        if name is None:
+            assert ".system2" in str(block.title), f"{page}: {block.title}"
+            continue
+        assert jsonschema_rs.is_valid(schema(name[1]), parse_yaml(block.text)), f"{page}: {block.title}"
+        checked += 1
+    assert checked > 8
 
 
 def test_the_readme_is_short() -> None:

@@ -11,9 +11,10 @@ from pathlib import Path
 from typing import Any
 
 from aeon_core.config.schema import RunConfig, runs_directory
-from aeon_core.convergence.criteria import load_criteria, load_requirements
+from aeon_core.convergence.criteria import load_criteria
 from aeon_core.errors import AeonError, ModelUnavailableError, UsageError
 from aeon_core.journal.values import brief
+from aeon_core.judge.requirements import load_requirements
 from aeon_core.regular_file import open_regular
 from aeon_core.runs.batch.batch import (
     Batch,

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 _REQUIRING = frozenset({"run", "batch", "resume", "fork"})
 """Commands that need consent to what a project asks for; the others leave it out, and say so."""
-_SILENT = frozenset({None, "demo", "doctor", *_REQUIRING})
+_SILENT = frozenset({None, "config", "demo", "doctor", *_REQUIRING})
 """Commands that say it themselves, or use nothing of it anyway."""
 
 

@@ -129,6 +129,40 @@ def _runs(parser: Parser) -> None:
     _common(parser)
 
 
+def _delete(parser: Parser) -> None:
+    parser.epilog = "A run that is still running is not deleted, nor are forks of a run."
+    parser.add_argument("runs", nargs="+", metavar="RUN", help=RUN)
+    text = "delete without being asked; name each run in full, or 'last'"
+    parser.add_argument("--yes", action="store_true", help=text)
+    _common(parser)
+
+
+def _init(parser: Parser) -> None:
+    parser.epilog = (
+        "Makes .aeon/config.yml with every setting, .aeon/.gitignore, which keeps runs out of the repository, and the "
+        "schemas that editors use, in .aeon/schemas. What exists is kept."
+    )
+    _common(parser)
+
+
+def _config(parser: Parser) -> None:
+    parser.epilog = (
+        "get shows a setting and where it comes from, without NAME all of them; set changes one in your own file, or "
+        "with --project in the project's; path shows the files. Comments in a file stay. Nested settings have dots: "
+        "shell.timeout, policy.allow, prices.MODEL.input."
+    )
+    add = parser.add_argument
+    add("action", metavar="get|set|path", choices=("get", "set", "path"), help="what to do")
+    add("name", nargs="?", metavar="NAME", help="a setting, such as ttl or shell.timeout")
+    add("value", nargs="?", metavar="VALUE", help="with set: the value; a list may have commas, a mapping is YAML")
+    where = parser.add_mutually_exclusive_group()
+    where.add_argument("--user", action="store_true", help="with set or path: your own file (the default of set)")
+    where.add_argument("--project", action="store_true", help="with set or path: the project's .aeon/config.yml")
+    add("--unset", action="store_true", help="with set: remove the setting from the file instead")
+    _json(parser, "with get: print name, value and source as JSON")
+    _common(parser)
+
+
 def _show(parser: Parser) -> None:
     parser.add_argument("run", metavar="RUN", help=RUN)
     _json(parser, "print the ExecutionHistory as JSON")
@@ -268,7 +302,12 @@ def _list_tools(parser: Parser) -> None:
 
 
 def _schema(parser: Parser) -> None:
-    parser.add_argument("name", nargs="?", metavar="NAME", help="an entity or a journal record type")
+    parser.add_argument(
+        "name",
+        nargs="?",
+        metavar="NAME",
+        help="plan-file, criteria-file, requirements-file, config-file, an entity or a journal record type",
+    )
     _common(parser)
 
 
@@ -361,12 +400,15 @@ _COMMANDS = {
     "runs": ("runs", "list past and live runs", _runs),
     "show": ("show", "show the history of a run", _show),
     "replay": ("replay", "replay a run from its journal, without calling a model", _replay),
+    "delete": ("delete", "delete runs that have ended", _delete),
     "resume": ("resume", "continue a run after a crash or an abort, or with more cycles or budget", _resume),
     "fork": ("fork", "start a new run from a pass of another run", _fork),
     "workflow": ("workflow", "run a gated workflow of thirteen agents (--headless: system2)", _workflow),
+    "init": ("init", "make a commented .aeon/config.yml, and keep runs out of git", _init),
+    "config": ("config", "show or change a setting by its name", _config),
     "trust": ("trust", "show what this project's files ask for, and trust them", _trust),
     "tools": ("tools", "list the registered tools and their schemas", _list_tools),
-    "schema": ("schema", "print the JSON Schema of an entity, or list the entities", _schema),
+    "schema": ("schema", "print the JSON Schema of a file, an entity or a record, or list the names", _schema),
     "lint": ("lint", "check a plan file; with --judge, ask a model too", _lint),
     "calibrate": ("calibrate", "measure how well the judge agrees with labelled outcomes or with you", _calibrate),
     "label": ("label", "record your verdict on a result", _label),

@@ -106,7 +106,8 @@ def fork_job(
     What a person is asked about is as in a new run, whatever it was in the parent's.
     Raises UsageError where the journal cannot be read.
     """
-    from aeon_core.convergence.criteria import load_criteria, load_requirements
+    from aeon_core.convergence.criteria import load_criteria
+    from aeon_core.judge.requirements import load_requirements
     from aeon_core.runs.fork import forked_config
 
     started, recorded = started_of(path), forked_config(path)

@@ -39,7 +39,9 @@ class PriceEntry(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True, defer_build=True)
 
     input: _Price
+    """Per million tokens of a request."""
     output: _Price
+    """Per million tokens of a reply."""
 
 
 class CostCeilingReached(RunEnding):

@@ -30,8 +30,11 @@ class PolicyRules(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True, defer_build=True)
 
     allow: tuple[str, ...] = Field(default=())
+    """Calls that are made without asking."""
     ask: tuple[str, ...] = Field(default=())
+    """Calls that a person is asked about, whatever allows them."""
     deny: tuple[str, ...] = Field(default=())
+    """Calls that are refused."""
 
     @field_validator("allow", "ask", "deny")
     @classmethod

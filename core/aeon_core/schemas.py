@@ -1,12 +1,17 @@
-"""JSON Schemas of the public entities and of every journal record (contract: `schema [NAME]`)."""
+"""JSON Schemas of the public entities, the files people write and every journal record (contract: `schema [NAME]`)."""
 
 from __future__ import annotations
 
+import ast
+import inspect
+import re
+import textwrap
 from functools import lru_cache
 from importlib import import_module
 from typing import Any
 
 from pydantic import BaseModel, Field
+from pydantic.json_schema import GenerateJsonSchema
 
 from aeon_core.entities import Entity, Timestamp
 from aeon_core.errors import UsageError
@@ -45,6 +50,14 @@ _ENTITIES = {
 }
 
 
+FILES = ("plan-file", "criteria-file", "requirements-file", "config-file")
+"""Files that people write, for which an editor takes a schema."""
+_CITATION = re.compile(r"\s*\((?:core|adaptive|contract|data model|design|Decision|REQ)[^()]*\)")
+_BOUNDS = {"ge": "minimum", "gt": "exclusiveMinimum", "le": "maximum", "lt": "exclusiveMaximum"}
+"""Pydantic's names for bounds of a number with a validator before it."""
+_SCHEMA_LINE = {"type": "string", "description": "The JSON Schema of this file, for editors."}
+
+
 class Tool(Entity):
     """What a tool says of itself: as registered, in prompts and in `tools --json` (data model: Tool)."""
 
@@ -76,15 +89,16 @@ def _is_record(value: Any) -> bool:
 
 
 def schema_names() -> list[str]:
-    """Return the names that `schema` takes: the entities, then the journal's record types."""
-    return [*_ENTITIES, *_records()]
+    """Return the names that `schema` takes: files that people write, entities, then the journal's record types."""
+    return [*FILES, *_ENTITIES, *_records()]
 
 
 def schema(name: str) -> dict[str, Any]:
     """Return the JSON Schema of an entity or a record type. Raises UsageError that names the nearest known name."""
     if name in _ENTITIES:
-        model = getattr(import_module(f"aeon_core.{_ENTITIES[name]}"), name)
-        return {"$schema": DIALECT, **model.model_json_schema(by_alias=True)}
+        return {"$schema": DIALECT, **_described(getattr(import_module(f"aeon_core.{_ENTITIES[name]}"), name))}
+    if name in FILES:
+        return {"$schema": DIALECT, **_file_schema(name)}
     if name in _records():
         return _record_schema(name, _records()[name])
     folded = {known.lower(): known for known in schema_names()}
@@ -94,9 +108,97 @@ def schema(name: str) -> dict[str, Any]:
 
 
 def _record_schema(name: str, model: type[records.Record]) -> dict[str, Any]:
-    body = model.model_json_schema(by_alias=True)
-    envelope = Envelope.model_json_schema()
+    body, envelope = _described(model), _described(Envelope)
     fields = {key: value for key, value in body.pop("properties").items() if key != "type"}
     required = [*envelope["required"], "type", *(key for key in body.pop("required", []) if key != "type")]
     properties = {**envelope["properties"], "type": {"const": name}, **fields}
     return {"$schema": DIALECT, **body, "properties": properties, "required": required}
+
+
+class _Describing(GenerateJsonSchema):
+    """Adds to each field what the code says below it."""
+
+    def model_schema(self, schema: Any) -> Any:
+        made = super().model_schema(schema)
+        model: type[BaseModel] = schema["cls"]
+        properties, docs = made.get("properties", {}), field_docs(model)
+        for name, info in model.model_fields.items():
+            if name in docs and (field := properties.get(info.serialization_alias or name)) is not None:
+                field.setdefault("description", docs[name])
+        return made
+
+
+def _described(model: type[BaseModel]) -> dict[str, Any]:
+    made: dict[str, Any] = _plain_words(model.model_json_schema(by_alias=True, schema_generator=_Describing))
+    return made
+
+
+def _plain_words(value: Any) -> Any:
+    """Return a schema whose descriptions are one line each, for who writes data: without citations and exceptions."""
+    if isinstance(value, list):
+        return [_plain_words(each) for each in value]
+    if not isinstance(value, dict):
+        return value
+    words = {_BOUNDS.get(key, key): _plain_words(each) for key, each in value.items()}
+    if isinstance(text := words.get("description"), str):
+        sentences = re.split(r"(?<=\.)\s+", " ".join(_CITATION.sub("", text).split()))
+        words["description"] = " ".join(each for each in sentences if " raise" not in each)
+    return words
+
+
+def field_docs(kind: type) -> dict[str, str]:
+    """Return the docstrings below the fields of a class and its bases, by field; none where there is no source."""
+    docs: dict[str, str] = {}
+    for base in reversed(kind.__mro__):
+        if base.__module__.startswith(("aeon", "system2")):
+            docs |= _docs_below(base)
+    return docs
+
+
+def _docs_below(kind: type) -> dict[str, str]:
+    try:
+        (definition,) = ast.parse(textwrap.dedent(inspect.getsource(kind))).body
+    except (OSError, TypeError):
+        return {}
+    assert isinstance(definition, ast.ClassDef)
+    docs = {}
+    for field, below in zip(definition.body, definition.body[1:], strict=False):
+        if isinstance(field, ast.AnnAssign) and isinstance(field.target, ast.Name) and isinstance(below, ast.Expr):
+            docs[field.target.id] = ast.literal_eval(below.value)
+    return docs
+
+
+def _file_schema(name: str) -> dict[str, Any]:
+    if name == "requirements-file":
+        return _requirements_file()
+    body = schema({"plan-file": "Plan", "criteria-file": "ConvergenceCriteria", "config-file": "RunConfig"}[name])
+    if name == "config-file":
+        _complete_config(body)
+    body["properties"] = {"$schema": _SCHEMA_LINE, **body["properties"]}
+    return {**body, "title": name}
+
+
+def _requirements_file() -> dict[str, Any]:
+    from aeon_core.judge.requirements import MAX_REQUIREMENT, MAX_REQUIREMENTS
+
+    item = {"type": "string", "pattern": r"\S", "maxLength": MAX_REQUIREMENT, "description": "One requirement."}
+    text = "What a finished answer must satisfy, instead of requirements that are inferred from the task."
+    bounds = {"minItems": 1, "maxItems": MAX_REQUIREMENTS}
+    return {"title": "requirements-file", "description": text, "type": "array", **bounds, "items": item}
+
+
+def _complete_config(body: dict[str, Any]) -> None:
+    """Give each setting its words, add the app's, and allow what only files may say."""
+    from aeon_core.config.keys import APP_CONFIG_KEYS, CONFIG_KEYS
+
+    fields = body["properties"]
+    points = {key: fields["approve"][key] for key in ("type", "items", "minItems")}
+    fields["approve"] = {"anyOf": [points, {"type": "string"}], "default": ["none"]}
+    fields["theme"] = {"type": "string"}
+    fields["keys"] = {"type": "object", "additionalProperties": {"type": ["string", "integer"]}}
+    for key, spec in (*CONFIG_KEYS.items(), *APP_CONFIG_KEYS.items()):
+        fields[key]["description"] = f"{spec.meaning} Takes {spec.expected}."
+    server = body["$defs"]["McpServer"]["properties"]
+    for texts in (server["args"]["items"], server["env"]["additionalProperties"]):
+        texts["type"] = ["string", "number"]  # as the file's reader does
+    body["description"] = "Settings of Aeon: .aeon/config.yml of a project, or your own."

@@ -84,6 +84,11 @@ def load_yaml(path: Path | str, where: str, bounds: Bounds = SETTINGS) -> Any:
         raise UsageError(error.at(where)) from None
 
 
+def without_schema_line(data: Any) -> Any:
+    """Return what a file holds without the `$schema` that it names for editors."""
+    return {key: value for key, value in data.items() if key != "$schema"} if isinstance(data, dict) else data
+
+
 def parse_yaml(text: str, bounds: Bounds = SETTINGS) -> Any:
     """Return what a YAML or JSON text holds, as plain JSON data. Raises YamlError."""
     if text.lstrip()[:1] in ("{", "[", '"'):

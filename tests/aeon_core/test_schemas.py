@@ -1,12 +1,13 @@
 from __future__ import annotations
 
 import json
+import re
 
 import jsonschema_rs
 import pytest
 
 from aeon_core.errors import UsageError
-from aeon_core.schemas import schema, schema_names
+from aeon_core.schemas import FILES, schema, schema_names
 from aeon_core.tools.registry import default_registry
 from tests.aeon_core.journal.build import lines, text, whole_run
 from tests.sampling import each
@@ -48,6 +49,25 @@ def test_lines_of_a_journal_fit_the_schema_of_their_type_and_no_other() -> None:
         assert list(jsonschema_rs.iter_errors(schema(record["type"]), record)) == []
         assert not jsonschema_rs.is_valid(schema(record["type"]), {**record, "type": "other"})
         assert not jsonschema_rs.is_valid(schema(record["type"]), {key: record[key] for key in record if key != "seq"})
+
+
+@pytest.mark.parametrize("name", FILES)
+def test_every_field_of_a_file_is_described_for_who_writes_it(name: str) -> None:
+    def check(part: object) -> None:
+        for field, what in (part.get("properties") or {}).items() if isinstance(part, dict) else ():
+            said = what.get("description") or made["$defs"][what["$ref"].rpartition("/")[2]]["description"]
+            assert said.endswith((".", "…")), field
+            assert not re.search("FR-|raise", said), field
+
+    made = schema(name)
+    for part in (made, *(made.get("$defs") or {}).values()):
+        check(part)
+
+
+def test_the_requirements_file_is_a_list_of_texts() -> None:
+    made = schema("requirements-file")
+    assert jsonschema_rs.is_valid(made, ["names a date"])
+    assert not any(jsonschema_rs.is_valid(made, wrong) for wrong in ([], [1], [" "], "x", ["x" * 1001], ["x"] * 51))
 
 
 def test_an_exported_tool_fits_the_schema_of_a_tool() -> None:

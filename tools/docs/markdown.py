@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import ast
 import inspect
-import textwrap
 from collections.abc import Iterable, Sequence
 from typing import Any
 
 from pydantic import BaseModel
+
+from aeon_core.schemas import field_docs
 
 
 def table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
@@ -31,25 +31,6 @@ def plain(text: str) -> str:
     parts = inspect.cleandoc(text).split("`")
     parts[::2] = [part.replace("<", "&lt;").replace("*", r"\*") for part in parts[::2]]
     return "`".join(parts)
-
-
-def field_docs(kind: type) -> dict[str, str]:
-    """Return the docstrings below the fields of a class and its bases, by field."""
-    docs: dict[str, str] = {}
-    for base in reversed(kind.__mro__):
-        if base.__module__.startswith(("aeon", "system2")):
-            docs |= _docs_below(base)
-    return docs
-
-
-def _docs_below(kind: type) -> dict[str, str]:
-    (definition,) = ast.parse(textwrap.dedent(inspect.getsource(kind))).body
-    assert isinstance(definition, ast.ClassDef)
-    docs = {}
-    for field, below in zip(definition.body, definition.body[1:], strict=False):
-        if isinstance(field, ast.AnnAssign) and isinstance(field.target, ast.Name) and isinstance(below, ast.Expr):
-            docs[field.target.id] = ast.literal_eval(below.value)
-    return docs
 
 
 def fields(model: type[BaseModel]) -> list[list[str]]:

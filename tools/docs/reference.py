@@ -19,14 +19,14 @@ from aeon_core.config.keys import APP_CONFIG_KEYS, CONFIG_KEYS, MAPPINGS
 from aeon_core.config.schema import BedrockSettings
 from aeon_core.journal import records
 from aeon_core.policy import PolicyRules
-from aeon_core.schemas import Envelope, schema_names
+from aeon_core.schemas import Envelope, field_docs, schema_names
 from aeon_core.tools.mcp.settings import McpServer
 from aeon_core.tools.shell.settings import ShellSettings
 from aeon_tui.keymap import known_keys
 from aeon_widgets.key_names import shown_key
 from system2.settings import WorkflowSettings
 from tools.command_line import Command, commands
-from tools.docs.markdown import code, field_docs, fields, plain, table
+from tools.docs.markdown import code, fields, plain, table
 
 _FIELDS = ("field", "type", "default", "")
 _NESTED: dict[str, type[BaseModel]] = {

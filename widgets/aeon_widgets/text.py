@@ -15,6 +15,7 @@ MAX_SHOWN = 200_000
 
 _TOKENS = re.compile(r"\s+|\S+")
 _TAB = " " * 4
+_UNITS = ("bytes", "kB", "MB", "GB")
 
 
 def block(text: str, limit: int = MAX_SHOWN) -> str:
@@ -91,6 +92,14 @@ def readable(output: dict[str, Any]) -> str:
 def count(number: int, noun: str) -> str:
     """Return for example `1 repair` or `3 repairs`."""
     return f"{number:,} {noun}" if number == 1 else f"{number:,} {noun}s"
+
+
+def size(number: int) -> str:
+    """Return a number of bytes as `12.3 kB`."""
+    amount, unit = float(number), 0
+    while amount >= 1000 and unit < len(_UNITS) - 1:
+        amount, unit = amount / 1000, unit + 1
+    return f"{amount:.1f} {_UNITS[unit]}" if unit else count(number, "byte")
 
 
 def duration(seconds: float) -> str:

@@ -34,14 +34,14 @@ _CHANGING = threading.Lock()
 """A theme and a key may be kept at the same time, each on a thread: none may write what the other has not read."""
 
 KeyPath = tuple[str, ...]
-"""A key, or a key and one below it."""
+"""A key, and those below it."""
 
 
-def change_file(file: Path, path: KeyPath, value: str | None) -> None:
-    """Set a value of a configuration file, or remove it where it is None; the file is replaced at once, in its mode.
+def change_file(file: Path, path: KeyPath, value: Any) -> None:
+    """Set a value of plain data in a configuration file, or remove it where it is None.
 
-    A file that does not exist is made. Raises UsageError where it cannot be read or written, is no YAML, or holds the
-    value in a form that cannot be changed by itself: then it is left as it was.
+    The file is replaced at once, in its mode; one that does not exist is made. Raises UsageError where it cannot be
+    read or written, is no YAML, or holds the value in a form that cannot be changed by itself: then it stays as it is.
     """
     _change(file, path, lambda text: changed(text, path, value))
 
@@ -99,7 +99,7 @@ def _edit(file: Path, path: KeyPath, edit: Callable[[str], str]) -> None:
             raise UsageError(f"{str(file)!r} cannot be written: {error.strerror}") from None
 
 
-def changed(text: str, path: KeyPath, value: str | None) -> str:
+def changed(text: str, path: KeyPath, value: Any) -> str:
     """Return the YAML text with one value set, or removed; all other bytes are what they were.
 
     Raises ValueError where the text is no YAML of `key: value` lines, or no such change can be made.
@@ -185,34 +185,43 @@ def _without(data: dict[Any, Any], key: str) -> dict[Any, Any]:
     return {known: each for known, each in data.items() if known != key}
 
 
-def _candidates(text: str, path: KeyPath, value: str | None) -> Iterator[str]:
+def _candidates(text: str, path: KeyPath, value: Any) -> Iterator[str]:
     """Yield texts that may say it, the most natural one first; which of them do is for the caller to see."""
     root = compose_yaml(text)
     end = "\r\n" if "\r\n" in text else "\n"
-    key, *below = path
-    found = _entry(root, key)
+    entries = list(_entries(root, path))
+    rest = path[len(entries) :]
     if value is None:
-        entry = _entry(found[1], below[0]) if below and found is not None else found
-        for each in (entry, found):
-            if each is not None:
-                yield from _taken_out(text, each)
-    elif found is None:
-        line = f"{key}:{end}  {_scalar(below[0])}: {_scalar(value)}" if below else f"{key}: {_scalar(value)}"
-        flow = f"{key}: {{{_scalar(below[0])}: {_scalar(value)}}}" if below else line
-        yield from _added(text, root, line, flow, end)
-    elif not below:
-        yield _put(text, found[1], _scalar(value))
-    elif (inner := _entry(found[1], below[0])) is not None:
-        yield _put(text, inner[1], _scalar(value))
-    else:
-        pair = f"{_scalar(below[0])}: {_scalar(value)}"
-        yield from _first_in(text, found[1], pair, pair, end)
-        yield _put(text, found[1], f"{{{pair}}}")
+        for each in reversed(entries):
+            yield from _taken_out(text, each)
+        return
+    said = as_scalar(value)
+    if not rest:
+        yield _put(text, entries[-1][1], said)
+        return
+    line = f"{rest[0]}:{end}  {as_scalar(rest[1])}: {said}" if len(rest) == 2 else ""
+    for key in reversed(rest[1:]):
+        said = f"{{{as_scalar(key)}: {said}}}"
+    flow = f"{as_scalar(rest[0])}: {said}"
+    if not entries:
+        yield from _added(text, root, line or flow, flow, end)
+        return
+    yield from _first_in(text, entries[-1][1], flow, flow, end)
+    yield _put(text, entries[-1][1], f"{{{flow}}}")
+
+
+def _entries(node: Any, path: KeyPath) -> Iterator[_Entry]:
+    """Yield the entries that there are on a path, the outermost first."""
+    for key in path:
+        if (entry := _entry(node, key)) is None:
+            return
+        yield entry
+        node = entry[1]
 
 
 def _with_item(text: str, path: KeyPath, item: str) -> Iterator[str]:
     """Yield texts with one more item, the most natural one first."""
-    end, said, (key, below) = "\r\n" if "\r\n" in text else "\n", _scalar(item), path
+    end, said, (key, below) = "\r\n" if "\r\n" in text else "\n", as_scalar(item), path
     root = compose_yaml(text)
     outer = _entry(root, key)
     if outer is None:
@@ -342,9 +351,10 @@ def _line_end(text: str, place: int) -> int:
     return found.end() if found is not None else len(text)
 
 
-def _scalar(value: str) -> str:
-    plain = _PLAIN.fullmatch(value) and value.lower() not in _WORDS
-    return value if plain else json.dumps(value, ensure_ascii=False)
+def as_scalar(value: Any) -> str:
+    """Return plain data as YAML on one line."""
+    plain = isinstance(value, str) and _PLAIN.fullmatch(value) and value.lower() not in _WORDS
+    return str(value) if plain else json.dumps(value, ensure_ascii=False)
 
 
 def _read(file: Path) -> bytes:

@@ -27,7 +27,7 @@ from aeon_core.config.trust_store import refuse_foreign_folders
 from aeon_core.errors import UsageError
 from aeon_core.paths import PROJECT_FOLDER, expanded, find_project_root
 from aeon_core.suggest import close, nearest
-from aeon_core.yaml_file import YamlError, load_yaml, parse_yaml
+from aeon_core.yaml_file import YamlError, load_yaml, parse_yaml, without_schema_line
 
 if TYPE_CHECKING:
     from aeon_core.config.schema import RunConfig
@@ -219,7 +219,7 @@ def read_config_file(path: Path, text: str | None = None) -> dict[str, Any]:
     if not isinstance(data, dict):
         raise UsageError(f"{where} is {_kind(data)}; expected `key: value` lines such as `ttl: 20`")
     values: dict[str, Any] = {}
-    for key, value in data.items():
+    for key, value in without_schema_line(data).items():
         if key not in KEYS and key not in APP_KEYS:
             raise UsageError(f"{where} has an unknown key, {key!r}{nearest(str(key), (*KEYS, *APP_KEYS))}")
         if value is None:

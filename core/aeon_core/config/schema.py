@@ -70,7 +70,9 @@ class BedrockSettings(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True, defer_build=True)
 
     region: str | None = None
+    """AWS region, such as us-east-1."""
     profile: str | None = None
+    """Profile of the AWS configuration."""
     role_arn: str | None = None
     """A role to assume."""
 

@@ -10,13 +10,11 @@ from pydantic import AfterValidator, Field, ValidationError
 
 from aeon_core.entities import Entity
 from aeon_core.errors import UsageError
-from aeon_core.json_safe import clean_text
 from aeon_core.judge.judgement import FLAGS
 from aeon_core.plan.models import NonBlank
-from aeon_core.regular_file import read_text
 from aeon_core.suggest import nearest, shown
 from aeon_core.validation.result_checks import Flag
-from aeon_core.yaml_file import load_yaml
+from aeon_core.yaml_file import load_yaml, without_schema_line
 
 ReasonCode = Literal[
     "complete",
@@ -34,7 +32,6 @@ ReasonCode = Literal[
     "ttl_expired",
 ]
 REASON_CODES: tuple[str, ...] = get_args(ReasonCode)
-_MAX_BYTES, _MAX_REQUIREMENTS, _MAX_REQUIREMENT = 1_000_000, 50, 1_000
 
 
 def _no_repeats(values: list[Any]) -> list[Any]:
@@ -57,7 +54,9 @@ class AdditionalCriterion(Entity):
     """A criterion of one's own, in words: one more requirement. Its name is the reason code where it is not met."""
 
     name: Annotated[NonBlank, AfterValidator(_no_reason_code)]
+    """The reason code where the result does not meet it."""
     description: NonBlank
+    """What the result must satisfy, in words."""
 
 
 class ConvergenceCriteria(Entity):
@@ -68,9 +67,13 @@ class ConvergenceCriteria(Entity):
     """
 
     completeness: Score = 0.8
+    """Minimum share of the requirements that are met, 0 to 1."""
     coherence: Score = 0.8
+    """Minimum score for an answer that hangs together, 0 to 1."""
     consistency: Annotated[list[Flag], AfterValidator(_no_repeats)] = Field(default_factory=lambda: list(FLAGS))
+    """What must be free of contradictions."""
     additional: Annotated[list[AdditionalCriterion], AfterValidator(_no_repeats)] = Field(default_factory=list)
+    """Your own criteria."""
 
 
 _EXPECTED = {
@@ -88,7 +91,7 @@ def load_criteria(path: Path | str) -> ConvergenceCriteria:
     Raises UsageError in one line that names the file, and the key where one is wrong.
     """
     where = f"the criteria file {str(path)!r}"
-    return parse_criteria(load_yaml(path, where), where)
+    return parse_criteria(without_schema_line(load_yaml(path, where)), where)
 
 
 def parse_criteria(data: Any, where: str = "the criteria") -> ConvergenceCriteria:
@@ -105,21 +108,6 @@ def parse_criteria(data: Any, where: str = "the criteria") -> ConvergenceCriteri
         return ConvergenceCriteria(**{key: value for key, value in data.items() if value is not None})
     except ValidationError as error:
         raise UsageError(_wrong(where, data, error)) from None
-
-
-def load_requirements(path: Path | str) -> list[str]:
-    """Return the requirements of a text file, one a line; blank lines do not count (contract: --requirements).
-
-    Raises UsageError in one line that names the file.
-    """
-    where = f"the requirements file {str(path)!r}"
-    lines = (" ".join(clean_text(line).split()) for line in read_text(path, where, _MAX_BYTES).split("\n"))
-    if not (found := list(dict.fromkeys(line for line in lines if line))):
-        raise UsageError(f"{where} has no requirements; write one per line")
-    if len(found) > _MAX_REQUIREMENTS or max(map(len, found)) > _MAX_REQUIREMENT:
-        most = f"at most {_MAX_REQUIREMENTS} of at most {_MAX_REQUIREMENT} characters"
-        raise UsageError(f"{where} has more than a judge can answer; write {most}, one per line")
-    return found
 
 
 def _check_additional_keys(criteria: Any, where: str) -> None:

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from aeon_core.errors import UsageError
 from aeon_core.journal.lock import holder, lock
-from aeon_core.journal.summary import SUFFIX
+from aeon_core.journal.summary import SUFFIX, is_being_written
 from aeon_core.regular_file import open_regular
 
 _BESIDE = re.compile(r"\.(?:inbox|files|torn-\d+)")
@@ -32,10 +32,17 @@ def size_of(journal: Path) -> int:
     return sum(path.stat().st_size for path in belongings(journal))
 
 
+def refuse_live(journal: Path) -> None:
+    """Raise UsageError where a process writes the run."""
+    if is_being_written(journal):
+        raise UsageError(f"the run {journal.stem!r} is still running; abort it or wait until it ends, then delete it")
+
+
 def remove_run(journal: Path) -> None:
     """Delete the files that a run consists of; its forks stay as they are, for they need nothing of it.
 
-    Raises UsageError where a process writes the run, and where there is no such run or a file cannot be deleted.
+    Of a symbolic link only the link is deleted. Raises UsageError where a process writes the run, and where there is no
+    such run or a file cannot be deleted.
     """
     try:
         fd = open_regular(journal)

@@ -36,10 +36,15 @@ class PlanStep(_Declarative):
     """
 
     step_id: NonBlank
+    """Id of the step, unique in the whole plan."""
     description: NonBlank
+    """What the step does, in words."""
     status: StepStatus = "pending"
+    """`pending` for a step that has not run."""
     tool: NonBlank | None = None
+    """Name of the registered tool that the step calls."""
     agent: Literal["llm"] | None = None
+    """`llm` for a step in which the model reasons, without a tool."""
     arguments: dict[str, JsonValue] | None = None
     """Declarative arguments of the tool; without them the step's LLM cycle supplies the tool call."""
     depends_on: list[NonBlank] | None = None
@@ -47,6 +52,7 @@ class PlanStep(_Declarative):
     errors: list[str] | None = None
     """The validator's messages; cleared by a successful repair or when the step ends."""
     subplan: Subplan | None = None
+    """Smaller steps that do this one."""
     replaces: NonBlank | None = None
     """Id of the invalid step that this one replaces."""
 
@@ -82,10 +88,15 @@ class Subplan(_Declarative):
     """A nested plan that expands one step (adaptive: Subplan)."""
 
     parent_step_id: NonBlank
+    """Id of the step that it expands."""
     subplan_goal: NonBlank
+    """What the step is to reach, in words."""
     substeps: list[PlanStep] = Field(min_length=1)
+    """They run in this order, before the parent ends."""
     depth_level: Annotated[int, Field(strict=True, ge=1, le=MAX_NESTING_DEPTH)] = 1
+    """1 for the subplan of a step of the plan, 2 for one in that, and so on."""
     created_by: NonBlank = "plan"
+    """What made it, such as `plan`."""
 
     @model_validator(mode="after")
     def _depths_grow_by_one(self) -> Subplan:
@@ -102,7 +113,9 @@ class Plan(_Declarative):
     """A goal and the ordered steps that reach it. Order is the array's; step ids are unique over the whole tree."""
 
     goal: NonBlank
+    """What the plan is to reach, in words."""
     steps: list[PlanStep] = Field(min_length=1)
+    """They run one after the other, in this order."""
     _cut: tuple[str, ...] = PrivateAttr(default=())
 
     @property

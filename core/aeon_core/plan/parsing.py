@@ -20,6 +20,7 @@ from aeon_core.plan.models import MAX_NESTING_DEPTH, Plan
 from aeon_core.step_status import StepStatus
 from aeon_core.tools.coercion import properties
 from aeon_core.tools.registry import ToolRegistry
+from aeon_core.yaml_file import without_schema_line
 
 STATUSES: tuple[str, ...] = get_args(StepStatus)
 PLAN_FIELDS = ("goal", "steps")
@@ -528,7 +529,7 @@ def load_plan_file(path: Path, *, fresh: bool = True) -> Plan:
 
 def read_plan_data(path: Path) -> Any:
     """Return what a plan file holds, valid or not. Raises UsageError where it is neither JSON nor YAML."""
-    return read_data(path)
+    return without_schema_line(read_data(path))
 
 
 def given_plan(plan: Plan | Mapping[str, Any] | None) -> Plan | None:

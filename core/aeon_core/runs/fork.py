@@ -14,7 +14,7 @@ from pydantic import ValidationError
 from aeon_core.approvals.pending import Approver
 from aeon_core.config.journal_trust import check_journal
 from aeon_core.config.schema import RunConfig, providers_of, recorded_config
-from aeon_core.convergence.criteria import ConvergenceCriteria, load_criteria, load_requirements
+from aeon_core.convergence.criteria import ConvergenceCriteria, load_criteria
 from aeon_core.effects.secret_recovery import RunSecrets
 from aeon_core.entities import RunResult, TTLState
 from aeon_core.errors import UsageError
@@ -24,6 +24,7 @@ from aeon_core.journal.summary import run_id_of
 from aeon_core.journal.values import strs_of
 from aeon_core.journal.writer import LineListener
 from aeon_core.json_safe import clean_text
+from aeon_core.judge.requirements import load_requirements
 from aeon_core.kernel.checkpoint import Checkpoint, PassResults
 from aeon_core.llm.base import LLMAdapter
 from aeon_core.memory import Memory

@@ -13,7 +13,7 @@ from typing import Any, Literal
 from aeon_core.approvals.pending import Approver
 from aeon_core.config.journal_trust import needs_consent, remembers_run
 from aeon_core.config.schema import RunConfig, configured_secrets, runs_directory
-from aeon_core.convergence.criteria import ConvergenceCriteria, load_criteria, load_requirements
+from aeon_core.convergence.criteria import ConvergenceCriteria, load_criteria
 from aeon_core.effects.port import Effects
 from aeon_core.effects.replay_cursor import RecordedModel, ReplayCursor
 from aeon_core.effects.secret_recovery import RunSecrets
@@ -22,6 +22,7 @@ from aeon_core.errors import JournalError, UsageError
 from aeon_core.journal.records import RunResumed
 from aeon_core.journal.writer import JournalWriter, LineListener, as_dicts, fan_out, open_journal
 from aeon_core.json_safe import clean_text, json_safe
+from aeon_core.judge.requirements import load_requirements
 from aeon_core.kernel.checkpoint import Checkpoint
 from aeon_core.kernel.executor import Executor
 from aeon_core.kernel.orchestrator import Loop

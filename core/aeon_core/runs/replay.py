@@ -11,7 +11,7 @@ from typing import Any
 from pydantic import ValidationError
 
 from aeon_core.config.schema import RunConfig, hidden_options, recorded_config
-from aeon_core.convergence.criteria import ConvergenceCriteria, load_criteria, load_requirements
+from aeon_core.convergence.criteria import ConvergenceCriteria, load_criteria
 from aeon_core.effects.model_calls import recorded_model
 from aeon_core.effects.replay_cursor import (
     Difference,
@@ -27,6 +27,7 @@ from aeon_core.journal.records import Record, RunStarted
 from aeon_core.journal.strict import sound_records
 from aeon_core.journal.writer import LineListener
 from aeon_core.json_safe import json_safe
+from aeon_core.judge.requirements import load_requirements
 from aeon_core.kernel.checkpoint import Checkpoint
 from aeon_core.llm.base import LLMAdapter, as_adapter
 from aeon_core.memory import InMemoryStore, Memory

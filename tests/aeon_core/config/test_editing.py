@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 
 from aeon_core.config.editing import change_file, changed, with_item, without_item
 from aeon_core.errors import UsageError
+from aeon_core.yaml_file import parse_yaml
 
 COMMENTED = """\
 # my settings
@@ -260,6 +261,17 @@ def test_items_are_added_and_removed_again(text: str, items: list[str]) -> None:
     for item in items:
         made = without_item(made, ALLOW, item)
     assert made.rstrip("\r\n") == text.rstrip("\r\n")
+
+
+@given(files(), st.lists(NAMES, min_size=1, max_size=4), st.sampled_from([3, True, "x: y", ["a", 1.5], {"k": "v"}]))
+def test_a_value_at_any_depth_is_set_in_the_text_and_removed_again(text: str, path: list[str], value: object) -> None:
+    after = changed(text, ("mcp_servers", *path), value)
+    found = parse_yaml(after)["mcp_servers"]
+    for key in path:
+        found = found[key]
+    assert found == value
+    assert [line for line in text.splitlines() if line not in after.splitlines()] == []
+    assert parse_yaml(changed(after, ("mcp_servers", *path), None)) == parse_yaml(text)
 
 
 def test_what_is_no_list_is_left_as_it_is() -> None:

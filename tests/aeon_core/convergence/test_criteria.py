@@ -10,6 +10,7 @@ from pydantic import ValidationError
 
 from aeon_core.convergence.criteria import AdditionalCriterion, ConvergenceCriteria, load_criteria
 from aeon_core.errors import UsageError
+from aeon_core.judge.requirements import load_requirements
 
 
 def written(tmp_path: Path, text: str) -> Path:
@@ -94,3 +95,21 @@ def test_a_file_that_cannot_be_read_is_named(tmp_path: Path) -> None:
 def test_a_criterion_must_not_take_the_name_of_a_reason_code() -> None:
     with pytest.raises(ValidationError, match="reason code of its own"):
         AdditionalCriterion(name="no_progress", description="x")
+
+
+@pytest.mark.parametrize("name", ["r.yml", "r.yaml", "r.json", "r.YML"])
+def test_requirements_may_be_a_list(tmp_path: Path, name: str) -> None:
+    file = tmp_path / name
+    file.write_text('["names  a date", "names a place: Rome"]')
+    assert load_requirements(file) == ["names a date", "names a place: Rome"]
+    if name != "r.json":
+        file.write_text("# yaml-language-server: $schema=x.json\n- names a date\n")
+        assert load_requirements(file) == ["names a date"]
+
+
+@pytest.mark.parametrize("text", ["names a date", "{a: b}", "[1]", "[]", "- [a]"])
+def test_a_file_of_requirements_that_is_no_list_of_texts_is_refused(tmp_path: Path, text: str) -> None:
+    file = tmp_path / "r.yml"
+    file.write_text(text)
+    with pytest.raises(UsageError, match=r"r\.yml"):
+        load_requirements(file)

@@ -53,7 +53,9 @@ class McpServer(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True, defer_build=True, coerce_numbers_to_str=True)
 
     command: _Text | None = None
+    """The program to start."""
     args: list[str] = Field(default_factory=list)
+    """Its arguments."""
     env: dict[str, str] = Field(default_factory=dict, repr=False)
     """Environment variables of the program; `${NAME}` in a value is taken from our own environment."""
     cwd: Path | None = None
@@ -64,6 +66,7 @@ class McpServer(BaseModel):
     network: bool = False
     """Whether a program in the sandbox reaches the network; without the sandbox it always does."""
     url: str | None = None
+    """The address of a server that is running."""
     headers: dict[str, str] = Field(default_factory=dict, repr=False)
     """HTTP headers of every request, `${NAME}` as in `env`."""
     timeout: _Seconds = 60.0
@@ -73,6 +76,7 @@ class McpServer(BaseModel):
     tools: Annotated[list[str], Field(min_length=1)] | None = None
     """Which of the server's tools are taken, `*` and `?` allowed; None for all."""
     enabled: bool = True
+    """Whether it is used."""
     trust_annotations: bool = False
     """Whether what the server says of its tools' effects is believed; else all are unsafe and ask first."""
 

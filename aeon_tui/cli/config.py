@@ -1,0 +1,203 @@
+"""`aeon-tui config`: settings by name, shown with where they come from, and changed in a file whose comments stay."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+from argparse import Namespace
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from aeon_core.config.editing import KeyPath, changed, replace_text
+from aeon_core.config.keys import APP_KEYS, CONFIG_KEYS, KEYS, MAPPINGS, PATH_KEYS, checked_text, listed
+from aeon_core.config.loading import LoadedConfig, assess_project, read_config_file, user_config_file
+from aeon_core.config.schema import RunConfig, configured_secrets
+from aeon_core.errors import UsageError
+from aeon_core.paths import PROJECT_FOLDER, find_project_root
+from aeon_core.redaction import protect, redact
+from aeon_core.regular_file import read_text
+from aeon_core.suggest import nearest
+from aeon_core.yaml_file import YamlError, parse_yaml
+from aeon_tui.cli import options
+from aeon_tui.cli.output import Output, stderr, stdout
+from aeon_tui.sessions.approval_points import approval_points
+
+DEFAULT = "default"
+_MAX_BYTES = 1_000_000
+_FREE = {"keys", "mcp_servers", "prices"}
+"""Settings below which a person chooses the names."""
+
+
+def execute(args: Namespace) -> int:
+    """Show or change settings, and return 0. Raises UsageError for an unknown name or a value that does not fit."""
+    if args.action != "set" and (args.value is not None or args.unset):
+        raise UsageError(f"{args.action} takes no value; to change a setting, use `aeon-tui config set NAME VALUE`")
+    if args.json and args.action != "get":
+        raise UsageError("--json needs get")
+    if args.action == "get":
+        return _get(args)
+    if args.action == "path":
+        return _show_paths(args)
+    if args.name is None or (args.value is None) is not args.unset:
+        raise UsageError("set needs NAME and VALUE, or NAME and --unset; names are listed by `aeon-tui config get`")
+    return _set(args)
+
+
+def setting_path(name: str) -> KeyPath:
+    """Return the keys that lead to a setting. Raises UsageError that names the nearest known one."""
+    key, _, below = name.partition(".")
+    if key not in KEYS and key not in APP_KEYS:
+        raise UsageError(f"unknown setting {name!r}{nearest(name, (*KEYS, *APP_KEYS))}")
+    if not below:
+        return (key,)
+    if key == "prices":
+        # A model's name may have dots.
+        model, _, field = below.rpartition(".")
+        return (key, model, field) if field in ("input", "output") and model else (key, below)
+    if key == "keys":
+        return (key, below)
+    if key in _FREE:
+        return (key, *below.split(".", 2))
+    fields = tuple(getattr(RunConfig(), key).__class__.model_fields) if key in MAPPINGS else ()
+    if below not in fields:
+        hint = nearest(below, fields) if fields else f"; {key!r} has no settings below it"
+        raise UsageError(f"unknown setting {name!r}{hint}")
+    return (key, below)
+
+
+def _get(args: Namespace) -> int:
+    path = setting_path(args.name) if args.name is not None else ()
+    loaded = options.load(args)
+    protect(configured_secrets(loaded.config))
+    found = [_shown(loaded, path)] if path else [_shown(loaded, (key,)) for key in (*KEYS, *APP_KEYS)]
+    out, err = stdout(), stderr()
+    if args.json:
+        out.json(found[0] if path else found)
+    elif not path:
+        _print_all(out, found)
+    else:
+        value, source = found[0]["value"], found[0]["source"]
+        if value is not None:
+            out.line(_text(value))
+        err.line(("not set" if value is None else source if source == DEFAULT else f"from {source}", "dim"))
+    for key in loaded.ignored:
+        if not path or key == path[0]:
+            err.line(("note: ", "yellow"), f"the project's own {key} is ignored until you trust it: `aeon-tui trust`")
+    return 0
+
+
+def _print_all(out: Output, found: list[dict[str, Any]]) -> None:
+    width = max(len(each["name"]) for each in found)
+    for each in found:
+        value = "" if each["value"] is None else _text(each["value"])
+        source = "" if each["source"] == DEFAULT else f"  from {each['source']}"
+        out.line((f"{each['name']:<{width}}  ", "bold"), value, (source, "dim"))
+
+
+def _shown(loaded: LoadedConfig, path: KeyPath) -> dict[str, Any]:
+    """Return name, value and source of a setting, without secrets."""
+    key, *below = path
+    app = {"theme": loaded.app.theme, "keys": dict(loaded.app.keys)}
+    value: Any = app[key] if key in app else loaded.config.model_dump(mode="json")[key]
+    source = _source(loaded, key)
+    if key == "approve" and source == DEFAULT:
+        value = approval_points(loaded, in_app=False)
+    for name in below:
+        value = value.get(name) if isinstance(value, dict) else None
+    return {"name": ".".join(path), "value": redact(value), "source": source}
+
+
+def _source(loaded: LoadedConfig, key: str) -> str:
+    return {**loaded.sources, **loaded.app.sources}.get(key, DEFAULT)
+
+
+def _text(value: Any) -> str:
+    return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+
+
+def _show_paths(args: Namespace) -> int:
+    if args.name is not None:
+        raise UsageError("path takes no name; use `aeon-tui config get NAME` to see where a setting comes from")
+    files = {"user": user_config_file(os.environ), "project": _root(args) / PROJECT_FOLDER / "config.yml"}
+    if args.user or args.project:
+        stdout().line(str(files["project" if args.project else "user"]))
+        return 0
+    for name, file in files.items():
+        stdout().line((f"{name:<7}  ", "bold"), str(file), ("" if file.exists() else "  (does not exist)", "dim"))
+    return 0
+
+
+def _root(args: Namespace) -> Path:
+    return Path(args.project_root).expanduser().absolute() if args.project_root is not None else find_project_root()
+
+
+def _set(args: Namespace) -> int:
+    path = setting_path(args.name)
+    file = user_config_file(os.environ)
+    if args.project:
+        file = _root(args) / PROJECT_FOLDER / "config.yml"
+        if not file.parent.is_dir():
+            raise UsageError(f"{str(file.parent.parent)!r} has no {PROJECT_FOLDER}; run `aeon-tui init` there first")
+    before = read_text(file, f"the config file {str(file)!r}", _MAX_BYTES) if file.exists() else ""
+    value, after = _edited(file, before, path, args)
+    replace_text(file, after, before)
+    secret = path[0] == "mcp_servers"  # its env and headers may hold keys
+    what = f"{args.name} is {'not set any more' if args.unset else 'set'}"
+    what = what if args.unset or secret else f"{args.name} = {_text(value)}"
+    stderr().line((what, "green"), f" in {file}{_reservation(args, path[0], file)}")
+    return 0
+
+
+def _edited(file: Path, before: str, path: KeyPath, args: Namespace) -> tuple[Any, str]:
+    """Return the value and the text that the file is to have. Raises UsageError where the value does not fit."""
+    failure: UsageError | None = None
+    for value in _values(path, args.value, args.name, file) if not args.unset else [None]:
+        try:
+            after = changed(before, path, value)
+            read_config_file(file, after)
+        except ValueError as error:
+            raise UsageError(f"{str(file)!r} was not changed: {error}") from None
+        except UsageError as error:
+            failure = failure or error
+        else:
+            return value, after
+    raise failure or UsageError(f"{args.name!r} takes no such value")
+
+
+def _values(path: KeyPath, text: str, name: str, file: Path) -> Iterator[Any]:
+    """Yield what a text may mean, the likeliest first. Raises UsageError where that is known to be nothing."""
+    if path[0] in CONFIG_KEYS and path[0] not in MAPPINGS:
+        value = checked_text(path[0], text, repr(name))
+        yield _relative(value, file) if path[0] in PATH_KEYS else value
+        return
+    if path[0] == "theme":
+        yield text
+        return
+    if path[0] == "keys" and path[1:]:
+        from aeon_tui.keymap import known_keys
+
+        if path[1] not in (known := known_keys()):
+            raise UsageError(f"unknown action {path[1]!r}{nearest(path[1], tuple(known))}")
+    with contextlib.suppress(YamlError):
+        yield parse_yaml(text)
+    yield text
+    yield listed(text)
+
+
+def _relative(path: Path, file: Path) -> str:
+    """Return a path as a file of settings has it: below the project from the file's folder, else in full."""
+    inside = file.parent.name == PROJECT_FOLDER and path.is_relative_to(file.parent.parent)
+    return os.path.relpath(path, file.parent) if inside else str(path)
+
+
+def _reservation(args: Namespace, key: str, file: Path) -> str:
+    """Return what keeps a change from taking effect; empty for nothing."""
+    loaded = options.load(args)
+    if args.project and key in loaded.ignored and not assess_project(_root(args)).allowed:
+        return "; it applies once you trust this project: `aeon-tui trust`"
+    source = _source(loaded, key)
+    if not args.unset and key not in MAPPINGS and source != f"the file {str(file)!r}":
+        return f"; {source} overrides it"
+    return ""

@@ -1,0 +1,90 @@
+from __future__ import annotations
+
+import json
+import shutil
+import subprocess
+from pathlib import Path
+
+import jsonschema_rs
+import pytest
+
+from aeon_core.config.keys import APP_KEYS, KEYS
+from aeon_core.config.loading import load_config, read_config_file
+from aeon_core.config.schema import RunConfig
+from aeon_core.config.template import config_template
+from aeon_core.yaml_file import parse_yaml
+from tests.aeon_tui.cli.conftest import Cli
+
+CONFIG = Path(".aeon/config.yml")
+
+
+def uncommented(template: str) -> str:
+    return "\n".join(line.removeprefix("# ") for line in template.splitlines() if not line.startswith("# yaml-"))
+
+
+def test_the_template_says_nothing_and_without_its_comments_the_defaults_of_every_setting() -> None:
+    assert read_config_file(CONFIG, config_template()) == {}
+    assert set(parse_yaml(uncommented(config_template()))) == {*KEYS, *APP_KEYS}
+    found = read_config_file(CONFIG, uncommented(config_template()))
+    assert (found.pop("approve"), found.pop("keys")) == (["pass", "tool"], {})
+    assert RunConfig(**found) == RunConfig()
+
+
+def test_init_makes_what_is_missing_and_overwrites_nothing(cli: Cli) -> None:
+    Path(".aeon").rmdir()
+    done = cli("init")
+    assert (done.code, done.out, done.err.count("created ")) == (0, "", 6)
+    assert f"runs of this project are stored in {Path('.aeon/runs').absolute()}" in done.err
+    first = CONFIG.read_text().splitlines()[0]
+    schema = CONFIG.parent / first.removeprefix("# yaml-language-server: $schema=")
+    assert json.loads(schema.read_text())["title"] == "config-file"
+    CONFIG.write_text("ttl: 9\n")
+    Path(".aeon/.gitignore").unlink()
+    again = cli("init")
+    assert (again.code, again.err.count("kept "), again.err.count("created ")) == (0, 5, 1)
+    assert CONFIG.read_text() == "ttl: 9\n"
+
+
+@pytest.mark.skipif(shutil.which("git") is None, reason="git is not installed")
+def test_git_adds_the_configuration_and_no_run(cli: Cli) -> None:
+    subprocess.run(["git", "init", "-q"], check=True)
+    cli("init")
+    assert cli("run", "-m", "simulated:default", "add 5 and 10").code == 0
+    Path(".aeon/runs/left.inbox").touch()
+    subprocess.run(["git", "add", "-A"], check=True)
+    staged = subprocess.run(["git", "diff", "--cached", "--name-only"], capture_output=True, text=True, check=True)
+    added = staged.stdout.split()
+    assert {".aeon/config.yml", ".aeon/.gitignore", ".aeon/schemas/plan-file.json"} <= set(added)
+    assert not any("runs" in name for name in added)
+
+
+def test_init_refuses_a_folder_that_is_none_and_follows_no_link(cli: Cli, tmp_path: Path) -> None:
+    Path(".aeon").rmdir()
+    (tmp_path / "elsewhere").mkdir()
+    Path(".aeon").symlink_to("elsewhere")
+    done = cli("init", "--project-root", str(tmp_path))
+    assert (done.code, done.err.count("\n")) == (2, 1)
+    assert "remove it first" in done.err
+    assert list((tmp_path / "elsewhere").iterdir()) == []
+    assert cli("init", "--project-root", "nowhere").code == 2
+
+
+def test_a_file_that_names_its_schema_is_read_and_fits_it(cli: Cli, tmp_path: Path) -> None:
+    """JSON has no comments: there, `$schema` is a key."""
+    cli("init")
+    plan = {"goal": "add", "steps": [{"step_id": "s1", "description": "add", "tool": "calculator"}]}
+    files = {
+        "plan-file": (Path("plan.json"), plan, {"goal": "add"}),
+        "criteria-file": (Path("criteria.json"), {"completeness": 0.9}, {"completeness": 2}),
+        "config-file": (CONFIG, {"ttl": 9, "criteria": "../criteria.json"}, {"tlt": 9}),
+    }
+    for name, (file, data, wrong) in files.items():
+        schema = json.loads(Path(f".aeon/schemas/{name}.json").read_text())
+        named = {"$schema": f".aeon/schemas/{name}.json", **data}
+        file.write_text(json.dumps(named))
+        assert jsonschema_rs.is_valid(schema, named)
+        assert not jsonschema_rs.is_valid(schema, wrong)
+    assert cli("lint", "plan.json", "--json").code == 0
+    assert load_config(start=tmp_path, environ={}).config.ttl == 9
+    done = cli("run", "-m", "simulated:default", "--plan", "plan.json", "--criteria", "criteria.json", "add 5 and 10")
+    assert done.code == 0
