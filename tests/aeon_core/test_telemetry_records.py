@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from opentelemetry.trace import StatusCode
 
-from aeon_core.errors import UsageError
+from aeon_core.extras import MissingExtraError
 from aeon_core.telemetry import OtelListener, otel_listener
 from tests.aeon_core.telemetry_collected import (
     RUN,
@@ -157,7 +157,7 @@ def test_a_failure_of_its_own_is_logged_once_and_harms_nothing(caplog: pytest.Lo
 @pytest.mark.parametrize("package", ["opentelemetry.trace", "opentelemetry.exporter.otlp.proto.http.trace_exporter"])
 def test_missing_packages_are_named(monkeypatch: pytest.MonkeyPatch, package: str) -> None:
     monkeypatch.setitem(sys.modules, package, None)
-    with pytest.raises(UsageError, match=r"pip install 'aeon-tui\[otel\]'"):
+    with pytest.raises(MissingExtraError, match=r"pip install 'aeon-tui\[otel\]'"):
         otel_listener()
 
 

@@ -17,6 +17,7 @@ import pytest
 
 from aeon_core import Orchestrator, RunConfig
 from aeon_core.errors import ToolError, UsageError
+from aeon_core.extras import MissingExtraError
 from aeon_core.tools.mcp.servers import McpTools
 from aeon_core.tools.registry import default_registry
 from tests.aeon_core.tools.mcp_help import (
@@ -161,7 +162,8 @@ def test_a_program_that_is_no_server_is_refused_in_one_line(
 @pytest.mark.exhaustive
 def test_one_server_that_fails_leaves_none_running(tmp_path: Path) -> None:
     notes = tmp_path / "notes"
-    late = program("import time; time.sleep(60)", start_timeout=1.5)
+    # It ends without a word as soon as the other has started.
+    late = program(f"import os, time\nwhile not os.path.exists({str(notes)!r}): time.sleep(0.02)", start_timeout=60)
     assert refusal(tmp_path, good=stdio(env={"TEST_NOTES": str(notes)}), late=late).startswith(
         "cannot use the MCP server 'late'"
     )
@@ -176,7 +178,8 @@ def test_a_variable_that_is_not_set_is_named_before_anything_runs(tmp_path: Path
 
 def test_without_the_package_the_line_says_how_to_install_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "mcp", None)
-    assert "pip install 'aeon-tui[mcp]'" in refusal(tmp_path, test=stdio())
+    with pytest.raises(MissingExtraError, match=r"pip install 'aeon-tui\[mcp\]'"):
+        McpTools({"test": stdio()}, project_root=tmp_path).connect()
 
 
 @pytest.mark.parametrize("servers", [{}, {"off": {"command": "true", "enabled": False}}])

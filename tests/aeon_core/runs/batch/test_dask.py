@@ -15,6 +15,7 @@ import pytest
 
 from aeon_core.config.schema import RunConfig
 from aeon_core.errors import UsageError
+from aeon_core.extras import MissingExtraError
 from aeon_core.runs.batch.batch import Batch, BatchTask, dask_pool, read_tasks
 from tests.waiting import PATIENCE, wait_until
 
@@ -132,5 +133,5 @@ def test_a_server_that_says_nothing_is_reported(monkeypatch: pytest.MonkeyPatch)
 @pytest.mark.exhaustive
 def test_without_the_package_the_extra_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(__import__("sys").modules, "distributed", None)
-    with pytest.raises(UsageError, match=r"pip install 'aeon-tui\[dask\]'"):
+    with pytest.raises(MissingExtraError, match=r"pip install 'aeon-tui\[dask\]'"):
         dask_pool("tcp://127.0.0.1:8786")
