@@ -78,6 +78,8 @@ def report() -> None:
         os.environ |= {"AEON_RUNS_DIR": str(runs), "XDG_CONFIG_HOME": folder, "PYTHONPYCACHEPREFIX": str(compiled)}
         commands = {
             "python -c pass": [sys.executable, "-c", "pass"],
+            "import pydantic": [sys.executable, "-c", "import pydantic"],
+            "import Orchestrator, connect": [sys.executable, "-c", "from aeon_core import Orchestrator, connect"],
             "aeon-tui --help": [command, "--help"],
             "aeon-tui runs": [command, "runs"],
         }

@@ -8,12 +8,15 @@ import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from importlib import import_module
+from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
 from aeon_core.errors import ModelUnavailableError, UsageError
 from aeon_core.escape import escape_controls
 from aeon_core.llm import PROVIDERS
-from aeon_core.llm.base import LLMAdapter
+
+if TYPE_CHECKING:
+    from aeon_core.llm.base import LLMAdapter
 
 PLACEHOLDER_KEY = "none"
 """Sent where no key is needed: the SDK insists on one, local servers ignore it."""

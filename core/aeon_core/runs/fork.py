@@ -32,8 +32,9 @@ from aeon_core.plan.edit import PlanEdit, parse_plan_edit, reuse_executed_steps
 from aeon_core.plan.models import Plan
 from aeon_core.plan.parsing import dump_plan
 from aeon_core.runs.factory import as_config, as_model, as_registry
-from aeon_core.runs.orchestrator import Orchestrator, Start, run_vault
+from aeon_core.runs.orchestrator import Orchestrator
 from aeon_core.runs.replay import note_memory, recorded_criteria, recorded_start
+from aeon_core.runs.setup import Start, run_vault
 from aeon_core.suggest import first_problem
 from aeon_core.tools.base import Tools
 

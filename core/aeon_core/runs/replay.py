@@ -33,7 +33,8 @@ from aeon_core.llm.base import LLMAdapter, as_adapter
 from aeon_core.memory import InMemoryStore, Memory
 from aeon_core.plan.models import Plan
 from aeon_core.runs.factory import as_config, as_registry, is_model_name, with_model_name
-from aeon_core.runs.orchestrator import Orchestrator, Start
+from aeon_core.runs.orchestrator import Orchestrator
+from aeon_core.runs.setup import Start
 from aeon_core.suggest import first_problem
 from aeon_core.tools.base import Tool, Tools
 from aeon_core.tools.registry import ToolRegistry

@@ -28,7 +28,7 @@ from aeon_core.llm.catalogue import price_date
 from aeon_core.memory import Memory
 from aeon_core.redaction import SecretVault
 from aeon_core.runs.factory import as_model, as_registry
-from aeon_core.runs.orchestrator import Orchestrator, Start, run_vault
+from aeon_core.runs.orchestrator import Orchestrator
 from aeon_core.runs.replay import (
     ComparedLines,
     given_plan_of,
@@ -36,6 +36,7 @@ from aeon_core.runs.replay import (
     recorded_criteria,
     recorded_start,
 )
+from aeon_core.runs.setup import Start, run_vault
 from aeon_core.secret_forms import secret_values
 from aeon_core.suggest import first_problem
 from aeon_core.tools.base import Tools

@@ -8,11 +8,13 @@ import json
 import threading
 from collections.abc import AsyncGenerator, AsyncIterator, Callable, Generator, Iterator
 from queue import SimpleQueue
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, Self
 
-from aeon_core.entities import RunResult
 from aeon_core.errors import UsageError
-from aeon_core.journal.writer import LineListener
+
+if TYPE_CHECKING:
+    from aeon_core.entities import RunResult
+    from aeon_core.journal.writer import LineListener
 
 ABORT_SECONDS = 1.0
 """How long a cancelled task waits for the end of its run: a tool is never cut, and may take longer."""

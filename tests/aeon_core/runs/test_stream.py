@@ -104,7 +104,7 @@ def test_a_stream_that_is_left_early_is_aborted_and_can_be_resumed(tmp_path: Pat
     assert resume(path, ScriptedModel(reason="2", answer="2")).status == "completed"
     assert replay(path).difference is None
     # The next run of the same Orchestrator is not aborted.
-    made._journal = tmp_path / "b.jsonl"
+    made._setup._journal = tmp_path / "b.jsonl"
     assert made.run("add", PLAN).status == "completed"
 
 

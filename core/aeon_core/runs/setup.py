@@ -1,0 +1,299 @@
+"""What an Orchestrator is made of, checked once; opens each run, and hands it to the kernel."""
+
+from __future__ import annotations
+
+import os
+import threading
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import partial
+from pathlib import Path
+from typing import Any, Literal
+
+from aeon_core.approvals.pending import Approver
+from aeon_core.config.journal_trust import needs_consent, remembers_run
+from aeon_core.config.schema import RunConfig, configured_secrets, runs_directory
+from aeon_core.convergence.criteria import ConvergenceCriteria, load_criteria
+from aeon_core.effects.port import Effects
+from aeon_core.effects.replay_cursor import RecordedModel, ReplayCursor
+from aeon_core.effects.secret_recovery import RunSecrets
+from aeon_core.entities import RunResult
+from aeon_core.errors import JournalError, UsageError
+from aeon_core.journal.records import RunResumed
+from aeon_core.journal.writer import JournalWriter, LineListener, as_dicts, fan_out, open_journal
+from aeon_core.json_safe import clean_text, json_safe
+from aeon_core.judge.requirements import load_requirements
+from aeon_core.kernel.checkpoint import Checkpoint
+from aeon_core.kernel.executor import Executor
+from aeon_core.kernel.orchestrator import Loop
+from aeon_core.kernel.result import Progress, located, run_started, shown
+from aeon_core.kernel.state import OrchestrationState
+from aeon_core.llm.base import LLMAdapter
+from aeon_core.memory import InMemoryStore, Memory
+from aeon_core.plan.models import Plan
+from aeon_core.plan.parsing import dump_plan, given_plan
+from aeon_core.redaction import SecretVault, names_in, protect
+from aeon_core.runs.factory import as_config, as_model, as_registry
+from aeon_core.schemas import schema
+from aeon_core.secret_forms import secret_values
+from aeon_core.tools.base import Tools
+from aeon_core.tools.registry import ToolRegistry
+from aeon_core.tools.schema import describe
+
+_EXCHANGED = ("Plan", "TaskProfile", "RefinementAction", "ValidationIssue", "LLMResponse", "ToolCall", "RunResult")
+"""Entities whose fields models are asked for, and people see."""
+
+
+@dataclass(frozen=True)
+class Start:
+    """Where a run begins that does not begin at its task: a fork, or a resumed run behind a pass (Decision 2).
+
+    `parent` is there in a fork: `run_id`, `pass`, and whether its plan was `edited`; `last_pass` in a resumed run: the
+    line of its last pass.
+    """
+
+    checkpoint: Checkpoint | None
+    memory: dict[str, Any] = field(default_factory=dict)
+    parent: dict[str, Any] | None = None
+    last_pass: Mapping[str, Any] | None = None
+
+    def record_fields(self) -> dict[str, Any]:
+        """Return what `run_started` says of it."""
+        checkpoint = self.checkpoint
+        start = checkpoint.model_dump(mode="json", exclude_none=True) if checkpoint is not None else None
+        for key in ("answers", "allowed"):
+            if start is not None and not start[key]:
+                del start[key]  # as in the journals of earlier versions
+        return {"parent": self.parent, "start": start}
+
+
+class RunSetup:
+    """The arguments of an Orchestrator as its runs use them. Raises UsageError where one is of the wrong type."""
+
+    def __init__(
+        self,
+        llm: LLMAdapter | str | Sequence[str] | None = None,
+        tools: Tools | None = None,
+        memory: Memory | None = None,
+        config: RunConfig | Mapping[str, Any] | None = None,
+        approver: Approver | None = None,
+        journal: JournalWriter | Path | str | Literal[False] | None = None,
+        on_record: Callable[[dict[str, Any]], None] | None = None,
+        *,
+        on_line: LineListener | None = None,
+        on_delta: Callable[[str, str | None, str], None] | None = None,
+        recorded: ReplayCursor | None = None,
+        criteria: ConvergenceCriteria | None = None,
+        requirements: Sequence[str] | None = None,
+        resumed: RunResumed | None = None,
+        start: Start | None = None,
+        secrets: RunSecrets | None = None,
+    ) -> None:
+        _check_parts(memory, approver, journal, on_record, criteria, requirements)
+        if llm is None and recorded is not None:
+            llm = RecordedModel(recorded)
+        self.llm, self.config = as_model(llm, as_config(config), renames=recorded is None)
+        self.tools = as_registry(tools, self.config)
+        self.memory = memory if memory is not None else InMemoryStore()
+        self.state: OrchestrationState | None = None
+        """The state of the current or last run (core FR-011)."""
+        self._approver = approver
+        self._journal = journal
+        self._on_record = on_record
+        self._listener = fan_out([on_line, as_dicts(on_record)])
+        self._on_delta = on_delta
+        self._recorded = recorded
+        self._criteria = criteria
+        self._requirements = requirements
+        self._resumed = resumed
+        self._start = start
+        self._secrets = secrets if secrets is not None else RunSecrets(run_vault(self.llm, self.tools, self.config))
+        self.effects: Effects | None = None
+        """The port of the run that is under way."""
+
+    def close(self) -> None:
+        """Release the model's connections, what the tools hold open, and a listener that can be closed."""
+        for held in (self.llm, self.tools, self._on_record):
+            if close := getattr(held, "close", None):
+                close()
+
+    def run(
+        self,
+        task: str,
+        plan: Plan | Mapping[str, Any] | None,
+        listener: LineListener | None,
+        abort_asked: threading.Event,
+    ) -> RunResult:
+        """Run a task, as `Orchestrator.run` says; `listener` gets its lines, too."""
+        if not isinstance(task, str) or not task.strip():
+            raise UsageError(f"the task is {task!r}; expected a non-empty text")
+        task = clean_text(task)
+        given = given_plan(plan)
+        criteria, recorded, start = self._criteria, self._recorded, self._start
+        if criteria is None and recorded is None and self.config.criteria is not None:
+            criteria = load_criteria(self.config.criteria)
+        requirements = self._required()
+        if recorded is None and start is None:
+            # Else they come from a journal.
+            task = self._secrets.conceal(task)
+        if recorded is None:
+            requirements = self._secrets.conceal_edited(requirements)
+        if recorded is None and criteria is not None:
+            data = criteria.model_dump(mode="json")
+            if (concealed := self._secrets.conceal_edited(data)) is not data:
+                criteria = ConvergenceCriteria.model_validate(concealed)
+        journal = self._open_journal(fan_out([self._listener, listener]))
+        journal.redact = self._secrets.vault.redact_json
+        try:
+            redacted_plan = self._conceal_plan(given) if given is not None else None
+            forks = start is not None and start.parent is not None and recorded is None
+            unstored = self._begin_with(start.memory) if start is not None and forks else {}
+            effects = Effects(
+                journal,
+                llm=self.llm,
+                memory=self.memory,
+                approver=self._approver,
+                recorded=recorded,
+                config=self.config,
+                on_delta=self._on_delta,
+                resumed=self._resumed,
+                secrets=self._secrets,
+                tools=self.tools,
+                unstored=unstored,
+            )
+            self.effects = effects
+            if abort_asked.is_set():
+                effects.abort()
+            if start is not None and start.last_pass is not None:
+                effects.restore_checkpoint(start.last_pass, start.memory)
+            self.state = OrchestrationState(
+                ttl_limit=self.config.ttl, ttl_allocated=self.config.ttl, ttl_remaining=self.config.ttl
+            )
+            executor = Executor(effects, self.state, self.tools, self.config)
+            progress = Progress(
+                run_id=journal.run_id,
+                journal=shown(journal.path) if recorded is None or journal.path is not None else recorded.journal,
+                model=self.llm.model if recorded is None else recorded.first["model"],
+                simulated=self.llm.simulated if recorded is None else recorded.first.get("simulated") is True,
+                criteria=criteria.model_dump(mode="json") if criteria is not None else None,
+                requirements=requirements,
+                given_plan=redacted_plan,
+                plan_cut=given.cut if given is not None else (),
+            )
+            self._announce(task, executor, progress)
+            checkpoint = start.checkpoint if start is not None else None
+            result = located(Loop(task, given, executor, progress, criteria, checkpoint).run(), journal)
+            dumped = result.model_dump(mode="json")
+            revealed = self._secrets.shown(dumped)
+            return result if revealed is dumped else RunResult.model_validate(revealed)
+        finally:
+            if given is not None:
+                _put_into(given, self._secrets.shown(dump_plan(given)))
+            journal.close()
+
+    def _required(self) -> list[str]:
+        """Return the requirements that the run is given; none where they are inferred. Raises UsageError."""
+        if self._recorded is not None:
+            return list(self._recorded.first.get("requirements") or ())
+        if self._requirements is None and self.config.requirements is not None:
+            return load_requirements(self.config.requirements)
+        return list(self._requirements or ())
+
+    def _conceal_plan(self, given: Plan) -> dict[str, Any]:
+        """Put tokens into a given plan in place of its secrets, for as long as it runs; return it as it is recorded.
+
+        Raises UsageError where a new run's plan holds a token of which nobody knows the secret.
+        """
+        data = dump_plan(given)
+        if self._recorded is not None:
+            return data
+        concealed = self._secrets.conceal_edited(data)
+        lost = None if self._start is not None else next(self._secrets.lost_in(concealed), None)
+        if lost is not None:
+            raise UsageError(f"the plan contains {lost}, a placeholder for an unknown secret; put the secret there")
+        if concealed is not data:
+            _put_into(given, concealed)
+        return dump_plan(given)
+
+    def _announce(self, task: str, executor: Executor, progress: Progress) -> None:
+        """Write the run's first record, and put the run where it starts. Raises UsageError where it cannot be written.
+
+        A run that continues after one of its passes has its first record.
+        """
+        start = self._start
+        if start is None or start.parent is not None:
+            fork = start.record_fields() if start is not None else {}
+            try:
+                executor.effects.emit(run_started(task, self.config, executor.effects, self.tools, progress, fork))
+            except JournalError as failure:
+                raise UsageError(failure.message) from None
+        if start is not None and start.checkpoint is not None:
+            start.checkpoint.restore(executor.state, progress, executor)
+            if start.parent is not None:
+                progress.forked = "edited" if start.parent.get("edited") else "given"
+
+    def _begin_with(self, memory: Mapping[str, Any]) -> dict[str, Any]:
+        """Put into the memory what it starts with; return what it cannot hold yet, for want of a secret.
+
+        What it holds already is left alone. Raises UsageError where the store refuses.
+        """
+        unstored: dict[str, Any] = {}
+        try:
+            for key, value in memory.items():
+                if any(self._secrets.lost_in([key, value])):
+                    unstored[key] = value
+                    continue
+                name = self._secrets.shown(key)
+                if self._secrets.conceal(json_safe(self.memory.read(name))) != value:
+                    self.memory.write(name, json_safe(self._secrets.shown(value)))
+        except Exception as error:
+            raise UsageError(f"the memory rejects what the fork starts with: {error}") from None
+        return unstored
+
+    def _open_journal(self, listener: LineListener | None) -> JournalWriter:
+        if isinstance(self._journal, JournalWriter):
+            return self._journal
+        if self._recorded is not None:
+            return JournalWriter(None, self._recorded.first["run"], listener)
+        if self._journal is not False and needs_consent(self.config):
+            # Whoever starts a run here may go on with it.
+            listener = fan_out([listener, remembers_run()])
+        return open_journal(self._journal, runs_directory(self.config), listener)
+
+
+def run_vault(llm: LLMAdapter, tools: ToolRegistry, config: RunConfig) -> SecretVault:
+    """Return the secrets of a run: of the environment and the configuration. A replay has none: it performs nothing."""
+    if isinstance(llm, RecordedModel):
+        return SecretVault()
+    configured = list(configured_secrets(config))
+    protect(configured)
+    names = partial(_names_exchanged, tools)
+    return SecretVault([*secret_values(os.environ), *configured], names)
+
+
+def _names_exchanged(tools: ToolRegistry) -> frozenset[str]:
+    return names_in([tools.export_tools_for_llm(), *map(schema, _EXCHANGED)])
+
+
+def _put_into(plan: Plan, dumped: Mapping[str, Any]) -> None:
+    """Have a plan say what was dumped; its steps stay the same objects where that is the same."""
+    if dump_plan(plan) != dumped:
+        other = Plan.model_validate(dumped)
+        plan.goal, plan.steps[:] = other.goal, other.steps
+
+
+def _check_parts(memory: Any, approver: Any, journal: Any, on_record: Any, criteria: Any, requirements: Any) -> None:
+    """Raise UsageError, which says what to write, where an argument is of the wrong type."""
+    is_store = all(callable(getattr(memory, each, None)) for each in ("write", "read", "search"))
+    is_list = isinstance(requirements, Sequence) and not isinstance(requirements, str)
+    is_journal = journal is None or journal is False or isinstance(journal, str | os.PathLike | JournalWriter)
+    for name, given, fits, expected in (
+        ("memory", memory, is_store and not isinstance(memory, type), "memory=InMemoryStore()"),
+        ("approver", approver, callable(approver), "a function that takes an ApprovalRequest"),
+        ("on_record", on_record, callable(on_record), "a function that takes a dict, such as records.append"),
+        ("journal", journal, is_journal, "a path, False for none, or None for the runs directory"),
+        ("criteria", criteria, isinstance(criteria, ConvergenceCriteria), "ConvergenceCriteria(completeness=0.9)"),
+        ("requirements", requirements, is_list, 'a list such as ["…"]'),
+    ):
+        if given is not None and not fits:
+            raise UsageError(f"{name} is {describe(given)}; write {expected}")
