@@ -18,6 +18,7 @@ from aeon_core.errors import AeonError
 from aeon_tui.screens.run.screen import RunScreen
 from tools.casts import record_casts
 from tools.pictures import PICTURES, RUNS, Picture, record
+from tools.web_pictures import record_web_pictures
 from tools.workflow_pictures import WORKFLOW_PICTURES, record_workflow
 
 FONT_SOURCES = re.compile(r',\s*url\("[^"]*"\)\s*format\("[^"]*"\)')
@@ -74,6 +75,7 @@ async def make(folder: Path) -> list[Path]:
             made.append(folder / f"{picture.name}.svg")
             await take(picture, made[-1])
         made += await record_casts(folder, lambda pilot: portable(pilot.app.export_screenshot(title="aeon-tui")))
+        made += await asyncio.to_thread(record_web_pictures, folder)
     return made
 
 

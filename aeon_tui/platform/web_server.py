@@ -6,6 +6,7 @@ import asyncio
 import copy
 import ipaddress
 import logging
+import re
 import socket
 import sys
 from urllib.parse import urlsplit
@@ -15,8 +16,19 @@ from textual_serve.server import Server
 
 ENDING_SECONDS = 3.0
 """How long apps may take to end when the server does. Then they are hung up on, which aborts their runs."""
+_FOREIGN_FONT = re.compile(r'<link[^>]*"https://fonts\.[^>]*>')
+_HEAD = """<title>aeon-tui</title>
+<link rel="icon" href="data:," />
+<script>
+  // Keys go to the app at once, not after a click into it.
+  addEventListener("load", function focus() {
+    const input = document.querySelector(".xterm-helper-textarea");
+    if (input) input.focus();
+    else requestAnimationFrame(focus);
+  });
+</script>
+</head>"""
 _HEADERS = {
-    # The page would fetch a font from elsewhere; it has it already.
     "Content-Security-Policy": "style-src 'self' 'unsafe-inline'; font-src 'self'; frame-ancestors 'none'",
     "Referrer-Policy": "no-referrer",
 }
@@ -55,7 +67,9 @@ class AppServer(Server):
         self._check(request)
         asked = copy.copy(self)
         asked.public_url = f"{request.scheme}://{request.host}"
-        response: web.StreamResponse = await Server.handle_index(asked, request)
+        response = await Server.handle_index(asked, request)
+        assert isinstance(response, web.Response)  # a template, drawn
+        response.text = _FOREIGN_FONT.sub("", response.text or "").replace("</head>", _HEAD, 1)
         response.headers.update(_HEADERS)
         return response
 

@@ -21,7 +21,7 @@ from aeon_tui.reports.run_report import RunReport, answer_title, notes, status_o
 from aeon_tui.reports.web_page import Html, TextArchive, join, page, tag
 from aeon_widgets.call_rows import CALL_LABELS
 from aeon_widgets.call_text import argument_blocks
-from aeon_widgets.icons import LEVELS, ROW_ICONS, SEVERITY_ICONS, run_style, shown_status
+from aeon_widgets.icons import LEVELS, ROW_ICONS, run_style, shown_status
 from aeon_widgets.plan_difference import changes, plan_view
 from aeon_widgets.run_question import headline
 from aeon_widgets.step_text import prompt_blocks, repair_blocks, spent_on, tool_blocks
@@ -114,7 +114,7 @@ class _Page:
     def _contents(self, sections: Sequence[tuple[str, str, Html | None]]) -> Html:
         links = [tag("li", tag("a", title, href=f"#{name}")) for name, title, markup in sections if markup]
         passes = [
-            tag("li", tag("a", f"pass {each.number}", href=f"#pass-{each.number}"), f" {self._scores_of(each.number)}")
+            tag("li", tag("a", f"pass {each.number} {self._scores_of(each.number)}", href=f"#pass-{each.number}"))
             for each in self.passes
         ]
         steps = [
@@ -257,7 +257,7 @@ class _Page:
                 tag("span", f" · {status} · {route(step)}{parent}", class_="muted"),
             ),
             self._said(step.description),
-            _depends(step),
+            self._depends(step),
             _notes(told),
             output,
             *map(self._call, step.calls),
@@ -270,6 +270,10 @@ class _Page:
 
     def _said(self, text: str) -> Html:
         return tag("p", text) if len(text) <= _LONG * 5 else self.texts.shown(text, "prose")
+
+    def _depends(self, step: StepView) -> Html | None:
+        links = [join(" ", self._step_link(each)) for each in step.depends_on]
+        return tag("p", "builds on", *links, class_="muted") if links else None
 
     def _output(self, step: StepView) -> Html:
         is_text = step.mode != "tool" and list(step.output or {}) == ["text"]
@@ -317,17 +321,22 @@ class _Page:
             tag(
                 "li",
                 tag("a", f"pass {report.pass_number}", href=f"#pass-{report.pass_number}"),
-                tag("strong", f" {SEVERITY_ICONS.get(each.severity, '?')} {formatting.issue_head(each)}"),
+                tag("strong", f" {brief(each.severity, 10)} · {formatting.words(each.type)}"),
+                join(" · ", self._step_link(each.step_id)) if each.step_id else None,
                 f": {brief(each.description, 1_000)}",
                 tag("span", f" → {brief(each.repair, 1_000)}", class_="muted") if each.repair else None,
-                tag("a", " to the step", href=f"#{_anchor(each.step_id)}") if each.step_id in self.view.steps else None,
-                class_="warning" if each.severity in ("high", "medium") else None,
+                class_={"high": "error", "medium": "warning"}.get(each.severity),
                 data_seq=report.seq,
             )
             for report in self.view.reports
             for each in report.issues
         ]
         return tag("ul", *rows, class_="rows") if rows else None
+
+    def _step_link(self, step_id: str) -> Html:
+        """Return a link to a step, its id alone where the page does not have the step."""
+        name = brief(step_id, 40)
+        return tag("a", name, href=f"#{_anchor(step_id)}") if step_id in self.view.steps else tag("span", name)
 
     def _repairs(self) -> Html | None:
         told = [
@@ -422,13 +431,6 @@ def _tree_row(step_id: str, depth: int, description: str, status: str) -> Html:
     icon = tag("span", f"{ROW_ICONS.get(status, '?')} ", class_=status, title=status)
     link = tag("a", f"{step_id} {brief(description, 120)}", href=f"#{_anchor(step_id)}")
     return tag("li", icon, link, class_=f"depth{min(depth, 4)}")
-
-
-def _depends(step: StepView) -> Html | None:
-    if not step.depends_on:
-        return None
-    links = [tag("a", each, href=f"#{_anchor(each)}") for each in step.depends_on]
-    return tag("p", "builds on ", *(part for link in links for part in (link, " ")), class_="muted")
 
 
 def _notes(told: Sequence[Note]) -> Html | None:

@@ -13,13 +13,14 @@ import json
 import zlib
 from functools import cache
 from importlib.resources import files
-from typing import Any
-
-from markdown_it import MarkdownIt
+from typing import TYPE_CHECKING, Any
 
 from aeon_core.escape import escape_controls
 from aeon_themes import AEON_DARK, AEON_LIGHT, Palette
 from aeon_themes.palette import COLOURS
+
+if TYPE_CHECKING:
+    from markdown_it import MarkdownIt
 
 _RATIO = 8
 """A text that would have to get smaller than this to fit is not tried."""
@@ -141,6 +142,8 @@ def _lines(text: str, class_: str | None) -> Html:
 
 @cache
 def _parser() -> MarkdownIt:
+    from markdown_it import MarkdownIt
+
     # Links and images are text, too: a page to be shared leads nowhere that a model chose.
     return (
         MarkdownIt("commonmark", {"html": False, "breaks": True, "xhtmlOut": False})

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import html
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -12,27 +11,10 @@ from aeon_core.journal.summary import is_being_written
 from aeon_core.money import money
 from aeon_core.timing import span
 from aeon_tui.reports import ExportFormat
+from aeon_tui.reports.web_page import Html, join, page, tag
 from aeon_widgets.text import count, one_line
 from system2.transcript_renderer import render_transcript
 from system2.view import AgentView, WorkflowView, read_workflow
-
-_PAGE = """<!doctype html>
-<html lang="en">
-<head>
-<meta charset="utf-8">
-<meta http-equiv="Content-Security-Policy" content="default-src 'none'; style-src 'unsafe-inline'">
-<title>{title}</title>
-<style>
-body {{ font: 15px/1.5 system-ui, sans-serif; max-width: 60rem; margin: 2rem auto; padding: 0 1rem; }}
-:root {{ color-scheme: light dark; }}
-pre {{ white-space: pre-wrap; overflow-wrap: anywhere; border-left: 3px solid GrayText; padding-left: .8rem; }}
-</style>
-</head>
-<body>
-<h1>{title}</h1>
-{body}
-</body>
-</html>"""
 
 
 class ReportPart(NamedTuple):
@@ -119,9 +101,10 @@ class WorkflowReport:
         return "\n\n".join(parts)
 
     def _page(self) -> str:
+        title = f"Workflow {self.view.run_id}"
         whole = ReportPart("", render_transcript(self.view, is_live=self._is_live).split("\n"))
-        body = "\n".join(_section(part) for part in (whole, *self._agents()))
-        return _PAGE.format(title=html.escape(escape_controls(f"Workflow {self.view.run_id}")), body=body)
+        header = tag("header", tag("h1", title), class_="head")
+        return page(title, join(header, tag("main", *map(_section, (whole, *self._agents())), id="main")))
 
 
 def _spent(agent: AgentView) -> str:
@@ -174,6 +157,6 @@ def _fenced(text: str) -> str:
     return f"{fence}\n{shown}\n{fence}"
 
 
-def _section(part: ReportPart) -> str:
-    heading = f"<h2>{html.escape(escape_controls(part.title))}</h2>\n" if part.title else ""
-    return f"{heading}<pre>{html.escape(escape_controls(chr(10).join(part.lines), keep=chr(10)))}</pre>"
+def _section(part: ReportPart) -> Html:
+    heading = tag("h2", part.title) if part.title else None
+    return tag("section", heading, tag("pre", "\n".join(part.lines)))

@@ -7,7 +7,7 @@ import pytest
 
 from aeon_core.errors import AeonError
 from tests.aeon_tui.recordings import finished_run
-from tools import pictures
+from tools import pictures, web_pictures
 from tools.pictures import LISTED, PICTURES, RUNS, START, Picture, on_fixed_clock, run_screen, up_to, up_to_question
 from tools.screenshots import portable, take
 
@@ -54,6 +54,13 @@ async def test_a_recorded_run_that_waits_is_shown_with_its_question(
     drawn = (tmp_path / "one.svg").read_text()
     assert "Write&#160;notes.md?" in drawn
     assert str(tmp_path) not in drawn
+
+
+def test_without_a_browser_its_pictures_stay_as_they_are(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(web_pictures, "chromium", lambda: None)
+    (tmp_path / "serve.png").write_bytes(b"as it is")
+    assert web_pictures.record_web_pictures(tmp_path) == []
+    assert [path.read_bytes() for path in tmp_path.iterdir()] == [b"as it is"]
 
 
 def test_every_picture_has_a_name_of_its_own_and_every_listed_run_is_made() -> None:

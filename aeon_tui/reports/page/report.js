@@ -65,21 +65,31 @@ class Moment {
     this.slider = make("input", { ...range, ariaLabel: "Moment of the run, by record" });
     this.slider.addEventListener("input", () => this.set(Number(this.slider.value)));
     this.text = make("p", { className: "moment", role: "status" });
-    const marks = make("div", { className: "marks" }), length = Math.max(1, run.last - run.first);
-    for (const [index, [number]] of run.passes.entries()) {
-      const end = this.ends()[index], mark = button(`${number}`, `The end of pass ${number}`, () => this.set(end));
-      mark.style.left = `${(100 * (end - run.first)) / length}%`;
-      marks.append(mark);
-    }
+    this.marks = make("div", { className: "marks" });
     bar.append(
       button("[", "The end of the pass before ([)", () => this.pass(-1)),
       button("]", "The end of the next pass (])", () => this.pass(1)),
-      make("div", { className: "track" }, this.slider, marks),
+      make("div", { className: "track" }, this.slider, this.marks),
       button("End", "The end of the run (End)", () => this.set(run.last)),
     );
     bar.append(this.text);
     if (matchMedia("(max-width: 60rem)").matches) $("contents").firstElementChild.open = false;
+    this.mark();
+    addEventListener("resize", () => this.mark());
     this.say();
+  }
+
+  /** Mark the ends of the passes below the scrubber, with a number where there is room for one. */
+  mark() {
+    const { first, last, passes } = this.run, length = Math.max(1, last - first), width = this.marks.offsetWidth;
+    let free = -Infinity;
+    this.marks.replaceChildren(...this.ends().map((end, index) => {
+      const number = passes[index][0], place = (end - first) / length;
+      const mark = button(place * width >= free ? `${number}` : "", `The end of pass ${number}`, () => this.set(end));
+      if (mark.textContent) free = place * width + 24;
+      mark.style.left = `${100 * place}%`;
+      return mark;
+    }));
   }
 
   /** Show the run as it was after the record `seq`. */
@@ -334,7 +344,8 @@ function follow(moment) {
   const name = location.hash.slice(1);
   const record = /^record-(\d+)$/.exec(name);
   if (record) moment.set(Number(record[1]));
-  const element = name && ($(name) || $(decodeURIComponent(name)));
+  // Not every record has a line of its own.
+  const element = record ? moment.line : name && ($(name) || $(decodeURIComponent(name)));
   if (element?.closest(".later")) moment.set(moment.run.last);
   reveal(element, record ? "center" : "start");
 }

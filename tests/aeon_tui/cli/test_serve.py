@@ -24,6 +24,7 @@ from aeon_tui.cli.serve import command
 from tests.aeon_core.journal.build import started, write
 from tests.aeon_tui.cli.conftest import Cli, environment
 from tests.waiting import PATIENCE, wait_until
+from tools.browser import browser, chromium
 
 pytestmark = pytest.mark.usefixtures("default_signals")
 
@@ -132,6 +133,35 @@ async def test_a_tab_shows_the_runs_and_takes_keys(served: Served) -> None:
                 pass
     assert message.type is WSMsgType.CLOSE
     assert served.process.poll() is None
+
+
+@pytest.mark.skipif(chromium() is None, reason="there is no Chromium")
+def test_a_browser_paints_the_app_sends_keys_and_asks_nobody_else(served: Served) -> None:
+    write(Path("kept"), started())
+    seen, asked, problems = bytearray(), [], []
+    with browser(str(chromium())) as chrome:
+        page = chrome.new_page(viewport={"width": 1000, "height": 600})
+        page.on("websocket", lambda tab: tab.on("framereceived", lambda data: seen.extend(_bytes(data))))
+        page.on("request", lambda request: asked.append(request.url))
+        page.on("console", lambda said: problems.append(said.text) if said.type in ("error", "warning") else None)
+        page.goto(served.url)
+        wait_until(lambda: page.title() == "aeon-tui" and b"interrupted" in seen)
+        page.wait_for_function(COLOURS_PAINTED)
+        page.keyboard.press("?")
+        wait_until(lambda: page.title() and b"K changes them" in seen, lambda: seen.decode(errors="replace"))
+    assert {url.partition("/static/")[0].rstrip("/") for url in asked if "data:" not in url} == {served.url}
+    assert problems == []
+
+
+COLOURS_PAINTED = """() => {
+  const layer = document.querySelector("canvas.xterm-text-layer");
+  const data = layer && layer.width && layer.getContext("2d").getImageData(0, 0, layer.width, layer.height).data;
+  return data && new Set(new Uint32Array(data.buffer)).size > 20;
+}"""
+
+
+def _bytes(data: bytes | str) -> bytes:
+    return data if isinstance(data, bytes) else data.encode()
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGKILL])

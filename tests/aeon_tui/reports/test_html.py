@@ -42,7 +42,7 @@ def test_without_javascript_the_page_says_all_that_a_person_asks_of_a_run(tmp_pa
         "✖ step modify of s1, refused in pass 1: it says nothing",
         "✔ model · evaluate · judge · attempt 1 · 340 ms · 40 → 12 tokens",
         "✔ s3.1 · complete · reasoning (part of s3-r1)\nWork out the resources",
-        "pass 1 ✖ high · specificity · s3: the result of s3 says nothing of its own → Split the step",
+        "pass 1 high · specificity · s3: the result of s3 says nothing of its own → Split the step",
         "judge\n2\n80\n24\n$0.00\n680 ms",
         "TTL: 10 cycles spent, 40 of 50 left; limit 50.",
         "line 48: pass.plan_state: Field required",

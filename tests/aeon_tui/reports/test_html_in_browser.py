@@ -32,6 +32,7 @@ def file(tmp_path_factory: pytest.TempPathFactory) -> str:
     run.ask("reason", "s3.2", PROMPT)
     run.answer("reason", HOSTILE, "s3.2")
     run.step("s3.2", "complete", mode="llm", output={"text": HOSTILE})
+    run.add("cycle", step_number=3)
     run.add("run_finished", result=result)
     (folder / "report.html").write_text(export_journal(journal_of(run.records, folder / "r.jsonl"), "html", folder))
     return (folder / "report.html").as_uri()
@@ -148,6 +149,10 @@ def test_keys_and_links_lead_to_problems_sections_steps_and_records(page: Page, 
     page.locator("nav a", has_text="pass 2").click()
     expect(page.locator("#pass-2")).to_be_focused()
     assert moment(page).startswith("the end of the run"), "a link to what had not happened yet ends the past moment"
+    last = int(page.locator("input[type=range]").get_attribute("max") or 0)
+    page.evaluate(f"location.hash = '#record-{last - 1}'")
+    expect(page.locator(f"#record-{last - 2}")).to_be_in_viewport()
+    assert f"record {last - 1} of {last} " in moment(page), "the record of a cycle has no line"
 
 
 def test_light_and_dark_follow_the_reader_and_the_button(page: Page, file: str) -> None:
