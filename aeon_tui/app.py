@@ -86,6 +86,7 @@ class AeonApp(Navigation):
             "o", "open_item", "Open in the pager", show=False, tooltip="What the focused pane has", id="app.open_item"
         ),
         Binding("O", "open_item(True)", "Open in the editor", show=False, id="app.edit_item"),
+        Binding("ctrl+o", "open_journal", "Open a journal", show=False, tooltip="By its path", id="app.open_journal"),
         Binding("x", "export", "Export", show=False, tooltip="Write the run's report to a file", id="app.export"),
         Binding("ctrl+p", "command_palette", "palette", show=False, id="app.palette"),
     ]
@@ -339,6 +340,10 @@ class AeonApp(Navigation):
         """Copy the id of the run that is chosen."""
         if (run := getattr(self.shown_screen, "chosen_run", None)) is not None:
             self.items.copy_run_id(run)
+
+    def action_open_journal(self) -> None:
+        """Ask for the path of a journal, and show its run."""
+        self._files.open()
 
     def action_export(self) -> None:
         """Ask for a file, and write the report of the run that is chosen to it."""

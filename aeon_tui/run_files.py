@@ -24,6 +24,16 @@ class RunFiles:
         self._app = app
         self._tasks = BackgroundTasks(app, "files")
 
+    def open(self) -> None:
+        """Ask for a journal, and show its run."""
+        from aeon_tui.screens.open_journal import OpenJournalDialog
+
+        self._open_dialog(lambda: self._app.push_screen(OpenJournalDialog(), self._journal_given))
+
+    def _journal_given(self, journal: Path | None) -> None:
+        if journal is not None:
+            self._app.open_journal(journal)
+
     def export(self, run: Path) -> None:
         """Ask for a file, and write the report of a journal's run there."""
         self._tasks.run(lambda: self._ask_for_file(run))
@@ -87,11 +97,11 @@ class RunFiles:
         self._tasks.in_app(then)
 
     def _ask(self, push: Callable[[], object]) -> None:
+        """Open a dialog, from a thread."""
+        self._tasks.in_app(lambda: self._open_dialog(push))
+
+    def _open_dialog(self, push: Callable[[], object]) -> None:
         """Open a dialog, unless one is open: the key may have been pressed more than once."""
-
-        def open_one() -> None:
-            if not self._app.screen.is_modal:
-                self._app.clear_notifications()
-                push()
-
-        self._tasks.in_app(open_one)
+        if not self._app.screen.is_modal:
+            self._app.clear_notifications()
+            push()

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, ClassVar, cast
 from textual import on
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
-from textual.containers import Horizontal, VerticalScroll
+from textual.containers import Horizontal, Vertical, VerticalScroll
 from textual.content import Content
 from textual.widgets import Button, Static
 
@@ -26,6 +26,7 @@ WELCOME = (
 )
 LOOK_SECONDS = 0.2
 DEMO = "on the simulated model: no key, no network"
+_ACTIONS = {"start-demo": "app.demo", "start-new": "app.new_run", "start-open": "app.open_journal"}
 
 
 class Onboarding(VerticalScroll, can_focus=True):
@@ -39,9 +40,9 @@ class Onboarding(VerticalScroll, can_focus=True):
         #welcome { margin: 0 0 1 0; }
         Horizontal { height: 1; }
         Horizontal > Static { width: 1fr; color: $aeon-muted; padding: 0 0 0 2; }
-        #new { margin: 1 0; }
-        #start-demo, #start-new {
-            width: 22; height: 1; border: none; background: $panel; color: $aeon-text; text-style: none;
+        #rows { height: auto; margin: 0 0 1 0; }
+        #rows Button {
+            width: 24; height: 1; border: none; background: $panel; color: $aeon-text; text-style: none;
             &:focus, &:hover { background: $aeon-cursor; color: $aeon-text; text-style: bold; }
         }
     }
@@ -53,12 +54,16 @@ class Onboarding(VerticalScroll, can_focus=True):
 
     def compose(self) -> ComposeResult:
         yield Static(Content.assemble(("No runs yet.\n", "bold"), WELCOME), id="welcome")
-        with Horizontal():
-            yield Button(f"{key_of(self, 'first.demo')} Start the demo", id="start-demo", compact=True)
-            yield Static(DEMO)
-        with Horizontal(id="new"):
-            yield Button(f"{key_of(self, 'app.new_run')} New run", id="start-new", compact=True)
-            yield Static("with your own task")
+        rows = (
+            ("start-demo", f"{key_of(self, 'first.demo')} Start the demo", DEMO),
+            ("start-new", f"{key_of(self, 'app.new_run')} New run", "with your own task"),
+            ("start-open", f"{key_of(self, 'app.open_journal', type(self.app))} Open a journal", "of a run elsewhere"),
+        )
+        with Vertical(id="rows"):
+            for name, words, about in rows:
+                with Horizontal():
+                    yield Button(Content(words), id=name, compact=True)
+                    yield Static(about)
         yield Static("", id="models")
 
     def on_mount(self) -> None:
@@ -93,7 +98,7 @@ class Onboarding(VerticalScroll, can_focus=True):
     @on(Button.Pressed)
     async def _pressed(self, event: Button.Pressed) -> None:
         event.stop()
-        await self.run_action("app.demo" if event.button.id == "start-demo" else "app.new_run")
+        await self.run_action(_ACTIONS[event.button.id or ""])
 
 
 def models_text(choices: Sequence[ModelChoice], settings: str) -> Content:

@@ -30,6 +30,7 @@ n              next, in a dialog no       search.next compare.next run.next_prob
 N              previous                   search.previous compare.previous run.previous_problem
 y              copy, in a dialog yes      app.copy_item confirm.yes
 Y              copy the run id            app.copy_run_id
+ctrl+o         open a journal             app.open_journal
 o              open in the pager          app.open_item
 O              open in the editor         app.edit_item
 ctrl+y         copy the path              browser.copy_path

@@ -153,8 +153,9 @@ class BrowserScreen(FilteredScreen):
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
         if action == "back":
             return self.has_class("-filtered")
-        if action == "filter":
-            return not isinstance(self.focused, FilterLine)
+        if action in ("filter", "preview", "next_status", "next_order"):
+            empty = self.has_class("-unreadable") or (self.runs is not None and not self.runs.all)
+            return not empty and (action != "filter" or not isinstance(self.focused, FilterLine))
         return super().check_action(action, parameters)
 
     def _tick(self) -> None:
@@ -206,6 +207,7 @@ class BrowserScreen(FilteredScreen):
         self.query_one(RunsText).show([("high", f"✖ {message}")])
         self._show_first_start(False)
         self.add_class("-unreadable")
+        self.refresh_bindings()
 
     def _show_first_start(self, shown: bool) -> None:
         """Show the way to a first run in place of an empty list."""

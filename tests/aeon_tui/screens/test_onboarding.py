@@ -1,4 +1,4 @@
-"""An app without runs says so, offers the demo and a new run, and what makes a model usable."""
+"""An app without runs says so, offers what works then, and what makes a model usable."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 from textual.pilot import Pilot
-from textual.widgets import Static
+from textual.widgets import Input, Static
 
 from aeon_core.config.loading import LoadedConfig
 from aeon_core.config.schema import RunConfig
@@ -16,8 +16,12 @@ from aeon_core.errors import UsageError
 from aeon_tui.app import AeonApp
 from aeon_tui.screens.new_run import NewRunScreen
 from aeon_tui.screens.onboarding import Onboarding
+from aeon_tui.screens.open_journal import OpenJournalDialog
 from aeon_tui.screens.run.screen import RunScreen
 from aeon_tui.sessions.run_jobs import DEMO_MODEL, DEMO_TASK
+from aeon_widgets.footer import KeyFooter
+from tests.aeon_tui.compared import written
+from tests.aeon_tui.recordings import finished_run
 from tests.waiting import PATIENCE, until
 
 
@@ -48,8 +52,31 @@ async def test_enter_starts_the_demo(tmp_path: Path) -> None:
         assert app.sessions.last.job.guide.startswith("Simulated model, no key.")
 
 
-@pytest.mark.parametrize(("button", "screen"), [("#start-demo", RunScreen), ("#start-new", NewRunScreen)])
-async def test_both_are_a_click_away(tmp_path: Path, button: str, screen: type) -> None:
+async def test_the_keys_offered_are_those_that_do_something_and_a_journal_elsewhere_opens(tmp_path: Path) -> None:
+    elsewhere = written(tmp_path, "elsewhere", finished_run())
+    (tmp_path / "notes.txt").write_text("not a journal\n")
+    async with first(tmp_path) as (app, pilot):
+        offered = [key.description for key in app.screen.query_one(KeyFooter).keys]
+        assert offered == ["Start the demo", "New run", "Quit", "Help", "palette"]
+        await pilot.press("slash", "v", "m", "x", "ctrl+o")
+        await until(pilot, lambda: isinstance(app.screen, OpenJournalDialog) and app.screen.query("#problem"))
+        field, problem = app.screen.query_one(Input), app.screen.query_one("#problem", Static)
+        for name, why in (("gone.jsonl", "does not exist"), ("notes.txt", "is not a journal")):
+            field.value = str(tmp_path / name)
+            await pilot.press("enter")
+            await until(pilot, lambda why=why: problem.display and why in str(problem.content))  # type: ignore[misc]
+            assert field.value == str(tmp_path / name)
+        field.value = str(elsewhere)
+        await pilot.press("enter")
+        await until(pilot, lambda: isinstance(app.screen, RunScreen))
+        assert app.screen.chosen_run == elsewhere  # type: ignore[attr-defined]
+
+
+@pytest.mark.parametrize(
+    ("button", "screen"),
+    [("#start-demo", RunScreen), ("#start-new", NewRunScreen), ("#start-open", OpenJournalDialog)],
+)
+async def test_each_is_a_click_away(tmp_path: Path, button: str, screen: type) -> None:
     async with first(tmp_path) as (app, pilot):
         await until(pilot, lambda: app.screen.query_one(button).region)
         await pilot.click(button)
