@@ -25,6 +25,7 @@ from tests.aeon_core.journal.view.adaptive import (
     report,
     two_adaptive_passes,
 )
+from tests.waiting import until
 
 HOSTILE = "[red]\x1b[31m\u202e\n/bold]"
 
@@ -68,6 +69,33 @@ async def test_an_issue_shows_severity_step_type_description_and_repair_the_wors
             " · low do say mismatch: the answer is terse",
             "     → name what is done",
         ]
+
+
+async def test_an_issue_is_told_whole_where_there_is_room_and_else_says_that_there_is_more() -> None:
+    said = "step 's1' says nothing of who does what, when, or how anyone could tell that it was done"
+    pane = IssuesPane()
+    app = Shown(pane)
+    async with app.run_test(size=(34, 12)) as pilot:
+        pane.update_view(view_of(report(1, "v", REMARK, {**VAGUE, "description": said})))
+        await until(pilot, lambda: pane.line_count == 8)
+        assert drawn(pane) == [
+            " ✖ high s1 specificity",
+            "   says nothing of who does",
+            "   what, when, or how anyone",
+            "   could tell that it was done",
+            "   → name what is done",
+            " · low do say mismatch",
+            "   the answer is terse",
+            "   → name what is done",
+        ]
+        pane.focus()
+        await pilot.resize_terminal(34, 9)
+        await until(pilot, lambda: pane.line_count == 7)
+        assert drawn(pane)[3] == "   could tell that it was done …"
+        await pilot.resize_terminal(34, 6)
+        await until(pilot, lambda: pane.line_count == 4)
+        assert drawn(pane)[:2] == [" ✖ high s1 specificity", "   says nothing of who does …"]
+        assert said in pane.item.text  # type: ignore[union-attr]
 
 
 async def test_enter_on_either_row_leads_to_the_step_and_an_issue_of_no_step_leads_nowhere() -> None:
@@ -260,4 +288,6 @@ def test_a_row_does_not_repeat_the_step_that_is_before_it() -> None:
     assert row("s5", "step 's5' gives no result of its own") == "gives no result of its own"
     assert row("s5", "s5: too vague") == "too vague"
     assert row("s5", "step 's51' is fine, 's5' is not") == "step 's51' is fine, 's5' is not"
+    assert row("s5", "simulated judge, a plain rule: step 's5' gives nothing") == "gives nothing"
+    assert row("s5", "a word: of s6: s5 is vague") == "a word: of s6: s5 is vague"
     assert row(None, "step 's5' is vague") == "step 's5' is vague"

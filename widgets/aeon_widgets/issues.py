@@ -8,6 +8,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
+from rich.cells import cell_len
 from textual.binding import Binding, BindingType
 from textual.message import Message
 from typing_extensions import override
@@ -29,7 +30,7 @@ from aeon_widgets.icons import REFINED, SEVERITY_ICONS
 from aeon_widgets.item import Item
 from aeon_widgets.key_names import key_of
 from aeon_widgets.pane import Pane, pane_css
-from aeon_widgets.text import one_line, pretty
+from aeon_widgets.text import one_line, pretty, wrap
 from aeon_widgets.text_view import Block
 from aeon_widgets.verdict_text import requirement_blocks
 from aeon_widgets.virtual_list import Piece, RowsView
@@ -149,10 +150,10 @@ def profile_blocks(profiles: Sequence[ProfileView]) -> list[Block]:
     return blocks[:-1]
 
 
-_ROWS = 2
-"""Rows of an issue: what it is, and the repair that is proposed; in a narrow pane, what it is and what it says."""
+_LEAST = 2
+"""Rows that an issue has at least: what it is, and the beginning of what it says."""
 _ROOMY = 60
-"""From this width an issue's description is next to its type."""
+"""From this width on an issue's description stands beside its type."""
 
 Found = tuple[int, IssueView]
 """An issue and the pass it was found in."""
@@ -187,6 +188,10 @@ class IssuesPane(RowsView, Pane):
         super().__init__()
         self._view = RunView()
         self._shown: list[Found] = []
+        self._rows: list[tuple[int, int]] = []
+        """The place of each row's issue among those shown, and its place in that; empty where each issue has two."""
+        self._most = _LEAST
+        """Rows that an issue has at most."""
         self._refined: set[str] = set()
         self._severity = self._type = ""
         self._all_passes = False
@@ -195,9 +200,9 @@ class IssuesPane(RowsView, Pane):
     @property
     def item(self) -> Item | None:
         """The issue under the cursor, with the repair that is proposed."""
-        if self.cursor // _ROWS >= len(self._shown):
+        if not self._shown:
             return None
-        number, issue = self._shown[self.cursor // _ROWS]
+        number, issue = self._shown[self._place(self.cursor)[0]]
         return Item("the issue", "\n".join(text for _, text in issue_blocks(number, issue)))
 
     def update_view(self, view: RunView) -> None:
@@ -208,8 +213,7 @@ class IssuesPane(RowsView, Pane):
         self._refined = refined_since(view)
         self._shown = [each for each in found if self._passes(each[1])]
         self.where_empty = self._where_empty(len(found), len(ever))
-        self.set_line_count(_ROWS * len(self._shown))
-        self.cursor = min(self.cursor, max(0, self.line_count - 1))
+        self._lay_out()
         self.pane_title = self._title(len(found), len(ever))
 
     def _found(self) -> list[Found]:
@@ -271,21 +275,50 @@ class IssuesPane(RowsView, Pane):
             self._severity = self._type = ""
             self._all_passes = all(issue.step_id != step_id for issue in self._view.issues)
             self._refresh_rows()
-        self.cursor = _ROWS * (self._first_of(step_id) or 0)
+        first = self._first_of(step_id) or 0
+        self.cursor = next(row for row in range(self.line_count) if self._place(row)[0] == first)
         return True
 
     def _first_of(self, step_id: str) -> int | None:
         return next((number for number, (_, issue) in enumerate(self._shown) if issue.step_id == step_id), None)
 
     @override
+    def on_resize(self) -> None:
+        self._lay_out()
+        super().on_resize()
+
+    def _lay_out(self) -> None:
+        """Give each issue the rows that it needs, where there is room for more than two of each."""
+        width, height = self.scrollable_content_region.size
+        self._rows, self._most = [], _LEAST
+        if _LEAST * len(self._shown) < height:
+            needed = [len(self._rows_of(*found, width)) for found in self._shown]
+            self._most = max(needed, default=_LEAST)
+            while self._most > _LEAST and sum(min(rows, self._most) for rows in needed) > height:
+                self._most -= 1
+            self._rows = [(at, row) for at, rows in enumerate(needed) for row in range(min(rows, self._most))]
+        self.set_line_count(len(self._rows) or _LEAST * len(self._shown))
+        self.cursor = min(self.cursor, max(0, self.line_count - 1))
+
+    def _place(self, row: int) -> tuple[int, int]:
+        return self._rows[row] if self._rows else divmod(row, _LEAST)
+
+    @override
     def pieces(self, index: int, width: int) -> Iterable[Piece]:
-        number, issue = self._shown[index // _ROWS]
-        first = not index % _ROWS
-        if width < _ROOMY:
-            return self._head(number, issue) if first else [("   ", ""), (described(issue), "")]
-        if first:
-            return [*self._head(number, issue), (": ", "muted"), (described(issue), "")]
-        return [("     → ", "muted"), (one_line(issue.repair) or "no repair is proposed", "muted")]
+        at, row = self._place(index)
+        return _cut(self._rows_of(*self._shown[at], width), self._most)[row]
+
+    def _rows_of(self, number: int, issue: IssueView, width: int) -> list[list[Piece]]:
+        """Return the rows of an issue: what it is, what it says, and what is proposed."""
+        head, text = list(self._head(number, issue)), described(issue)
+        repair = one_line(issue.repair) or "no repair is proposed"
+        indent = 5 if width >= _ROOMY else 3
+        if width >= _ROOMY and sum(cell_len(part) for part, _ in head) + 2 + cell_len(text) <= width:
+            rows = [[*head, (": ", "muted"), (text, "")]]
+        else:
+            rows = [head, *([(" " * indent, ""), (line, "")] for line in wrap(text, width - indent))]
+        first, *rest = wrap(f"→ {repair}", width - indent)
+        return [*rows, *([(" " * indent, ""), (line, "muted")] for line in (first, *(f"  {line}" for line in rest)))]
 
     def _head(self, number: int, issue: IssueView) -> Sequence[Piece]:
         style = issue.severity if issue.severity in SEVERITY_ICONS else "muted"
@@ -306,18 +339,26 @@ class IssuesPane(RowsView, Pane):
         if event.rows is not self:
             return
         event.stop()
-        issue = self._shown[event.index // _ROWS][1]
+        issue = self._shown[self._place(event.index)[0]][1]
         if issue.step_id is not None:
             self.post_message(self.Opened(self, issue))
 
 
+def _cut(rows: list[list[Piece]], most: int) -> list[list[Piece]]:
+    """Return the first rows; the last one says where some are left out."""
+    if len(rows) <= most:
+        return rows
+    *lead, (text, style) = rows[most - 1]
+    return [*rows[: most - 1], [*lead, (f"{text} …", style)]]
+
+
 def described(issue: IssueView) -> str:
-    """Return an issue's description without the step that it begins with, which is said before it."""
+    """Return an issue's description without the step that it begins with, and without who says so before that."""
     text = one_line(issue.description)
     if issue.step_id is None:
         return text
     name = re.escape(one_line(issue.step_id, 30))
-    return re.sub(rf"\A(the )?(step )?['\"“`]?{name}['\"”`]?:? +", "", text, flags=re.IGNORECASE)
+    return re.sub(rf"\A([^:]{{1,40}}: )?(the )?(step )?['\"“`]?{name}['\"”`]?:? +", "", text, flags=re.IGNORECASE)
 
 
 def summary(view: RunView) -> list[Piece]:
