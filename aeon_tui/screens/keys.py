@@ -17,7 +17,17 @@ from typing_extensions import override
 
 from aeon_tui.screens.filterable_list import ListFilter
 from aeon_widgets.filter_line import FilterLine
-from aeon_widgets.icons import FALLBACK, REFINED, REPAIRED, ROW_ICONS, SEVERITY_ICONS, STATUS_ICONS, STOPPED, WARNED
+from aeon_widgets.icons import (
+    FALLBACK,
+    REFINED,
+    REPAIRED,
+    ROW_ICONS,
+    SEVERITY_ICONS,
+    STATUS_ICONS,
+    STOPPED,
+    WAITING,
+    WARNED,
+)
 from aeon_widgets.key_names import key_of, shown_key
 from aeon_widgets.text import fit
 from aeon_widgets.virtual_list import LinesView, Piece
@@ -53,6 +63,7 @@ LEGEND: Groups = (
             for sign, meaning, style in (
                 *((icon, status, status) for status, icon in STATUS_ICONS.items()),
                 (ROW_ICONS[STOPPED], f"{STOPPED}: not done at the end", STOPPED),
+                (ROW_ICONS[WAITING], f"{WAITING} for a decision", WAITING),
                 (REPAIRED, "repaired by the supervisor", "medium"),
                 (FALLBACK, "reasoned, for want of a tool", "medium"),
                 (WARNED, "the validator objects", "medium"),

@@ -101,7 +101,7 @@ class ConvergencePane(TextView, Pane):
             self.refresh_bindings()
         self._verdicts = found
         self.selected = min(self.selected, max(0, len(found) - 1))
-        self.show(shown)
+        self.show(shown or [("muted", "Nothing assessed yet.")])
 
     def update_draft(self, draft: Draft | None) -> None:
         """Show requirements and verdicts as they are written; None where none are."""

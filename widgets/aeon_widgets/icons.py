@@ -11,8 +11,10 @@ STATUS_ICONS: dict[str, str] = {
 }
 
 STOPPED = "stopped"
-ROW_ICONS = {**STATUS_ICONS, STOPPED: "◼"}
-"""What the record leaves running when the run is over was stopped, whether it is a step or a model call."""
+WAITING = "waiting"
+ROW_ICONS = {**STATUS_ICONS, STOPPED: "◼", WAITING: "?"}
+"""What the record leaves running when the run is over was stopped, whether it is a step or a model call; while the run
+waits for a decision, it waits."""
 
 RUN_STYLES: dict[str, tuple[str, str]] = {
     "running": ("▶", "running"),
@@ -54,6 +56,7 @@ LEVELS: dict[str, tuple[str, str]] = {"info": (" ", ""), "warning": ("⚠", "med
 VARIABLES: dict[str, str] = {
     **{status: f"$status-{status}" for status in STATUS_ICONS},
     STOPPED: "$severity-medium",
+    WAITING: "$severity-medium",
     "high": "$severity-high",
     "medium": "$severity-medium",
     "low": "$severity-low",
@@ -67,9 +70,9 @@ VARIABLES: dict[str, str] = {
 """The theme variable behind each style name."""
 
 
-def shown_status(status: str, live: bool) -> str:
-    """Return the status to show of a step or a call: nothing is running in a run that is not live."""
-    return STOPPED if status == "running" and not live else status
+def shown_status(status: str, live: bool, asked: str = "") -> str:
+    """Return the status to show of a step or a call: nothing runs in a run that has ended or is `asked` about."""
+    return status if status != "running" else STOPPED if not live else WAITING if asked else status
 
 
 def run_style(status: str) -> tuple[str, str]:

@@ -247,6 +247,12 @@ class IssuesPane(RowsView, Pane):
         more = f" ({ever} in all)" if ever > len(self._view.issues) else ""
         return f"pass {self._view.reports[-1].pass_number}{more}"
 
+    @override
+    def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
+        if action in ("severity", "type"):
+            return bool(self._found())
+        return bool(found_issues(self._view)) if action == "all" else super().check_action(action, parameters)
+
     def action_severity(self) -> None:
         """Show the issues of the next severity there is alone; after the last one, all again."""
         there = [name for name in SEVERITY_ICONS if any(issue.severity == name for _, issue in self._found())]

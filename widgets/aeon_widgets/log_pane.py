@@ -61,6 +61,7 @@ class LogPane(LinesView, Pane):
         """Whether the lines here are of a view that others have taken the place of."""
         self._told = ""
         self.following = True
+        self.where_empty = ("Nothing logged yet.",)
         self.pane_title = "Log"
 
     def update_view(self, view: RunView) -> None:

@@ -41,6 +41,7 @@ class PlanTree(RowsView, Pane):
     HELP_TITLE = "Plan"
     RECORDS: ClassVar[frozenset[str]] = frozenset(
         {"plan", "step", "llm", "supervisor", "validation", "convergence", "refinement", "phase", "run_finished"}
+        | {"approval"}
     )
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("right,l", "unfold", "Unfold", show=False, id="plan.unfold"),
@@ -69,6 +70,7 @@ class PlanTree(RowsView, Pane):
     def __init__(self) -> None:
         super().__init__()
         self._view = RunView()
+        self.where_empty = ("No plan yet.",)
         self._rows: list[RowKey] = []
         self._open: set[RowKey] = set()
         """The rows that are unfolded."""
@@ -347,7 +349,7 @@ class PlanTree(RowsView, Pane):
         indent = "  " * (min(step.depth, 5) + (RowKey("step", step.step_id) in self._holder))
         place = self._place(step, short=width < STATUS_FROM)
         label = f"{one_line(step.step_id, 40)}{place} {one_line(step.description, 300)}"
-        status = shown_status(step.status, self.live)
+        status = shown_status(step.status, self.live, self._view.asked)
         return _row(status, indent, label, self._marks(step, width), width, "muted" if status == "invalid" else "")
 
     def _clock(self, key: RowKey | None, width: int) -> str:

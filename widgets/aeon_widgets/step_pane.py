@@ -123,6 +123,7 @@ class StepPane(Vertical, Pane):
 
     RECORDS: ClassVar[frozenset[str]] = frozenset(
         {"plan", "step", "llm", "tool", "supervisor", "run_finished", "profile", "validation", "refinement", "notice"}
+        | {"approval"}
     )
     ALLOW_MAXIMIZE = True
 
@@ -220,7 +221,7 @@ class StepPane(Vertical, Pane):
     def _label(self, step: StepView | None) -> None:
         self.query_one(TabBar).labels = self._tabs(step)
         if step is not None:
-            status = shown_status(step.status, self._live)
+            status = shown_status(step.status, self._live, self._view.asked)
             title = f"Step {one_line(step.step_id, 30)} · {ROW_ICONS.get(status, '?')} {status}"
         elif self._key is not None:
             label = call_label(self._key, with_pass=self._view.adaptive)
@@ -296,7 +297,7 @@ class StepPane(Vertical, Pane):
 
     def _step_blocks(self, step: StepView) -> list[Block]:
         if self.tab == 0:
-            return [*for_a_person(self._view, step), *output_blocks(step, self._streamed, self._live)]
+            return [*for_a_person(self._view, step), *output_blocks(step, self._streamed, self._live, self._view.asked)]
         if self.tab == 1:
             return prompt_blocks(step.calls, self._live)
         if self.tab == 4:

@@ -70,8 +70,8 @@ UNREADABLE = "This reply cannot be read; the prompt's tab has it."
 UNKNOWN = "The run ended during this call: whether it took effect is unknown."
 
 
-def output_blocks(step: StepView, streamed: Sequence[Block] = (), live: bool = True) -> list[Block]:
-    """Return what the step is, how it went, and what it gave."""
+def output_blocks(step: StepView, streamed: Sequence[Block] = (), live: bool = True, asked: str = "") -> list[Block]:
+    """Return what the step is, how it went, and what it gave; `asked` is what the run waits for a decision about."""
     blocks: list[Block] = [("high", f"✖ {message}") for message in step.errors]
     blocks.append(("bold", step.description))
     if how := " · ".join(part for part in (_how(step), spent_on(step.calls, step.tool_calls)) if part):
@@ -85,7 +85,7 @@ def output_blocks(step: StepView, streamed: Sequence[Block] = (), live: bool = T
     elif streamed:
         blocks += streamed
     else:
-        blocks.append(("muted", _nothing_yet(step, live)))
+        blocks.append(("muted", _nothing_yet(step, live, asked)))
     return blocks
 
 
@@ -122,7 +122,7 @@ def spent_on(calls: Sequence[CallView], tool_calls: Sequence[ToolCallView] = ())
     return " · ".join(part for part in parts if part)
 
 
-def _nothing_yet(step: StepView, live: bool) -> str:
+def _nothing_yet(step: StepView, live: bool, asked: str) -> str:
     if step.status == "pending":
         return "Not run yet." if live else "Not run."
     if step.status != "running":
@@ -130,6 +130,8 @@ def _nothing_yet(step: StepView, live: bool) -> str:
     call = step.tool_calls[-1] if step.tool_calls and not step.tool_calls[-1].finished else None
     if not live:
         return _cut_off(call) if call is not None else CUT_OFF
+    if asked:
+        return "Waiting for a decision."
     return f"Running {one_line(call.tool_name, 80)} …" if call is not None else waiting(step.calls)
 
 

@@ -300,6 +300,17 @@ class RowsView(LinesView):
         """Move the cursor to the first or, with -1, the last row."""
         self.move_to(index % max(1, self._count))
 
+    @override
+    def set_line_count(self, count: int) -> None:
+        was_empty = not self._count
+        super().set_line_count(count)
+        if self.has_focus and was_empty is bool(count):
+            self.refresh_bindings()
+
+    def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
+        """Return whether an action does something now: without rows, none is opened."""
+        return bool(self._count) if action == "choose" else super().check_action(action, parameters)
+
     def action_choose(self) -> None:
         """Open the selected row."""
         if self._count:

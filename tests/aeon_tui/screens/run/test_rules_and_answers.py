@@ -20,6 +20,8 @@ from aeon_tui.sessions.resume_job import ResumeJob
 from aeon_tui.sessions.runner import Runner
 from aeon_widgets.approval_panel import ApprovalPanel
 from aeon_widgets.approval_text import ApprovalText
+from aeon_widgets.plan_tree import PlanTree
+from aeon_widgets.step_pane import StepPane, StepText
 from tests.aeon_core.kernel.test_passes import MENDED, TASK, model, of, plan
 from tests.aeon_tui.screens.run.test_approval_controller import Erasing, asked
 from tests.aeon_tui.screens.run.test_reviews import Reviewed
@@ -60,6 +62,10 @@ async def test_two_keys_always_allow_calls_like_this_one_in_this_run(tmp_path: P
     erasing = Erasing(tmp_path, ERASES)
     async with erasing.app.run_test(size=(80, 24)) as pilot:
         await asked(pilot)
+        tree, step = pilot.app.screen.query_one(PlanTree), pilot.app.screen.query_one(StepPane)
+        await until(pilot, lambda: "Step s1 · ? waiting" in step.pane_title)
+        assert tree.render_line(0).text.startswith(" ? s1"), "it does not run while its call waits for a decision"
+        assert "Waiting for a decision." in step.query_one(StepText).text
         dialog = await rule_dialog(pilot)
         assert dialog.query_one(Input).value == "erase(a.txt)"
         await pilot.press("enter")
