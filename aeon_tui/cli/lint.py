@@ -1,4 +1,4 @@
-"""`aeon-tui lint`: a plan file against the rules, and with `--judge` before a model."""
+"""`aeon-tui lint`: plan files against the rules, and with `--judge` before a model."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from aeon_core.errors import ModelUnavailableError
 from aeon_core.runs.factory import connect_model
 from aeon_core.validation.lint import lint_plan
 from aeon_tui.cli import options
-from aeon_tui.cli.output import stderr, stdout
+from aeon_tui.cli.output import Output, stderr, stdout
 from aeon_tui.cli.tools import inspected_tools
 from aeon_tui.platform.stdio_capture import capture_stdio
 
@@ -24,7 +24,7 @@ STYLES = {"high": "bold red", "medium": "yellow", "low": "cyan"}
 
 
 def execute(args: Namespace) -> int:
-    """Print the issues; return 1 where one is as severe as `--fail-on` says, else 0.
+    """Print the issues of each plan; return 1 where one is as severe as `--fail-on` says, else 0.
 
     Raises UsageError, with `--judge` also ModelUnavailableError and CostCeilingReached, and then prints no report.
     """
@@ -32,23 +32,31 @@ def execute(args: Namespace) -> int:
     with capture_stdio():
         registry = inspected_tools(args, config)
         try:
-            path = Path(args.plan_file)
-            report = _judged_report(path, registry, config) if args.judge else lint_plan(path, registry)
+            paths = [Path(name) for name in args.plan_files]
+            reports = [
+                _judged_report(each, registry, config) if args.judge else lint_plan(each, registry) for each in paths
+            ]
         finally:
             registry.close()
     out = stdout()
     if args.json:
-        out.json(report.model_dump(mode="json"))
+        found = [report.model_dump(mode="json") for report in reports]
+        out.json(found if len(found) > 1 else found[0])
     else:
-        for issue in report.issues:
-            where = f"{issue.location.step_id}: " if issue.location.step_id else ""
-            out.line((f"{issue.severity:<6}", STYLES[issue.severity]), f" {issue.type}  {where}{issue.description}")
-            if issue.proposed_repair:
-                out.line(("       → ", "dim"), str(issue.proposed_repair))
-        count = len(report.issues)
-        out.line(f"{args.plan_file}: " + ("no issues" if not count else f"{count} issue{'s' if count > 1 else ''}"))
+        for path, report in zip(paths, reports, strict=True):
+            _print(out, path, report)
     least = SEVERITIES.index(args.fail_on)
-    return int(any(SEVERITIES.index(issue.severity) >= least for issue in report.issues))
+    return int(any(SEVERITIES.index(issue.severity) >= least for report in reports for issue in report.issues))
+
+
+def _print(out: Output, path: Path, report: SemanticValidationReport) -> None:
+    for issue in report.issues:
+        where = f"{issue.location.step_id}: " if issue.location.step_id else ""
+        out.line((f"{issue.severity:<6}", STYLES[issue.severity]), f" {issue.type}  {where}{issue.description}")
+        if issue.proposed_repair:
+            out.line(("       → ", "dim"), str(issue.proposed_repair))
+    count = len(report.issues)
+    out.line(f"{path}: " + ("no issues" if not count else f"{count} issue{'s' if count > 1 else ''}"))
 
 
 def _judged_report(path: Path, registry: ToolRegistry, config: RunConfig) -> SemanticValidationReport:

@@ -313,8 +313,8 @@ def _schema(parser: Parser) -> None:
 
 def _lint(parser: Parser) -> None:
     add = parser.add_argument
-    add("plan_file", metavar="PLAN", help="plan file (JSON or YAML)")
-    _json(parser, "print the SemanticValidationReport as JSON")
+    add("plan_files", nargs="+", metavar="PLAN", help="plan file (JSON or YAML)")
+    _json(parser, "print the SemanticValidationReport as JSON; of several plans, a list of them")
     text = "exit 1 at this severity or higher (default: high)"
     add("--fail-on", choices=("low", "medium", "high"), default="high", help=text)
     add("--judge", action="store_true", help="also ask a model, and add what it finds")
