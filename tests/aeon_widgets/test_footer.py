@@ -106,13 +106,21 @@ def test_keys_do_not_overlap_and_only_what_must_stay_may_pass_the_edge(
         assert set(names) <= {"quit", "keys"}
 
 
-def test_the_way_back_goes_last_of_the_keys_that_can_go() -> None:
-    words = {"n": "difference", "v": "beside", "escape": "back", "q": "quit", "question_mark": "keys"}
+def test_of_the_keys_that_can_go_the_way_back_and_what_waits_for_a_decision_go_last() -> None:
+    words = {
+        "n": "difference",
+        "v": "beside",
+        "escape": "back",
+        "a": "next_decision",
+        "q": "quit",
+        "question_mark": "keys",
+    }
     keys = [FooterKey(key, key[:3], "Something long", action) for key, action in words.items()]
-    kept = [[key.action for key in fit_keys(keys, None, width)] for width in (90, 75, 60, 40)]
+    kept = [[key.action for key in fit_keys(keys, None, width)] for width in (107, 90, 75, 60, 40)]
     assert kept == [
-        ["difference", "beside", "back", "quit", "keys"],
-        ["difference", "back", "quit", "keys"],
-        ["back", "quit", "keys"],
+        ["difference", "beside", "back", "next_decision", "quit", "keys"],
+        ["difference", "back", "next_decision", "quit", "keys"],
+        ["back", "next_decision", "quit", "keys"],
+        ["next_decision", "quit", "keys"],
         ["quit", "keys"],
     ]

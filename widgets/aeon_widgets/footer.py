@@ -20,6 +20,8 @@ _GIVE_WAY = ("app.focus_next", "follow", "zoom")
 """Actions whose keys are left out first where not all fit: the help lists every key."""
 _STAY = ("quit", "keys", "app.keys")
 """Actions whose keys are never left out; the way back goes last of the others."""
+_DECIDE = ("next_decision", "app.next_decision", "focus_question")
+"""Actions that lead to what waits for the user: they are left out last."""
 _PALETTE = ("app.command_palette", "command_palette")
 
 
@@ -156,7 +158,7 @@ def _kept(keys: Sequence[FooterKey], width: int) -> list[FooterKey]:
     first = [key for action in _GIVE_WAY for key in keys if key.action == action]
     others = [key for key in reversed(keys) if key.action not in (*_GIVE_WAY, *_STAY)]
     kept = list(keys)
-    for key in (*first, *sorted(others, key=lambda key: key.key == "escape")):
+    for key in (*first, *sorted(others, key=lambda key: (key.action in _DECIDE, key.key == "escape"))):
         if sum(each.needed + 1 for each in kept) - 1 <= width:
             break
         kept.remove(key)
