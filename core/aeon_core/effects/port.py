@@ -472,7 +472,11 @@ class Effects:
         if self._memory is None:
             return None
         recorded = self._stream.outcome("memory", {"key": key})
-        if recorded is not None and (self._restores is None or "error" in recorded):
+        if recorded is not None:
+            # A lost secret is recovered when it is needed; a replay never does.
+            lost = not isinstance(self._llm, RecordedModel) and any(self._secrets.lost_in([key, value]))
+            if self._restores is not None and recorded.get("error") is None and not lost:
+                self._restore_entry(key, value)
             return recorded.get("error")
         try:
             name, secret = self._secrets.reveal([key, value])

@@ -127,3 +127,15 @@ def test_a_command_forks_a_run_that_python_started(tmp_path: Path, capsys: pytes
     options = ["--pass", "1", "--headless", "--runs-dir", str(tmp_path / "runs")]
     assert main(["fork", str(path), *options]) == 0
     assert "The sum of 5 and 10 is 15." in capsys.readouterr().out
+
+
+def test_a_resumed_run_fills_the_memory_that_it_is_given(tmp_path: Path) -> None:
+    path = tmp_path / "a.jsonl"
+    options = {"single_pass": True, "durability": "off"}
+    Orchestrator(ScriptedModel(answer="2"), config=options, journal=path).run("add", steps(add(1, 1), add(2, 2)))
+    whole = path.read_text().splitlines(keepends=True)
+    done = next(n for n, line in enumerate(whole) if '"type":"step"' in line and '"s2","status":"running"' in line)
+    path.write_text("".join(whole[:done]))
+    memory = InMemoryStore()
+    assert resume(path, ScriptedModel(answer="2"), memory=memory).status == "completed"
+    assert memory.search("") == [("s1", {"result": 2}), ("s2", {"result": 4})]
