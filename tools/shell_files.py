@@ -19,7 +19,7 @@ _EXITS = {
     0: "a usable result",
     1: "aborted, or a fatal error",
     2: "bad arguments, configuration, plan or journal",
-    3: "no usable model",
+    3: "no usable model, or an extra is not installed",
     4: "the budget is used up",
     5: "ended without an accepted result",
 }

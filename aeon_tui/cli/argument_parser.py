@@ -38,7 +38,9 @@ class Parser(argparse.ArgumentParser):
         if action.choices is not None and value not in action.choices:
             is_command = isinstance(action, argparse._SubParsersAction)
             near = _near(str(value), list(action.choices))
-            if is_command and (not near or " " in value):
+            if not is_command:
+                near = near or f"; choose from {', '.join(map(str, action.choices))}"
+            elif not near or " " in value:
                 near = f"; to run a task: {self.prog} run {_as_task(str(value))}"
             self.error(f"unknown {'command' if is_command else 'value'} {value!r}{near}")
 

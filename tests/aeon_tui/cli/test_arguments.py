@@ -49,6 +49,7 @@ def test_the_version_is_printed(cli: Cli) -> None:
         (("lint", "x", "--fail-on", "hi"), "unknown value 'hi', did you mean 'high'?"),
         (("run", "--headless", "--ttl", "-1", "x"), "--ttl must be a whole number of cycles, 0 or more; got -1"),
         (("run", "--headless", "--ttl", "many", "x"), "--ttl must be a whole number of cycles, 0 or more; got 'many'"),
+        (("label", "last", "maybe"), "unknown value 'maybe'; choose from good, bad;"),
         (("fix the bug",), "to run a task: aeon-tui run 'fix the bug';"),
         (("hello",), "unknown command 'hello'; to run a task: aeon-tui run 'hello …';"),
         (("runs", "--limit", "0"), "--limit must be a whole number, 1 or more; got '0'"),
