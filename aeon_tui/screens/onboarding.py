@@ -25,7 +25,7 @@ WELCOME = (
     "Every run is listed here, live and past."
 )
 LOOK_SECONDS = 0.2
-DEMO = "on the simulated model: no key, no network"
+DEMO = "simulated, needs no key"
 _ACTIONS = {"start-demo": "app.demo", "start-new": "app.new_run", "start-open": "app.open_journal"}
 
 
@@ -42,7 +42,8 @@ class Onboarding(VerticalScroll, can_focus=True):
         Horizontal > Static { width: 1fr; color: $aeon-muted; padding: 0 0 0 2; }
         #rows { height: auto; margin: 0 0 1 0; }
         #rows Button {
-            width: 24; height: 1; border: none; background: $panel; color: $aeon-text; text-style: none;
+            width: 25; height: 1; padding: 0 1; border: none; content-align: left middle; text-align: left;
+            background: $panel; color: $aeon-text; text-style: none;
             &:focus, &:hover { background: $aeon-cursor; color: $aeon-text; text-style: bold; }
         }
     }
@@ -55,14 +56,14 @@ class Onboarding(VerticalScroll, can_focus=True):
     def compose(self) -> ComposeResult:
         yield Static(Content.assemble(("No runs yet.\n", "bold"), WELCOME), id="welcome")
         rows = (
-            ("start-demo", f"{key_of(self, 'first.demo')} Start the demo", DEMO),
-            ("start-new", f"{key_of(self, 'app.new_run')} New run", "with your own task"),
-            ("start-open", f"{key_of(self, 'app.open_journal', type(self.app))} Open a journal", "of a run elsewhere"),
+            ("start-demo", key_of(self, "first.demo"), "Start the demo", DEMO),
+            ("start-new", key_of(self, "app.new_run"), "New run", "with your own task"),
+            ("start-open", key_of(self, "app.open_journal", type(self.app)), "Open a journal", "of a run elsewhere"),
         )
         with Vertical(id="rows"):
-            for name, words, about in rows:
+            for name, key, words, about in rows:
                 with Horizontal():
-                    yield Button(Content(words), id=name, compact=True)
+                    yield Button(Content(f"{key:<7}{words:<14}"), id=name, compact=True)
                     yield Static(about)
         yield Static("", id="models")
 
