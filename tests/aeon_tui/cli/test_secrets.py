@@ -11,6 +11,7 @@ import pytest
 from aeon_core.errors import UsageError
 from aeon_tui.cli.main import main
 from tests.aeon_tui.cli.conftest import environment, process
+from tests.aeon_tui.reports.pages import Page
 
 KEY = "sk-" + "ant-" + "c4n4ry" * 5
 PASSWORD = "canary-horse-battery"
@@ -56,7 +57,9 @@ def test_a_command_and_a_file_are_what_was_sent_and_no_record_holds_a_secret(tmp
     shown = process("show", journal.stem, "--json", env=env).stdout
     exports = [process("show", journal.stem, "--export", kind, env=env).stdout for kind in ("html", "md", "json")]
     assert all(exports)
-    for text in (journal.read_text(), done.stderr, shown, *exports):
+    packed = json.dumps(Page(exports[0]).archive, ensure_ascii=False)
+    assert "correct-horse" in packed
+    for text in (journal.read_text(), done.stderr, shown, *exports, packed):
         assert PASSWORD not in text
         assert KEY not in text
     assert "password='correct-horse'" in journal.read_text().replace("\\", "")

@@ -123,6 +123,13 @@ def test_a_run_of_2000_records_fits_in_5_mb_whatever_its_texts_are(tmp_path: Pat
     assert f"record-{len(run.records) - 1}" in shown.values("id")
 
 
+def test_a_text_that_does_not_fit_is_left_to_the_journal() -> None:
+    archive, noise = TextArchive({}, limit=8_000), b85encode(random.Random(1).randbytes(20_000)).decode()
+    assert ", in the journal only" in archive.shown(noise)
+    assert "data-text" in archive.shown("short of it " * 80)
+    assert len(archive.packed()) < 8_500
+
+
 HOSTILE = st.one_of(
     st.text(max_size=60),
     st.sampled_from(
