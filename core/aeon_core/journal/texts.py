@@ -56,4 +56,11 @@ def is_marked(value: dict[str, Any]) -> bool:
 
 def _may_hold_long(body: bytes) -> bool:
     """Return False where no string of the JSON can be LONG: a look at the gaps between quotes, without parsing."""
-    return max(map(len, body.replace(b'\\"', b"__").split(b'"'))) >= LONG
+    plain, start = body.replace(b'\\"', b"__"), 0
+    while len(plain) - start >= LONG:
+        # The last quote that is near enough; those between it and the start are nearer still.
+        quote = plain.rfind(b'"', start, start + LONG)
+        if quote < 0:
+            return True
+        start = quote + 1
+    return False

@@ -108,9 +108,10 @@ class OrchestrationState(Entity):
         super().__setattr__(name, value)
 
     def _has(self, step_id: str) -> bool:
-        if step_id not in self._step_ids and self.plan is not None:
-            self._step_ids = {step.step_id for step in self.plan.walk()}
-        return step_id in self._step_ids
+        known = self._step_ids
+        if step_id not in known and self.plan is not None:
+            known = self._step_ids = {step.step_id for step in self.plan.walk()}
+        return step_id in known
 
     @model_validator(mode="after")
     def _current_step_exists(self) -> OrchestrationState:

@@ -59,7 +59,8 @@ def mismatch(description: str, arguments: dict[str, Any], *, reads: bool) -> Mis
         return None
     texts, bare = list(_texts(arguments)), description
     for kind, pattern in _KINDS.items():
-        described, passed = set(pattern.findall(bare)), {text for text in texts if pattern.fullmatch(text)}
+        passed = {text for text in texts if pattern.fullmatch(text)}
+        described = set(pattern.findall(bare)) if len(passed) == 1 else set()
         bare = pattern.sub(" ", bare)
         # A path beside other texts may be where they are written to, and not what they are about.
         if len(described) == len(passed) == 1 and (kind != "path" or reads or len(texts) == 1):
