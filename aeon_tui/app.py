@@ -71,7 +71,7 @@ class AeonApp(Navigation):
     CSS = "CommandPalette > .command-palette--help-text { text-style: not bold; }"
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("a", "next_decision", "Decide", tooltip="Go to what waits for a decision", id="app.next_decision"),
-        Binding("b", "next_session", "Next run", tooltip="Of those that run in this app", id="app.next_session"),
+        Binding("b", "next_session", "Next run", tooltip="Among those in this app", id="app.next_session"),
         Binding("q", "quit", "Quit", id="app.quit"),
         Binding("ctrl+q", "quit", "Quit", show=False, id="app.quit_anywhere"),
         COPY_OR_QUIT,
@@ -80,10 +80,15 @@ class AeonApp(Navigation):
         Binding("comma", "settings", "Settings", key_display=",", show=False, id="app.settings"),
         Binding("s", "new_run", "New run", show=False, id="app.new_run"),
         Binding("ctrl+z", "suspend_process", "Suspend", show=False, tooltip="fg brings it back", id="app.suspend"),
-        Binding("y", "copy_item", "Copy", show=False, tooltip="What the focused pane has", id="app.copy_item"),
+        Binding("y", "copy_item", "Copy", show=False, tooltip="The focused item", id="app.copy_item"),
         Binding("Y", "copy_run_id", "Copy run id", show=False, id="app.copy_run_id"),
         Binding(
-            "o", "open_item", "Open in the pager", show=False, tooltip="What the focused pane has", id="app.open_item"
+            "o",
+            "open_item",
+            "Open in the pager",
+            show=False,
+            tooltip="The focused item",
+            id="app.open_item",
         ),
         Binding("O", "open_item(True)", "Open in the editor", show=False, id="app.edit_item"),
         Binding("ctrl+o", "open_journal", "Open a journal", show=False, tooltip="By its path", id="app.open_journal"),

@@ -68,7 +68,7 @@ def execute(args: Namespace) -> int:
     if measured.failure is not None:
         raise measured.failure
     if measured.interrupted:
-        stderr().line("interrupted; showing what was judged until then")
+        stderr().line("interrupted; showing the verdicts so far")
         return INTERRUPTED
     if measured.comparisons and all(each.said is None for each in measured.comparisons):
         raise AeonError("the judge gave no usable verdict; see its replies with --json, or try another --model")

@@ -332,8 +332,8 @@ def _calibrate(parser: Parser) -> None:
     parser.epilog = (
         'LABELS.jsonl has one labelled outcome per line, at least {"id", "label": "good" or "bad", "goal", "answer"};'
         " without it, the labelled outcomes that ship with Aeon are used, in several languages. Exit code: 5 if the "
-        "agreement is below --least, 3 no usable model, 4 budget reached, 1 interrupted; what was judged until then "
-        "is printed."
+        "agreement is below --least, 3 no usable model, 4 budget reached, 1 interrupted; the verdicts so far "
+        "are printed."
     )
     add = parser.add_argument
     add("labels", nargs="?", metavar="LABELS.jsonl", help="your own labelled outcomes")

@@ -22,7 +22,7 @@ from aeon_widgets.key_names import key_of
 from aeon_widgets.virtual_list import Piece, RowsView
 
 Form = Literal["md", "html", "json"]
-FORMS: dict[Form, str] = {"md": "Markdown", "html": "a web page", "json": "JSON, the whole history"}
+FORMS: dict[Form, str] = {"md": "Markdown", "html": "web page", "json": "JSON, the full history"}
 
 
 class FormRows(RowsView):
@@ -66,7 +66,7 @@ class ExportDialog(Dialog[Path | None]):
     def compose(self) -> ComposeResult:
         with Vertical() as box:
             box.border_title = Content(f"Export {escape_controls(self._run_id[:40])}")
-            box.border_subtitle = f"enter writes · tab form · {key_of(self, 'export.cancel')} cancels"
+            box.border_subtitle = f"enter writes · tab format · {key_of(self, 'export.cancel')} cancels"
             yield Input(f"{self._run_id}.md", compact=True, id="file", select_on_focus=False)
             yield FormRows()
             yield Static(f"in {escape_controls(str(self._folder))}", id="hint", markup=False)

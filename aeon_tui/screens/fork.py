@@ -177,7 +177,7 @@ class ForkDialog(Dialog[None]):
 
     def _hint(self) -> str:
         late = self._wanted is not None and self._wanted > self._of.last
-        said = "The run has ended there; this is the last moment that a fork can start from. " if late else ""
+        said = "The run ended here: this is the last moment a fork can start from. " if late else ""
         return f"{said}A new run; this one does not change. Edit requirements, criteria and plan:"
 
     def on_mount(self) -> None:

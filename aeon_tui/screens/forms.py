@@ -129,7 +129,7 @@ class ModelList(RowsView):
 
     def __init__(self) -> None:
         super().__init__()
-        self.where_empty = ("looking for models …",)
+        self.where_empty = ("finding models …",)
         self.choices: Sequence[ModelChoice] = ()
 
     @property
@@ -140,7 +140,7 @@ class ModelList(RowsView):
     def update_choices(self, choices: Sequence[ModelChoice]) -> None:
         """Show these."""
         self.choices = choices
-        self.where_empty = ("cannot look for models",)
+        self.where_empty = ("cannot list models",)
         self.styles.height = min(MODELS, max(1, len(choices)))
         self.set_line_count(len(choices))
 

@@ -52,7 +52,7 @@ class KeyList(KeptRows[KeyRow]):
     HELP_TITLE = "Actions"
     BINDINGS: ClassVar[list[BindingType]] = [Binding("enter", "choose", "Change", key_display="⏎", id="lines.choose")]
 
-    reading = "looking for actions …"
+    reading = "loading actions …"
     nothing = "no action matches"
 
     @override

@@ -32,7 +32,12 @@ from aeon_widgets.key_names import key_of, shown_key
 from aeon_widgets.text import fit
 from aeon_widgets.virtual_list import LinesView, Piece
 
-LABELS = {"command_palette": "Command palette", "screen.copy_text": "Copy the selected text"}
+LABELS = {
+    "app.focus_next": "Next pane",
+    "app.focus_previous": "Previous pane",
+    "command_palette": "Command palette",
+    "screen.copy_text": "Copy selection",
+}
 """Our words for what Textual binds."""
 SIDEWAYS = {"scroll_left", "scroll_right", "page_left", "page_right"}
 """Bound by every scrolling widget; nothing of ours is wider than the screen."""
@@ -65,12 +70,12 @@ LEGEND: Groups = (
                 (ROW_ICONS[STOPPED], f"{STOPPED}: not done at the end", STOPPED),
                 (ROW_ICONS[WAITING], f"{WAITING} for a decision", WAITING),
                 (REPAIRED, "repaired by the supervisor", "medium"),
-                (FALLBACK, "reasoned, for want of a tool", "medium"),
-                (WARNED, "the validator objects", "medium"),
+                (FALLBACK, "reasoned: no tool found", "medium"),
+                (WARNED, "the validator found a problem", "medium"),
                 (f"{REFINED}2", "refined twice", "accent"),
-                *((f"{icon}2", f"two issues, {name} at worst", name) for name, icon in SEVERITY_ICONS.items()),
+                *((f"{icon}2", f"two issues, the worst {name}", name) for name, icon in SEVERITY_ICONS.items()),
                 ("1 ✖", "pass 1 did not converge", "medium"),
-                ("TTL", "model replies left, in cycles", "bold"),
+                ("TTL", "cycles (model replies) left", "bold"),
             )
         ],
     ),

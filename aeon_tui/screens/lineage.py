@@ -33,7 +33,7 @@ class LineageScreen(Screen[None]):
 
     HELP_TITLE = "Lineage"
     BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("v", "beside", "Beside this run", id="lineage.beside"),
+        Binding("v", "beside", "Side by side", id="lineage.beside"),
         Binding("escape", "back", "Back", id="lineage.back"),
     ]
     DEFAULT_CSS = """
@@ -90,7 +90,7 @@ class LineageScreen(Screen[None]):
         lines, rows = as_tree(family), self.query_one(RunList)
         rows.tick(self._clock())
         rows.update_marks(self._path.stem, frozenset())
-        rows.update_lines(lines, where_empty=f"✖ {problem}" if problem else "this run is in no list")
+        rows.update_lines(lines, where_empty=f"✖ {problem}" if problem else "this run is not in the list")
         if first:
             rows.cursor = next((at for at, line in enumerate(lines) if line.run.run_id == self._path.stem), 0)
         told = "no fork yet" if len(family) == 1 else count(len(family), "run")

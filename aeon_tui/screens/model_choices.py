@@ -52,7 +52,10 @@ def _offered(config: RunConfig) -> Iterator[ModelChoice]:
             for name, what in SIMULATED_MODELS.items():
                 yield ModelChoice(f"simulated:{name}", f"no key, no network: {what}")
         elif finding.step is None:
-            yield ModelChoice(f"{finding.name}:", f"type its name; {finding.text.removeprefix('usable: ')}")
+            usable = finding.text.removeprefix("usable: ")
+            example = usable.partition("--model ")[2]
+            how = f"type {example}" if example else f"type a name; {usable}"
+            yield ModelChoice(f"{finding.name}:", how)
         else:
             yield ModelChoice(f"{finding.name}:", finding.text, finding.step)
 

@@ -22,6 +22,7 @@ from aeon_tui.screens.context import context_of
 from aeon_tui.screens.forms import Field, ModelList, Problem, TextField, Tick
 from aeon_tui.sessions.new_run_form import POINTS, TEXTS, NewRunForm, new_run_of
 from aeon_widgets.footer import KeyFooter
+from aeon_widgets.key_names import key_of
 from aeon_widgets.tally import HeadLine
 
 if TYPE_CHECKING:
@@ -35,7 +36,7 @@ HINTS = {
 }
 _RANGES = {"ttl": "maximum number of cycles", "budget": "maximum cost in US dollars; empty: none"}
 PROBLEM_SECONDS = 20
-KEPT = "Your text is kept until you quit: n brings it back. Press esc again to leave."
+KEPT = "Your text is kept until you quit: {} brings it back. Press esc again to leave."
 
 
 class TaskArea(TextArea):
@@ -52,7 +53,7 @@ class TaskArea(TextArea):
     """
 
     def __init__(self) -> None:
-        hint = "What should be done? Say what a good result is, too."
+        hint = "What should be done, and what is a good result?"
         super().__init__(
             id="task", compact=True, placeholder=hint, highlight_cursor_line=False, theme="css", max_checkpoints=200
         )
@@ -78,7 +79,7 @@ class NewRunScreen(Screen[None]):
         Binding("f5,ctrl+s,ctrl+enter", "start", "Start", key_display="F5", priority=True, id="new.start"),
         Binding("tab", "app.focus_next", "Next field", id="new.next"),
         Binding("shift+tab", "app.focus_previous", "Previous field", show=False, id="new.previous"),
-        Binding("escape,q", "leave", "Leave", key_display="esc", id="new.leave"),
+        Binding("escape,q", "leave", "Back", key_display="esc", id="new.leave"),
         Binding("f1,question_mark", "app.keys", "Help", key_display="F1", id="app.keys"),
     ]
 
@@ -242,7 +243,7 @@ class NewRunScreen(Screen[None]):
             self.app.post_message(KeepDraft(form if form.task.strip() else None))
             self.dismiss()
             return
-        self._say(KEPT)
+        self._say(KEPT.format(key_of(self.app, "app.new_run")))
         self._asked_to_leave = True
 
     def _say(self, text: str) -> None:

@@ -14,7 +14,7 @@ from aeon_widgets.key_guard import KeyGuard
 
 APPROVAL = 9
 """The pane of the question there is."""
-TOO_LATE = "It was decided elsewhere; what you wrote was not used."
+TOO_LATE = "It was decided elsewhere; your text was not used."
 
 Place = tuple[Widget, Widget]
 """What the panel is a part of, and the part of it that the panel comes before."""

@@ -26,7 +26,7 @@ class ReplayScreen(RunScreen):
         _player("space", "pause", "Pause", tooltip="Pause or continue", id="replay.pause"),
         _player("plus,equals_sign", "faster", "Faster", key_display="+", id="replay.faster"),
         _player("minus", "slower", "Slower", key_display="-", id="replay.slower"),
-        _player("full_stop", "step", "One record", key_display=".", tooltip="Show the next one", id="replay.step"),
+        _player("full_stop", "step", "Next record", key_display=".", tooltip="Show the next one", id="replay.step"),
         _player("end", "jump_to_end", "To the end", show=False, id="replay.end"),
     ]
 
@@ -55,10 +55,10 @@ class ReplayScreen(RunScreen):
 
     @property
     def note(self) -> str:
-        """That this is a past run, how fast it goes by, and whether Aeon does something else today."""
+        """That this is a replay, its speed, and from which record on Aeon now differs."""
         differs = self._check.differs_at if self._check is not None else None
-        what = "of a past run" if differs is None else f"· differs from {differs} on"
-        return f"REPLAY {speed_words(self._replay.speed)} {what}"
+        what = "" if differs is None else f" · differs from {differs} on"
+        return f"REPLAY {speed_words(self._replay.speed)}{what}"
 
     @override
     def show_rest(self) -> None:

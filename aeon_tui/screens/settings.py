@@ -96,9 +96,9 @@ def settings_of(loaded: LoadedConfig, rules: Sequence[SavedRule] = ()) -> list[S
 
 
 _RULES: Mapping[Answer, str] = {
-    "allow": "Calls that this rule fits are made without asking.",
-    "ask": "You are asked about calls that this rule fits, whatever allows them.",
-    "deny": "Calls that this rule fits are refused.",
+    "allow": "Calls that match this rule run without asking.",
+    "ask": "You are asked about calls that match this rule, even if another rule allows them.",
+    "deny": "Calls that match this rule are refused.",
 }
 
 
@@ -132,7 +132,7 @@ def agreement_lines(comparisons: Sequence[Comparison]) -> list[str]:
 
     found = sorted(agreement_by_group(comparisons).items(), key=lambda each: -each[1].results)
     return [
-        f"As judge, {one_line(model, 60)} agreed with you on {each.agreed} of {count(each.results, 'result')}"
+        f"Judge {one_line(model, 60)} agreed with you on {each.agreed} of {count(each.results, 'result')}"
         for model, each in found
     ]
 
@@ -345,7 +345,7 @@ class SettingsScreen(FilterableListScreen):
 
         lines = [f"{rule.answer}: {rule.rule}", f"In {rule.file}"]
         if rule.answer == "allow":
-            lines += ["", "You will be asked about such calls again. Runs that have begun keep the rule."]
+            lines += ["", "You are asked about such calls again. Runs that have started keep the rule."]
         self.app.push_screen(ConfirmDialog("Remove this rule?", lines, "Remove", no="Keep"), answered)
 
     @work(thread=True, exclusive=True, group="rules", exit_on_error=False)

@@ -19,7 +19,7 @@ NO_TASK = "describe the task"
 NO_MODEL = "choose one below, or type PROVIDER:NAME"
 TEXTS = {"model": "Model", "ttl": "TTL", "budget": "Budget", "criteria": "Criteria"}
 """Fields of one line, with what they are called."""
-POINTS = {"plan": "the plan", "pass": "each pass", "tool": "tool calls"}
+POINTS = {"plan": "plan", "pass": "each pass", "tool": "tool calls"}
 """What a person can be asked about, with what it is called."""
 
 

@@ -176,7 +176,7 @@ class Budget:
         """Return what is spent, of which budget, and what is held, for people."""
         # Rounded up, so that what is shown comes to more than the budget where it does.
         limit = "" if self._limit is None else f" of the budget of {money(float(self._limit))}"
-        held = f", {_up(self._unsettled)} held for calls of unknown cost" if self._unsettled else ""
+        held = f", {_up(self._unsettled)} reserved for calls of unknown cost" if self._unsettled else ""
         return f"{_up(self._spent)}{limit} spent{held}"
 
     def warning_due(self) -> bool:

@@ -25,7 +25,7 @@ def propose_rule(
     if own is not None:
         return {"why_not": own.reason}
     if parts is None:
-        return {"why_not": "it cannot be told what the call would do"}
+        return {"why_not": "the effect of the call is unknown"}
     if len(parts) != 1:
         return {"why_not": "the call does several things"}
     names = list(tool.input_schema.get("properties", {}))

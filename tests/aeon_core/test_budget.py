@@ -77,7 +77,7 @@ def test_a_cost_that_was_never_told_stays_held() -> None:
     budget.reserve(0.04)
     budget.settle(0.01)
     assert (budget.spent_usd, budget.held_usd) == (0.01, 0.05)
-    with pytest.raises(CostCeilingReached, match=r"\$0\.01 of the budget of \$0\.10 spent, \$0\.05 held for"):
+    with pytest.raises(CostCeilingReached, match=r"\$0\.01 of the budget of \$0\.10 spent, \$0\.05 reserved for"):
         budget.reserve(0.05)
 
 
@@ -96,7 +96,7 @@ def test_it_says_what_is_spent_and_what_is_held() -> None:
     assert budget.summary() == "$0.00 of the budget of $0.10 spent"
     budget.reserve(0.05)
     budget.settle(None)
-    assert budget.summary() == ("$0.00 of the budget of $0.10 spent, $0.05 held for calls of unknown cost")
+    assert budget.summary() == ("$0.00 of the budget of $0.10 spent, $0.05 reserved for calls of unknown cost")
     assert Budget(None, spent_usd=0.03).summary() == "$0.03 spent"
 
 

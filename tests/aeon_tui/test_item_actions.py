@@ -1,4 +1,4 @@
-"""What the focused pane has is copied with one key, and opens in the pager, the editor, or a screen of its own."""
+"""The focused item is copied with one key, and opens in the pager, the editor, or a screen of its own."""
 
 from __future__ import annotations
 

@@ -81,7 +81,7 @@ def test_scores_are_reported_pass_by_pass_with_the_verdict() -> None:
     found = of(compare(run(first_pass()), run(converged_run())), "Scores")
     first = "pass 1    complete ▃ 0.40  coherent ▅ 0.60"
     assert found[0] == (" ", first, first)
-    assert found[1][1].startswith("          ✖ not converged: the goal is not covered; the parts do not hold together")
+    assert found[1][1].startswith("          ✖ not converged: the goal is not covered; the parts are inconsistent")
     assert found[2:] == [
         ("B", "", "pass 2    complete █ 1.00  coherent ▇ 0.95"),
         ("B", "", "          ✔ converged: complete; coherent; consistent"),

@@ -163,7 +163,7 @@ def test_a_score_has_an_icon_and_a_style_and_what_was_asked_is_with_the_reason()
     assert blocks[:2] == [("score-poor", "✖ complete ▄ 0.50"), ("score-fair", "~ coherent ▅ 0.69")]
     assert [text for style, text in blocks if style == "medium"] == [
         "✖ the goal is not covered, completeness is 0.50 of 0.80",
-        "✖ the parts do not hold together, coherence is 0.69 of 0.70",
+        "✖ the parts are inconsistent, coherence is 0.69 of 0.70",
         "✖ plan, steps, answer and memory disagree",
         "✖ criterion 'tone' is not met",
         "✖ another pass would change nothing",

@@ -140,8 +140,8 @@ def test_a_failed_step_is_named_unless_the_error_said_it_already() -> None:
     ("calls", "said"),
     [
         ([], "Running …"),
-        ([call()], "Waiting for the model (reason) …"),
-        ([call(attempt=2)], "Waiting for the model (reason, attempt 2) …"),
+        ([call()], "Waiting for the model …"),
+        ([call(attempt=2)], "Waiting for the model (attempt 2) …"),
         ([call(finished=True, retry_in_s=2.5)], "Attempt 1 failed; trying again after 2.5 s …"),
         ([call(finished=True)], "Running …"),
     ],
@@ -189,7 +189,7 @@ def test_a_prompt_is_shown_whole_with_what_came_back() -> None:
     ]
     assert texts[7:11] == ["tools", "calculator, odd", "reply", "15"]
     assert '"name": "echo"' in texts[-1]
-    assert prompt_blocks([]) == [("muted", "No model was asked.")]
+    assert prompt_blocks([]) == [("muted", "No model was called.")]
 
 
 def test_a_failed_attempt_shows_its_error_and_the_wait() -> None:

@@ -128,7 +128,7 @@ def test_a_row_of_calls_names_its_pass_where_there_are_several() -> None:
 def test_a_profile_is_one_line_and_its_versions_tell_what_changed_and_why() -> None:
     first = ProfileView(1, 1, 1, {"information_sufficiency": "low"}, "vague", "deep", 30, "inferred")
     second = ProfileView(9, 2, 2, {"information_sufficiency": "low"}, "vague", "deep", 40, "not converged")
-    assert depth(first) == "deep · sufficiency low · v1"
+    assert depth(first) == "deep · sufficiency low"
     assert depth(ProfileView(1, 1, 3, {}, "", "", None, "")) == "v3"
     assert profile_blocks([first, second]) == [
         ("accent bold", "━━ profile 2 · from pass 2 on · deep reasoning · 40 cycles"),

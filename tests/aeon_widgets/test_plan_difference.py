@@ -72,7 +72,7 @@ def test_each_change_has_its_cause_in_the_words_of_its_issue() -> None:
     cause = {"semantic_validation_input": [issue("s1", "medium")], "reason": "it is vague"}
     before, after = views([step("s1", "old")], [step("s1", "new")], target="s1", action=cause)
     assert lines(before, after)[6:9] == [
-        "✔ step modify of s1, accepted in pass 1: it is vague",
+        "✔ change s1, accepted in pass 1: it is vague",
         "⚠ medium · specificity · s1: the result of s1 says nothing of its own",
         "done: rewrote s1",
     ]
@@ -84,7 +84,7 @@ def test_what_was_refused_is_at_the_end() -> None:
         "No step was added, removed or changed.",
         "",
         "━━ Refused",
-        "✖ step modify of s1, refused in pass 1: it says nothing",
+        "✖ change s1, refused in pass 1: it says nothing",
         "why not: still vague",
     ]
 

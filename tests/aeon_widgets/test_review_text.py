@@ -76,7 +76,7 @@ MORE = ["r Run this pass again", "e Edit the plan"]
          "Not finished: 1 of 2 requirements is unmet",
          ["a End here, not finished", FINE, "c Take the result as it is", *MORE, "X Stop here, decide later"]),
         ("pass", subject(convergence={**assessed(1.0, 0.4), "reason_codes": ["incoherent"]}),
-         "Not finished: the parts do not hold together", None),
+         "Not finished: the parts are inconsistent", None),
         ("pass", subject(convergence=None), "Not finished: the pass was not assessed", None),
         ("tool", {"tool_name": "Edit", "arguments": {"file_path": "notes.md"}}, "Edit notes.md?",
          ["a Edit it", "w Refuse it, and say why", "e Edit the arguments", "X End here, not finished"]),
@@ -113,7 +113,7 @@ def test_a_reason_does_not_repeat_what_the_scores_say() -> None:
 
 
 def test_that_no_cycle_is_left_is_said() -> None:
-    assert lines("plan", subject(ttl=NO_CYCLES))[0] == "No cycle is left: whatever needs one ends the run."
+    assert lines("plan", subject(ttl=NO_CYCLES))[0] == "No cycles are left: a step that needs one ends the run."
 
 
 def test_a_score_says_what_it_was_and_what_it_lacks() -> None:

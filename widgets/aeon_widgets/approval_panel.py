@@ -366,13 +366,13 @@ def _lacks(typed: Typed, words: str) -> str:
     """Return what is wrong with what was typed, empty where nothing is."""
     if typed == RUN and words != RUN:
         return "type the word run, or press esc"
-    return "a reason is needed: it is worked with" if typed == REASON and not words else ""
+    return "give a reason: the run works with it" if typed == REASON and not words else ""
 
 
 def not_taken(event: Key) -> str:
     """Return the notice about a key that was swallowed."""
     name = event.character if event.is_printable and event.key != "space" else event.key.replace("_", " ")
-    return f"{name!r} was too soon · pause, then press it again"
+    return f"{name!r} was too soon · wait a moment, then try again"
 
 
 def _scrolls(key: str, binding: Binding | None) -> bool:

@@ -104,7 +104,7 @@ def _brief(text: Any) -> str:
 
 _MONEY = {
     "spent_usd": "spent",
-    "held_usd": "held for calls of unknown cost",
+    "held_usd": "reserved for calls of unknown cost",
     "reserved_usd": "the next call may cost up to",
     "limit_usd": "budget",
 }

@@ -18,6 +18,7 @@ from aeon_widgets.compare_steps import StepPair, pair_steps
 from aeon_widgets.compare_text import CompareRow, begun, line_row, text_rows
 from aeon_widgets.convergence import UNCHANGED, change, trend
 from aeon_widgets.icons import SEVERITY_ICONS, run_style
+from aeon_widgets.run_columns import SIMULATED
 from aeon_widgets.run_tree import start_words
 from aeon_widgets.text import block, count, duration, one_line
 
@@ -145,7 +146,8 @@ def facts(view: RunView) -> Iterator[tuple[str, str]]:
     done = sum(step.status == "complete" for step in view.steps.values())
     price = "price unknown" if view.cost_usd is None else money(view.cost_usd)
     yield "task", one_line(view.task)
-    yield "model", f"{one_line(view.model, 80)}{' (SIMULATED)' if view.simulated else ''}"
+    named = view.model.startswith(SIMULATED)
+    yield "model", f"{one_line(view.model, 80)}{' (simulated)' if view.simulated and not named else ''}"
     yield "status", f"{icon} {one_line(view.status, 40).replace('_', ' ')}"
     yield "now", _now(view)
     yield "passes", f"{view.passes:,}"

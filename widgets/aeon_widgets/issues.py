@@ -111,7 +111,7 @@ def issue_blocks(number: int, issue: IssueView) -> list[Block]:
 def refinement_blocks(shown: RefinementView) -> list[Block]:
     """Return a refinement: why it was needed, what it changed, and the steps before and after."""
     icon, outcome, style = ("✔", "accepted", "complete") if shown.accepted else ("✖", "refused", "failed")
-    what = f"{icon} {formatting.words(shown.kind)} of {one_line(shown.target, 40)} {outcome}"
+    what = f"{icon} {formatting.refinement_words(shown)}, {outcome}"
     blocks: list[Block] = [
         (f"{style} bold", f"━━ {what} · pass {shown.pass_number}"),
         ("muted", f"because: {formatting.refinement_cause(shown)}"),
@@ -233,7 +233,7 @@ class IssuesPane(RowsView, Pane):
     def _where_empty(self, found: int, ever: int) -> Sequence[str]:
         if found:
             return [
-                "None of that severity and type.",
+                "No issues match.",
                 f"Press {key_of(self, 'issues.severity')} or {key_of(self, 'issues.type')} for others.",
             ]
         if not self._view.reports:

@@ -38,7 +38,7 @@ class Outcome(TextView, Pane):
 
     HELP_TITLE = "Answer"
     BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("v", "raw", "Raw", show=False, tooltip="Show texts as they were written", id="text.raw")
+        Binding("v", "raw", "Raw", show=False, tooltip="Show raw or formatted text", id="text.raw")
     ]
     RECORDS: ClassVar[frozenset[str]] = frozenset({"run_finished", "run_resumed", "notice", "convergence"})
 

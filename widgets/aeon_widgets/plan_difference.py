@@ -64,7 +64,7 @@ def plan_change(
     blocks += [("muted", f"because: {reason}") for reason in done]
     for each in refinements:
         if not each.accepted:
-            what = f"✖ refused: {formatting.words(each.kind)} of {one_line(each.target, 40)}"
+            what = f"✖ refused: {formatting.refinement_words(each)}"
             blocks.append(("medium", f"{what}: {one_line(each.explanation, 500)}"))
     return _summary(before, after), blocks
 
@@ -220,7 +220,7 @@ def _causes(before: RunView, after: RunView, step_id: str) -> list[RefinementVie
 def _refinement(shown: RefinementView) -> Iterator[Block]:
     """Yield why a refinement was made, the words of the issues that it goes back to, and what was done or why not."""
     icon, outcome = (STATUS_ICONS["complete"], "accepted") if shown.accepted else ("✖", "refused")
-    what = f"{formatting.words(shown.kind)} of {one_line(shown.target, 40)}, {outcome} in pass {shown.pass_number}"
+    what = f"{formatting.refinement_words(shown)}, {outcome} in pass {shown.pass_number}"
     yield "accent" if shown.accepted else "medium", f"{icon} {what}: {one_line(shown.reason, 500)}"
     for issue in shown.issues:
         style = issue.severity if issue.severity in SEVERITY_ICONS else ""

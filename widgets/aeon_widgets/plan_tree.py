@@ -329,7 +329,9 @@ class PlanTree(RowsView, Pane):
         mark = f" {WARNED}" if self._unreadable & {*keys} else self._clock(waiting, width)
         fold = "▾" if self._is_open(key) else "▸"
         room = width - cell_len(label) - len(mark) - 4
-        shown = fit(told[0], room)
+        # A score that is cut would look like another one.
+        fits = assessed is None or waiting is not None or cell_len(told[0]) <= room
+        shown = fit(told[0] if fits else told[0][:1], room)
         return [
             (f" {fold} ", "muted"), (label, ""), (shown, told[1]),
             (" " * max(0, room - cell_len(shown)), ""), (mark, "medium" if WARNED in mark else "running"), (" ", ""),

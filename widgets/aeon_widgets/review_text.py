@@ -25,7 +25,7 @@ _INDENT = "  "
 _ORDER = {"no": 0, "partly": 1, "yes": 2}
 _SCORED = frozenset({"incomplete", "incoherent", "inconsistent", "not_judged"})
 """Reason codes that only repeat what the requirements, the scores and the checks say."""
-NO_CYCLES = "No cycle is left: whatever needs one ends the run."
+NO_CYCLES = "No cycles are left: a step that needs one ends the run."
 
 
 def plan_body(subject: Subject) -> Iterator[Block]:

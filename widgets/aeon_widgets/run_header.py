@@ -18,6 +18,8 @@ from aeon_widgets.run_tree import start_words
 from aeon_widgets.tally import TallyHeader
 from aeon_widgets.text import count, duration, fit, one_line
 
+LEAST_CUT = 12
+"""From this many cells on a part of a name is better than none."""
 SEPARATOR = "  "
 SIMULATED = "SIMULATED"
 
@@ -105,7 +107,7 @@ class RunHeader(TallyHeader):
             room -= cell_len(moment) + len(SEPARATOR)
         for text, style, may_be_cut in self._facts():
             shown = fit(text, room)
-            if shown and (shown == text or may_be_cut):
+            if shown and (shown == text or (may_be_cut and room >= LEAST_CUT)):
                 left += [(shown, style), (SEPARATOR, "")]
                 room -= cell_len(shown) + len(SEPARATOR)
         content = Content.assemble(*left)

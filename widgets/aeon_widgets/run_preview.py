@@ -11,7 +11,7 @@ from aeon_core.journal.values import str_of
 from aeon_core.journal.view.formatting import scored_reasons
 from aeon_core.timing import local_time, seconds_after
 from aeon_widgets.icons import ROW_ICONS, run_style, shown_status
-from aeon_widgets.run_columns import SIMULATED, WAITING_ICON, age, cost, is_waiting
+from aeon_widgets.run_columns import SIMULATED, WAITING_ICON, cost, is_waiting
 from aeon_widgets.run_tree import LIVE, RunRow
 from aeon_widgets.text import count, duration, one_line
 from aeon_widgets.text_view import Block, TextView
@@ -97,19 +97,19 @@ def _facts(run: RunRow, view: RunView, kin: Kin, now: datetime) -> Iterator[Bloc
         # Here: with the view it loads pydantic, for which a list of runs does not wait.
         from aeon_widgets.convergence import trend
 
-        yield _fact("complete", trend([each.completeness_score for each in shown], 3))
-        yield _fact("coherent", trend([each.coherence_score for each in shown], 3))
+        yield _fact("complete", trend([each.completeness_score for each in shown], 2))
+        yield _fact("coherent", trend([each.coherence_score for each in shown], 2))
     if view.reports:
         high = sum(issue.severity == "high" for issue in view.issues)
         yield _fact("issues", f"{len(view.issues)}{f', {high} of severity high' if high else ''}")
     live = run.status == LIVE
     until = now.isoformat() if live else view.last_ts
-    yield _fact("passes", f"{run.passes} ended{', one running' if live else ''}")
+    yield _fact("passes", f"{run.passes} ended, one running" if live else f"{run.passes}")
     yield _fact("took" if not live else "elapsed", duration(seconds_after(run.started, until)))
     yield _fact("cost", cost(run.cost_usd))
     named = (run.model or "").startswith(SIMULATED)
     yield _fact("model", f"{one_line(run.model or '–', 80)}{' (simulated)' if view.simulated and not named else ''}")
-    yield _fact("started", f"{local_time(run.started, '%Y-%m-%d %H:%M:%S')} · {age(run.started, now)} ago")
+    yield _fact("started", local_time(run.started, "%Y-%m-%d %H:%M"))
     yield _fact("run", one_line(run.run_id, 80))
     yield from _kin(run, kin)
     if view.whole_from:

@@ -99,7 +99,7 @@ class StepText(TextView):
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("left,h", "tab(-1)", "Tab left", show=False, id="step.tab_left"),
         Binding("right,l", "tab(1)", "Tab right", show=False, id="step.tab_right"),
-        Binding("v", "raw", "Raw", show=False, tooltip="Show texts as they were written", id="text.raw"),
+        Binding("v", "raw", "Raw", show=False, tooltip="Show raw or formatted text", id="text.raw"),
     ]
 
     @dataclass
@@ -257,7 +257,7 @@ class StepPane(Vertical, Pane):
             return [("muted", "Reading the journal …")]
         blocks: list[Block] = []
         if self._opened.earlier and self.tab in (1, 2, 3):
-            blocks = [("muted", f"… {self._opened.earlier:,} more before these: find them with `/`"), GAP]
+            blocks = [("muted", f"… {self._opened.earlier:,} earlier ones: find them with `/`"), GAP]
         if step is not None:
             blocks += self._step_blocks(step)
         elif self._key is not None:
@@ -278,7 +278,7 @@ class StepPane(Vertical, Pane):
         if self.tab == 1:
             return prompt_blocks(self._opened.calls, self._live)
         if self.tab == 2:
-            return [("muted", "This has no tool.")]
+            return [("muted", "No tool is used here.")]
         if self.tab == 4:
             return calls_change_blocks(self._view, self._opened.calls)
         return repair_blocks(self._opened.repairs)

@@ -66,7 +66,7 @@ def _step(step: StepView) -> StepDetail:
 
 GAP: Block = ("", "")
 CUT_OFF = "The run ended before this was done."
-UNREADABLE = "This reply cannot be read; the prompt's tab has it."
+UNREADABLE = "This reply is not readable; see the prompt tab."
 UNKNOWN = "The run ended during this call: whether it took effect is unknown."
 
 
@@ -147,8 +147,8 @@ def waiting(calls: Sequence[CallView]) -> str:
     last = calls[-1]
     if last.finished:
         return f"Attempt {last.attempt} failed; trying again after {last.retry_in_s or 0:.1f} s …"
-    again = f", attempt {last.attempt}" if last.attempt > 1 else ""
-    return f"Waiting for the model ({one_line(last.purpose, 30)}{again}) …"
+    again = f" (attempt {last.attempt})" if last.attempt > 1 else ""
+    return f"Waiting for the model{again} …"
 
 
 def calls_output_blocks(
@@ -185,7 +185,7 @@ def pass_blocks(view: RunView, number: int, calls: Sequence[CallView]) -> list[B
     changes = [each for each in view.refinements if each.pass_number == number]
     for change in changes:
         icon, style = ("✔", "complete") if change.accepted else ("✖", "failed")
-        what = f"{icon} {formatting.words(change.kind)} of {one_line(change.target, 40)}"
+        what = f"{icon} {formatting.refinement_words(change)}"
         blocks.append((style, f"{what}: {one_line(change.reason, 300)}"))
     by_purpose: dict[str, list[CallView]] = {}
     for call in calls:
@@ -209,7 +209,7 @@ def _read_reply(call: CallView, requirements: Sequence[str]) -> list[Block]:
 def prompt_blocks(calls: Sequence[CallView], live: bool = True) -> list[Block]:
     """Return every model call with the whole prompt, and what came back."""
     if not calls:
-        return [("muted", "No model was asked.")]
+        return [("muted", "No model was called.")]
     blocks: list[Block] = [("muted", spent_on(calls)), GAP] if len(calls) > 1 else []
     for call in calls:
         facts = [f"{one_line(call.purpose, 30)}", f"attempt {call.attempt}", span(call.latency_ms)]

@@ -60,7 +60,7 @@ class TextView(LinesView):
         return self._raw
 
     def show_raw(self, raw: bool) -> None:
-        """Show texts as they were written, or rendered; the place that is read stays."""
+        """Show raw or formatted text; the place that is read stays."""
         if raw != self._raw:
             read = self._read_so_far()
             self._raw = raw
@@ -68,7 +68,7 @@ class TextView(LinesView):
             self._go_to(read)
 
     def action_raw(self) -> None:
-        """Show texts as they were written, or rendered again."""
+        """Switch between raw and formatted text."""
         self.show_raw(not self._raw)
 
     def show(self, blocks: Sequence[Block]) -> None:

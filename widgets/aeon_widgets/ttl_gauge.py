@@ -185,7 +185,8 @@ def cost_summary(view: RunView) -> list[Piece]:
 
 
 def depth(profile: ProfileView) -> str:
-    """Return on one line how deeply the run reasons, what is known of the task, and the profile's version."""
+    """Return on one line how deeply the run reasons, how well it knows the task, and a revised profile's version."""
     sufficiency = profile.dimensions.get("information_sufficiency", "")
-    parts = [words(profile.reasoning_mode), sufficiency and f"sufficiency {words(sufficiency)}", f"v{profile.version}"]
+    revised = f"v{profile.version}" if profile.version > 1 else ""
+    parts = [words(profile.reasoning_mode), sufficiency and f"sufficiency {words(sufficiency)}", revised]
     return " · ".join(part for part in parts if part)

@@ -63,7 +63,7 @@ def checks(shown: AssessmentView) -> Iterator[Verdict]:
 
 def _checked(check: CheckView) -> str:
     if check.name == "coherent":
-        return "the parts hold together" if check.ok else "the parts do not hold together"
+        return "the parts are consistent" if check.ok else "the parts are inconsistent"
     return f"{words(check.name)} {'agrees' if check.ok else 'disagrees'}"
 
 

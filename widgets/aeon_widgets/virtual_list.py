@@ -98,7 +98,7 @@ class LinesView(ScrollView, can_focus=True):
     def item(self) -> Item | None:
         """The lines in sight."""
         top, bottom = self.scroll_offset.y, self.scroll_offset.y + self.size.height
-        return Item("the lines in sight", "\n".join(self._text_of(at) for at in range(top, min(bottom, self._count))))
+        return Item("the visible lines", "\n".join(self._text_of(at) for at in range(top, min(bottom, self._count))))
 
     def _text_of(self, index: int) -> str:
         return "".join(text for text, _ in self.pieces(index, _WHOLE)).strip()

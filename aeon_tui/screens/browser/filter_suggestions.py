@@ -11,7 +11,7 @@ from typing_extensions import override
 from aeon_tui.screens.browser.run_filter import FILTERS, KINDS, STATUSES, TIMES
 
 KNOWN = " ".join(f"{name}:" for name in FILTERS)
-HINT = f"{KNOWN}  -status: excludes · tab completes"
+HINT = f"{KNOWN} · -status: excludes · tab completes"
 
 
 @dataclass(frozen=True)

@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from rich.cells import cell_len
 from textual.content import Content
 from textual.widget import Widget
 from typing_extensions import override
@@ -90,7 +91,10 @@ class FilterHint(Widget):
 
     @override
     def render(self) -> Content:
-        return Content(escape_controls(self._text)).truncate(self.size.width, ellipsis=True)
+        text = escape_controls(self._text)
+        while cell_len(text) > self.size.width and " · " in text and not self.has_class("-problem"):
+            text = text.rpartition(" · ")[0]
+        return Content(text).truncate(self.size.width, ellipsis=True)
 
 
 class RunsText(TextView):

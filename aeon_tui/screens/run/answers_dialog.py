@@ -25,7 +25,7 @@ class AnswersDialog(Dialog[dict[str, str]]):
     HELP_TITLE = "Open questions"
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("escape", "leave", "Back", id="answers.back"),
-        Binding("up", "app.focus_previous", "Question before", show=False, id="answers.previous"),
+        Binding("up", "app.focus_previous", "Previous question", show=False, id="answers.previous"),
         Binding("down", "app.focus_next", "Next question", show=False, id="answers.next"),
     ]
     DEFAULT_CSS = """

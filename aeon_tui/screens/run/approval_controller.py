@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from aeon_tui.sessions.runner import Runner
     from aeon_tui.sources.base import RecordSource
 
-UNUSED = "The run ends here, so nothing works with your answers; its journal has them."
+UNUSED = "The run ends here, so your answers are not used; its journal keeps them."
 KEPT = "Your answers are kept: the question has them when you resume the run."
 
 

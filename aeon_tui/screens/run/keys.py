@@ -39,7 +39,14 @@ RUN_KEYS: list[BindingType] = [
     *PAST_RUN_KEYS,
     Binding("C", "app.compare", "Compare", show=False, tooltip="With another run", id="run.compare"),
     Binding("H", "lineage", "Lineage", show=False, tooltip="Its parent and its forks, as a tree", id="run.lineage"),
-    Binding("v", "beside_parent", "Beside its parent", show=False, tooltip="Compare with its parent", id="run.beside"),
+    Binding(
+        "v",
+        "beside_parent",
+        "Side by side",
+        show=False,
+        tooltip="With its parent",
+        id="run.beside",
+    ),
     Binding("escape", "leave_past", "Now", id="run.leave_past"),
     Binding("escape", "back", "Runs", id="run.back"),
 ]

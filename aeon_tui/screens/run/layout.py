@@ -269,17 +269,21 @@ class Layout:
     def _tell(self, view: RunView, having: Sequence[int], shown: Sequence[int]) -> None:
         """Say on a pane's lower border which others take turns with it, by their keys."""
         counts = {ISSUES: f" {len(view.issues)}", REPAIRS: f" {len(view.repairs)}"}
-        narrow = view.adaptive and self._screen.size.width < (_WIDE if view.repairs else _NORMAL)
         # A low screen's header has the TTL; a run without repairs has nothing to lead to.
         left_out = {*shown, *([TTL] if self._screen.size.width < _NORMAL else []), *([] if view.repairs else [REPAIRS])}
-        others = [f"{STEP} Step"] if shown else []
-        for number in having:
-            if number not in left_out:
-                pane = SIDE[number]
-                others.append(f"{number} {(narrow and pane.short) or pane.title}{counts.get(number, '')}")
+        there = [number for number in having if number not in left_out]
+
+        def line(*, short: bool, separator: str) -> str:
+            titles = ((number, (short and SIDE[number].short) or SIDE[number].title) for number in there)
+            others = [f"{number} {title}{counts.get(number, '')}" for number, title in titles]
+            return separator.join([*([f"{STEP} Step"] if shown else []), *others])
+
+        room = self._screen.size.width * 3 // 5 - 6
+        lines = (line(short=False, separator=" · "), line(short=True, separator=" · "), line(short=True, separator="·"))
+        told = next((each for each in lines if len(each) <= room), lines[-1])
         teller = shown[-1] if shown else STEP
         for number in (STEP, *SIDE):
-            text = " · ".join(others) if number == teller and having else ""
+            text = told if number == teller and having else ""
             if self._told.get(number, "") != text:
                 self._told[number] = text
                 self.pane(number).border_subtitle = Content.styled(text, "$aeon-muted")

@@ -100,10 +100,8 @@ class RuleDialog(Dialog["AllowedRule | None"]):
 
     def compose(self) -> ComposeResult:
         with Vertical() as box:
-            box.border_title = "Always allow calls that fit this rule?"
-            box.border_subtitle = (
-                f"enter approves the call and keeps the rule · ↑↓ where · {key_of(self, 'rule.cancel')} back"
-            )
+            box.border_title = "Always allow calls that match this rule?"
+            box.border_subtitle = f"enter approves and saves · ↑↓ scope · {key_of(self, 'rule.cancel')} back"
             yield Input(self._subject.rule, compact=True, select_on_focus=False, id="rule")
             yield ScopeRows(self._subject.root)
             yield Static("", id="problem", markup=False)

@@ -185,7 +185,7 @@ def _result(search: RecordSearch) -> str:
     if search.error is not None:
         return one_line(search.error.message)
     number = len(search.found)
-    found = f"{count(number, 'record')} {'holds' if number == 1 else 'hold'} it" if number else "no record matches"
+    found = f"{count(number, 'record')} {'matches' if number == 1 else 'match'}" if number else "no record matches"
     if not search.ended:
         return f"searching … {number:,} found · escape cancels"
     if search.full:

@@ -229,7 +229,7 @@ def test_ctrl_c_prints_what_there_is(cli: Cli, monkeypatch: pytest.MonkeyPatch) 
     done = cli("calibrate", labels(), "--model", "simulated:default", "--json", "--least", "1")
     found = json.loads(done.out)
     assert (done.code, found["results"], found["agreed"], found["interrupted"]) == (1, 2, 2, True)
-    assert done.err == "interrupted; showing what was judged until then\n"
+    assert done.err == "interrupted; showing the verdicts so far\n"
 
 
 def test_the_simulated_model_says_what_its_judge_is(cli: Cli) -> None:

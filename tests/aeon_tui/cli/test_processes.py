@@ -46,10 +46,10 @@ def test_the_demo_tells_of_a_repair_and_two_passes_and_its_answer_on_one_screen(
     story = [
         "── pass 1 ──",
         "warning: validation found 1 issue · high · hallucination · s1: ",
-        "s1 · step modify accepted: ",
+        "change s1, accepted: ",
         "s1 complete · reasoning → ",
         "pass 1 not converged: incomplete · completeness 0.",
-        "s5 · step mark invalid accepted: ",
+        "replace s5, accepted: ",
         "── pass 2 ──",
         "s5.1 complete · reasoning → ",
         "pass 2 converged: complete, coherent, consistent · ",

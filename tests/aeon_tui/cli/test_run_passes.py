@@ -51,7 +51,7 @@ def test_passes_scores_reasons_refinements_and_questions_are_reported_in_order(c
         "warning: validation found 1 issue · high · specificity · s5: ",
         "pass 1 not converged: incomplete · completeness 0.00, coherence 1.00",
         "pass 1 · the goal is not covered, completeness is 0.00 of 0.80",
-        "s5 · step mark invalid accepted: executed steps are invalid and replaced: s5 by s5-r1",
+        "replace s5, accepted: executed steps are invalid and replaced: s5 by s5-r1",
         "    because: its result only repeats what is asked for; high · specificity · s5: ",
         '    change: description "Put together the final version of a REST API for invoices" → ',
         "── pass 2 ──",

@@ -41,12 +41,12 @@ pass 1 · not converged: incomplete, failed_step
         issue: low · do say mismatch: the answer is terse → name what is done
     issue: low · do say mismatch: the answer is terse → name what is done
     issue: odd
-    refinement: s1 · step modify refused: still vague
+    refinement: change s1, refused: still vague
         because: it says nothing; high · specificity · s1: 'Do it' says nothing
-    refinement: s1 · step modify accepted: done
+    refinement: change s1, accepted: done
         because: it says nothing; high · specificity · s1: 'Do it' says nothing
         change: description "Do it" → "Name a prime"
-    refinement: s1 · step modify accepted: done
+    refinement: change s1, accepted: done
         because: it says nothing; high · specificity · s1: 'Do it' says nothing
     advisory: s1 · validation also proposed: less · the planner's refinement was kept
 pass 2 · converged: complete, coherent, consistent
@@ -96,7 +96,7 @@ def test_what_the_engine_did_is_shown_from_its_journal(cli: Cli) -> None:
     assert "\n    completeness 0.50, coherence 1.00 · plan agrees" in out
     assert "\n    completeness 1.00 (+0.50), coherence 1.00 (unchanged) · plan agrees" in out
     assert "\nscores   completeness 0.50 → 1.00, coherence 1.00 → 1.00\n" in out
-    assert "    refinement: s2 · step modify accepted: executed steps are invalid and replaced: s2 by s2-r1\n" in out
+    assert "    refinement: change s2, accepted: executed steps are invalid and replaced: s2 by s2-r1\n" in out
     assert '        change: description "Divide 1 by 0" → "Divide 1 by 2", arguments' in out
     assert "depth for pass 2: balanced → deep reasoning" in out
 
@@ -113,7 +113,7 @@ def test_the_markdown_report_nests_what_belongs_to_a_pass(cli: Cli) -> None:
     out = cli("show", "last", "--export", "md").out
     assert "## Passes\n\n- pass 1 · not converged: incomplete, failed\\_step\n  - plan 3 ms, evaluate 3 ms, " in out
     assert "refine 3 ms\n  - completeness 0.50, coherence 1.00 · plan agrees" in out
-    assert "  - refinement: s1 · step modify refused: still vague\n    - because: it says nothing; high" in out
+    assert "  - refinement: change s1, refused: still vague\n    - because: it says nothing; high" in out
     assert "## Across passes\n\n- s1 was refined 3 times" in out
     assert out.index("## Answer") < out.index("## Passes") < out.index("## Plan")
     assert out.index("## Answer") < out.index(f"## Questions about the task\n\n- {QUESTION}")

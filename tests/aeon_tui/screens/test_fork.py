@@ -102,7 +102,7 @@ async def test_it_starts_at_the_moment_that_was_shown_unless_another_is_chosen()
 async def test_what_is_wrong_is_one_line_and_all_that_was_typed_stays() -> None:
     async with asked(9) as fork:
         assert fork.dialog.query_one(StartChoice).number == 3
-        assert "The run has ended there" in str(fork.dialog.query_one("#hint", Static).content)
+        assert "The run ended here" in str(fork.dialog.query_one("#hint", Static).content)
         for field, typed, problem in (
             ("model", "nobody:x", "has an unknown provider"),
             ("ttl", "-", "the TTL is '-'; expected a whole number, 0 or more"),

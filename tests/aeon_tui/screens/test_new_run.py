@@ -202,7 +202,7 @@ async def test_an_unreadable_configuration_is_said_in_place_of_models(tmp_path: 
     app.first_screen = NewRunScreen()
     async with app.run_test(size=(80, 24)) as pilot:
         await until(pilot, lambda: "cannot be read" in str(app.screen.query_one("#said").render()))
-        assert app.screen.query_one(ModelList).where_empty == ("cannot look for models",)
+        assert app.screen.query_one(ModelList).where_empty == ("cannot list models",)
 
 
 async def test_escape_asks_where_a_task_was_typed_and_keeps_the_draft(tmp_path: Path) -> None:

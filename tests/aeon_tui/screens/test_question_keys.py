@@ -80,7 +80,7 @@ class Person:
 
     @property
     def told(self) -> str:
-        """What stands on the panel's lower border."""
+        """The text of the panel's lower border."""
         return str(self.panel.border_subtitle)
 
     @property
@@ -400,7 +400,7 @@ async def test_a_question_moves_next_to_the_plan_with_what_was_typed() -> None:
 async def test_at_60_by_20_a_swallowed_key_is_shown_too() -> None:
     async with at_run((60, 20)) as person:
         await person.type("a")
-        assert "'a' was too soon · pause, then press it again" in person.drawn
+        assert "'a' was too soon · wait a moment, then try again" in person.drawn
         await person.type("w", *"no", "enter")
         assert "'enter' was too soon" in person.drawn
 
@@ -415,7 +415,7 @@ GAPS = st.sampled_from([0.0, 0.05, 0.2, 0.49, 0.5, 0.7, 1.5])
 class TypingAtQuestions(RuleBasedStateMachine):
     """A person types anything at any time, while questions come and go.
 
-    What must hold is told from the times alone, without the guard: a decision has a key that came half a second after
+    What must hold follows from the times alone, without the guard: a decision has a key that came half a second after
     the question, and half a second of silence between it and the last swallowed one.
     """
 

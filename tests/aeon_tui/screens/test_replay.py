@@ -59,7 +59,7 @@ async def test_a_replay_says_what_it_is_and_how_fast() -> None:
         player.after(0)
         first, second = player.header.split("\n")
         assert first.endswith("▶ replaying")
-        assert "REPLAY 10x of a past run" in second
+        assert "REPLAY 10x" in second
 
 
 async def test_keys_pause_and_step_and_change_the_speed() -> None:
@@ -74,7 +74,7 @@ async def test_keys_pause_and_step_and_change_the_speed() -> None:
         assert player.after(0) == 4
         await pilot.press("plus", "equals_sign")
         player.after(0)
-        assert "REPLAY 5x of a past run" in player.header
+        assert "REPLAY 5x" in player.header
         await pilot.press("space")
         assert player.after(1) == 9
         await pilot.press("minus", "minus")
@@ -89,7 +89,7 @@ async def test_end_jumps_to_the_end_and_the_keys_are_the_panes_again() -> None:
         await pilot.press("end")
         assert player.after(0) == finished_run().records[-1]["seq"]
         assert player.screen.status == "completed"
-        assert "REPLAY max of a past run" in player.header
+        assert "REPLAY max" in player.header
         assert player.screen.chosen_run == Path("r.jsonl")
         assert player.screen.check_action("jump_to_end", ()) is False
         await pilot.press("space")

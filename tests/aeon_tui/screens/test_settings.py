@@ -151,8 +151,8 @@ async def test_how_often_each_judge_agreed_is_shown_and_follows_new_labels(own: 
         await pilot.press("escape", "comma")
         await until(pilot, lambda: agreement(app))
         assert agreement(app) == (
-            "As judge, scripted:test agreed with you on 1 of 2 results\n"
-            "As judge, scripted:[b]other[/b] agreed with you on 1 of 1 result"
+            "Judge scripted:test agreed with you on 1 of 2 results\n"
+            "Judge scripted:[b]other[/b] agreed with you on 1 of 1 result"
         )
 
 

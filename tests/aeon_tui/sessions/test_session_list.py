@@ -18,7 +18,7 @@ from tests.waiting import PATIENCE, wait_until
 
 
 class Asking(Session[Any]):
-    """Runs until it is told to end, and asks what a test has it ask."""
+    """Runs until it is stopped, and asks what a test has it ask."""
 
     task = "ask"
     waiting: object | None = None
@@ -67,7 +67,7 @@ def test_what_waits_is_queued_in_the_order_in_which_it_was_asked(events: list[tu
             sessions.all[number].waiting = object() if asks else None  # type: ignore[misc]
             queue = [each for each in queue if each != number] + [number] * asks
             assert told(sessions) == [(number, "waits")] * asks
-            assert told(sessions) == [], "each question is told once"
+            assert told(sessions) == [], "each question is reported once"
             assert [sessions.all.index(each) for each in sessions.waiting] == queue
     finally:
         sessions.abort()

@@ -274,7 +274,7 @@ _REASONS = {
     "coherent": "coherent",
     "consistent": "consistent",
     "incomplete": "the goal is not covered",
-    "incoherent": "the parts do not hold together",
+    "incoherent": "the parts are inconsistent",
     "inconsistent": "plan, steps, answer and memory disagree",
     "missing_step": "a step was not done",
     "failed_step": "a step failed",
@@ -404,10 +404,26 @@ def validation(shown: ReportView) -> str:
     return f"validation found {number} issue{'s' if number > 1 else ''} · {issue(shown.issues[0])}"
 
 
+_REFINEMENT_VERBS = {
+    "plan_update": "update",
+    "step_add": "add steps to",
+    "step_mark_invalid": "replace",
+    "step_modify": "change",
+    "step_remove": "remove",
+    "subplan_create": "expand",
+}
+
+
 def refinement(shown: RefinementView) -> str:
-    """Return one line about a refinement action: what it is for, and what became of it."""
+    """Return one line about a refinement action: what it does, whether it was accepted, and why."""
     outcome = "accepted" if shown.accepted else "refused"
-    return f"{brief(shown.target, 40)} · {words(shown.kind)} {outcome}: {brief(shown.explanation)}"
+    return f"{refinement_words(shown)}, {outcome}: {brief(shown.explanation)}"
+
+
+def refinement_words(shown: RefinementView) -> str:
+    """Return what a refinement action does: `replace s5`."""
+    target = f"the {shown.target}" if shown.target in ("plan", "answer") else brief(shown.target, 40)
+    return f"{_REFINEMENT_VERBS.get(shown.kind) or f'{words(shown.kind)} of'} {target}"
 
 
 def refinement_cause(shown: RefinementView) -> str:

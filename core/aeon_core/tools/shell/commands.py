@@ -111,7 +111,7 @@ class Line:
 
     commands: list[SimpleCommand] = field(default_factory=list)
     doubt: str | None = None
-    """Why it cannot be told what the line runs, besides the commands; None where it can."""
+    """Why what the line runs is unknown, besides the commands; None where it can."""
     unread: bool = False
     """Whether something in the line would run, or may, that is not among the commands."""
 

@@ -16,7 +16,7 @@ def rule_pattern(text: str) -> str:
     """Return the pattern for a command line. Raises ToolError where it is not one plain command, with the reason."""
     line = read(text)
     if line.doubt is not None or line.unread:
-        raise ToolError(line.doubt or "it cannot be told what the line runs")
+        raise ToolError(line.doubt or "what the line runs is unknown")
     if len(line.commands) != 1 or _COMPOUND.match(text):
         raise ToolError("it is a compound command")
     command = line.commands[0]

@@ -93,7 +93,7 @@ async def test_a_rejection_takes_a_reason_and_fails_the_step_with_it(tmp_path: P
     async with erasing.app.run_test(size=(80, 24)) as pilot:
         screen = await asked(pilot)
         await pilot.press("d", "w", "enter")
-        assert "a reason is needed" in str(screen.query_one(ApprovalPanel).border_subtitle)
+        assert "give a reason" in str(screen.query_one(ApprovalPanel).border_subtitle)
         assert erasing.runner.broker.waiting is not None
         await pilot.press("n", "o", "enter")
         await until(pilot, lambda: erasing.runner.result is not None)

@@ -276,7 +276,7 @@ async def test_issues_without_any_say_why_there_is_nothing() -> None:
         assert issues.render_line(1).text.strip() == "Press I for earlier ones."
         await run.press("5", "I", "v", "v", "V")
         assert issues.line_count == 0
-        assert issues.render_line(0).text.strip() == "None of that severity and type."
+        assert issues.render_line(0).text.strip() == "No issues match."
 
 
 async def test_a_reply_that_nobody_could_read_is_marked_and_leads_to_its_own_repairs() -> None:

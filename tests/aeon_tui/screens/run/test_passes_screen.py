@@ -191,15 +191,15 @@ async def test_the_changes_of_a_step_show_before_and_after_or_why_not() -> None:
         run.tree.select(RowKey("step", "s2"))
         await run.press("2", "left")
         text = run.text.text
-        assert "━━ ✔ step modify of s2 accepted · pass 1" in text
+        assert "━━ ✔ change s2, accepted · pass 1" in text
         assert 'description "Do it" → "Describe each part' in " ".join(text.split())
         run.tree.select(RowKey("step", "s1"))
         await run.pilot.pause()
-        assert "━━ ✖ step modify of s1 refused · pass 1" in run.text.text
+        assert "━━ ✖ change s1, refused · pass 1" in run.text.text
         assert "why not: still vague" in run.text.text
         run.tree.select(RowKey("step", "s3.1"))
         await run.pilot.pause()
-        assert "step modify of s3 accepted" not in run.text.text.splitlines()[0]
+        assert "change s3, accepted" not in run.text.text.splitlines()[0]
         run.tree.select(RowKey("step", "s3-r1"))
         await run.pilot.pause()
         assert run.text.text.splitlines()[0] == "It replaces s3, which is invalid."
@@ -214,12 +214,12 @@ async def test_calls_between_passes_tell_what_they_came_to_before_their_reply() 
         assert run.text.text.endswith("\nEvaluate\n"), "data is no text for a person"
         run.tree.select(RowKey("calls", "refine", 0))
         await run.pilot.pause()
-        assert "s2 accepted" in run.text.text
-        assert "s1 refused" not in run.text.text
+        assert "s2, accepted" in run.text.text
+        assert "s1, refused" not in run.text.text
         run.tree.select(RowKey("calls", "refine", 1))
         await run.pilot.pause()
-        assert "s1 refused" in run.text.text
-        assert "s2 accepted" not in run.text.text
+        assert "s1, refused" in run.text.text
+        assert "s2, accepted" not in run.text.text
 
 
 async def test_a_reply_that_the_run_reads_is_followed_until_it_is_back_and_then_opens_on_what_it_came_to() -> None:
@@ -233,7 +233,7 @@ async def test_a_reply_that_the_run_reads_is_followed_until_it_is_back_and_then_
         run_of.refine("s3")
         await run.go_on(run_of.records[seen:])
         assert (run.text.following, run.text.scroll_offset.y) == (False, 0)
-        assert "\n✔ step modify of s3: " in run.text.text
+        assert "\n✔ change s3: " in run.text.text
 
 
 async def test_the_ttl_pane_has_the_profile_and_leads_to_the_reason_of_every_version() -> None:
@@ -262,7 +262,7 @@ async def test_questions_are_asked_while_the_run_continues_and_stay_with_the_ans
 
 async def test_a_run_that_did_not_converge_says_why_and_what_needs_a_person() -> None:
     low = "the goal is not covered, completeness is 0.40 of 0.80"
-    low += "; the parts do not hold together, coherence is 0.60 of 0.80"
+    low += "; the parts are inconsistent, coherence is 0.60 of 0.80"
     async with shown(given_up_run(), size=(200, 50)) as run:
         assert run.screen.query_one(Outcome).text.splitlines() == [
             "✖ The run ended without an accepted result.",

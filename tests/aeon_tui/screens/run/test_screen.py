@@ -94,7 +94,7 @@ async def test_the_header_names_task_model_status_time_and_ttl() -> None:
         assert len(second) == 118
         await run.go_on(finished_run().records[len(live_run().records) :])
         assert run.header[0].endswith("✔ completed")
-        assert run.header[1].endswith("  00:36"), "the time stands still at the last record"
+        assert run.header[1].endswith("  00:36"), "the time stops at the last record"
 
 
 async def test_a_real_model_is_not_called_simulated() -> None:
@@ -492,7 +492,7 @@ async def test_markup_in_a_title_is_not_interpreted() -> None:
 
 async def test_a_waiting_call_shows_what_has_streamed_so_far() -> None:
     async with shown(live_run(), live=True) as run:
-        assert run.text.text.splitlines()[-1] == "Waiting for the model (fallback) …"
+        assert run.text.text.splitlines()[-1] == "Waiting for the model …"
 
 
 async def test_a_call_that_was_cut_off_is_not_shown_as_running() -> None:

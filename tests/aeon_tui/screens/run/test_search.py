@@ -74,7 +74,7 @@ async def test_what_was_found_is_read_by_step_and_enter_goes_to_the_tab_that_sho
     run.phase("a needle")
     async with searching(tmp_path, run) as on:
         await on.search("Needle")
-        assert on.said == "5 records hold it"
+        assert on.said == "5 records match"
         assert [" ".join(line.split()) for line in on.lines] == [
             "s1 gather them · 3 matches",
             "tool arguments needle one",
@@ -157,7 +157,7 @@ async def test_a_search_is_cancelled_by_escape_and_what_was_found_stays(
         await on.pilot.press("enter")
         await on.until(lambda: on.said == "searching … 1 found · escape cancels")
         await on.pilot.press("down", "escape")
-        await on.until(lambda: on.said == "1 record holds it so far; the search was cancelled")
+        await on.until(lambda: on.said == "1 record matches so far; the search was cancelled")
         assert isinstance(on.pilot.app.screen, SearchScreen)
         assert len(on.lines) == 2
 

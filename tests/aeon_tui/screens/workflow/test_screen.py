@@ -185,7 +185,7 @@ async def test_a_rejection_without_words_is_none() -> None:
         panel = await asked(pilot, "gate")
         await pilot.press("w", "enter")
         assert not panel.answered
-        assert "a reason is needed" in str(panel.border_subtitle)
+        assert "give a reason" in str(panel.border_subtitle)
 
 
 async def test_of_choices_the_safe_one_is_lit() -> None:
