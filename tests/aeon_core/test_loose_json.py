@@ -187,7 +187,7 @@ def test_a_list_of_one_text_in_curly_quotes_is_no_aside() -> None:
 @given(value=st.lists(plain_values, max_size=4) | st.dictionaries(plain_texts, plain_values, max_size=4))
 def test_every_damage_of_plain_text_is_undone(damage: str, value: Any) -> None:
     if damage == "trailing commas" and re.search(r"\[\]|\{\}", json.dumps(value)):
-        return  # a comma in an empty array stands for something that is missing
+        return  # a comma in an empty array means that something is missing
     assert repair_locally(DAMAGES[damage](value)) == value
 
 

@@ -36,7 +36,7 @@ KEYS = {
     "bedrock": "ABSK" + "QmVk" * 20,
     "jwt": "eyJhbGciOiJIUzI1NiJ9" + ".eyJzdWIiOiIxMjM0In0" + ".c2lnbmF0dXJlLW9mLWl0",
 }
-"""Each is a secret wherever it stands."""
+"""Each is a secret anywhere."""
 AROUND = {
     "bearer": ("Bearer {}", "abcdefghijklmnopqrst"),
     "basic": ("Authorization: Basic {}", "dXNlcjpwYXNz"),

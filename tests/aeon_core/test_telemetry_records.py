@@ -1,4 +1,4 @@
-"""Single records as spans and events, and what becomes of a run that was cut."""
+"""Single records as spans and events, and those of a run that was cut off."""
 
 from __future__ import annotations
 

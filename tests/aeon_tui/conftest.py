@@ -28,7 +28,7 @@ def _utc(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
 
 @pytest.fixture(autouse=True)
 def _collector() -> Iterator[None]:
-    """The app tunes the garbage collector for its process; a test run goes on after it."""
+    """The app tunes the garbage collector for its process; a test run continues after it."""
     threshold = gc.get_threshold()
     yield
     gc.unfreeze()

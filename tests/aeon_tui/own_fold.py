@@ -1,4 +1,4 @@
-"""What a journal says, folded once more: straight from the contract's records, without any of the product's code."""
+"""What a journal says, folded independently: from the contract's records, without any of the product's code."""
 
 from __future__ import annotations
 
@@ -86,7 +86,7 @@ class OwnFold:
         return sum(step.status == "complete" for step in wanted), len(wanted)
 
     def refined(self, step_id: str) -> int:
-        """How often the fragment that is this step now was refined; 0 for one that another stands in for."""
+        """How often the fragment that is this step now was refined; 0 for a replaced one."""
         if any(step.replaces == step_id for step in self.steps.values()):
             return 0
         targets = [each["action"]["target"] for each in self.refinements if each["accepted"]]

@@ -231,7 +231,7 @@ def unjudged_run() -> Passes:
 
 
 def many_passes(number: int = 12) -> Passes:
-    """A run that goes on in its last pass."""
+    """A run that is in its last pass."""
     run = Passes()
     for run.number in range(1, number):
         run.through("execute", "evaluate", "refine")

@@ -67,7 +67,7 @@ PASS = {
 
 @dataclass(frozen=True)
 class Text:
-    """What stands on the screen in two colours, as `#rrggbb`."""
+    """A text on the screen and its two colours, as `#rrggbb`."""
 
     text: str
     color: str
@@ -83,7 +83,7 @@ class Scene:
     keys: tuple[str, ...] = ()
     then: Callable[[AeonApp], Awaitable[object] | None] | None = None
     size: tuple[int, int] = (120, 40)
-    anew: bool = False
+    needs_restart: bool = False
     """Whether it does not follow a change of the theme: nobody can change it there."""
     shows: str | None = None
     """What has to be laid out before the scene is complete, as a selector."""
@@ -123,7 +123,7 @@ def with_a_past() -> AeonApp:
 
 
 def replays() -> AeonApp:
-    """Make the app on a run that is shown once more."""
+    """Make the app on a replayed run."""
     app = AeonApp(Path("runs"))
     app.first_screen = replay_screen(RECORDING)
     return app
@@ -223,7 +223,7 @@ SCENES = [
     Scene("runs-export", browser(list(RUNS)), ("tab",), ask_for_a_file),
     Scene("no-runs", browser([])),
     Scene("keys", run(finished_run), ("question_mark",)),
-    Scene("palette", browser(list(RUNS)), ("ctrl+p", *"theme"), anew=True, shows="CommandList"),
+    Scene("palette", browser(list(RUNS)), ("ctrl+p", *"theme"), needs_restart=True, shows="CommandList"),
     Scene("fork", browser(list(RUNS)), (), ask_for_a_fork),
     Scene("fork-problem", browser(list(RUNS)), ("tab", "tab", "ctrl+u", "ctrl+s"), ask_for_a_fork, shows="#problem"),
     Scene("compare", two_runs, ("n", "n")),

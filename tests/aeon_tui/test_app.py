@@ -234,7 +234,7 @@ PLAN = '{"goal": "nap", "steps": [{"step_id": "a", "description": "nap", "tool":
 
 
 class Terminal:
-    """The program on a terminal of its own, in a tool call that takes some seconds, or until it is let go on."""
+    """The program on a terminal of its own, in a tool call that takes some seconds, or until it may continue."""
 
     def __init__(self, folder: Path, seconds: float) -> None:
         self.folder = folder

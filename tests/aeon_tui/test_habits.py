@@ -98,7 +98,7 @@ async def test_without_colours_no_screen_has_one(monkeypatch: pytest.MonkeyPatch
 def test_every_status_and_severity_has_a_sign_of_its_own() -> None:
     for icons in (ROW_ICONS, SEVERITY_ICONS, {level: icon for level, (icon, _) in LEVELS.items()}):
         assert len(set(icons.values())) == len(icons)
-    assert all(icon.strip() for icon, _ in RUN_STYLES.values()), "its word stands beside it"
+    assert all(icon.strip() for icon, _ in RUN_STYLES.values()), "its word is next to it"
 
 
 @pytest.mark.parametrize("width", [60, 120])

@@ -26,7 +26,7 @@ LONG_LINE = "".join(ODD) * 180
 
 
 def odd_run(text: str) -> Passes:
-    """A run that says the text wherever a text can stand."""
+    """A run with the text in every place for one."""
     run = Passes(text)
     run.records[0].update(model=text, run=text, simulated=True)
     run.phase("plan")

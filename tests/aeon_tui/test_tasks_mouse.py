@@ -48,7 +48,7 @@ class Mouse:
         self.pilot, self.screen = pilot, screen
 
     async def click_text(self, text: str, within: type[Widget] | str, times: int = 1) -> None:
-        """Click where a text stands on a pane."""
+        """Click on a text of a pane."""
         region = self.pilot.app.screen.query_one(within).region
         strips = self.pilot.app.screen._compositor.render_strips()
         for y in range(region.y, region.bottom):
@@ -105,7 +105,7 @@ async def test_a_row_and_a_tab_open_what_is_known_of_a_step() -> None:
         await mouse.click_text("s3 say it", PlanTree)
         await mouse.click_text("Prompt", TabBar)
         assert "Say that 5 and 10 make 15." in text.text
-        assert "Five and ten make fifteen!" in text.text, "the reply stands below its prompt"
+        assert "Five and ten make fifteen!" in text.text, "the reply is below its prompt"
 
 
 async def test_a_second_click_on_a_row_moves_to_its_step() -> None:

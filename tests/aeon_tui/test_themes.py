@@ -1,4 +1,4 @@
-"""Every screen in every theme: what stands there can be read, and is told without colours too."""
+"""Every screen in every theme: all of it is readable, and understandable without colours."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def hard_to_read(app: AeonApp, theme: str) -> list[tuple[float, str]]:
 @pytest.mark.parametrize("scene", sample(SCENES, 2), ids=lambda scene: scene.name)
 async def test_what_is_on_a_screen_can_be_read_in_every_theme(scene: Scene) -> None:
     found = {}
-    for themes in [[theme] for theme in OURS + OTHERS] if scene.anew else [OURS + OTHERS]:
+    for themes in [[theme] for theme in OURS + OTHERS] if scene.needs_restart else [OURS + OTHERS]:
         async with opened(scene, themes[0]) as (app, pilot):
             for theme in themes:
                 app.theme = theme

@@ -9,7 +9,7 @@ from aeon_widgets.key_guard import REPEAT_SECONDS, SILENCE_SECONDS, KeyGuard
 
 
 class Now:
-    """A clock that stands still until it is moved."""
+    """A clock that stops until it is moved."""
 
     def __init__(self, now: float = 100.0) -> None:
         self.now = now

@@ -26,7 +26,7 @@ PARTS: dict[str, Callable[[], None]] = {
 def main() -> None:
     parser = argparse.ArgumentParser(prog="./dev bench", description=__doc__)
     parser.add_argument("part", nargs="*", choices=[[], *PARTS], help="what to measure (default: everything)")
-    parser.add_argument("--seconds", type=float, default=floods.SECONDS, help="how long a flood goes on (default: 30)")
+    parser.add_argument("--seconds", type=float, default=floods.SECONDS, help="how long a flood lasts (default: 30)")
     options = parser.parse_args()
     floods.seconds = options.seconds
     for name in options.part or PARTS:

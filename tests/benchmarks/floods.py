@@ -26,7 +26,7 @@ from tests.benchmarks.terminal import Terminal, at, oldest
 RATES = (10_000, 50_000)
 SECONDS = 30.0
 seconds = SECONDS
-"""How long a flood goes on."""
+"""How long a flood lasts."""
 KEY_SECONDS = 0.23
 """Between two keys at least."""
 FRAME_SECONDS, GOLDEN = 0.05, 0.618
@@ -219,13 +219,13 @@ def _print(how: str, rate: int, seconds: float, alone: Written, under: Flooded) 
     row("processor of the screen, of one core", f"{under.cpu - floor:.0%}", "35 %", under.cpu - floor <= 0.35)
     before, after = (each / 1e6 for each in under.memory)
     grown, lines = under.in_flood / 1e6 - before, under.counted["last_seq"] + 1
-    row("memory while it goes on", f"+{grown:.0f} MB", "100 MB", grown <= 100)
+    row("memory meanwhile", f"+{grown:.0f} MB", "100 MB", grown <= 100)
     told(
         "until the whole is there", f"+{after - before:.0f} MB", f"{(after - before) * 1e6 / lines:.0f} bytes a record"
     )
     told("the whole is there after", f"{under.whole_s:.1f} s", f"{lines:,} records")
     wrong = {name: (under.view.get(name), value) for name, value in under.counted.items() if under.view[name] != value}
-    row("what the view says, beside the journal", "same" if not wrong else "differs", "the same", not wrong)
+    row("the view, compared with the journal", "same" if not wrong else "differs", "the same", not wrong)
     for name, (shown, counted) in wrong.items():
         print(f"{name:>44} {str(shown)[:60]} shown, {str(counted)[:60]} in the journal")
 

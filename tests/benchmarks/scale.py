@@ -59,16 +59,16 @@ def write_large(path: Path, run: list[bytes]) -> None:
         while seq < RECORDS:
             new = {old: hashlib.sha256(old + b"%d" % repetition).hexdigest().encode() for old in texts}
             for body in bodies[bool(repetition) : -1]:
-                changed = _anew(body, new, repetition)
+                changed = _renamed(body, new, repetition)
                 if b'"type":"text"' in body[:200]:
                     changed = changed[:-3] + (b" and what follows from it" * (longer // 25)) + b'"}\n'
                 file.write(b'{"v":1,"seq":%d' % seq + changed)
                 seq += 1
             repetition += 1
-        file.write(b'{"v":1,"seq":%d' % seq + _anew(bodies[-1], new, repetition))
+        file.write(b'{"v":1,"seq":%d' % seq + _renamed(bodies[-1], new, repetition))
 
 
-def _anew(body: bytes, texts: Mapping[bytes, bytes], repetition: int) -> bytes:
+def _renamed(body: bytes, texts: Mapping[bytes, bytes], repetition: int) -> bytes:
     """Return a record with the names that its repetition has for calls and texts."""
     body = _SHA256.sub(lambda found: texts.get(found[0], found[0]), body)
     return _CALL_ID.sub(rb'\1-%d"' % repetition, body)
@@ -155,7 +155,7 @@ def report_whole(path: Path) -> tuple[OffsetIndex, TextPlaces, float]:
 
 
 def longest(seconds: list[float]) -> float:
-    """Return the 99.9th percentile in ms: what lies beyond is another program's turn."""
+    """Return the 99.9th percentile in ms: the rest is other programs' time."""
     return sorted(seconds)[int(len(seconds) * 0.999) - 1] * 1000
 
 
@@ -200,7 +200,7 @@ def resident() -> int:
 
 
 def report_screen(path: Path, small: Path, empty: Path) -> None:
-    """Print how soon the app shows where a run stands, and how long a key ever waits."""
+    """Print how soon the app shows a run's state, and how long a key ever waits."""
     times = screen.first_screens({"empty": empty, "run": small, "large": path})
     for name, what in {"empty": "an empty journal", "run": "a single run", "large": "a gigabyte"}.items():
         ratio = times[name] / times["empty"]

@@ -1,4 +1,4 @@
-"""The app on a journal of a gigabyte: how soon its end stands there, and how long the screen ever waits meanwhile."""
+"""The app on a journal of a gigabyte: how soon its end is shown, and how long the screen ever waits meanwhile."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ SETTLE_SECONDS = 0.2
 
 
 async def _first_screen(path: Path) -> float:
-    """Return the seconds from choosing the run in the list until where it stands has been drawn."""
+    """Return the seconds from choosing the run in the list until its state has been drawn."""
     app = AeonApp(path.parent / "none")
     painted: list[float] = []
     async with app.run_test(size=SIZE):
@@ -36,7 +36,7 @@ async def _first_screen(path: Path) -> float:
 
 
 def first_screens(paths: dict[str, Path]) -> dict[str, float]:
-    """Return the least seconds of some rounds until each journal's first screen stands, taken in turn."""
+    """Return the least seconds of some rounds until each journal's first screen is drawn, in turn."""
     best = dict.fromkeys(paths, float("inf"))
     for _ in range(ROUNDS):
         for name, path in paths.items():

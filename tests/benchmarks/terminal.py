@@ -132,6 +132,6 @@ def oldest(shown: Sequence[tuple[float, float]]) -> list[float]:
 
 
 def at(values: Sequence[float], share: float) -> float:
-    """Return the value below which that share of them lies; 0 of none."""
+    """Return the value below which that share of them is; 0 for none."""
     ordered = sorted(values)
     return ordered[min(len(ordered) - 1, int(len(ordered) * share))] if ordered else 0.0

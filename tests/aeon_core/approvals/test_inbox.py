@@ -1,4 +1,4 @@
-"""The inbox of a question: what is taken from it, what is passed over, and what a decider is told."""
+"""The inbox of a question: what is taken from it, what is ignored, and the receipts of deciders."""
 
 from __future__ import annotations
 
@@ -271,7 +271,7 @@ def test_what_is_put_in_its_place_is_not_read(asking: Asking, tmp_path: Path) ->
         path.unlink()
         path.symlink_to(other)
         assert inbox.take() is None
-        assert not path.is_symlink(), "it is made anew"
+        assert not path.is_symlink(), "it is recreated"
         sent = send(asking.path, question_of(asking), REJECT)
         assert inbox.take() == REJECT
     assert other.read_bytes().count(b"\n") == 1, "what the link led to is as it was"

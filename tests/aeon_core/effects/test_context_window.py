@@ -1,4 +1,4 @@
-"""Context windows: what a person is told, what is refused, and what an estimate rests on."""
+"""Context windows: warnings, refusals, and what an estimate is based on."""
 
 from __future__ import annotations
 

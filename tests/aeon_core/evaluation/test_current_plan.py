@@ -1,4 +1,4 @@
-"""What became of the parts of a step that was done anew counts no more (adaptive FR-069, FR-070)."""
+"""The results of the parts of a redone step no longer count (adaptive FR-069, FR-070)."""
 
 from __future__ import annotations
 

@@ -139,7 +139,7 @@ def finished(status: Any = "completed", **fields: Any) -> RunFinished:
 
 
 def text(content: str) -> tuple[TextRecord, dict[str, str]]:
-    """Return the record of a long text, and what stands for it elsewhere."""
+    """Return the record of a long text, and the reference to it."""
     sha256 = hashlib.sha256(content.encode()).hexdigest()
     return TextRecord(sha256=sha256, text=content), {"$text": sha256}
 

@@ -227,7 +227,7 @@ def state_of(records: list[Any]) -> dict[str, Any]:
 
 
 def long_run(path: Path, steps: int, cause_again: bool) -> Path:
-    """Write a run whose plan stands far from its end."""
+    """Write a run whose plan is far from its end."""
     nodes: list[dict[str, Any]] = [{"step_id": f"s{n}", "description": f"step {n}"} for n in range(steps)]
     records: list[Any] = [started(), plan_record(*nodes)]
     for number, node in enumerate(nodes):

@@ -98,7 +98,7 @@ def test_every_part_of_the_answer_with_a_letter_in_it_can_be_quoted(start: int, 
 
 
 def _joins(pair: str) -> bool:
-    """Whether a number, or a letter with its marks, may go on from one character to the next."""
+    """Whether a number, or a letter with its marks, may continue from one character to the next."""
     return any(map(str.isdecimal, pair)) or any(unicodedata.category(char)[0] == "M" for char in pair)
 
 

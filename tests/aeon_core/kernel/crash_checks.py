@@ -1,4 +1,4 @@
-"""What must hold of a run that was cut off, and of what goes on with it."""
+"""What must hold of a run that was cut off, and of its continuation."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """Runs that are killed where they touch the disk: a process that forks one child for each place.
 
 `python -m tests.aeon_core.kernel.crashes FOLDER SCENARIO` kills a run before, within and after each write and sync, and
-prints one Crash a line; with `LEFT`, a folder that a killed run has left, it kills what goes on with that, from some
+prints one Crash a line; with `LEFT`, a folder that a killed run has left, it kills what continues it, from some
 place on at every third. The child kills itself, so no signal comes late, and the interpreter is started once.
 """
 
@@ -28,7 +28,7 @@ ROOT = Path(__file__).parents[3]
 CALLS = ("write", "fdatasync", "fsync", "ftruncate")
 """What changes the disk, or waits for it. `before` a call, `after` it, a write also with `half` of it done."""
 FIRST, LAST = 10, 4
-"""How many places of what goes on with a crash are all tried, from its beginning and to its end."""
+"""How many places of a continuation are all tried, from its beginning and to its end."""
 _STANDARD = 2
 """The last descriptor of the standard streams."""
 
@@ -65,7 +65,7 @@ class Crash:
 
 
 def crashes(folder: Path, scenario: str, left: str | None = None) -> list[Crash]:
-    """Return what each crash of a scenario, or of what goes on with a crash, left behind."""
+    """Return what each crash of a scenario, or of a continuation, left behind."""
     path = os.pathsep.join(str(ROOT / part) for part in (".", "core"))
     done = subprocess.run(
         [sys.executable, "-m", __name__, str(folder), scenario, *([left] if left is not None else [])],
@@ -86,7 +86,7 @@ def different(found: list[Crash]) -> list[Crash]:
 
 
 def sampled(found: list[Crash]) -> list[Crash]:
-    """Return different crashes to go on with: all of them with `./dev test --all`, else one of six."""
+    """Return different crashes to continue from: all of them with `./dev test --all`, else one of six."""
     return different(found)[:: 1 if scope["all"] else 6]
 
 
@@ -117,7 +117,7 @@ class _Places:
             if self.way == "after":
                 real(fd, *given)
             os.kill(os.getpid(), signal.SIGKILL)
-            raise AssertionError("a killed process goes on")
+            raise AssertionError("a killed process is still running")
 
         return call
 

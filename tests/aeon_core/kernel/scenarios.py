@@ -1,4 +1,4 @@
-"""Runs that do the same whichever process goes on with them, and note what they did in files beside the journal."""
+"""Runs that do the same whichever process continues them, and record what they did in files next to the journal."""
 
 from __future__ import annotations
 
@@ -72,7 +72,7 @@ class Scenario:
 
 @dataclass(frozen=True)
 class ForkScenario(Scenario):
-    """A fork from the second pass of a run, which lies beside it."""
+    """A fork from the second pass of a run, in the same folder."""
 
     def parent(self, folder: Path) -> None:
         """Put the run that is forked into a folder."""
@@ -86,7 +86,7 @@ class ForkScenario(Scenario):
         return self._fork(folder, durability, budget)
 
     def go_on(self, folder: Path, *, reconciles: bool = False, **options: Any) -> RunResult:
-        """Fork, or go on with the fork; one that has not begun is made anew."""
+        """Fork, or continue the fork; one that has not started is made again."""
         path = folder / JOURNAL
         if path.exists() and b"\n" in path.read_bytes():
             return super().go_on(folder, reconciles=reconciles, **options)

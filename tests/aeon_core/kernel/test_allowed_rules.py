@@ -1,4 +1,4 @@
-"""A rule that a person allows with a call: it holds from the next call on, and wherever the run goes on."""
+"""A rule that the user allows with a call: it holds from the next call on, and after a resume."""
 
 from __future__ import annotations
 

@@ -40,7 +40,7 @@ def recorded(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Records]:
 
 
 def alterations(value: Any, place: Place = ()) -> Iterator[tuple[Place, str]]:
-    """Yield each way in which what stands in a record can be altered, but for times, and nulls that are left out."""
+    """Yield each way in which a record can be altered, but for times, and nulls that are left out."""
     if isinstance(value, dict):
         for key, item in value.items():
             if (place or key not in ENVELOPE) and key not in NOT_COMPARED and not key.endswith("_ms"):

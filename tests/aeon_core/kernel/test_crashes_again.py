@@ -1,4 +1,4 @@
-"""What goes on with a killed run may be killed too, at any place and as often as it likes."""
+"""What continues a killed run may be killed too, at any place and any number of times."""
 
 from __future__ import annotations
 

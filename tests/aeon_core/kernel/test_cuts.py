@@ -112,7 +112,7 @@ def test_a_journal_cut_anywhere_is_listed_and_shown(name: str, folder: Path) -> 
 
 
 def cuts(whole: Whole) -> Iterator[tuple[int, int]]:
-    """Yield the cuts to go on with: how many whole lines, and bytes of the next."""
+    """Yield the cuts to continue from: how many whole lines, and bytes of the next."""
     left = list(CUT_WITHIN)
     for number, (record, line) in enumerate(zip(whole.records, lines_of(whole), strict=True)):
         found = next((each for each in left if each.items() <= record.items()), None)

@@ -34,7 +34,7 @@ def place_of(lines: Lines, kind: str) -> int:
 
 
 def without_a_text(lines: Lines) -> tuple[Lines, str]:
-    """Leave a text out, as if it had never been written: the lines behind it are numbered anew."""
+    """Leave a text out, as if it had never been written: the lines after it are renumbered."""
     place = place_of(lines, "text")
     sha256 = json.loads(lines[place])["sha256"]
     left = [json.loads(line) for line in [*lines[:place], *lines[place + 1 :]]]

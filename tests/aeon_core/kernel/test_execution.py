@@ -233,7 +233,7 @@ def test_a_tool_that_is_unregistered_during_the_run_makes_a_missing_tool_step() 
     registry.register(saboteur)
     model = ScriptedModel(repair="no", fallback="by hand: 2", answer="2")
     plan = steps({"tool": "saboteur", "arguments": {}}, add(1, 1))
-    # What comes and goes in mid run stands in no record.
+    # What comes and goes during a run is in no record.
     result, _ = run(model, plan, tools=registry, replays=False)
     assert [step.mode for step in result.steps] == ["tool", "fallback"]
     assert result.steps[1].output == {"text": "by hand: 2"}

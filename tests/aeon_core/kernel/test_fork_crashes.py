@@ -23,7 +23,7 @@ def _without_waiting(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.fixture(scope="module")
 def parent(memory: Path) -> Path:
-    """A folder in which the run lies that is forked."""
+    """A folder with the run that is forked."""
     folder, scenario = memory / "parent", SCENARIOS["fork"]
     folder.mkdir()
     assert isinstance(scenario, ForkScenario)

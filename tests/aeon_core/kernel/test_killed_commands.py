@@ -23,7 +23,7 @@ from tests.fakes import ScriptedModel, steps
 from tests.waiting import wait_until
 
 COMMAND = "echo begun >> acted; (sleep {0}.1 & sleep {0}.2 & wait) & sleep {0}.3"
-"""`{0}` stands for a number by which its processes are known."""
+"""`{0}` is a number that identifies its processes."""
 
 pytestmark = pytest.mark.skipif(not Path("/proc/self/cmdline").exists(), reason="processes are looked for in /proc")
 
@@ -74,7 +74,7 @@ def until_sleeping(folder: Path, expected: int) -> None:
 
 @pytest.fixture(params=get_args(Rung))
 def rung(request: pytest.FixtureRequest, tmp_path: Path) -> Rung:
-    """What a command is held to; where it is nothing, a program of Aeon's stands over it all the same."""
+    """What a command is held to; where it is nothing, a program of Aeon's supervises it all the same."""
     found: Rung = request.param
     if found != "none" and (fault := fault_of(Isolation(found, network=False), tmp_path)) is not None:
         pytest.skip(f"{found} does not hold here: {fault}")

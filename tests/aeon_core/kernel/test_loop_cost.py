@@ -234,7 +234,7 @@ def test_nothing_is_asked_twice(told: dict[str, Any]) -> None:
     ran = loop_random.run(told, ttl=60)
     gave_up = {cycle["step_number"] for cycle in ran.of("cycle") if cycle["errors"]}
     counted = Counter(map(_asked, ran.model.requests))
-    # Repairs answer a reply, and a refinement that nobody could read is asked for once more: the second chance.
+    # Repairs answer a reply, and a refinement that nobody could read is requested again: the second chance.
     twice = [purpose for (purpose, _), times in counted.items() if times > (2 if purpose == "refine" else 1)]
     assert [purpose for purpose in twice if purpose != "repair"] == []
     repeated = [purpose for (purpose, _), times in counted.items() if purpose == "refine" and times > 1]

@@ -72,7 +72,7 @@ class _Disk:
     def _look(self) -> None:
         if not (self.folder / JOURNAL).exists():
             # The user's key is made before the run begins. A failure here would leave this process with a key of its
-            # own, and those that later tests start would not know what its tokens stand for.
+            # own, and those that later tests start would not know its tokens' secrets.
             return
         world = {name: path.read_bytes() for name in WORLD if (path := self.folder / name).exists()}
         written = (self.folder / JOURNAL).read_bytes()

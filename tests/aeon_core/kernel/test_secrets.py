@@ -285,7 +285,7 @@ def test_a_model_call_is_repeated_for_a_secret_in_its_reply_and_its_cost_counts(
     assert asked[2] == asked[0]
     assert KEY in asked[3]
     assert result.usage.input_tokens == 300
-    # And once more, from the journal in which a call was repeated.
+    # And again, from the journal in which a call was repeated.
     cut_behind(path, type="step", step_id="s2", status="complete")
     result, _ = resumed(path, Uses(), reason=reason)
     assert result.usage.input_tokens == 400

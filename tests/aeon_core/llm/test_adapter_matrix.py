@@ -49,7 +49,7 @@ SEEN = [
     ("user", "go on"),
 ]
 TELLING = ["anthropic", "openai"]
-"""Who puts an error in the place of a reply, and beside it what servers and proxies add."""
+"""Who sends an error instead of a reply, and what servers and proxies add to it."""
 
 USAGE = {"input_tokens": 11, "output_tokens": 7}
 

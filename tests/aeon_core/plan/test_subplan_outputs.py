@@ -1,4 +1,4 @@
-"""A step that stands in for one with substeps keeps what is complete of them (adaptive FR-009, FR-070)."""
+"""A replacement of a step with substeps keeps those that are complete (adaptive FR-009, FR-070)."""
 
 from __future__ import annotations
 

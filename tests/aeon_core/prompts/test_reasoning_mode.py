@@ -1,4 +1,4 @@
-"""A request in each reasoning_mode: what it is told, its effort, its length, and what is left alone."""
+"""A request in each reasoning_mode: its prompt, its effort, its length, and what is left alone."""
 
 from __future__ import annotations
 

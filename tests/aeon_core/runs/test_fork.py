@@ -261,7 +261,7 @@ def test_it_is_in_the_runs_directory_under_a_new_name(
 
 @pytest.fixture(scope="module")
 def given_up(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A run whose second pass had nothing to execute, and so was not assessed anew: refinement had come to nothing."""
+    """A run whose second pass had nothing to execute, and so was not assessed again: refinement changed nothing."""
     path = tmp_path_factory.mktemp("given-up") / "given-up.jsonl"
     llm = model(plan=plan(by=0), refine="nonsense", repair="nonsense")
     assert Orchestrator(llm, config=RunConfig(durability="off"), journal=path).run(TASK).passes == 2

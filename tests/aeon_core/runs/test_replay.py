@@ -23,7 +23,7 @@ INPUTS = {
     ("run_started", "model"): "a label",
     ("run_started", "simulated"): "a label; each of the models has it too",
     ("run_started", "prices"): "where prices come from",
-    ("run_started", "models"): "names, prices and windows: what a call has cost stands at the call",
+    ("run_started", "models"): "names, prices and windows: a call's cost is in its record",
     ("run_started", "config"): "most options change nothing in a given run",
     ("run_finished", "result", "journal"): "where the journal was",
 }
@@ -71,7 +71,7 @@ def test_what_was_recorded_up_to_any_line_replays_as_a_run_that_has_not_ended(
 
 
 def leaves(value: Any, path: Place = ()) -> Iterator[Place]:
-    """Yield where each leaf that is compared stands."""
+    """Yield the position of each compared leaf."""
     if isinstance(value, dict):
         for key, item in value.items():
             if key not in NOT_COMPARED and not key.endswith("_ms"):
@@ -99,7 +99,7 @@ def change(record: dict[str, Any], path: Place) -> None:
 
 
 def field(record: dict[str, Any], path: Place) -> Place:
-    """Return what of a record a leaf is, wherever it stands in lists; of a tool's description the part."""
+    """Return what of a record a leaf is, wherever it is in lists; of a tool's description the part."""
     place = (record["type"], *("#" if isinstance(part, int) else part for part in path))
     return place[:4] if place[:2] == ("run_started", "tools") else place
 

@@ -1,4 +1,4 @@
-"""A run goes on where its journal ends: nothing that was done is done again, and it ends as if nothing had been."""
+"""A run continues where its journal ends: nothing is repeated, and it ends as if it had not been interrupted."""
 
 from __future__ import annotations
 

@@ -32,7 +32,7 @@ AMBIGUOUS = [
     '{"goal": "g", "steps": [{"id": "s1", "description": "read a.txt and',
     # Two plans, and which is meant?
     '{"goal": "g", "steps": ["read"]}\n{"goal": "g", "steps": ["write"]}',
-    # Something was left out, or stands twice.
+    # Something is missing, or occurs twice.
     '{"goal": "g", "steps": [{"id": "s1", "description": "d"}, ...]}',
     '{"goal": "g", "steps": [{"id": "s1", "description": "d", "description": "e"}]}',
     '{"goal": "g", "steps": [{"id": "s1", "title": "read a", "details": "read b"}]}',

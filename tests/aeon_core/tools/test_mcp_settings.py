@@ -1,4 +1,4 @@
-"""What `mcp_servers` may say, and how it is told what is wrong (REQ-023)."""
+"""What `mcp_servers` may contain, and how errors in it are reported (REQ-023)."""
 
 from __future__ import annotations
 

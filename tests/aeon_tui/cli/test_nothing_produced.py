@@ -153,7 +153,7 @@ def test_why_a_result_was_not_judged_is_one_line(server: ByPurpose) -> None:
 
 @pytest.mark.parametrize("options", [(), ("--single-pass",)], ids=["passes", "single-pass"])
 def test_a_project_that_cannot_be_written(cli: Cli, server: ByPurpose, options: tuple[str, ...]) -> None:
-    # A file stands where the folder is to be: that holds for root as well.
+    # A file is in the folder's place: that holds for root as well.
     Path("docs").write_text("no folder")
     server.plan([{**FILE, "arguments": {**NOTES, "file_path": "docs/notes.md"}}])
     Path("own.yml").write_text("policy: {allow: [Write]}\n")

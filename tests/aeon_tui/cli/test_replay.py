@@ -1,4 +1,4 @@
-"""`aeon-tui replay`: a check for CI in one line, and a recorded run told once more as it was."""
+"""`aeon-tui replay`: a check for CI in one line, and a recorded run shown as it was."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`aeon-tui resume`: a run goes on from the command line, and says what it did."""
+"""`aeon-tui resume`: a run continues from the command line, and reports what it did."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`aeon-tui watch`: runs of this process that are over, and runs of other processes that go on, die and are resumed."""
+"""`aeon-tui watch`: ended runs of this process, and runs of other processes that continue, die and are resumed."""
 
 from __future__ import annotations
 

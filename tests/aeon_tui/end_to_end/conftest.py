@@ -41,7 +41,7 @@ class Pane:
 
     @property
     def text(self) -> str:
-        """What stands in the pane."""
+        """The pane's text."""
         return self._tmux("capture-pane", "-p", "-t", self.name)
 
     def flag(self, name: str) -> str:
@@ -49,11 +49,11 @@ class Pane:
         return self._tmux("display-message", "-p", "-t", self.name, f"#{{{name}}}").strip()
 
     def wait_until(self, holds: Callable[[], T]) -> T:
-        """Return what it returns once that is true; a failure tells what stands in the pane."""
+        """Return what it returns once that is true; a failure shows the pane's text."""
         return wait_until(holds, lambda: f"\n{self.text}")
 
     def until(self, *texts: str) -> str:
-        """Wait until all these stand in the pane; return what stands there then."""
+        """Wait until the pane contains all these; return its text."""
 
         def shown() -> str:
             text = self.text

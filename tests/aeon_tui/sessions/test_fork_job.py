@@ -1,4 +1,4 @@
-"""A fork in the app: it has the parent's options but for what is said anew, and a journal of its own."""
+"""A fork in the app: it has the parent's options except for overrides, and a journal of its own."""
 
 from __future__ import annotations
 

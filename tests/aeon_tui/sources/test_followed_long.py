@@ -1,4 +1,4 @@
-"""A long journal that another process goes on with: its end at once, the whole behind it, what is new after that."""
+"""A long journal that another process continues: its end at once, then all of it, then what is new."""
 
 from __future__ import annotations
 

@@ -129,7 +129,7 @@ def test_a_file_that_is_no_journal_is_an_error_and_no_view(
 
 
 class TwoViews(ListSource):
-    """Gives its views when told to, and records as they stand in the run."""
+    """Gives its views on request, and records as they are in the run."""
 
     def __init__(self, views: list[RunView], records: list[dict[str, Any]]) -> None:
         super().__init__([])
@@ -229,4 +229,4 @@ async def test_an_opened_step_is_read_from_the_journal_and_no_key_waits_for_it(t
         await on.until(lambda: "Reading the journal" not in on.text)
         assert "Write the answer, 39." in on.text
         assert "answer 39" in on.text
-        assert on.text.startswith("… 20 more before these: find them with `/`")
+        assert on.text.startswith("… 20 earlier ones: find them with `/`")

@@ -29,7 +29,7 @@ def as_lines(records: list[dict[str, Any]]) -> list[bytes]:
 
 
 def state(view: RunView) -> dict[str, Any]:
-    """Return what a view says of how the run stands, whatever it leaves out."""
+    """Return the run's state in a view, whatever it leaves out."""
     return {
         "last_seq": view.last_seq,
         "status": view.status,

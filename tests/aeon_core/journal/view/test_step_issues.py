@@ -1,4 +1,4 @@
-"""What the view says of one step across passes, and of what is left to a person while the run goes on."""
+"""What the view says of one step across passes, and of what is left to the user during the run."""
 
 from __future__ import annotations
 

@@ -65,7 +65,7 @@ def by_id(plan: Plan) -> dict[str, dict[str, Any]]:
 
 
 def unchanged(before: Plan, after: Plan, *but: str) -> bool:
-    """Return whether every other step of the first plan stands in the second as it was."""
+    """Return whether every other step of the first plan is unchanged in the second."""
     was, now = by_id(before), by_id(after)
     return all(now.get(step_id) == fields for step_id, fields in was.items() if step_id not in but)
 

@@ -1,4 +1,4 @@
-"""The planner as the loop uses it: when a model is asked, what is left to a person, what an answer is told."""
+"""The planner as the loop uses it: when a model is asked, what is left to the user, what an answer request says."""
 
 from __future__ import annotations
 

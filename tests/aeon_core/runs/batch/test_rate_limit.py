@@ -150,7 +150,7 @@ PLAN = {"goal": "think", "steps": [{"step_id": f"s{n}", "description": f"think {
 
 
 class LimitingServer(ThreadingHTTPServer):
-    """Two runs meet at it. The first is told to wait; the other gets its plan as soon as that is known."""
+    """Two runs meet at it. The first has to wait; the other gets its plan as soon as that is known."""
 
     daemon_threads = True
 

@@ -245,7 +245,7 @@ def test_a_program_in_the_project_does_not_isolate(home: Path, monkeypatch: pyte
 def test_a_link_among_the_temporary_files_leads_no_mount_outside(tool: BashTool, home: Path) -> None:
     top = Path(*home.parts[:3])
     if not top.is_relative_to("/tmp") or top == Path("/tmp"):
-        pytest.skip("the project does not stand among the temporary files")
+        pytest.skip("the project is not among the temporary files")
     (home / "victim").mkdir()
     tool.invoke(f"mv {top} /tmp/other; ln -s ../../oldroot{home}/victim {top}")
     assert said(tool, "echo works") == "works"

@@ -1,4 +1,4 @@
-"""What the panes show equals the journal: it is folded here once more, and compared with what stands on the screen."""
+"""What the panes show equals the journal: it is folded here independently, and compared with the screen."""
 
 from __future__ import annotations
 

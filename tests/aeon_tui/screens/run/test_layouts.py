@@ -42,7 +42,7 @@ def drawn(screen: Screen[Any]) -> list[str]:
 
 
 def parts(screen: Screen[Any]) -> Iterator[Widget]:
-    """Yield what stands beside each other on a run's screen."""
+    """Yield the widgets that are side by side on a run's screen."""
     for kind in (RunHeader, PassLine, Pane, KeyFooter):
         yield from (widget for widget in screen.query(kind) if widget.display and widget.region)
 

@@ -1,4 +1,4 @@
-"""How a run stands, in a word: what its records say, and who writes or reads them."""
+"""A run's status in a word: what its records say, and who writes or reads them."""
 
 from __future__ import annotations
 

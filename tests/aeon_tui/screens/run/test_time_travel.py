@@ -1,4 +1,4 @@
-"""Time travel in the run's screen: by keys and by mouse, in past runs and in those that go on meanwhile."""
+"""Time travel in the run's screen: by keys and by mouse, in past runs and in live ones."""
 
 from __future__ import annotations
 
@@ -71,7 +71,7 @@ class Traveller:
 async def travelling(
     path: Path, records: list[dict[str, Any]], *, had: int | None = None, size: tuple[int, int] = (120, 40)
 ) -> AsyncIterator[Traveller]:
-    """Open the screen on a journal of these records; where `had` is given, the run goes on after so many of them."""
+    """Open the screen on a journal of these records; with `had`, the run continues after so many of them."""
     write(path, records[:had])
     app, source = AeonApp(path.parent), ListSource(records[:had], live=had is not None)
     source.journal = path

@@ -1,4 +1,4 @@
-"""A run of this app goes on while its past is looked at: what it asks is shown and decided at once."""
+"""A run of this app continues while its past is shown: what it asks is shown and decided at once."""
 
 from __future__ import annotations
 
