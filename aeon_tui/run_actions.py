@@ -243,9 +243,7 @@ class RunActions:
     def _replay(self, path: Path) -> None:
         from aeon_tui.screens.replay import replay_screen
         from aeon_tui.sources.replay import make_sure_it_is_over
-        from aeon_tui.sources.transcripts import refuse_workflow
 
-        refuse_workflow(path, "replayed")
         make_sure_it_is_over(path)
         self._tasks.in_app(lambda: self.app.show_run(replay_screen(path)))
 
@@ -278,9 +276,7 @@ class RunActions:
 
     def _ask_for_fork(self, path: Path, start: int | None) -> None:
         from aeon_tui.screens.fork import ForkDialog, parent_of
-        from aeon_tui.sources.transcripts import refuse_workflow
 
-        refuse_workflow(path, "forked")
         parent = parent_of(path)
 
         def ask() -> None:

@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from datetime import datetime, timedelta
 from pathlib import Path
+from typing import Any
 
+from aeon_core.approvals.pending import ApprovalRequest, PendingApproval
 from aeon_core.errors import AeonError
 from aeon_core.journal.reader import read_records
 from aeon_tui.app import AeonApp
 from aeon_tui.screens.workflow.screen import WorkflowScreen
-from aeon_tui.sessions.workflow_broker import PendingQuestion, WorkflowBroker
+from aeon_tui.sessions.approval_broker import ApprovalBroker
+from aeon_tui.sessions.pending_approval import approval_request
 from aeon_tui.sessions.workflow_session import WorkflowRequest, WorkflowRunner
 from aeon_tui.sources.workflow import Taken
 from system2 import AutoApproveGates, Orchestrator
@@ -20,11 +24,11 @@ TASK = "build a REST API for invoices"
 SHOWN_ROOT = "/home/ann/invoices"
 _PROJECT = Path("workflow")
 """Below the working directory, which is the pictures' own meanwhile."""
-_TRANSCRIPT = Path("workflow.jsonl")
+_JOURNAL = Path("workflow.jsonl")
 
 
 class RecordedWorkflowSource:
-    """Entries of a transcript that are there already."""
+    """Records of a journal that are there already."""
 
     def __init__(self, records: Records, live: bool) -> None:
         self.error: AeonError | None = None
@@ -43,52 +47,53 @@ class RecordedWorkflowSource:
         """Nothing is open."""
 
 
-class _Still(WorkflowBroker):
+class _Still(ApprovalBroker):
     """A broker at which one question waits, and nobody answers."""
 
-    def __init__(self, asked: PendingQuestion) -> None:
-        super().__init__(_PROJECT)
+    def __init__(self, asked: ApprovalRequest) -> None:
+        super().__init__()
         self._waiting = asked
 
 
 def record_workflow() -> None:
-    """Have the simulated agents do the whole workflow, and keep its transcript on the fixed clock."""
+    """Have the simulated agents do the whole workflow, and keep its journal on the fixed clock."""
     _PROJECT.mkdir(exist_ok=True)
-    result = Orchestrator(_PROJECT, gate_policy=AutoApproveGates(), model="simulated:default").run(TASK)
-    assert result.transcript_path is not None
-    text = result.transcript_path.read_text(encoding="utf-8").replace(str(_PROJECT.absolute()), SHOWN_ROOT)
+    runs = _PROJECT / ".system2" / "runs"
+    orchestrator = Orchestrator(_PROJECT, gate_policy=AutoApproveGates(), model="simulated:default", runs_dir=runs)
+    result = orchestrator.run(TASK)
+    assert result.journal is not None
+    text = result.journal.read_text(encoding="utf-8").replace(str(_PROJECT.absolute()), SHOWN_ROOT)
     lines = [on_fixed_clock(json.loads(line), START) for line in text.splitlines()]
-    _TRANSCRIPT.write_text("".join(f"{json.dumps(line)}\n" for line in lines), encoding="utf-8")
+    _JOURNAL.write_text("".join(f"{json.dumps(line)}\n" for line in lines), encoding="utf-8")
 
 
 def _records() -> Records:
-    return list(read_records(_TRANSCRIPT, plans=False))
+    return list(read_records(_JOURNAL, plans=False))
 
 
-def _screen(records: Records, asked: PendingQuestion | None = None) -> AeonApp:
+def _screen(records: Records, asked: bool = False) -> AeonApp:
     runner = None
-    if asked is not None:
+    if asked:
         runner = WorkflowRunner(WorkflowRequest(Path(SHOWN_ROOT), TASK))
-        runner.broker = _Still(asked)
+        runner.broker = _Still(approval_request(PendingApproval.model_validate(records[-1])))
     last = datetime.fromisoformat(records[-1]["ts"])
-    source = RecordedWorkflowSource(records, live=asked is not None)
+    source = RecordedWorkflowSource(records, live=asked)
     return showing(WorkflowScreen(source, runner, clock=lambda: last + timedelta(seconds=1)))
 
 
 def _at_a_gate() -> AeonApp:
-    records = _records()
-    index = next(i for i, each in enumerate(records) if each["type"] == "gate_asked" and each["gate"] == 1)
-    gate = records[index]
-    content = (_PROJECT / gate["artifact"]).read_text(encoding="utf-8")
-    return _screen(
-        records[: index + 1], PendingQuestion(1, "gate", gate["summary"], gate["gate"], gate["artifact"], content)
-    )
+    return _asked("gate", lambda subject: subject["gate"] == 1)
 
 
 def _with_a_command() -> AeonApp:
+    return _asked("approval", lambda subject: subject["tool_name"] == "Bash")
+
+
+def _asked(kind: str, wanted: Callable[[dict[str, Any]], bool]) -> AeonApp:
     records = _records()
-    index = next(i for i, each in enumerate(records) if each["type"] == "question" and each["kind"] == "bash")
-    return _screen(records[: index + 1], PendingQuestion(1, "bash", records[index]["text"]))
+    asked = (i for i, each in enumerate(records) if each["type"] == kind and each["state"] == "asked")
+    index = next(i for i in asked if wanted(records[i]["subject"]))
+    return _screen(records[: index + 1], asked=True)
 
 
 WORKFLOW_PICTURES = [

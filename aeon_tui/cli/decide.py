@@ -159,6 +159,8 @@ def _what(request: ApprovalRequest) -> str:
         "tool": "the question about a tool's call",
         "unknown": "the question about an interrupted call",
         "budget": "the question about the budget",
+        "gate": "a gate",
+        "question": "a workflow's question",
     }[request.point]
 
 

@@ -22,7 +22,7 @@ from aeon_tui.cli.result_output import print_result
 from aeon_tui.platform.stdio_capture import capture_stdio
 from aeon_tui.sessions.approval_edits import edit_plan, load_edited_plan
 from aeon_tui.sessions.fork_job import ForkJob, fork_job
-from aeon_tui.sources.transcripts import find_journal, refuse_workflow
+from aeon_tui.sources.transcripts import find_journal, is_workflow
 
 
 def execute(args: Namespace) -> int:
@@ -33,7 +33,12 @@ def execute(args: Namespace) -> int:
     if in_app(args):
         options.ask_for_trust(args)
     path = find_journal(args.run, options.runs_dir(args))
-    refuse_workflow(path, "forked")
+    if is_workflow(path):
+        from aeon_tui.cli import workflow
+
+        return workflow.fork(args, path)
+    if args.gate is not None:
+        raise UsageError(f"{path.stem!r} is a run, which has no gates; use --pass N")
     number = _pass_number(args.pass_number, path)
     before = starting_edit(path, number)
     loaded = options.load(args)

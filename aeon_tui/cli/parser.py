@@ -217,6 +217,8 @@ def _fork(parser: Parser) -> None:
     add = parser.add_argument
     text = "start where this pass started, with all earlier results (required)"
     add("--pass", dest="pass_number", metavar="N", help=text)
+    text = "of a workflow: start where this gate was asked, and decide it again (required)"
+    add("--gate", metavar="N", help=text)
     plan = parser.add_mutually_exclusive_group()
     plan.add_argument("--plan", metavar="FILE", help="start with this plan (JSON or YAML) instead of the pass's own")
     plan.add_argument("--edit", action="store_true", help="edit the pass's plan in $VISUAL or $EDITOR first")
@@ -262,7 +264,7 @@ def _workflow(parser: Parser) -> None:
     )
     add = parser.add_argument
     add("task", nargs="?", metavar="TASK", help="the task; '-' reads standard input (default: the app asks)")
-    add("--resume", metavar="RUN", help="continue a workflow: its id, its transcript, or 'last'")
+    add("--resume", metavar="RUN", help="continue a workflow: its id, its journal or transcript, or 'last'")
     _settings(parser, model="model to use instead of Bedrock's, such as simulated:default")
     _settings(parser, "base_url")
     add("--unsafe-bash", action="store_true", help="run plain commands without asking, except blocked ones")
@@ -270,6 +272,8 @@ def _workflow(parser: Parser) -> None:
     text = "what to do with the documents that an earlier workflow left in spec/ (default: ask)"
     add("--spec", choices=("continue", "replace"), help=text)
     add("--headless", action="store_true", help="run without the app: questions and the log at the terminal")
+    text = "with --headless: seconds to wait for a decision from another terminal where there is nobody here"
+    add("--wait", metavar="SECONDS", type=float, default=None, help=text)
     add("--log-format", choices=("text", "json"), help="with --headless: format of the log (default: text)")
     add("--log-file", metavar="FILE", help="with --headless: file for the log (default: stderr)")
     add("-v", "--verbose", action="store_true", help="with --headless: log debugging details too")
@@ -277,7 +281,7 @@ def _workflow(parser: Parser) -> None:
     text = "project folder (default: the git root, then the working directory)"
     add("--project-root", metavar="DIR", default=None, help=text)
     add("--config", metavar="FILE", default=None, help="settings file (default: .system2/config.yml in the project)")
-    add("--runs-dir", metavar="DIR", default=argparse.SUPPRESS, help="folder for run journals, for the app's list")
+    add("--runs-dir", metavar="DIR", default=argparse.SUPPRESS, help="folder for run journals")
     add("--debug", action="store_true", default=argparse.SUPPRESS, help="show tracebacks and diagnostics")
 
 

@@ -15,7 +15,7 @@ from aeon_tui.cli.headless import progress_of
 from aeon_tui.cli.output import Output, in_app, stderr, stdout
 from aeon_tui.cli.result_output import print_result
 from aeon_tui.sources.replay import make_sure_it_is_over, speed_of
-from aeon_tui.sources.transcripts import find_journal, refuse_workflow
+from aeon_tui.sources.transcripts import find_journal, is_workflow
 
 DIFFERS = 1
 NO_RESULT = 1
@@ -29,7 +29,8 @@ def execute(args: Namespace) -> int:
     such run, or its journal cannot be gone over.
     """
     speed, path = _speed(args.speed), _path(args)
-    refuse_workflow(path, "replayed")
+    if is_workflow(path):
+        return _workflow(args, path)
     if not args.check and in_app(args):
         return _in_app(args, path, speed)
     progress = progress_of(args)
@@ -40,6 +41,26 @@ def execute(args: Namespace) -> int:
     if done.result is None:
         return _without_result(done)
     return print_result(args, done.result, progress, f"replayed from {path}")
+
+
+def _workflow(args: Namespace, path: Path) -> int:
+    """Go over a workflow's journal; in the app, show it as its journal tells it."""
+    from system2.replay import replay as replay_workflow
+
+    if not args.check and in_app(args):
+        from aeon_tui.app import run_app
+
+        return run_app(path.parent, None, lambda: options.load(args), lambda app: app.open_on_transcript(path))
+    done = replay_workflow(path)
+    if args.check:
+        return _check(stdout(), done)
+    if done.result is None:
+        return _without_result(done)
+    if args.json:
+        stdout().json(done.result.model_dump(mode="json"))
+    else:
+        stdout().line(f"{_words(done.result.status)}; {_count(done)} identical")
+    return done.result.exit_code
 
 
 def _in_app(args: Namespace, path: Path, speed: float) -> int:

@@ -15,7 +15,7 @@ from aeon_tui.cli.output import in_app, stderr
 from aeon_tui.cli.result_output import print_result
 from aeon_tui.platform.stdio_capture import capture_stdio
 from aeon_tui.sessions.resume_job import Ended, ResumeJob, check_said, ended_for_good, resume_job
-from aeon_tui.sources.transcripts import find_journal, refuse_workflow
+from aeon_tui.sources.transcripts import find_journal, is_workflow
 
 
 def execute(args: Namespace) -> int:
@@ -23,11 +23,14 @@ def execute(args: Namespace) -> int:
 
     Raises UsageError where there is no such run or it cannot be gone on with, ModelUnavailableError without its model.
     """
+    path = find_journal(args.run, options.runs_dir(args))
+    if is_workflow(path):
+        from aeon_tui.cli import workflow
+
+        return workflow.resume(args, path)
     check_said(name for name in (*KEYS, "plan", "allow") if getattr(args, name, None) is not None)
     if in_app(args):
         options.ask_for_trust(args)
-    path = find_journal(args.run, options.runs_dir(args))
-    refuse_workflow(path, "resumed with this command")
     return _in_app(args, path) if in_app(args) else _headless(args, path)
 
 

@@ -42,15 +42,59 @@ def execute(args: Namespace) -> int:
     return _shown(own, request)
 
 
-_PASSED_ON = ("resume", "spec", "model", "base_url", "project_root", "config", "log_format", "log_file")
+_PASSED_ON = (
+    "resume",
+    "spec",
+    "model",
+    "base_url",
+    "project_root",
+    "config",
+    "log_format",
+    "log_file",
+    "wait",
+    "runs_dir",
+)
 _FLAGS = ("unsafe_bash", "auto_approve", "trust_project", "verbose")
+
+
+def resume(args: Namespace, path: Path) -> int:
+    """Continue a workflow, in the app or headless, in its project and with its model unless others are named."""
+    from aeon_tui.sessions.workflow_session import resume_request
+
+    headless = args.headless or args.json or not has_screen()
+    said = _said(args)
+    known = resume_request(path, args.model, args.base_url, _root(args.project_root) if args.project_root else None)
+    said |= {"model": known.model, "project_root": str(known.project_root), "runs_dir": str(path.parent)}
+    return execute(Namespace(**{**vars(_nothing()), **said, "resume": str(path), "headless": headless}))
+
+
+def fork(args: Namespace, path: Path) -> int:
+    """Make another workflow of one, which is decided anew from a gate on, and continue that. Raises UsageError."""
+    from system2 import fork as forking
+
+    if args.gate is None or not str(args.gate).isdigit():
+        raise UsageError("a workflow is forked at a gate; choose it with --gate N")
+    if args.pass_number is not None:
+        raise UsageError(f"{path.stem!r} is a workflow, which has no passes; drop --pass")
+    return resume(args, forking.fork(path, int(args.gate), options.writable(options.runs_dir(args))))
+
+
+def _nothing() -> Namespace:
+    given = dict.fromkeys(("task", "config", *_PASSED_ON))
+    return Namespace(**given, **dict.fromkeys(_FLAGS, False))
+
+
+def _said(args: Namespace) -> dict[str, object]:
+    """Return the options of a run that a workflow has, too."""
+    names = ("model", "base_url", "project_root", "wait", "trust_project", "debug")
+    return {name: value for name in names if (value := getattr(args, name, None)) is not None}
 
 
 def _words(args: Namespace) -> list[str]:
     """Return the arguments as the command system2 takes them."""
     words = [f"--{name.replace('_', '-')}" for name in _FLAGS if getattr(args, name)]
     for name in _PASSED_ON:
-        if (value := getattr(args, name)) is not None:
+        if (value := getattr(args, name, None)) is not None:
             words.append(f"--{name.replace('_', '-')}={value}")
     return words if args.task is None else [*words, "--", args.task]
 
@@ -89,13 +133,15 @@ def _task(given: str | None) -> str:
 def _request(args: Namespace, task: str) -> WorkflowRequest:
     root = _root(getattr(args, "project_root", None))
     config = Path(args.config).expanduser().absolute() if getattr(args, "config", None) is not None else None
+    given = getattr(args, "runs_dir", None)
+    runs_dir = Path(given).expanduser().absolute() if given is not None else None
     if args.resume is None:
         known = WorkflowRequest(root, task, None, args.model, args.base_url)
     else:
         from aeon_core.journal.recovery import make_sure_nobody_writes
         from aeon_tui.sessions.workflow_session import resume_request
 
-        path = _transcript(args.resume, root)
+        path = _journal(args, root)
         known = resume_request(path, args.model, args.base_url, None if args.project_root is None else root)
         make_sure_nobody_writes(path)
     return WorkflowRequest(
@@ -109,16 +155,19 @@ def _request(args: Namespace, task: str) -> WorkflowRequest:
         auto_approve=args.auto_approve,
         trust="apply" if args.trust_project else "ignore",
         spec=args.spec,
+        runs_dir=known.runs_dir or runs_dir,
     )
 
 
-def _transcript(run: str, root: Path) -> Path:
-    from system2.lookup import find_transcript
+def _journal(args: Namespace, root: Path) -> Path:
+    from system2.lookup import find_workflow
+    from system2.orchestrator import journal_of
 
-    path = find_transcript(run, transcripts_folder(root))
+    runs_dir = options.runs_dir(args)
+    path = find_workflow(args.resume, root, runs_dir, transcripts_folder(root))
     if not path.is_file():
-        raise UsageError(f"no transcript {run!r}; see `aeon-tui runs`")
-    return path
+        raise UsageError(f"no workflow {args.resume!r}; see `aeon-tui runs`")
+    return journal_of(path, runs_dir)
 
 
 def _root(given: str | None) -> Path:

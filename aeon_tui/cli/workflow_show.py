@@ -15,6 +15,7 @@ from aeon_tui.platform.atomic_file import write_file
 from aeon_tui.reports import ExportFormat
 from aeon_tui.reports.workflow_report import WorkflowReport
 from aeon_tui.screens.workflow.transcript import items_of
+from system2.transcript import TranscriptEntries
 from system2.view import WorkflowView
 
 POLL_SECONDS = 0.1
@@ -53,19 +54,20 @@ def watch(args: Namespace, path: Path) -> int:
 
 
 def _headless(path: Path) -> int:
-    out, view = stdout(), WorkflowView()
+    out, view, entries = stdout(), WorkflowView(), TranscriptEntries()
     follower, generation = Follower(path), 0
     try:
         while True:
             for number, record in follower.read():
                 if number != generation:
-                    generation, view = number, WorkflowView()
-                view.apply(record)
-                _print(out, record)
+                    generation, view, entries = number, WorkflowView(), TranscriptEntries()
+                for entry in entries.of(record):
+                    view.apply(entry)
+                    _print(out, entry)
             if view.end is not None and follower.standing != "running":
                 return int(view.end["exit_code"])
             if follower.standing in ("interrupted", "gone"):
-                stderr().line("aeon-tui: the workflow was interrupted; continue it with `aeon-tui workflow --resume`")
+                stderr().line("aeon-tui: the workflow was interrupted; continue it with `aeon-tui resume`")
                 return INTERRUPTED
             time.sleep(POLL_SECONDS)
     finally:

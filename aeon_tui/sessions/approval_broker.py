@@ -31,11 +31,11 @@ class ApprovalSource(Protocol):
 class ApprovalBroker:
     """An approver: called on the kernel's thread, which waits; answered on the screen's, or from another terminal.
 
-    `journal` is the run's: its inbox exists while a question waits.
+    `journal` is the run's, and may be set later: its inbox exists while a question waits.
     """
 
     def __init__(self, journal: Path | None = None) -> None:
-        self._journal = journal
+        self.journal = journal
         self._changed = threading.Condition()
         self._waiting: ApprovalRequest | None = None
         self._decision: ApprovalDecision | None = None
@@ -50,7 +50,7 @@ class ApprovalBroker:
         """Return what the person decides, however long that takes; `abort` once the broker is closed."""
         from aeon_core.approvals.inbox import POLL_SECONDS, Inbox
 
-        with Inbox(self._journal, request) as inbox:
+        with Inbox(self.journal, request) as inbox:
             with self._changed:
                 self._waiting, self._decision, self.answers = request, None, {}
             self.listener()

@@ -7,14 +7,13 @@ import queue
 import threading
 import time
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
 from aeon_core.errors import AeonError
 
 if TYPE_CHECKING:
     from aeon_core.approvals.inbox import Sent
     from aeon_core.approvals.pending import ApprovalDecision, ApprovalRequest, PendingApproval
-    from aeon_tui.sources.base import RecordSource
 
 LOOK_SECONDS = 0.2
 """How often it is looked whether the journal has changed."""
@@ -23,10 +22,18 @@ PATIENCE_SECONDS = 10.0
 _NOT_TAKEN = "Already decided elsewhere"
 
 
+class HasJournal(Protocol):
+    """What a run is followed by."""
+
+    @property
+    def journal(self) -> Path | None:
+        """The run's journal; None where it is not there yet."""
+
+
 class RemoteApprovalBroker:
     """Shows what the run that a source follows waits for, and submits the decision. A thread does the reading."""
 
-    def __init__(self, source: RecordSource) -> None:
+    def __init__(self, source: HasJournal) -> None:
         self._source = source
         self._closed = False
         self._question: PendingApproval | None = None

@@ -13,12 +13,15 @@ from typing import TYPE_CHECKING, Any
 from aeon_core.config.journal_trust import remembers
 from aeon_core.errors import AeonError, UsageError
 from aeon_core.journal.reader import head, tail
+from aeon_core.journal.summary import last_told
+from aeon_tui.sessions.approval_broker import ApprovalBroker
+from aeon_tui.sessions.runner import Stream
 from aeon_tui.sessions.session import Session
-from aeon_tui.sessions.workflow_broker import PendingQuestion, WorkflowBroker
-from aeon_tui.sources.transcripts import root_of_project, transcripts_folder
+from aeon_tui.sources.transcripts import root_of_project
 from aeon_tui.sources.workflow import LiveWorkflowSource
 
 if TYPE_CHECKING:
+    from aeon_core.approvals.pending import ApprovalRequest
     from aeon_core.config.trust import ProjectTrust, TrustMode
     from system2.earlier_spec import SpecChoice
     from system2.orchestrator import Orchestrator
@@ -31,7 +34,7 @@ WARNING = "WARNING: "
 
 @dataclass(frozen=True)
 class WorkflowRequest:
-    """What is to be done: a new task, or a transcript that is gone on with."""
+    """What is to be done: a new task, or a journal that is gone on with."""
 
     project_root: Path
     task: str = ""
@@ -46,6 +49,8 @@ class WorkflowRequest:
     """What becomes of what the project asks for without consent."""
     spec: SpecChoice | None = None
     """What becomes of an earlier workflow's documents; None to ask."""
+    runs_dir: Path | None = None
+    """Where the journal is kept; None for where the project's runs are."""
 
     def missing_trust(self) -> ProjectTrust | None:
         """Return what the project asks for and has no consent to, None where nothing is left to ask. Raises UsageError.
@@ -83,7 +88,8 @@ class WorkflowRunner(Session["WorkflowResult"]):
         super().__init__()
         self.request = request
         self.source = LiveWorkflowSource()
-        self.broker = WorkflowBroker(request.project_root)
+        self.broker = ApprovalBroker()
+        self.stream = Stream()
         self.warnings: list[str] = []
         """What was warned of, in order."""
         self._orchestrator: Orchestrator | None = None
@@ -94,13 +100,13 @@ class WorkflowRunner(Session["WorkflowResult"]):
         return self.request.task
 
     @property
-    def waiting(self) -> PendingQuestion | None:
+    def waiting(self) -> ApprovalRequest | None:
         """The question that the workflow waits with."""
         return self.broker.waiting
 
     @property
     def journal(self) -> Path | None:
-        """The transcript; None where there is none yet, or it cannot be written."""
+        """The journal; None where there is none yet, or it cannot be written."""
         return self.source.path
 
     def listen(self, listener: Callable[[], object]) -> None:
@@ -116,7 +122,7 @@ class WorkflowRunner(Session["WorkflowResult"]):
         self.broker.close()
 
     def outcome(self) -> str:
-        """Return one line about how the workflow ended, where its transcript is, and how to go on with it."""
+        """Return one line about how the workflow ended, and how to go on with it."""
         from aeon_widgets.text import one_line
 
         if self.error is not None:
@@ -134,13 +140,17 @@ class WorkflowRunner(Session["WorkflowResult"]):
 
     def _see(self) -> str:
         path = self.journal
-        return f" · see `aeon-tui show {shlex.quote(str(path))}`" if path is not None else ""
+        return f" · see `aeon-tui show {self._named(path)}`" if path is not None else ""
+
+    def _named(self, path: Path) -> str:
+        """Return what names the workflow on the command line: its id, or the journal where that is in another place."""
+        return shlex.quote(path.stem if self.request.runs_dir == path.parent else str(path))
 
     def _on(self) -> str:
         path = self.journal
         if path is None:
             return ""
-        return f" · transcript {path} · continue with `aeon-tui workflow --resume {shlex.quote(str(path))}`"
+        return f" · continue with `aeon-tui resume {self._named(path)}`"
 
     def run(self) -> None:
         """Make the workflow and run it, or resume it."""
@@ -162,38 +172,42 @@ class WorkflowRunner(Session["WorkflowResult"]):
             return orchestrator.run(self.request.task, spec=self.request.spec)
         for record in read_records(path, plans=False):
             self.source.put(record)
-        self.source.path = path
+        self.source.path = self.broker.journal = path
         return orchestrator.resume(path)
 
     def _made(self) -> Orchestrator:
         from system2.logs import Log
         from system2.orchestrator import Orchestrator
-        from system2.policies import AutoApproveGates, UnsafeBash
+        from system2.policies import AutoApproveGates
 
         asked = self.request
         return Orchestrator(
             asked.project_root,
             asked.config,
-            AutoApproveGates() if asked.auto_approve else self.broker,
-            UnsafeBash(self.broker) if asked.unsafe_bash else self.broker,
-            question_policy=self.broker,
+            AutoApproveGates() if asked.auto_approve else None,
+            approver=self.broker,
+            unsafe_bash=asked.unsafe_bash,
             model=asked.model,
             base_url=asked.base_url,
             trust=asked.trust,
             log=Log(self._on_log),
-            listener=self._on_line,
+            on_line=self._on_line,
+            on_delta=self.stream.add,
+            runs_dir=asked.runs_dir,
         )
 
     def _on_log(self, line: str) -> None:
-        """Keep what is warned of: all else stands in the transcript."""
+        """Keep what is warned of: all else stands in the journal."""
         if line.startswith(WARNING):
             self.warnings.append(line.removeprefix(WARNING))
 
     def _on_line(self, line: bytes) -> None:
         if self.source.path is None and self._orchestrator is not None:
-            # The transcript has its name before its first line is written.
-            self.source.path = self._orchestrator.get_status().transcript_path
+            # The journal has its name before its first line is written.
+            self.source.path = self.broker.journal = self._orchestrator.journal
             self._remember(line)
+        if b'"type":"llm"' in line[:200]:
+            self.stream.clear()
         self.source.put(line)
 
     def _remember(self, line: bytes) -> None:
@@ -202,7 +216,7 @@ class WorkflowRunner(Session["WorkflowResult"]):
 
         first = json.loads(line)
         try:
-            if first.get("type") == "workflow_start":
+            if first.get("type") == "run_started":
                 remember(self.request.project_root, started_by(first))
         except AeonError as error:
             logger.warning("cannot record that this workflow is yours: %s", error.message)
@@ -210,44 +224,44 @@ class WorkflowRunner(Session["WorkflowResult"]):
 
 def started_by(first: Mapping[str, Any]) -> list[Any]:
     """Return what is remembered of a workflow that this user has started, from its first record."""
-    config = first.get("config")
-    root = config.get("project_root") if isinstance(config, dict) else None
+    workflow = first.get("workflow")
+    root = workflow.get("project_root") if isinstance(workflow, dict) else None
     return ["workflow", first.get("run"), first.get("ts"), first.get("model"), root]
 
 
 def resume_request(
     path: Path, model: str | None = None, base_url: str | None = None, project_root: Path | None = None
 ) -> WorkflowRequest:
-    """Return what resumes a transcript's workflow, in its project and with its model unless another is named.
+    """Return what resumes a workflow, in its project and with its model unless another is named.
 
-    A person decides from here on, whatever was said before. Raises UsageError where the file is no
-    transcript, where its project is not there any more, or where the workflow is complete.
+    A person decides from here on, whatever was said before. Raises UsageError where the file is no journal of a
+    workflow, where its project is not there any more, or where the workflow is complete.
     """
     first = head(path)
-    if first is None or first.get("type") != "workflow_start":
-        raise UsageError(f"{str(path)!r} is not a workflow transcript; to continue a run, use `aeon-tui resume`")
-    last = next(tail(path), {})
-    if last.get("type") == "workflow_end" and last.get("status") == "completed":
+    workflow = first.get("workflow") if first is not None else None
+    if first is None or not isinstance(workflow, dict):
+        earlier = " of an earlier version; start a new one with --spec continue" if first is not None else ""
+        raise UsageError(f"{str(path)!r} is not the journal of a workflow{earlier}")
+    last = last_told(tail(path))
+    if last.get("type") == "run_finished" and last.get("resumes_at") is None:
         raise UsageError(f"the workflow {path.stem!r} is complete; start a new one with `aeon-tui workflow`")
-    config = first.get("config")
-    known = str((config if isinstance(config, dict) else {}).get("project_root") or "")
+    known = str(workflow.get("project_root") or "")
     root = project_root or Path(known)
     if not root.is_absolute() or not root.is_dir():
         raise UsageError(f"the project of the workflow, {str(root)!r}, is no longer a folder; --project-root names one")
     if not remembers(root, started_by(first)):
         _check(path, root, first, model, project_root)
-    return WorkflowRequest(root, str(first.get("task", "")), path, model or str(first["model"]), base_url)
+    named = model or str(first["model"])
+    return WorkflowRequest(root, str(first.get("task", "")), path, named, base_url, runs_dir=path.parent)
 
 
 def _check(path: Path, root: Path, first: Mapping[str, Any], model: str | None, project_root: Path | None) -> None:
-    """Raise UsageError where only a transcript, which anybody may have written, names the folder or the model."""
-    known = root == root_of_project() or path.absolute().parent == transcripts_folder(root)
+    """Raise UsageError where only a journal, which anybody may have written, names the folder or the model."""
+    known = root == root_of_project() or path.absolute().is_relative_to(root)
     if project_root is None and not known:
         raise UsageError(
             f"the workflow belongs to another project, {str(root)!r}; to continue it there, add --project-root"
         )
     named = str(first.get("model"))
     if model is None and not named.startswith(("simulated:", "bedrock:")):
-        raise UsageError(
-            f"the transcript names the model {named!r}, but you did not start it here; confirm with --model"
-        )
+        raise UsageError(f"the journal names the model {named!r}, but you did not start it here; confirm with --model")

@@ -1,4 +1,4 @@
-"""Transcripts of workflows among the journals: where a project keeps them, and which file is one."""
+"""The workflows among the journals, and the transcripts that a project has of them."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from pathlib import Path
 
 from aeon_core.errors import UsageError
 from aeon_core.journal.reader import head
-from aeon_core.journal.summary import journal_entries
+from aeon_core.journal.summary import is_workflow_start, journal_entries
 
 _FOLDER = Path(".system2")
 _CONFIG = "config.yml"
@@ -33,18 +33,19 @@ def transcripts_folder(project_root: Path | None = None) -> Path:
 
 
 def is_workflow(path: Path) -> bool:
-    """Return whether a journal is the transcript of a workflow. Reads its first line."""
+    """Return whether a file is the journal of a workflow, or a transcript of one. Reads its first line."""
     try:
         first = head(path)
     except (UsageError, OSError):
         return False
-    return first is not None and first.get("type") == "workflow_start"
+    return first is not None and is_workflow_start(first)
 
 
 def find_journal(run: str, runs_dir: Path, *, newest_of_all: bool = False) -> Path:
-    """Return the journal of a run as `find_run` does, else the transcript of the project that has the id.
+    """Return the journal of a run or a workflow as `find_run` does, else the transcript of the project with that id.
 
-    `last` is the newest run, with `newest_of_all` the newest of both. Raises UsageError.
+    A transcript leads to the journal that it was written from, where that is there. With `newest_of_all`, `last` may be
+    a transcript of an earlier version, which had no journal. Raises UsageError.
     """
     from aeon_core.journal.listing import find_run
 
@@ -53,9 +54,16 @@ def find_journal(run: str, runs_dir: Path, *, newest_of_all: bool = False) -> Pa
         found = find_run(run, runs_dir)
     except UsageError:
         if (named := transcript or transcript_of(run)) is not None:
-            return named
+            return _source_of(named, runs_dir)
         raise
-    return transcript if transcript is not None and _began(transcript) > _began(found) else found
+    return transcript if transcript is not None and _began(transcript) > _began(found) else _source_of(found, runs_dir)
+
+
+def _source_of(path: Path, runs_dir: Path) -> Path:
+    """Return the journal that a transcript was written from, where it is there; else the file itself."""
+    first = head(path) or {}
+    journal = runs_dir / f"{first.get('journal')}.jsonl"
+    return journal if first.get("type") == "workflow_start" and journal.is_file() else path
 
 
 def transcript_of(run: str | None) -> Path | None:
@@ -70,18 +78,10 @@ def transcript_of(run: str | None) -> Path | None:
 
 def _newest_transcript() -> Path | None:
     known = [Path(each.path) for each in journal_entries(transcripts_folder())]
-    return max((path for path in known if is_workflow(path)), key=_began, default=None)
+    own = [path for path in known if is_workflow(path) and "journal" not in (head(path) or {})]
+    return max(own, key=_began, default=None)
 
 
 def _began(path: Path) -> str:
     first = head(path)
     return str(first.get("ts", "")) if first is not None else ""
-
-
-def refuse_workflow(path: Path, what: str) -> None:
-    """Raise UsageError where a journal is a workflow's, of which this cannot be done; `what` is the verb."""
-    if is_workflow(path):
-        raise UsageError(
-            f"{path.stem!r} is a workflow, and only a run can be {what}; "
-            f"continue it with `aeon-tui workflow --resume {path}`, or see `aeon-tui show {path}`"
-        )

@@ -1,4 +1,4 @@
-"""Where a workflow's screen gets its records from: the workflow of this process, or a transcript."""
+"""Where a workflow's screen gets its records from: the workflow of this process, or a file."""
 
 from __future__ import annotations
 
@@ -13,7 +13,9 @@ from typing import Any, NamedTuple, Protocol
 from aeon_core.errors import AeonError
 from aeon_core.journal.follow import Follower, Standing
 from aeon_core.journal.reader import unreadable
+from aeon_widgets.activity import Activity
 from system2.policies import GateDecisionType
+from system2.transcript import Entry, TranscriptEntries
 from system2.view import WorkflowView
 
 
@@ -22,18 +24,39 @@ class WorkflowState:
 
     def __init__(self) -> None:
         self.view = WorkflowView()
+        self._entries = TranscriptEntries()
         self.last_seq = -1
         self.last_ts = ""
         self.seconds: dict[str, float] = {}
         """How long each agent has worked in the rounds that have ended; what a person took at a gate is not in it."""
         self.began: dict[str, str] = {}
         """When the round began that an agent works on."""
+        self.busy: Activity | None = None
+        """What the running agent does: it writes, or a tool is at work."""
+        self.busy_since = ""
         self.ceilings = 1
         """How often the ceiling counts: once, and once more for each time that it was lifted."""
 
-    def apply(self, record: dict[str, Any]) -> None:
-        """Take the next record."""
+    def apply(self, record: dict[str, Any]) -> list[Entry]:
+        """Take the next record; return the entries that it gives."""
         self.last_seq, self.last_ts = record["seq"], str(record.get("ts", ""))
+        self._note_activity(record)
+        entries = list(self._entries.of(record))
+        for entry in entries:
+            self._apply(entry)
+        return entries
+
+    def _note_activity(self, record: dict[str, Any]) -> None:
+        kind = record.get("type")
+        if kind in ("llm", "tool") and record["state"] == "started":
+            arguments = record.get("arguments") or {}
+            what = str(arguments.get("command") or arguments.get("file_path") or arguments.get("pattern") or "")
+            name = "writes" if kind == "llm" else f"{record['tool_name']} {what}"
+            self.busy, self.busy_since = Activity(str(record.get("step_id")), name, 0.0), self.last_ts
+        elif kind in ("llm", "tool", "run_finished", "run_resumed"):
+            self.busy = None
+
+    def _apply(self, record: Entry) -> None:
         kind = record.get("type")
         if kind == "agent_start":
             self.began[record["agent"]] = self.last_ts
@@ -147,7 +170,7 @@ class WorkflowSource(Protocol):
 
     @property
     def path(self) -> Path | None:
-        """The transcript; None where there is none."""
+        """The journal, or a transcript without one; None where there is neither."""
 
     @property
     def damage(self) -> list[str]:
@@ -190,6 +213,11 @@ class TranscriptSource:
     def reading(self) -> bool:
         """Whether there is more to be taken."""
         return self.error is None and (bool(self._ready) or self._standing in ("reading", "awaited"))
+
+    @property
+    def journal(self) -> Path | None:
+        """The file, for whoever decides from here."""
+        return self.path
 
     def take(self, seconds: float) -> Taken:
         """Return the next records there are, after at most about that time."""

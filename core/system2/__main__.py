@@ -80,7 +80,10 @@ def _parser() -> _Parser:
     add("--init", action="store_true", help="copy the shipped agents that the project lacks into its .claude/agents")
     text = "trust this project's files for this command only: they can run commands, redirect requests or widen access"
     add("--trust-project", action="store_true", help=text)
-    add("--resume", metavar="RUN", help="continue a workflow: its id, its transcript, or 'last'")
+    add("--resume", metavar="RUN", help="continue a workflow: its id, its journal or transcript, or 'last'")
+    add("--runs-dir", metavar="PATH", help="folder for journals (default: where `aeon-tui runs` finds them)")
+    text = "seconds to wait for a decision from another terminal where there is nobody here (aeon-tui decide)"
+    add("--wait", metavar="SECONDS", type=float, default=0.0, help=text)
     text = "what to do with the documents that an earlier workflow left in spec/ (default: ask)"
     add("--spec", choices=("continue", "replace"), help=text)
     return parser
@@ -94,7 +97,7 @@ def _execute(args: argparse.Namespace) -> int:
         return _init(root)
     task = None if args.resume is not None else _task(args.task)
     _check_that_gates_can_be_decided(args)
-    if task is not None and args.spec is None and not _can_ask():
+    if task is not None and args.spec is None and not _can_ask() and not args.wait > 0:
         _check_that_no_spec_is_lost(root)
     with _LogFile(args, root) as log, _diagnostics_in(log):
         orchestrator = _orchestrator(args, root, log)
@@ -102,18 +105,19 @@ def _execute(args: argparse.Namespace) -> int:
             with interruptible(orchestrator.abort):
                 result = _run(args, task, orchestrator)
         except KeyboardInterrupt:
-            return _stopped("interrupted", 1, orchestrator.get_status().transcript_path, args)
+            return _stopped("interrupted", 1, orchestrator.journal, args)
     if result.error is None:
         return result.exit_code
-    return _stopped(result.error, result.exit_code, result.transcript_path, args)
+    return _stopped(result.error, result.exit_code, result.journal, args)
 
 
 def _run(args: argparse.Namespace, task: str | None, orchestrator: Orchestrator) -> WorkflowResult:
-    from system2.lookup import find_transcript
+    from system2.lookup import find_workflow
 
     if task is not None:
         return orchestrator.run(task, spec=args.spec)
-    return orchestrator.resume(find_transcript(args.resume, orchestrator.transcripts))
+    root = _project_root(args.project_root)
+    return orchestrator.resume(find_workflow(args.resume, root, orchestrator.runs_dir, orchestrator.transcripts))
 
 
 @contextlib.contextmanager
@@ -168,8 +172,10 @@ def _task(given: str | None) -> str:
 def _check_that_gates_can_be_decided(args: argparse.Namespace) -> None:
     from aeon_core.errors import UsageError
 
-    if not args.auto_approve and not _can_ask():
-        raise UsageError("there is no terminal to decide the gates on; use one, or add --auto-approve")
+    if not args.auto_approve and not _can_ask() and not args.wait > 0:
+        raise UsageError(
+            "there is no terminal to decide the gates on; use one, or add --auto-approve or --wait SECONDS"
+        )
 
 
 def _check_that_no_spec_is_lost(root: Path) -> None:
@@ -182,25 +188,34 @@ def _check_that_no_spec_is_lost(root: Path) -> None:
 
 def _orchestrator(args: argparse.Namespace, root: Path, log: Log) -> Orchestrator:
     from system2.orchestrator import Orchestrator
-    from system2.policies import AutoApproveGates, BashPolicy, GatePolicy, RefuseBash, SafeChoices, UnsafeBash
+    from system2.policies import AutoApproveGates, BashPolicy, GatePolicy
+    from system2.questions import RemoteDecisions
     from system2.terminal import InteractiveBash, InteractiveGates, InteractiveQuestions, Terminal
 
     terminal = Terminal(sys.stdin, sys.stderr) if _can_ask() else None
-    bash: BashPolicy = InteractiveBash(terminal) if terminal is not None else RefuseBash()
-    gates: GatePolicy = AutoApproveGates()
+    remote = RemoteDecisions(args.wait, _line) if terminal is None and args.wait > 0 else None
+    bash: BashPolicy | None = InteractiveBash(terminal) if terminal is not None else None
+    gates: GatePolicy | None = AutoApproveGates() if args.auto_approve else None
     if terminal is not None and not args.auto_approve:
         gates = InteractiveGates(terminal, root)
-    return Orchestrator(
+    orchestrator = Orchestrator(
         root,
         Path(args.config).expanduser() if args.config is not None else None,
         gates,
-        UnsafeBash(bash) if args.unsafe_bash else bash,
-        question_policy=InteractiveQuestions(terminal) if terminal is not None else SafeChoices(),
+        bash,
+        question_policy=InteractiveQuestions(terminal) if terminal is not None else None,
+        approver=remote,
+        unsafe_bash=args.unsafe_bash,
         model=args.model,
         base_url=args.base_url,
         log=log,
         trust="apply" if args.trust_project else "require",
+        runs_dir=Path(args.runs_dir).expanduser() if args.runs_dir is not None else None,
     )
+    if remote is not None:
+        remote.journal = lambda: orchestrator.journal
+        remote.is_over = orchestrator.is_aborted
+    return orchestrator
 
 
 class _LogFile:
@@ -284,14 +299,14 @@ def _init(root: Path) -> int:
     return 0
 
 
-def _stopped(why: str, code: int, transcript: Path | None, args: argparse.Namespace) -> int:
+def _stopped(why: str, code: int, journal: Path | None, args: argparse.Namespace) -> int:
     """Say why the workflow did not complete, and how to go on with it: with the options that it had."""
     import shlex
 
     _report(" ".join(why.split()), code)
-    if transcript is not None:
-        command = ["python", "-m", "system2", "--resume", transcript.stem]
-        for option in ("project_root", "config", "model", "base_url", "log_format", "log_file"):
+    if journal is not None:
+        command = ["python", "-m", "system2", "--resume", journal.stem]
+        for option in ("project_root", "config", "model", "base_url", "log_format", "log_file", "runs_dir"):
             if (given := getattr(args, option)) is not None:
                 command += [f"--{option.replace('_', '-')}", given]
         command += [

@@ -113,20 +113,17 @@ DOCUMENTS = {agent: brief.outputs[0] for agent, brief in _BRIEFS.items() if agen
 """The document that each agent but the executor must produce."""
 
 
-def contract_for(
-    agent: str, task: str, *, changed: Sequence[str] = (), cycle: int = 1, warnings: Sequence[str] = ()
-) -> DelegationContract:
+def contract_for(agent: str, task: str, *, changed: Sequence[str] = (), cycle: int = 1) -> DelegationContract:
     """Return what an agent of the delegation map is asked for.
 
-    `changed` are the files that were changed so far, for those who check them; `cycle` counts how often it checks; and
-    `warnings` are what a person should know of its work, such as a run that was cut off in it.
+    `changed` are the files that were changed so far, for those who check them; `cycle` counts how often it checks.
     """
     brief = _BRIEFS[agent]
     again = f" Check again what you reported: it was repaired (check {cycle})." if cycle > 1 else ""
     outputs = [output.format(agent=agent) for output in brief.outputs]
     return DelegationContract(
         objective=f"{brief.objective}{again}\n\nThe task, in the person's words: {task.strip()}",
-        inputs=[*_readable(brief.inputs, changed), *warnings],
+        inputs=_readable(brief.inputs, changed),
         outputs=outputs,
         constraints=[*brief.constraints, *_CONSTRAINTS],
         completion_requirements=list(_REQUIREMENTS),

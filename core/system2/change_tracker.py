@@ -2,57 +2,47 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
+from typing import Any
 
+from aeon_core.effects.port import Effects
 from system2.changes import FileChange, compare
 from system2.protected_files import steering_files
 from system2.snapshots import Snapshot, SnapshotStore
 from system2.write_limits import flag_of
 
 SPEC_FOLDER = "spec/"
+LOST = "the snapshots from before are gone: what changed is not known"
 
 
 class ChangeTracker:
-    """Compares snapshots of the project. `also` names files that count though git ignores them: the documents."""
+    """Compares snapshots of the project, each known by its name; the files are seen through the port.
 
-    def __init__(self, store: SnapshotStore, also: Iterable[str]) -> None:
-        self._store, self._also = store, set(also)
-        self._now: Snapshot | None = None
-        self._at_gate: Snapshot | None = None
-        self._at_execution: Snapshot | None = None
+    `also` names files that count though git ignores them: the documents.
+    """
+
+    def __init__(self, effects: Effects, store: SnapshotStore | None, also: Iterable[str]) -> None:
+        self._effects, self._files = effects, _Files(store)
+        self._also = dict.fromkeys(also)
+        self._now = self._at_gate = ""
+        self._at_execution: str | None = None
         self._authors: dict[str, dict[str, None]] = {}
         """Who may have changed a file since the last gate."""
+        self.notes: Sequence[str] = ()
+        """What of the project is not compared, for a person."""
 
-    def begin(self) -> str:
-        """Remember the project as the workflow finds it; return what `restore` takes."""
+    def begin(self) -> None:
+        """Remember the project as the workflow finds it."""
         self._at_gate = self._look()
-        return self._store.save(self._at_gate)
-
-    def restore(self, gate: str | None, execution: str | None, authors: Iterable[tuple[str, str]]) -> bool:
-        """Go on from an earlier process, with its snapshots at the last gate and when the tasks were approved.
-
-        `authors` are the agents and files that it flagged since. Return False where the snapshots are lost: what it
-        changed before is not known then.
-        """
-        self._at_gate = self._store.load(gate) if gate else None
-        self._at_execution = self._store.load(execution) if execution else None
-        for agent, path in authors:
-            self._authors.setdefault(path, {})[agent] = None
-        is_known = self._at_gate is not None and (execution is None or self._at_execution is not None)
-        now = self._look()
-        self._at_gate = self._at_gate or now
-        return is_known
 
     def note(self, agent: str, written: Iterable[str] = ()) -> list[str]:
         """Note what has changed as the agent's work; return the paths that were not the agent's to change.
 
         `written` are the files that its tools have written, relative to the project root.
         """
-        self._also.update(written)
-        before, now = self._now or self._at_gate, self._look()
-        changes = compare(before, now, self._store.content, diffs=False) if before is not None else []
-        paths = [path for change in changes for path in (change.path, change.was) if path]
+        self._also |= dict.fromkeys(written)
+        paths = [path for change in self._changes(self._now) for path in (change.path, change.was) if path]
         for path in paths:
             self._authors.setdefault(path, {})[agent] = None
         return [path for path in paths if flag_of(path, [agent])]
@@ -62,13 +52,12 @@ class ChangeTracker:
 
         `agent` is the one behind the gate: what nobody else is known to have changed counts as its work.
         """
-        now = self._now or self._look()
-        changes = compare(self._at_gate, now, self._store.content) if self._at_gate is not None else []
+        changes = self._changes(self._at_gate, diffs=True)
         flagged = [replace(change, flag=self._flag(change, agent)) for change in changes]
         return sorted(flagged, key=lambda change: change.path.startswith(SPEC_FOLDER))
 
-    def decided(self, *, executes: bool) -> str:
-        """Begin to compare with the project as it is now, a gate being decided; return what `restore` takes.
+    def decided(self, *, executes: bool) -> None:
+        """Begin to compare with the project as it is now, a gate being decided.
 
         What a person changed while the gate waited is no agent's. `executes` says that the executor is next.
         """
@@ -76,7 +65,6 @@ class ChangeTracker:
         self._authors.clear()
         if executes:
             self._at_execution = self._at_gate
-        return self._store.save(self._at_gate)
 
     def produced(self) -> list[FileChange] | None:
         """Return what has changed since the tasks were approved, but for `spec/`, without diffs.
@@ -85,29 +73,68 @@ class ChangeTracker:
         """
         if self._at_execution is None:
             return None
-        changes = compare(self._at_execution, self._now or self._look(), self._store.content, diffs=False)
-        return [change for change in changes if not change.path.startswith(SPEC_FOLDER)]
+        return [change for change in self._changes(self._at_execution) if not change.path.startswith(SPEC_FOLDER)]
 
-    def knows(self, path: str) -> bool:
-        """Return whether a file, or any in a folder of that name, is among those that are compared."""
-        files = (self._now or self._look()).files
-        return path in files or any(each.startswith(f"{path}/") for each in files)
+    def unseen(self, paths: Sequence[str]) -> list[str]:
+        """Return which of these paths of the project are there, and not among those that are compared."""
+        found: list[str] = self._effects.observe("unseen", lambda: self._files.unseen(self._now, paths))
+        return found
 
-    @property
-    def notes(self) -> tuple[str, ...]:
-        """What of the project is not compared, for a person."""
-        return self._now.notes if self._now is not None else ()
+    def _look(self) -> str:
+        name: str = self._effects.observe("snapshot", lambda: self._files.look(self._now, self._also))
+        self._now = name
+        return name
 
-    def finish(self) -> None:
-        """Remove what was kept for a resume: there will be none."""
-        self._store.remove()
-
-    def _look(self) -> Snapshot:
-        also = [*self._also, *steering_files(self._store.project_root)]
-        self._now = self._store.take(self._now or self._at_gate, also)
-        return self._now
+    def _changes(self, since: str, *, diffs: bool = False) -> list[FileChange]:
+        found: Mapping[str, Any] = self._effects.observe(
+            "changes", lambda: self._files.changes(since, self._now, self._also, diffs=diffs)
+        )
+        self._now, self.notes = found["now"], found["notes"]
+        return [FileChange(**change) for change in found["changes"]]
 
     def _flag(self, change: FileChange, agent: str | None) -> str:
         paths = [path for path in (change.path, change.was) if path]
         others = [agent] if agent is not None else []
         return next(filter(None, (flag_of(path, self._authors.get(path) or others) for path in paths)), "")
+
+
+class _Files:
+    """The snapshots by name, on the disk and those that were used last."""
+
+    def __init__(self, store: SnapshotStore | None) -> None:
+        self._known: dict[str, Snapshot] = {}
+        self._store = store
+
+    def look(self, before: str, also: Iterable[str]) -> str:
+        """Take a snapshot now, and return its name."""
+        assert self._store is not None
+        last = self._get(before)
+        now = self._store.take(last, [*also, *steering_files(self._store.project_root)])
+        same = last is not None and (now.files, now.notes) == (last.files, last.notes)
+        name = before if same else self._store.save(now)
+        self._known[name] = now
+        return name
+
+    def changes(self, since: str, before: str, also: Iterable[str], *, diffs: bool) -> dict[str, Any]:
+        """Return what is different now from a snapshot, as plain JSON; `before` is the last snapshot."""
+        assert self._store is not None
+        name, one = self.look(before, also), self._get(since)
+        now, changes = self._known[name], []
+        if one is not None:
+            changes = [change.as_dict() for change in compare(one, now, self._store.content, diffs=diffs)]
+        notes = [*now.notes, *([LOST] if one is None else [])]
+        self._known = {each: snapshot for each, snapshot in self._known.items() if each in (name, since, before)}
+        return {"now": name, "changes": changes, "notes": notes}
+
+    def unseen(self, now: str, paths: Sequence[str]) -> list[str]:
+        """Return which of these paths are there, and not in a snapshot as a file or a folder."""
+        assert self._store is not None
+        snapshot, root = self._get(now), self._store.project_root
+        files = snapshot.files if snapshot is not None else {}
+        unknown = [path for path in paths if path not in files and not any(f.startswith(f"{path}/") for f in files)]
+        return [path for path in unknown if (root / path).exists()]
+
+    def _get(self, name: str) -> Snapshot | None:
+        if name and name not in self._known and (found := self._store.load(name) if self._store else None) is not None:
+            self._known[name] = found
+        return self._known.get(name)

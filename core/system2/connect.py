@@ -8,9 +8,9 @@ from collections.abc import Mapping
 
 from aeon_core.errors import UsageError
 from aeon_core.llm.base import LLMAdapter
+from aeon_core.llm.chain import ModelChain
 from aeon_core.llm.connect import connect
 from system2.constants import DEFAULT_MODEL
-from system2.model_calls import ModelOfAgent
 from system2.settings import WorkflowSettings
 
 BEDROCK = "bedrock:"
@@ -45,19 +45,19 @@ def connect_model(
     return made
 
 
-def models_of_agents(main: LLMAdapter, settings: WorkflowSettings) -> ModelOfAgent:
-    """Return the model of each agent: `main`, or what `agent_overrides` names, over the same connection.
+def models_of_agents(main: LLMAdapter, settings: WorkflowSettings) -> LLMAdapter:
+    """Return `main` with a model of its own for each agent that `agent_overrides` names, over the same connection.
 
     Where another model than that of the settings was named, it is that of all agents.
     """
     if main.model != _named_model(settings):
-        return lambda _: main
+        return main
     own = {}
     for agent, override in settings.agents.items():
         name = bedrock_id(override.model.removeprefix(BEDROCK), _region(settings)) if override.model else None
         temperature = override.temperature if override.temperature is not None else settings.temperature
         own[agent] = _on_bedrock(main, name, temperature)
-    return lambda agent: own.get(agent, main)
+    return ModelChain([main], agents=own) if own else main
 
 
 def bedrock_id(name: str, region: str) -> str:

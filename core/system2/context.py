@@ -1,89 +1,103 @@
-"""What the agents of one workflow share: the model, the project's tools, who is asked, what is written down."""
+"""What the agents of one workflow share: the port to the outside, the project's tools, the settings."""
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Callable
+from dataclasses import dataclass, field
 from pathlib import Path
 
-from aeon_core.llm.base import LLMAdapter
+from aeon_core.effects.port import Effects
+from aeon_core.journal.records import AgentRecord, NoticeRecord
 from aeon_core.tools.files.text_files import file_tools
 from aeon_core.tools.registry import ToolRegistry
 from aeon_core.tools.shell.bash import BashTool
 from aeon_core.tools.shell.settings import ShellSettings
 from system2.constants import DEFAULT_TRANSCRIPT_DIR
-from system2.cost import CostTracker
-from system2.human_input import HumanInput
-from system2.logs import Log
-from system2.model_calls import ModelCalls, ModelOfAgent
-from system2.policies import BashPolicy, QuestionPolicy, RefuseBash, SafeChoices
+from system2.cost import Costs
+from system2.policies import Question
+from system2.questions import choice_of, ended_by
 from system2.settings import WorkflowSettings
 from system2.suite_runs import RanCommand
-from system2.transcript import Transcript
+
+OUTPUTS = f"{DEFAULT_TRANSCRIPT_DIR}/outputs"
+"""Where tool results are kept whole that are too long for a conversation; agents may read it."""
 
 
+@dataclass
 class WorkflowContext:
-    """Made once for a workflow, and closed at its end. No file or process is touched before an agent works.
+    """Made once for a workflow. `model_of` gives the name of an agent's model, `allowed` the rules of a person."""
 
-    Raises SandboxError where the project root is no folder. `sleep` waits before another attempt of a call.
-    """
+    project_root: Path
+    settings: WorkflowSettings
+    effects: Effects
+    registry: ToolRegistry
+    costs: Costs
+    model_of: Callable[[str], str]
+    window_of: Callable[[str], int | None] = lambda _: None
+    rules: WorkflowSettings | None = None
+    """The settings that hold now, by which calls are judged; None for `settings`, as the workflow was started with."""
+    unsafe_bash: bool = False
+    test_runs: list[RanCommand] = field(default_factory=list)
+    """The tests that agents ran, in order."""
+    allowed: list[str] = field(default_factory=list)
+    """The rules that a person has allowed, whichever agent asked."""
 
-    def __init__(
-        self,
-        project_root: Path,
-        settings: WorkflowSettings,
-        model: LLMAdapter,
-        *,
-        models: ModelOfAgent | None = None,
-        costs: CostTracker,
-        transcript: Transcript,
-        log: Log,
-        bash: BashPolicy | None = None,
-        questions: QuestionPolicy | None = None,
-        sleep: Callable[[float], object] | None = None,
-    ) -> None:
-        self.project_root, self.settings, self.model = project_root, settings, model
-        self.model_of: ModelOfAgent = models or (lambda _: model)
-        """The model of an agent."""
-        self.costs, self.transcript, self.log = costs, transcript, log
-        self.outputs = project_root / DEFAULT_TRANSCRIPT_DIR / "outputs"
-        """Where tool results are kept whole that are too long for a conversation; agents may read it."""
-        self.abort = threading.Event()
-        self.test_runs: list[RanCommand] = []
-        """The tests that agents ran, in order."""
-        self.human_input = HumanInput(questions or SafeChoices(), bash or RefuseBash(), transcript)
-        self.calls = ModelCalls(self.model_of, costs, transcript, log, self.human_input, abort=self.abort, sleep=sleep)
-        self.shell = ShellSettings(
-            safety_mode=settings.safety_mode,
-            blocklist=settings.bash_blocklist,
-            network=settings.bash_network,
-            output_dir=self.outputs,
+    @property
+    def shell(self) -> ShellSettings:
+        """What commands are held to."""
+        return shell_settings(self.project_root, self.settings)
+
+    def choose(self, question: Question, round_number: int = 0) -> str:
+        """Return what a person chooses. Raises RunAborted where they end the workflow over it."""
+        subject = {
+            "kind": question.kind,
+            "agent": question.agent,
+            "text": question.text,
+            "choices": list(question.choices),
+            "safe": question.safe,
+            "details": list(question.details),
+            "questions": [question.text],
+        }
+        decision = self.effects.decide("question", subject, pass_number=round_number, step_id=question.agent)
+        if decision.decision == "abort":
+            raise ended_by(decision, f"a question ({question.kind.replace('_', ' ')})")
+        return choice_of(question, decision.model_dump())
+
+    def note(self, kind: str, agent: str, message: str, round_number: int = 0, paths: list[str] | None = None) -> None:
+        """Tell a person something that stops nothing."""
+        data = {"paths": paths} if paths else None
+        self.effects.emit(
+            NoticeRecord(kind=kind, pass_number=round_number, step_id=agent, message=message, data=data)  # type: ignore[arg-type]
         )
-        self._bash = BashTool(project_root, self.shell)
-        self.registry = _registry(project_root, settings, self._bash)
 
-    def stop(self) -> None:
-        """End what is going on soon, with RunAborted on the thread that works; from any thread."""
-        self.abort.set()
-        self._bash.close()
-
-    def close(self) -> None:
-        """Release what the tools and the model hold."""
-        self._bash.close()
-        self.registry.close()
-        self.model.close()
+    def tell(self, record: AgentRecord) -> None:
+        """Write down what an agent does."""
+        self.effects.emit(record)
 
 
-def _registry(project_root: Path, settings: WorkflowSettings, bash: BashTool) -> ToolRegistry:
-    """Return the six tools of the project (REQ-020). What the workflow itself writes down is not searched."""
-    hidden = own_files(settings)
+def shell_settings(project_root: Path, settings: WorkflowSettings) -> ShellSettings:
+    """Return what the commands of agents are held to."""
+    return ShellSettings(
+        safety_mode=settings.safety_mode,
+        blocklist=settings.bash_blocklist,
+        network=settings.bash_network,
+        output_dir=project_root / OUTPUTS,
+    )
+
+
+def project_tools(project_root: Path, settings: WorkflowSettings, hidden: Callable[[str], bool]) -> ToolRegistry:
+    """Return the six tools of the project (REQ-020). What is `hidden` is not searched. Raises SandboxError."""
     registry = ToolRegistry()
+    bash = BashTool(project_root, shell_settings(project_root, settings))
     for tool in [*file_tools(project_root, hidden), bash]:
         registry.register(tool)
+    registry.closes_with(bash.close)
     return registry
 
 
-def own_files(settings: WorkflowSettings) -> Callable[[str], bool]:
-    """Return the test of a project's paths that are the workflow's own records: transcripts, and long outputs."""
-    folders = [Path(place).as_posix().strip("/") for place in (settings.transcript_dir, DEFAULT_TRANSCRIPT_DIR)]
+def own_files(root: Path, settings: WorkflowSettings, *others: Path) -> Callable[[str], bool]:
+    """Return the test of a project's paths that are the workflow's own records: transcripts, long outputs, journals."""
+    places = [Path(place) for place in (settings.transcript_dir, DEFAULT_TRANSCRIPT_DIR)]
+    places += [place.relative_to(root) for place in others if place.is_relative_to(root)]
+    folders = [place.as_posix().strip("/") for place in places]
     return lambda path: any(path == folder or path.startswith(f"{folder}/") for folder in folders)

@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import copy
-from collections.abc import Iterable
-
 from system2.converse import ConverseTurn, ToolResult, Turn, use_ids
 
 SUMMARIZED = "[CONTEXT SUMMARIZED]"
@@ -19,13 +16,10 @@ class Conversation:
     left without a result is answered as not carried out when the next turn is asked for.
     """
 
-    def __init__(self, history: Iterable[Turn] = ()) -> None:
-        self._turns: list[Turn] = copy.deepcopy(list(history))
+    def __init__(self) -> None:
+        self._turns: list[Turn] = []
         self._results: dict[str, ToolResult] = {}
         self._texts: list[str] = []
-        if self._turns and self._turns[-1]["role"] == "user":
-            # It was written before the reply came: it is still to be sent.
-            self._reopen(self._turns.pop())
 
     @property
     def turns(self) -> list[Turn]:
@@ -72,13 +66,3 @@ class Conversation:
 
     def _last_uses(self) -> list[str]:
         return use_ids(self._turns[-1]) if self._turns else []
-
-    def _reopen(self, turn: Turn) -> None:
-        for block in turn["content"]:
-            if "text" in block:
-                self._texts.append(block["text"])
-                continue
-            given = block["toolResult"]
-            text = "\n".join(part["text"] for part in given["content"] if "text" in part)
-            result = ToolResult(given["toolUseId"], text, given.get("status") == "error")
-            self._results[result.tool_use_id] = result

@@ -101,6 +101,24 @@ def as_messages(history: Iterable[Turn]) -> list[Message]:
     return messages
 
 
+def as_turns(messages: Iterable[Mapping[str, Any]]) -> list[Turn]:
+    """Return the messages of an adapter's request as turns: what `as_messages` made them of."""
+    turns: list[Turn] = []
+    for message in messages:
+        role = "assistant" if message["role"] == "assistant" else "user"
+        if not turns or turns[-1]["role"] != role:
+            turns.append({"role": role, "content": []})
+        content = turns[-1]["content"]
+        if message["role"] == "tool":
+            is_error = message.get("is_error", False)
+            content.append(ToolResult(message["tool_call_id"], message["content"], is_error).block())
+            continue
+        if message["content"]:
+            content.append({"text": message["content"]})
+        content += [_use_block(call) for call in message.get("tool_calls", ())]
+    return turns
+
+
 def use_ids(turn: Turn) -> list[str]:
     """Return the ids of a turn's tool uses, in order."""
     return [block["toolUse"]["toolUseId"] for block in turn["content"] if "toolUse" in block]
@@ -126,6 +144,10 @@ def _free(wished: str, ids: set[str]) -> str:
 
 def _call(use: Mapping[str, Any]) -> ToolCallDict:
     return {"id": use["toolUseId"], "name": use["name"], "arguments": use["input"]}
+
+
+def _use_block(call: Mapping[str, Any]) -> dict[str, Any]:
+    return {"toolUse": {"toolUseId": call["id"], "name": call["name"], "input": call["arguments"]}}
 
 
 def _answer(result: Mapping[str, Any]) -> Message:

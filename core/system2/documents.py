@@ -7,33 +7,42 @@ import stat
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from pathlib import Path
 
+from aeon_core.effects.port import Effects
+
 _READ_AT_ONCE = 1 << 20
 
 
 class Documents:
-    """The documents of one workflow. `before` has the digests of those that were there when it began."""
+    """The documents of one workflow, seen through its port. `before` has the digests of those from before it."""
 
-    def __init__(self, project_root: Path, before: Mapping[str, str]) -> None:
-        self._root, self._before = project_root, before
+    def __init__(self, effects: Effects, project_root: Path, before: Mapping[str, str]) -> None:
+        self._effects, self._root, self._before = effects, project_root, before
 
     def problem(self, path: str, written: Collection[str]) -> str | None:
         """Return why a document was not produced, None where it was. `written` are the paths that agents wrote to."""
-        file = self._root / path
-        if any(part.is_symlink() for part in _parts(self._root, path)):
-            return f"{path} is reached through a symbolic link; it must be a file in the project"
-        try:
-            if not stat.S_ISREG(file.stat().st_mode):
-                return f"{path} is no regular file"
-            digest, blank = _digest(file)
-        except FileNotFoundError:
-            return f"{path} was not written"
-        except OSError as error:
-            return f"{path} cannot be read: {error.strerror}"
-        if blank:
-            return f"{path} is empty"
-        if digest == self._before.get(path) and path not in written:
+        found = self._effects.observe("document", lambda: _state(self._root, path))
+        if found["problem"] is None and found["digest"] == self._before.get(path) and path not in written:
             return f"{path} was not written: it is from before this workflow"
-        return None
+        problem: str | None = found["problem"]
+        return problem
+
+
+def _state(root: Path, path: str) -> dict[str, str | None]:
+    """Return a document's digest, or what is wrong with it."""
+    problem, digest = None, None
+    try:
+        if any(part.is_symlink() for part in _parts(root, path)):
+            problem = f"{path} is reached through a symbolic link; it must be a file in the project"
+        elif not stat.S_ISREG((root / path).stat().st_mode):
+            problem = f"{path} is no regular file"
+        else:
+            digest, blank = _digest(root / path)
+            problem = f"{path} is empty" if blank else None
+    except FileNotFoundError:
+        problem = f"{path} was not written"
+    except OSError as error:
+        problem = f"{path} cannot be read: {error.strerror}"
+    return {"problem": problem, "digest": digest}
 
 
 def digests(project_root: Path, paths: Iterable[str]) -> dict[str, str]:

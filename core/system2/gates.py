@@ -3,29 +3,20 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Sequence
-from dataclasses import replace
-from datetime import UTC, datetime
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
-from aeon_core.errors import AeonError, RunAborted
-from aeon_core.json_safe import clean_text
+from aeon_core.approvals.pending import ApprovalDecision
+from aeon_core.effects.port import Effects
 from system2.bounded_reads import read_text_start
 from system2.changes import FileChange
 from system2.constants import GATES, LOG_FILE, Gate
-from system2.context import WorkflowContext
-from system2.entries import GateAsked, GateDecided
-from system2.policies import (
-    AutoApproveGates,
-    GateDecision,
-    GateDecisionType,
-    GatePolicy,
-    GateReview,
-    GateReviewer,
-    answer_of,
-)
+from system2.policies import GateDecision, GateDecisionType
+from system2.questions import ended_by
 from system2.session import AgentResult
 
+MAX_ARTIFACT = 1_000_000
+"""Bytes of an artifact that are shown at its gate."""
 MAX_LOG_BYTES = 200_000
 """How much of the log of the checks is read for the last gate."""
 _ENTRY = re.compile(r"^##[ \t]+(?P<agent>[^\n]+?)[ \t]*$", re.MULTILINE)
@@ -37,72 +28,49 @@ LAST_GATE = GATES[-1]
 
 
 class Gates:
-    """Asks the policy at each gate. `on_wait` is told of the gate that waits, and None when it is decided."""
+    """Asks at each gate; with `automatic` a gate is approved where its work was produced, and nobody is asked."""
 
-    def __init__(self, context: WorkflowContext, policy: GatePolicy, on_wait: Callable[[Gate | None], None]) -> None:
-        self._context, self._policy, self._on_wait = context, policy, on_wait
+    def __init__(self, effects: Effects, root: Path, *, automatic: bool = False, resumed: bool = False) -> None:
+        self._effects, self._root, self._is_automatic = effects, root, automatic
+        self._again = resumed
+        """Whether what an earlier process ended on is sent back once: its cause may have been removed since."""
         self.decisions: list[GateDecision] = []
         """All decisions, in order."""
 
-    @property
-    def automatic(self) -> bool:
-        """Whether nobody looks at what a gate is about."""
-        return isinstance(self._policy, AutoApproveGates)
-
     def ask(
-        self,
-        gate: Gate,
-        summary: str,
-        problems: Sequence[str] = (),
-        changes: Sequence[FileChange] = (),
-        snapshot: Callable[[GateDecision], str | None] = lambda _: None,
+        self, gate: Gate, summary: str, problems: Sequence[str] = (), changes: Sequence[FileChange] = ()
     ) -> GateDecision:
         """Return the decision at a gate. With `problems` in what was to be produced none is approved automatically.
 
-        `changes` are the files that changed since the gate before, and `snapshot` names the project's files once it is
-        decided. Raises AeonError where the policy fails or its answer is none, RunAborted where the work was stopped
-        meanwhile and the answer comes too late: nothing goes on then.
+        `changes` are the files that changed since the gate before. Raises RunAborted where the workflow ends here,
+        AeonError where the policy fails.
         """
-        context = self._context
-        review = GateReview(gate.number, gate.artifact, summary, tuple(changes))
-        told = [change.as_dict() for change in changes]
-        context.transcript.write(
-            GateAsked(gate=gate.number, agent=gate.agent, artifact=gate.artifact, summary=summary, changes=told)
+        subject = {
+            "gate": gate.number,
+            "title": gate.title,
+            "agent": gate.agent,
+            "artifact": gate.artifact,
+            "summary": summary,
+            "changes": [change.as_dict() for change in changes],
+            "content": self._effects.observe("artifact", lambda: _artifact(self._root / gate.artifact)),
+        }
+        said = self._effects.decide(
+            "gate", subject, pass_number=gate.number, step_id=gate.agent, policy=lambda: self._automatic(problems)
         )
-        if self.automatic:
-            context.log.info(f"[GATE] Gate {gate.number} ({gate.title})\n{summary}")
-        self._on_wait(gate)
-        try:
-            if problems and self.automatic:
-                said = GateDecision(gate.number, GateDecisionType.ABORT, f"not approved: {listed(problems)}")
-            else:
-                said = answer_of("gate policy", lambda: self._decision(review))
-        finally:
-            self._on_wait(None)
-        if not isinstance(said, GateDecision) or not isinstance(said.decision, GateDecisionType):
-            raise AeonError(f"the gate policy returned {type(said).__name__}, expected a GateDecision")
-        if context.abort.is_set() and said.decision is not GateDecisionType.ABORT:
-            raise RunAborted(f"the workflow was aborted at gate {gate.number} ({gate.title})")
-        timestamp = said.timestamp or f"{datetime.now(UTC):%Y-%m-%dT%H:%M:%SZ}"
-        feedback = clean_text(said.feedback) if said.feedback is not None else None
-        decision = replace(said, gate_number=gate.number, timestamp=timestamp, feedback=feedback)
-        context.transcript.write(
-            GateDecided(
-                gate=gate.number,
-                decision=decision.decision.value,
-                feedback=decision.feedback,
-                agent=gate.agent,
-                snapshot=snapshot(decision),
-            )
-        )
-        context.log.gate(gate.title, decision)
+        kind = GateDecisionType(said.decision)
+        decision = GateDecision(gate.number, kind, said.feedback, f"{self._effects.now[:19]}Z")
         self.decisions.append(decision)
+        if kind is GateDecisionType.ABORT:
+            raise ended_by(said, f"gate {gate.number} ({gate.title})")
         return decision
 
-    def _decision(self, review: GateReview) -> GateDecision:
-        if isinstance(self._policy, GateReviewer):
-            return self._policy.review(review)
-        return self._policy.decide(review.gate, review.artifact, review.text)
+    def _automatic(self, problems: Sequence[str]) -> ApprovalDecision | None:
+        if not self._is_automatic:
+            return None
+        if not problems:
+            return ApprovalDecision(decision="approve")
+        again, self._again = self._again, False
+        return ApprovalDecision(decision="reject" if again else "abort", feedback=f"not approved: {listed(problems)}")
 
 
 def agent_problems(result: AgentResult) -> list[str]:
@@ -125,7 +93,7 @@ def artifact_summary(result: AgentResult, problems: Iterable[str], changed: str)
 
 
 def closing_summary(
-    project_root: Path,
+    entries: Mapping[str, str],
     results: Iterable[tuple[str, AgentResult]],
     skipped: Iterable[tuple[str, str]],
     parts: Sequence[str],
@@ -134,9 +102,8 @@ def closing_summary(
     """Return what a person is told at the last gate (REQ-046): what is left open, `parts`, each check's result.
 
     `parts` are the changed files, the tests and the cost; `results` are the checks' last ones. What the log says of an
-    agent comes with it; it is read, never trusted to be complete.
+    agent, the `entries`, comes with it; it is read, never trusted to be complete.
     """
-    entries = logged_results(project_root)
     lines = ["Missing or left open:", *(f"- {problem}" for problem in problems), ""] if problems else []
     for part in parts:
         lines += [part, ""]
@@ -186,6 +153,14 @@ def listed(problems: Sequence[str]) -> str:
     """Return the first problems in one line, and how many more there are."""
     more = f"; and {len(problems) - 3} more" if len(problems) > 3 else ""
     return "; ".join(problems[:3]) + more
+
+
+def _artifact(path: Path) -> str:
+    """Return the text of a gate's document for those who decide, or in brackets why there is none."""
+    try:
+        return read_text_start(path, MAX_ARTIFACT)
+    except OSError as error:
+        return f"({(error.strerror or str(error)).lower()})"
 
 
 def _log(project_root: Path) -> str:

@@ -5,72 +5,91 @@ from __future__ import annotations
 import logging
 import os
 import threading
-import time
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import replace
-from functools import partial
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from aeon_core.approvals.pending import Approver
+from aeon_core.config.schema import RunConfig, recorded_config
 from aeon_core.config.trust import TrustMode, refusal
-from aeon_core.errors import AeonError, RunAborted, UsageError
-from aeon_core.json_safe import clean_text
+from aeon_core.effects.model_calls import Deltas, model_infos
+from aeon_core.effects.port import Effects
+from aeon_core.effects.replay_cursor import ReplayCursor
+from aeon_core.effects.secret_recovery import RunSecrets
+from aeon_core.errors import UsageError
+from aeon_core.journal.reader import head
+from aeon_core.journal.records import RunResumed, RunStarted
+from aeon_core.journal.recovery import reopen
+from aeon_core.journal.summary import last_told
+from aeon_core.journal.writer import LineListener, fan_out, new_run_id
+from aeon_core.json_safe import clean_text, json_safe
 from aeon_core.llm.base import LLMAdapter
+from aeon_core.paths import default_runs_directory
+from aeon_core.runs.setup import run_vault
 from aeon_core.versions import versions
-from system2.agent_contracts import DOCUMENTS
 from system2.agents.library import AgentLibrary
-from system2.change_tracker import ChangeTracker
 from system2.connect import connect_model, models_of_agents
-from system2.constants import DELEGATION_MAP, LOG_FILE, Gate
-from system2.context import WorkflowContext, own_files
+from system2.context import own_files, project_tools
 from system2.contracts import DelegationContract
-from system2.converse import Turn
-from system2.cost import CostTracker, dollars
-from system2.delegation import Delegation, OnAgentComplete
-from system2.documents import digests
-from system2.earlier_spec import UNDECIDED, SpecChoice, earlier_documents, kept_documents, spec_question
-from system2.entries import Notice, WorkflowResumed, WorkflowStart
-from system2.gates import Gates
+from system2.cost import CostRecord, Costs, prices_of
+from system2.delegation import OnAgentComplete
+from system2.earlier_spec import SpecChoice
 from system2.logs import Log
-from system2.lookup import unfinished
 from system2.policies import (
+    AutoApproveGates,
     BashFunction,
     BashPolicy,
     GateFunction,
     GatePolicy,
     QuestionFunction,
     QuestionPolicy,
+    RefuseBash,
+    SafeChoices,
+    UnsafeBash,
     policy_of,
 )
+from system2.program import Program, World
+from system2.progress import WorkflowProgress
 from system2.project_lock import lock_project
-from system2.replay_log import ReplayLog
-from system2.secret_tokens import restore_secrets
-from system2.session import AgentResult
+from system2.questions import PolicyApprover
+from system2.session import RETRIES, AgentResult
 from system2.settings import WorkflowSettings
 from system2.snapshots import SnapshotStore
-from system2.suite_runs import list_tests
-from system2.transcript import Transcript
+from system2.transcript import TranscriptFile, free_path
 from system2.trust import assess_workflow, said, trusted_agents, trusted_settings
-from system2.view import AgentState, WorkflowView
-from system2.workflow import Workflow
-from system2.workflow_end import end_workflow
+from system2.workflow_end import exit_code_of, message_of, status_of
+from system2.workflow_journal import WorkflowJournal
 from system2.workflow_result import WorkflowResult, WorkflowStatus
-from system2.write_limits import LIMITS
 
 logger = logging.getLogger("aeon")
-_MAX_FLAGGED = 5
+Lines = list[dict[str, Any]]
+
+
+@dataclass
+class _Opened:
+    """A workflow that is about to run."""
+
+    effects: Effects
+    program: Program
+    progress: WorkflowProgress
+    close: Callable[[], None]
+    stop: Callable[[], None]
 
 
 class Orchestrator:
     """Runs one workflow, or one agent, at a time; one after the other where it is used again.
 
-    A policy is an object with its method, or a function in its place. Where no `gate_policy` is given, a workflow
-    cannot start; where no `bash_policy` or `question_policy` is given, commands are refused and the safe choice is
-    made. `model` is `PROVIDER:NAME` or an adapter; without one Bedrock is used, with the model that the configuration
-    names. `on_agent_complete` gets each AgentResult, `listener` each line of the transcript. `trust` says what becomes
-    of what the project asks for without consent: it is left out, or with `require` an error. Raises UsageError where
-    the project root is no folder, or a policy is none.
+    A policy is an object with its method, or a function in its place. Where no `gate_policy` is given, and no
+    `approver`, a workflow cannot start; where no `bash_policy` or `question_policy` is given, the approver is asked,
+    and without one commands are refused and the safe choice is made. `unsafe_bash` runs plain commands without asking.
+    `model` is `PROVIDER:NAME` or an adapter; without
+    one Bedrock is used, with the model that the configuration names. `on_agent_complete` gets each AgentResult,
+    `listener` each line of the transcript, `on_line` each line of the journal, `on_delta` (purpose, agent, text) as a
+    reply streams in. `runs_dir` is where journals are kept. `trust` says what becomes of what the project asks for
+    without consent: it is left out, or with `require` an error. Raises UsageError where the project root is no folder,
+    or a policy is none.
     """
 
     def __init__(
@@ -82,12 +101,17 @@ class Orchestrator:
         on_agent_complete: OnAgentComplete | None = None,
         *,
         question_policy: QuestionPolicy | QuestionFunction | None = None,
+        approver: Approver | None = None,
+        unsafe_bash: bool = False,
         model: str | LLMAdapter | None = None,
         base_url: str | None = None,
         log: Log | None = None,
-        listener: Callable[[bytes], None] | None = None,
+        listener: LineListener | None = None,
+        on_line: LineListener | None = None,
+        on_delta: Deltas | None = None,
         sleep: Callable[[float], object] | None = None,
         trust: TrustMode = "ignore",
+        runs_dir: Path | None = None,
     ) -> None:
         self._root = Path(project_root).absolute()
         if not self._root.is_dir():
@@ -99,21 +123,36 @@ class Orchestrator:
             raise error
         self.settings: WorkflowSettings = trusted_settings(self._root, config, trust, self._log.warning, assessed)
         """The project's settings, as far as they apply."""
+        self.runs_dir = (runs_dir or default_runs_directory(self._root)).absolute()
+        """Where the journals are kept."""
         self._may_use = trusted_agents(self._root, trust, assessed)
         self._gate_policy: GatePolicy | None = policy_of(gate_policy, "decide", "gate policy")
         self._bash_policy: BashPolicy | None = policy_of(bash_policy, "confirm", "Bash policy")
         self._question_policy: QuestionPolicy | None = policy_of(question_policy, "choose", "question policy")
-        self._on_agent_complete, self._listener, self._sleep = on_agent_complete, listener, sleep
+        self._approver, self._on_agent_complete, self._sleep = approver, on_agent_complete, sleep
+        self._unsafe_bash = unsafe_bash or isinstance(self._bash_policy, UnsafeBash)
+        self._listener, self._on_line, self._on_delta = listener, on_line, on_delta
         self._model, self._base_url = model, base_url
-        self._context: WorkflowContext | None = None
+        self._opened: _Opened | None = None
         self._aborted = False
         self._at_work = threading.Lock()
-        self._status = WorkflowStatus()
+        self._task, self._ended = "", False
+        self._agents: tuple[str, ...] | None = None
 
     @property
     def transcripts(self) -> Path:
         """The folder of the transcripts."""
         return self._root / self.settings.transcript_dir
+
+    @property
+    def journal(self) -> Path | None:
+        """The journal of the current or last workflow; None where there is none yet, or it cannot be written."""
+        opened = self._opened
+        return self._journal.path if opened is not None else None
+
+    def is_aborted(self) -> bool:
+        """Return whether the work that goes on was asked to end."""
+        return self._aborted
 
     def run(self, task_description: str, *, spec: SpecChoice | None = None) -> WorkflowResult:
         """Do the whole workflow, and return how it ended, whatever that is.
@@ -126,38 +165,20 @@ class Orchestrator:
         """
         task = _checked_task(task_description)
         with self._working():
-            policy, model = self._gates_policy(), self._usable_model()
-            context = self._opened(model, Transcript(self.transcripts, self._log.warning, self._listener))
-            tracker = self._tracker(context)
-            start = self._write_start(context, task, tracker.begin())
-            replay_log = ReplayLog()
-            replay_log.documents, replay_log.spec = start.documents, spec
-            return self._run(context, task, policy, replay_log, WorkflowView(), tracker)
+            self._check_gates()
+            return self._done(self._begun(task, self._usable_model(), {"spec": spec} if spec is not None else {}))
 
-    def resume(self, transcript: Path | str) -> WorkflowResult:
-        """Go on with a workflow at the last gate that was approved, from its transcript, and return how it ended.
+    def resume(self, journal: Path | str) -> WorkflowResult:
+        """Go on with a workflow where its journal ends, and return how it ended; nothing is done twice.
 
-        Raises UsageError where the file is no transcript of a workflow, is being written, or is of a completed one.
+        `journal` may be the transcript that was written from it. A tool's call that was begun and not ended is asked
+        about. Raises UsageError where the file is no workflow's, is being written, or is of a completed one, and
+        ReplayMismatchError where this version does something else than was recorded.
         """
         with self._working():
-            policy, model = self._gates_policy(), self._usable_model()
-            records: list[dict[str, Any]] = []
-            path = Path(transcript)
-            context = self._opened(model, Transcript.reopened(path, self._log.warning, self._listener, records.append))
-            try:
-                view, replay_log = unfinished(path, restore_secrets(path, records))
-            except UsageError:
-                self._close(context)
-                raise
-            context.costs.restore(view.spent, replay_log.lifted)
-            context.test_runs += replay_log.commands
-            tracker = self._tracker(context)
-            if not tracker.restore(replay_log.gate_snapshot, replay_log.execution_snapshot, replay_log.flagged):
-                self._log.warning("what changed before the resume is not known: the earlier snapshots are gone")
-            context.transcript.write(
-                WorkflowResumed(config=self._config(), model=model.model, simulated=model.simulated)
-            )
-            return self._run(context, replay_log.task, policy, replay_log, view, tracker)
+            self._check_gates()
+            path = journal_of(Path(journal), self.runs_dir)
+            return self._done(self._reopened(path, self._usable_model()))
 
     def invoke_agent(self, agent_name: str, contract: DelegationContract) -> AgentResult:
         """Have one agent do one thing, without gates, and return how that ended (REQ-072).
@@ -165,32 +186,37 @@ class Orchestrator:
         Raises UsageError for an unknown agent, ModelUnavailableError, and what a model's call raises.
         """
         with self._working():
-            return self._invoke(agent_name, contract)
-
-    def _invoke(self, agent_name: str, contract: DelegationContract) -> AgentResult:
-        AgentLibrary(self._root, self._log.warning, self._may_use).get(agent_name)
-        model = self._usable_model()
-        context = self._opened(model, Transcript(self.transcripts, self._log.warning, self._listener))
-        self._write_start(context, contract.objective)
-        self._status.agents = {agent_name: "waiting"}
-        delegation, started = self._delegation(context), time.monotonic()
-        error: BaseException | None = None
-        try:
-            return delegation.work(agent_name, contract)
-        except BaseException as failure:
-            error = failure
-            raise
-        finally:
-            self._end(context, delegation, [], time.monotonic() - started, error)
+            AgentLibrary(self._root, self._log.warning, self._may_use).get(agent_name)
+            self._agents = (agent_name,)
+            invoked = {"agent": agent_name, "contract": contract.as_dict()}
+            opened = self._begun(contract.objective, self._usable_model(), {"invoke": invoked})
+            error = self._run(opened)
+            if error is not None:
+                raise error
+            assert opened.program.result is not None
+            return opened.program.result
 
     def get_status(self) -> WorkflowStatus:
         """Return where the workflow stands now, from any thread; what is returned does not change any more."""
-        status, context = self._status, self._context
-        return replace(
-            status,
-            agents=dict(status.agents),
-            gate_decisions=list(status.gate_decisions),
-            cost_usd=context.costs.cumulative if context is not None else 0.0,
+        opened = self._opened
+        if opened is None:
+            return WorkflowStatus()
+        view = opened.progress.view
+        agents = {
+            name: agent.state for name, agent in view.agents.items() if self._agents is None or name in self._agents
+        }
+        gate = view.open_gate
+        decisions = [decision for each in view.gates.values() for decision in each.decisions]
+        path = opened.progress.transcript.path if opened.progress.transcript is not None else None
+        return WorkflowStatus(
+            state=view.end["status"] if view.end is not None else "waiting" if gate is not None else "running",
+            task=view.task,
+            agent=view.running if view.end is None else None,
+            gate=gate.number if gate is not None and view.end is None else None,
+            agents=agents,
+            gate_decisions=sorted(decisions, key=lambda each: each.timestamp),
+            cost_usd=view.cost_usd,
+            transcript_path=path,
         )
 
     def abort(self) -> None:
@@ -199,8 +225,8 @@ class Orchestrator:
         Where none goes on, the next one ends at once.
         """
         self._aborted = True
-        if self._context is not None:
-            self._context.stop()
+        if self._opened is not None:
+            self._opened.stop()
 
     @contextmanager
     def _working(self) -> Iterator[None]:
@@ -208,183 +234,231 @@ class Orchestrator:
         if not self._at_work.acquire(blocking=False):
             raise UsageError("this orchestrator is busy; create another one for a second workflow")
         try:
-            with lock_project(self._root, self.transcripts, self._log.warning):
+            with lock_project(self._root, self.runs_dir, self._log.warning):
+                self._agents = None
                 yield
         finally:
             self._aborted = False
             self._at_work.release()
 
-    def _run(
-        self,
-        context: WorkflowContext,
-        task: str,
-        policy: GatePolicy,
-        replay_log: ReplayLog,
-        view: WorkflowView,
-        tracker: ChangeTracker,
-    ) -> WorkflowResult:
-        def history(agent: str) -> tuple[list[Turn], int]:
-            known = view.agents.get(agent)
-            return (known.history, known.rounds) if known is not None else ([], 0)
-
-        self._status.task = task
-        self._status.agents = dict.fromkeys(DELEGATION_MAP, "waiting")
-        delegation = self._delegation(context, replay_log, history, LIMITS)
-        gates = Gates(context, policy, self._gate_waits)
-        self._status.gate_decisions = gates.decisions
-
-        def facts() -> list[str]:
-            return [list_tests(context.test_runs), f"Cost so far: {dollars(context.costs.cumulative)}"]
-
-        workflow = Workflow(
-            task, self._root, delegation, gates, tracker, partial(_flag, context), facts, replay_log=replay_log
-        )
-        started = time.monotonic()
-        error: AeonError | None = None
-        try:
-            workflow.keep(self._kept_documents(context, replay_log))
-            workflow.run()
-        except AeonError as failure:
-            error = failure
-        except Exception as failure:
-            logger.exception("the workflow failed")
-            error = AeonError(f"internal error: {type(failure).__name__}: {failure}")
-        except BaseException as failure:
-            self._end(context, delegation, [], time.monotonic() - started, failure)
-            raise
-        if error is None:
-            tracker.finish()
-        return self._end(context, delegation, list(gates.decisions), time.monotonic() - started, error)
-
-    def _kept_documents(self, context: WorkflowContext, replay_log: ReplayLog) -> tuple[str, ...]:
-        """Return the documents of an earlier workflow that this one builds on. Raises RunAborted."""
-        present = set(replay_log.documents) & set(earlier_documents(self._root))
-        known, began = replay_log.spec, not replay_log.over
-        if not present or (began and known is None):
-            return ()
-        question = spec_question(present, self.transcripts, context.transcript.path)
-        choice = known or context.human_input.choose(question)
-        if known is not None and not began:
-            context.human_input.decided(question, choice)
-        if choice == question.safe:
-            raise RunAborted(UNDECIDED)
-        return kept_documents(present) if choice == "continue" else ()
-
-    def _tracker(self, context: WorkflowContext) -> ChangeTracker:
-        path, is_own = context.transcript.path, own_files(self.settings)
-        ours = [self.settings.log_destination, *([str(self._log.path)] if self._log.path is not None else [])]
-        logs = {os.path.relpath(self._root / each, self._root) for each in ours}
-
-        def hidden(place: str) -> bool:
-            return is_own(place) or place in logs
-
-        kept = path.with_suffix(".files") if path is not None else None
-        return ChangeTracker(SnapshotStore(self._root, kept, hidden), [*DOCUMENTS.values(), LOG_FILE])
-
-    def _end(
-        self,
-        context: WorkflowContext,
-        delegation: Delegation,
-        decisions: list[Any],
-        seconds: float,
-        error: BaseException | None,
-    ) -> WorkflowResult:
-        result = end_workflow(context, delegation.invoked, decisions, seconds, error)
-        self._close(context)
-        self._status.state, self._status.agent, self._status.gate = result.status, None, None
-        return result
-
-    def _gates_policy(self) -> GatePolicy:
-        if self._gate_policy is None:
+    def _check_gates(self) -> None:
+        if self._gate_policy is None and self._approver is None:
             raise UsageError("no one can decide at the gates: pass a gate policy, or AutoApproveGates()")
-        return self._gate_policy
 
     def _usable_model(self) -> LLMAdapter:
         model = connect_model(self._model, self.settings, self._base_url)
         model.check()
-        return model
+        return models_of_agents(model, self.settings)
 
-    def _opened(self, model: LLMAdapter, transcript: Transcript) -> WorkflowContext:
+    def _config(self, model: LLMAdapter) -> tuple[RunConfig, list[str]]:
+        """Return the options of the port, and the models of which a price is assumed."""
         settings = self.settings
-        costs = CostTracker(
-            model.model,
-            warning_usd=settings.cost_warning_usd,
-            ceiling_usd=settings.cost_ceiling_usd,
-            prices=settings.prices,
+        names = [known.model for known in model_infos(model, RunConfig()) if not known.simulated]
+        prices, assumed = prices_of(names, settings.prices)
+        config = RunConfig(
+            budget=settings.cost_ceiling_usd,
+            budget_warning=settings.cost_warning_usd,
+            prices=prices,
+            project_root=self._root,
+            on_unknown="ask",
         )
-        self._context = context = WorkflowContext(
-            self._root,
-            settings,
-            model,
-            models=models_of_agents(model, settings),
-            costs=costs,
-            transcript=transcript,
-            log=self._log,
-            bash=self._bash_policy,
-            questions=self._question_policy,
+        return config, assumed
+
+    def _begun(self, task: str, model: LLMAdapter, more: Mapping[str, Any]) -> _Opened:
+        run_id = new_run_id()
+        config, assumed = self._config(model)
+        path = free_path(self.transcripts, run_id)
+        options = {
+            "project_root": clean_text(str(self._root)),
+            "settings": self.settings.model_dump(mode="json", exclude={"bedrock"}),
+            "transcript": clean_text(str(path)),
+            **({"assumed_prices": assumed} if assumed else {}),
+            **more,
+        }
+        progress = WorkflowProgress(self._log, self._listener, self._root)
+        journal = WorkflowJournal(self.runs_dir / f"{run_id}.jsonl", run_id, fan_out([progress.on_line, self._on_line]))
+        if journal.problem is not None:
+            self._log.warning(f"{journal.problem}; the work continues, but it cannot be resumed")
+        progress.recorded((), TranscriptFile(path, run_id, self._log.warning))
+        return self._assembled(journal, progress, model, config, task, options, None, None)
+
+    def _reopened(self, path: Path, model: LLMAdapter) -> _Opened:
+        lines: Lines = []
+        progress = WorkflowProgress(self._log, self._listener, self._root)
+        journal = reopen(path, fan_out([progress.on_line, self._on_line]), lines.append, WorkflowJournal)
+        try:
+            first = lines[0]
+            options = first.get("workflow")
+            if not isinstance(options, dict):
+                raise UsageError(f"{str(path)!r} is not a workflow; to continue a run, use `aeon-tui resume`")
+            last = last_told(reversed(lines))
+            ended = last.get("resumes_at") if last["type"] == "run_finished" else None
+            if last["type"] == "run_finished" and ended is None:
+                raise UsageError(f"the workflow {path.stem!r} is complete; start a new one")
+            # A journal is data: it does not say where files are written.
+            place = self.transcripts / Path(options["transcript"]).name
+            transcript = TranscriptFile(place, first["run"], self._log.warning)
+            progress.recorded(lines, transcript)
+            config, (now, _) = recorded_config(first), self._config(model)
+            changed = {"budget": now.budget} if now.budget != _budget_of(lines, config) else {}
+            described = [known.described() for known in model_infos(model, now)]
+            before = [line.get("models") for line in lines if line["type"] in ("run_started", "run_resumed")]
+            same = described == [models for models in before if models][-1]
+            resumed = RunResumed(
+                options=changed,
+                continues_at=ended if ended is not None else journal.seq,
+                models=None if same else described,
+            )
+            recorded = ReplayCursor(line for line in lines if line["seq"] < resumed.continues_at)
+            return self._assembled(journal, progress, model, config, first["task"], options, recorded, resumed, lines)
+        except BaseException:
+            journal.close()
+            raise
+
+    def _assembled(
+        self,
+        journal: Any,
+        progress: WorkflowProgress,
+        model: LLMAdapter,
+        config: RunConfig,
+        task: str,
+        options: Mapping[str, Any],
+        recorded: ReplayCursor | None,
+        resumed: RunResumed | None,
+        lines: Lines | None = None,
+    ) -> _Opened:
+        self._journal = journal
+        journal.warn = self._log.warning
+        hidden = own_files(self._root, self.settings, self.runs_dir)
+        registry = project_tools(self._root, self.settings, hidden)
+        secrets = RunSecrets(run_vault(model, registry, config), None if lines is None else lambda: lines)
+        journal.redact = secrets.vault.redact_json
+        bash = self._bash_policy
+        if isinstance(bash, UnsafeBash):
+            bash = bash.asking
+        automatic = isinstance(self._gate_policy, AutoApproveGates)
+        if self._approver is None:
+            bash = bash or RefuseBash()
+        questions = self._question_policy or (SafeChoices() if self._approver is None else None)
+        approver = PolicyApprover(self._gate_policy, bash, questions, self._approver, lambda: self._aborted)
+        costs = Costs(model.model, options.get("assumed_prices") or ())
+        effects = Effects(
+            journal,
+            llm=model,
+            config=config,
+            approver=approver,
+            recorded=recorded,
+            on_delta=self._on_delta,
+            resumed=resumed,
+            secrets=secrets,
+            tools=registry,
+            retries=RETRIES,
+            on_cost=costs.add,
             sleep=self._sleep,
         )
-        if self._aborted:
-            context.stop()
-        self._status = WorkflowStatus(state="running", transcript_path=transcript.path)
-        return context
-
-    def _write_start(self, context: WorkflowContext, task: str, snapshot: str | None = None) -> WorkflowStart:
-        price = context.costs.price
-        start = WorkflowStart(
-            task=task,
-            config=self._config(),
-            model=context.model.model,
-            simulated=context.model.simulated,
-            price={"input": price.input, "output": price.output, "source": price.source},
-            versions=versions(),
-            documents=digests(self._root, [*DOCUMENTS.values(), LOG_FILE]),
-            snapshot=snapshot,
-        )
-        context.transcript.write(start)
-        return start
-
-    def _config(self) -> dict[str, Any]:
-        return {
-            "project_root": clean_text(str(self._root)),
-            **self.settings.model_dump(mode="json", exclude={"bedrock"}),
-        }
-
-    def _delegation(
-        self,
-        context: WorkflowContext,
-        replay_log: ReplayLog | None = None,
-        history: Callable[[str], tuple[list[Turn], int]] = lambda _: ([], 0),
-        limits: Mapping[str, Collection[str]] | None = None,
-    ) -> Delegation:
-        return Delegation(
-            context,
+        progress.assumed, progress.automatic = costs.assumed, automatic
+        progress.journal_problem = lambda: journal.problem
+        world = World(
+            self._root,
+            self.settings,
             AgentLibrary(self._root, self._log.warning, self._may_use),
-            on_state=self._agent_is,
-            on_complete=self._on_agent_complete,
-            replay_log=replay_log,
-            history=history,
-            limits=limits,
+            SnapshotStore(
+                self._root, journal.path.with_suffix(".files") if journal.path else None, self._hidden(hidden)
+            ),
+            self.transcripts,
+            self._log.warning,
+            self._on_agent_complete,
+            self._unsafe_bash,
+            automatic,
+            recorded is not None,
+        )
+        if recorded is not None:
+            started = RunStarted.model_validate(recorded.first)
+        else:
+            started = RunStarted(
+                task=secrets.conceal(task),
+                config=json_safe({key: _plain(value) for key, value in config.model_dump(exclude_none=True).items()}),
+                model=model.model,
+                simulated=model.simulated,
+                models=[known.described() for known in effects.models.known],
+                prices=effects.models.prices,
+                tools=registry.export_tools_for_llm(),
+                versions=versions(),
+                memory={},
+                workflow=secrets.conceal(json_safe(options)),
+            )
+        program = Program(effects, started, registry, costs, world, journal.run_id)
+
+        def close() -> None:
+            journal.close()
+            registry.close()
+            model.close()
+            if progress.transcript is not None:
+                progress.transcript.close()
+
+        def stop() -> None:
+            effects.abort()
+            registry.close()
+
+        self._opened = _Opened(effects, program, progress, close, stop)
+        if self._aborted:
+            stop()
+        return self._opened
+
+    def _hidden(self, is_own: Callable[[str], bool]) -> Callable[[str], bool]:
+        ours = [self.settings.log_destination, *([str(self._log.path)] if self._log.path is not None else [])]
+        logs = {os.path.relpath(self._root / each, self._root) for each in ours}
+        return lambda place: is_own(place) or place in logs
+
+    def _run(self, opened: _Opened) -> BaseException | None:
+        try:
+            return opened.program.run()
+        finally:
+            opened.close()
+
+    def _done(self, opened: _Opened) -> WorkflowResult:
+        error = self._run(opened)
+        if error is not None and not isinstance(error, Exception):
+            raise error
+        view, progress = opened.progress.view, opened.progress
+        end = view.end or {}
+        return WorkflowResult(
+            agents_invoked=list(opened.program.agents_invoked),
+            gate_decisions=list(opened.program.decisions),
+            total_cost=CostRecord(**end["total_cost"]),
+            wall_clock_seconds=float(end["duration_s"]),
+            transcript_path=progress.transcript.path if progress.transcript is not None else None,
+            status=status_of(error),
+            exit_code=exit_code_of(error),
+            error=message_of(error) if error is not None else None,
+            summary=progress.summary,
+            journal=self._journal.path,
         )
 
-    def _agent_is(self, agent: str, state: AgentState) -> None:
-        self._status.agents[agent] = state
-        self._status.agent = agent if state == "running" else None
 
-    def _gate_waits(self, gate: Gate | None) -> None:
-        self._status.gate = gate.number if gate is not None else None
-        self._status.state = "waiting" if gate is not None else "running"
+def journal_of(path: Path, runs_dir: Path) -> Path:
+    """Return the journal of a workflow, which a transcript of it names. Raises UsageError where there is none."""
+    first = head(path) or {}
+    if first.get("type") != "workflow_start":
+        return path
+    found = runs_dir / f"{first.get('journal')}.jsonl"
+    if not found.is_file():
+        raise UsageError(
+            f"the transcript {str(path)!r} has no journal in {str(runs_dir)!r}, so it cannot be resumed; start a new "
+            "workflow with --spec continue"
+        )
+    return found
 
-    def _close(self, context: WorkflowContext) -> None:
-        context.transcript.close()
-        context.close()
+
+def _budget_of(lines: Lines, config: RunConfig) -> float | None:
+    said = [
+        line["options"]["budget"] for line in lines if line["type"] == "run_resumed" and "budget" in line["options"]
+    ]
+    return said[-1] if said else config.budget
 
 
-def _flag(context: WorkflowContext, agent: str, paths: Sequence[str]) -> None:
-    told = ", ".join(map(repr, paths[:_MAX_FLAGGED])) + (", …" if len(paths) > _MAX_FLAGGED else "")
-    message = f"{agent!r} changed what is not its to change: {told}"
-    context.transcript.write(Notice(kind="flagged", agent=agent, message=message, paths=list(paths)))
-    context.log.warning(message)
+def _plain(value: Any) -> Any:
+    return clean_text(str(value)) if isinstance(value, Path) else value
 
 
 def _checked_task(given: str) -> str:

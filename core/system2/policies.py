@@ -103,12 +103,14 @@ QuestionKind = Literal[
     "file_change",
     "agent_halted",
     "existing_spec",
+    "unknown_call",
     "bash",
 ]
 """What an agent said may be injected (REQ-113); the ceiling is reached (REQ-132); the context window is full (REQ-055);
 the model cannot be reached (REQ-091); a file would change that steers the workflow or git; one would change that is not
 the agent's document, or any where the settings say `ask`; an agent stopped without a completion signal (REQ-092);
-`spec/` holds what an earlier workflow wrote. `bash` stands in the transcript alone: a BashPolicy is asked."""
+`spec/` holds what an earlier workflow wrote; a call was cut off, and whether it took effect is unknown. `bash` stands
+in the transcript alone: a BashPolicy is asked."""
 
 
 @dataclass(frozen=True)
@@ -155,12 +157,12 @@ class UnsafeBash:
     """Confirms plain commands that are not blocklisted: `--unsafe-bash` (REQ-004). Of others another policy decides."""
 
     def __init__(self, asking: BashPolicy) -> None:
-        self._asking = asking
+        self.asking = asking
 
     def confirm(self, command: str, is_blocklisted: bool) -> bool | str:
         """Return True; for a blocklisted command, or one that cannot be read, what the other policy says (REQ-115)."""
         if is_blocklisted or unknown_program(command) is not None:
-            return self._asking.confirm(command, is_blocklisted)
+            return self.asking.confirm(command, is_blocklisted)
         return True
 
 

@@ -9,11 +9,12 @@ from pathlib import Path
 
 from aeon_core.errors import UsageError
 from aeon_core.journal.lock import holder, lock
+from aeon_core.journal.reader import head
 from aeon_core.journal.summary import is_being_written
 
 
 @contextmanager
-def lock_project(project_root: Path, transcripts: Path, warn: Callable[[str], None]) -> Iterator[None]:
+def lock_project(project_root: Path, runs_dir: Path, warn: Callable[[str], None]) -> Iterator[None]:
     """Hold the project's lock. Raises UsageError that names the holder where another workflow has it.
 
     Where the file system knows no such locks, `warn` is told, and the work goes on.
@@ -22,7 +23,8 @@ def lock_project(project_root: Path, transcripts: Path, warn: Callable[[str], No
     try:
         fd = os.open(project_root, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
         if not lock(fd):
-            which = next((path.stem for path in _newest(transcripts) if is_being_written(path)), None)
+            running = (path for path in _newest(runs_dir) if is_being_written(path))
+            which = next((path.stem for path in running if _root_of(path) == str(project_root)), None)
             what = f"the workflow {which!r}" if which is not None else "another workflow"
             raise UsageError(
                 f"{what} is running in {str(project_root)!r}, by {holder(fd)}; wait until it ends, or stop it"
@@ -38,8 +40,16 @@ def lock_project(project_root: Path, transcripts: Path, warn: Callable[[str], No
         _close(fd)
 
 
-def _newest(transcripts: Path) -> list[Path]:
-    return sorted(transcripts.glob("*.jsonl"), reverse=True)[:20]
+def _newest(runs_dir: Path) -> list[Path]:
+    return sorted(runs_dir.glob("*.jsonl"), reverse=True)[:20]
+
+
+def _root_of(journal: Path) -> str:
+    try:
+        workflow = (head(journal) or {}).get("workflow")
+    except UsageError:
+        return ""
+    return str(workflow.get("project_root")) if isinstance(workflow, dict) else ""
 
 
 def _close(fd: int | None) -> None:

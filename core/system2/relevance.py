@@ -97,6 +97,10 @@ _BY_TASK = {
 }
 
 
+OPTIONAL = frozenset([*_BY_CHANGES, *_BY_TASK])
+"""The agents that may not be needed."""
+
+
 def _said(agent: str, scope: str) -> bool | None:
     """Return what the scope says of an agent, None where it says nothing clear."""
     found = re.search(

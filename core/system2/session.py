@@ -2,26 +2,33 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable
+from collections.abc import Collection
 from dataclasses import dataclass
 from typing import Literal
 
+from aeon_core.budget import CostCeilingReached
+from aeon_core.effects.model_calls import RetryRule
 from aeon_core.errors import LLMError
-from aeon_core.llm.base import LLMRequest, Usage
+from aeon_core.journal.records import AgentRecord
+from aeon_core.llm.base import LLMRequest
 from system2.agents.definition import AgentDefinition
 from system2.agents.tools import COMPLETION_TOOL
 from system2.context import WorkflowContext
 from system2.context_window import SUMMARIZER, WindowMeter, summary_parts, summary_prompt
 from system2.contracts import CompletionSignal, DelegationContract, implicit_completion, signal_of
 from system2.conversation import Conversation
-from system2.converse import ConverseTurn, ToolUseRequest, Turn, as_messages
-from system2.cost import CostRecord
-from system2.entries import AgentComplete, AgentStart, Notice
+from system2.converse import ConverseTurn, ToolUseRequest, Turn, as_messages, turn_of, use_ids
+from system2.cost import CostRecord, dollars
 from system2.policies import Question
 from system2.prompt_injection import scan_for_injection
 from system2.toolbox import Toolbox
 
 Halt = Literal["max_tokens", "turn_limit", "context_overflow", "injection"]
+THROTTLE_RETRIES = 3
+SERVICE_RETRIES = 2
+"""After a 5xx, and after whatever else may pass by itself."""
+MAX_WAIT = 30.0
+"""The longest wait before an attempt, in seconds (REQ-090)."""
 MAX_CONTINUATIONS = 3
 """How often in a row an agent whose reply was cut off is told to go on."""
 ACKNOWLEDGED = "Completion acknowledged."
@@ -66,7 +73,7 @@ class _Halted(Exception):  # no error: the work ends here
 
 
 class AgentSession:
-    """One agent's conversation. `history` is what an earlier process had of it, from the transcript.
+    """One agent's conversation. `rounds` says how often the agent was set to work in others before it.
 
     `writes` are the files that it may change without a person's approval; None for all.
     """
@@ -75,7 +82,6 @@ class AgentSession:
         self,
         agent: AgentDefinition,
         context: WorkflowContext,
-        history: Iterable[Turn] = (),
         *,
         rounds: int = 0,
         writes: Collection[str] | None = None,
@@ -84,13 +90,14 @@ class AgentSession:
         self.rounds = rounds
         """How often it was set to work."""
         self._context = context
-        self._toolbox = Toolbox(agent, context, writes)
-        self._conversation = Conversation(history)
+        self._toolbox = Toolbox(agent, context, writes, lambda: self.rounds)
+        self._conversation = Conversation()
         window = context.settings.context_window_tokens
-        self._meter = WindowMeter(min(window, context.model_of(agent.name).context_window or window))
+        self._meter = WindowMeter(min(window, context.window_of(agent.name) or window))
         self._text = ""
+        self._tool_turns = 0
         for warning in self._toolbox.warnings:
-            context.log.warning(f"agent {agent.name!r}: {warning}")
+            self._notice("provider", f"agent {agent.name!r}: {warning}")
 
     @property
     def history(self) -> list[Turn]:
@@ -116,47 +123,42 @@ class AgentSession:
         return self._round(contract, feedback)
 
     def _round(self, contract: DelegationContract, feedback: str | None) -> AgentResult:
-        context = self._context
+        context, name = self._context, self.agent.name
         self.rounds += 1
-        context.transcript.remind()
-        context.transcript.write(
-            AgentStart(
-                agent=self.agent.name,
+        context.tell(
+            AgentRecord(
+                agent=name,
+                state="started",
+                pass_number=self.rounds,
                 contract=contract.as_dict(),
-                round=self.rounds,
                 feedback=feedback,
-                model=context.model_of(self.agent.name).model,
+                model=context.model_of(name),
                 system=self.agent.system_prompt,
                 tools=self._toolbox.names,
                 source=str(self.agent.source_path),
             )
         )
-        before = len(context.costs.records)
+        before, turns = len(context.costs.records), self._tool_turns
         completion: CompletionSignal | None = None
         halted: Halt | None = None
         try:
             completion = self._work()
         except _Halted as ending:
             halted = ending.why
-        cost = context.costs.total(context.costs.records[before:], self.agent.name)
-        result = AgentResult(self.agent.name, completion, halted, self._text, cost, tuple(self._toolbox.files_changed))
-        self._ended(result)
-        return result
-
-    def _ended(self, result: AgentResult) -> None:
-        context = self._context
-        context.transcript.write(
-            AgentComplete(
-                agent=result.agent,
-                cost=result.cost.as_dict(),
-                completion=result.completion.as_dict() if result.completion is not None else None,
-                halted=result.halted,
-                files_changed=list(result.files_changed),
+        cost = context.costs.total(context.costs.records[before:], name, self._tool_turns - turns)
+        changed = tuple(self._toolbox.files_changed)
+        context.tell(
+            AgentRecord(
+                agent=name,
+                state="finished",
+                pass_number=self.rounds,
+                cost=cost.as_dict(),
+                completion=completion.as_dict() if completion is not None else None,
+                halted=halted,
+                files_changed=list(changed),
             )
         )
-        if result.halted is not None:
-            context.log.warning(f"agent {result.agent!r} was halted: {result.halted.replace('_', ' ')}")
-        context.log.info(context.costs.agent_summary(result.cost))
+        return AgentResult(name, completion, halted, self._text, cost, changed)
 
     def _work(self) -> CompletionSignal:
         """Go round the tool-use loop until the agent signals completion, or ends without (REQ-050)."""
@@ -188,8 +190,7 @@ class AgentSession:
     def _carry_out(self, turn: ConverseTurn) -> CompletionSignal | None:
         """Answer every tool use of a reply, one after the other (REQ-052); return the completion that it holds."""
         if not _only_signals(turn):
-            nothing: Usage = {"input_tokens": 0, "output_tokens": 0}
-            self._context.costs.add(self.agent.name, nothing, api_calls=0, tool_turns=1)
+            self._tool_turns += 1
         uses = turn.tool_use_blocks
         cut = uses[-1] if turn.stop_reason == "max_tokens" else None
         failed: list[str] = []
@@ -233,7 +234,7 @@ class AgentSession:
             self._notice("flagged", f"a message from {self.agent.name!r} {finding}")
         text = f"a message from {self.agent.name!r} may contain an injected instruction; continue?"
         question = Question("injection", self.agent.name, text, ("stop", "continue"), "stop", tuple(found))
-        if self._context.human_input.choose(question) != "continue":
+        if self._context.choose(question, self.rounds) != "continue":
             raise _Halted("injection")
 
     def _exchange(self) -> ConverseTurn:
@@ -247,10 +248,11 @@ class AgentSession:
                 tools=self._toolbox.specs(),
                 max_tokens=self._context.settings.max_output_tokens,
                 cache_prefix=True,
+                conversation=self.agent.name,
             )
             if self._fits(request, turns):
                 try:
-                    turn = self._context.calls.ask(self.agent.name, request, turns)
+                    turn = self._asked(request, turns)
                 except LLMError as error:
                     if not error.context.get("context_too_long"):
                         raise
@@ -263,13 +265,36 @@ class AgentSession:
                 raise _Halted("context_overflow")
             self._summarize(turns)
 
+    def _asked(self, request: LLMRequest, turns: list[Turn]) -> ConverseTurn:
+        """Return the reply to a request, whose messages are the `turns`.
+
+        Where the model cannot be reached after all retries, a person says whether to try again (REQ-091). Raises
+        LLMError (exit 3 where credentials are refused), with `context_too_long` in its context where the request does
+        not fit; CostCeilingReached (exit 4) where the ceiling is reached and not lifted; RunAborted.
+        """
+        effects, name = self._context.effects, self.agent.name
+        while True:
+            effects.follow_abort()
+            try:
+                response = effects.complete(request, pass_number=self.rounds, step_id=name)
+                break
+            except CostCeilingReached as ceiling:
+                raise CostCeilingReached(_at_ceiling(ceiling), **ceiling.context) from None
+            except LLMError as error:
+                if not error.context.get("may_pass"):
+                    raise
+                question = Question("api_error", name, error.message, ("abort", "retry"), "abort")
+                if self._context.choose(question, self.rounds) != "retry":
+                    raise
+        return turn_of(response, (use_id for turn in turns for use_id in use_ids(turn)))
+
     def _fits(self, request: LLMRequest, turns: list[Turn]) -> bool:
         tokens = self._meter.estimate(request.system, turns, request.tools)
         verdict = self._meter.judge(tokens)
         if verdict == "warn":
             share, window = 100 * tokens // self._meter.tokens, self._meter.tokens
             self._notice(
-                "context_warning", f"the conversation of {self.agent.name!r} uses about {share} % of {window:,} tokens"
+                "context_window", f"the conversation of {self.agent.name!r} uses about {share} % of {window:,} tokens"
             )
         return verdict != "overflow"
 
@@ -278,21 +303,43 @@ class AgentSession:
         context, name = self._context, self.agent.name
         text = f"the conversation of {name!r} no longer fits {self._meter.tokens:,} tokens"
         question = Question("context_overflow", name, text, ("abort", "summarize"), "abort")
-        if context.human_input.choose(question) != "summarize":
+        if context.choose(question, self.rounds) != "summarize":
             raise _Halted("context_overflow")
         summary = ""
         reply_tokens = min(context.settings.max_output_tokens, self._meter.tokens // 8)
         for part in summary_parts(turns, self._meter.tokens, reply_tokens):
             prompt: Turn = {"role": "user", "content": [{"text": summary_prompt(part, summary)}]}
             request = LLMRequest("reason", SUMMARIZER, as_messages([prompt]), max_tokens=reply_tokens)
-            summary = context.calls.ask(name, request, [prompt], "summary").text
+            summary = self._asked(request, [prompt]).text
         self._conversation.summarized(summary)
         self._meter.reset()
         self._notice("context_summarized", f"the conversation of {name!r} was summarized")
 
-    def _notice(self, kind: Literal["flagged", "context_warning", "context_summarized"], message: str) -> None:
-        self._context.transcript.write(Notice(kind=kind, agent=self.agent.name, message=message))
-        self._context.log.warning(message)
+    def _notice(self, kind: str, message: str) -> None:
+        self._context.note(kind, self.agent.name, message, self.rounds)
+
+
+def _at_ceiling(ceiling: CostCeilingReached) -> str:
+    spent, limit, next_call = (dollars(ceiling.context[name]) for name in ("spent_usd", "limit_usd", "reserved_usd"))
+    return (
+        f"the workflow has cost {spent} and the next call may cost up to {next_call}; the ceiling is {limit}, and it "
+        "was not raised; set cost_ceiling_usd in .system2/config.yml"
+    )
+
+
+def limited(error: LLMError, attempt: int) -> LLMError:
+    """Return the error as the retry policy is to see it: final after the last attempt that its kind is worth."""
+    if error.retryable:
+        error.context["may_pass"] = True
+        starting = error.status_code is None and bool(error.context.get("unavailable"))
+        error.retryable = error.status_code == 429 or starting or attempt <= SERVICE_RETRIES
+    if isinstance(error.retry_after, int | float):
+        error.retry_after = min(float(error.retry_after), MAX_WAIT)
+    return error
+
+
+RETRIES = RetryRule(1 + THROTTLE_RETRIES, limited)
+"""How often a call is tried (REQ-090, REQ-091)."""
 
 
 def _signalled_texts(turn: ConverseTurn) -> list[str]:

@@ -1,143 +1,271 @@
-"""The transcript, appended as things happen; where it cannot be written the work goes on (REQ-125, REQ-126)."""
+"""The transcript of a workflow (REQ-125): what its journal says, in the specification's own terms.
+
+Each record of the journal gives none, one or two entries. Screens, reports and the log read entries, too; those of the
+transcripts of earlier versions, which had no journal, are passed on as they are.
+"""
 
 from __future__ import annotations
 
+import json
+import os
 import threading
-from collections.abc import Callable
-from datetime import UTC, datetime
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import Any, TypedDict
 
-from aeon_core.errors import AeonError, UsageError
-from aeon_core.journal.records import Record
-from aeon_core.journal.recovery import reopen
-from aeon_core.journal.writer import JournalWriter, LineListener
-from aeon_core.redaction import conceal_json
+from aeon_core.journal.reader import read_records
+from aeon_core.journal.summary import is_workflow_start
+from aeon_core.llm.base import LLMResponse
+from aeon_core.timing import seconds_between
+from system2.converse import Turn, as_turns, turn_of, use_ids
+from system2.cost import CostRecord, total_cost
+from system2.questions import choice_of, question_of
 
-_MAX_PER_SECOND = 1000
-_SYNCED = frozenset({"agent_complete", "gate_decision", "workflow_end"})
-"""Entries that are on the disk before the work goes on: a resume begins behind them."""
-
+Entry = dict[str, Any]
 Warn = Callable[[str], None]
+_NOTES = {"budget_warning": "cost_warning", "context_window": "context_warning", "provider": "warning"}
+_ENVELOPE = ("v", "seq", "ts", "run", "type")
 
 
-class Transcript:
-    """Writes entries to `<folder>/<YYYYMMDD-HHMMSS>.jsonl`, mode 0600, and never raises.
+class _Conversation(TypedDict):
+    turns: list[Turn]
+    tools: int
+    seq: int
 
-    A folder that it makes is kept out of git by a `.gitignore` of its own.
-    Two runs of one second are kept apart: the later one's name ends in `-2`. The file is locked while the workflow is
-    alive. `listener` gets each line, long texts in full, also where no file can be written. `warn` is told once when
-    writing fails, and again by each `remind`. Secrets are redacted. May be written from several threads.
+
+class TranscriptEntries:
+    """Makes entries of a workflow's records, given one after the other from the first."""
+
+    def __init__(self, next_seq: int = 0) -> None:
+        self.next_seq = next_seq
+        self._conversations: dict[str, _Conversation] = {}
+        self._asked: Mapping[str, Any] = {}
+        self._start: Mapping[str, Any] = {}
+        self._began = ""
+        self._spent: list[CostRecord] = []
+        self._tool_turns = 0
+        self._invoked: dict[str, None] = {}
+
+    def of(self, record: Mapping[str, Any]) -> Iterator[Entry]:
+        """Yield the entries of a record: `record` names it, the rest is as the specification has it."""
+        make = _MAKERS.get(str(record.get("type")))
+        if make is None or (record.get("type") == "question" and "subject" not in record and "digest" not in record):
+            yield dict(record)
+            return
+        for kind, fields in make(self, record):
+            entry = {"v": 1, "seq": self.next_seq, "ts": record["ts"], "run": record["run"], "type": kind}
+            self.next_seq += 1
+            yield {
+                **entry,
+                **{key: value for key, value in fields.items() if value is not None},
+                "record": record["seq"],
+            }
+
+    def _started(self, record: Mapping[str, Any]) -> Iterator[tuple[str, Entry]]:
+        self._start, self._began = record, record["ts"]
+        workflow = record.get("workflow") or {}
+        price = (record.get("models") or [{}])[0].get("price")
+        told = {"task": record["task"], "config": _config(workflow), "model": record["model"]}
+        more = {"simulated": bool(record.get("simulated")), "price": price, "versions": record.get("versions")}
+        yield "workflow_start", {**told, **more, "journal": record["run"], "parent": record.get("parent")}
+
+    def _resumed(self, record: Mapping[str, Any]) -> Iterator[tuple[str, Entry]]:
+        self._began = record["ts"]
+        models = record.get("models") or self._start.get("models") or [{}]
+        told = {"config": _config(self._start.get("workflow") or {}), "model": models[0].get("model")}
+        yield "workflow_resumed", {**told, "simulated": bool(models[0].get("simulated"))}
+
+    def _agent(self, record: Mapping[str, Any]) -> Iterator[tuple[str, Entry]]:
+        fields = {key: value for key, value in record.items() if key not in (*_ENVELOPE, "state", "pass")}
+        state = record["state"]
+        if state == "started":
+            self._invoked[record["agent"]] = None
+            yield "agent_start", {**fields, "round": record["pass"]}
+        elif state == "skipped":
+            yield "agent_skipped", fields
+        elif state == "answered":
+            yield "tool_exec", fields
+        else:
+            self._tool_turns += int((record.get("cost") or {}).get("tool_turns", 0))
+            yield "agent_complete", {"completion": None, "halted": None, "files_changed": [], **fields}
+
+    def _llm(self, record: Mapping[str, Any]) -> Iterator[tuple[str, Entry]]:
+        agent = str(record.get("step_id"))
+        head = {"agent": agent, "purpose": "summary" if record["purpose"] == "reason" else "work"}
+        head["attempt"] = record["attempt"]
+        if record["state"] == "started":
+            yield "api_request", {**head, **self._request(agent, record["request"])}
+            return
+        told = {key: record.get(key) for key in ("usage", "cost_usd", "latency_ms", "error", "retry_in_s")}
+        if record.get("usage"):
+            self._spent.append(CostRecord.of_call(agent, self._model(record), record["usage"], record.get("cost_usd")))
+        if (response := record.get("response")) is not None:
+            known = self._conversations.get(agent, {"turns": []})["turns"]
+            turn = turn_of(LLMResponse.model_validate(response), (use for each in known for use in use_ids(each)))
+            told |= {"stop_reason": turn.stop_reason, "message": turn.raw_message}
+        yield "api_response", {**head, **told}
+        if told["retry_in_s"] is not None:
+            message = f"{record['error']['message']}; retrying in {told['retry_in_s']:g} s"
+            yield "note", {"kind": "retry", "agent": agent, "message": message}
+
+    def _model(self, record: Mapping[str, Any]) -> str:
+        return str(record.get("model") or self._start.get("model"))
+
+    def _request(self, agent: str, request: Mapping[str, Any]) -> Entry:
+        """Return the turns that a request has in the form of Converse: those that the last one did not have."""
+        known = self._conversations.get(agent) if "since" in request else None
+        before: list[Turn] = known["turns"] if known is not None else []
+        after = as_turns(request["messages"])
+        turns = [*before, *after] if known is not None else after
+        tools = len(request["tools"]) if "tools" in request else known["tools"] if known is not None else 0
+        self._conversations[agent] = {"turns": turns, "tools": tools, "seq": self.next_seq}
+        told: Entry = {"message_count": len(turns), "tool_count": tools, "messages": after}
+        return told if known is None else {**told, "since": known["seq"], "kept": len(before)}
+
+    def _notice(self, record: Mapping[str, Any]) -> Iterator[tuple[str, Entry]]:
+        kind, data = _NOTES.get(record["kind"], record["kind"]), record.get("data") or {}
+        told = {"kind": kind, "agent": record.get("step_id"), "message": record["message"]}
+        yield "note", {**told, "paths": data.get("paths")}
+
+    def _gate(self, record: Mapping[str, Any]) -> Iterator[tuple[str, Entry]]:
+        if record["state"] == "asked":
+            self._asked = subject = record["subject"]
+            yield "gate_asked", {key: subject.get(key) for key in ("gate", "agent", "artifact", "summary", "changes")}
+        else:
+            told = {"gate": self._asked.get("gate"), "agent": self._asked.get("agent")}
+            yield "gate_decision", {**told, "decision": record["decision"], "feedback": record.get("feedback")}
+
+    def _question(self, record: Mapping[str, Any]) -> Iterator[tuple[str, Entry]]:
+        if record["state"] == "asked":
+            self._asked = record["subject"]
+        question = question_of(record["point"], self._asked, record.get("step_id"))
+        told: Entry = {"agent": question.agent, "kind": question.kind, "text": question.text, "state": record["state"]}
+        told |= {"choices": list(question.choices), "details": list(question.details) or None}
+        if record["state"] == "decided":
+            told |= {"choice": choice_of(question, record), "feedback": record.get("feedback")}
+        yield "question", told
+
+    def _finished(self, record: Mapping[str, Any]) -> Iterator[tuple[str, Entry]]:
+        result, error = record["result"], record["result"].get("error") or {}
+        cost = replace(total_cost(self._spent, self._start.get("model", "")), tool_turns=self._tool_turns)
+        told = {"total_cost": cost.as_dict(), "duration_s": seconds_between(self._began, record["ts"])}
+        code = error.get("exit_code", {"completed": 0, "cost_ceiling": 4}.get(result["status"], 1))
+        told |= {"status": result["status"], "exit_code": code}
+        yield "workflow_end", {**told, "agents_invoked": list(self._invoked), "error": error.get("message")}
+
+    def _nothing(self, _: Mapping[str, Any]) -> Iterator[tuple[str, Entry]]:
+        yield from ()
+
+
+_Maker = Callable[[TranscriptEntries, Mapping[str, Any]], Iterator[tuple[str, Entry]]]
+_MAKERS: dict[str, _Maker] = {
+    "run_started": TranscriptEntries._started,
+    "run_resumed": TranscriptEntries._resumed,
+    "agent": TranscriptEntries._agent,
+    "llm": TranscriptEntries._llm,
+    "notice": TranscriptEntries._notice,
+    "gate": TranscriptEntries._gate,
+    "question": TranscriptEntries._question,
+    "approval": TranscriptEntries._question,
+    "run_finished": TranscriptEntries._finished,
+    **dict.fromkeys(
+        ("tool", "policy", "observation", "memory", "text", "label", "journal_recovered"), TranscriptEntries._nothing
+    ),
+}
+
+
+def _config(workflow: Mapping[str, Any]) -> Entry:
+    return {"project_root": workflow.get("project_root"), **(workflow.get("settings") or {})}
+
+
+class TranscriptFile:
+    """Appends entries to a file, mode 0600, and never raises: where that fails, `warn` is told (REQ-126).
+
+    A file that holds entries of the same run already is gone on with behind the last whole line. A folder that it makes
+    is kept out of git by a `.gitignore` of its own.
     """
 
-    def __init__(self, folder: Path, warn: Warn, listener: LineListener | None = None) -> None:
-        self._warn, self._listener = warn, listener
-        self._problem: str | None = None
+    def __init__(self, path: Path, run: str, warn: Warn) -> None:
+        self._warn = warn
+        self.path: Path | None = path
+        self.problem: str | None = None
+        """Why it cannot be written."""
         self._lock = threading.Lock()
-        self.run_id = f"{datetime.now(UTC):%Y%m%d-%H%M%S}"
-        self._writer = self._made(folder)
+        self._fd: int | None = None
+        self.last_record, self.next_seq = -1, 0
+        """The record that the last entry is of, and the number of the next entry."""
+        try:
+            _make_folder(path.parent)
+            self._fd = os.open(path, os.O_RDWR | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
+            self._go_on(run)
+        except OSError as error:
+            self._fail(error)
 
-    @classmethod
-    def reopened(
-        cls,
-        path: Path,
-        warn: Warn,
-        listener: LineListener | None = None,
-        on_record: Callable[[dict[str, Any]], None] | None = None,
-    ) -> Transcript:
-        """Return the transcript of a workflow that is gone on with; `on_record` gets each entry that there is.
-
-        A torn last line is set aside. Raises UsageError where the file is none, is damaged, or is being written.
-        """
-        made = cls.__new__(cls)
-        made._warn, made._listener = warn, listener
-        made._problem, made._lock = None, threading.Lock()
-        made._writer = _concealing(reopen(path, listener, on_record))
-        made.run_id = made._writer.run_id
-        return made
-
-    @property
-    def path(self) -> Path | None:
-        """The file; None where it cannot be written, or no longer."""
-        return self._writer.path
-
-    def write(self, entry: Record, *, redacted: bool = False) -> int | None:
-        """Append an entry, and return its `seq`; None where it has no form as JSON.
-
-        Where that fails a person is warned, and the entries to come go to the listener alone. `redacted` says that the
-        caller has put tokens in place of secrets.
-        """
+    def write(self, entry: Mapping[str, Any]) -> None:
+        """Append an entry as a line of JSON."""
+        line = (json.dumps(entry, ensure_ascii=False, separators=(",", ":")) + "\n").encode("utf-8", "surrogatepass")
         with self._lock:
+            if self._fd is None or entry["record"] <= self.last_record:
+                return
             try:
-                return self._append(entry, redacted)
-            except ValueError as error:
-                self._warn(f"an entry {entry.tag!r} of the transcript cannot be written as JSON: {error}")
-                return None
-
-    def remind(self) -> None:
-        """Warn again where writing has failed; to be called once for each agent (REQ-126)."""
-        if self._problem is not None:
-            self._warn(self._problem)
+                while line:
+                    line = line[os.write(self._fd, line) :]
+            except OSError as error:
+                self._fail(error)
 
     def close(self) -> None:
         """Let go of the file."""
         with self._lock:
-            self._writer.close()
+            if self._fd is not None:
+                os.close(self._fd)
+                self._fd = None
 
-    def _append(self, entry: Record, redacted: bool) -> int:
+    def _go_on(self, run: str) -> None:
+        assert self._fd is not None
+        data = os.pread(self._fd, os.fstat(self._fd).st_size, 0)
+        whole = data[: data.rfind(b"\n") + 1]
+        last: Entry = {}
         try:
-            seq = self._writer.append(entry, raw=not redacted)
-        except AeonError as error:
-            self._fail(error)
-            seq = self._writer.append(entry, raw=not redacted)
-        if entry.tag in _SYNCED:
-            try:
-                self._writer.sync()
-            except AeonError as error:
-                self._fail(error)
-        return seq
+            last = json.loads(whole.splitlines()[-1]) if whole else {}
+        except ValueError:
+            whole = b""
+        if last.get("run") != run or not isinstance(last.get("record"), int):
+            last, whole = {}, b""
+        os.ftruncate(self._fd, len(whole))
+        self.last_record, self.next_seq = last.get("record", -1), last.get("seq", -1) + 1
 
-    def _made(self, folder: Path) -> JournalWriter:
-        _make_folder(folder)
-        second = self.run_id
-        for number in range(1, _MAX_PER_SECOND):
-            self.run_id = second if number == 1 else f"{second}-{number}"
-            path = folder / f"{self.run_id}.jsonl"
-            try:
-                return _concealing(JournalWriter(path, self.run_id, self._listener))
-            except UsageError as error:
-                if not path.exists():
-                    return self._without_file(error)
-        return self._without_file(UsageError(f"the folder {str(folder)!r} has too many runs from this second"))
-
-    def _without_file(self, error: AeonError) -> JournalWriter:
-        why = error.message.removesuffix("; the run stops here")
-        self._problem = f"cannot write the transcript; the work continues: {why}"
-        self._warn(self._problem)
-        return _concealing(JournalWriter(None, self.run_id, self._listener))
-
-    def _fail(self, error: AeonError) -> None:
-        broken, self._writer = self._writer, self._without_file(error)
-        try:
-            broken.close()
-        except OSError:
-            # A disk that fails may fail at this, too.
-            return
+    def _fail(self, error: OSError) -> None:
+        self.problem = f"cannot write the transcript {str(self.path)!r}: {error.strerror}; the work continues"
+        self.path = None
+        if self._fd is not None:
+            os.close(self._fd)
+            self._fd = None
+        self._warn(self.problem)
 
 
-def _concealing(writer: JournalWriter) -> JournalWriter:
-    """Return the writer of a transcript: what comes from outside is written as a resume can take it back."""
-    writer.redact = conceal_json
-    return writer
+def free_path(folder: Path, run_id: str) -> Path:
+    """Return where the transcript of a new workflow is written: `<YYYYMMDD-HHMMSS>.jsonl`, the next one with `-2`."""
+    second, number = run_id[:15], 1
+    while (path := folder / (f"{second}.jsonl" if number == 1 else f"{second}-{number}.jsonl")).exists():
+        number += 1
+    return path
+
+
+def read_entries(path: Path, damage: list[str] | None = None) -> Iterator[Entry]:
+    """Yield the entries of a workflow's journal or transcript. Raises UsageError where the file is neither."""
+    entries = TranscriptEntries()
+    for record in read_records(path, plans=False, damage=damage):
+        yield from entries.of(record)
+
+
+def is_export(first: Mapping[str, Any]) -> bool:
+    """Return whether a file's first record is of a transcript that was written from a journal."""
+    return is_workflow_start(first) and isinstance(first.get("journal"), str)
 
 
 def _make_folder(folder: Path) -> None:
     """Make the folder where it is not there, so that git leaves out what is in it: whole conversations."""
-    if folder.is_dir():
-        return
-    try:
+    if not folder.is_dir():
         folder.mkdir(parents=True)
         (folder / ".gitignore").write_text("*\n")
-    except OSError:
-        # Whether it can be written is told where the transcript is made.
-        return

@@ -1,6 +1,6 @@
 """A workflow as its transcript tells it: one fold for the screen, live and past, and for going on after a crash.
 
-Records come as dicts, as `aeon_core.journal.reader.read_records` and a transcript's listener give them.
+Entries come as dicts, as `transcript.read_entries` and a workflow's listener give them.
 """
 
 from __future__ import annotations
@@ -10,12 +10,11 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal
 
-from aeon_core.journal.reader import read_records
 from system2.constants import DELEGATION_MAP, GATES
 from system2.contracts import CompletionSignal, DelegationContract
-from system2.converse import ToolResult, Turn, use_ids
 from system2.cost import CostRecord
 from system2.policies import GateDecision, GateDecisionType
+from system2.transcript import read_entries
 
 AgentState = Literal["waiting", "running", "complete", "halted", "skipped"]
 Entry = Mapping[str, Any]
@@ -35,11 +34,6 @@ class AgentView:
     files_changed: list[str] = field(default_factory=list)
     cost: list[CostRecord] = field(default_factory=list)
     """One for each round that has ended."""
-    history: list[Turn] = field(default_factory=list)
-    """The conversation up to the last reply, and the results of its tool uses: what a session goes on with."""
-    request_seq: int | None = None
-    request_turns: list[Turn] = field(default_factory=list)
-    """The last request: the next one holds what is new."""
     entries: list[Entry] = field(default_factory=list)
     """All that is about this agent, in order: what its conversation is painted from."""
 
@@ -78,8 +72,6 @@ class WorkflowView:
         self.cost_usd = 0.0
         self.input_tokens = self.cached_tokens = self.output_tokens = self.api_calls = 0
         """`cached_tokens` are those of the input that were read from the provider's prompt cache."""
-        self.spent: list[CostRecord] = []
-        """What each answered call cost, for a tracker that goes on."""
         self.end: Entry | None = None
         """The `workflow_end`; None while the workflow goes on, or where it was interrupted."""
 
@@ -118,21 +110,10 @@ class WorkflowView:
         agent = self._agent(record["agent"])
         agent.state, agent.skip_reason = "skipped", record["reason"]
 
-    def _api_request(self, record: Entry) -> None:
-        agent = self._agent(record["agent"])
-        turns = list(record["messages"])
-        if record.get("since") is not None and record["since"] == agent.request_seq:
-            turns[:0] = agent.request_turns[: record["kept"]]
-        agent.request_seq, agent.request_turns = record["seq"], turns
-        if record.get("purpose", "work") == "work":
-            agent.history = list(turns)
-
     def _api_response(self, record: Entry) -> None:
         usage = record.get("usage")
         if usage:
             self._spend(record, usage)
-        if record.get("purpose", "work") == "work" and record.get("message"):
-            self._agent(record["agent"]).history.append(record["message"])
 
     def _spend(self, record: Entry, usage: Mapping[str, int]) -> None:
         read, written = usage.get("input_tokens", 0), usage.get("output_tokens", 0)
@@ -141,21 +122,7 @@ class WorkflowView:
         self.output_tokens += written
         self.api_calls += 1
         self.cost_usd = round(self.cost_usd + cost, 9)
-        cached = usage.get("cache_read_tokens", 0), usage.get("cache_write_tokens", 0)
-        self.cached_tokens += cached[0]
-        self.spent.append(CostRecord(record["agent"], self.model, read, written, cost, 1, 0, *cached))
-
-    def _tool_exec(self, record: Entry) -> None:
-        history = self._agent(record["agent"]).history
-        asked = (
-            history[-1] if history and history[-1]["role"] == "assistant" else history[-2] if len(history) > 1 else None
-        )
-        if asked is None or record["tool_use_id"] not in use_ids(asked):
-            return
-        if history[-1]["role"] == "assistant":
-            history.append({"role": "user", "content": []})
-        result = ToolResult(record["tool_use_id"], record["result"], is_error=not record["success"])
-        history[-1]["content"].append(result.block())
+        self.cached_tokens += usage.get("cache_read_tokens", 0)
 
     def _question(self, record: Entry) -> None:
         self.question = record if record["state"] == "asked" else None
@@ -196,9 +163,7 @@ _FOLDS: dict[str, Callable[[WorkflowView, Entry], None]] = {
     "workflow_resumed": WorkflowView._resume,
     "agent_start": WorkflowView._agent_start,
     "agent_skipped": WorkflowView._agent_skipped,
-    "api_request": WorkflowView._api_request,
     "api_response": WorkflowView._api_response,
-    "tool_exec": WorkflowView._tool_exec,
     "question": WorkflowView._question,
     "gate_asked": WorkflowView._gate_asked,
     "gate_decision": WorkflowView._gate_decided,
@@ -217,8 +182,8 @@ def view_of(records: Iterable[Entry]) -> WorkflowView:
 
 
 def read_workflow(path: Path, damage: list[str] | None = None) -> WorkflowView:
-    """Return the state of the workflow in a transcript; what cannot be read is told in `damage`, by line.
+    """Return the state of the workflow in a journal or a transcript; what cannot be read is told in `damage`, by line.
 
-    Raises UsageError for a file that is no transcript.
+    Raises UsageError for a file that is neither.
     """
-    return view_of(read_records(path, plans=False, damage=damage))
+    return view_of(read_entries(path, damage))

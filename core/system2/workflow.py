@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from functools import partial
 from pathlib import Path, PurePosixPath
 
-from aeon_core.errors import AeonError, RunAborted
+from aeon_core.effects.port import Effects
+from aeon_core.errors import AeonError
 from system2.agent_contracts import DOCUMENTS, contract_for, repair_contract
 from system2.bounded_reads import read_text_start
 from system2.change_tracker import SPEC_FOLDER, ChangeTracker
@@ -25,15 +26,14 @@ from system2.gates import (
     listed,
     logged_results,
 )
-from system2.policies import GateDecision, GateDecisionType
-from system2.relevance import Changes, skip_reason
-from system2.replay_log import ReplayLog
+from system2.policies import GateDecisionType
+from system2.relevance import OPTIONAL, Changes, skip_reason
 from system2.session import AgentResult
 
 EXECUTOR = "executor"
 SCOPE_FILE = GATE_OF_AGENT["repo-governor"].artifact
 MAX_SCOPE_BYTES = 100_000
-CUT_OFF = "An earlier run of this work was cut off: some files may be there already. Look at them before you write."
+MAX_FLAGGED = 5
 
 
 class WorkLeftOpen(AeonError):
@@ -43,27 +43,28 @@ class WorkLeftOpen(AeonError):
 class Workflow:
     """One task's way through the delegation map.
 
-    `tracker` compares the project's files, `flag` tells a person of files that an agent changed though they were not
-    its to change, and `facts` gives what the last gate shows of tests and cost.
+    `tracker` compares the project's files, and `facts` gives what the last gate shows of tests and cost. `kept` are the
+    documents of an earlier workflow that this one builds on: their agents work only where a gate is rejected.
     """
 
     def __init__(
         self,
         task: str,
         project_root: Path,
+        effects: Effects,
         delegation: Delegation,
         gates: Gates,
         tracker: ChangeTracker,
-        flag: Callable[[str, Sequence[str]], None],
+        documents: Documents,
         facts: Callable[[], Sequence[str]],
-        replay_log: ReplayLog | None = None,
+        flag: Callable[[str, Sequence[str]], None],
+        kept: Sequence[str] = (),
     ) -> None:
-        self._task, self._root = task, project_root
+        self._task, self._root, self._effects = task, project_root, effects
         self._delegation, self._gates, self._tracker = delegation, gates, tracker
-        self._flag, self._facts = flag, facts
-        self._replay_log = replay_log or ReplayLog()
-        self._documents = Documents(project_root, self._replay_log.documents)
-        self._written: set[str] = set()
+        self._documents, self._facts, self._flag = documents, facts, flag
+        self._kept = kept
+        self._written: set[str] = set(kept)
         """The files that any agent wrote to by its tools."""
         self._tool_users: set[str] = set()
         """The agents that did more than write text."""
@@ -73,13 +74,6 @@ class Workflow:
         """How the executor's work ended; repairs are told by those who check them."""
         self._checks: dict[str, AgentResult] = {}
         self._skipped: dict[str, str] = {}
-        self._kept: tuple[str, ...] = ()
-        """The documents of an earlier workflow that this one builds on."""
-
-    def keep(self, documents: tuple[str, ...]) -> None:
-        """Begin with these documents of an earlier workflow: their agents work only where a gate is rejected."""
-        self._kept = documents
-        self._written.update(documents)
 
     def run(self) -> None:
         """Do all of it. Returns when every gate is approved and nothing is left open.
@@ -96,6 +90,8 @@ class Workflow:
             self._executed = self._worked(EXECUTOR, partial(self._delegation.go_on, EXECUTOR, contract, feedback))
             self._check()
         if problems := self._open_problems():
+            # Whoever resumes it is asked at the last gate again.
+            self._effects.resumes_from(self._closed_at)
             raise WorkLeftOpen(f"approved, but left open: {listed(problems)}")
 
     def _specify(self, agent: str) -> None:
@@ -104,17 +100,11 @@ class Workflow:
             self._delegation.skip(agent, reason)
             return
         gate = GATE_OF_AGENT[agent]
-        contract = contract_for(agent, self._task, warnings=self._warnings(agent))
+        contract = contract_for(agent, self._task)
         if gate.artifact in self._kept:
             self._keep(agent, gate, contract)
-            return
-        live = self._replay_log.over
-        work = partial(self._delegation.work, agent, contract)
-        result = self._worked(agent, work)
-        if not live and self._replay_log.over and self._gates.automatic and self._problems(gate, result):
-            # An earlier process ended on these, at this gate; what caused them may have been removed since.
-            result = self._worked(agent, work)
-        self._settle(agent, gate, contract, result)
+        else:
+            self._settle(agent, gate, contract, self._worked(agent, partial(self._delegation.work, agent, contract)))
 
     def _keep(self, agent: str, gate: Gate, contract: DelegationContract) -> None:
         """Ask at a gate about a document of an earlier workflow; its agent works where that is rejected."""
@@ -145,13 +135,12 @@ class Workflow:
 
     def _worked(self, agent: str, work: Callable[[], AgentResult]) -> AgentResult:
         """Have an agent work, and note what it has changed."""
-        rounds = self._delegation.rounds
         result = work()
         written = list(map(self._relative, result.files_changed))
         self._written.update(written)
         if result.cost.tool_turns:
             self._tool_users.add(agent)
-        if self._delegation.rounds != rounds and (out_of_place := self._tracker.note(agent, written)):
+        if out_of_place := self._tracker.note(agent, written):
             self._flag(agent, out_of_place)
         return result
 
@@ -166,8 +155,7 @@ class Workflow:
         return agent_problems(result)
 
     def _execute(self) -> None:
-        contract = contract_for(EXECUTOR, self._task, warnings=self._warnings(EXECUTOR))
-        self._written.update(self._half_done())
+        contract = contract_for(EXECUTOR, self._task)
         self._executed = self._worked(EXECUTOR, partial(self._delegation.work, EXECUTOR, contract))
 
     def _check(self) -> None:
@@ -184,9 +172,7 @@ class Workflow:
         """Return an agent's last result; the executor repairs what it reports, at most MAX_CYCLES times."""
         cycle = 1
         while True:
-            contract = contract_for(
-                agent, self._task, changed=self._changed(), cycle=cycle, warnings=self._warnings(agent)
-            )
+            contract = contract_for(agent, self._task, changed=self._changed(), cycle=cycle)
             result = self._worked(agent, partial(self._delegation.work, agent, contract))
             blockers = result.completion.blockers if result.completion is not None else []
             if agent not in POST_EXECUTION or not blockers or cycle > MAX_CYCLES:
@@ -199,13 +185,14 @@ class Workflow:
         """Ask at the last gate; return the feedback for the executor, None where all is approved."""
 
         problems = self._open_problems()
+        self._closed_at = self._effects.next_seq
 
         def summary(changed: str) -> str:
             results = self._checks
             if self._executed is not None and not _is_settled(self._executed):
                 results = {EXECUTOR: self._executed, **self._checks}
             parts = [changed, *self._in_all(), *self._facts()]
-            return closing_summary(self._root, results.items(), self._skipped.items(), parts, problems)
+            return closing_summary(self._logged(), results.items(), self._skipped.items(), parts, problems)
 
         return self._decided(LAST_GATE, summary, problems)
 
@@ -215,7 +202,7 @@ class Workflow:
         for agent, result in self._specified.items():
             problems += self._problems(GATE_OF_AGENT[agent], result)
         problems += self._problems_of_execution()
-        logged = logged_results(self._root)
+        logged = self._logged()
         for agent, result in self._checks.items():
             found = self._problems_of(result)
             if not found and logged.get(agent, "").lower().startswith("blocker"):
@@ -239,34 +226,24 @@ class Workflow:
             problems.append("the executor changed no file in the project")
         known = {path for change in produced for path in (change.path, change.was)} | self._written
         signal = self._executed.completion
-        for path in dict.fromkeys(map(self._relative, signal.files_changed if signal is not None else [])):
-            claimed = PurePosixPath(path).as_posix()
-            is_ignored = not self._tracker.knows(claimed) and (self._root / claimed).exists()
-            inside = not Path(claimed).is_absolute()
-            if not any(each == claimed or each.startswith(f"{claimed}/") for each in known) and not (
-                inside and is_ignored
-            ):
-                problems.append(f"the executor says it changed {path!r}, but did not")
-        return problems
+        named = dict.fromkeys(map(self._relative, signal.files_changed if signal is not None else []))
+        claimed = [PurePosixPath(path).as_posix() for path in named]
+        doubted = [path for path in claimed if not any(each == path or each.startswith(f"{path}/") for each in known)]
+        inside = [path for path in doubted if not Path(path).is_absolute()]
+        ignored = self._tracker.unseen(inside) if inside else []
+        false = [path for path in doubted if path not in ignored]
+        return [*problems, *(f"the executor says it changed {path!r}, but did not" for path in false)]
 
     def _decided(self, gate: Gate, summary: Callable[[str], str], problems: Sequence[str]) -> str | None:
         """Return what is to be done otherwise, None where the gate is approved. Raises RunAborted.
 
         Where nobody looks at it, a gate with `problems` is not approved. `summary` is given the list of what changed.
         """
-        decision = self._replay_log.decision(gate.number)
-        approved = decision is not None and decision.decision is GateDecisionType.APPROVE
-        if decision is not None and not (approved and problems and gate is LAST_GATE):
-            self._gates.decisions.append(decision)
-        else:
-            # The last gate is asked again where an earlier process ended on what is left open.
-            changes = self._tracker.since_gate(gate.agent)
-            decision = self._gates.ask(gate, summary(self._listed(changes)), problems, changes, self._snapshot(gate))
-        if decision.decision is GateDecisionType.APPROVE:
-            return None
-        if decision.decision is GateDecisionType.ABORT:
-            raise RunAborted(_aborted(gate, decision))
-        return decision.feedback or ""
+        changes = self._tracker.since_gate(gate.agent)
+        decision = self._gates.ask(gate, summary(self._listed(changes)), problems, changes)
+        approved = decision.decision is GateDecisionType.APPROVE
+        self._tracker.decided(executes=gate.number == TASK_GATE and approved)
+        return None if approved else decision.feedback or ""
 
     def _listed(self, changes: Sequence[FileChange]) -> str:
         head = "Changed since the last decision:" if self._gates.decisions else "Changed since the start:"
@@ -280,15 +257,6 @@ class Workflow:
             return []
         return [f"Changed since the tasks were approved:\n{list_changes(produced)}"]
 
-    def _snapshot(self, gate: Gate) -> Callable[[GateDecision], str | None]:
-        def taken(decision: GateDecision) -> str | None:
-            if decision.decision is GateDecisionType.ABORT:
-                return None
-            executes = gate.number == TASK_GATE and decision.decision is GateDecisionType.APPROVE
-            return self._tracker.decided(executes=executes)
-
-        return taken
-
     def _changed(self) -> list[str]:
         """Return the files that are not what they were when the tasks were approved, but for those in `spec/`."""
         produced = self._tracker.produced()
@@ -297,22 +265,23 @@ class Workflow:
         return [change.path for change in produced]
 
     def _reason_to_skip(self, agent: str) -> str | None:
+        if agent not in OPTIONAL:
+            return None
         return skip_reason(agent, self._task, self._scope(), Changes.of(self._changed()))
 
     def _scope(self) -> str:
-        try:
-            return read_text_start(self._root / SCOPE_FILE, MAX_SCOPE_BYTES)
-        except OSError:
-            return ""
+        def read() -> str:
+            try:
+                return read_text_start(self._root / SCOPE_FILE, MAX_SCOPE_BYTES)
+            except OSError:
+                return ""
 
-    def _warnings(self, agent: str) -> list[str]:
-        return [CUT_OFF] if self._replay_log.over and self._replay_log.cut_off == agent else []
+        found: str = self._effects.observe("scope", read)
+        return found
 
-    def _half_done(self) -> Iterator[str]:
-        """Yield what was changed behind the tasks' gate by work that was cut off, and may be found done."""
-        for agent, path in self._replay_log.half_done:
-            if agent not in GATE_OF_AGENT:
-                yield self._relative(path)
+    def _logged(self) -> dict[str, str]:
+        found: dict[str, str] = self._effects.observe("check_log", lambda: logged_results(self._root))
+        return found
 
     def _relative(self, path: str) -> str:
         return str(Path(path).relative_to(self._root)) if Path(path).is_relative_to(self._root) else path
@@ -320,8 +289,3 @@ class Workflow:
 
 def _is_settled(result: AgentResult) -> bool:
     return result.completion is not None and result.completion.status == "success"
-
-
-def _aborted(gate: Gate, decision: GateDecision) -> str:
-    why = f": {decision.feedback}" if decision.feedback else ""
-    return f"aborted at gate {gate.number} ({gate.title}){why}"

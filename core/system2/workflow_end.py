@@ -1,75 +1,30 @@
-"""The end of a workflow: how it ended, in the transcript, in the log and for the caller (REQ-121)."""
+"""The end of a workflow: its status, its exit code, and why it did not complete (REQ-121)."""
 
 from __future__ import annotations
 
-from pathlib import Path
-
 from aeon_core.budget import CostCeilingReached
 from aeon_core.errors import AeonError, RunAborted
-from system2.context import WorkflowContext
-from system2.entries import WorkflowEnd
-from system2.policies import GateDecision
-from system2.workflow_result import Ending, WorkflowResult
+from system2.workflow_result import Ending
 
 
-def end_workflow(
-    context: WorkflowContext,
-    agents_invoked: list[str],
-    decisions: list[GateDecision],
-    seconds: float,
-    error: BaseException | None,
-) -> WorkflowResult:
-    """Write down how the workflow ended, and return it. None for `error` is the end of all work."""
-    status, exit_code = outcome_of(error)
-    message = _message(error)
-    total = context.costs.total()
-    context.transcript.write(
-        WorkflowEnd(
-            total_cost=total.as_dict(),
-            duration_s=round(seconds, 3),
-            status=status,
-            exit_code=exit_code,
-            agents_invoked=agents_invoked,
-            error=message,
-        )
-    )
-    path = context.transcript.path
-    summary = context.costs.workflow_summary(agents_invoked, seconds, _shown(path, context.project_root))
-    context.log.info(summary)
-    return WorkflowResult(
-        agents_invoked=list(agents_invoked),
-        gate_decisions=decisions,
-        total_cost=total,
-        wall_clock_seconds=seconds,
-        transcript_path=path,
-        status=status,
-        exit_code=exit_code,
-        error=message,
-        summary=summary,
-    )
-
-
-def outcome_of(error: BaseException | None) -> tuple[Ending, int]:
-    """Return the status and the exit code of a workflow that this has ended; None is the end of all work."""
+def status_of(error: BaseException | None) -> Ending:
+    """Return the status of a workflow that this has ended; None is the end of all work."""
     if error is None:
-        return "completed", 0
+        return "completed"
     if isinstance(error, CostCeilingReached):
-        return "cost_ceiling", 4
-    if isinstance(error, RunAborted | KeyboardInterrupt):
-        return "aborted", 1
-    # Bad usage cannot be told from here on: the workflow had begun.
-    return "failed", 3 if isinstance(error, AeonError) and error.exit_code == 3 else 1
+        return "cost_ceiling"
+    return "aborted" if isinstance(error, RunAborted | KeyboardInterrupt) else "failed"
 
 
-def _message(error: BaseException | None) -> str | None:
+def exit_code_of(error: BaseException | None) -> int:
+    """Return the exit code of the same. Bad usage cannot be told any more: the workflow had begun."""
+    codes = {"completed": 0, "cost_ceiling": 4}
+    is_refused = isinstance(error, AeonError) and error.exit_code == 3
+    return codes.get(status_of(error), 3 if is_refused and status_of(error) == "failed" else 1)
+
+
+def message_of(error: BaseException) -> str:
+    """Return why it did not complete."""
     if isinstance(error, AeonError):
         return error.message
-    if error is None:
-        return None
     return str(error) or ("interrupted" if isinstance(error, KeyboardInterrupt) else type(error).__name__)
-
-
-def _shown(path: Path | None, project_root: Path) -> str | None:
-    if path is None:
-        return None
-    return str(path.relative_to(project_root) if path.is_relative_to(project_root) else path)

@@ -32,6 +32,8 @@ class WorkflowResult:
     """Why it did not complete, in one line."""
     summary: str = ""
     """What it was and cost, as it is shown at the end (REQ-121)."""
+    journal: Path | None = None
+    """The journal; None where it could not be written."""
 
 
 @dataclass

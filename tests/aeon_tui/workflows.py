@@ -8,15 +8,16 @@ from typing import Any
 
 from textual.pilot import Pilot
 
+from aeon_core.approvals.pending import ApprovalRequest
 from aeon_core.errors import AeonError
+from aeon_core.journal.records import ApprovalPoint
 from aeon_tui.app import AeonApp
 from aeon_tui.screens.workflow.screen import WorkflowScreen
-from aeon_tui.sessions.workflow_broker import PendingQuestion, WorkflowBroker
+from aeon_tui.sessions.approval_broker import ApprovalBroker
 from aeon_tui.sessions.workflow_session import WorkflowRequest, WorkflowRunner
 from aeon_tui.sources.workflow import Record, Taken
 from aeon_widgets.approval_panel import ApprovalPanel
 from aeon_widgets.key_guard import KeyGuard
-from system2.policies import Question
 from tests.aeon_tui.recordings import HOSTILE
 from tests.waiting import until
 
@@ -180,29 +181,45 @@ class RecordedWorkflowSource:
         """Nothing to close."""
 
 
-class StillDesk(WorkflowBroker):
+class StillDesk(ApprovalBroker):
     """A broker at which one question waits, without a thread."""
 
-    def __init__(self, asked: PendingQuestion) -> None:
-        super().__init__(Path())
+    def __init__(self, asked: ApprovalRequest) -> None:
+        super().__init__()
         self._waiting = asked
 
 
-GATE = PendingQuestion(1, "gate", "spec-coordinator is done.", 1, "spec/context.md", SCOPE)
-COMMAND = PendingQuestion(1, "bash", "cd src && \\\npython3 -m pytest -q tests/test_invoices.py")
-BLOCKLISTED = PendingQuestion(1, "bash", "rm -rf build", is_blocklisted=True)
-CEILING = PendingQuestion(
-    1,
-    "question",
-    "the cost ceiling of $5.00 is reached",
-    question=Question(
-        "cost_ceiling", "executor", "the ceiling of $5.00 is reached: $5.02", ("stop", "continue"), "stop"
-    ),
+def request(point: ApprovalPoint, agent: str, /, **subject: Any) -> ApprovalRequest:
+    """A question as a workflow asks it."""
+    return ApprovalRequest(point=point, pass_number=1, step_id=agent, subject=subject, digest="d")
+
+
+GATE = request(
+    "gate",
+    "spec-coordinator",
+    gate=1,
+    title="context",
+    agent="spec-coordinator",
+    artifact="spec/context.md",
+    summary="spec-coordinator is done.",
+    content=SCOPE,
 )
+_TESTS = "cd src && \\\npython3 -m pytest -q tests/test_invoices.py"
+COMMAND = request("tool", "spec-coordinator", tool_name="Bash", arguments={"command": _TESTS})
+BLOCKLISTED = request(
+    "tool",
+    "spec-coordinator",
+    tool_name="Bash",
+    arguments={"command": "rm -rf build"},
+    blocklisted=True,
+    reason="it is",
+)
+_MONEY = {"spent_usd": 5.02, "held_usd": 0.0, "reserved_usd": 0.1, "limit_usd": 5.0, "proposed_usd": 10.0}
+CEILING = request("budget", "executor", **_MONEY)
 
 
 def app_on(
-    written: Written, *, live: bool = False, asked: PendingQuestion | None = None, guard: KeyGuard | None = None
+    written: Written, *, live: bool = False, asked: ApprovalRequest | None = None, guard: KeyGuard | None = None
 ) -> AeonApp:
     """Return an app that opens on a workflow; with a question, as if it ran here."""
     app = AeonApp(Path("runs"))

@@ -8,17 +8,24 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from aeon_core.config.schema import RunConfig
+from aeon_core.effects.port import Effects
+from aeon_core.effects.secret_recovery import RunSecrets
 from aeon_core.journal.reader import read_records
 from aeon_core.llm.base import LLMAdapter, LLMRequest, LLMResponse, ToolCallDict
+from aeon_core.runs.setup import run_vault
 from system2.agents.definition import AgentDefinition
-from system2.context import WorkflowContext
+from system2.context import WorkflowContext, own_files, project_tools
 from system2.contracts import DelegationContract
-from system2.cost import CostTracker
+from system2.cost import Costs, prices_of
 from system2.logs import Log
-from system2.policies import BashPolicy, Question, QuestionPolicy
-from system2.session import AgentSession
+from system2.policies import BashPolicy, Question, QuestionPolicy, RefuseBash, SafeChoices, UnsafeBash
+from system2.progress import WorkflowProgress
+from system2.questions import PolicyApprover
+from system2.session import RETRIES, AgentSession
 from system2.settings import WorkflowSettings
-from system2.transcript import Transcript
+from system2.transcript import TranscriptFile
+from system2.workflow_journal import WorkflowJournal
 
 Reply = LLMResponse | str | Exception
 USAGE = {"input_tokens": 1000, "output_tokens": 100}
@@ -119,28 +126,51 @@ class Bench:
         self.lines: list[dict[str, Any]] = []
         self.settings = WorkflowSettings(**settings)
         warn = self.logged.append
-        self.transcript = Transcript(
-            root / self.settings.transcript_dir, warn, lambda line: self.lines.append(json.loads(line))
+        self.progress = WorkflowProgress(Log(warn), lambda line: self.lines.append(json.loads(line)), root)
+        self.transcript = TranscriptFile(root / self.settings.transcript_dir / "20260101-000000.jsonl", "run", warn)
+        self.progress.recorded((), self.transcript)
+        registry = project_tools(root, self.settings, own_files(root, self.settings))
+        prices, assumed = prices_of([] if self.model.simulated else [self.model.model], self.settings.prices)
+        config = RunConfig(
+            budget=self.settings.cost_ceiling_usd,
+            budget_warning=self.settings.cost_warning_usd,
+            prices=prices,
+            on_unknown="ask",
         )
-        self.costs = CostTracker(
-            self.model.model, warning_usd=self.settings.cost_warning_usd, ceiling_usd=self.settings.cost_ceiling_usd
+        self.costs = Costs(self.model.model, assumed)
+        unsafe = isinstance(bash, UnsafeBash)
+        asked = bash.asking if isinstance(bash, UnsafeBash) else bash
+        effects = Effects(
+            WorkflowJournal(None, "run", self.progress.on_line),
+            llm=self.model,
+            config=config,
+            approver=PolicyApprover(None, asked or RefuseBash(), questions or SafeChoices()),
+            secrets=RunSecrets(run_vault(self.model, registry, config)),
+            tools=registry,
+            retries=RETRIES,
+            on_cost=self.costs.add,
+            sleep=self.waits.append,
         )
         self.context = WorkflowContext(
             root,
             self.settings,
-            self.model,
-            costs=self.costs,
-            transcript=self.transcript,
-            log=Log(warn),
-            bash=bash,
-            questions=questions,
-            sleep=self.waits.append,
+            effects,
+            registry,
+            self.costs,
+            lambda _: self.model.model,
+            lambda _: self.model.context_window,
+            unsafe_bash=unsafe,
         )
 
     @property
     def requests(self) -> list[LLMRequest]:
         assert isinstance(self.model, Scripted)
         return self.model.requests
+
+    def close(self) -> None:
+        """Release what the model and the tools hold."""
+        self.model.close()
+        self.context.registry.close()
 
     def session(self, *tools: str, **fields: Any) -> AgentSession:
         return AgentSession(

@@ -14,8 +14,7 @@ from pathlib import Path
 
 import pytest
 
-from system2.lookup import find_transcript
-from tests.system2.workflows import transcript
+from tests.system2.workflows import last_transcript, transcript
 from tests.waiting import PATIENCE, wait_until
 
 pytestmark = pytest.mark.usefixtures("default_signals")
@@ -94,7 +93,7 @@ def test_the_task_is_asked_for_and_a_rejection_comes_back_to_the_gate(terminal: 
     terminal.type("X")
     assert terminal.process.wait(PATIENCE) == 1
     assert not (tmp_path / "spec/context.md").exists()
-    lines = transcript(find_transcript("last", tmp_path / ".system2" / "runs"))
+    lines = transcript(last_transcript(tmp_path))
     feedback = [line.get("feedback") for line in lines if line["type"] == "gate_decision"]
     assert feedback == ["name the users\n\nand their roles", "count them\nby country", None]
 
@@ -113,7 +112,7 @@ def test_what_is_typed_before_a_gate_shows_is_no_answer_to_it(terminal: AtTermin
     terminal.see(GATE)
     terminal.type("X")
     assert terminal.process.wait(PATIENCE) == 1
-    lines = transcript(find_transcript("last", tmp_path / ".system2" / "runs"))
+    lines = transcript(last_transcript(tmp_path))
     assert [line["decision"] for line in lines if line["type"] == "gate_decision"] == ["abort"]
 
 
@@ -121,7 +120,7 @@ def test_a_terminal_that_hangs_up_ends_the_workflow_at_the_gate(terminal: AtTerm
     started(terminal).see(GATE)
     terminal.hang_up()
     assert terminal.process.wait(PATIENCE) == 1
-    lines = transcript(find_transcript("last", tmp_path / ".system2" / "runs"))
+    lines = transcript(last_transcript(tmp_path))
     assert [line["type"] for line in lines if line["type"] == "gate_decision" and line["decision"] == "approve"] == []
     assert lines[-1]["status"] == "aborted"
 

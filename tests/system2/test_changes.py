@@ -13,12 +13,13 @@ from hypothesis import strategies as st
 
 from aeon_core.tools.files.patch import apply_diff
 from system2 import snapshots
-from system2.change_tracker import ChangeTracker
+from system2.change_tracker import LOST, ChangeTracker, _Files
 from system2.changes import FileChange, compare, list_changes
 from system2.content_file import ContentFile
 from system2.git_files import GitFiles
 from system2.snapshots import MAX_CONTENT, Snapshot, SnapshotStore
 from system2.write_limits import flag_of
+from tests.system2.kit import Bench
 
 Change = Callable[[Path], object]
 
@@ -341,7 +342,8 @@ def test_what_is_not_an_agents_to_change_is_flagged(path: str, agents: list[str]
 
 
 def test_what_a_person_changes_while_a_gate_waits_is_no_agents(tmp_path: Path) -> None:
-    tracker = ChangeTracker(SnapshotStore(tmp_path), [])
+    store = SnapshotStore(tmp_path, hidden=lambda path: path.startswith(".system2"))
+    tracker = ChangeTracker(Bench(tmp_path).context.effects, store, [])
     tracker.begin()
     (tmp_path / "by-agent").write_text("a\n")
     assert tracker.note("spec-coordinator") == ["by-agent"]
@@ -353,3 +355,16 @@ def test_what_a_person_changes_while_a_gate_waits_is_no_agents(tmp_path: Path) -
     (tmp_path / "src.py").write_text("x\n")
     assert tracker.note("executor") == []
     assert [change.path for change in tracker.since_gate(None)] == ["src.py"]
+
+
+def test_where_the_snapshots_are_gone_it_is_said_and_nobody_is_accused(tmp_path: Path) -> None:
+    kept = tmp_path / ".system2" / "x.files"
+    kept.parent.mkdir()
+    store = SnapshotStore(tmp_path, kept, hidden=lambda path: path.startswith(".system2"))
+    tracker = ChangeTracker(Bench(tmp_path).context.effects, store, [])
+    tracker.begin()
+    (tmp_path / "a").write_text("a\n")
+    kept.unlink()
+    tracker._files = _Files(SnapshotStore(tmp_path, kept, hidden=lambda path: path.startswith(".system2")))
+    assert tracker.since_gate("spec-coordinator") == []
+    assert tracker.notes == [LOST]

@@ -26,7 +26,6 @@ STEPS = st.lists(
         st.tuples(st.just("answer"), st.integers(0, 5)),
         st.tuples(st.just("say"), st.text(min_size=1, max_size=5)),
         st.tuples(st.just("summarize"), st.text(max_size=5)),
-        st.tuples(st.just("restore")),
     ),
     max_size=25,
 )
@@ -154,6 +153,4 @@ def _after(step: tuple[Any, ...], conversation: Conversation) -> Conversation:
         conversation.say(step[1])
     elif step[0] == "summarize" and conversation.turns:
         conversation.summarized(step[1])
-    elif step[0] == "restore":
-        return Conversation(_sent(conversation))
     return conversation

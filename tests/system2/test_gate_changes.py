@@ -149,7 +149,7 @@ def test_the_setting_ask_shows_each_change_before_it_is_made(tmp_path: Path) -> 
     assert case.orchestrator.run(TASK).exit_code == 0
     writes = [line for line in case.kinds("tool_exec") if line["tool"] in ("Write", "Edit")]
     assert len(questions.asked) == len(writes) > 5
-    assert questions.asked[0].details[0].startswith("--- a/spec/scope.md\n+++ b/spec/scope.md\n@@ -0,0 +1,")
+    assert questions.asked[0].details[-1].startswith("--- a/spec/scope.md\n+++ b/spec/scope.md\n@@ -0,0 +1,")
 
 
 @pytest.mark.parametrize("gate", [0, 1, 5])
@@ -161,15 +161,6 @@ def test_a_resume_shows_what_changed_since_the_last_gate_before_it(gate: int, pr
     assert Case(project, gate_policy=gates).orchestrator.resume(stopped.transcript_path).exit_code == 0
     assert gates.reviews[0].changes == first.reviews[-1].changes
     assert [review.gate for review in gates.reviews] == list(range(gate, 6))
-
-
-def test_a_resume_whose_snapshots_are_gone_says_so_and_accuses_nobody(tmp_path: Path) -> None:
-    stopped = Case(tmp_path, gate_policy=SaidAtGates({5: [(ABORT, None)]})).orchestrator.run(TASK)
-    assert stopped.transcript_path is not None
-    stopped.transcript_path.with_suffix(".files").unlink()
-    case = Case(tmp_path)
-    assert case.orchestrator.resume(stopped.transcript_path).exit_code == 0
-    assert "WARNING: what changed before the resume is not known: the earlier snapshots are gone" in case.logged
 
 
 def test_a_check_that_repairs_what_it_should_report_is_flagged(tmp_path: Path) -> None:

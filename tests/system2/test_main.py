@@ -65,7 +65,7 @@ def test_a_whole_workflow_without_a_terminal(tmp_path: Path) -> None:
         (("--auto-approve", "--model", "nope", "task"), 2, "system2: the model 'nope' has no provider"),
         (("--auto-approve", "--model", "simulated:nope", "task"), 3, "system2: no simulated model 'nope'"),
         (("--project-root", "nowhere", "task"), 2, "system2: the project root 'nowhere' is not a folder"),
-        (("--resume", "last", "--auto-approve", *SIMULATED), 2, "system2: no transcript in"),
+        (("--resume", "last", "--auto-approve", *SIMULATED), 2, "system2: no workflow of"),
         (("--log-format", "xml"), 2, "system2: argument --log-format"),
         (("--nope",), 2, "system2: unrecognized arguments: --nope"),
     ],
@@ -109,14 +109,14 @@ def test_a_transcript_folder_that_cannot_be_written_warns_and_the_work_goes_on(t
     (tmp_path / ".system2").write_text("a file", "utf-8")
     done = system2(*SIMULATED, "--auto-approve", TASK, cwd=tmp_path)
     assert done.returncode == 0
-    assert "WARNING: cannot write the transcript; the work continues" in done.stderr
+    assert "WARNING: cannot write the transcript" in done.stderr
     assert "Transcript:      none: it could not be written" in done.stderr
     assert (tmp_path / "spec" / "tasks.md").exists()
 
 
 def test_bash_is_refused_without_a_terminal_and_run_with_unsafe_bash(tmp_path: Path) -> None:
     refused = system2(*SIMULATED, "--auto-approve", TASK, cwd=tmp_path)
-    assert "ERROR: the command was not confirmed" in refused.stderr
+    assert "ERROR: the call of 'Bash' was not approved" in refused.stderr
     allowed = system2(*SIMULATED, "--auto-approve", "--unsafe-bash", "--spec", "replace", TASK, cwd=tmp_path)
     assert '[TOOL] Bash command="python3 tests/test_build_a_rest_api.py" -> success' in allowed.stderr
 
@@ -152,10 +152,11 @@ def test_a_termination_ends_it_as_aborted_and_says_how_to_go_on(tmp_path: Path) 
         connection.close()
     assert process.returncode == 1
     assert "system2: interrupted" in stderr
-    journal = next((tmp_path / ".system2" / "runs").glob("*.jsonl"))
+    (path,) = (tmp_path / ".system2" / "runs").glob("*.jsonl")
+    run_id = transcript(path)[0]["run"]
     options = f"--model openai:x --base-url {url} --auto-approve"
-    assert f"continue with: python -m system2 --resume {journal.stem} {options}\n" in stderr
-    assert transcript(journal)[-1]["status"] == "aborted"
+    assert f"continue with: python -m system2 --resume {run_id} {options}\n" in stderr
+    assert transcript(path)[-1]["status"] == "aborted"
 
 
 def test_help_names_every_option_and_exit_code(capsys: pytest.CaptureFixture[str]) -> None:

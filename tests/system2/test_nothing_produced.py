@@ -11,7 +11,7 @@ import pytest
 from aeon_core.llm.base import LLMRequest, LLMResponse
 from system2.documents import Documents, digests
 from system2.policies import AutoApproveGates
-from tests.system2.kit import Answers, Confirms, done, said, uses
+from tests.system2.kit import Answers, Bench, Confirms, done, said, uses
 from tests.system2.test_main import SIMULATED, system2
 from tests.system2.workflows import REJECT, TASK, Case, SaidAtGates, Watched, agents_of
 
@@ -200,7 +200,7 @@ def test_a_project_without_the_right_to_write_is_exit_1(tmp_path: Path) -> None:
 
 
 def test_what_lies_in_place_of_a_document_is_told(tmp_path: Path) -> None:
-    documents = Documents(tmp_path, {})
+    documents = Documents(Bench(tmp_path).context.effects, tmp_path, {})
     (tmp_path / "folder").mkdir()
     os.mkfifo(tmp_path / "pipe")
     assert documents.problem("folder", ()) == "folder is no regular file"

@@ -64,7 +64,7 @@ def test_a_whole_delegation_speaks_converse(server: Server, tmp_path: Path) -> N
     session = bench.session("Read", "Write", prompt="You are the coordinator.")
     assert session.run(CONTRACT).files_changed == ("spec/context.md",)
     session.go_on(CONTRACT, "name the users")
-    bench.context.close()
+    bench.close()
 
     first, second, _, again = server.bodies
     assert all("invoke" not in request.path and request.path.endswith("/converse") for request in server.requests)
@@ -101,7 +101,7 @@ def test_the_number_of_requests_is_exact(
         bench.session().run(CONTRACT)
     assert (len(server.requests), bench.waits, error.value.exit_code) == (requests, waits, 1)
     assert len(bench.records("api_request")) == requests
-    bench.context.close()
+    bench.close()
 
 
 @pytest.mark.parametrize("code", ["UnrecognizedClientException", "ExpiredTokenException", "AccessDeniedException"])
@@ -111,7 +111,7 @@ def test_refused_credentials_are_one_request_and_exit_3(server: Server, tmp_path
     with pytest.raises(LLMError, match=r"refused|rejected") as error:
         bench.session().run(CONTRACT)
     assert (len(server.requests), error.value.exit_code, answers.asked) == (1, 3, [])
-    bench.context.close()
+    bench.close()
 
 
 def test_a_request_that_is_too_long_is_no_failure_of_the_service(server: Server, tmp_path: Path) -> None:
@@ -119,7 +119,7 @@ def test_a_request_that_is_too_long_is_no_failure_of_the_service(server: Server,
     bench = bench_on(server, tmp_path, too_long)
     assert bench.session().run(CONTRACT).halted == "context_overflow"
     assert len(server.requests) == 1
-    bench.context.close()
+    bench.close()
 
 
 def test_credentials_stand_neither_in_the_transcript_nor_in_the_log(server: Server, tmp_path: Path) -> None:
@@ -129,7 +129,7 @@ def test_credentials_stand_neither_in_the_transcript_nor_in_the_log(server: Serv
     assert bench.transcript.path is not None
     told = [bench.transcript.path.read_text(), *bench.logged, error.value.message]
     assert not any(secret in text for text in told for secret in (ACCESS_KEY, SECRET_KEY, SESSION_TOKEN))
-    bench.context.close()
+    bench.close()
 
 
 def test_a_reply_of_thinking_alone_or_of_nothing_is_gone_on_with(server: Server, tmp_path: Path) -> None:
@@ -148,7 +148,7 @@ def test_a_reply_of_thinking_alone_or_of_nothing_is_gone_on_with(server: Server,
     assert session.run(CONTRACT).completion is not None
     assert len(server.requests) == 4
     check_order(session.history)
-    bench.context.close()
+    bench.close()
 
 
 def test_nothing_but_the_endpoint_is_called(server: Server, tmp_path: Path) -> None:
@@ -157,4 +157,4 @@ def test_nothing_but_the_endpoint_is_called(server: Server, tmp_path: Path) -> N
     assert isinstance(bench.model, BedrockModel)
     bench.session().run(CONTRACT)
     assert len(server.requests) == 1
-    bench.context.close()
+    bench.close()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import signal
 import socket
 import subprocess
@@ -13,10 +14,11 @@ from pathlib import Path
 
 import pytest
 
-from system2.lookup import find_transcript
+from system2.orchestrator import journal_of
+from system2.replay import replay
 from tests.sampling import sample
 from tests.system2.test_main import SIMULATED, system2
-from tests.system2.workflows import transcript
+from tests.system2.workflows import last_transcript, transcript
 from tests.waiting import PATIENCE, wait_until
 
 pytestmark = pytest.mark.usefixtures("default_signals")
@@ -73,17 +75,18 @@ def test_killed_behind_any_record_it_is_gone_on_with_to_the_end(records: int, tm
     killed = python(KILLED, str(records), cwd=tmp_path)
     killed.communicate(timeout=PATIENCE)
     assert killed.returncode == -signal.SIGKILL
-    before = find_transcript("last", runs(tmp_path)).read_bytes()
+    before = last_transcript(tmp_path).read_bytes()
     assert before.count(b"\n") == records
     done = system2("--model", "simulated:blockers", "--auto-approve", "--resume", "last", cwd=tmp_path)
     assert (done.returncode, "Traceback" in done.stderr) == (0, False), done.stderr
-    path = find_transcript("last", runs(tmp_path))
+    path = last_transcript(tmp_path)
     assert path.read_bytes().startswith(before)
     lines = transcript(path)
     assert [json.loads(line)["seq"] for line in path.read_bytes().splitlines()] == list(
         range(path.read_bytes().count(b"\n"))
     )
     assert [line["gate"] for line in lines if line["type"] == "gate_decision"] == [0, 1, 2, 3, 4, 5]
+    assert replay(journal_of(path, Path(os.environ["XDG_STATE_HOME"]) / "aeon" / "runs")).difference is None
     assert lines[-1]["status"] == "completed"
 
 
@@ -93,7 +96,7 @@ def test_the_second_of_two_processes_leaves_a_transcript_alone(tmp_path: Path) -
     )
     try:
         wait_until(lambda: any(b"gate_asked" in path.read_bytes() for path in runs(tmp_path).glob("*.jsonl")))
-        path = find_transcript("last", runs(tmp_path))
+        path = last_transcript(tmp_path)
         before = path.read_bytes()
         second = system2(*SIMULATED, "--auto-approve", "--resume", "last", cwd=tmp_path)
         assert second.returncode == 2
@@ -137,7 +140,7 @@ def test_a_signal_during_a_models_call_ends_the_workflow_at_once(
     process.send_signal(number)
     _, shown = process.communicate(timeout=PATIENCE)
     assert process.returncode == 1
-    last = transcript(find_transcript("last", runs(tmp_path)))[-1]
+    last = transcript(last_transcript(tmp_path))[-1]
     assert (last["status"], last["error"]) == ("aborted", "interrupted")
     assert f"continue with: python -m system2 --resume {last['run']}" in shown
 
@@ -149,7 +152,7 @@ def test_a_signal_during_a_command_ends_the_command_too(number: signal.Signals, 
     process.send_signal(number)
     process.communicate(timeout=PATIENCE)
     assert process.returncode == 1
-    assert transcript(find_transcript("last", runs(tmp_path)))[-1]["status"] == "aborted"
+    assert transcript(last_transcript(tmp_path))[-1]["status"] == "aborted"
     assert not any(f"touch {tmp_path}/late" in command for command in commands())
 
 

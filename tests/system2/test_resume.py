@@ -1,86 +1,178 @@
-"""Going on with a workflow from its transcript, cut off anywhere (REQ-125; contract: `--resume`)."""
+"""Going on with a workflow from its journal, killed at any record (Decision 2; contract: `--resume`)."""
 
 from __future__ import annotations
 
 import json
 import shutil
-import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from aeon_core.errors import UsageError
-from system2.change_tracker import ChangeTracker
-from system2.lookup import find_transcript
-from tests.system2.workflows import ABORT, REJECT, TASK, Case, SaidAtGates, Watched, agents_of, files_of, transcript
+from aeon_core.journal.reader import read_records
+from aeon_core.journal.writer import JournalWriter
+from aeon_core.llm.base import LLMRequest, LLMResponse
+from system2.fork import fork
+from system2.lookup import find_workflow
+from system2.policies import GateDecisionType, Question
+from system2.replay import replay
+from tests.sampling import sample
+from tests.system2.kit import Answers, Confirms, done, uses
+from tests.system2.workflows import (
+    ABORT,
+    REJECT,
+    TASK,
+    Case,
+    SaidAtGates,
+    Watched,
+    agents_of,
+    files_of,
+    transcript,
+)
+
+EXECUTOR = [
+    uses(
+        ("Write", {"file_path": "src/app.py", "content": "x = 1\n"}),
+        ("Bash", {"command": "echo one >> log.txt"}),
+        ("Edit", {"file_path": "src/app.py", "old_string": "x = 1", "new_string": "x = 2"}),
+        ("Bash", {"command": "echo two >> log.txt"}),
+    ),
+    done("all done", files_changed=["src/app.py"]),
+]
+
+
+def changes_files(request: LLMRequest) -> LLMResponse | None:
+    """An executor that edits, and runs commands that a second time would show of."""
+    if "Carry out all tasks of" not in request.messages[0]["content"]:
+        return None
+    return EXECUTOR[sum(message["role"] == "assistant" for message in request.messages)]
+
+
+def case_in(root: Path, **options: Any) -> Case:
+    root.mkdir(exist_ok=True)
+    model = Watched("default", changes_files)
+    return Case(root, model, bash_policy=Confirms(), runs_dir=root / ".aeon" / "runs", **options)
+
+
+def work_in(root: Path) -> dict[str, bytes]:
+    """The project's files but for the workflow's own."""
+    return {path: content for path, content in files_of(root).items() if not path.startswith((".system2", ".aeon"))}
+
+
+class Killed(BaseException):
+    """What a kill is: nothing more is written."""
+
+
+@contextmanager
+def killed_behind(records: int) -> Iterator[None]:
+    left, write = [records], JournalWriter._line
+
+    def line(self: JournalWriter, tag: str, short: bytes, full: bytes) -> int:
+        left[0] -= 1
+        if left[0] < 0:
+            raise Killed
+        return write(self, tag, short, full)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(JournalWriter, "_line", line)
+        with pytest.raises(Killed):
+            yield
+
+
+@dataclass
+class Looks:
+    """A person who looks whether a call has had its effect before they have it repeated."""
+
+    root: Path
+    asked: list[Question] = field(default_factory=list)
+
+    def choose(self, question: Question) -> str:
+        self.asked.append(question)
+        if question.kind != "unknown_call":
+            return question.safe
+        log = self.root / "log.txt"
+        done = [*(log.read_text().split() if log.exists() else []), (self.root / "src/app.py").read_text()[:5]]
+        effect = next(word for word in ("one", "two", "Edit") if word in question.text)
+        return "leave" if {"Edit": "x = 2"}.get(effect, effect) in done else "repeat"
 
 
 @pytest.fixture(scope="module")
 def whole(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A project after a whole workflow with a rejection and a blocker; its transcript is the last file.
-
-    What is kept for a resume is there as it would be after a kill.
-    """
+    """A project after a whole workflow; its journal is in `.aeon/runs`."""
     root = tmp_path_factory.mktemp("whole")
-    gates = SaidAtGates({1: [(REJECT, "name the owner")]})
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(ChangeTracker, "finish", lambda _: None)
-        assert Case(root, Watched("blockers"), gate_policy=gates).orchestrator.run(TASK).exit_code == 0
+    assert case_in(root).orchestrator.run(TASK).exit_code == 0
     return root
 
 
-def lines_of(root: Path) -> tuple[str, list[bytes]]:
-    path = find_transcript("last", root / ".system2" / "runs")
-    return path.name, path.read_bytes().splitlines(keepends=True)
+def journal_in(root: Path) -> Path:
+    return max((root / ".aeon" / "runs").glob("*.jsonl"))
 
 
-def test_cut_off_at_any_line_it_goes_on_to_the_same_end(whole: Path, tmp_path: Path) -> None:
-    name, lines = lines_of(whole)
-    assert len(lines) > 150
-    for cut in range(1, len(lines), 7):
-        root = tmp_path / str(cut)
-        (root / ".system2" / "runs").mkdir(parents=True)
-        executed = b'"agent":"executor"' in b"".join(lines[:cut])
-        for path, content in files_of(whole).items():
-            if not path.endswith(".jsonl") and (executed or not path.startswith(("src/", "tests/"))):
-                (root / path).parent.mkdir(parents=True, exist_ok=True)
-                (root / path).write_bytes(content)
-        journal = root / ".system2" / "runs" / name
-        torn = lines[cut][: len(lines[cut]) // 2] if cut % 2 else b""
-        journal.write_bytes(b"".join(lines[:cut]) + torn)
-        known = [line for line in transcript(journal)[: cut + 1] if line["type"] == "gate_decision"]
-        approved = {line["gate"] for line in known if line["decision"] == "approve"}
-        case = Case(root, Watched("blockers"))
-        result = case.orchestrator.resume(journal)
-        assert (result.status, result.error) == ("completed", None), cut
-        assert not approved & {gate for gate, *_ in case.gates.asked}, cut
-        decided = [decision.gate_number for decision in result.gate_decisions if decision.decision.value == "approve"]
-        assert decided == [0, 1, 2, 3, 4, 5], cut
-        assert agents_of(case.lines)[:1] != ["repo-governor"] or 0 not in approved, cut
-        shutil.rmtree(root)
+def _at_the_executor(root: Path) -> int:
+    records = list(read_records(journal_in(root), texts=False))
+    return next(each["seq"] for each in records if each["type"] == "tool" and each["step_id"] == "executor")
+
+
+@pytest.mark.parametrize("place", sample(range(-6, 60), 4))
+def test_killed_behind_any_record_it_ends_with_the_same_files_and_no_command_is_run_twice(
+    place: int, whole: Path, tmp_path: Path
+) -> None:
+    root = tmp_path / "project"
+    case = case_in(root)
+    with killed_behind(_at_the_executor(whole) + place):
+        case.orchestrator.run(TASK)
+    before = len(list(read_records(journal_in(root))))
+    person = Looks(root)
+    result = case_in(root, question_policy=person).orchestrator.resume(journal_in(root))
+    assert (result.status, result.error, work_in(root)) == ("completed", None, work_in(whole))
+    assert len([each for each in person.asked if each.kind == "unknown_call"]) <= 1
+    assert replay(journal_in(root)).difference is None
+    entries = transcript(result.transcript_path)
+    assert [entry["seq"] for entry in entries] == list(range(len(entries)))
+    assert len({entry["record"] for entry in entries if entry["type"] == "agent_start"}) >= 10
+    assert before < len(list(read_records(journal_in(root))))
+
+
+def test_what_was_recorded_calls_no_model_and_no_tool(whole: Path) -> None:
+    before = work_in(whole)
+    found = replay(journal_in(whole))
+    assert (found.difference, found.result and found.result.status) == (None, "completed")
+    assert work_in(whole) == before
+
+
+def test_a_replay_finds_the_first_difference(whole: Path, tmp_path: Path) -> None:
+    lines = journal_in(whole).read_bytes().splitlines(keepends=True)
+    place = next(number for number, line in enumerate(lines) if b'"state":"answered"' in line)
+    changed = tmp_path / journal_in(whole).name
+    changed.write_bytes(b"".join([*lines[:place], lines[place].replace(b'"success":true', b'"success":false')]))
+    difference = replay(changed).difference
+    assert difference is not None
+    assert (difference.seq, "success" in difference.where) == (place, True)
 
 
 def test_nothing_that_is_done_is_asked_again(tmp_path: Path) -> None:
-    first = Case(tmp_path, gate_policy=SaidAtGates({3: [(ABORT, None)]}))
-    stopped = first.orchestrator.run(TASK)
+    stopped = Case(tmp_path, gate_policy=SaidAtGates({3: [(ABORT, None)]})).orchestrator.run(TASK)
     assert stopped.transcript_path is not None
     second = Case(tmp_path)
     result = second.orchestrator.resume(stopped.transcript_path)
     assert result.exit_code == 0
     assert [gate for gate, *_ in second.gates.asked] == [3, 4, 5]
     assert agents_of(second.lines)[0] == "task-planner"
-    assert result.transcript_path == stopped.transcript_path
-    assert result.total_cost.api_calls == len(
-        [each for each in transcript(result.transcript_path) if each["type"] == "api_response"]
-    )
+    assert (result.transcript_path, result.journal) == (stopped.transcript_path, stopped.journal)
+    answered = [each for each in transcript(result.transcript_path) if each["type"] == "api_response"]
+    assert result.total_cost.api_calls == len(answered)
 
 
 def test_a_rejection_after_a_resume_has_the_history_from_before_it(tmp_path: Path) -> None:
     stopped = Case(tmp_path, gate_policy=SaidAtGates({2: [(ABORT, None)]})).orchestrator.run(TASK)
-    assert stopped.transcript_path is not None
+    assert stopped.journal is not None
     model = Watched()
     case = Case(tmp_path, model, gate_policy=SaidAtGates({2: [(REJECT, "say how fast")]}))
-    assert case.orchestrator.resume(stopped.transcript_path).exit_code == 0
+    assert case.orchestrator.resume(stopped.journal).exit_code == 0
     first = model.requests[0]
     assert [message["role"] for message in first.messages][:2] == ["user", "assistant"]
     assert "spec/requirements.md" in first.messages[0]["content"]
@@ -88,82 +180,73 @@ def test_a_rejection_after_a_resume_has_the_history_from_before_it(tmp_path: Pat
     assert case.kinds("agent_start")[0]["round"] == 2
 
 
-def test_work_that_was_cut_off_is_begun_anew_and_its_files_still_count_as_changed(tmp_path: Path) -> None:
-    class Killed(BaseException):
-        pass
+def test_a_command_that_may_have_run_is_not_repeated_without_a_person(tmp_path: Path, whole: Path) -> None:
+    root = tmp_path / "project"
+    started = next(
+        each["seq"]
+        for each in read_records(journal_in(whole))
+        if each["type"] == "tool" and each["state"] == "finished" and each["tool_name"] == "Bash"
+    )
+    with killed_behind(started):
+        case_in(root).orchestrator.run(TASK)
+    assert (root / "log.txt").read_text() == "one\n"
+    nobody = Answers()
+    case_in(root, question_policy=nobody).orchestrator.resume(journal_in(root))
+    assert [question.kind for question in nobody.asked].count("unknown_call") == 1
+    assert (root / "log.txt").read_text() == "one\ntwo\n"
+    answered = [each for each in read_records(journal_in(root)) if each.get("state") == "answered"]
+    assert any("whether 'Bash' took effect is unknown" in each["result"] for each in answered)
 
-    class Kills:
-        def confirm(self, command: str, is_blocklisted: bool) -> bool:
-            raise Killed
 
-    case = Case(tmp_path, bash_policy=Kills())
-    with pytest.raises(Killed):
-        case.orchestrator.run(TASK)
-    journal = find_transcript("last", tmp_path / ".system2" / "runs")
-    # What a kill leaves: no end.
-    lines = journal.read_bytes().splitlines(keepends=True)
-    journal.write_bytes(b"".join(line for line in lines if b'"type":"workflow_end"' not in line))
-    again = Case(tmp_path)
-    result = again.orchestrator.resume(journal)
-    assert result.exit_code == 0
-    start = again.kinds("agent_start")[0]
-    assert start["agent"] == "executor"
-    assert any("cut off" in line for line in start["contract"]["inputs"])
-    assert "test-engineer" in result.agents_invoked
+def test_a_fork_asks_its_gate_again_and_leaves_the_other_workflow_alone(tmp_path: Path) -> None:
+    first = Case(tmp_path).orchestrator.run(TASK)
+    assert first.journal is not None
+    before = first.journal.read_bytes()
+    # The executor of the fork has the same files to write.
+    shutil.rmtree(tmp_path / "src")
+    shutil.rmtree(tmp_path / "tests")
+    child = fork(first.journal, 3, first.journal.parent)
+    case = Case(tmp_path, gate_policy=SaidAtGates({3: [(REJECT, "use one table")]}))
+    result = case.orchestrator.resume(child)
+    assert (result.exit_code, result.journal) == (0, child)
+    assert [gate for gate, *_ in case.gates.asked] == [3, 3, 4, 5]
+    assert agents_of(case.lines)[0] == "design-architect"
+    assert first.journal.read_bytes() == before
+    assert replay(child).difference is None
+    started = next(read_records(child))
+    assert started["parent"] == {"run_id": first.journal.stem, "gate": 3}
+    assert result.transcript_path not in (None, first.transcript_path)
+    decided = [said.decision for said in result.gate_decisions if said.gate_number < 3]
+    assert decided == [GateDecisionType.APPROVE] * 3
+    with pytest.raises(UsageError, match="gate 7 was not decided"):
+        fork(first.journal, 7, first.journal.parent)
 
 
 def test_a_complete_workflow_is_not_gone_on_with(whole: Path) -> None:
-    journal = find_transcript("last", whole / ".system2" / "runs")
+    journal = journal_in(whole)
     before = journal.read_bytes()
     with pytest.raises(UsageError, match="is complete; start a new one"):
-        Case(whole).orchestrator.resume(journal)
+        case_in(whole).orchestrator.resume(journal)
     assert journal.read_bytes() == before
 
 
-def test_a_file_that_is_no_transcript_is_refused_and_left_alone(tmp_path: Path) -> None:
+def test_what_is_no_journal_of_a_workflow_is_refused_and_left_alone(tmp_path: Path) -> None:
     path = tmp_path / "notes.jsonl"
     path.write_text("hello\n", "utf-8")
     with pytest.raises(UsageError):
         Case(tmp_path).orchestrator.resume(path)
     assert path.read_text("utf-8") == "hello\n"
+    earlier = {"v": 1, "seq": 0, "ts": "2026-01-01T00:00:00Z", "run": "r", "type": "workflow_start", "task": "t"}
+    path.write_text(json.dumps({**earlier, "model": "m", "config": {}}) + "\n")
+    with pytest.raises(UsageError, match="has no journal"):
+        Case(tmp_path).orchestrator.resume(path)
 
 
-@pytest.mark.exhaustive
-def test_a_damaged_entry_is_a_line_that_says_so_or_makes_no_difference(whole: Path, tmp_path: Path) -> None:
-    _, lines = lines_of(whole)
-    first: dict[str, int] = {}
-    for number, line in enumerate(lines):
-        first.setdefault(json.loads(line)["type"], number)
-    for number in first.values():
-        entry = json.loads(lines[number])
-        for key in list(entry)[5:]:
-            for damaged in ({**entry, key: [{}]}, {name: value for name, value in entry.items() if name != key}):
-                changed = [*lines[:number], f"{json.dumps(damaged)}\n".encode(), *lines[number + 1 : -1]]
-                said = resumed(Path(tempfile.mkdtemp(dir=tmp_path)), b"".join(changed))
-                assert "internal error" not in said, (entry["type"], key)
-                assert "\n" not in said
-
-
-def resumed(root: Path, content: bytes) -> str:
-    """What is said of a workflow that is gone on with."""
-    journal = root / "run.jsonl"
-    journal.write_bytes(content)
-    try:
-        return Case(root, Watched("blockers")).orchestrator.resume(journal).error or ""
-    except UsageError as error:
-        return error.message
-
-
-def test_a_transcript_is_found_by_id_by_its_beginning_and_as_the_last(tmp_path: Path) -> None:
-    for name in ("20260101-000000", "20260102-000000", "20260102-000000-2"):
-        (tmp_path / f"{name}.jsonl").touch()
-    assert find_transcript("20260101", tmp_path).stem == "20260101-000000"
-    assert find_transcript("20260102-000000", tmp_path).stem == "20260102-000000"
-    assert find_transcript("last", tmp_path).stem == "20260102-000000-2"
-    assert find_transcript("./x.jsonl", tmp_path) == Path("x.jsonl")
-    with pytest.raises(UsageError, match="could be any of 20260102-000000, 20260102-000000-2"):
-        find_transcript("20260102", tmp_path)
-    with pytest.raises(UsageError, match="there are 20260101-000000"):
-        find_transcript("2027", tmp_path)
-    with pytest.raises(UsageError, match="no transcript in"):
-        find_transcript("last", tmp_path / "none")
+def test_a_workflow_is_found_by_id_by_its_beginning_and_as_the_last_of_its_project(whole: Path, tmp_path: Path) -> None:
+    runs, transcripts = whole / ".aeon" / "runs", whole / ".system2" / "runs"
+    journal = journal_in(whole)
+    for name in (journal.stem, journal.stem[:10], "last"):
+        assert find_workflow(name, whole, runs, transcripts) == journal
+    assert find_workflow("./x.jsonl", whole, runs, transcripts) == Path("x.jsonl")
+    with pytest.raises(UsageError, match="no workflow of"):
+        find_workflow("last", tmp_path, runs, transcripts)

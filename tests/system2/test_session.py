@@ -9,7 +9,6 @@ import pytest
 from aeon_core.errors import RunAborted
 from aeon_core.llm.base import LLMRequest, LLMResponse
 from system2.contracts import CompletionSignal
-from system2.converse import as_messages
 from tests.system2.kit import CONTRACT, Bench, Scripted, check_order, done, said, uses
 
 
@@ -163,16 +162,6 @@ def test_after_a_rejection_the_conversation_goes_on_and_the_signal_has_its_resul
     check_order(session.history)
 
 
-def test_a_session_of_an_earlier_process_goes_on_with_its_history(tmp_path: Path) -> None:
-    bench = Bench(tmp_path, done("first"), done("second"))
-    before = bench.session()
-    before.run(CONTRACT)
-    restored = type(before)(before.agent, bench.context, before.history, rounds=1)
-    restored.go_on(CONTRACT, "more")
-    assert as_messages(restored.history[:2]) == as_messages(before.history)
-    check_order(restored.history)
-
-
 def test_an_agent_has_its_own_tools_and_completion_alone(tmp_path: Path) -> None:
     bench = Bench(tmp_path, uses(("Write", {"file_path": "a", "content": "x"})), done())
     bench.session("Read", "Grep").run(CONTRACT)
@@ -197,7 +186,7 @@ def test_replies_are_not_streamed(tmp_path: Path) -> None:
 
 def test_a_stopped_workflow_ends_before_the_next_tool_use(tmp_path: Path) -> None:
     def reply(_: LLMRequest) -> LLMResponse:
-        bench.context.stop()
+        bench.context.effects.abort()
         return uses(("Write", {"file_path": "a", "content": "x"}))
 
     bench = Bench(tmp_path, model=Scripted(reply))

@@ -10,7 +10,7 @@ import pytest
 from system2.converse import ToolResult, ToolUseRequest
 from system2.policies import UnsafeBash
 from system2.toolbox import Toolbox
-from tests.system2.kit import Answers, Bench, Confirms, agent
+from tests.system2.kit import CONTRACT, Answers, Bench, Confirms, agent, done, uses
 
 ALL = ("Read", "Write", "Edit", "Grep", "Glob", "Bash")
 
@@ -54,7 +54,7 @@ def test_a_command_runs_only_when_it_is_confirmed(tmp_path: Path) -> None:
     refusing, confirming = Confirms(answer=False), Confirms()
     refused = use(Bench(tmp_path, bash=refusing), "Bash", command="echo hello > made")
     assert refused.is_error
-    assert "was not confirmed" in refused.content
+    assert "was not approved" in refused.content
     assert not (tmp_path / "made").exists()
     ran = use(Bench(tmp_path, bash=confirming), "Bash", command="echo hello; echo bad >&2; exit 3")
     assert ran == ToolResult("u1", "exit code 3\nstdout:\nhello\nstderr:\nbad")
@@ -65,7 +65,7 @@ def test_the_reason_of_a_refusal_reaches_the_agent_and_the_transcript(tmp_path: 
     bench = Bench(tmp_path, bash=Says("use pytest,\nnot unittest "))
     refused = use(bench, "Bash", command="touch made")
     assert refused.is_error
-    assert refused.content.endswith("it was not run; the person says: use pytest,\nnot unittest")
+    assert "was not approved: use pytest,\nnot unittest; " in refused.content
     assert not (tmp_path / "made").exists()
     _, decided = bench.records("question")
     assert (decided["choice"], decided["feedback"]) == ("refuse", "use pytest,\nnot unittest")
@@ -96,7 +96,8 @@ def test_strict_mode_refuses_blocklisted_commands_without_asking(tmp_path: Path,
     for command in ("rm -rf /", "custom-cmd --now", "sh -c 'git push -f'"):
         result = use(bench, "Bash", command=command)
         assert result.is_error
-        assert result.content.startswith("the command is blocked: it matches the blocklist's pattern")
+        assert "is denied: " in result.content
+        assert "matches the blocklist's pattern" in result.content
     assert [record["kind"] for record in bench.records("note")] == ["flagged"] * 3
     assert bench.records("question") == []
 
@@ -234,14 +235,16 @@ def test_what_a_manual_says_is_not_marked(tmp_path: Path) -> None:
 def test_keys_reach_the_model_and_neither_the_transcript_nor_the_log(tmp_path: Path) -> None:
     key = "sk-" + "ant-" + "x1" * 20
     (tmp_path / "settings.py").write_text(f"key = '{key}'\n")
-    bench = Bench(tmp_path, bash=Confirms())
-    for result in (
-        use(bench, "Read", file_path="settings.py"),
-        use(bench, "Bash", command=f"echo {key}"),
-        use(bench, "Grep", pattern="key", output_mode="content"),
-    ):
-        assert not result.is_error
-        assert key in result.content
+    calls = uses(
+        ("Read", {"file_path": "settings.py"}),
+        ("Bash", {"command": f"echo {key} | tee made"}),
+        ("Grep", {"pattern": "key", "output_mode": "content"}),
+    )
+    bench = Bench(tmp_path, calls, done(), bash=Confirms())
+    bench.session().run(CONTRACT)
+    results = [message["content"] for message in bench.requests[1].messages if message["role"] == "tool"]
+    assert [key in result for result in results] == [True] * 3
+    assert (tmp_path / "made").read_text() == f"{key}\n"
     assert bench.transcript.path is not None
     assert key not in bench.transcript.path.read_text()
     assert not any(key in line for line in bench.logged)

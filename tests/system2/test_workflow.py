@@ -192,14 +192,14 @@ def test_existing_files_stay_as_they_are_but_for_what_agents_write(tmp_path: Pat
     (tmp_path / ".system2" / "config.yml").write_text("providers: {bedrock: {region: eu-west-1}}\n", "utf-8")
     (tmp_path / "CLAUDE.md").write_text("# Ours\n", "utf-8")
     before = files_of(tmp_path)
-    case = Case(tmp_path)
+    case = Case(tmp_path, runs_dir=tmp_path / ".aeon" / "runs")
     assert case.orchestrator.run(TASK).exit_code == 0
     after = files_of(tmp_path)
     assert {path: after[path] for path in before} == before
     written = {
         record["input"]["file_path"] for record in case.kinds("tool_exec") if record["tool"] in ("Write", "Edit")
     }
-    assert {path for path in after if path not in before and not path.startswith(".system2/")} == written
+    assert {path for path in after if path not in before and not path.startswith((".system2/", ".aeon/"))} == written
     assert next(each for each in case.kinds("agent_start") if each["agent"] == "executor")["source"] == str(own)
 
 
@@ -269,7 +269,7 @@ def test_the_cost_ceiling_ends_it_with_exit_4(tmp_path: Path) -> None:
 
     case = Case(tmp_path, Watched(reply=dear))
     # A simulated model costs nothing: this one is priced as an unknown one.
-    case.model.model = "openai:nobody-knows-it"
+    case.model.model, case.model.simulated = "openai:nobody-knows-it", False
     result = case.orchestrator.run(TASK)
     assert (result.status, result.exit_code) == ("cost_ceiling", 4)
     assert "$6.00" in (result.error or "")

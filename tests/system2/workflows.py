@@ -58,19 +58,20 @@ class Watched(LLMAdapter):
 
 
 class Dear(Watched):
-    """Three dollars for a thousand tokens in a project of `dear_project`."""
+    """Three dollars a call in a project of `dear_project`."""
 
+    simulated = False
     model = "openai:nobody-knows-it"
 
     def complete(self, request: LLMRequest) -> LLMResponse:
         reply = super().complete(request)
-        return reply.model_copy(update={"usage": {"input_tokens": 1000, "output_tokens": 0}})
+        return reply.model_copy(update={"usage": {"input_tokens": 100_000, "output_tokens": 0}})
 
 
 def dear_project(root: Path) -> Path:
     """A project that gives the price of `Dear`."""
     (root / ".system2").mkdir()
-    prices = json.dumps({Dear.model: {"input": 3000, "output": 0}})
+    prices = json.dumps({Dear.model: {"input": 30, "output": 0}})
     (root / ".system2" / "config.yml").write_text(f"providers: {{bedrock: {{orchestrator: {{prices: {prices}}}}}}}\n")
     return root
 
@@ -116,6 +117,11 @@ def transcript(path: Path | None) -> list[dict[str, Any]]:
     """The records of a transcript."""
     assert path is not None
     return list(read_records(path))
+
+
+def last_transcript(root: Path) -> Path:
+    """The newest transcript of a project."""
+    return max((root / ".system2" / "runs").glob("*.jsonl"))
 
 
 def files_of(root: Path) -> dict[str, bytes]:

@@ -58,6 +58,11 @@ def headline(point: str, subject: Subject) -> str:
         return _pass_headline(subject)
     if point == "tool":
         return call_title(subject)
+    if point == "gate":
+        title, artifact = (one_line(str(subject.get(name)), 80) for name in ("title", "artifact"))
+        return f"Gate {subject.get('gate')} · {title}: approve {artifact}?"
+    if point == "question":
+        return one_line(str(subject.get("text")), 200)
     if point == "unknown":
         return f"{one_line(str(subject.get('tool_name', 'A tool')), 60)} was cut off: call it again?"
     if point == "budget":

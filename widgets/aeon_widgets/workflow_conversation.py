@@ -62,6 +62,8 @@ class WorkflowConversation(RowsView, Pane):
         self._lines: list[_TalkLine] = []
         self._wrapped: tuple[int, int] = (0, 0)
         """At what width the lines were made, and of how many items."""
+        self._live: ConversationItem | None = None
+        """What happens now, behind the items."""
 
     @property
     def text(self) -> str:
@@ -73,12 +75,12 @@ class WorkflowConversation(RowsView, Pane):
         """The part under the cursor, whole."""
         if self.cursor >= len(self._lines):
             return None
-        part = self._items[self._lines[self.cursor].item]
+        part = self._part(self._lines[self.cursor].item)
         return Item("the message", "\n".join([part.head, *(text for _, text in part.body)]), ".md")
 
     def start(self, items: Sequence[ConversationItem], *, follow: bool) -> None:
         """Show another conversation, from its end or its beginning."""
-        self._items, self._turned, self._all_open = items, set(), False
+        self._items, self._turned, self._all_open, self._live = items, set(), False, None
         self._make()
         self.following = follow
         self.cursor = max(0, self._count - 1) if follow else 0
@@ -93,8 +95,20 @@ class WorkflowConversation(RowsView, Pane):
             self._items = items
             self._make()
 
+    def update_live(self, live: ConversationItem | None) -> None:
+        """Show what happens now behind the items, None for nothing."""
+        if live != self._live:
+            self._live = live
+            self._make(from_top=False)
+
+    def _part(self, index: int) -> ConversationItem:
+        """Return an item; behind the last one what happens now."""
+        if index < len(self._items) or self._live is None:
+            return self._items[index]
+        return self._live
+
     def _is_open(self, index: int) -> bool:
-        return (self._items[index].is_open or self._all_open) is not (index in self._turned)
+        return (self._part(index).is_open or self._all_open) is not (index in self._turned)
 
     def _make(self, *, from_top: bool = True) -> None:
         width = self.scrollable_content_region.width
@@ -102,7 +116,7 @@ class WorkflowConversation(RowsView, Pane):
             return
         done = 0 if from_top or self._wrapped[0] != width else self._wrapped[1]
         self._lines = self._lines[: self._place_of(done)] if done else []
-        for index in range(done, len(self._items)):
+        for index in range(done, len(self._items) + (self._live is not None)):
             self._lines += self._lines_of(index, width)
         self._wrapped = (width, len(self._items))
         self.set_line_count(len(self._lines))
@@ -115,7 +129,7 @@ class WorkflowConversation(RowsView, Pane):
         return next((place for place, line in enumerate(self._lines) if line.item >= item), len(self._lines))
 
     def _lines_of(self, index: int, width: int) -> Iterable[_TalkLine]:
-        item = self._items[index]
+        item = self._part(index)
         opened = self._is_open(index)
         turn = (OPEN if opened else CLOSED) if item.body else " "
         yield _TalkLine(index, item.style, one_line(item.head, 500), f"{turn} {item.icon} ")
@@ -150,7 +164,7 @@ class WorkflowConversation(RowsView, Pane):
         """Open or close the item under the cursor."""
         if self.cursor < len(self._lines):
             item = self._lines[self.cursor].item
-            if self._items[item].body:
+            if item < len(self._items) and self._items[item].body:
                 self._turned ^= {item}
                 self._make_around(item)
 

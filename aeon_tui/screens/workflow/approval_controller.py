@@ -1,26 +1,30 @@
-"""The question that a workflow of this process waits with, on its screen."""
+"""The question that a workflow waits with, on its screen."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING, Any
 
 from textual.screen import Screen
 from textual.widget import Widget
 
+from aeon_core.journal.values import dict_of
 from aeon_tui.screens.panel_controller import PanelController, Place
 from aeon_tui.screens.workflow.gate_changes import change_blocks, detail_blocks, summary_blocks
-from aeon_tui.sessions.workflow_broker import PendingQuestion, QuestionAnswer, WorkflowBroker
+from aeon_tui.sessions.approval_broker import ApprovalSource
 from aeon_widgets.approval_panel import ApprovalPanel
 from aeon_widgets.approval_question import REASON, RUN, ApprovalQuestion, Choice
 from aeon_widgets.call_text import SHELL
 from aeon_widgets.key_guard import KeyGuard
+from aeon_widgets.run_question import ALWAYS
 from aeon_widgets.text import one_line
 from aeon_widgets.text_view import Block
-from system2.constants import GATES
+from system2.changes import FileChange
 
 if TYPE_CHECKING:
-    from aeon_tui.sessions.workflow_broker import PendingQuestion
+    from aeon_core.approvals.pending import ApprovalDecision, ApprovalRequest
+    from aeon_tui.sessions.workflow_session import WorkflowRunner
+    from aeon_tui.sources.workflow import WorkflowSource
     from system2.policies import Question
 
 
@@ -33,6 +37,7 @@ TITLES = {
     "file_change": "A file would be changed",
     "agent_halted": "An agent stopped before it finished",
     "existing_spec": "An earlier workflow left documents",
+    "unknown_call": "The outcome of a call is unknown",
 }
 CHOICES = {
     ("injection", "stop"): "stop the agent",
@@ -48,6 +53,8 @@ CHOICES = {
     ("existing_spec", "stop"): "end the workflow here; nothing is changed",
     ("existing_spec", "continue"): "build on them: you approve or correct each at its gate",
     ("existing_spec", "replace"): "let the agents rewrite them",
+    ("unknown_call", "leave"): "do not repeat it: the agent is told that its outcome is unknown",
+    ("unknown_call", "repeat"): "it had no effect: run it again",
     ("file_change", "refuse"): "tell the agent that it may not",
     ("file_change", "allow"): "change the file",
     ("agent_halted", "abort"): "end the workflow here; it can be resumed",
@@ -57,39 +64,57 @@ CHOICES = {
 
 
 _END = Choice("X", "End the workflow here", "abort")
-_REFUSE = Choice("w", "Refuse it, and say why", "refuse", REASON)
+_REFUSE = Choice("w", "Refuse it, and say why", "reject", REASON)
 
 
-def question_of(asked: PendingQuestion, agent: str) -> ApprovalQuestion:
-    """Return what is to be shown; `agent` is the one whose work has led to a command."""
-    if asked.kind == "gate":
-        return _gate(asked)
-    if asked.kind == "bash":
-        return _command(asked, agent)
-    assert asked.question is not None
-    return _option(asked.question)
+def broker_of(source: WorkflowSource, runner: WorkflowRunner | None) -> ApprovalSource | None:
+    """Return where the questions of a workflow wait for the person at the screen; None where nobody runs it.
+
+    That of another process is closed by whoever asked for it.
+    """
+    if runner is not None:
+        return runner.broker
+    from aeon_tui.sessions.remote_approval_broker import RemoteApprovalBroker
+    from aeon_tui.sources.workflow import TranscriptSource
+
+    return RemoteApprovalBroker(source) if isinstance(source, TranscriptSource) else None
 
 
-def _gate(asked: PendingQuestion) -> ApprovalQuestion:
-    blocks: list[Block] = [("muted", f"── {asked.artifact} ──"), ("markdown", asked.content)]
-    blocks = [*change_blocks(asked.changes, asked.artifact), *blocks]
-    if asked.text.strip():
-        blocks = [*summary_blocks(asked.text), ("", ""), *blocks]
-    blocks.append(("muted", f"── end of {asked.artifact} ──"))
-    headline = f"Gate {asked.gate} · {GATES[asked.gate].title}: approve {asked.artifact}?"
+def panel_question(request: ApprovalRequest) -> ApprovalQuestion:
+    """Return what is to be shown."""
+    from system2.questions import question_of
+
+    if request.point == "gate":
+        return _gate(request.subject)
+    question = question_of(request.point, request.subject, request.step_id)
+    return _command(request.subject, question) if question.kind == "bash" else _option(question)
+
+
+def _gate(subject: Mapping[str, Any]) -> ApprovalQuestion:
+    artifact = str(subject["artifact"])
+    blocks: list[Block] = [("muted", f"── {artifact} ──"), ("markdown", str(subject.get("content") or ""))]
+    changes = [FileChange(**change) for change in subject.get("changes") or ()]
+    blocks = [*change_blocks(changes, artifact), *blocks]
+    if (summary := str(subject["summary"])).strip():
+        blocks = [*summary_blocks(summary), ("", ""), *blocks]
+    blocks.append(("muted", f"── end of {artifact} ──"))
+    headline = f"Gate {subject['gate']} · {subject['title']}: approve {artifact}?"
     send_back = Choice("w", "Send it back, and say what to change", "reject", REASON)
     answers = (Choice("a", "Approve it and continue", "approve"), send_back, _END)
     return ApprovalQuestion("gate", headline, tuple(blocks), answers, hint="what should change? enter sends it")
 
 
-def _command(asked: PendingQuestion, agent: str) -> ApprovalQuestion:
-    blocks: list[Block] = [("muted", f"asked by {agent or 'an agent'}")]
-    headline, run = "Run this command?", Choice("a", "Run it", RUN)
-    if asked.is_blocklisted:
-        headline, run = "Run this destructive command?", Choice("a", "Type 'run' to run it", RUN, RUN)
+def _command(subject: Mapping[str, Any], question: Question) -> ApprovalQuestion:
+    blocks: list[Block] = [("muted", f"asked by {question.agent or 'an agent'}")]
+    headline, run = "Run this command?", Choice("a", "Run it", "approve")
+    if subject.get("blocklisted"):
+        headline, run = "Run this destructive command?", Choice("a", "Type 'run' to run it", "approve", RUN)
         blocks.append(("high", "✖ this command is on the list of destructive commands"))
+    rule = (dict_of(subject.get("proposal")) or {}).get("rule")
+    always = (Choice("A", f"Always allow {rule} in this workflow", ALWAYS),) if isinstance(rule, str) else ()
     hint = "why not? the agent reads it; enter sends it"
-    return ApprovalQuestion("command", headline, (*blocks, (SHELL, asked.text)), (run, _REFUSE, _END), hint=hint)
+    answers = (run, *always, _REFUSE, _END)
+    return ApprovalQuestion("command", headline, (*blocks, (SHELL, question.text)), answers, hint=hint)
 
 
 def _option(question: Question) -> ApprovalQuestion:
@@ -110,28 +135,50 @@ class WorkflowApprovalController(PanelController):
     def __init__(
         self,
         screen: Screen[None],
-        broker: WorkflowBroker | None,
+        broker: ApprovalSource | None,
         place: Callable[[], Place],
         guard: KeyGuard | None = None,
     ) -> None:
         super().__init__(screen, place, guard)
         self._broker = broker
-        self._asked: PendingQuestion | None = None
+        self._asked: ApprovalRequest | None = None
 
-    def show(self, agent: str, *, home: Widget) -> bool:
+    @property
+    def request(self) -> ApprovalRequest | None:
+        """What is asked."""
+        return self._asked
+
+    def show(self, *, home: Widget) -> bool:
         """Show the question there is now, or none; return whether it is a new one.
 
-        `agent` is the one that works. Where no other place is known, `home` is focused.
+        Where no other place is known, `home` is focused.
         """
+        if self._broker is not None and (news := self._broker.pop_notice()):
+            self._screen.notify(news, markup=False)
         asked = self._broker.waiting if self._broker is not None else None
         if asked is self._asked:
             return False
         self._asked = asked
-        self.put(question_of(asked, agent) if asked is not None else None, home=home)
-        self._screen.set_class(asked is not None and asked.kind == "gate", "-asking-gate")
+        self.put(panel_question(asked) if asked is not None else None, home=home)
+        self._screen.set_class(asked is not None and asked.point == "gate", "-asking-gate")
         return asked is not None
 
     def answer(self, panel: ApprovalPanel, choice: str, words: str | None = None) -> None:
         """Answer a panel's question, where it still waits."""
-        if self._broker is not None and self._asked is not None and panel is self._panel:
-            self._broker.answer(self._asked.number, QuestionAnswer(choice, words))
+        broker, asked = self._broker, self._asked
+        if broker is not None and asked is not None and panel is self._panel and broker.waiting is asked:
+            broker.decide(asked.digest, _decision(asked, choice, words))
+
+
+def _decision(asked: ApprovalRequest, choice: str, words: str | None) -> ApprovalDecision:
+    from aeon_core.approvals.pending import AllowedRule, ApprovalDecision
+    from system2.questions import decision_on, question_of
+
+    if choice == ALWAYS:
+        rule = AllowedRule(rule=asked.subject["proposal"]["rule"], scope="run")
+        return ApprovalDecision(decision="approve", allow=rule)
+    if choice == "approve":
+        return ApprovalDecision(decision="approve")
+    if choice in ("reject", "refuse") and (asked.point == "gate" or words is not None):
+        return ApprovalDecision(decision="reject", feedback=words)
+    return decision_on(question_of(asked.point, asked.subject, asked.step_id), choice)

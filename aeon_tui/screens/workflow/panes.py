@@ -10,9 +10,9 @@ from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.containers import Container
 
+from aeon_core.regular_file import read_start
 from aeon_tui.screens.pane_screen import PaneScreen
 from aeon_tui.screens.panel_controller import APPROVAL
-from aeon_tui.sessions.workflow_broker import read_artifact
 from aeon_tui.sources.workflow import WORKFLOW_ROW, WorkflowState, gate_of
 from aeon_widgets.approval_panel import ApprovalPanel
 from aeon_widgets.footer import KeyFooter
@@ -24,6 +24,8 @@ from aeon_widgets.workflow_pipeline import WorkflowPipeline
 from system2.constants import GATES
 
 SPEC = "spec/"
+MAX_ARTIFACT = 1_000_000
+"""Bytes of an artifact that are read for the screen."""
 
 
 def artifacts_of(state: WorkflowState, key: str) -> list[str]:
@@ -48,7 +50,12 @@ def artifact_text(root: Path, name: str) -> str:
         inside = path.resolve().is_relative_to(root.resolve())
     except (OSError, ValueError, RuntimeError):
         inside = False
-    return read_artifact(path) if inside else "(not in the project)"
+    if not inside:
+        return "(not in the project)"
+    try:
+        return read_start(path, MAX_ARTIFACT).decode("utf-8", "replace")
+    except OSError as error:
+        return f"({(error.strerror or str(error)).lower()})"
 
 
 WIDTHS = [(0, "-narrow"), (72, "-normal"), (110, "-wide"), (160, "-roomy")]
@@ -71,7 +78,7 @@ KEYS: list[BindingType] = [
     Binding("2", "pane(2)", "Conversation", show=False, id="workflow.pane_conversation"),
     Binding("3", "pane(3)", "Artifact", show=False, id="workflow.pane_artifact"),
     Binding("9", "pane(9)", "Decision", show=False, id="workflow.pane_decision"),
-    Binding("R", "resume", "Resume", tooltip="Continue after the last approved gate", id="workflow.resume"),
+    Binding("R", "resume", "Resume", tooltip="Continue where it ended", id="workflow.resume"),
     Binding("X", "abort", "End here", show=False, tooltip="Asks first", id="workflow.abort_anywhere"),
     Binding("escape", "back", "Runs", id="workflow.back"),
 ]

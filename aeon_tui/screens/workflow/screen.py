@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from datetime import datetime
 from pathlib import Path
 
@@ -14,7 +15,7 @@ from aeon_tui.screens.dialogs import ConfirmDialog
 from aeon_tui.screens.latest_worker import LatestWorker
 from aeon_tui.screens.panel_controller import APPROVAL, PanelController, Place
 from aeon_tui.screens.run.status import utc_now
-from aeon_tui.screens.workflow.approval_controller import WorkflowApprovalController
+from aeon_tui.screens.workflow.approval_controller import WorkflowApprovalController, broker_of
 from aeon_tui.screens.workflow.panes import CSS, TALK, WorkflowPanes, artifact_text, artifacts_of
 from aeon_tui.screens.workflow.pipeline_rows import pipeline_rows
 from aeon_tui.screens.workflow.transcript import gate_items, items_of, whole_items
@@ -25,6 +26,7 @@ from aeon_widgets.footer import KeyFooter
 from aeon_widgets.key_guard import KeyGuard
 from aeon_widgets.key_names import key_of
 from aeon_widgets.text import count, one_line
+from aeon_widgets.text_view import Block
 from aeon_widgets.virtual_list import RowsView
 from aeon_widgets.workflow_artifact import WorkflowArtifact
 from aeon_widgets.workflow_conversation import ConversationItem, WorkflowConversation
@@ -56,8 +58,8 @@ class WorkflowScreen(WorkflowPanes):
         super().__init__()
         self.state = WorkflowState()
         self._source, self._runner, self._clock = source, runner, clock
-        broker = runner.broker if runner is not None else None
-        self._asking = WorkflowApprovalController(self, broker, self._place_of_question, guard)
+        self._broker = broker_of(source, runner)
+        self._asking = WorkflowApprovalController(self, self._broker, self._place_of_question, guard)
         self._items: dict[str, list[ConversationItem]] = {}
         self._taken: dict[str, int] = {}
         """How many of an agent's records are among its items."""
@@ -75,10 +77,12 @@ class WorkflowScreen(WorkflowPanes):
 
     def on_unmount(self) -> None:
         self._source.close()
+        if self._runner is None and self._broker is not None:
+            self._broker.close()
 
     @property
     def path(self) -> Path | None:
-        """The transcript; None where there is none."""
+        """The journal; None where there is none."""
         return self._source.path
 
     @property
@@ -94,8 +98,8 @@ class WorkflowScreen(WorkflowPanes):
                 return "failed"
             if self._runner.aborting and self._runner.running:
                 return "aborting"
-            if self._runner.broker.waiting is not None:
-                return "waiting for you"
+        if self._broker is not None and self._broker.waiting is not None:
+            return "waiting for you"
         if self._source.error is not None and self.state.last_seq < 0:
             return "unreadable"
         return self.state.status(live=self._source.live, reading=self._source.reading)
@@ -109,10 +113,10 @@ class WorkflowScreen(WorkflowPanes):
         if taken.anew:
             self.state = WorkflowState()
             self._items, self._taken, self._shown_key = {}, {}, ""
-        for record in taken.records:
-            self.state.apply(record)
+        entries = [entry for record in taken.records for entry in self.state.apply(record)]
         now = self._clock()
         shown = (self.state.last_seq, self.status, int(now.timestamp()) if self.goes_on else 0, taken.anew)
+        self._show_activity(now.isoformat())
         if shown != self._shown:
             status_is_new = self._shown[1:2] != shown[1:2]
             self._shown = shown
@@ -120,7 +124,7 @@ class WorkflowScreen(WorkflowPanes):
             if status_is_new:
                 self.refresh_bindings()
                 self._tell_terminal()
-        if any(record.get("type") in _CHANGES_FILES for record in taken.records):
+        if any(entry.get("type") in _CHANGES_FILES for entry in entries):
             self.show_artifact()
         self._tell_problem()
         self._ask()
@@ -153,9 +157,7 @@ class WorkflowScreen(WorkflowPanes):
 
     def _note(self) -> str:
         if damage := len(self._source.damage):
-            return f"⚠ {count(damage, 'problem')} in the transcript"
-        if self._runner is None and self.goes_on and self.status.startswith("waiting"):
-            return "view only: decide where it runs"
+            return f"⚠ {count(damage, 'problem')} in the journal"
         if self._runner is not None and self._runner.warnings:
             return f"⚠ {count(len(self._runner.warnings), 'warning')}"
         return ""
@@ -172,6 +174,18 @@ class WorkflowScreen(WorkflowPanes):
             self.show_artifact()
         else:
             talk.update_items(items)
+
+    def _show_activity(self, now: str) -> None:
+        """Show what the agent of the selected row does now, and what it writes."""
+        busy, talk = self.state.busy, self.query_one(WorkflowConversation)
+        if busy is None or not self.goes_on or self._shown_key != busy.step_id:
+            talk.update_live(None)
+            return
+        stream = self._runner.stream if self._runner is not None and busy.name == "writes" else None
+        seconds = seconds_between(self.state.busy_since, now)
+        doing = replace(busy, seconds=seconds, tokens_per_second=stream.tokens_per_second if stream else None)
+        body: tuple[Block, ...] = (("", f"{stream.text}▌"),) if stream is not None and stream.text else ()
+        talk.update_live(ConversationItem(doing.spinner, "running", one_line(doing.words, 300), body, True))
 
     def _items_of(self, key: str) -> list[ConversationItem]:
         if (gate := gate_of(key)) is not None:
@@ -191,7 +205,7 @@ class WorkflowScreen(WorkflowPanes):
 
     def _how_to_go_on(self) -> str:
         if self._is_resumable:
-            return "press R to continue after the last approved gate"
+            return "press R to continue where it ended"
         return ""
 
     @property
@@ -247,7 +261,7 @@ class WorkflowScreen(WorkflowPanes):
 
     def _ask(self) -> None:
         home = self.query_one(WorkflowPipeline)
-        if self._asking.show(self.state.view.running or "", home=home):
+        if self._asking.show(home=home):
             self._tell_terminal(urgent=True)
 
     def _place_of_question(self) -> Place:

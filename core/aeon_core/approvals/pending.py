@@ -11,7 +11,16 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 from aeon_core.effects.outcomes import describe
 from aeon_core.entities import Entity
 from aeon_core.errors import RunEnding
-from aeon_core.journal.reader import STATE_TYPES, open_journal, parse_line, read_records, record_type, resolved, tail
+from aeon_core.journal.reader import (
+    ASKED,
+    STATE_TYPES,
+    open_journal,
+    parse_line,
+    read_records,
+    record_type,
+    resolved,
+    tail,
+)
 from aeon_core.journal.records import ApprovalPoint, Decision, Scope
 from aeon_core.json_safe import NotJsonSafeError, json_safe
 
@@ -100,12 +109,14 @@ ANSWERS: dict[ApprovalPoint, tuple[Decision, ...]] = {
     "tool": _CALL,
     "unknown": ("approve", "reject", "abort"),
     "budget": _CALL,
+    "gate": ("approve", "reject", "abort"),
+    "question": ("approve", "reject", "abort"),
 }
 """The decisions that each point accepts, in display order."""
 
 
 class PendingApproval(BaseModel):
-    """An `approval` record in the state `asked`. `seq` and `digest` together are of this question and no other."""
+    """A record in the state `asked`. `seq` and `digest` together are of this question and no other."""
 
     model_config = ConfigDict(frozen=True, defer_build=True)
 
@@ -160,13 +171,13 @@ def asked_again(path: Path) -> ApprovalPoint | None:
     records = reversed(recent) if whole else read_records(path, texts=False, plans=False)
     point: ApprovalPoint | None = None
     for record in records:
-        if record["seq"] >= since and record["type"] == "approval":
+        if record["seq"] >= since and record["type"] in ASKED:
             point = record.get("point") if _is_asked(record) or _decides_nothing(record) else None
     return point
 
 
 def _is_asked(record: Mapping[str, Any]) -> bool:
-    return record["type"] == "approval" and record.get("state") == "asked"
+    return record["type"] in ASKED and record.get("state") == "asked"
 
 
 def _decides_nothing(record: Mapping[str, Any]) -> bool:

@@ -96,4 +96,8 @@ def _what(request: ApprovalRequest) -> str:
         return f"the plan of pass {request.pass_number}" if request.point == "plan" else f"pass {request.pass_number}"
     if request.point == "budget":
         return "the budget"
+    if request.point == "gate":
+        return f"gate {request.subject.get('gate')}"
+    if request.point == "question":
+        return f"this question: {escape_controls(str(request.subject.get('text')))}"
     return f"the call of {escape_controls(str(request.subject.get('tool_name')))!r}"

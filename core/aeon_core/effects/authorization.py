@@ -10,7 +10,6 @@ from typing import Any
 from aeon_core.approvals.pending import ApprovalDecision, nobody_answered
 from aeon_core.effects.port import Effects
 from aeon_core.errors import RunAborted, ToolError, UsageError
-from aeon_core.plan.models import PlanStep
 from aeon_core.policy import Policy, unruled
 from aeon_core.tools.base import Tool
 from aeon_core.tools.schema import Schema
@@ -20,16 +19,18 @@ def authorize_call(
     effects: Effects,
     policy: Policy,
     tool: Tool,
-    step: PlanStep,
+    step_id: str,
     arguments: Mapping[str, Any],
     *,
     schema: Schema,
     pass_number: int,
+    description: str,
+    more: Mapping[str, Any] | None = None,
     substitutes: str | None = None,
     objection: str | None = None,
 ) -> dict[str, Any]:
     """Return the arguments to call the tool with. `substitutes` is the tool that a repair put this one in place of,
-    `objection` what the review of the plan has against the call.
+    `objection` what the review of the plan has against the call, `more` what else a person is to know.
 
     The user sees what the call would change in a file, and may edit the arguments: edits are authorized again, and
     asked about no second time. The rule that they allow with the call holds in `policy` from here on. Raises ToolError
@@ -40,7 +41,7 @@ def authorize_call(
         policy,
         tool,
         pass_number=pass_number,
-        step_id=step.step_id,
+        step_id=step_id,
         substitutes=substitutes,
         objection=objection,
     )
@@ -52,14 +53,16 @@ def authorize_call(
     subject = {
         "tool_name": tool.name,
         "arguments": dict(arguments),
-        "description": step.description,
+        "description": description,
         "reason": verdict.reason,
         **({"proposal": verdict.proposal} if verdict.proposal is not None else {}),
+        **(more or {}),
     }
-    decide = partial(effects.decide, "tool", pass_number=pass_number, step_id=step.step_id)
+    decide = partial(effects.decide, "tool", pass_number=pass_number, step_id=step_id)
     answer = _decided(effects, tool, arguments, subject, decide)
     if answer.decision == "abort":
-        raise RunAborted(f"the run was aborted at the call of {tool.name!r}")
+        why = f": {answer.feedback}" if answer.feedback else ""
+        raise RunAborted(f"the run was aborted at the call of {tool.name!r}{why}")
     if answer.decision == "approve":
         if answer.allow is not None:
             with suppress(UsageError):  # the call itself is approved

@@ -16,11 +16,12 @@ from aeon_core.effects.record_stream import RecordStream
 from aeon_core.effects.replay_cursor import RecordedModel
 from aeon_core.effects.secret_recovery import LostSecretError, RunSecrets
 from aeon_core.errors import LLMError, ModelUnavailableError, UsageError
+from aeon_core.journal.reader import ASKED
 from aeon_core.journal.records import LLMRecord, NoticeRecord
 from aeon_core.llm.base import LLMAdapter, LLMRequest, LLMResponse, Usage
 from aeon_core.llm.catalogue import FREE, ModelPrice, context_window_of, price_date, price_of
 from aeon_core.llm.chain import JUDGING, ModelChain
-from aeon_core.llm.retry import attempts
+from aeon_core.llm.retry import MAX_ATTEMPTS, attempts
 
 
 @dataclass(frozen=True)
@@ -33,6 +34,13 @@ class ModelInfo:
     context_window: int | None
     judges: bool = False
     """Whether it gets the requests to judge and to review, and no other."""
+    agents: tuple[str, ...] = ()
+    """The conversations that are had with it, where it is for these alone."""
+
+    @property
+    def is_apart(self) -> bool:
+        """Whether it gets requests of its own alone: none falls back to it."""
+        return self.judges or bool(self.agents)
 
     def described(self) -> dict[str, Any]:
         """Return it as `run_started` holds it."""
@@ -43,17 +51,22 @@ class ModelInfo:
             "price": price,
             "context_window": self.context_window,
             **({"judges": True} if self.judges else {}),
+            **({"agents": list(self.agents)} if self.agents else {}),
         }
 
 
 def model_infos(llm: LLMAdapter, config: RunConfig) -> list[ModelInfo]:
     """Return what is known of a run's models: by the configuration, by the adapters, by the catalogue."""
     judge = llm.judge if isinstance(llm, ModelChain) else None
-    return [_model_info(adapter, config, judges=adapter is judge) for adapter in adapters_of(llm)]
+    infos = [_model_info(adapter, config, judges=adapter is judge) for adapter in adapters_of(llm)]
+    agents = tuple(llm.agents) if isinstance(llm, ModelChain) else ()
+    shared = len(infos) - len(agents)
+    own = zip(agents, infos[shared:], strict=True)
+    return infos[:shared] + [replace(info, agents=(agent,)) for agent, info in own]
 
 
 def adapters_of(llm: LLMAdapter) -> list[LLMAdapter]:
-    """Return the models of a chain, its judge last, or the one that is no chain."""
+    """Return the models of a chain, those for one thing last, or the one that is no chain."""
     return llm.all if isinstance(llm, ModelChain) else [llm]
 
 
@@ -67,8 +80,8 @@ def recorded_model(entry: Mapping[str, Any]) -> ModelInfo:
     """Return what `run_started` says of a model."""
     price, simulated = entry.get("price"), entry.get("simulated") is True
     known = ModelPrice(price["input"], price["output"], "recorded") if price else FREE if simulated else None
-    judges = entry.get("judges") is True
-    return ModelInfo(entry["model"], simulated, known, entry.get("context_window"), judges)
+    judges, agents = entry.get("judges") is True, tuple(entry.get("agents") or ())
+    return ModelInfo(entry["model"], simulated, known, entry.get("context_window"), judges, agents)
 
 
 def check_budget(config: RunConfig, models: Sequence[ModelInfo]) -> None:
@@ -86,8 +99,18 @@ logger = logging.getLogger("aeon")
 
 Deltas = Callable[[str, str | None, str], None]
 """Gets the purpose of a call, its step's id and the next piece of its reply."""
+OnCost = Callable[[str | None, str, Mapping[str, int], float | None], None]
+"""Gets an attempt's step, its model, its tokens and what it cost in US dollars, live and recorded alike."""
 AskToLift = Callable[[CostCeilingReached, "ModelCall"], float | None]
 """Asks the user at the ceiling; returns the new limit in US dollars, None to keep it."""
+
+
+@dataclass(frozen=True)
+class RetryRule:
+    """How often a call is tried: `attempts` in all; `limited` makes an error final that is worth no other attempt."""
+
+    attempts: int = MAX_ATTEMPTS
+    limited: Callable[[LLMError, int], LLMError] = lambda error, _: error
 
 
 @dataclass
@@ -119,12 +142,17 @@ class ModelCalls:
         recorded: Mapping[str, Any] | None,
         on_delta: Deltas | None,
         ask_to_lift: AskToLift,
+        retries: RetryRule | None = None,
+        on_cost: OnCost | None = None,
     ) -> None:
         self._stream = line
         self._secrets = secrets
         self._adapters = adapters_of(llm)
         self._on_delta = on_delta
         self._ask_to_lift = ask_to_lift
+        self._retries, self._on_cost = retries or RetryRule(), on_cost
+        self._conversations: dict[str, tuple[str, dict[str, Any]]] = {}
+        """Of each conversation the call that was recorded last, and all of its request."""
         if recorded is None:
             self.known = model_infos(llm, config)
             self.prices = price_date() if any(known.price for known in self.known) else None
@@ -197,13 +225,13 @@ class ModelCalls:
         Where one of them judges, no other is asked to. Raises LLMError, RunAborted, CostCeilingReached.
         """
         begins_at, self._stream.model_failed = self._stream.next_seq, False
-        if call.request.purpose in JUDGING and self.known[-1].judges:
-            return self._judged(call)
+        if (own := self._own_model(call.request)) is not None:
+            return self._asked_of(own, call)
         while True:
             try:
                 return self._with_attempts(call)
             except LLMError as error:
-                if self._index + 1 >= sum(not known.judges for known in self.known):
+                if self._index + 1 >= sum(not known.is_apart for known in self.known):
                     self._stream.model_failed = True
                     self._stream.resumes_from(begins_at)
                     raise
@@ -211,10 +239,23 @@ class ModelCalls:
                 message = f"{failed} failed: {error.message}; falling back to {self.model.model}"
                 self._notice(call, "model_fallback", message, {"from": failed, "model": self.model.model})
 
-    def _judged(self, call: ModelCall) -> LLMResponse:
-        used, self._index = self._index, len(self.known) - 1
+    def _own_model(self, request: LLMRequest) -> int | None:
+        """Return the model that gets such requests and no other, None where there is none."""
+        for index, known in enumerate(self.known):
+            if (known.judges and request.purpose in JUDGING) or request.conversation in known.agents:
+                return index
+        return None
+
+    def _asked_of(self, index: int, call: ModelCall) -> LLMResponse:
+        begins_at = self._stream.next_seq
+        used, self._index = self._index, index
         try:
             return self._with_attempts(call)
+        except LLMError:
+            if not self.known[index].judges:
+                self._stream.model_failed = True
+                self._stream.resumes_from(begins_at)
+            raise
         finally:
             self._index = used
 
@@ -229,6 +270,7 @@ class ModelCalls:
                 lambda _: self._attempt(call),
                 on_retry=lambda _, error, wait: failed(error, wait),
                 sleep=self._stream.wait,
+                max_attempts=self._retries.attempts,
             )
         except LLMError as error:
             failed(error, None)
@@ -241,7 +283,8 @@ class ModelCalls:
             self._finish(call, error=_describe_error(lost), usage=None)
             self._begin(call)
         if call.outcome.response is None:
-            raise call.outcome.error or LLMError("the model returned neither a reply nor an error")
+            failure = call.outcome.error or LLMError("the model returned neither a reply nor an error")
+            raise self._retries.limited(failure, call.attempt)
         return self._replied(call, call.outcome.response)
 
     def _begin(self, call: ModelCall) -> None:
@@ -256,9 +299,25 @@ class ModelCalls:
         named = {"model": self.model.model} if len(self.known) > 1 else {}
         priced = {} if reserved is None else {"reserved_usd": reserved}
         begun = self._stream.recording
-        self._stream.emit(_record(call, "started", request=described, **named, **priced))
+        self._stream.emit(_record(call, "started", request=self._recorded(call, described), **named, **priced))
         call.described = described
         call.outcome = self._performed(call, request, begun=begun)
+
+    def _recorded(self, call: ModelCall, described: dict[str, Any]) -> dict[str, Any]:
+        """Return the request as it is recorded: of one in a conversation what the last one there does not say.
+
+        Then `since` is that one's call, and `kept` how many of its messages the request begins with.
+        """
+        name = call.request.conversation
+        if name is None:
+            return described
+        since, known = self._conversations.get(name, ("", {}))
+        self._conversations[name] = call.call_id, described
+        kept = _alike(known.get("messages", ()), described["messages"])
+        if not kept:
+            return described
+        new = {key: value for key, value in described.items() if key not in known or known[key] != value}
+        return {**new, "messages": described["messages"][kept:], "since": since, "kept": kept}
 
     def _replied(self, call: ModelCall, response: LLMResponse) -> LLMResponse:
         self._windows[self._index].learn(call.described, response.usage)
@@ -323,6 +382,8 @@ class ModelCalls:
         What it costs counts; nobody is asked to lift the budget for it. Raises RunAborted.
         """
         described = dict(started["request"])
+        if "since" in described:
+            return "that call was part of a conversation"
         request = LLMRequest(purpose=started["purpose"], **described)
         call_id = f"{started['call_id']}.{self._stream.repeats_so_far + 1}"
         call = ModelCall(call_id, request, started["pass"], started.get("step_id"), attempt=1)
@@ -377,6 +438,8 @@ class ModelCalls:
         outcome = call.outcome
         self._count_repeats()
         self._count(usage, outcome.cost_usd)
+        if self._on_cost is not None and usage:
+            self._on_cost(call.step_id, self.model.model, usage, outcome.cost_usd)
         if self.model.price is None and outcome.response is not None:
             self._cost_usd = None
         free = outcome.cost_usd is None and _is_free(outcome)
@@ -411,12 +474,14 @@ class ModelCalls:
 
     def _recorded_reserve(self) -> float | None:
         line = self._stream.ahead() if self._stream.recording else {}
-        held = line.get("subject", {}) if line.get("type") == "approval" else line
+        held = line.get("subject", {}) if line.get("type") in ASKED else line
         reserved = held.get("reserved_usd")
         return float(reserved) if isinstance(reserved, int | float) else None
 
     def _fitted(self, call: ModelCall) -> LLMRequest:
         """Return the request with room for a reply in the model's context window. Raises LLMError for one without."""
+        if call.request.conversation is not None:
+            return call.request  # whoever has it shortens it
         window = self._windows[self._index]
         fitted = window.fitted(_describe(call.request))
         if fitted is None:
@@ -453,6 +518,13 @@ def _describe(request: LLMRequest) -> dict[str, Any]:
     if request.effort is not None:
         described["effort"] = request.effort
     return described
+
+
+def _alike(known: Sequence[Any], messages: Sequence[Any]) -> int:
+    """Return how many messages two conversations begin with alike."""
+    pairs = zip(known, messages, strict=False)
+    differ = (place for place, (one, other) in enumerate(pairs) if one is not other and one != other)
+    return next(differ, min(len(known), len(messages)))
 
 
 def _usage_of(error: LLMError | None) -> Usage | None:

@@ -28,7 +28,7 @@ from aeon_core.approvals.pending import (
 )
 from aeon_core.budget import CostCeilingReached
 from aeon_core.config.schema import Durability, RunConfig
-from aeon_core.effects.model_calls import Deltas, ModelCall, ModelCalls
+from aeon_core.effects.model_calls import Deltas, ModelCall, ModelCalls, OnCost, RetryRule
 from aeon_core.effects.outcomes import ToolOutcome, describe, invoke_tool, reconciled, unknown_outcome
 from aeon_core.effects.record_stream import RecordStream
 from aeon_core.effects.replay_cursor import RecordedModel, RecordingEnded, ReplayCursor
@@ -37,8 +37,11 @@ from aeon_core.errors import AeonError, RunAborted
 from aeon_core.journal.records import (
     ApprovalPoint,
     ApprovalRecord,
+    GateRecord,
     MemoryRecord,
+    ObservationRecord,
     PolicyRecord,
+    QuestionRecord,
     Record,
     RunResumed,
     ToolRecord,
@@ -55,6 +58,11 @@ from aeon_core.tools.base import Tool, Verdict
 from aeon_core.tools.registry import ToolRegistry
 from aeon_core.tools.schema import Schema
 
+_RECORD_OF: Mapping[str, type[ApprovalRecord | GateRecord | QuestionRecord]] = {
+    "gate": GateRecord,
+    "question": QuestionRecord,
+}
+"""The records of the points that have some of their own."""
 Ending = TypeVar("Ending", bound=Exception)
 logger = logging.getLogger("aeon")
 
@@ -79,6 +87,9 @@ class Effects:
         secrets: RunSecrets | None = None,
         tools: ToolRegistry | None = None,
         unstored: Mapping[str, Any] | None = None,
+        retries: RetryRule | None = None,
+        on_cost: OnCost | None = None,
+        sleep: Callable[[float], object] | None = None,
     ) -> None:
         self._secrets = secrets if secrets is not None else RunSecrets(SecretVault())
         self._secrets.recover_with(self._made_again)
@@ -86,6 +97,8 @@ class Effects:
         replays = isinstance(llm, RecordedModel)
         durability = (resumed.options if resumed is not None else {}).get("durability", config.durability)
         self._stream = RecordStream(journal, recorded, durability, replays=replays, resumed=resumed)
+        if sleep is not None:
+            self._stream.sleep = sleep
         self._options: dict[str, Any] = {}
         self._answered = 0
         """How many resumes had been gone over when an open question was last decided about."""
@@ -108,6 +121,8 @@ class Effects:
             recorded=first,
             on_delta=on_delta,
             ask_to_lift=self._lifted_ceiling,
+            retries=retries,
+            on_cost=on_cost,
         )
 
     def restore_checkpoint(self, line: Mapping[str, Any], memory: Mapping[str, Any]) -> None:
@@ -131,6 +146,11 @@ class Effects:
             self._unstored.add(key)
         else:
             self._restores.write(name, json_safe(secret))
+
+    @property
+    def recording(self) -> bool:
+        """Whether recorded lines are being gone over: what is emitted now was emitted before."""
+        return self._stream.recording
 
     @property
     def now(self) -> str:
@@ -169,6 +189,50 @@ class Effects:
         """Return the error, having marked this place as where a resume continues."""
         self._stream.resumes_from(self._stream.next_seq)
         return error
+
+    def resumes_from(self, seq: int) -> None:
+        """Say that a run which ends now, also as failed, goes on from that seq when it is resumed."""
+        self._stream.resumes_from(seq)
+        self._stream.model_failed = True
+
+    def follow_abort(self) -> None:
+        """End the run here where a person has asked for that; forget what was marked to resume from.
+
+        Raises RunAborted.
+        """
+        self._changed()
+        self._stream.resumes_from(None)
+        self._stream.follow_abort(in_a_cycle=True)
+        if self._stream.aborted.is_set() and not self._stream.recording:
+            raise RunAborted("the run was aborted")
+
+    def end_resumable(self) -> None:
+        """Say that a run which ends now, however that is, resumes from what was marked, else behind its last record."""
+        self.resumes_from(self._stream.resumes_at if self._stream.resumes_at is not None else self._stream.next_seq)
+
+    @property
+    def aborted(self) -> bool:
+        """Whether the run was asked to end."""
+        return self._stream.aborted.is_set()
+
+    @property
+    def next_seq(self) -> int:
+        """The seq of the next record."""
+        return self._stream.next_seq
+
+    def observe(self, what: str, look: Callable[[], Any]) -> Any:
+        """Return what `look` finds outside, as plain JSON without secrets; a replay takes it from the record.
+
+        `look` may change what a second look would change again, and nothing else. Raises what it raises.
+        """
+        if self._stream.recording:
+            value = self._stream.ahead().get("value")
+        elif isinstance(self._llm, RecordedModel):
+            raise RecordingEnded(f"what was seen of {what!r} was not recorded")
+        else:
+            value = self._secrets.conceal(json_safe(look()))
+        self.emit(ObservationRecord(what=what, value=value))
+        return value
 
     def emit(self, record: Record) -> int:
         """Pass a record of the kernel's to the journal; return its `seq`. Raises JournalError, ReplayMismatchError."""
@@ -416,10 +480,14 @@ class Effects:
         """
         asked_at = self._stream.next_seq
         digest = hashlib.sha256(json.dumps(subject, sort_keys=True).encode()).hexdigest()
-        record = partial(ApprovalRecord, point=point, pass_number=pass_number, step_id=step_id, digest=digest)
+        kind = _RECORD_OF.get(point, ApprovalRecord)
+        record = partial(kind, point=point, pass_number=pass_number, step_id=step_id, digest=digest)
         self.emit(record(state="asked", subject=subject))
-        if line := self._stream.outcome("approval", {"digest": digest, "state": "decided"}):
+        self._stream.follow_abort(in_a_cycle=True)
+        if line := self._stream.outcome(kind.tag, {"digest": digest, "state": "decided"}):
             decision = ApprovalDecision(**{key: line[key] for key in ApprovalDecision.model_fields if key in line})
+        elif isinstance(self._llm, RecordedModel):
+            raise RecordingEnded(f"what was decided about the {point} was not recorded")
         elif (decided := policy()) is not None:
             decision = decided
         else:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import re
 import threading
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from pydantic_core import from_json, to_json
@@ -13,6 +13,7 @@ from pydantic_core import from_json, to_json
 from aeon_core.config.schema import Durability
 from aeon_core.effects.replay_cursor import RecordingEnded, ReplayCursor
 from aeon_core.errors import RunAborted
+from aeon_core.journal.reader import ASKED
 from aeon_core.journal.records import (
     ENVELOPE,
     LLMRecord,
@@ -25,8 +26,9 @@ from aeon_core.journal.records import (
 )
 from aeon_core.journal.writer import JournalWriter
 
-_ENDED = {"llm": "finished", "tool": "finished", "approval": "decided"}
-_COUNTED = frozenset({*_ENDED, "policy", "memory"})
+_ENDED = {"llm": "finished", "tool": "finished"} | dict.fromkeys(ASKED, "decided")
+_OUTCOMES = frozenset({"policy", "observation"})
+_COUNTED = frozenset({*_ENDED, *_OUTCOMES, "memory"})
 ENDINGS = frozenset({PassRecord.tag, RunFinished.tag})
 """The types of records that end something, and hold the number."""
 _DURATION = re.compile(rb'"\w*_ms":[-+.\deE]+,?')
@@ -75,7 +77,7 @@ class OutcomeDigest:
             self._sha256.update(to_json(start))
 
     def _fold(self, tag: str, state: Any, source: Any, body: bytes) -> None:
-        if tag == "policy" or (tag == "memory" and source == "external") or (tag in _ENDED and state == _ENDED[tag]):
+        if tag in _OUTCOMES or (tag == "memory" and source == "external") or (tag in _ENDED and state == _ENDED[tag]):
             self._sha256.update(_DURATION.sub(b"", body) if b'_ms":' in body else body)
 
 
@@ -99,6 +101,8 @@ class RecordStream:
         """How many lines were written behind the recorded ones."""
         self.model_failed = False
         """Whether the last model call failed for good, which a resume may mend."""
+        self.sleep: Callable[[float], object] = self._sleep
+        """Waits some seconds; True says that the run was aborted meanwhile."""
         self.journal = journal
         self.aborted = threading.Event()
         self._recorded = recorded
@@ -129,9 +133,14 @@ class RecordStream:
         self._digest.restore(str(line["outcomes"]))
         self._digested_repeats = len(self.repeats)
 
-    def resumes_from(self, seq: int) -> None:
-        """Record that a run which ends now continues from that seq when it is resumed."""
+    def resumes_from(self, seq: int | None) -> None:
+        """Record that a run which ends now continues from that seq when it is resumed; None for no such place."""
         self._resumes_at = seq
+
+    @property
+    def resumes_at(self) -> int | None:
+        """The place that is marked."""
+        return self._resumes_at
 
     def changes(self) -> list[Mapping[str, Any]]:
         """Return how the run was changed when it was resumed, as often as that has happened up to here."""
@@ -223,8 +232,11 @@ class RecordStream:
     def wait(self, seconds: float) -> None:
         """Wait before a model call is repeated; not at all where that was recorded. Raises RunAborted."""
         self.follow_abort(in_a_cycle=True)
-        if not self.recording and not self._replays and self.aborted.wait(seconds):
+        if not self.recording and not self._replays and self.sleep(seconds):
             raise RunAborted("the run was aborted while it waited to repeat a model call")
+
+    def _sleep(self, seconds: float) -> bool:
+        return self.aborted.wait(seconds)
 
     def sync(self, needed: Durability) -> None:
         """Have the journal reach the disk where the durability asks for that at such a place."""

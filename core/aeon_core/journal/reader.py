@@ -139,6 +139,8 @@ _MOST = 2**63
 BEGINNINGS = ("run_started", "workflow_start")
 """Types of which a journal's first record is one: a run's, and a workflow's."""
 ENDS = ("run_finished", "workflow_end")
+ASKED = frozenset({"approval", "gate", "question"})
+"""Types of records that ask a person, and hold what was decided."""
 STATE_TYPES = frozenset(
     [
         "run_started",
@@ -152,6 +154,9 @@ STATE_TYPES = frozenset(
         "memory",
         "ttl",
         "approval",
+        "gate",
+        "agent",
+        "observation",
         "policy",
         "profile",
         "validation",

@@ -16,7 +16,7 @@ from aeon_core.step_status import ExecutionMode, StepStatus
 
 Phase = Literal["plan", "execute", "evaluate", "refine"]
 Effect = Literal["pure", "idempotent", "unsafe"]
-ApprovalPoint = Literal["plan", "pass", "tool", "unknown", "budget"]
+ApprovalPoint = Literal["plan", "pass", "tool", "unknown", "budget", "gate", "question"]
 Decision = Literal["approve", "edit", "reject", "replay", "accept", "abort"]
 Scope = Literal["run", "project", "always"]
 """Where a rule holds that a person has allowed: in the run, in the project's configuration, or in the person's own."""
@@ -86,6 +86,8 @@ class RunStarted(Record):
     """Of a fork: `run_id` of the run that it comes from, and `pass`, the one that it starts with."""
     start: dict[str, Any] | None = None
     """Of a fork from a later pass: where the parent stood before it."""
+    workflow: dict[str, Any] | None = None
+    """Of a workflow of system2: its project and its settings. Its passes are the rounds of its agents."""
 
 
 class RunResumed(Record):
@@ -230,10 +232,7 @@ class TTLRecord(Record):
     cost_usd: float | None
 
 
-class ApprovalRecord(Record):
-    """A person was asked, or has decided."""
-
-    type: Literal["approval"] = Field(default="approval", exclude=True)
+class _Asked(Record):
     point: ApprovalPoint
     state: Literal["asked", "decided"]
     pass_number: PassNumber
@@ -248,6 +247,67 @@ class ApprovalRecord(Record):
     allow: dict[str, Any] | None = None
     """The rule that a person allows with the call, and its scope: an AllowedRule."""
     digest: str
+
+
+class ApprovalRecord(_Asked):
+    """A person was asked, or has decided."""
+
+    type: Literal["approval"] = Field(default="approval", exclude=True)
+
+
+class GateRecord(_Asked):
+    """A gate of a workflow waits for a decision, or was decided."""
+
+    type: Literal["gate"] = Field(default="gate", exclude=True)
+
+
+class QuestionRecord(_Asked):
+    """A workflow asked about something else than a gate or a call, or was answered."""
+
+    type: Literal["question"] = Field(default="question", exclude=True)
+
+
+class AgentRecord(Record):
+    """An agent of a workflow begins a round, is skipped, has the answer to a tool use, or ends the round."""
+
+    type: Literal["agent"] = Field(default="agent", exclude=True)
+    agent: str
+    state: Literal["started", "skipped", "answered", "finished"]
+    pass_number: PassNumber
+    """Its round."""
+    contract: dict[str, Any] | None = None
+    feedback: str | None = None
+    """Why its work was sent back, where the round comes of that."""
+    model: str | None = None
+    system: str | None = None
+    tools: list[str] | None = None
+    source: str | None = None
+    """The file that defines the agent."""
+    reason: str | None = None
+    """Why it was skipped."""
+    tool: str | None = None
+    tool_use_id: str | None = None
+    args_summary: str | None = None
+    success: bool | None = None
+    duration_ms: float | None = None
+    input: dict[str, Any] | None = None
+    result: str | None = None
+    """What the model is told of the tool use."""
+    flags: list[str] | None = None
+    """What in the result looks like an instruction to the model."""
+    cost: dict[str, Any] | None = None
+    completion: dict[str, Any] | None = None
+    halted: str | None = None
+    files_changed: list[str] | None = None
+
+
+class ObservationRecord(Record):
+    """What a workflow saw in its project, so that a replay need not look."""
+
+    type: Literal["observation"] = Field(default="observation", exclude=True)
+    nulls: ClassVar[Nulls] = "kept"
+    what: str
+    value: Any
 
 
 class PolicyRecord(Record):
@@ -311,6 +371,9 @@ class NoticeRecord(Record):
         "manual_intervention",
         "not_judged",
         "not_reviewed",
+        "context_summarized",
+        "flagged",
+        "retry",
     ]
     pass_number: PassNumber
     step_id: str | None = None
@@ -398,6 +461,10 @@ AnyRecord = Annotated[
     | MemoryRecord
     | TTLRecord
     | ApprovalRecord
+    | GateRecord
+    | QuestionRecord
+    | AgentRecord
+    | ObservationRecord
     | NoticeRecord
     | ProfileRecord
     | ValidationRecord
@@ -427,20 +494,24 @@ __all__ = [
     "ENVELOPE",
     "RECORD",
     "TYPES",
+    "AgentRecord",
     "AnyRecord",
     "ApprovalRecord",
     "ConvergenceRecord",
     "CycleRecord",
+    "GateRecord",
     "JournalRecovered",
     "LLMRecord",
     "LabelRecord",
     "MemoryRecord",
     "NoticeRecord",
+    "ObservationRecord",
     "PassRecord",
     "PhaseRecord",
     "PlanRecord",
     "PolicyRecord",
     "ProfileRecord",
+    "QuestionRecord",
     "Record",
     "RefinementRecord",
     "RunFinished",

@@ -18,7 +18,10 @@ _CHUNK = 1024 * 1024
 
 
 def reopen(
-    path: Path, listener: LineListener | None = None, on_record: Callable[[dict[str, Any]], None] | None = None
+    path: Path,
+    listener: LineListener | None = None,
+    on_record: Callable[[dict[str, Any]], None] | None = None,
+    writer: Callable[..., JournalWriter] = JournalWriter,
 ) -> JournalWriter:
     """Return the writer of an existing journal; it continues after its last whole line, and holds the lock.
 
@@ -38,10 +41,10 @@ def reopen(
         if isinstance(error, OSError):
             raise _cannot_go_on(path, f"it cannot be written: {error.strerror}") from None
         raise
-    writer = JournalWriter(path, run_id, listener, file=file)
+    opened = writer(path, run_id, listener, file=file)
     if torn is not None:
-        writer.append(JournalRecovered(offset=file.size, set_aside=torn))
-    return writer
+        opened.append(JournalRecovered(offset=file.size, set_aside=torn))
+    return opened
 
 
 def make_sure_nobody_writes(path: Path) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import asdict, dataclass
 from itertools import chain
 from pathlib import Path
@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 
 from aeon_core.errors import UsageError
 from aeon_core.journal.lock import is_locked
-from aeon_core.journal.reader import STATE_TYPES, head, tail
+from aeon_core.journal.reader import ASKED, STATE_TYPES, head, tail
 from aeon_core.journal.values import dict_of, int_of, number_of, str_of, strs_of
 from aeon_core.regular_file import open_regular
 
@@ -37,7 +37,8 @@ class RunSummary:
     `completeness` and `coherence` are those of the last assessment, 0…1. `waits_for` is the point of an approval that
     was asked for last and not decided, empty where none is; it is waited for as long as the run is `running`.
     `damaged` says that near the ends of the journal lines are broken or missing: a list looks no further.
-    `kind` is `run`, or `workflow` for a transcript of system2, which waits for a gate or an answer, and has no passes.
+    `kind` is `run`; `workflow` for one of system2, which waits for a gate or an answer, and has no passes; `transcript`
+    for what a workflow's journal was exported to.
     `resumable` says that there is something to continue.
     """
 
@@ -113,8 +114,8 @@ def summary_of(path: str, first: dict[str, Any], ending: Ending) -> RunSummary:
         completeness=ending.completeness,
         coherence=ending.coherence,
         waits_for=ending.waits_for,
-        kind=WORKFLOW if first.get("type") == "workflow_start" else "run",
-        resumable=ending.resumable or status == "interrupted",
+        kind="run" if not is_workflow_start(first) else "transcript" if "journal" in first else WORKFLOW,
+        resumable=ending.resumable or (status == "interrupted" and first.get("type") == "run_started"),
     )
 
 
@@ -128,6 +129,11 @@ def is_start(first: dict[str, Any]) -> bool:
     return all(isinstance(first.get(key), str) for key in ("run", "task", "model", "ts")) and bool(
         _STAMP.fullmatch(first["ts"])
     )
+
+
+def is_workflow_start(first: Mapping[str, Any]) -> bool:
+    """Return whether a journal's first record is that of a workflow, or of a transcript of one."""
+    return first.get("type") == "workflow_start" or dict_of(first.get("workflow")) is not None
 
 
 def forked_from(first: dict[str, Any]) -> tuple[str | None, int | None]:
@@ -154,7 +160,7 @@ def ending_of(newest_first: Iterator[dict[str, Any]]) -> Ending:
     if last.get("type") == "workflow_end":
         total = dict_of(last.get("total_cost")) or {}
         status = str_of(last.get("status")) or None
-        return Ending(status, 0, _float(total.get("cost_usd")), resumable=status != "completed")
+        return Ending(status, 0, _float(total.get("cost_usd")))
     passes, cost_usd, seen_cost = 0, None, False
     scores, scored = (None, None), False
     for record in _that_count(chain([last], newest_first)):
@@ -187,10 +193,12 @@ def _asked(last: dict[str, Any]) -> str:
     """
     if last.get("type") == "gate_asked":
         return f"gate {int_of(last.get('gate'))}"
-    if last.get("type") == "question" and last.get("state") == "asked":
-        return str_of(last.get("kind")).replace("_", " ")
-    is_asked = last.get("type") == "approval" and last.get("state") == "asked"
-    return str_of(last.get("point")) if is_asked else ""
+    if last.get("type") not in ASKED or last.get("state") != "asked":
+        return ""
+    subject, point = dict_of(last.get("subject")) or last, str_of(last.get("point"))
+    if point == "gate":
+        return f"gate {int_of(subject.get('gate'))}"
+    return point if point not in ("", "question") else str_of(subject.get("kind")).replace("_", " ")
 
 
 def _that_count(newest_first: Iterable[dict[str, Any]]) -> Iterator[dict[str, Any]]:

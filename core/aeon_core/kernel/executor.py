@@ -264,10 +264,11 @@ class Executor:
             self.effects,
             self.policy,
             tool,
-            step,
+            step.step_id,
             given,
             schema=schema,
             pass_number=number,
+            description=step.description,
             substitutes=named,
             objection=self.state.objection_to(step),
         )

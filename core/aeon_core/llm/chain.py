@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from aeon_core.errors import LLMError, UsageError
 from aeon_core.llm.base import LLMAdapter, LLMRequest, LLMResponse, Purpose
@@ -14,12 +14,18 @@ JUDGING: frozenset[Purpose] = frozenset({"judge", "review"})
 class ModelChain(LLMAdapter):
     """Models in the order in which they are used. A run tries each three times before it turns to the next.
 
-    A `judge` gets the requests to judge and to review; no other model takes its place. Raises UsageError for an empty
-    chain, or one that holds a chain.
+    `agents` are those of single conversations. A `judge` gets the requests to judge and to review; no other model takes
+    its place. Raises UsageError for an empty chain, or one that holds a chain.
     """
 
-    def __init__(self, models: Sequence[LLMAdapter], judge: LLMAdapter | None = None) -> None:
-        if not models or any(isinstance(model, ModelChain) for model in (*models, judge)):
+    def __init__(
+        self,
+        models: Sequence[LLMAdapter],
+        judge: LLMAdapter | None = None,
+        agents: Mapping[str, LLMAdapter] | None = None,
+    ) -> None:
+        self.agents = dict(agents or {})
+        if not models or any(isinstance(model, ModelChain) for model in (*models, judge, *self.agents.values())):
             raise UsageError("a chain of models needs at least one model, and none that is a chain itself")
         self.models = tuple(models)
         self.judge = judge
@@ -30,13 +36,15 @@ class ModelChain(LLMAdapter):
 
     @property
     def all(self) -> list[LLMAdapter]:
-        """The models, and the judge as the last one."""
-        return [*self.models, *([] if self.judge is None else [self.judge])]
+        """The models, then the judge, then those of single conversations."""
+        return [*self.models, *([] if self.judge is None else [self.judge]), *self.agents.values()]
 
     def complete(self, request: LLMRequest) -> LLMResponse:
         """Return the first reply that a model gives, each asked once. Raises the last one's LLMError."""
         if self.judge is not None and request.purpose in JUDGING:
             return self.judge.complete(request)
+        if request.conversation in self.agents:
+            return self.agents[request.conversation].complete(request)
         for model in self.models[:-1]:
             try:
                 return model.complete(request)

@@ -109,15 +109,39 @@ def test_a_workflow_has_no_passes(project: Path, capsys: pytest.CaptureFixture[s
     assert "which has no passes" in capsys.readouterr().err
 
 
-@pytest.mark.parametrize("command", [["replay"], ["resume", "--headless"], ["fork", "--pass", "1"]])
-def test_what_only_a_run_can_is_refused_in_one_line(
+@pytest.mark.parametrize("command", [["replay", "--check"], ["resume", "--headless"], ["fork", "--gate", "1"]])
+def test_what_a_transcript_of_an_earlier_version_is_not_fit_for_is_refused_in_one_line(
     project: Path, capsys: pytest.CaptureFixture[str], command: list[str]
 ) -> None:
     assert main([*command, "20260102-030405"]) == 2
     err = capsys.readouterr().err
-    assert "is a workflow, and only a run can be" in err
-    assert "aeon-tui workflow --resume" in err
-    assert err.count("\n") == 1
+    assert "20260102-030405" in err
+    assert err.splitlines()[-1:] == err.splitlines()
+
+
+def test_a_workflow_is_resumed_forked_and_replayed_as_a_run_is(
+    project: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    own = ["--auto-approve", "--model", "simulated:default", "--project-root", str(project)]
+    assert main(["workflow", "--headless", *own, "count the invoices"]) == 0
+    assert main(["runs", "--json"]) == 0
+    runs = json.loads(capsys.readouterr().out)
+    assert [run["status"] for run in runs] == ["completed", "completed"]
+    (run_id,) = (run["run_id"] for run in runs if run["task"] == "count the invoices")
+    assert main(["replay", run_id, "--check"]) == 0
+    assert "identical; the run ended as completed" in capsys.readouterr().out
+    assert main(["show", run_id]) == 0
+    assert "count the invoices" in capsys.readouterr().out
+    assert main(["watch", run_id, "--headless"]) == 0
+    # Nobody is there to decide: the fork waits at its gate, and can be resumed.
+    assert main(["fork", run_id, "--gate", "3", "--headless", "--wait", "0.01"]) == 1
+    assert "aborted at gate 3 (design)" in capsys.readouterr().err
+    assert main(["runs", "--json"]) == 0
+    fork = json.loads(capsys.readouterr().out)[0]
+    assert (fork["status"], fork["task"]) == ("aborted", "count the invoices")
+    assert main(["workflow", "--headless", *own, "--resume", fork["run_id"]]) == 0
+    assert main(["resume", fork["run_id"], "--headless"]) == 2
+    assert "is complete" in capsys.readouterr().err
 
 
 def test_watch_prints_a_workflow_and_ends_as_it_did(project: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -188,9 +212,9 @@ def test_bad_arguments(
     ("arguments", "code", "said"),
     [
         (["a task", "--project-root", "nowhere"], 2, "is not a folder"),
-        (["--resume", "20260102-030405"], 2, "is complete; start a new one"),
-        (["--resume", "2031"], 2, "does not exist"),
-        (["--resume", "/nowhere.jsonl"], 2, "no transcript"),
+        (["--resume", "20260102-030405"], 2, "has no journal"),
+        (["--resume", "2031"], 2, "no run '2031'"),
+        (["--resume", "/nowhere.jsonl"], 2, "no workflow"),
         (["a task", "--model", "anthropic:claude"], 3, "ANTHROPIC_API_KEY"),
     ],
 )

@@ -22,7 +22,6 @@ from aeon_tui.screens.keys import KeysScreen
 from aeon_tui.screens.run.screen import RunScreen
 from aeon_tui.screens.settings import SettingsScreen
 from aeon_tui.screens.workflow.screen import WorkflowScreen
-from aeon_tui.sessions.workflow_broker import PendingQuestion as WorkflowAsked
 from aeon_widgets.approval_panel import ApprovalPanel
 from aeon_widgets.approval_text import ApprovalText
 from aeon_widgets.key_guard import SILENCE_SECONDS, KeyGuard
@@ -132,7 +131,7 @@ async def at_run(size: tuple[int, int] = SIZE) -> AsyncIterator[AtRun]:
 class AtWorkflow(Person):
     """Before a question of a workflow."""
 
-    def __init__(self, asked: WorkflowAsked) -> None:
+    def __init__(self, asked: ApprovalRequest) -> None:
         super().__init__()
         self.app = app_on(at_a_gate(), live=True, asked=asked, guard=self.guard)
 
@@ -140,12 +139,12 @@ class AtWorkflow(Person):
     def decisions(self) -> list[tuple[str, str | None]]:
         screen = next(each for each in self.app.screen_stack if isinstance(each, WorkflowScreen))
         assert screen._runner is not None
-        answer = screen._runner.broker._answer
-        return [(answer.choice, answer.words)] if answer is not None else []
+        made = screen._runner.broker._decision
+        return [(made.decision, made.feedback)] if made is not None else []
 
 
 @asynccontextmanager
-async def at_workflow(asked: WorkflowAsked = GATE) -> AsyncIterator[AtWorkflow]:
+async def at_workflow(asked: ApprovalRequest = GATE) -> AsyncIterator[AtWorkflow]:
     person = AtWorkflow(asked)
     async with person.app.run_test(size=SIZE) as pilot:
         person.pilot = pilot
@@ -265,7 +264,7 @@ async def test_a_question_that_came_behind_the_help_is_new_when_that_is_closed()
 
 
 @pytest.mark.parametrize("asked", [GATE, BLOCKLISTED], ids=["gate", "blocklisted"])
-async def test_the_field_of_a_workflow_opens_at_once_and_takes_what_is_typed(asked: WorkflowAsked) -> None:
+async def test_the_field_of_a_workflow_opens_at_once_and_takes_what_is_typed(asked: ApprovalRequest) -> None:
     async with at_workflow(asked) as person:
         await person.type("w", *"adr", every=0.01)
         assert person.panel.feedback == "adr"
@@ -297,13 +296,13 @@ async def test_the_choices_of_a_workflow_are_moved_over_but_not_taken() -> None:
         assert person.decisions == []
         await person.read()
         await person.type("enter")
-        assert person.decisions == [("continue", None)]
+        assert person.decisions == [("approve", None)]
 
 
 @pytest.mark.parametrize(
     "asked", [GATE, COMMAND, BLOCKLISTED, CEILING], ids=["gate", "command", "blocklisted", "choice"]
 )
-async def test_a_paste_decides_nothing_in_a_workflow(asked: WorkflowAsked) -> None:
+async def test_a_paste_decides_nothing_in_a_workflow(asked: ApprovalRequest) -> None:
     async with at_workflow(asked) as person:
         await person.read()
         await person.paste("a\nrun\n")

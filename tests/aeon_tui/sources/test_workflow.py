@@ -1,20 +1,16 @@
-"""Where a workflow's screen gets its records from, and where its questions wait."""
+"""Where a workflow's screen gets its records from, and what its questions show."""
 
 from __future__ import annotations
 
 import json
-import threading
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from aeon_tui.screens.workflow.approval_controller import question_of
-from aeon_tui.sessions.workflow_broker import QuestionAnswer, WorkflowBroker, read_artifact
+from aeon_tui.screens.workflow.approval_controller import panel_question
 from aeon_tui.sources.run_index import RunIndex
 from aeon_tui.sources.workflow import LiveWorkflowSource, Taken, TranscriptSource, WorkflowState
-from system2.policies import GateDecision, GateDecisionType, Question
-from tests.aeon_tui.workflows import at_a_gate, completed
-from tests.waiting import PATIENCE, wait_until
+from tests.aeon_tui.workflows import at_a_gate, completed, request
+from tests.waiting import wait_until
 
 
 def lines(records: list[dict[str, Any]]) -> list[bytes]:
@@ -88,64 +84,15 @@ def test_where_more_lines_wait_than_there_is_room_for_the_transcript_is_read(tmp
     source.close()
 
 
-def asked_on_a_thread(ask: Callable[[], Any]) -> tuple[threading.Thread, list[Any]]:
-    said: list[Any] = []
-    thread = threading.Thread(target=lambda: said.append(ask()), daemon=True)
-    thread.start()
-    return thread, said
-
-
-def test_a_gate_waits_with_its_artifact_and_takes_one_answer(tmp_path: Path) -> None:
-    (tmp_path / "spec").mkdir()
-    (tmp_path / "spec" / "scope.md").write_text("# The scope")
-    broker = WorkflowBroker(tmp_path)
-    thread, said = asked_on_a_thread(lambda: broker.decide(0, "spec/scope.md", "done"))
-    asked = wait_until(lambda: broker.waiting)
-    assert (asked.kind, asked.content) == ("gate", "# The scope")
-    assert not broker.answer(asked.number + 1, QuestionAnswer("approve"))
-    assert broker.answer(asked.number, QuestionAnswer("reject", "name it"))
-    thread.join(PATIENCE)
-    assert said == [GateDecision(0, GateDecisionType.REJECT, "name it")]
-    assert not broker.answer(asked.number, QuestionAnswer("approve"))
-
-
-def test_a_closed_desk_says_what_is_safe(tmp_path: Path) -> None:
-    broker = WorkflowBroker(tmp_path)
-    thread, said = asked_on_a_thread(lambda: broker.confirm("rm -rf x", True))
-    wait_until(lambda: broker.waiting)
-    broker.close()
-    thread.join(PATIENCE)
-    assert said == [False]
-    assert broker.decide(0, "spec/scope.md", "").decision is GateDecisionType.ABORT
-    assert broker.choose(Question("api_error", "a", "t", ("abort", "retry"), "abort")) == "abort"
-
-
-def test_a_question_is_never_mistaken_for_the_next_of_the_same_words(tmp_path: Path) -> None:
-    broker = WorkflowBroker(tmp_path)
-    thread, said = asked_on_a_thread(lambda: [broker.confirm("ls", False), broker.confirm("ls", False)])
-    first = wait_until(lambda: broker.waiting)
-    broker.answer(first.number, QuestionAnswer("run"))
-    second = wait_until(lambda: broker.waiting if broker.waiting is not None and broker.waiting is not first else None)
-    assert not broker.answer(first.number, QuestionAnswer("run"))
-    broker.answer(second.number, QuestionAnswer("refuse"))
-    thread.join(PATIENCE)
-    assert said == [[True, False]]
-
-
-def test_an_artifact_that_cannot_be_read_says_why(tmp_path: Path) -> None:
-    assert read_artifact(tmp_path / "nothing") == "(no such file or directory)"
-    assert read_artifact(tmp_path) == "(is a directory)"
-
-
-def test_a_blocklisted_command_is_shown_whole_and_marked(tmp_path: Path) -> None:
-    broker = WorkflowBroker(tmp_path)
+def test_a_blocklisted_command_is_shown_whole_and_marked() -> None:
     command = "cd src && \\\nrm -rf build" + " x" * 3_000
-    thread, _ = asked_on_a_thread(lambda: broker.confirm(command, True))
-    question = question_of(wait_until(lambda: broker.waiting), "executor")
+    asked = request("tool", "executor", tool_name="Bash", arguments={"command": command}, blocklisted=True, reason="r")
+    question = panel_question(asked)
     assert question.headline == "Run this destructive command?"
     assert question.body[-1][1] == command
-    broker.close()
-    thread.join(PATIENCE)
+    proposal = {"rule": "Bash(make test)"}
+    plain = request("tool", "executor", tool_name="Bash", arguments={"command": "make test"}, proposal=proposal)
+    assert [choice.key for choice in panel_question(plain).choices] == ["a", "A", "w", "X"]
 
 
 def test_the_ceiling_grows_as_it_is_lifted_and_rounds_are_timed() -> None:
@@ -171,3 +118,6 @@ def test_runs_and_workflows_are_one_list(tmp_path: Path, monkeypatch: Any) -> No
     (run,) = RunIndex(tmp_path / "kept").runs()
     assert (run.kind, run.run_id, run.status) == ("workflow", "20260102-030405", "completed")
     assert [each.path for each in RunIndex(folder).runs()] == [run.path]
+    exported = {**completed().records[0], "journal": "20260102-030405-abcdef"}
+    (folder / "20260102-030406.jsonl").write_bytes(b"".join(lines([exported])))
+    assert [each.path for each in RunIndex(tmp_path / "kept").runs()] == [run.path]

@@ -2,15 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
-from aeon_tui.screens.workflow.approval_controller import question_of
+from aeon_tui.screens.workflow.approval_controller import panel_question
 from aeon_tui.screens.workflow.transcript import gate_items
-from aeon_tui.sessions.workflow_broker import PendingQuestion
 from aeon_tui.sources.workflow import WorkflowState
 from system2.changes import FileChange
-from system2.policies import Question
-from tests.aeon_tui.workflows import GATE, at_a_gate
+from tests.aeon_tui.workflows import GATE, at_a_gate, request
 
 DIFF = "--- a/README.md\n+++ b/README.md\n@@ -1 +1 @@\n-# Mine\n+# Ours"
 README = FileChange("README.md", "changed", DIFF, 1, 1, flag="spec-coordinator changed it, outside its document")
@@ -19,8 +15,9 @@ SHOWN = [("muted", "@@ -1 +1 @@"), ("failed", "-# Mine"), ("complete", "+# Ours"
 
 
 def test_a_panel_shows_the_diffs_before_the_artifact_and_a_new_artifact_once() -> None:
-    asked = replace(GATE, text="⚠ changed  README.md\nspec-coordinator is done.", changes=(README, CONTEXT))
-    blocks = list(question_of(asked, "").body)
+    changes = [README.as_dict(), CONTEXT.as_dict()]
+    told = {"summary": "⚠ changed  README.md\nspec-coordinator is done.", "changes": changes}
+    blocks = list(panel_question(GATE.model_copy(update={"subject": {**GATE.subject, **told}})).body)
     assert blocks[:2] == [("high", "⚠ changed  README.md"), ("bold", "spec-coordinator is done.")]
     start = blocks.index(("muted", "── changed README.md ──"))
     assert blocks[start + 1 : start + 4] == SHOWN
@@ -29,9 +26,9 @@ def test_a_panel_shows_the_diffs_before_the_artifact_and_a_new_artifact_once() -
 
 
 def test_a_question_about_a_file_shows_its_diff_in_colours() -> None:
-    text = "Edit would change 'README.md'"
-    question = Question("file_change", "x", text, ("refuse", "allow"), "refuse", ("not its document", DIFF))
-    blocks = question_of(PendingQuestion(1, "question", text, question=question), "x").body
+    told = {"arguments": {"file_path": "README.md"}, "reason": "not its document", "preview": {"diff": DIFF}}
+    blocks = panel_question(request("tool", "x", tool_name="Edit", **told)).body
+    assert blocks[0] == ("", "Edit would change 'README.md'")
     assert list(blocks[1:5]) == [("muted", "not its document"), *SHOWN]
 
 

@@ -19,7 +19,7 @@ from aeon_tui.screens.workflow.screen import WorkflowScreen
 from aeon_tui.screens.workflow.task import WorkflowTaskScreen
 from aeon_tui.sessions.workflow_session import WorkflowRequest, WorkflowRunner
 from system2.trust import assess_workflow
-from tests.aeon_tui.workflows import asked, failed
+from tests.aeon_tui.workflows import asked
 from tests.waiting import until
 
 ASKS = {"log_destination": "../outside.log", "bash_network": True}
@@ -50,12 +50,14 @@ def configure(root: Path, **settings: object) -> None:
 
 
 def cut_off(root: Path) -> Path:
-    """Return the transcript of a workflow of the project that has failed."""
-    written = failed()
-    written.records[0].update(model="simulated:default", config={"project_root": str(root)})
-    path = root / ".system2" / "runs" / "20260102-030405.jsonl"
+    """Return the journal of a workflow of the project that was killed as it began."""
+    path = root / ".system2" / "kept" / "20260102-030405-abcdef.jsonl"
     path.parent.mkdir()
-    path.write_text("".join(json.dumps(record) + "\n" for record in written.records))
+    model = {"model": "simulated:default", "simulated": True, "price": {"input": 0, "output": 0}}
+    fields = {"task": "build it", "config": {}, **model, "models": [model], "tools": [], "versions": {}, "memory": {}}
+    workflow = {"project_root": str(root), "settings": {}, "transcript": str(root / "20260102-030405.jsonl")}
+    envelope = {"v": 1, "seq": 0, "ts": "2026-01-02T03:04:05.000000Z", "run": path.stem, "type": "run_started"}
+    path.write_text(json.dumps({**envelope, **fields, "workflow": workflow}) + "\n")
     return path
 
 

@@ -1,0 +1,82 @@
+"""Which calls of an agent are made, asked about or refused (REQ-027…029, REQ-110, REQ-115)."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+from typing import Any
+
+from aeon_core.policy import Policy, PolicyRules
+from aeon_core.tools.base import Tool, Verdict
+from aeon_core.tools.shell.blocklist import judge
+from aeon_core.tools.shell.commands import unknown_program
+from system2.agents.tools import Allowance
+from system2.context import WorkflowContext
+from system2.protected_files import is_own_work, is_protected
+
+_CHANGES = ("Write", "Edit")
+
+
+class AgentPolicy(Policy):
+    """What the agent's file allows it, what it may change without being asked, and what a person has allowed since.
+
+    `writes` are the files that it may change without a person's approval; None for all.
+    """
+
+    def __init__(
+        self, agent: str, allowance: Allowance, context: WorkflowContext, writes: Collection[str] | None
+    ) -> None:
+        super().__init__()
+        self._agent, self._allowance, self._context, self._writes = agent, allowance, context, writes
+        self._rules_of_project = context.rules or context.settings
+        self.allowed = context.allowed
+
+    def verdict(
+        self,
+        tool: Tool,
+        arguments: Mapping[str, Any],
+        *,
+        substitutes: str | None = None,
+        objection: str | None = None,
+    ) -> Verdict:
+        """Return what is to happen with a call; journaled by the port, since it hangs on the file system."""
+        if (refusal := self._allowance.refusal(tool, arguments)) is not None:
+            return Verdict("deny", refusal)
+        if tool.name == "Bash" and self._context.unsafe_bash and self._is_plain(str(arguments.get("command"))):
+            return Verdict("allow", "--unsafe-bash")
+        if tool.name in _CHANGES:
+            return self._change(tool, arguments)
+        return self._ruled_by_person(tool, arguments, substitutes, objection)
+
+    def _is_plain(self, command: str) -> bool:
+        return judge(command, self._rules_of_project.bash_blocklist) is None and unknown_program(command) is None
+
+    def _change(self, tool: Tool, arguments: Mapping[str, Any]) -> Verdict:
+        own = tool.verdict(dict(arguments))
+        if own is not None and own.answer == "deny":
+            return own
+        places = tool.parts(dict(arguments))
+        path = str(places[0].get("file_path", "")) if places else ""
+        if is_own_work(self._agent, path):
+            own = None
+        elif own is not None or is_protected(path):
+            return own or Verdict("ask", f"{path!r} controls the workflow or other tools")
+        elif self._writes is not None and path not in self._writes:
+            reason = f"it is outside the agent's document, {', '.join(sorted(self._writes))}"
+            return self._unless_allowed(tool, arguments, reason)
+        if self._rules_of_project.file_changes == "ask":
+            return self._unless_allowed(tool, arguments, "the settings ask about every change")
+        return Verdict("allow", "the file is the agent's to change")
+
+    def _unless_allowed(self, tool: Tool, arguments: Mapping[str, Any], reason: str) -> Verdict:
+        ruled = self._ruled_by_person(tool, arguments)
+        return ruled if ruled.answer == "allow" else Verdict("ask", reason)
+
+    def _ruled_by_person(
+        self,
+        tool: Tool,
+        arguments: Mapping[str, Any],
+        substitutes: str | None = None,
+        objection: str | None = None,
+    ) -> Verdict:
+        rules = Policy(PolicyRules(allow=tuple(self.allowed)))
+        return rules.verdict(tool, arguments, substitutes=substitutes, objection=objection)

@@ -1,0 +1,207 @@
+"""What a person is asked, whatever record it stands in, and what they chose (REQ-073, AD-7)."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+from aeon_core.approvals.pending import ApprovalDecision, ApprovalRequest, Approver, nobody_answered
+from aeon_core.errors import AeonError, RunAborted
+from aeon_core.json_safe import clean_text
+from aeon_core.tools.files.edit import whole_diff
+from system2.changes import FileChange
+from system2.cost import dollars
+from system2.policies import (
+    BashPolicy,
+    GateDecision,
+    GateDecisionType,
+    GatePolicy,
+    GateReview,
+    GateReviewer,
+    Question,
+    QuestionKind,
+    QuestionPolicy,
+    RefuseBash,
+    answer_of,
+)
+
+_CHOICES = {
+    "tool": ("refuse", "allow"),
+    "budget": ("stop", "continue"),
+    "unknown": ("leave", "repeat"),
+}
+UNPROTECTED = ("it is outside the agent's document", "the settings ask")
+"""How the reason begins why a person is asked about a file that steers nothing."""
+FAILED = "not decided: "
+"""How the feedback of an abort begins that nobody decided: a policy failed."""
+NOBODY_DECIDED = "nobody decided in time"
+NOBODY_CONFIRMS = "nobody is there to confirm commands"
+NOBODY_ALLOWS = "nobody allowed it"
+
+
+def question_of(point: str, subject: Mapping[str, Any], agent: str | None) -> Question:
+    """Return what is asked at a point other than a gate."""
+    who = str(subject.get("agent") or agent or "")
+    if point == "question":
+        details = tuple(map(str, subject.get("details") or ()))
+        return Question(subject["kind"], who, subject["text"], tuple(subject["choices"]), subject["safe"], details)
+    if point == "budget":
+        spent, limit = dollars(subject["spent_usd"]), dollars(subject["limit_usd"])
+        held = f", and {dollars(subject['held_usd'])} may have been spent besides" if subject.get("held_usd") else ""
+        reached = (
+            f"the workflow has cost {spent}{held}; the next call may cost up to {dollars(subject['reserved_usd'])}"
+        )
+        text = f"{reached}, the ceiling is {limit}; continue, up to {dollars(subject['proposed_usd'])}?"
+        return Question("cost_ceiling", who, text, _CHOICES[point], "stop")
+    arguments, name = dict(subject.get("arguments") or {}), str(subject.get("tool_name"))
+    what = str(arguments.get("command") or arguments.get("file_path") or name)
+    if point == "unknown":
+        text = f"whether {name} took effect is unknown: the process ended during {what!r}; repeat it?"
+        return Question("unknown_call", who, text, _CHOICES[point], "leave")
+    if name == "Bash":
+        why = (str(subject["reason"]),) if subject.get("blocklisted") else ()
+        return Question("bash", who, what, ("refuse", "run"), "refuse", why)
+    preview = subject.get("preview") or {}
+    shown = preview.get("diff") or preview.get("problem")
+    if shown is None and name == "Write":
+        shown = whole_diff(what, b"", str(arguments.get("content", "")).encode("utf-8", "replace"))
+    reason = str(subject.get("reason") or "")
+    kind: QuestionKind = "file_change" if reason.startswith(UNPROTECTED) else "protected_file"
+    details = tuple(filter(None, (reason, shown)))
+    return Question(kind, who, f"{name} would change {what!r}", _CHOICES[point], "refuse", details)
+
+
+def choice_of(question: Question, decision: Mapping[str, Any]) -> str:
+    """Return which of a question's choices was made; whatever says none of them counts as the safe one."""
+    chosen = next(iter((decision.get("answers") or {}).values()), None)
+    if chosen in question.choices:
+        return str(chosen)
+    if decision.get("decision") == "abort" and "abort" in question.choices:
+        return "abort"
+    others = [choice for choice in question.choices if choice != question.safe]
+    return others[0] if decision.get("decision") in ("approve", "edit") and others else question.safe
+
+
+def decision_on(question: Question, choice: str) -> ApprovalDecision:
+    """Return the decision that makes a choice."""
+    if choice not in question.choices or choice == question.safe:
+        return ApprovalDecision(decision="reject")
+    return ApprovalDecision(decision="approve", answers={question.text: choice})
+
+
+def ended_by(decision: ApprovalDecision, where: str) -> AeonError:
+    """Return the error that ends a workflow by a decision to abort it."""
+    feedback = decision.feedback or ""
+    if feedback.startswith(FAILED):
+        return AeonError(feedback.removeprefix(FAILED))
+    return RunAborted(f"aborted at {where}{f': {feedback}' if feedback else ''}")
+
+
+class RemoteDecisions:
+    """An approver for whom nobody sits at this terminal: it waits so many seconds for each decision from another one.
+
+    `say` gets lines about what is waited for. `journal` and `is_over` are set before it is asked.
+    """
+
+    def __init__(self, seconds: float, say: Callable[[str], None]) -> None:
+        self._seconds, self._say = seconds, say
+        self.journal: Callable[[], Path | None] = lambda: None
+        self.is_over: Callable[[], bool] = lambda: False
+
+    def __call__(self, request: ApprovalRequest) -> ApprovalDecision:
+        """Return what was decided elsewhere; `abort` where nobody did, so that it can be resumed and asked again."""
+        from aeon_core.approvals.remote_approver import RemoteApprover
+
+        journal = self.journal()
+        if journal is None:
+            return ApprovalDecision(decision="abort", feedback="without a journal nobody else can decide")
+        remote = RemoteApprover(journal, self._seconds, journal.stem, self._say, pause=self._pause)
+        self._remote = remote
+        decision = remote(request)
+        return decision if not nobody_answered(decision.feedback) else _unanswered(request)
+
+    def _pause(self, seconds: float) -> None:
+        time.sleep(seconds)
+        if self.is_over():
+            self._remote.abort()
+
+
+def _unanswered(request: ApprovalRequest) -> ApprovalDecision:
+    return ApprovalDecision(decision="abort" if request.point == "gate" else "reject", feedback=NOBODY_DECIDED)
+
+
+class PolicyApprover:
+    """Asks the policies of a workflow; whom `others` names is asked at those points for which there is none.
+
+    `on_abort` says that the work was stopped meanwhile: what comes too late then is an abort.
+    """
+
+    def __init__(
+        self,
+        gates: GatePolicy | None,
+        bash: BashPolicy | None,
+        questions: QuestionPolicy | None,
+        others: Approver | None = None,
+        aborted: Callable[[], bool] = lambda: False,
+    ) -> None:
+        self._gates, self._bash, self._questions = gates, bash, questions
+        self._others, self._aborted = others, aborted
+
+    def __call__(self, request: ApprovalRequest) -> ApprovalDecision:
+        """Return what was decided; an abort that says so where a policy fails: nobody has decided then."""
+        try:
+            return self._decided(request)
+        except AeonError as error:
+            return ApprovalDecision(decision="abort", feedback=f"{FAILED}{error.message}")
+
+    def _decided(self, request: ApprovalRequest) -> ApprovalDecision:
+        if request.point == "gate":
+            return self._at_gate(request) if self._gates is not None else self._other(request)
+        question = question_of(request.point, request.subject, request.step_id)
+        if question.kind == "bash":
+            return self._command(request, question) if self._bash is not None else self._other(request)
+        policy = self._questions
+        if policy is None:
+            return self._other(request)
+        decision = decision_on(question, answer_of("question policy", lambda: policy.choose(question)))
+        if decision.decision == "reject" and request.point == "tool":
+            return decision.model_copy(update={"feedback": NOBODY_ALLOWS})
+        return decision
+
+    def _other(self, request: ApprovalRequest) -> ApprovalDecision:
+        if self._others is None:
+            return ApprovalDecision(decision="reject", feedback=NOBODY_ALLOWS)
+        return self._others(request)
+
+    def _at_gate(self, request: ApprovalRequest) -> ApprovalDecision:
+        subject, policy = request.subject, self._gates
+        changes = tuple(FileChange(**change) for change in subject.get("changes") or ())
+        review = GateReview(subject["gate"], subject["artifact"], subject["summary"], changes)
+
+        def ask() -> GateDecision:
+            if isinstance(policy, GateReviewer):
+                return policy.review(review)
+            assert policy is not None
+            return policy.decide(review.gate, review.artifact, review.text)
+
+        said = answer_of("gate policy", ask)
+        if not isinstance(said, GateDecision) or not isinstance(said.decision, GateDecisionType):
+            raise AeonError(f"the gate policy returned {type(said).__name__}, expected a GateDecision")
+        if self._aborted() and said.decision is not GateDecisionType.ABORT:
+            return ApprovalDecision(decision="abort")
+        feedback = clean_text(said.feedback) if said.feedback is not None else None
+        return ApprovalDecision(decision=said.decision.value, feedback=feedback)
+
+    def _command(self, request: ApprovalRequest, question: Question) -> ApprovalDecision:
+        policy = self._bash
+        assert policy is not None
+        if isinstance(policy, RefuseBash):
+            return ApprovalDecision(decision="reject", feedback=NOBODY_CONFIRMS)
+        is_blocklisted = bool(request.subject.get("blocklisted"))
+        said = answer_of("Bash policy", lambda: policy.confirm(question.text, is_blocklisted))
+        if said is True:
+            return ApprovalDecision(decision="approve")
+        reason = clean_text(said.strip()) if isinstance(said, str) else ""
+        return ApprovalDecision(decision="reject", feedback=reason or None)

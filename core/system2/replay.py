@@ -1,0 +1,53 @@
+"""Replay of a workflow: its program goes over the recorded lines; no model, tool or file is used (Decision 2)."""
+
+from __future__ import annotations
+
+import contextlib
+from pathlib import Path
+
+from aeon_core.config.schema import recorded_config
+from aeon_core.effects.port import Effects
+from aeon_core.effects.replay_cursor import RecordedModel, RecordingEnded, ended_early, outcome_missing
+from aeon_core.entities import RunResult
+from aeon_core.errors import ReplayMismatchError, UsageError
+from aeon_core.journal.records import RunStarted
+from aeon_core.journal.writer import JournalWriter, LineListener
+from aeon_core.runs.replay import ComparedLines, Replay, recorded_lines, recorded_tools
+from system2.cost import Costs
+from system2.program import Program
+from system2.session import RETRIES
+
+
+def replay(path: Path, on_line: LineListener | None = None) -> Replay:
+    """Go over a workflow's journal, and return whether the program does what was recorded; touches nothing else.
+
+    `on_line` gets each record as it is emitted. Raises UsageError where the file is no workflow's journal, or damaged.
+    """
+    lines = recorded_lines(path)
+    if not isinstance(lines[0].get("workflow"), dict):
+        raise UsageError(f"{str(path)!r} is not the journal of a workflow: a transcript can only be shown")
+    started = RunStarted.model_validate(lines[0])
+    assert started.workflow is not None
+    cursor = ComparedLines(lines)
+    journal = JournalWriter(None, lines[0]["run"], on_line)
+    registry = recorded_tools(lines[0])
+    costs = Costs(started.model, started.workflow.get("assumed_prices") or ())
+    effects = Effects(
+        journal,
+        llm=RecordedModel(cursor),
+        config=recorded_config(lines[0]),
+        recorded=cursor,
+        tools=registry,
+        retries=RETRIES,
+        on_cost=costs.add,
+    )
+    program = Program(effects, started, registry, costs, None, lines[0]["run"])
+    ended = False
+    with contextlib.suppress(RecordingEnded, ReplayMismatchError):
+        program.run()
+        ended = True
+    difference = cursor.difference
+    if difference is None and (line := cursor.peek()) is not None:
+        difference = ended_early(line) if ended else outcome_missing(line)
+    result = RunResult.model_validate(lines[-1]["result"]) if lines[-1]["type"] == "run_finished" else None
+    return Replay(str(lines[0]["run"]), cursor.passed, None if difference else result, difference)
