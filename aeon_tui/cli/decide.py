@@ -5,12 +5,11 @@ from __future__ import annotations
 import contextlib
 import sys
 import tempfile
-import time
 from argparse import Namespace
 from collections.abc import Iterator
 from pathlib import Path
 
-from aeon_core.approvals.inbox import POLL_SECONDS, Fate, Sent, forget_left, send
+from aeon_core.approvals.inbox import forget_left
 from aeon_core.approvals.pending import (
     ANSWERS,
     REVIEWED,
@@ -29,13 +28,10 @@ from aeon_core.paths import expanded
 from aeon_tui.cli import options
 from aeon_tui.cli.output import stderr, stdout
 from aeon_tui.sessions.approval_edits import load_edit
-from aeon_tui.sessions.pending_approval import approval_request
+from aeon_tui.sessions.pending_approval import approval_request, submit
 from aeon_widgets.review_text import given_answers
 from aeon_widgets.run_question import headline
 from aeon_widgets.text import count
-
-PATIENCE_SECONDS = 10.0
-"""How long it is waited until the run's process has journaled the decision; it looks ten times a second."""
 
 
 def execute(args: Namespace) -> int:
@@ -48,15 +44,13 @@ def execute(args: Namespace) -> int:
     request = approval_request(question)
     decision = _decision(args, request, path)
     stderr().line((f"{headline(request.point, request.subject)} {_where(request)}", "dim"))
-    sent = send(path, question, decision)
-    with contextlib.closing(sent):
-        fate = _fate(sent)
+    done = submit(path, question, decision)
     if args.json:
-        told = {"decision": decision.decision, "taken": fate == "taken", "decided": sent.decided}
+        told = {"decision": decision.decision, "taken": not done.problem, "decided": done.decided}
         asked = {"point": question.point, "pass": question.pass_number, "step_id": question.step_id}
         stdout().json({"run_id": path.stem, "seq": question.seq, "digest": question.digest, **asked, **told})
-    if fate != "taken":
-        raise AeonError(_why_not(fate, sent, path.stem))
+    if done.problem:
+        raise AeonError(done.problem)
     stderr().line((f"decided: {decision.decision}; the run accepted it", "green"))
     return 0
 
@@ -125,27 +119,6 @@ def _file(given: str) -> Iterator[Path]:
         file = Path(folder) / "standard input"
         file.write_bytes(sys.stdin.buffer.read())
         yield file
-
-
-def _fate(sent: Sent) -> Fate:
-    """Return what became of the decision, `waits` where the run's process has not heard it in time."""
-    deadline = time.monotonic() + PATIENCE_SECONDS
-    while (fate := sent.fate()) == "waits" and time.monotonic() < deadline:
-        time.sleep(POLL_SECONDS / 2)
-    return fate
-
-
-def _why_not(fate: Fate, sent: Sent, run: str) -> str:
-    if fate == "died":
-        return f"the process of the run {run!r} ended before it took the decision; resume the run, then decide again"
-    if fate == "waits":
-        return (
-            f"the process of the run {run!r} has not taken the decision within {PATIENCE_SECONDS:g} s, but still "
-            "may; is it stopped?"
-        )
-    if sent.decided is None:
-        return f"too late: the run {run!r} is no longer waiting for that decision"
-    return f"already decided elsewhere: {sent.decided}; your decision was not used"
 
 
 def _where(request: ApprovalRequest) -> str:

@@ -238,7 +238,7 @@ def test_a_run_that_waits_for_nothing_is_distinguished_from_one_that_takes_no_re
 
 
 def test_a_decision_that_is_not_heard_is_said_to_be_so(asked: Asked, cli: Cli, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("aeon_tui.cli.decide.PATIENCE_SECONDS", 0.05)
+    monkeypatch.setattr("aeon_tui.sessions.pending_approval.PATIENCE_SECONDS", 0.05)
     with Inbox(asked.asking.path, asked.asking.ask("tool")):
         done = cli("decide", "r.jsonl", "approve", "--json")
     assert done.code == 1
