@@ -69,7 +69,7 @@ def runs_here(words: list[str]) -> bool:
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
 def test_a_page_does_what_it_says(
-    page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
 ) -> None:
     """The blocks of a page run in order in one folder; a `text` block below one is part of what it prints."""
     monkeypatch.chdir(tmp_path)
@@ -82,7 +82,7 @@ def test_a_page_does_what_it_says(
         if block.title is not None:
             save(tmp_path / block.title, block.text)
         elif block.kind == "sh":
-            printed = "".join(run(words, code, capsys) for words, code in commands(block) if checked(words))
+            printed = "".join(run(words, code, capfd) for words, code in commands(block) if checked(words))
         elif block.kind == "python":
             with redirect_stdout(StringIO()) as out:
                 exec(compile(block.text, str(page), "exec"), namespace)
@@ -114,16 +114,16 @@ def checked(words: list[str]) -> bool:
     return runs_here(words)
 
 
-def run(words: list[str], code: int, capsys: pytest.CaptureFixture[str]) -> str:
+def run(words: list[str], code: int, capfd: pytest.CaptureFixture[str]) -> str:
     """Run a command in this process, and return all that it prints."""
-    capsys.readouterr()
+    capfd.readouterr()
     if words[0] == "python":
         from system2.__main__ import main as system2
 
         ended = system2(words[3:])
     else:
         ended = main(words[1:])
-    out, err = capsys.readouterr()
+    out, err = capfd.readouterr()
     assert ended == code, f"{shlex.join(words)}: exit {ended}\n{out}\n{err}"
     return out + err
 

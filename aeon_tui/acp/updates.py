@@ -22,6 +22,7 @@ from acp import (
 )
 from acp.schema import PlanEntryStatus, ToolCallLocation, ToolKind
 
+from aeon_tui.sessions.streamed_run import PHASES
 from aeon_widgets.call_text import call_title
 from aeon_widgets.run_question import REVIEWED, run_question
 from aeon_widgets.text import count, one_line
@@ -37,12 +38,6 @@ KINDS: dict[str, ToolKind] = {
 }
 STATUSES: dict[str, PlanEntryStatus] = {"pending": "pending", "running": "in_progress"}
 """Of a step; all others have ended."""
-PHASES = {
-    "plan": "planning",
-    "execute": "running the plan",
-    "evaluate": "judging the result",
-    "refine": "refining the plan",
-}
 ANSWER = "answer"
 THOUGHTS = frozenset({"reason", "fallback"})
 """Purposes of the calls whose text is a step's output."""

@@ -390,6 +390,16 @@ def _acp(parser: Parser) -> None:
     _options(parser)
 
 
+def _mcp_serve(parser: Parser) -> None:
+    parser.epilog = (
+        "An MCP client such as Claude Desktop or VS Code starts this command. Its model runs tasks and reads runs; what"
+        " needs approval waits for a person: in the client, in the app, or with `aeon-tui decide`."
+    )
+    text = "serve on loopback instead of standard input and output (default port: 8765)"
+    parser.add_argument("--http", metavar="PORT", nargs="?", const="8765", help=text)
+    _options(parser)
+
+
 def _doctor(parser: Parser) -> None:
     _settings(parser, "model", "base_url")
     _common(parser)
@@ -418,5 +428,6 @@ _COMMANDS = {
     "label": ("label", "record your verdict on a result", _label),
     "serve": ("serve", "serve the app to a browser on this machine", _serve),
     "acp": ("acp", "be an agent in an editor, over the Agent Client Protocol", _acp),
+    "mcp-serve": ("mcp_serve", "give other agents Aeon's runs as MCP tools", _mcp_serve),
     "doctor": ("doctor", "show the configuration, what is missing, and which model would be used", _doctor),
 }

@@ -16,6 +16,15 @@ if TYPE_CHECKING:
     from aeon_tui.sessions.run_jobs import RunJob
 
 
+PHASES = {
+    "plan": "planning",
+    "execute": "running the plan",
+    "evaluate": "judging the result",
+    "refine": "refining the plan",
+}
+"""What a run does in a phase, for a person."""
+
+
 @dataclass(frozen=True)
 class Delta:
     """A piece of a reply as it arrives."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import difflib
 import hashlib
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -38,12 +38,20 @@ def lint(data: Any, registry: ToolRegistry) -> SemanticValidationReport:
 
 
 def lint_plan(
-    path: Path | str, tools: Tools | None = None, *, judge: Judge | None = None, prompts_dir: Path | None = None
+    plan: Path | str | Mapping[str, Any],
+    tools: Tools | None = None,
+    *,
+    judge: Judge | None = None,
+    prompts_dir: Path | None = None,
 ) -> SemanticValidationReport:
-    """Return every issue of a plan file, as `lint_report` does. Raises UsageError where it is neither JSON nor YAML."""
+    """Return every issue of a plan file, or of what it would hold, as `lint_report` does.
+
+    Raises UsageError where the file is neither JSON nor YAML.
+    """
     registry = ToolRegistry(default_registry() if tools is None else tools)
     try:
-        return lint_report(read_plan_data(Path(path)), registry, judge=judge, prompts_dir=prompts_dir)
+        data = plan if isinstance(plan, Mapping) else read_plan_data(Path(plan))
+        return lint_report(data, registry, judge=judge, prompts_dir=prompts_dir)
     except NotPlainDataError as error:
         return lint_refusal(error.reason)
 

@@ -11,7 +11,8 @@ from tests.aeon_tui.cli.conftest import Cli, environment, process
 
 COMMANDS = [
     *("run", "demo", "watch", "decide", "runs", "show", "resume", "replay", "fork", "batch", "workflow"),
-    *("init", "config", "delete", "trust", "tools", "schema", "lint", "calibrate", "label", "serve", "acp", "doctor"),
+    *("init", "config", "delete", "trust", "tools", "schema", "lint", "calibrate", "label"),
+    *("serve", "acp", "mcp-serve", "doctor"),
 ]
 
 

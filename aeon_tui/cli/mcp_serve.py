@@ -1,0 +1,119 @@
+"""`aeon-tui mcp-serve`: runs as tools of other agents, over standard input and output or on loopback."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import os
+import signal
+import socket
+import sys
+from argparse import Namespace
+from typing import TYPE_CHECKING
+
+from aeon_core.config.schema import runs_directory
+from aeon_core.errors import UsageError
+from aeon_core.extras import missing_extra
+from aeon_core.paths import expanded
+from aeon_core.versions import versions
+from aeon_tui.cli import options
+from aeon_tui.cli.diagnostics import diagnostics
+from aeon_tui.cli.output import is_terminal, stderr
+from aeon_tui.cli.tools import inspected_tools
+
+if TYPE_CHECKING:
+    from aeon_tui.mcp_server.server import AeonServer, Setup
+
+HOST, PORT = "127.0.0.1", 8765
+ENDING_SECONDS = 2
+"""How long open connections may take to end when the server does."""
+_OF_THE_JUDGE = ("model", "base_url", "judge_model", "judge_votes", "budget")
+_FILES = ("project_root", "runs_dir", "config")
+
+
+def execute(args: Namespace) -> int:
+    """Serve until the client hangs up or the command is interrupted, and return 0.
+
+    Without `--http`, standard output is the protocol's alone. Raises UsageError, MissingExtraError.
+    """
+    try:
+        from aeon_tui.mcp_server.server import AeonServer
+    except ModuleNotFoundError:
+        raise missing_extra("`aeon-tui mcp-serve`", "mcp") from None
+    if args.http is None and is_terminal(sys.stdin):
+        raise UsageError("mcp-serve talks to an MCP client, not to a terminal; name this command there, or use --http")
+    listening = _listening(args.http) if args.http is not None else None
+    server = AeonServer(_setup(args), debug=args.debug)
+    with diagnostics(args.debug):
+        if listening is None:
+            asyncio.run(_until_hung_up(server))
+        else:
+            stderr().line(
+                f"aeon-tui: serving MCP at http://{HOST}:{listening.getsockname()[1]}/mcp · press Ctrl-C to stop"
+            )
+            asyncio.run(_until_interrupted(server, listening))
+    return 0
+
+
+def _setup(args: Namespace) -> Setup:
+    from aeon_tui.mcp_server.server import Setup
+
+    loaded = options.load(args)
+    # A client waits for a call; a person is asked where one must be, and not after every pass.
+    config = loaded.config if "approve" in loaded.sources else loaded.config.model_copy(update={"approve": ["tool"]})
+    directory = options.writable(runs_directory(config))
+    return Setup(config, directory, lambda: inspected_tools(args, config), _calibrate(args), versions()["aeon"])
+
+
+def _calibrate(args: Namespace) -> list[str]:
+    """Return the command that measures the judge: in a process of its own it can be ended at any moment."""
+    command = [sys.executable, "-P", "-m", "aeon_tui", "calibrate", "--json"]
+    for name in (*_OF_THE_JUDGE, *_FILES):
+        value, option = getattr(args, name, None), f"--{name.replace('_', '-')}"
+        for each in value if isinstance(value, list) else [] if value is None else [value]:
+            path = name in _FILES
+            command += [option, str(expanded(each, f"the option {option}").absolute()) if path else str(each)]
+    return command
+
+
+def _listening(text: str) -> socket.socket:
+    if not (text.isascii() and text.isdigit() and int(text[:6]) < 65536):
+        raise UsageError(f"--http takes a port from 0 to 65535; got {text!r}")
+    try:
+        return socket.create_server((HOST, int(text)))
+    except OSError as error:
+        raise UsageError(f"cannot serve MCP on port {text}: {error.strerror}; choose another with --http") from None
+
+
+async def _until_hung_up(server: AeonServer) -> None:
+    loop = asyncio.get_running_loop()
+
+    async def end(number: signal.Signals) -> None:
+        # Reading standard input cannot be interrupted: the runs are ended, then this process as it would have been.
+        await server.close()
+        signal.signal(number, signal.SIG_DFL)
+        os.kill(os.getpid(), number)
+
+    ending = set()
+    for number in (signal.SIGINT, signal.SIGTERM):
+        loop.add_signal_handler(number, lambda signum: ending.add(loop.create_task(end(signum))), number)
+    try:
+        await server.run_stdio_async()
+    finally:
+        await server.close()
+
+
+async def _until_interrupted(server: AeonServer, listening: socket.socket) -> None:
+    import uvicorn
+
+    # The library refuses what comes under another name than this machine's, or from another site's page.
+    app = server.streamable_http_app(host=HOST)
+    serving = uvicorn.Server(uvicorn.Config(app, log_level="error", timeout_graceful_shutdown=ENDING_SECONDS))
+    # It would send itself the signal once more, before the runs have ended.
+    serving.capture_signals = contextlib.nullcontext  # type: ignore[assignment]
+    for number in (signal.SIGINT, signal.SIGTERM):
+        asyncio.get_running_loop().add_signal_handler(number, setattr, serving, "should_exit", True)
+    try:
+        await serving.serve(sockets=[listening])
+    finally:
+        await server.close()
