@@ -73,7 +73,7 @@ def test_what_only_reads_is_allowed_with_any_arguments_and_all_else_as_it_is(com
         ("touch $X", "may change"),
         ("eval ls", "blocklist"),
         ("git push --force", "blocklist"),
-        ("sort -o x y", "cannot be told"),
+        ("sort -o x y", "is unknown"),
         ("touch " + "x" * MAX_RULE, "too long"),
         ("if", "incomplete line"),
     ],
