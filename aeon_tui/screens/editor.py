@@ -59,8 +59,9 @@ class YamlEditor(Vertical):
         YamlArea {
             height: 1fr; border: none; padding: 0; background: $background; color: $aeon-text;
             &:focus { border: none; }
-            & .text-area--gutter { color: $aeon-muted; }
-            & .text-area--cursor-line, & .text-area--cursor-gutter { background: $panel; }
+            & .text-area--gutter { color: $aeon-muted; background: $background; }
+            & .text-area--cursor-line { background: $panel; }
+            & .text-area--cursor-gutter { color: $aeon-text; background: $background; }
         }
     }
     """

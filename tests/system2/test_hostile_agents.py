@@ -100,7 +100,7 @@ def test_an_agent_that_says_nothing_again_has_ended(tmp_path: Path) -> None:
 def test_a_huge_reply_and_a_huge_file_are_taken(tmp_path: Path) -> None:
     text = "word " * 400_000
     write = uses(("Write", {"file_path": "big.md", "content": text}), text=text)
-    bench = Bench(tmp_path, write, done(), context_window_tokens=10_000_000)
+    bench = Bench(tmp_path, write, done(), context_window_tokens=10_000_000, cost_ceiling_usd=1000)
     assert bench.session().run(CONTRACT).completion is not None
     assert (tmp_path / "big.md").stat().st_size == len(text)
     assert max(map(len, bench.logged)) < 1000

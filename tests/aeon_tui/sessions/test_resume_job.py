@@ -14,6 +14,7 @@ from aeon_core.approvals.inbox import inbox_of
 from aeon_core.approvals.pending import NOBODY
 from aeon_core.config.loading import LoadedConfig
 from aeon_core.errors import UsageError
+from aeon_core.journal.history import final_result
 from aeon_core.journal.reader import read_records
 from aeon_core.journal.records import ApprovalPoint
 from aeon_core.journal.recovery import reopen
@@ -115,7 +116,7 @@ def test_the_screen_gets_what_was_recorded_and_then_what_is_new(
     records = shown(runner.source)
     assert records[: len(before)] == before
     assert [record["seq"] for record in records] == list(range(len(records)))
-    assert fold(records).result == runner.result
+    assert final_result(fold(records)) == runner.result
     assert runner.result is not None
     assert (runner.exit_code, run.paid) == (0, [12.5])
     assert runner.outcome() == "run r: completed · see `aeon-tui show r`"
