@@ -312,7 +312,8 @@ class IssuesPane(RowsView, Pane):
     @override
     def pieces(self, index: int, width: int) -> Iterable[Piece]:
         at, row = self._place(index)
-        return _cut(self._rows_of(*self._shown[at], width), self._most)[row]
+        rows = _cut(self._rows_of(*self._shown[at], width), self._most)
+        return rows[row] if row < len(rows) else []  # drawn at a new width before the rows are counted again
 
     def _rows_of(self, number: int, issue: IssueView, width: int) -> list[list[Piece]]:
         """Return the rows of an issue: what it is, what it says, and what is proposed."""
