@@ -45,7 +45,7 @@ def test_measure(aeon_run):
 
 PLAN_2 = {"goal": "think", "steps": [{"step_id": "s1", "description": "think", "agent": "llm"}]}
 """
-INI = "[pytest]\naddopts = -p no:asyncio -p no:xdist\n"
+INI = "[pytest]\naddopts = -p no:asyncio -p no:xdist -p no:textual-snapshot\n"
 RECORDED = "tests/journals/test_it/test_measure.jsonl"
 
 
@@ -152,8 +152,8 @@ def test_a_journal_in_the_folder_is_a_test(project: pytest.Pytester) -> None:
 
 
 def test_plan_files_are_linted_where_that_is_asked_for(project: pytest.Pytester) -> None:
-    project.makeini(INI + "aeon_tools = my_tools:measure\n")
-    project.makepyfile(my_tools="def measure(length: int) -> int:\n    '''Measure.'''\n    return length\n")
+    project.makeini(INI + "aeon_tools = measuring:measure\n")
+    project.makepyfile(measuring="def measure(length: int) -> int:\n    '''Measure.'''\n    return length\n")
     (project.path / "plans").mkdir()
     step = {"tool": "measure", "arguments": {"length": 1}}
     (project.path / "plans" / "good.json").write_text(json.dumps(steps(step)))

@@ -122,7 +122,8 @@ def test_a_labelled_run_has_ended_as_before_for_whoever_reads_it(tmp_path: Path)
     assert (summarise(path), list_runs(tmp_path), took(path)) == (summary, [summary], seconds)
     assert pending_approval(path) is None
     view, after = open_run(path)
-    assert (view.status, view.result) == ("converged", before)
+    assert view.result is not None
+    assert (view.status, view.result.validated()) == ("converged", before)
     assert after.overall_statistics == history.overall_statistics
     assert after.final_result == history.final_result
     assert [(each.pass_number, each.verdict, each.why) for each in after.labels] == [(2, "good", "right")]

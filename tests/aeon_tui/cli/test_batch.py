@@ -207,7 +207,7 @@ def test_a_second_ctrl_c_kills_and_the_run_is_continued(cli: Cli) -> None:
         worker = pid_in(here)
         process.send_signal(signal.SIGINT)
         assert process.stderr is not None
-        assert "stopping" in process.stderr.readline()
+        assert "aborting" in process.stderr.readline()
         process.send_signal(signal.SIGINT)
         _, err = process.communicate(timeout=PATIENCE)
     assert (process.returncode, err) == (1, "aeon-tui: interrupted\n")

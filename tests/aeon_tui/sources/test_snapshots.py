@@ -62,7 +62,7 @@ def same(found: Snapshot | None, path: Path) -> bool:
     shown.memory, shown.tool_calls = expected.memory, expected.tool_calls  # of which the steps hold the same
     for view in (shown, expected):
         for step in view.result.steps if view.result is not None else []:
-            step.output = None
+            step["output"] = None
     return shown == expected
 
 
