@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from aeon_core.llm.simulated import SimulatedModel
+from aeon_core.llm.simulated import SimulatedModel, script
 from aeon_core.prompts import build_request
 from aeon_core.tools.schema import Schema
 from tests.aeon_core.llm.simulated_talk import (
@@ -62,6 +62,11 @@ def calculator(operation: str, a: float, b: float) -> tuple[str, dict[str, Any]]
 )
 def test_one_calculation_is_one_step_with_full_arguments(task: str, operation: str, a: float, b: float) -> None:
     assert shape(plan_of(task)) == [calculator(operation, a, b)]
+
+
+def test_behaviours_that_another_thread_loads_at_the_same_time_change_no_plan(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(script, "behaviours", script.behaviours.__wrapped__)
+    assert shape(plan_of("divide 7 by 0")) == [calculator("divide", 7, 0)]
 
 
 @pytest.mark.parametrize(

@@ -114,7 +114,7 @@ def profile(prompt: Prompt) -> dict[str, Any]:
     behaviour = behaviour_for(task)
     told: dict[str, Any] = dict(behaviour.profile)
     draft = _Draft(prompt.tools)
-    if behaviour is behaviours()[-1] and draft.take_all(task):
+    if behaviour == behaviours()[-1] and draft.take_all(task):
         calls = sum(step["tool"] is not None for step in draft.steps)
         usage = "none" if not calls else "minimal" if calls <= 2 else "moderate" if calls <= 6 else "extensive"
         told |= {
@@ -139,7 +139,7 @@ def make_plan(task: str, tools: Sequence[Described]) -> WirePlan:
     """
     behaviour = behaviour_for(task)
     draft = _Draft(tools)
-    if behaviour is not behaviours()[-1] or not draft.take_all(task):
+    if behaviour != behaviours()[-1] or not draft.take_all(task):
         draft = _Draft(tools)
         for step in behaviour.steps:
             draft.add(_filled(step.description, task=task), needs=draft.ids[-1:])
