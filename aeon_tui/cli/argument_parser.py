@@ -85,7 +85,7 @@ def _unknown(argument: str, options: list[str]) -> str:
 
 
 def _near(name: str, known: list[str]) -> str:
-    import difflib
+    from aeon_core.suggest import close
 
-    close = difflib.get_close_matches(name, known, n=1, cutoff=0.6)
-    return f", did you mean {close[0]!r}?" if close else ""
+    near = close(name, known, 0.6)
+    return f", did you mean {near!r}?" if near else ""

@@ -12,6 +12,7 @@ from typing import Any, Protocol, get_args, runtime_checkable
 from pydantic import BaseModel, ConfigDict, Field, field_validator
 
 from aeon_core.errors import UsageError
+from aeon_core.suggest import close
 from aeon_core.tools.base import Answer, Tool, Verdict
 
 _FORM = re.compile(r"(?P<tool>[^()\s]+)(?:\((?P<pattern>.*)\))?", re.DOTALL)
@@ -144,16 +145,13 @@ class Policy:
 
     def check(self, known: Iterable[str]) -> None:
         """Raise UsageError for a rule that names no known tool and looks like a slip: it would protect nothing."""
-        import difflib
-
         names = sorted(known)
         for rule in self._rules:
             if any(fnmatchcase(name, rule.tool) for name in names):
                 continue
-            if near := difflib.get_close_matches(rule.tool, names, n=1, cutoff=0.75):
+            if near := close(rule.tool, names, 0.75):
                 raise UsageError(
-                    f"the policy rule {rule.text!r} names no tool; "
-                    f"did you mean {near[0]!r}? Tool names are case-sensitive"
+                    f"the policy rule {rule.text!r} names no tool; did you mean {near!r}? Tool names are case-sensitive"
                 )
 
     def _ruled(self, tool: Tool, arguments: Mapping[str, Any], substitutes: str | None) -> Verdict:

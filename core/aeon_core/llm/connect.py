@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 import math
 import os
 from collections.abc import Mapping, Sequence
@@ -14,6 +13,7 @@ from urllib.parse import urlsplit
 from aeon_core.errors import ModelUnavailableError, UsageError
 from aeon_core.escape import escape_controls
 from aeon_core.llm import PROVIDERS
+from aeon_core.suggest import close
 
 if TYPE_CHECKING:
     from aeon_core.llm.base import LLMAdapter
@@ -133,8 +133,8 @@ def _parts(model: object) -> tuple[str, str]:
     provider, colon, name = (part.strip() for part in model.partition(":"))
     shown = repr(model if len(model) <= 80 else model[:79] + "…")
     if provider not in PROVIDERS:
-        near = difflib.get_close_matches(provider[:40].lower(), PROVIDERS, n=1, cutoff=0.5)
-        hint = f"; did you mean '{near[0]}:{name or 'NAME'}'?" if near else ""
+        near = close(provider.lower(), PROVIDERS, 0.5)
+        hint = f"; did you mean '{near}:{name or 'NAME'}'?" if near else ""
         what = "has an unknown provider" if colon else "has no provider"
         raise UsageError(f"the model {shown} {what}; {form}{hint}")
     if not name:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 import json
 import math
 from collections.abc import Iterable, Iterator, Mapping
@@ -18,6 +17,7 @@ from aeon_core.plan.files import read_data
 from aeon_core.plan.forms import normal_plan
 from aeon_core.plan.models import MAX_NESTING_DEPTH, Plan
 from aeon_core.step_status import StepStatus
+from aeon_core.suggest import close
 from aeon_core.tools.coercion import properties
 from aeon_core.tools.registry import ToolRegistry
 from aeon_core.yaml_file import without_schema_line
@@ -91,7 +91,7 @@ class Problems:
             if self.full:
                 return
             if key not in known:
-                near = difflib.get_close_matches(key[:_MAX_SHOWN], known, n=1, cutoff=0.0)[0]
+                near = close(key, known, 0.0)
                 finding = f"unknown key {shown(key)}, the nearest known one is {near!r}"
                 self.add(path, finding, f"Rename the key {shown(key)} to {near!r}, or remove it.", step_id)
 

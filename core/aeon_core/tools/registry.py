@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 import inspect
 import json
 import logging
@@ -12,6 +11,7 @@ from typing import Any, get_args
 
 from aeon_core.errors import ToolError, ValidationError
 from aeon_core.json_safe import clean_text, json_safe
+from aeon_core.suggest import close
 from aeon_core.tools.base import Effect, Tool, Tools
 from aeon_core.tools.decorator import FunctionTool
 from aeon_core.tools.default_tools import CalculatorTool, EchoTool
@@ -104,8 +104,8 @@ class ToolRegistry:
     def close(self) -> None:
         """End what the tools hold open, the last opened first; any number of times, from any thread."""
         closing, self._closing = self._closing, []
-        for close in reversed(closing):
-            close()
+        for end in reversed(closing):
+            end()
 
     @property
     def version(self) -> int:
@@ -124,8 +124,8 @@ class ToolRegistry:
     def _entry(self, name: str) -> _Entry:
         entry = self._entries.get(name)
         if entry is None:
-            near = difflib.get_close_matches(name[:100], self._entries, n=1)
-            hint = f"did you mean {near[0]!r}?" if near else f"registered are {_names(self._entries)}"
+            near = close(name, self._entries, 0.5)
+            hint = f"did you mean {near!r}?" if near else f"registered are {_names(self._entries)}"
             raise ToolError(f"no tool named {describe(name)} is registered; {hint}")
         return entry
 

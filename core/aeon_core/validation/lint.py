@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 import hashlib
 import json
 from collections.abc import Iterator, Mapping
@@ -14,9 +13,10 @@ import pydantic
 from aeon_core.plan.files import NotPlainDataError
 from aeon_core.plan.models import Plan
 from aeon_core.plan.parsing import PlanEntry, PlanReader, Problem, read_plan_data, shown
+from aeon_core.suggest import close
 from aeon_core.tools.base import Tools
 from aeon_core.tools.registry import ToolRegistry, default_registry
-from aeon_core.validation.plan_checks import check_calls
+from aeon_core.validation.plan_checks import check_calls, completion_order
 from aeon_core.validation.report import Finding, SemanticValidationReport, report_of
 from aeon_core.validation.validator import SemanticValidator, issues_of
 
@@ -82,7 +82,7 @@ def _structural_findings(reading: PlanReader, registry: ToolRegistry) -> list[Fi
     findings = [
         Finding("consistency", "high", _id(problem), str(problem), problem.repair) for problem in reading.problems
     ]
-    order = _order_of_completion(reading.roots)
+    order = completion_order(reading.roots, lambda entry: entry.children)
     for entry in reading.walk():
         if len(findings) >= MAX_ISSUES:
             break
@@ -142,9 +142,8 @@ def _id(part: PlanEntry | Problem) -> str | None:
 
 
 def _tool_repair(entry: PlanEntry, tool: str, registry: ToolRegistry) -> str:
-    near = difflib.get_close_matches(tool[:100], [known.name for known in registry.list()], n=1, cutoff=0.5)
-    if near:
-        return f"Set {entry.path}.tool to {near[0]!r}."
+    if near := close(tool, [known.name for known in registry], 0.5):
+        return f"Set {entry.path}.tool to {near!r}."
     return f"Register the tool {shown(tool)}, or remove {entry.path}.tool and set {entry.path}.agent to 'llm'."
 
 
@@ -160,17 +159,3 @@ def _dependency_findings(entry: PlanEntry, order: dict[str, int]) -> Iterator[Fi
         description = f"{entry.path}.depends_on: {shown(needed)}: {finding}"
         proposed = f"Remove {shown(needed)} from {entry.path}.depends_on, or {repair}."
         yield Finding("consistency", "high", _id(entry), description, proposed)
-
-
-def _order_of_completion(roots: list[PlanEntry]) -> dict[str, int]:
-    """Return the place of each step_id in the order in which steps end: substeps before their parent."""
-    order: dict[str, int] = {}
-    stack = [(entry, False) for entry in reversed(roots)]
-    while stack:
-        entry, left = stack.pop()
-        if not left:
-            stack.append((entry, True))
-            stack.extend((child, False) for child in reversed(entry.children))
-        elif entry.step_id is not None:
-            order.setdefault(entry.step_id, len(order))
-    return order

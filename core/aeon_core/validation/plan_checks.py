@@ -2,21 +2,22 @@
 
 from __future__ import annotations
 
-import difflib
 import json
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from aeon_core.plan.models import Plan, PlanStep
+from aeon_core.plan.parsing import PlanEntry
+from aeon_core.suggest import close
 from aeon_core.validation.literals import mismatch
 from aeon_core.validation.report import Finding, clip
 
 if TYPE_CHECKING:
     from aeon_core.tools.registry import ToolRegistry
 
-
 _MAX_NAME = 200
+_Step = TypeVar("_Step", PlanStep, PlanEntry)
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,7 +99,7 @@ def check_tools(plan: Plan, registry: ToolRegistry) -> Iterator[Finding]:
 
 def check_dependencies(plan: Plan) -> Iterator[Finding]:
     """Yield dependencies on steps that do not exist, or that do not end before the step runs (so every circle)."""
-    order = completion_order(plan.steps)
+    order = end_order(plan)
     for step in _open(plan):
         for needed in dict.fromkeys(step.depends_on or ()):
             if needed not in order:
@@ -140,17 +141,21 @@ def check_calls(plan: Plan, registry: ToolRegistry) -> Iterator[Finding]:
         calls += call
 
 
-def completion_order(steps: list[PlanStep]) -> dict[str, int]:
+def end_order(plan: Plan) -> dict[str, int]:
+    """Return the place of each step_id of the plan in the order in which steps end."""
+    return completion_order(plan.steps, lambda step: step.subplan.substeps if step.subplan is not None else [])
+
+
+def completion_order(steps: list[_Step], substeps: Callable[[_Step], list[_Step]]) -> dict[str, int]:
     """Return the place of each step_id in the order in which steps end: substeps before their parent."""
-    order: dict[str, int] = {}
-    stack = [(step, False) for step in reversed(steps)]
+    stack, last_first = list(steps), []
     while stack:
-        step, entered = stack.pop()
-        if step.subplan is None or entered:
-            order[step.step_id] = len(order)
-        else:
-            stack.append((step, True))
-            stack.extend((substep, False) for substep in reversed(step.subplan.substeps))
+        last_first.append(stack.pop())
+        stack.extend(substeps(last_first[-1]))
+    order: dict[str, int] = {}
+    for step in reversed(last_first):
+        if step.step_id is not None:
+            order.setdefault(step.step_id, len(order))
     return order
 
 
@@ -159,5 +164,5 @@ def _open(plan: Plan) -> Iterator[PlanStep]:
 
 
 def _tool_repair(tool: str, registry: ToolRegistry) -> str:
-    near = difflib.get_close_matches(tool[:100], [known.name for known in registry.list()], n=1, cutoff=0.5)
-    return f"Call {near[0]!r} instead." if near else "Set tool to null and agent to 'llm', or register the tool."
+    near = close(tool, [known.name for known in registry], 0.5)
+    return f"Call {near!r} instead." if near else "Set tool to null and agent to 'llm', or register the tool."

@@ -10,7 +10,7 @@ from functools import cached_property
 from typing import Any, Literal
 
 from aeon_core.plan.models import Plan, PlanStep
-from aeon_core.validation.plan_checks import completion_order
+from aeon_core.validation.plan_checks import end_order
 from aeon_core.validation.report import Finding, IssueType, clip
 
 Flag = Literal["plan", "step", "answer", "memory"]
@@ -116,7 +116,7 @@ def _unplanned(artifacts: Artifacts) -> Iterator[ResultFinding]:
 
 
 def _dependencies(artifacts: Artifacts) -> Iterator[ResultFinding]:
-    order = completion_order(artifacts.plan.steps)
+    order = end_order(artifacts.plan)
     lost = {*artifacts.failed, *artifacts.missing}
     for step in artifacts.required:
         for needed in step.depends_on or ():

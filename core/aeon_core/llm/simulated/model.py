@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 import hashlib
 import json
 
@@ -25,6 +24,7 @@ from aeon_core.llm.simulated.misbehaviours import (
 from aeon_core.llm.simulated.prompt import MissingResultError, Prompt, read_prompt
 from aeon_core.llm.simulated.script import answer, judgement, make_plan, profile, reason, refinement
 from aeon_core.llm.simulated.tool_use import call_arguments, repair
+from aeon_core.suggest import close
 
 _PIECES = 4
 _CHARACTERS_PER_TOKEN = 4
@@ -41,8 +41,8 @@ class SimulatedModel(LLMAdapter):
 
     def __init__(self, name: str = "default") -> None:
         if name not in SIMULATED_MODELS:
-            near = difflib.get_close_matches(name[:60], SIMULATED_MODELS, n=1)
-            hint = f"did you mean {near[0]!r}? Known are" if near else "expected one of"
+            near = close(name, SIMULATED_MODELS, 0.6)
+            hint = f"did you mean {near!r}? Known are" if near else "expected one of"
             raise ModelUnavailableError(f"unknown simulated model {name[:60]!r}; {hint} {', '.join(SIMULATED_MODELS)}")
         self.name = name
         self.model = f"simulated:{name}"

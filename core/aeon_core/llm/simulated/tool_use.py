@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 import json
 import re
 from collections.abc import Sequence
@@ -23,6 +22,7 @@ from aeon_core.llm.simulated.calculator import (
     quotations,
 )
 from aeon_core.llm.simulated.prompt import Prompt, StepOutcome, earlier, earlier_number, number_of, text_of
+from aeon_core.suggest import close
 from aeon_core.tools.coercion import in_form
 from aeon_core.tools.schema import Schema
 
@@ -122,8 +122,8 @@ def fitting_tool(step: dict[str, Any], tools: Sequence[Described], ids: Sequence
         found = tool_for_calculation(operation, tools)
     else:
         names = {tool["name"]: tool for tool in tools}
-        near = difflib.get_close_matches(str(step.get("tool"))[:100], names, n=1, cutoff=0.75)
-        found = (names[near[0]], None) if near else tool_named(sentence, tools)
+        near = close(str(step.get("tool")), names, 0.75)
+        found = (names[near], None) if near else tool_named(sentence, tools)
     return found[0] if found is not None else None
 
 
