@@ -11,6 +11,7 @@ if TYPE_CHECKING:
     from typing import Any
 
 RUN = "a run id or a unique prefix of one, a path to a journal, or 'last'"
+_JSON_RESULT = "run without the app and print only the RunResult, as JSON"
 
 
 def build_parser() -> argparse.ArgumentParser:
@@ -26,7 +27,7 @@ def build_parser() -> argparse.ArgumentParser:
     commands = parser.add_subparsers(metavar="COMMAND", title="commands")
     for name, (module, summary, fill) in _COMMANDS.items():
         description = f"{summary[0].upper()}{summary[1:]}."
-        made = commands.add_parser(name, help=summary, description=description, fill=fill)
+        made = commands.add_parser(name, help=summary, description=description, epilog=_EPILOGS.get(name), fill=fill)
         made.set_defaults(module=module, command=name)
     return parser
 
@@ -68,15 +69,12 @@ def _json(parser: Parser, text: str = "print JSON") -> None:
     parser.add_argument("--json", action="store_true", help=text)
 
 
-def _where(parser: Parser) -> None:
-    """Add what says where a run is shown, and how much of it is told."""
+def _where(parser: Parser, *, json: bool = True) -> None:
+    """Add the options for where and in how much detail a run is shown."""
     text = "run without the app (the default without a terminal): progress on stderr, result on stdout"
     parser.add_argument("--headless", action="store_true", help=text)
-    _json(parser, "run without the app and print only the RunResult, as JSON")
-    _talk(parser)
-
-
-def _talk(parser: Parser) -> None:
+    if json:
+        _json(parser, _JSON_RESULT)
     form = parser.add_mutually_exclusive_group()
     form.add_argument("-q", "--quiet", action="store_true", help="without the app: no progress, only result and errors")
     text = "without the app: cycle counts, model and tool calls too"
@@ -104,12 +102,6 @@ def _options(parser: Parser) -> None:
 
 
 def _batch(parser: Parser) -> None:
-    parser.epilog = (
-        'Each line of TASKS is {"id": "a", "task": "the task"} plus any RunConfig fields. Each task is its own run, '
-        "named after the batch and the id; call the command again to run or resume what is missing. Exit code: the "
-        "highest of all runs, 0 if all succeeded; 2 if a line is invalid, before anything starts. Ctrl-C aborts the "
-        "runs; press it again to kill them."
-    )
     add = parser.add_argument
     add("tasks", metavar="TASKS", help="JSONL file with one task per line; '-' reads standard input")
     add("--headless", action="store_true", help="accepted for symmetry; a batch is always headless")
@@ -130,27 +122,13 @@ def _runs(parser: Parser) -> None:
 
 
 def _delete(parser: Parser) -> None:
-    parser.epilog = "A run that is still running is not deleted, nor are forks of a run."
     parser.add_argument("runs", nargs="+", metavar="RUN", help=RUN)
     text = "delete without being asked; name each run in full, or 'last'"
     parser.add_argument("--yes", action="store_true", help=text)
     _common(parser)
 
 
-def _init(parser: Parser) -> None:
-    parser.epilog = (
-        "Makes .aeon/config.yml with every setting, .aeon/.gitignore, which keeps runs out of the repository, and the "
-        "schemas that editors use, in .aeon/schemas. What exists is kept."
-    )
-    _common(parser)
-
-
 def _config(parser: Parser) -> None:
-    parser.epilog = (
-        "get shows a setting and where it comes from, without NAME all of them; set changes one in your own file, or "
-        "with --project in the project's; path shows the files. Comments in a file stay. Nested settings have dots: "
-        "shell.timeout, policy.allow, prices.MODEL.input."
-    )
     add = parser.add_argument
     add("action", metavar="get|set|path", choices=("get", "set", "path"), help="what to do")
     add("name", nargs="?", metavar="NAME", help="a setting, such as ttl or shell.timeout")
@@ -174,24 +152,18 @@ def _show(parser: Parser) -> None:
 
 
 def _replay(parser: Parser) -> None:
-    parser.epilog = (
-        "In the app: space pauses, + and - change the speed, . shows the next record, End shows all of them."
-    )
     parser.add_argument("run", metavar="RUN", help=RUN)
-    text = "run without the app (the default without a terminal): progress on stderr, result on stdout"
-    parser.add_argument("--headless", action="store_true", help=text)
-    _talk(parser)
+    _where(parser, json=False)
     form = parser.add_mutually_exclusive_group()
     text = "exit 1 and print the first difference if Aeon now behaves differently from the recording"
     form.add_argument("--check", action="store_true", help=text)
-    form.add_argument("--json", action="store_true", help="run without the app and print only the RunResult, as JSON")
+    form.add_argument("--json", action="store_true", help=_JSON_RESULT)
     text = "playback speed in the app: 1 (default), 10, … or max; pauses are cut to 3 s"
     form.add_argument("--speed", metavar="X", help=text)
     _common(parser)
 
 
 def _resume(parser: Parser) -> None:
-    parser.epilog = "The plan, criteria, requirements and policy stay as they were; to change them, use `fork`."
     from aeon_core.config.keys import OPTIONS
 
     _headless(parser)
@@ -212,7 +184,6 @@ def _resume(parser: Parser) -> None:
 
 
 def _fork(parser: Parser) -> None:
-    parser.epilog = "Options that you leave out are taken from the original run, which is not changed."
     _headless(parser)
     add = parser.add_argument
     text = "start where this pass started, with all earlier results (required)"
@@ -226,7 +197,7 @@ def _fork(parser: Parser) -> None:
 
 
 def _headless(parser: Parser) -> None:
-    """Add RUN, and where what is done with it is shown."""
+    """Add RUN and the options for showing it."""
     parser.add_argument("run", metavar="RUN", help=RUN)
     _where(parser)
 
@@ -239,11 +210,6 @@ def _watch(parser: Parser) -> None:
 
 
 def _decide(parser: Parser) -> None:
-    parser.epilog = (
-        "For a plan or a call: approve, edit, reject or abort. For a pass also: replay (run it again) or accept (end "
-        "with this result). Exit code: 0 when the run has taken the decision, 1 if someone else decided first or the "
-        "process ended, 2 if the run is waiting for nothing or for something else."
-    )
     add = parser.add_argument
     add("run", metavar="RUN", help=RUN)
     answers = ("approve", "edit", "reject", "replay", "accept", "abort")
@@ -258,10 +224,6 @@ def _decide(parser: Parser) -> None:
 
 
 def _workflow(parser: Parser) -> None:
-    parser.epilog = (
-        "With --headless, this is the command system2. Exit code: 0 all gates approved, 1 aborted or fatal error, 2 "
-        "bad arguments, 3 no usable model or rejected credentials, 4 cost ceiling reached."
-    )
     add = parser.add_argument
     add("task", nargs="?", metavar="TASK", help="the task; '-' reads standard input (default: the app asks)")
     add("--resume", metavar="RUN", help="continue a workflow: its id, its journal or transcript, or 'last'")
@@ -286,11 +248,6 @@ def _workflow(parser: Parser) -> None:
 
 
 def _trust(parser: Parser) -> None:
-    parser.epilog = (
-        "You trust exactly what is shown. When the project's configuration or a file that it can run changes, you are"
-        " asked again and see the difference. All worktrees of a repository share the decision. Exit code: 0 if there"
-        " is nothing left to ask, 1 if the project is not trusted."
-    )
     form = parser.add_mutually_exclusive_group()
     form.add_argument("--show", action="store_true", help="show what the project asks for, without asking you")
     form.add_argument("--revoke", action="store_true", help="stop trusting this project")
@@ -333,12 +290,6 @@ def _lint(parser: Parser) -> None:
 
 
 def _calibrate(parser: Parser) -> None:
-    parser.epilog = (
-        'LABELS.jsonl has one labelled outcome per line, at least {"id", "label": "good" or "bad", "goal", "answer"};'
-        " without it, the labelled outcomes that ship with Aeon are used, in several languages. Exit code: 5 if the "
-        "agreement is below --least, 3 no usable model, 4 budget reached, 1 interrupted; the verdicts so far "
-        "are printed."
-    )
     add = parser.add_argument
     add("labels", nargs="?", metavar="LABELS.jsonl", help="your own labelled outcomes")
     add(
@@ -361,7 +312,6 @@ def _calibrate(parser: Parser) -> None:
 
 
 def _label(parser: Parser) -> None:
-    parser.epilog = "The last label counts. `aeon-tui calibrate --history` shows how often the judge agreed with you."
     add = parser.add_argument
     add("run", metavar="RUN", help=RUN)
     add("verdict", metavar="good|bad", choices=("good", "bad"), help="your verdict on the result")
@@ -370,7 +320,6 @@ def _label(parser: Parser) -> None:
 
 
 def _serve(parser: Parser) -> None:
-    parser.epilog = "Each tab is its own app. Ctrl-C closes them all and aborts their runs."
     add = parser.add_argument
     add("--host", metavar="ADDRESS", help="address to serve on (default: 127.0.0.1, this machine only)")
     add("--port", metavar="N", help="port to serve on (default: 8000)")
@@ -382,19 +331,7 @@ def _serve(parser: Parser) -> None:
     _common(parser)
 
 
-def _acp(parser: Parser) -> None:
-    parser.epilog = (
-        "An editor such as Zed, a JetBrains IDE or toad starts this command and talks to it on standard input and "
-        "output. Each prompt is a run, in the folder that the editor has open."
-    )
-    _options(parser)
-
-
 def _mcp_serve(parser: Parser) -> None:
-    parser.epilog = (
-        "An MCP client such as Claude Desktop or VS Code starts this command. Its model runs tasks and reads runs; what"
-        " needs approval waits for a person: in the client, in the app, or with `aeon-tui decide`."
-    )
     text = "serve on loopback instead of standard input and output (default port: 8765)"
     parser.add_argument("--http", metavar="PORT", nargs="?", const="8765", help=text)
     _options(parser)
@@ -405,6 +342,57 @@ def _doctor(parser: Parser) -> None:
     _common(parser)
 
 
+_EPILOGS = {
+    "batch": (
+        'Each line of TASKS is {"id": "a", "task": "the task"} plus any RunConfig fields. Each task is its own run, '
+        "named after the batch and the id; call the command again to run or resume what is missing. Exit code: the "
+        "highest of all runs, 0 if all succeeded; 2 if a line is invalid, before anything starts. Ctrl-C aborts the "
+        "runs; press it again to kill them."
+    ),
+    "delete": "A run that is still running is not deleted, nor are forks of a run.",
+    "init": (
+        "Makes .aeon/config.yml with every setting, .aeon/.gitignore, which keeps runs out of the repository, and the "
+        "schemas that editors use, in .aeon/schemas. What exists is kept."
+    ),
+    "config": (
+        "get shows a setting and where it comes from, without NAME all of them; set changes one in your own file, or "
+        "with --project in the project's; path shows the files. Comments in a file stay. Nested settings have dots: "
+        "shell.timeout, policy.allow, prices.MODEL.input."
+    ),
+    "replay": ("In the app: space pauses, + and - change the speed, . shows the next record, End shows all of them."),
+    "resume": "The plan, criteria, requirements and policy stay as they were; to change them, use `fork`.",
+    "fork": "Options that you leave out are taken from the original run, which is not changed.",
+    "decide": (
+        "For a plan or a call: approve, edit, reject or abort. For a pass also: replay (run it again) or accept (end "
+        "with this result). Exit code: 0 when the run has taken the decision, 1 if someone else decided first or the "
+        "process ended, 2 if the run is waiting for nothing or for something else."
+    ),
+    "workflow": (
+        "With --headless, this is the command system2. Exit code: 0 all gates approved, 1 aborted or fatal error, 2 "
+        "bad arguments, 3 no usable model or rejected credentials, 4 cost ceiling reached."
+    ),
+    "trust": (
+        "You trust exactly what is shown. When the project's configuration or a file that it can run changes, you are"
+        " asked again and see the difference. All worktrees of a repository share the decision. Exit code: 0 if there"
+        " is nothing left to ask, 1 if the project is not trusted."
+    ),
+    "calibrate": (
+        'LABELS.jsonl has one labelled outcome per line, at least {"id", "label": "good" or "bad", "goal", "answer"};'
+        " without it, the labelled outcomes that ship with Aeon are used, in several languages. Exit code: 5 if the "
+        "agreement is below --least, 3 no usable model, 4 budget reached, 1 interrupted; the verdicts so far "
+        "are printed."
+    ),
+    "label": "The last label counts. `aeon-tui calibrate --history` shows how often the judge agreed with you.",
+    "serve": "Each tab is its own app. Ctrl-C closes them all and aborts their runs.",
+    "acp": (
+        "An editor such as Zed, a JetBrains IDE or toad starts this command and talks to it on standard input and "
+        "output. Each prompt is a run, in the folder that the editor has open."
+    ),
+    "mcp-serve": (
+        "An MCP client such as Claude Desktop or VS Code starts this command. Its model runs tasks and reads runs; what"
+        " needs approval waits for a person: in the client, in the app, or with `aeon-tui decide`."
+    ),
+}
 _COMMANDS = {
     "run": ("run", "run a task in the app, or headless with --headless", _run),
     "demo": ("run", "take a guided tour with the built-in simulated model: no key, no network", _demo),
@@ -418,7 +406,7 @@ _COMMANDS = {
     "resume": ("resume", "continue a run after a crash or an abort, or with more cycles or budget", _resume),
     "fork": ("fork", "start a new run from a pass of another run", _fork),
     "workflow": ("workflow", "run a gated workflow of thirteen agents (--headless: system2)", _workflow),
-    "init": ("init", "make a commented .aeon/config.yml, and keep runs out of git", _init),
+    "init": ("init", "make a commented .aeon/config.yml, and keep runs out of git", _common),
     "config": ("config", "show or change a setting by its name", _config),
     "trust": ("trust", "show what this project's files ask for, and trust them", _trust),
     "tools": ("tools", "list the registered tools and their schemas", _list_tools),
@@ -427,7 +415,7 @@ _COMMANDS = {
     "calibrate": ("calibrate", "measure how well the judge agrees with labelled outcomes or with you", _calibrate),
     "label": ("label", "record your verdict on a result", _label),
     "serve": ("serve", "serve the app to a browser on this machine", _serve),
-    "acp": ("acp", "be an agent in an editor, over the Agent Client Protocol", _acp),
+    "acp": ("acp", "be an agent in an editor, over the Agent Client Protocol", _options),
     "mcp-serve": ("mcp_serve", "give other agents Aeon's runs as MCP tools", _mcp_serve),
     "doctor": ("doctor", "show the configuration, what is missing, and which model would be used", _doctor),
 }
