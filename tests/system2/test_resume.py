@@ -16,6 +16,7 @@ from aeon_core.errors import UsageError
 from aeon_core.journal.reader import read_records
 from aeon_core.journal.writer import JournalWriter
 from aeon_core.llm.base import LLMRequest, LLMResponse
+from system2.agents.library import SHIPPED
 from system2.fork import fork
 from system2.lookup import find_workflow
 from system2.policies import GateDecisionType, Question
@@ -152,6 +153,24 @@ def test_a_replay_finds_the_first_difference(whole: Path, tmp_path: Path) -> Non
     difference = replay(changed).difference
     assert difference is not None
     assert (difference.seq, "success" in difference.where) == (place, True)
+
+
+def test_a_workflow_that_could_not_see_its_project_replays_and_looks_again_when_resumed(tmp_path: Path) -> None:
+    file = tmp_path / ".claude" / "agents" / "design-architect.md"
+    file.parent.mkdir(parents=True)
+    shutil.copy(SHIPPED / file.name, file)
+    gates = SaidAtGates(on_ask=lambda gate: file.unlink() if gate == 2 else None)
+    failed = Case(tmp_path, gate_policy=gates).orchestrator.run(TASK)
+    assert failed.journal is not None
+    assert (failed.status, failed.exit_code) == ("failed", 1)
+    assert "cannot read the agent file" in str(failed.error)
+    found = replay(failed.journal)
+    assert found.difference is None
+    assert found.result is not None
+    assert (found.result.error or {})["message"] == failed.error
+    shutil.copy(SHIPPED / file.name, file)
+    assert Case(tmp_path).orchestrator.resume(failed.journal).exit_code == 0
+    assert replay(failed.journal).difference is None
 
 
 def test_nothing_that_is_done_is_asked_again(tmp_path: Path) -> None:

@@ -223,16 +223,30 @@ class Effects:
     def observe(self, what: str, look: Callable[[], Any]) -> Any:
         """Return what `look` finds outside, as plain JSON without secrets; a replay takes it from the record.
 
-        `look` may change what a second look would change again, and nothing else. Raises what it raises.
+        `look` may change what a second look would change again, and nothing else. Raises AeonError where it fails;
+        a run that ends then looks again when it is resumed.
         """
+        seq = self._stream.next_seq
+        value, failed = None, None
         if self._stream.recording:
-            value = self._stream.ahead().get("value")
+            value, failed = (self._stream.ahead().get(key) for key in ("value", "error"))
         elif isinstance(self._llm, RecordedModel):
             raise RecordingEnded(f"what was seen of {what!r} was not recorded")
         else:
-            value = self._secrets.conceal(json_safe(look()))
-        self.emit(ObservationRecord(what=what, value=value))
-        return value
+            try:
+                value = self._secrets.conceal(json_safe(look()))
+            except AeonError as error:
+                failed = error.message
+            except Exception as error:
+                logger.exception("cannot see %r", what)
+                failed = f"internal error: {describe(error)}"
+            failed = self._secrets.conceal(clean_text(failed)) if failed is not None else None
+        if failed is None:
+            self.emit(ObservationRecord(what=what, value=value))
+            return value
+        self.emit(ObservationRecord(what=what, value=value, error=failed))
+        self.resumes_from(seq)
+        raise AeonError(failed)
 
     def emit(self, record: Record) -> int:
         """Pass a record of the kernel's to the journal; return its `seq`. Raises JournalError, ReplayMismatchError."""

@@ -305,9 +305,11 @@ class ObservationRecord(Record):
     """What a workflow saw in its project, so that a replay need not look."""
 
     type: Literal["observation"] = Field(default="observation", exclude=True)
-    nulls: ClassVar[Nulls] = "kept"
+    nulls: ClassVar[Nulls] = "given"
     what: str
     value: Any
+    error: str | None = None
+    """Why it saw nothing, which ended the workflow."""
 
 
 class PolicyRecord(Record):
