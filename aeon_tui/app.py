@@ -232,6 +232,9 @@ class AeonApp(Navigation):
     def on_start_fork(self, message: messages.StartFork) -> None:
         self._answer(message.answered, partial(self.actions.start_fork, message.request))
 
+    def on_fork_workflow(self, message: messages.ForkWorkflow) -> None:
+        self._answer(message.answered, partial(self.actions.fork_workflow, message))
+
     def on_keep_draft(self, message: messages.KeepDraft) -> None:
         self.actions.draft = message.form
 

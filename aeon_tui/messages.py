@@ -76,6 +76,18 @@ class StartFork(Message):
 
 
 @dataclass
+class ForkWorkflow(Message):
+    """Start a new workflow from a gate of another: with `feedback` the gate is rejected, else it is asked again."""
+
+    path: Path
+    gate: int
+    feedback: str | None
+    model: str | None
+    """The model where it is not the parent's."""
+    answered: Answered
+
+
+@dataclass
 class KeepDraft(Message):
     """Keep what was filled in of a new run for the next time, or nothing."""
 

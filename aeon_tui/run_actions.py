@@ -8,14 +8,17 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from aeon_core.errors import AeonError
+from aeon_core.errors import AeonError, UsageError
 from aeon_core.escape import escape_controls
 from aeon_tui.navigation import Navigation
 from aeon_tui.platform.background_tasks import BackgroundTasks, reason
 from aeon_tui.settings import Today
 
 if TYPE_CHECKING:
+    from textual.screen import Screen
+
     from aeon_core.config.trust import ProjectTrust
+    from aeon_tui.messages import ForkWorkflow
     from aeon_tui.screens.label import LabelAnswer
     from aeon_tui.screens.trust import TrustAnswer
     from aeon_tui.sessions.fork_edits import ForkRequest
@@ -275,17 +278,50 @@ class RunActions:
         self._tasks.notify(f"Labelled {answer.verdict}: {path.stem}")
 
     def _ask_for_fork(self, path: Path, start: int | None) -> None:
-        from aeon_tui.screens.fork import ForkDialog, parent_of
+        from aeon_tui.sources.transcripts import is_workflow
 
-        parent = parent_of(path)
+        dialog = self._fork_dialog(path, start) if not is_workflow(path) else self._workflow_fork_dialog(path)
 
         def ask() -> None:
             # The key may have been pressed more than once.
-            if not isinstance(self.app.screen, ForkDialog):
+            if not self.app.screen.is_modal:
                 self.app.clear_notifications()
-                self.app.push_screen(ForkDialog(parent, start))
+                self.app.push_screen(dialog())
 
         self._tasks.in_app(ask)
+
+    def _fork_dialog(self, path: Path, start: int | None) -> Callable[[], Screen[None]]:
+        from aeon_tui.screens.fork import ForkDialog, parent_of
+
+        return partial(ForkDialog, parent_of(path), start)
+
+    def _workflow_fork_dialog(self, path: Path) -> Callable[[], Screen[None]]:
+        from aeon_core.journal.reader import head
+        from aeon_tui.screens.workflow.fork import WorkflowForkDialog
+        from system2.constants import GATES
+        from system2.fork import decided_gates
+
+        decided = decided_gates(path)
+        if not (gates := [gate.number for gate in GATES if gate.number in decided]):
+            raise UsageError(f"no gate was decided in the workflow {path.stem!r}; resume it instead")
+        return partial(WorkflowForkDialog, path, str((head(path) or {}).get("model")), gates)
+
+    def fork_workflow(self, asked: ForkWorkflow) -> str | None:
+        """Start a workflow from a gate of another, or return why not. Called from a thread."""
+        from aeon_tui.sessions.workflow_session import fork_workflow, resume_request
+        from system2.fork import discard
+
+        try:
+            child = fork_workflow(asked.path, asked.gate, self.app.runs_dir, asked.feedback)
+        except (AeonError, OSError) as error:
+            return reason(error)
+        try:
+            problem = self.begin_workflow(resume_request(child, asked.model))
+        except (AeonError, OSError) as error:
+            problem = reason(error)
+        if problem is not None:
+            discard(child)
+        return problem
 
     def start_fork(self, request: ForkRequest) -> str | None:
         """Start the requested fork next to its parent, or return why not. Called from a thread."""

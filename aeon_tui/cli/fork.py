@@ -37,8 +37,8 @@ def execute(args: Namespace) -> int:
         from aeon_tui.cli import workflow
 
         return workflow.fork(args, path)
-    if args.gate is not None:
-        raise UsageError(f"{path.stem!r} is a run, which has no gates; use --pass N")
+    if args.gate is not None or args.feedback is not None:
+        raise UsageError(f"{path.stem!r} is a run, which has no gates; use --pass N, without --feedback")
     number = _pass_number(args.pass_number, path)
     before = starting_edit(path, number)
     loaded = options.load(args)

@@ -190,6 +190,7 @@ def _fork(parser: Parser) -> None:
     add("--pass", dest="pass_number", metavar="N", help=text)
     text = "of a workflow: start where this gate was asked, and decide it again (required)"
     add("--gate", metavar="N", help=text)
+    add("--feedback", metavar="TEXT", help="with --gate: reject there with this reason instead of being asked")
     plan = parser.add_mutually_exclusive_group()
     plan.add_argument("--plan", metavar="FILE", help="start with this plan (JSON or YAML) instead of the pass's own")
     plan.add_argument("--edit", action="store_true", help="edit the pass's plan in $VISUAL or $EDITOR first")

@@ -69,14 +69,26 @@ def resume(args: Namespace, path: Path) -> int:
 
 
 def fork(args: Namespace, path: Path) -> int:
-    """Make another workflow of one, which is decided anew from a gate on, and continue that. Raises UsageError."""
-    from system2 import fork as forking
+    """Make another workflow of one, from a gate on, and continue that; it is removed if it cannot begin.
 
-    if args.gate is None or not str(args.gate).isdigit():
+    Raises UsageError.
+    """
+    from aeon_tui.sessions.workflow_session import fork_workflow
+    from system2.fork import discard
+
+    if args.gate is None or not str(args.gate).isdecimal():
         raise UsageError("a workflow is forked at a gate; choose it with --gate N")
     if args.pass_number is not None:
         raise UsageError(f"{path.stem!r} is a workflow, which has no passes; drop --pass")
-    return resume(args, forking.fork(path, int(args.gate), options.writable(options.runs_dir(args))))
+    if args.feedback is not None and not args.feedback.strip():
+        raise UsageError("--feedback is empty; say what is to change, or leave it out to be asked at the gate")
+    child = fork_workflow(path, int(args.gate), options.writable(options.runs_dir(args)), args.feedback)
+    size = child.stat().st_size
+    try:
+        return resume(args, child)
+    finally:
+        if child.is_file() and child.stat().st_size == size:
+            discard(child)
 
 
 def _nothing() -> Namespace:

@@ -255,6 +255,26 @@ def resume_request(
     return WorkflowRequest(root, str(first.get("task", "")), path, named, base_url, runs_dir=path.parent)
 
 
+def fork_workflow(path: Path, gate: int, runs_dir: Path, feedback: str | None = None) -> Path:
+    """Make a workflow that starts at a gate of another, and return its journal, to be resumed. Raises UsageError.
+
+    What this user started is theirs when forked.
+    """
+    from aeon_core.config.journal_trust import remember
+    from system2.fork import discard, fork
+
+    child = fork(path, gate, runs_dir, feedback)
+    parent, first = head(path) or {}, head(child) or {}
+    root = Path(str(first["workflow"]["project_root"]))
+    try:
+        if remembers(root, started_by(parent)):
+            remember(root, started_by(first))
+    except BaseException:
+        discard(child)
+        raise
+    return child
+
+
 def _check(path: Path, root: Path, first: Mapping[str, Any], model: str | None, project_root: Path | None) -> None:
     """Raise UsageError where only a journal, which anybody may have written, names the folder or the model."""
     known = root == root_of_project() or path.absolute().is_relative_to(root)

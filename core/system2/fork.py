@@ -1,31 +1,39 @@
-"""Fork of a workflow: a new one that stands where a gate of another was asked; the other is only read (Decision 2)."""
+"""Fork of a workflow: a new one that starts at a gate of another, which is only read (Decision 2)."""
 
 from __future__ import annotations
 
 import json
 import os
 import shutil
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from datetime import UTC, datetime
 from pathlib import Path
+from typing import Any
 
+from aeon_core.approvals.pending import ApprovalDecision
 from aeon_core.errors import UsageError
 from aeon_core.journal.reader import parse_line
 from aeon_core.journal.strict import sound_records
 from aeon_core.journal.summary import run_id_of
 from aeon_core.journal.writer import new_run_id
+from aeon_core.json_safe import clean_text
 from system2.transcript import free_path
 
 
-def fork(path: Path, gate: int, runs_dir: Path) -> Path:
+def fork(path: Path, gate: int, runs_dir: Path, feedback: str | None = None) -> Path:
     """Make the journal of a workflow that waits where a gate of another was asked last; return it, to be resumed.
 
-    It has its own copy of all that came before, what that has cost included. The project's files stay as they are now.
+    With `feedback` the gate is decided: its agent continues with these words. The new workflow has its own copy of all
+    that came before, what that has cost included. The project's files stay as they are now.
     Raises UsageError where the file is no sound journal of a workflow, or the gate was not decided in it.
     """
-    decided = _last_decision(path, gate)
+    decided = decided_gates(path)
+    if gate not in decided:
+        there = f"gate {', '.join(map(str, decided))}" if decided else "none"
+        raise UsageError(f"gate {gate} was not decided in the workflow {run_id_of(str(path))!r}; decided: {there}")
     run_id = new_run_id()
     child = runs_dir / f"{run_id}.jsonl"
-    lines = b"".join(_copied(path, decided, run_id, gate))
+    lines = b"".join(_copied(path, decided[gate], run_id, gate, feedback))
     try:
         runs_dir.mkdir(parents=True, exist_ok=True)
         fd = os.open(child, os.O_CREAT | os.O_EXCL | os.O_WRONLY | os.O_CLOEXEC, 0o600)
@@ -34,34 +42,43 @@ def fork(path: Path, gate: int, runs_dir: Path) -> Path:
         if (snapshots := path.with_suffix(".files")).is_file():
             shutil.copyfile(snapshots, child.with_suffix(".files"))
     except OSError as error:
-        child.unlink(missing_ok=True)
+        discard(child)
         raise UsageError(f"cannot write to the runs folder {str(runs_dir)!r}: {error.strerror}") from None
     return child
 
 
-def _last_decision(path: Path, gate: int) -> int:
-    """Return the seq of the record with which a gate was decided last."""
-    found, asked, known = -1, -1, set()
+def discard(child: Path) -> None:
+    """Remove a fork that nothing came of."""
+    child.unlink(missing_ok=True)
+    child.with_suffix(".files").unlink(missing_ok=True)
+
+
+def decided_gates(path: Path) -> dict[int, int]:
+    """Return the gates that a fork can start from, in order, each with the seq of the record that decided it last.
+
+    Raises UsageError where the file is no sound journal of a workflow.
+    """
+    decided: dict[int, int] = {}
+    asked = -1
     for record in sound_records(path):
         if record["seq"] == 0 and not isinstance(record.get("workflow"), dict):
             raise UsageError(f"{str(path)!r} is not the journal of a workflow: a transcript can only be shown")
         if record["type"] == "gate" and record["state"] == "asked":
             asked = record["subject"]["gate"]
         elif record["type"] == "gate" and record["decision"] != "abort":
-            known.add(asked)
-            found = record["seq"] if asked == gate else found
-    if found < 0:
-        there = f"gate {', '.join(map(str, sorted(known)))}" if known else "none"
-        raise UsageError(f"gate {gate} was not decided in the workflow {run_id_of(str(path))!r}; decided: {there}")
-    return found
+            decided[asked] = record["seq"]
+    return dict(sorted(decided.items()))
 
 
-def _copied(path: Path, end: int, run_id: str, gate: int) -> Iterator[bytes]:
-    """Yield the lines before a record, as those of another run."""
+def _copied(path: Path, end: int, run_id: str, gate: int, feedback: str | None) -> Iterator[bytes]:
+    """Yield the lines before the record `end` as another run's; with `feedback` there is a rejection in its place."""
     with path.open("rb") as file:
         for number, line in enumerate(file, 1):
             record = parse_line(line, number, [])
             if record is None or record["seq"] >= end:
+                if record is not None and feedback is not None:
+                    decision = ApprovalDecision(decision="reject", feedback=clean_text(feedback)).model_dump()
+                    yield _line(record | decision | {"run": run_id, "ts": f"{datetime.now(UTC):%Y-%m-%dT%H:%M:%S.%f}Z"})
                 return
             if record["seq"]:
                 old = b'"run":' + json.dumps(record["run"]).encode()
@@ -71,4 +88,8 @@ def _copied(path: Path, end: int, run_id: str, gate: int) -> Iterator[bytes]:
             transcript = free_path(Path(workflow["transcript"]).parent, run_id)
             record |= {"run": run_id, "parent": {"run_id": record["run"], "gate": gate}}
             record["workflow"] = {**workflow, "transcript": str(transcript)}
-            yield (json.dumps(record, ensure_ascii=False, separators=(",", ":")) + "\n").encode()
+            yield _line(record)
+
+
+def _line(record: Mapping[str, Any]) -> bytes:
+    return (json.dumps(record, ensure_ascii=False, separators=(",", ":")) + "\n").encode()

@@ -25,6 +25,7 @@ from tests.sampling import sample
 from tests.system2.kit import Answers, Confirms, done, uses
 from tests.system2.workflows import (
     ABORT,
+    APPROVE,
     REJECT,
     TASK,
     Case,
@@ -237,8 +238,24 @@ def test_a_fork_asks_its_gate_again_and_leaves_the_other_workflow_alone(tmp_path
     assert result.transcript_path not in (None, first.transcript_path)
     decided = [said.decision for said in result.gate_decisions if said.gate_number < 3]
     assert decided == [GateDecisionType.APPROVE] * 3
-    with pytest.raises(UsageError, match="gate 7 was not decided"):
+    with pytest.raises(UsageError, match=r"gate 7 was not decided in .*; decided: gate 0, 1, 2, 3, 4, 5"):
         fork(first.journal, 7, first.journal.parent)
+
+
+def test_a_fork_with_words_sends_its_gate_back_with_them(tmp_path: Path) -> None:
+    first = Case(tmp_path, gate_policy=SaidAtGates({2: [(ABORT, None)]})).orchestrator.run(TASK)
+    assert first.journal is not None
+    child = fork(first.journal, 1, first.journal.parent, "name the users")
+    model = Watched()
+    case = Case(tmp_path, model, gate_policy=SaidAtGates({1: [(APPROVE, None), (ABORT, None)]}))
+    result = case.orchestrator.resume(child)
+    assert "name the users" in model.requests[0].messages[-1]["content"]
+    assert agents_of(case.lines)[0] == "spec-coordinator"
+    said = [(each.gate_number, each.decision, each.feedback) for each in result.gate_decisions]
+    assert said[:3] == [(0, APPROVE, None), (1, REJECT, "name the users"), (1, APPROVE, None)]
+    assert replay(child).difference is None
+    entries = transcript(result.transcript_path)
+    assert [each.get("feedback") for each in entries if each["type"] == "gate_decision"][1] == "name the users"
 
 
 def test_a_complete_workflow_is_not_gone_on_with(whole: Path) -> None:

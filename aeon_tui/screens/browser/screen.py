@@ -139,7 +139,7 @@ class BrowserScreen(FilteredScreen):
     def offers(self, action: str) -> bool:
         """Return whether an action applies to the selected run in its current state."""
         run = self.selected_run
-        if run is None or (run.kind == WORKFLOW and action != "resume"):
+        if run is None or (run.kind == WORKFLOW and (action not in ("resume", "fork") or run.status == LIVE)):
             return False
         if run.status == LIVE:
             return action == "fork" and run.passes > 0

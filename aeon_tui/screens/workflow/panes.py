@@ -79,6 +79,7 @@ KEYS: list[BindingType] = [
     Binding("3", "pane(3)", "Artifact", show=False, id="workflow.pane_artifact"),
     Binding("9", "pane(9)", "Decision", show=False, id="workflow.pane_decision"),
     Binding("R", "resume", "Resume", tooltip="Continue where it ended", id="workflow.resume"),
+    Binding("F", "app.past_run('fork')", "Fork", tooltip="Start a new workflow from one of its gates", id="run.fork"),
     Binding("X", "abort", "End here", show=False, tooltip="Asks first", id="workflow.abort_anywhere"),
     Binding("escape", "back", "Runs", id="workflow.back"),
 ]

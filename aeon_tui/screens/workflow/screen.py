@@ -86,6 +86,15 @@ class WorkflowScreen(WorkflowPanes):
         return self._source.path
 
     @property
+    def chosen_run(self) -> Path | None:
+        """The journal that the keys of a run's actions go for."""
+        return self.path
+
+    def offers(self, action: str) -> bool:
+        """Return whether something can be done with the workflow as it is now."""
+        return action == "fork" and not self._source.live and any(g.decisions for g in self.state.view.gates.values())
+
+    @property
     def goes_on(self) -> bool:
         """Whether a process works on it, this one or another."""
         return self._source.live and self.state.view.end is None

@@ -28,11 +28,11 @@ WHAT = (
 
 
 class WorkflowTaskScreen(Screen[None]):
-    """Enter begins the workflow. An empty task says so and begins nothing."""
+    """Enter starts the workflow. An empty task says so and starts nothing."""
 
     HELP_TITLE = "New workflow"
     BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("ctrl+s", "begin", "Begin", id="workflow.begin"),
+        Binding("ctrl+s", "begin", "Start", id="workflow.begin"),
         Binding("escape", "runs", "Runs", id="workflow.runs"),
     ]
     DEFAULT_CSS = """
@@ -73,7 +73,7 @@ class WorkflowTaskScreen(Screen[None]):
 
     @on(Input.Submitted)
     def action_begin(self) -> None:
-        """Begin the workflow."""
+        """Start the workflow."""
         task = self.query_one(Input).value.strip()
         if not task:
             self._say("describe the task first")

@@ -134,7 +134,13 @@ def test_a_workflow_is_resumed_forked_and_replayed_as_a_run_is(
     assert "count the invoices" in capsys.readouterr().out
     assert main(["watch", run_id, "--headless"]) == 0
     # Nobody is there to decide: the fork waits at its gate, and can be resumed.
-    assert main(["fork", run_id, "--gate", "3", "--headless", "--wait", "0.01"]) == 1
+    assert main(["fork", run_id, "--gate", "2", "--model", "nobody:x", "--headless", "--wait", "0.01"]) == 2
+    assert main(["fork", run_id, "--gate", "2", "--feedback", " ", "--headless"]) == 2
+    capsys.readouterr()
+    assert main(["runs", "--json"]) == 0
+    assert len(json.loads(capsys.readouterr().out)) == len(runs)
+    words = ["--feedback", "use one table"]
+    assert main(["fork", run_id, "--gate", "3", *words, "--headless", "--wait", "0.01"]) == 1
     assert "aborted at gate 3 (design)" in capsys.readouterr().err
     assert main(["runs", "--json"]) == 0
     fork = json.loads(capsys.readouterr().out)[0]

@@ -7,8 +7,10 @@ from pathlib import Path
 
 import pytest
 
+from aeon_core.journal.reader import read_records
 from aeon_tui.app import AeonApp
 from aeon_tui.screens.dialogs import ConfirmDialog
+from aeon_tui.screens.workflow.fork import WorkflowForkDialog
 from aeon_tui.screens.workflow.screen import WorkflowScreen
 from aeon_tui.sources.workflow import TranscriptSource
 from aeon_widgets.answer_keys import AnswerKeys
@@ -116,7 +118,23 @@ async def test_an_abort_at_a_gate_is_journaled_and_can_be_gone_on_with(tmp_path:
             pilot,
             lambda: app.sessions.last is not runner and app.sessions.last is not None and not app.sessions.last.running,
         )
-    assert len(app.sessions.all) == 2
+        # What was decided at gate 0 is decided otherwise in a fork.
+        await until(pilot, lambda: app.check_action("past_run", ("fork",)))
+        await pilot.press("F")
+        await until(pilot, lambda: isinstance(app.screen, WorkflowForkDialog))
+        await pilot.press("tab", *"x", "enter")
+        await until(pilot, lambda: "unknown provider" in drawn(app))
+        await pilot.press("backspace", *"simulated:default", "tab", *"name the users", "enter")
+        panel = await asked(pilot, "gate")
+        assert "Gate 0" in panel.question.headline
+        await pilot.press("X", "y")
+        await until(pilot, lambda: not app.sessions.running)
+    assert len(app.sessions.all) == 3
+    fork = app.sessions.all[-1].journal
+    assert fork is not None
+    assert next(read_records(fork))["parent"] == {"run_id": path.stem, "gate": 0}
+    said = read_workflow(fork).gates[0].decisions
+    assert (said[0].decision.value, said[0].feedback) == ("reject", "name the users")
 
 
 async def test_quitting_in_the_middle_ends_the_workflow(tmp_path: Path) -> None:

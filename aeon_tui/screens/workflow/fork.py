@@ -1,0 +1,129 @@
+"""The dialog of a workflow's fork: from which gate, with which model, and what is to change there."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from typing import ClassVar
+
+from textual import on
+from textual.app import ComposeResult
+from textual.binding import Binding, BindingType
+from textual.containers import Grid, Vertical
+from textual.content import Content
+from textual.widgets import Input, Label, Static
+from typing_extensions import override
+
+from aeon_core.errors import UsageError
+from aeon_core.escape import escape_controls
+from aeon_tui.messages import ForkWorkflow
+from aeon_tui.screens.dialogs import Dialog
+from aeon_tui.sessions.new_run_form import checked_model
+from aeon_widgets.key_guard import KeyGuard
+from aeon_widgets.virtual_list import Piece, RowsView
+from system2.constants import GATES
+
+_HINT = "A new workflow; this one does not change, and the project's files stay as they are now."
+
+
+class GateRows(RowsView):
+    """The gates that a fork can start from, of which one is chosen."""
+
+    HELP_TITLE = "Gate"
+
+    def __init__(self, gates: Sequence[int]) -> None:
+        super().__init__()
+        self._gates = gates
+
+    def on_mount(self) -> None:
+        self.set_line_count(len(self._gates))
+        self.cursor = len(self._gates) - 1
+        self.styles.height = len(self._gates)
+
+    @property
+    def gate(self) -> int:
+        """The one that is chosen."""
+        return self._gates[self.cursor]
+
+    @override
+    def pieces(self, index: int, width: int) -> Iterable[Piece]:
+        gate = GATES[self._gates[index]]
+        return [(f" {'◉' if index == self.cursor else '○'} gate {gate.number} · {gate.title}", "")]
+
+
+class WorkflowForkDialog(Dialog[None]):
+    """Enter forks. It stays until the fork has begun: nothing typed is lost."""
+
+    HELP_TITLE = "Fork"
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("ctrl+s", "fork", "Fork", priority=True, id="fork.start"),
+        Binding("escape", "cancel", "Cancel", id="fork.cancel"),
+        Binding("tab", "app.focus_next", "Next", show=False, id="fork.next"),
+    ]
+    DEFAULT_CSS = """
+    WorkflowForkDialog {
+        & > Vertical { width: 76; }
+        Grid { grid-size: 2; grid-columns: 8 1fr; grid-rows: 1; height: 2; margin: 1 0; }
+        Label { color: $aeon-muted; }
+    }
+    """
+
+    def __init__(self, path: Path, model: str, gates: Sequence[int]) -> None:
+        super().__init__()
+        self._path, self._model, self._gates = path, model, gates
+        self._starting = False
+        self._guard = KeyGuard()
+
+    def compose(self) -> ComposeResult:
+        with Vertical() as box:
+            box.border_title = Content(f"Fork {escape_controls(self._path.stem[:40])}")
+            box.border_subtitle = "enter forks · ↑↓ choose · tab next · esc cancels"
+            yield GateRows(self._gates)
+            with Grid():
+                yield Label("Model")
+                yield Input(escape_controls(self._model), compact=True, id="model")
+                yield Label("Change")
+                yield Input(placeholder="what should change? empty asks at the gate", compact=True, id="why")
+            yield Static("", id="problem", markup=False)
+            yield Static(_HINT, id="hint", markup=False)
+
+    def on_mount(self) -> None:
+        if not self.query("#why"):
+            return  # the app is ending before the dialog was made
+        self.query_one(GateRows).focus()
+        self._guard.arm()
+
+    @on(RowsView.Chosen)
+    @on(Input.Submitted)
+    def _entered(self, event: RowsView.Chosen | Input.Submitted) -> None:
+        event.stop()
+        self.action_fork()
+
+    def action_fork(self) -> None:
+        """Start the fork, or say what is wrong."""
+        if not self._guard.is_open or self._starting:
+            return
+        model = self.query_one("#model", Input).value.strip()
+        try:
+            model = model if model == self._model else str(checked_model(model))
+        except UsageError as error:
+            self.query_one("#model", Input).focus()
+            self.say(error.message)
+            return
+        self._starting = True
+        self.say("")
+        words = self.query_one("#why", Input).value.strip() or None
+        other = model if model != self._model else None
+        gate = self.query_one(GateRows).gate
+        self.app.post_message(ForkWorkflow(self._path, gate, words, other, self._started))
+
+    def _started(self, problem: str | None) -> None:
+        self._starting = False
+        if problem is not None:
+            self.say(problem)
+        elif self.is_current:
+            self.dismiss()
+
+    def action_cancel(self) -> None:
+        """Fork nothing."""
+        self.dismiss()
