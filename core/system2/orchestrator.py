@@ -164,9 +164,8 @@ class Orchestrator:
         goes on, ModelUnavailableError (exit 3) without a usable model.
         """
         task = _checked_task(task_description)
-        with self._working():
-            self._check_gates()
-            return self._done(self._begun(task, self._usable_model(), {"spec": spec} if spec is not None else {}))
+        with self._working() as model:
+            return self._done(self._begun(task, model, {"spec": spec} if spec is not None else {}))
 
     def resume(self, journal: Path | str) -> WorkflowResult:
         """Go on with a workflow where its journal ends, and return how it ended; nothing is done twice.
@@ -175,21 +174,17 @@ class Orchestrator:
         about. Raises UsageError where the file is no workflow's, is being written, or is of a completed one, and
         ReplayMismatchError where this version does something else than was recorded.
         """
-        with self._working():
-            self._check_gates()
-            path = journal_of(Path(journal), self.runs_dir)
-            return self._done(self._reopened(path, self._usable_model()))
+        with self._working() as model:
+            return self._done(self._reopened(journal_of(Path(journal), self.runs_dir), model))
 
     def invoke_agent(self, agent_name: str, contract: DelegationContract) -> AgentResult:
         """Have one agent do one thing, without gates, and return how that ended (REQ-072).
 
         Raises UsageError for an unknown agent, ModelUnavailableError, and what a model's call raises.
         """
-        with self._working():
-            AgentLibrary(self._root, self._log.warning, self._may_use).get(agent_name)
-            self._agents = (agent_name,)
+        with self._working(agent_name) as model:
             invoked = {"agent": agent_name, "contract": contract.as_dict()}
-            opened = self._begun(contract.objective, self._usable_model(), {"invoke": invoked})
+            opened = self._begun(contract.objective, model, {"invoke": invoked})
             error = self._run(opened)
             if error is not None:
                 raise error
@@ -229,14 +224,22 @@ class Orchestrator:
             self._opened.stop()
 
     @contextmanager
-    def _working(self) -> Iterator[None]:
-        """Hold orchestrator and project for one piece of work; an abort is of that piece alone. Raises UsageError."""
+    def _working(self, agent: str | None = None) -> Iterator[LLMAdapter]:
+        """Hold orchestrator and project for one piece of work, and yield its model; an abort ends that piece alone.
+
+        Raises UsageError and ModelUnavailableError before anything is written.
+        """
         if not self._at_work.acquire(blocking=False):
             raise UsageError("this orchestrator is busy; create another one for a second workflow")
         try:
+            if agent is None:
+                self._check_gates()
+            else:
+                AgentLibrary(self._root, self._log.warning, self._may_use).get(agent)
+            model = self._usable_model()
             with lock_project(self._root, self.runs_dir, self._log.warning):
-                self._agents = None
-                yield
+                self._agents = (agent,) if agent is not None else None
+                yield model
         finally:
             self._aborted = False
             self._at_work.release()

@@ -1,4 +1,4 @@
-"""One workflow at a time in a project: a lock on its folder, which ends with the process that holds it."""
+"""One workflow at a time in a project: a lock on its `.system2` folder, which ends with the process that holds it."""
 
 from __future__ import annotations
 
@@ -21,7 +21,10 @@ def lock_project(project_root: Path, runs_dir: Path, warn: Callable[[str], None]
     """
     fd = None
     try:
-        fd = os.open(project_root, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+        # Not the project's folder: the commands that a workflow runs hold a lock on that.
+        folder = project_root / ".system2"
+        folder.mkdir(exist_ok=True)
+        fd = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
         if not lock(fd):
             running = (path for path in _newest(runs_dir) if is_being_written(path))
             which = next((path.stem for path in running if _root_of(path) == str(project_root)), None)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import fcntl
 import os
 import signal
 import subprocess
@@ -114,6 +115,13 @@ def test_a_second_workflow_in_a_project_is_told_who_works_there(tmp_path: Path) 
     again = Case(tmp_path, Watched(reply=lambda request: uses(("Glob", {"pattern": "*"})) if not told else done()))
     with lock_project(tmp_path, tmp_path, told.append), pytest.raises(UsageError, match="another workflow is running"):
         again.orchestrator.run(TASK)
+
+
+def test_a_workflow_does_not_delay_its_own_commands(tmp_path: Path) -> None:
+    with lock_project(tmp_path, tmp_path, print):
+        folder = os.open(tmp_path, os.O_RDONLY)
+        fcntl.flock(folder, fcntl.LOCK_SH | fcntl.LOCK_NB)
+        os.close(folder)
 
 
 def test_the_lock_ends_with_a_process_that_is_killed(tmp_path: Path) -> None:

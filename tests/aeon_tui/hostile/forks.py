@@ -15,7 +15,20 @@ import traceback
 from pathlib import Path
 from typing import Any
 
-LOADED = ("aeon_tui.cli.run", "aeon_core.config.schema", "yaml", "aeon_core.config.trust")
+LOADED = (
+    "aeon_core.config.trust",
+    "aeon_core.journal.view.last_states",
+    "aeon_core.llm.simulated",
+    "aeon_core.runs.replay",
+    "aeon_core.runs.resume",
+    "aeon_core.runs.setup",
+    "aeon_core.tools.files",
+    "aeon_core.tools.shell.isolation",
+    "aeon_tui.cli.parser",
+    "aeon_tui.cli.run",
+    "system2.__main__",
+    "yaml",
+)
 
 
 def main() -> None:
