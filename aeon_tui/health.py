@@ -43,7 +43,7 @@ def providers(config: RunConfig) -> list[HealthCheck]:
 
 
 def optional(config: RunConfig) -> list[HealthCheck]:
-    """Return what is found of the tools and of what else is installed apart, then of every extra."""
+    """Return the checks of external programs, then of every extra."""
     return [_files(), _shell(config), _mcp(config), *_installed_tools(), _otel(config), *_extras()]
 
 

@@ -189,7 +189,7 @@ class Cast:
             await self.pilot.pause(0.02)
 
     async def press(self, *keys: str, seconds: float = KEY_SECONDS) -> None:
-        """Press keys, with a frame behind each."""
+        """Press keys, with a frame after each."""
         await asyncio.sleep(GUARD_SECONDS)  # a question that has just come takes none
         for key in keys:
             await self.pilot.press(key)
@@ -242,7 +242,7 @@ class Cast:
 
 
 def _screen_lines(pilot: Pilot[Any]) -> list[str]:
-    """Return the rows of the screen, dialogs and what is behind them included, each as text with its colours."""
+    """Return the rows of the screen, with dialogs and what they cover, each as text with its colours."""
     app = pilot.app
     console = Console(
         width=app.size.width, file=io.StringIO(), force_terminal=True, color_system="truecolor", legacy_windows=False

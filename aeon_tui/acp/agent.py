@@ -1,4 +1,4 @@
-"""The agent: a session is a conversation, and each prompt in it a run of its own with a journal of its own."""
+"""The agent. A session is a conversation; each prompt in it is a run with its own journal."""
 
 from __future__ import annotations
 
@@ -53,22 +53,22 @@ MODES = [
     SessionMode(id="plan", name="Plan first", description="Ask about the plan before it runs, and after each pass"),
 ]
 ENDING_SECONDS = 3.0
-"""How long a run may take to end when it is cancelled, or the editor has gone; its journal can be resumed."""
+"""Seconds a run gets to end after a cancel or a disconnect; its journal can be resumed."""
 LISTED = 50
-"""Sessions that are listed: the newest."""
-WHAT_TO_CHANGE = "\n\nWhat should change? Your next message answers; the run waits for it."
+"""How many sessions are listed, newest first."""
+WHAT_TO_CHANGE = "\n\nWhat should change? The run is waiting for your next message."
 
 
 @dataclass(frozen=True)
 class SessionConfig:
-    """What a session's runs go by, from the configuration of its folder."""
+    """The settings of a session's runs, from the configuration of its folder."""
 
     config: RunConfig
     runs_dir: Path
     asks: frozenset[str]
     """What a person is asked about in the mode `passes`."""
     notice: str = ""
-    """What the person is told at the beginning of the first run."""
+    """A notice to show at the start of the first run."""
 
 
 LoadConfig = Callable[[Path], SessionConfig]
@@ -77,7 +77,7 @@ LoadConfig = Callable[[Path], SessionConfig]
 
 @dataclass
 class Session:
-    """A conversation. `run` is the one that goes on, or waits for words."""
+    """A conversation. `run` is the run in progress, or waiting for a message."""
 
     id: str
     cwd: Path
@@ -109,20 +109,20 @@ class Session:
         )
 
     def memory(self) -> InMemoryStore:
-        """Return what the next run begins with: what was asked and answered before."""
+        """Return the initial memory of the next run: earlier prompts and their answers."""
         memory = InMemoryStore()
         for number, (asked, answered) in enumerate(self.turns, 1):
             memory.write(f"earlier-prompt-{number}", {"asked": asked, "answered": answered})
         return memory
 
     def journals(self) -> Iterator[Path]:
-        """Yield the journal of each run there is or will be: the first has the session's id as its name."""
+        """Yield the journal path of each run, existing or future; the first is named after the session."""
         for number in itertools.count(1):
             yield self.setup.runs_dir / f"{self.id if number == 1 else f'{self.id}-{number}'}.jsonl"
 
 
 def reported(method: Callable[P, Awaitable[T]]) -> Callable[P, Awaitable[T]]:
-    """Have what goes wrong answered as an error of the protocol, in one line."""
+    """Turn exceptions into protocol errors of one line."""
 
     @functools.wraps(method)
     async def call(*args: P.args, **kwargs: P.kwargs) -> T:
@@ -149,11 +149,11 @@ class AeonAgent:
         self._client: Client | None = None
 
     def on_connect(self, conn: Client) -> None:
-        """Take the editor's side of the connection."""
+        """Keep the connection to the editor."""
         self._client = conn
 
     async def initialize(self, protocol_version: int, **_: Any) -> InitializeResponse:
-        """Say what this agent can do."""
+        """Return this agent's capabilities."""
         return InitializeResponse(
             protocol_version=min(protocol_version, PROTOCOL_VERSION) or PROTOCOL_VERSION,
             agent_capabilities=AgentCapabilities(
@@ -167,7 +167,7 @@ class AeonAgent:
 
     @reported
     async def new_session(self, cwd: str, mcp_servers: Iterable[Any] | None = None, **_: Any) -> NewSessionResponse:
-        """Begin a conversation in a folder."""
+        """Start a conversation in a folder."""
         setup = await self._setup(cwd, mcp_servers)
         mode = "single" if setup.config.single_pass else "passes"
         session = Session(new_journal(setup.runs_dir).stem, Path(cwd), setup, mode)
@@ -224,7 +224,7 @@ class AeonAgent:
 
     @reported
     async def prompt(self, session_id: str, prompt: Iterable[Any], **_: Any) -> PromptResponse:
-        """Run a task, or pass on what should change, until the run has ended or needs words."""
+        """Run a task, or pass feedback to the waiting run, until the run ends or needs a message."""
         session = self._session(session_id)
         if session.prompting:
             raise RequestError(-32600, "a prompt is under way in this session; cancel it first")
@@ -236,7 +236,7 @@ class AeonAgent:
             session.prompting = False
 
     async def cancel(self, session_id: str, **_: Any) -> None:
-        """End the run of a session, whether a prompt waits for it or it waits for words."""
+        """End a session's run, whether a prompt waits for it or it waits for a message."""
         if (session := self._sessions.get(session_id)) is not None:
             session.needs_words = None
             session.cancelled.set()
@@ -306,7 +306,7 @@ class AeonAgent:
         session.run.start()
 
     async def _follow(self, session: Session) -> None:
-        """Send what the run does until it has ended, or until a message has to say what should change."""
+        """Send updates until the run ends, or waits for a message that says what should change."""
         run, updates = session.run, session.updates
         assert run is not None
         assert updates is not None
@@ -332,7 +332,7 @@ class AeonAgent:
                 asking.cancel()
 
     async def _ask(self, session: Session, run: StreamedRun, request: ApprovalRequest) -> None:
-        """Ask the person in the editor; somebody may decide elsewhere meanwhile."""
+        """Ask the user in the editor; somebody may decide elsewhere in the meantime."""
         assert self._client is not None
         assert session.updates is not None
         call = ToolCallUpdate(tool_call_id=session.updates.question)
@@ -392,7 +392,7 @@ def _servers(offered: Iterable[Any]) -> dict[str, Any]:
 
 
 def text_of(prompt: Iterable[Any]) -> str:
-    """Return a prompt as text: what was written, and after it the files that it brings or names."""
+    """Return a prompt as text: the message, then the files that it attaches or names."""
     said, files = "", ""
     for block in prompt:
         if block.type == "text":

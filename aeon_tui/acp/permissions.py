@@ -37,7 +37,7 @@ def rule(request: ApprovalRequest) -> str:
 
 
 def decision(request: ApprovalRequest, option_id: str) -> ApprovalDecision:
-    """Return what an option decides. An answer that was not offered decides nothing: it refuses."""
+    """Return the decision for an option; one that was not offered aborts."""
     if option_id not in {each.option_id for each in options(request)}:
         return ApprovalDecision(decision="abort", feedback=f"the editor answered {option_id!r}, which was not offered")
     if option_id != ALWAYS:

@@ -1,4 +1,4 @@
-"""JSON-RPC, a message a line, over two binary streams; what is no message is answered with an error."""
+"""JSON-RPC over two binary streams, one message per line; anything else is answered with an error."""
 
 from __future__ import annotations
 
@@ -10,13 +10,13 @@ import threading
 from typing import Any, BinaryIO
 
 MAX_LINE = 50_000_000
-"""Bytes of a message; a prompt may hold whole files."""
-PARSE_ERROR = {"code": -32700, "message": "Parse error: expected one JSON object a line"}
+"""The largest message in bytes; a prompt may hold whole files."""
+PARSE_ERROR = {"code": -32700, "message": "Parse error: expected one JSON object per line"}
 INVALID_REQUEST = {"code": -32600, "message": "Invalid request: expected a JSON-RPC 2.0 message"}
 
 
 class LineTransport:
-    """A transport of the protocol's library. Threads read and write: neither side can hold up the other."""
+    """A transport for the protocol's library. Reading and writing each have a thread, so neither blocks the other."""
 
     def __init__(self, reader: BinaryIO, writer: BinaryIO) -> None:
         self._reader, self._writer = reader, writer
@@ -28,15 +28,15 @@ class LineTransport:
         threading.Thread(target=self._read, name="aeon-acp-reader", daemon=True).start()
 
     async def send(self, message: dict[str, Any]) -> None:
-        """Have a message written after those before it."""
+        """Queue a message to be written."""
         self._to_send.put(json.dumps(message, ensure_ascii=True, default=str).encode() + b"\n")
 
     async def receive(self) -> dict[str, Any] | None:
-        """Return the next message, None when the other side has gone."""
+        """Return the next message, or None once the other side has disconnected."""
         return await self._received.get()
 
     async def close(self) -> None:
-        """Write what waits to be written, if the other side still reads."""
+        """Write all queued messages, if the other side still reads."""
         self._to_send.put(None)
         await asyncio.to_thread(self._sending.join, 1.0)
 

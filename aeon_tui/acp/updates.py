@@ -1,4 +1,4 @@
-"""What an editor shows of a run: plan entries, tool calls with diffs, text. From records alone, live and recorded."""
+"""The updates an editor shows for a run: plan entries, tool calls with diffs, text; from live or recorded records."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ ANSWER = "answer"
 THOUGHTS = frozenset({"reason", "fallback"})
 """Purposes of the calls whose text is a step's output."""
 MAX_OUTPUT = 20_000
-"""Characters of a tool's result that are sent; the journal has the rest."""
+"""How many characters of a tool's result are sent; the journal has the rest."""
 _HUNK = re.compile(r"^@@ .*$", re.MULTILINE)
 
 
@@ -58,19 +58,19 @@ class Updates:
         self._diffs: set[str] = set()
         """Tool calls that show a diff."""
         self._streamed = ""
-        """What has arrived of the reply that is being written."""
+        """The part of the current reply that has arrived."""
         self._answer = ""
         """What the editor shows as the last answer."""
         self.question = ""
-        """The tool call that stands for the question asked last."""
+        """The tool call that shows the latest question."""
 
     def of(self, record: Record) -> Iterator[Any]:
-        """Yield what a record changes."""
+        """Yield the updates for a record."""
         if (handler := getattr(self, f"_{record['type']}", None)) is not None:
             yield from handler(record)
 
     def delta(self, purpose: str, text: str) -> Iterator[Any]:
-        """Yield a piece of a reply that people read; plans and verdicts are shown once they are whole."""
+        """Yield a piece of a reply that is meant for people; plans and verdicts are shown once they are complete."""
         if purpose == ANSWER:
             self._streamed += text
             yield update_agent_message_text(text)
@@ -208,7 +208,7 @@ def ending(result: Mapping[str, Any]) -> str:
 
 
 def hunks(diff: str) -> Iterator[tuple[str, str]]:
-    """Yield each part of a unified diff of one file as it was and as it becomes."""
+    """Yield the old and the new text of each hunk of a unified diff of one file."""
     for part in _HUNK.split(diff)[1:]:
         lines = part.strip("\n").split("\n")
         old = [line[1:] for line in lines if line[:1] in (" ", "-")]
@@ -223,7 +223,7 @@ def _walk(steps: list[dict[str, Any]], depth: int = 0) -> Iterator[tuple[dict[st
 
 
 def _output(result: Mapping[str, Any]) -> str:
-    """Return a result as text: its only text as it is, all else as JSON."""
+    """Return a result as text: its only text as it is, anything else as JSON."""
     texts = [value for value in result.values() if isinstance(value, str)]
     whole = texts[0] if len(texts) == len(result) == 1 else json.dumps(result, ensure_ascii=False, indent=2)
     return whole if len(whole) <= MAX_OUTPUT else f"{whole[:MAX_OUTPUT]}\n… {len(whole) - MAX_OUTPUT:,} more characters"

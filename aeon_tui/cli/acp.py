@@ -1,4 +1,4 @@
-"""`aeon-tui acp`: an agent of the Agent Client Protocol, which an editor starts and drives."""
+"""`aeon-tui acp`: an agent for the Agent Client Protocol, which an editor starts and drives."""
 
 from __future__ import annotations
 
@@ -33,9 +33,9 @@ def execute(args: Namespace) -> int:
     except ModuleNotFoundError:
         raise missing_extra("`aeon-tui acp`", "acp") from None
     if is_terminal(sys.stdin):
-        raise UsageError("acp talks to an editor, not to a terminal; name this command in the editor's agent settings")
+        raise UsageError("acp talks to an editor, not to a terminal; add this command to the editor's agent settings")
     options.load(args)
-    # What the protocol's library logs would be a traceback on stderr.
+    # The protocol's library would log tracebacks to stderr.
     logging.basicConfig(handlers=[logging.StreamHandler() if args.debug else logging.NullHandler()])
     with diagnostics(args.debug), reserve_stdio() as (reader, writer):
         asyncio.run(serve(AeonAgent(lambda cwd: _session_config(args, cwd), versions()["aeon"]), reader, writer))

@@ -116,7 +116,7 @@ class TerminalApprover:
         self._journal = journal
         self._edits: ApprovalEdits | None = None
         self._answers: dict[str, str] = {}
-        """Answers to the open questions; they go with the decision."""
+        """Answers to the open questions, sent with the decision."""
 
     def __call__(self, request: ApprovalRequest) -> ApprovalDecision:
         """Return what the person types; the end of the input rejects, of a plan or a pass as nobody; Ctrl-C aborts."""
@@ -160,7 +160,7 @@ class TerminalApprover:
     def _answer_questions(self, request: ApprovalRequest, inbox: Inbox) -> ApprovalDecision | str | None:
         """Read an answer to each open question; an empty line keeps what there is.
 
-        Return what was decided elsewhere meanwhile, "" where the input has ended, else None.
+        Return what was decided elsewhere in the meantime, "" at the end of the input, else None.
         """
         for question in strs_of(request.subject.get("questions")):
             known = self._answers.get(question)
@@ -219,7 +219,7 @@ def _line(inbox: Inbox) -> ApprovalDecision | str:
 
 
 def _read(line: str, request: ApprovalRequest, question: ApprovalQuestion, out: Output) -> ApprovalDecision | None:
-    """Return the decision that a line is; None where it is none."""
+    """Return the decision that a line makes; None where it makes none."""
     if not line:
         # A rejected plan would be refined and asked about again, without end.
         why = NOBODY if question.kind in REVIEWED else "the input ended without an answer"

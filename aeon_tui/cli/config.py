@@ -1,4 +1,4 @@
-"""`aeon-tui config`: settings by name, shown with where they come from, and changed in a file whose comments stay."""
+"""`aeon-tui config`: show settings and their sources, or change one in its file, comments kept."""
 
 from __future__ import annotations
 
@@ -144,7 +144,7 @@ def _set(args: Namespace) -> int:
     value, after = _edited(file, before, path, args)
     replace_text(file, after, before)
     secret = path[0] == "mcp_servers"  # its env and headers may hold keys
-    what = f"{args.name} is {'not set any more' if args.unset else 'set'}"
+    what = f"{args.name} is {'no longer set' if args.unset else 'set'}"
     what = what if args.unset or secret else f"{args.name} = {_text(value)}"
     stderr().line((what, "green"), f" in {file}{_reservation(args, path[0], file)}")
     return 0
@@ -163,11 +163,11 @@ def _edited(file: Path, before: str, path: KeyPath, args: Namespace) -> tuple[An
             failure = failure or error
         else:
             return value, after
-    raise failure or UsageError(f"{args.name!r} takes no such value")
+    raise failure or UsageError(f"invalid value for {args.name!r}")
 
 
 def _values(path: KeyPath, text: str, name: str, file: Path) -> Iterator[Any]:
-    """Yield what a text may mean, the likeliest first. Raises UsageError where that is known to be nothing."""
+    """Yield the values that a text may mean, the likeliest first. Raises UsageError if it cannot mean any."""
     if path[0] in CONFIG_KEYS and path[0] not in MAPPINGS:
         value = checked_text(path[0], text, repr(name))
         yield _relative(value, file) if path[0] in PATH_KEYS else value
@@ -187,13 +187,13 @@ def _values(path: KeyPath, text: str, name: str, file: Path) -> Iterator[Any]:
 
 
 def _relative(path: Path, file: Path) -> str:
-    """Return a path as a file of settings has it: below the project from the file's folder, else in full."""
+    """Return a path as written in a settings file: relative to the file inside the project, else absolute."""
     inside = file.parent.name == PROJECT_FOLDER and path.is_relative_to(file.parent.parent)
     return os.path.relpath(path, file.parent) if inside else str(path)
 
 
 def _reservation(args: Namespace, key: str, file: Path) -> str:
-    """Return what keeps a change from taking effect; empty for nothing."""
+    """Return why a change has no effect yet; empty if it has."""
     loaded = options.load(args)
     if args.project and key in loaded.ignored and not assess_project(_root(args)).allowed:
         return "; it applies once you trust this project: `aeon-tui trust`"

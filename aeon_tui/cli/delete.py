@@ -1,4 +1,4 @@
-"""`aeon-tui delete`: runs, with the files beside their journals that belong to them alone."""
+"""`aeon-tui delete`: delete runs, and the files next to their journals that belong to them alone."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def execute(args: Namespace) -> int:
     """Ask, and delete the runs; return 0, or 1 where the answer was no or a run could not be deleted.
 
     Everything is looked up before anything is deleted. Raises UsageError where a run does not exist, is live or is
-    named too vaguely, or nobody can be asked.
+    named ambiguously, or nobody can be asked.
     """
     directory = options.runs_dir(args)
     journals = list(dict.fromkeys(_journal(run, directory, sure=args.yes) for run in args.runs))
@@ -32,7 +32,7 @@ def execute(args: Namespace) -> int:
     err = stderr()
     if not args.yes:
         if not can_answer():
-            raise UsageError("there is no terminal to ask on; add --yes to delete without being asked")
+            raise UsageError("there is no terminal to ask on; add --yes to delete without confirmation")
         for journal in journals:
             summary = summarise(journal)
             task = f"  {brief(summary.task[:400], TASK_CELLS)}" if summary is not None else ""

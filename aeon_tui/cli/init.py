@@ -14,7 +14,7 @@ from aeon_tui.cli.output import stderr
 
 
 def execute(args: Namespace) -> int:
-    """Make the files that are missing, say what became of each, and return 0. Raises UsageError, OSError."""
+    """Create the missing files, report each file, and return 0. Raises UsageError, OSError."""
     root = Path(args.project_root).expanduser().absolute() if args.project_root is not None else find_project_root()
     if not root.is_dir():
         raise UsageError(f"the project root {str(root)!r} is not a folder; choose an existing one with --project-root")
@@ -27,14 +27,14 @@ def execute(args: Namespace) -> int:
     for name, text in files.items():
         made = _create(folder / name, text)
         said = ("created", "green") if made else ("kept", "yellow")
-        err.line(said, f" {folder / name}{'' if made else ': it exists already'}")
+        err.line(said, f" {folder / name}{'' if made else ' already exists'}")
     if is_new:
-        err.line((f"runs of this project are stored in {folder / 'runs'} from now on", "dim"))
+        err.line((f"this project's runs are now stored in {folder / 'runs'}", "dim"))
     return 0
 
 
 def _create(file: Path, text: str) -> bool:
-    """Make a file with its folder, and return whether it was made: what exists, a link too, stays as it is."""
+    """Create a file and its folder, and return whether it was created; an existing one, even a link, is kept."""
     file.parent.mkdir(parents=True, exist_ok=True)
     try:
         with file.open("x", encoding="utf-8") as made:

@@ -1,4 +1,4 @@
-"""`aeon-tui lint`: plan files against the rules, and with `--judge` before a model."""
+"""`aeon-tui lint`: check plan files by rules, and with `--judge` by a model."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`aeon-tui mcp-serve`: runs as tools of other agents, over standard input and output or on loopback."""
+"""`aeon-tui mcp-serve`: serve runs as tools to other agents, over standard input and output or on loopback."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 HOST, PORT = "127.0.0.1", 8765
 ENDING_SECONDS = 2
-"""How long open connections may take to end when the server does."""
+"""Seconds that open connections get to close when the server stops."""
 _OF_THE_JUDGE = ("model", "base_url", "judge_model", "judge_votes", "budget")
 _FILES = ("project_root", "runs_dir", "config")
 
@@ -41,7 +41,7 @@ def execute(args: Namespace) -> int:
     except ModuleNotFoundError:
         raise missing_extra("`aeon-tui mcp-serve`", "mcp") from None
     if args.http is None and is_terminal(sys.stdin):
-        raise UsageError("mcp-serve talks to an MCP client, not to a terminal; name this command there, or use --http")
+        raise UsageError("mcp-serve talks to an MCP client, not to a terminal; add it to the client, or use --http")
     listening = _listening(args.http) if args.http is not None else None
     server = AeonServer(_setup(args), debug=args.debug)
     with diagnostics(args.debug):
@@ -59,14 +59,14 @@ def _setup(args: Namespace) -> Setup:
     from aeon_tui.mcp_server.server import Setup
 
     loaded = options.load(args)
-    # A client waits for a call; a person is asked where one must be, and not after every pass.
+    # The client waits for the call, so a person is asked only where one must be, not after every pass.
     config = loaded.config if "approve" in loaded.sources else loaded.config.model_copy(update={"approve": ["tool"]})
     directory = options.writable(runs_directory(config))
     return Setup(config, directory, lambda: inspected_tools(args, config), _calibrate(args), versions()["aeon"])
 
 
 def _calibrate(args: Namespace) -> list[str]:
-    """Return the command that measures the judge: in a process of its own it can be ended at any moment."""
+    """Return the command that measures the judge; as its own process, it can be ended at any time."""
     command = [sys.executable, "-P", "-m", "aeon_tui", "calibrate", "--json"]
     for name in (*_OF_THE_JUDGE, *_FILES):
         value, option = getattr(args, name, None), f"--{name.replace('_', '-')}"
@@ -89,7 +89,7 @@ async def _until_hung_up(server: AeonServer) -> None:
     loop = asyncio.get_running_loop()
 
     async def end(number: signal.Signals) -> None:
-        # Reading standard input cannot be interrupted: the runs are ended, then this process as it would have been.
+        # A read of standard input cannot be interrupted: end the runs, then this process as the signal would have.
         await server.close()
         signal.signal(number, signal.SIG_DFL)
         os.kill(os.getpid(), number)
@@ -106,10 +106,10 @@ async def _until_hung_up(server: AeonServer) -> None:
 async def _until_interrupted(server: AeonServer, listening: socket.socket) -> None:
     import uvicorn
 
-    # The library refuses what comes under another name than this machine's, or from another site's page.
+    # The library refuses requests under another host name and from pages of other sites.
     app = server.streamable_http_app(host=HOST)
     serving = uvicorn.Server(uvicorn.Config(app, log_level="error", timeout_graceful_shutdown=ENDING_SECONDS))
-    # It would send itself the signal once more, before the runs have ended.
+    # It would raise the signal again before the runs have ended.
     serving.capture_signals = contextlib.nullcontext  # type: ignore[assignment]
     for number in (signal.SIGINT, signal.SIGTERM):
         asyncio.get_running_loop().add_signal_handler(number, setattr, serving, "should_exit", True)

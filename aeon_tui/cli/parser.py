@@ -123,7 +123,7 @@ def _runs(parser: Parser) -> None:
 
 def _delete(parser: Parser) -> None:
     parser.add_argument("runs", nargs="+", metavar="RUN", help=RUN)
-    text = "delete without being asked; name each run in full, or 'last'"
+    text = "delete without confirmation; name each run in full, or 'last'"
     parser.add_argument("--yes", action="store_true", help=text)
     _common(parser)
 
@@ -188,7 +188,7 @@ def _fork(parser: Parser) -> None:
     add = parser.add_argument
     text = "start where this pass started, with all earlier results (required)"
     add("--pass", dest="pass_number", metavar="N", help=text)
-    text = "of a workflow: start where this gate was asked, and decide it again (required)"
+    text = "for a workflow: start at this gate and decide it again (required)"
     add("--gate", metavar="N", help=text)
     add("--feedback", metavar="TEXT", help="with --gate: reject there with this reason instead of being asked")
     plan = parser.add_mutually_exclusive_group()
@@ -235,7 +235,7 @@ def _workflow(parser: Parser) -> None:
     text = "what to do with the documents that an earlier workflow left in spec/ (default: ask)"
     add("--spec", choices=("continue", "replace"), help=text)
     add("--headless", action="store_true", help="run without the app: questions and the log at the terminal")
-    text = "with --headless: seconds to wait for a decision from another terminal where there is nobody here"
+    text = "with --headless and no terminal: seconds to wait for a decision from another one"
     add("--wait", metavar="SECONDS", type=float, default=None, help=text)
     add("--log-format", choices=("text", "json"), help="with --headless: format of the log (default: text)")
     add("--log-file", metavar="FILE", help="with --headless: file for the log (default: stderr)")
@@ -350,14 +350,14 @@ _EPILOGS = {
         "highest of all runs, 0 if all succeeded; 2 if a line is invalid, before anything starts. Ctrl-C aborts the "
         "runs; press it again to kill them."
     ),
-    "delete": "A run that is still running is not deleted, nor are forks of a run.",
+    "delete": "A run that is still running is not deleted, and neither are a run's forks.",
     "init": (
-        "Makes .aeon/config.yml with every setting, .aeon/.gitignore, which keeps runs out of the repository, and the "
-        "schemas that editors use, in .aeon/schemas. What exists is kept."
+        "Creates .aeon/config.yml with every setting, .aeon/.gitignore to keep runs out of the repository, and the "
+        "schemas that editors use, in .aeon/schemas. Existing files are kept."
     ),
     "config": (
-        "get shows a setting and where it comes from, without NAME all of them; set changes one in your own file, or "
-        "with --project in the project's; path shows the files. Comments in a file stay. Nested settings have dots: "
+        "get shows a setting and its source, or all of them without NAME; set changes one in your own file, or "
+        "with --project in the project's, and keeps comments; path shows the files. Nested settings have dots: "
         "shell.timeout, policy.allow, prices.MODEL.input."
     ),
     "replay": ("In the app: space pauses, + and - change the speed, . shows the next record, End shows all of them."),
@@ -386,8 +386,8 @@ _EPILOGS = {
     "label": "The last label counts. `aeon-tui calibrate --history` shows how often the judge agreed with you.",
     "serve": "Each tab is its own app. Ctrl-C closes them all and aborts their runs.",
     "acp": (
-        "An editor such as Zed, a JetBrains IDE or toad starts this command and talks to it on standard input and "
-        "output. Each prompt is a run, in the folder that the editor has open."
+        "An editor such as Zed, a JetBrains IDE or toad starts this command and talks to it over standard input and "
+        "output. Each prompt is a run in the editor's folder."
     ),
     "mcp-serve": (
         "An MCP client such as Claude Desktop or VS Code starts this command. Its model runs tasks and reads runs; what"
@@ -407,8 +407,8 @@ _COMMANDS = {
     "resume": ("resume", "continue a run after a crash or an abort, or with more cycles or budget", _resume),
     "fork": ("fork", "start a new run from a pass of another run", _fork),
     "workflow": ("workflow", "run a gated workflow of thirteen agents (--headless: system2)", _workflow),
-    "init": ("init", "make a commented .aeon/config.yml, and keep runs out of git", _common),
-    "config": ("config", "show or change a setting by its name", _config),
+    "init": ("init", "create a commented .aeon/config.yml, and keep runs out of git", _common),
+    "config": ("config", "show or change settings", _config),
     "trust": ("trust", "show what this project's files ask for, and trust them", _trust),
     "tools": ("tools", "list the registered tools and their schemas", _list_tools),
     "schema": ("schema", "print the JSON Schema of a file, an entity or a record, or list the names", _schema),
@@ -416,7 +416,7 @@ _COMMANDS = {
     "calibrate": ("calibrate", "measure how well the judge agrees with labelled outcomes or with you", _calibrate),
     "label": ("label", "record your verdict on a result", _label),
     "serve": ("serve", "serve the app to a browser on this machine", _serve),
-    "acp": ("acp", "be an agent in an editor, over the Agent Client Protocol", _options),
-    "mcp-serve": ("mcp_serve", "give other agents Aeon's runs as MCP tools", _mcp_serve),
+    "acp": ("acp", "run as an agent in an editor, over the Agent Client Protocol", _options),
+    "mcp-serve": ("mcp_serve", "serve runs to other agents as MCP tools", _mcp_serve),
     "doctor": ("doctor", "show the configuration, what is missing, and which model would be used", _doctor),
 }

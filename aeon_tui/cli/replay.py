@@ -44,7 +44,7 @@ def execute(args: Namespace) -> int:
 
 
 def _workflow(args: Namespace, path: Path) -> int:
-    """Go over a workflow's journal; in the app, show it as its journal tells it."""
+    """Replay a workflow's journal, or show it in the app."""
     from system2.replay import replay as replay_workflow
 
     if not args.check and in_app(args):

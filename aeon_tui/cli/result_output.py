@@ -62,7 +62,7 @@ def _print_step(out: Output, step: StepView, view: RunView) -> None:
 def print_result(args: Namespace, result: RunResult, progress: Progress, where: str) -> int:
     """Print a result, as JSON or with its steps, and return its exit code; `where` says where it is kept.
 
-    What the progress has shown on the same terminal is left out.
+    What progress has already shown on the same terminal is left out.
     """
     out, err, view = stdout(), stderr(), progress.view
     on_screen = not args.quiet and progress.printed_all_steps and is_terminal(sys.stdout) and is_terminal(sys.stderr)

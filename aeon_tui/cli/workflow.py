@@ -69,7 +69,7 @@ def resume(args: Namespace, path: Path) -> int:
 
 
 def fork(args: Namespace, path: Path) -> int:
-    """Make another workflow of one, from a gate on, and continue that; it is removed if it cannot begin.
+    """Fork a workflow at a gate, and continue the fork; it is removed if it cannot start.
 
     Raises UsageError.
     """
@@ -97,7 +97,7 @@ def _nothing() -> Namespace:
 
 
 def _said(args: Namespace) -> dict[str, object]:
-    """Return the options of a run that a workflow has, too."""
+    """Return the run options that workflows share."""
     names = ("model", "base_url", "project_root", "wait", "trust_project", "debug")
     return {name: value for name in names if (value := getattr(args, name, None)) is not None}
 

@@ -16,7 +16,7 @@ from aeon_widgets.run_question import ALWAYS, run_question
 
 ANSWER, REASON = "answer", "reason"
 MAX_MESSAGE = 20_000
-"""Characters of a question; a person decides about a longer one where all of it can be seen."""
+"""The longest question in characters; a longer one is decided where all of it can be seen."""
 _NO_FIELD = ("edit", ALWAYS)
 """Answers that need more than a choice and a reason."""
 
@@ -56,7 +56,7 @@ def form(run_id: str, request: ApprovalRequest) -> ElicitRequestFormParams | Non
 
 
 def decision(request: ApprovalRequest, action: str, content: Mapping[str, Any] | None) -> ApprovalDecision:
-    """Return what a person has sent. Whoever dismisses the form ends the run, which asks again when it is resumed."""
+    """Return the decision in a form. Dismissing the form ends the run, which asks again when it is resumed."""
     chosen = _answers(request).get(str((content or {}).get(ANSWER))) if action == "accept" else None
     if chosen is None:
         return ApprovalDecision(decision="abort", feedback="the form was dismissed")

@@ -43,15 +43,15 @@ T = TypeVar("T")
 Json = dict[str, Any]
 
 RETURNED = "2026-07-28"
-"""From this version of the protocol on a tool returns its question, and the client calls again with the answer."""
+"""From this protocol version on, a tool returns its question, and the client calls again with the answer."""
 SCHEME = "aeon://runs/"
 JSONL = "application/jsonl"
 LISTED = 100
 MAX_RESOURCE = 10_000_000
-"""Bytes of a journal that is sent; of a longer one `show` has the parts."""
+"""The largest journal to send, in bytes; `show` returns the parts of a larger one."""
 ENDING_SECONDS = 3.0
 HEARTBEAT_SECONDS = 10.0
-"""How often a client hears of a run in which nothing happens: some give up on a silent call."""
+"""Seconds between messages while nothing happens in a run: some clients give up on a silent call."""
 INSTRUCTIONS = (
     "Aeon runs a task as a plan of steps, judges the result and refines it. `run` returns when the run has ended, which"
     " may take minutes. Questions of a run are for a person: no tool can answer them, and you must not try to."
@@ -73,7 +73,7 @@ class Setup:
 
 
 def reported(tool: Callable[P, Awaitable[T]]) -> Callable[P, Awaitable[T]]:
-    """Have an AeonError reach the client's model as one line."""
+    """Report an AeonError to the client's model in one line."""
 
     @functools.wraps(tool)
     async def call(*args: P.args, **kwargs: P.kwargs) -> T:
@@ -98,7 +98,7 @@ class AeonServer(MCPServer[None]):
         self.add_tool(reported(self.run_task), name="run")
         self.add_tool(reported(self.decide))
         self.add_tool(reported(self.calibrate))
-        about = "A run's journal, a record a line"
+        about = "A run's journal, one record per line"
         self.resource(f"{SCHEME}{{run_id}}", name="journal", description=about, mime_type=JSONL)(self._journal)
 
     async def close(self) -> None:
@@ -123,7 +123,7 @@ class AeonServer(MCPServer[None]):
         ]
 
     async def _journal(self, run_id: str) -> str:
-        """Return a journal as it stands."""
+        """Return the current content of a journal."""
         try:
             path = self._path(run_id)
             if path.stat().st_size > MAX_RESOURCE:
@@ -270,7 +270,7 @@ class AeonServer(MCPServer[None]):
             await process.wait()
 
     def _path(self, run: str) -> Path:
-        """Return the journal of a run of the runs directory: never a file elsewhere. Raises ToolError."""
+        """Return the journal of a run in the runs directory, never a file elsewhere. Raises ToolError."""
         known = {each.run_id: each.path for each in list_runs(self._setup.runs_dir) if each.kind == "run"}
         found = [run] if run in known else [each for each in known if run and each.startswith(run)]
         found = list(known)[:1] if run == "last" else found
@@ -316,14 +316,14 @@ class AeonServer(MCPServer[None]):
         run.broker.decide(request.digest, questions.decision(request, reply.action, reply.content))
 
     def _answer(self, run: StreamedRun, digest: str, ctx: Context[Any, Any]) -> None:
-        """Pass on the answer that comes with the call made again, if the run still waits with that question."""
+        """Pass on the answer in a repeated call, if the run is still waiting with that question."""
         if (request := run.waiting) is not None and request.digest == digest:
             reply = _reply(ctx)
             run.broker.decide(request.digest, questions.decision(request, reply.action, reply.content))
 
 
 class _Progress:
-    """Says in a line each what a run does."""
+    """Reports what a run does, one line at a time."""
 
     def __init__(self, ctx: Context[Any, Any]) -> None:
         self._ctx = ctx
@@ -379,5 +379,5 @@ def _reply(ctx: Context[Any, Any]) -> ElicitResult:
 
 
 def _brief(result: Json) -> Json:
-    """Return a result without its plan: the steps say what it came to."""
+    """Return a result without its plan; the steps have the outcome."""
     return {key: value for key, value in result.items() if key != "plan"}

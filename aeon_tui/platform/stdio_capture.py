@@ -21,7 +21,7 @@ def capture_stdio() -> Iterator[None]:
 
 @contextlib.contextmanager
 def reserve_stdio() -> Iterator[tuple[BinaryIO, BinaryIO]]:
-    """Give standard input and output to a protocol alone: others read nothing, and what they print goes to stderr."""
+    """Reserve standard input and output for a protocol: other code reads nothing, and prints to stderr."""
     with contextlib.ExitStack() as stack:
         reader = stack.enter_context(os.fdopen(os.dup(0), "rb"))
         writer = stack.enter_context(os.fdopen(os.dup(1), "wb", 0))

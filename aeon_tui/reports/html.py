@@ -1,4 +1,4 @@
-"""A report on a run as one web page: all of it, to be read by somebody who has neither Aeon nor the journal."""
+"""A report on a whole run as one web page, readable without Aeon or the journal."""
 
 from __future__ import annotations
 
@@ -31,11 +31,11 @@ from aeon_widgets.text_view import Block
 _TEXTS = ("json", "markdown", "code", "diff")
 """Styles of blocks that hold what a model or a tool wrote."""
 _TITLE = 300
-"""Characters of the task that are the page's title."""
+"""How many characters of the task the page's title has."""
 _WHOLE = 20_000
-"""Characters of the task, of the answer and of a step's result that are shown at once."""
+"""How many characters of the task, the answer and a step's result are shown at first."""
 _LONG = 200
-"""Characters from which on any other block is shown as a text, too."""
+"""From this many characters on, any other block is shown as a text, too."""
 
 
 def html_page(report: RunReport) -> str:
@@ -290,7 +290,7 @@ class _Page:
         (_, head), *rest = tool_blocks(replace(step, tool_calls=[call]), self._live)
         status = shown_status("failed" if call.error else "complete" if call.finished else "running", self._live)
         title = f"{ROW_ICONS[status]} tool · {head.removeprefix('━━ ')}"
-        # The arguments stand in the first two of the blocks, the result in the last; here both show what they change.
+        # The first two blocks hold the arguments, the last one the result; here both show what they change.
         rest[:2] = [("accent", "arguments"), *argument_blocks(call.arguments)]
         if call.result is not None and isinstance(diff := call.result.get("diff"), str):
             others = {key: value for key, value in call.result.items() if key != "diff"}
@@ -434,7 +434,7 @@ def _tree_row(step_id: str, depth: int, description: str, status: str) -> Html:
 
 
 def _notes(told: Sequence[Note]) -> Html | None:
-    """Return notes as a list; those that are part of another stand below it."""
+    """Return notes as a list; those that are part of another are nested in it."""
     items: list[Html] = []
     index = 0
     while index < len(told):

@@ -18,7 +18,7 @@ ISSUES_SHOWN = 20
 class Note:
     """One line of a section. `level` is `text`, `info` or `warning`; `depth` counts the notes it is part of.
 
-    `kind` is `evidence` of what the judge quotes for coherence and consistency, which a page folds.
+    `kind` is `evidence` for the judge's quotes on coherence and consistency, which a page folds.
     """
 
     level: str
@@ -49,7 +49,7 @@ def pass_sections(view: RunView, history: ExecutionHistory, pass_number: int | N
 
 
 def pass_notes(view: RunView, history: ExecutionHistory, pass_number: int | None) -> dict[int, list[Note]]:
-    """Return what is to be told of each pass, or of one: its verdict, then what led there."""
+    """Return the notes on each pass, or on one: its verdict, then what led to it."""
     begun = {phase.pass_number for phase in view.phases}
     numbers = [pass_number] if pass_number else sorted(begun | {each.pass_number for each in view.profiles})
     whole = {each.pass_number for each in history.passes}

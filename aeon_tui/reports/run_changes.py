@@ -1,4 +1,4 @@
-"""What a run's view keeps only the last of: its plans, the statuses of steps, TTL and cost, passes, approvals."""
+"""The history of what a run's view keeps only the latest of: plans, step statuses, TTL, cost, passes, approvals."""
 
 from __future__ import annotations
 
@@ -84,7 +84,7 @@ class RunChanges:
 
 
 def with_statuses(plan: dict[str, Any], statuses: Mapping[str, str]) -> dict[str, Any]:
-    """Return a plan in which steps have other statuses, by step_id; the one given stays as it is."""
+    """Return a copy of a plan with other statuses of steps, by step_id."""
 
     def changed(node: Any) -> Any:
         if not isinstance(node, dict):

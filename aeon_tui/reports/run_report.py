@@ -161,7 +161,7 @@ class RunReport:
 
     @property
     def pass_notes(self) -> dict[int, list[Note]]:
-        """What became of each pass, by its number, also where nothing was evaluated."""
+        """The outcome of each pass by its number, even where nothing was evaluated."""
         return pass_notes(self.view, self._history, self._pass_number)
 
     @property

@@ -43,7 +43,7 @@ def escaped(text: str) -> Html:
 
 
 def join(*parts: str | None) -> Html:
-    """Return markup and texts one after the other; None is left out."""
+    """Return markup and texts joined; None is left out."""
     return Html("".join(part if isinstance(part, Html) else escaped(part) for part in parts if part is not None))
 
 
@@ -133,7 +133,7 @@ class TextArchive:
 
 
 def _lines(text: str, class_: str | None) -> Html:
-    """Return the text; of a difference, each line with what became of it."""
+    """Return the text; in a diff, each line is marked as added or removed."""
     if class_ != "diff":
         return escaped(text)
     kinds = {"+": "ins", "-": "del"}
@@ -144,7 +144,7 @@ def _lines(text: str, class_: str | None) -> Html:
 def _parser() -> MarkdownIt:
     from markdown_it import MarkdownIt
 
-    # Links and images are text, too: a page to be shared leads nowhere that a model chose.
+    # Links and images are text, too: a shared page must not lead to an address that a model chose.
     return (
         MarkdownIt("commonmark", {"html": False, "breaks": True, "xhtmlOut": False})
         .enable("table")
@@ -153,7 +153,7 @@ def _parser() -> MarkdownIt:
 
 
 def markdown(text: str) -> Html:
-    """Return a text that may be Markdown as a block of markup; what is markup of a page in it stands as it is."""
+    """Return a text that may be Markdown as a block of markup; HTML in it is shown as text."""
     tokens = _parser().parse(escape_controls(text, keep="\n\t"))
     for token in tokens:
         token.attrs = {}

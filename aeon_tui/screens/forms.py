@@ -72,7 +72,7 @@ class TextField(Input):
 
 
 class Tick(Checkbox):
-    """A check box that is told apart by its sign, not by colour."""
+    """A check box whose state shows in its sign, not in its colour."""
 
     HELP_TITLE = "Tick"
     BUTTON_LEFT = BUTTON_RIGHT = ""

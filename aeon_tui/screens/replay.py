@@ -97,5 +97,5 @@ class ReplayScreen(RunScreen):
 
 
 def replay_screen(path: Path, speed: float = 1.0) -> ReplayScreen:
-    """Return the screen that replays a run and meanwhile checks whether Aeon still does the same."""
+    """Return the screen that replays a run, and checks at the same time whether Aeon still does the same."""
     return ReplayScreen(ReplaySource(path, speed), ReplayCheck(path))

@@ -191,7 +191,7 @@ Whose = Literal["own", "project"]
 
 
 class SettingsList(KeptRows["Setting"]):
-    """Settings, one a line; changed ones are highlighted."""
+    """Settings, one per line; changed ones are highlighted."""
 
     HELP_TITLE = "Settings"
     nothing = "no setting matches"

@@ -17,11 +17,11 @@ PATIENCE_SECONDS = 10.0
 
 @dataclass(frozen=True)
 class Submitted:
-    """What became of a decision: `problem` says why the run did not take it, empty if it did."""
+    """The outcome of a decision: `problem` says why the run did not take it, empty if it did."""
 
     problem: str = ""
     decided: str | None = None
-    """What the run goes on with, as far as it is known."""
+    """What the run continues with, as far as it is known."""
 
 
 def approval_request(question: PendingApproval) -> ApprovalRequest:

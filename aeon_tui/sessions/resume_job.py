@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from aeon_core.tools.registry import ToolRegistry
 
 _WHO_AND_WHERE = frozenset({"model", "base_url", "tools", "approve", "wait", "project_root", "runs_dir"})
-"""What may be overridden besides the kernel's options: it changes nothing that is recorded."""
+"""What may be overridden in addition to the kernel's options: it changes nothing that is recorded."""
 
 
 @dataclass

@@ -39,9 +39,9 @@ Event = dict[str, Any] | Delta | Literal["asked", "ended"]
 
 
 class StreamedRun(Runner):
-    """Does one job, and hands on what happens. Made on the loop that reads its events.
+    """Runs one job, and passes on its events. Made on the loop that reads them.
 
-    With `tools`, the record of a call that begins says in `preview` what the call is about to change in a file.
+    With `tools`, the record of a call that starts has in `preview` the change it is about to make to a file.
     """
 
     def __init__(self, job: RunJob, journal: Path, tools: ToolRegistry | None = None) -> None:
@@ -68,7 +68,7 @@ class StreamedRun(Runner):
         self.post(record)
 
     def _preview(self, record: dict[str, Any]) -> str | None:
-        """Return the diff that a call would make. On the kernel's thread: when it goes on, the file is another."""
+        """Return the diff that a call would make. On the kernel's thread: once that continues, the file has changed."""
         with contextlib.suppress(Exception):  # the call itself will say what is wrong with it
             tool = self._tools.get(record["tool_name"]) if self._tools is not None else None
             return tool.preview(record["arguments"]) if tool is not None else None
@@ -81,5 +81,5 @@ class _Deltas(Stream):
         self._run = run
 
     def add(self, purpose: str, step_id: str | None, text: str) -> None:
-        """Hand on what has arrived."""
+        """Pass on what has arrived."""
         self._run.post(Delta(purpose, step_id, text))

@@ -34,7 +34,7 @@ WARNING = "WARNING: "
 
 @dataclass(frozen=True)
 class WorkflowRequest:
-    """What is to be done: a new task, or a journal that is gone on with."""
+    """What to run: a new task, or a journal to continue."""
 
     project_root: Path
     task: str = ""
@@ -122,7 +122,7 @@ class WorkflowRunner(Session["WorkflowResult"]):
         self.broker.close()
 
     def outcome(self) -> str:
-        """Return one line about how the workflow ended, and how to go on with it."""
+        """Return one line about how the workflow ended, and how to continue it."""
         from aeon_widgets.text import one_line
 
         if self.error is not None:
@@ -143,7 +143,7 @@ class WorkflowRunner(Session["WorkflowResult"]):
         return f" · see `aeon-tui show {self._named(path)}`" if path is not None else ""
 
     def _named(self, path: Path) -> str:
-        """Return what names the workflow on the command line: its id, or the journal where that is in another place."""
+        """Return what names the workflow on the command line: its id, or the path of a journal in another place."""
         return shlex.quote(path.stem if self.request.runs_dir == path.parent else str(path))
 
     def _on(self) -> str:
@@ -197,7 +197,7 @@ class WorkflowRunner(Session["WorkflowResult"]):
         )
 
     def _on_log(self, line: str) -> None:
-        """Keep what is warned of: all else stands in the journal."""
+        """Keep warnings: everything else is in the journal."""
         if line.startswith(WARNING):
             self.warnings.append(line.removeprefix(WARNING))
 
@@ -234,7 +234,7 @@ def resume_request(
 ) -> WorkflowRequest:
     """Return what resumes a workflow, in its project and with its model unless another is named.
 
-    A person decides from here on, whatever was said before. Raises UsageError where the file is no journal of a
+    From here on a person decides, whatever the options were before. Raises UsageError where the file is no journal of a
     workflow, where its project is not there any more, or where the workflow is complete.
     """
     first = head(path)

@@ -19,7 +19,7 @@ PAUSE_SECONDS = 0.001
 
 
 _LINES, _BYTES = 16, 1024 * 1024
-"""How far behind a long text to look for the record that refers to it, and how much of each line is read."""
+"""How far after a long text to look for the record that refers to it, and how much of each line is read."""
 
 
 class RecordSearch:

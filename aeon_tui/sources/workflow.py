@@ -216,7 +216,7 @@ class TranscriptSource:
 
     @property
     def journal(self) -> Path | None:
-        """The file, for whoever decides from here."""
+        """The file, for a decision from here."""
         return self.path
 
     def take(self, seconds: float) -> Taken:

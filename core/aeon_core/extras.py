@@ -45,7 +45,7 @@ def install_command(extra: str) -> str:
     prefix, own = Path(sys.prefix), _distribution(DISTRIBUTION)
     wanted = shlex.quote(f"{DISTRIBUTION}[{extra}]")
     if (prefix / "uv-receipt.toml").is_file():
-        # uv makes the tool's environment anew: what is there already is named, too.
+        # uv recreates the tool's environment: name what is installed already, too.
         known = sorted({extra, *(name for name, there in extras().items() if there)})
         wanted = shlex.quote(f"{DISTRIBUTION}[{','.join(known)}]")
         return f"uv tool install --with {wanted} {shlex.quote(_source(own))}"

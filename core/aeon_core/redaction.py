@@ -164,13 +164,12 @@ class SecretVault:
             return value if all(map(_is_same, items, value)) else items
         return value
 
-    def redact_json(self, body: bytes, *, keep_tokens: bool = True) -> bytes:
+    def redact_json(self, body: bytes) -> bytes:
         """Return one JSON value, as text, for a record: with tokens in place of secrets."""
-        text = body.decode()
-        if not self._may_hold_secret(text) and (keep_tokens or _OPENING not in text):
+        if not self._may_hold_secret(body.decode()):
             return body
         value = from_json(body)
-        redacted = self.conceal(value, keep_tokens=keep_tokens)
+        redacted = self.conceal(value, keep_tokens=True)
         return body if redacted is value else to_json(redacted)
 
     def token_of(self, secret: str) -> str:
@@ -320,11 +319,6 @@ def redact_json(body: bytes) -> bytes:
 def conceal(value: Any) -> Any:
     """Return plain JSON that came from outside for a record that is read again: text like a token is concealed, too."""
     return _process_vault().conceal(value)
-
-
-def conceal_json(body: bytes) -> bytes:
-    """Return the same of one JSON value, as text."""
-    return _process_vault().redact_json(body, keep_tokens=False)
 
 
 def holds_secret(text: str) -> bool:

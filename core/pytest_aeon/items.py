@@ -1,4 +1,4 @@
-"""The tests that are files: a journal and its replay, a plan and its lint."""
+"""Files as tests: a journal is replayed, a plan is linted."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ class JournalItem(_FileItem):
 
 
 class PlanItem(_FileItem):
-    """A plan file, as `aeon-tui lint` sees it: what is severe fails."""
+    """A plan file, as `aeon-tui lint` sees it: a severe issue fails."""
 
     what = "lint of"
 

@@ -59,10 +59,10 @@ class RunRecorder:
         criteria: ConvergenceCriteria | None = None,
         requirements: Sequence[str] | None = None,
     ) -> RunResult:
-        """Return how the run ends that an Orchestrator makes of this, from its recording.
+        """Return how an Orchestrator's run of this ends, from its recording.
 
         No model is connected and no tool is called: their outcomes are the recorded ones. Fails where there is no
-        recording, and where the run is another one than the recorded; --aeon-record then makes and records it.
+        recording or the run differs from it; --aeon-record then runs and records it.
         """
         __tracebackhide__ = True
         self._runs += 1
@@ -81,7 +81,7 @@ class RunRecorder:
                     memory,
                     config,
                     approver,
-                    # Of use in another copy of the project.
+                    # Usable in another copy of the project.
                     os.path.relpath(path),
                     criteria=criteria,
                     requirements=requirements,
@@ -95,18 +95,18 @@ class RunRecorder:
                 return result
         shown = shown_path(self._config, path)
         if not path.exists():
-            pytest.fail(f"there is no recording {shown}; make it once with `pytest --aeon-record`", pytrace=False)
+            pytest.fail(f"there is no recording {shown}; record it with `pytest --aeon-record`", pytrace=False)
         done = replay(path, request=request(memory, plan))
         if done.difference is not None:
             found = explain(self._config, path, done.difference)
             raise AssertionError(f"{found}\nif that is what you want, record it with `pytest --aeon-record`")
         if done.result is None:
-            pytest.fail(f"the recording {shown} has no end; make it again with `pytest --aeon-record`", pytrace=False)
+            pytest.fail(f"the recording {shown} is cut off; record it again with `pytest --aeon-record`", pytrace=False)
         return done.result.model_copy(update={"journal": str(path)})
 
 
 class _Replaced:
-    """A file that is made anew; where that fails it stays what it was."""
+    """A file that is replaced; if that fails, it stays as it was."""
 
     def __init__(self, path: Path) -> None:
         self._path, self._before = path, path.with_name(f"{path.name}.before")
@@ -133,11 +133,11 @@ def _fits(path: Path, request: RunRequest) -> bool:
 
 
 def _copied(given: T) -> T:
-    """Return a copy of what a replay writes to: a run that is made after it must not find that."""
+    """Return a copy for a replay to write to: a run after it must not find its changes."""
     return copy.deepcopy(given) if isinstance(given, InMemoryStore | Plan) else given
 
 
 def _file_name(name: str) -> str:
-    """Return a test's name as the name of a file, each its own."""
+    """Return a file name for a test, unique to it."""
     plain = re.sub(r"[^\w.-]+", "-", name)[:_MAX_NAME].strip("-.")
     return plain if plain == name else f"{plain}-{hashlib.sha256(name.encode()).hexdigest()[:8]}"

@@ -82,7 +82,7 @@ def _parser() -> _Parser:
     add("--trust-project", action="store_true", help=text)
     add("--resume", metavar="RUN", help="continue a workflow: its id, its journal or transcript, or 'last'")
     add("--runs-dir", metavar="PATH", help="folder for journals (default: where `aeon-tui runs` finds them)")
-    text = "seconds to wait for a decision from another terminal where there is nobody here (aeon-tui decide)"
+    text = "without a terminal: seconds to wait for a decision from another one (aeon-tui decide)"
     add("--wait", metavar="SECONDS", type=float, default=0.0, help=text)
     text = "what to do with the documents that an earlier workflow left in spec/ (default: ask)"
     add("--spec", choices=("continue", "replace"), help=text)

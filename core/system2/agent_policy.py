@@ -38,14 +38,14 @@ class AgentPolicy(Policy):
         substitutes: str | None = None,
         objection: str | None = None,
     ) -> Verdict:
-        """Return what is to happen with a call; journaled by the port, since it hangs on the file system."""
+        """Return what is to happen with a call; journaled by the port, since it depends on the file system."""
         if (refusal := self._allowance.refusal(tool, arguments)) is not None:
             return Verdict("deny", refusal)
         if tool.name == "Bash" and self._context.unsafe_bash and self._is_plain(str(arguments.get("command"))):
             return Verdict("allow", "--unsafe-bash")
         if tool.name in _CHANGES:
             return self._change(tool, arguments)
-        return self._ruled_by_person(tool, arguments, substitutes, objection)
+        return self._by_person.verdict(tool, arguments, substitutes=substitutes, objection=objection)
 
     def _is_plain(self, command: str) -> bool:
         return judge(command, self._rules_of_project.bash_blocklist) is None and unknown_program(command) is None
@@ -65,18 +65,12 @@ class AgentPolicy(Policy):
             return self._unless_allowed(tool, arguments, reason)
         if self._rules_of_project.file_changes == "ask":
             return self._unless_allowed(tool, arguments, "the settings ask about every change")
-        return Verdict("allow", "the file is the agent's to change")
+        return Verdict("allow", "the agent may change this file")
 
     def _unless_allowed(self, tool: Tool, arguments: Mapping[str, Any], reason: str) -> Verdict:
-        ruled = self._ruled_by_person(tool, arguments)
+        ruled = self._by_person.verdict(tool, arguments)
         return ruled if ruled.answer == "allow" else Verdict("ask", reason)
 
-    def _ruled_by_person(
-        self,
-        tool: Tool,
-        arguments: Mapping[str, Any],
-        substitutes: str | None = None,
-        objection: str | None = None,
-    ) -> Verdict:
-        rules = Policy(PolicyRules(allow=tuple(self.allowed)))
-        return rules.verdict(tool, arguments, substitutes=substitutes, objection=objection)
+    @property
+    def _by_person(self) -> Policy:
+        return Policy(PolicyRules(allow=tuple(self.allowed)))

@@ -13,11 +13,11 @@ from system2.snapshots import Snapshot, SnapshotStore
 from system2.write_limits import flag_of
 
 SPEC_FOLDER = "spec/"
-LOST = "the snapshots from before are gone: what changed is not known"
+LOST = "the earlier snapshots are gone: what changed is unknown"
 
 
 class ChangeTracker:
-    """Compares snapshots of the project, each known by its name; the files are seen through the port.
+    """Compares named snapshots of the project, whose files are read through the port.
 
     `also` names files that count though git ignores them: the documents.
     """

@@ -20,7 +20,7 @@ from system2.settings import WorkflowSettings
 from system2.suite_runs import RanCommand
 
 OUTPUTS = f"{DEFAULT_TRANSCRIPT_DIR}/outputs"
-"""Where tool results are kept whole that are too long for a conversation; agents may read it."""
+"""The folder for tool results that are too long for a conversation; agents may read it."""
 
 
 @dataclass
@@ -35,7 +35,7 @@ class WorkflowContext:
     model_of: Callable[[str], str]
     window_of: Callable[[str], int | None] = lambda _: None
     rules: WorkflowSettings | None = None
-    """The settings that hold now, by which calls are judged; None for `settings`, as the workflow was started with."""
+    """The current settings, by which calls are judged; None for `settings`, those that the workflow started with."""
     unsafe_bash: bool = False
     test_runs: list[RanCommand] = field(default_factory=list)
     """The tests that agents ran, in order."""
@@ -44,11 +44,11 @@ class WorkflowContext:
 
     @property
     def shell(self) -> ShellSettings:
-        """What commands are held to."""
+        """The limits on commands."""
         return shell_settings(self.project_root, self.settings)
 
     def choose(self, question: Question, round_number: int = 0) -> str:
-        """Return what a person chooses. Raises RunAborted where they end the workflow over it."""
+        """Return what a person chooses. Raises RunAborted if they end the workflow instead."""
         subject = {
             "kind": question.kind,
             "agent": question.agent,
@@ -64,19 +64,19 @@ class WorkflowContext:
         return choice_of(question, decision.model_dump())
 
     def note(self, kind: str, agent: str, message: str, round_number: int = 0, paths: list[str] | None = None) -> None:
-        """Tell a person something that stops nothing."""
+        """Show a person a notice that stops nothing."""
         data = {"paths": paths} if paths else None
         self.effects.emit(
             NoticeRecord(kind=kind, pass_number=round_number, step_id=agent, message=message, data=data)  # type: ignore[arg-type]
         )
 
     def tell(self, record: AgentRecord) -> None:
-        """Write down what an agent does."""
+        """Record what an agent does."""
         self.effects.emit(record)
 
 
 def shell_settings(project_root: Path, settings: WorkflowSettings) -> ShellSettings:
-    """Return what the commands of agents are held to."""
+    """Return the limits on the agents' commands."""
     return ShellSettings(
         safety_mode=settings.safety_mode,
         blocklist=settings.bash_blocklist,

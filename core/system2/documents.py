@@ -34,7 +34,7 @@ def _state(root: Path, path: str) -> dict[str, str | None]:
         if any(part.is_symlink() for part in _parts(root, path)):
             problem = f"{path} is reached through a symbolic link; it must be a file in the project"
         elif not stat.S_ISREG((root / path).stat().st_mode):
-            problem = f"{path} is no regular file"
+            problem = f"{path} is not a regular file"
         else:
             digest, blank = _digest(root / path)
             problem = f"{path} is empty" if blank else None

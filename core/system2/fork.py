@@ -21,7 +21,7 @@ from system2.transcript import free_path
 
 
 def fork(path: Path, gate: int, runs_dir: Path, feedback: str | None = None) -> Path:
-    """Make the journal of a workflow that waits where a gate of another was asked last; return it, to be resumed.
+    """Write the journal of a workflow that waits where a gate of another was last asked; return its path.
 
     With `feedback` the gate is decided: its agent continues with these words. The new workflow has its own copy of all
     that came before, what that has cost included. The project's files stay as they are now.

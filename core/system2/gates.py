@@ -33,7 +33,7 @@ class Gates:
     def __init__(self, effects: Effects, root: Path, *, automatic: bool = False, resumed: bool = False) -> None:
         self._effects, self._root, self._is_automatic = effects, root, automatic
         self._again = resumed
-        """Whether what an earlier process ended on is sent back once: its cause may have been removed since."""
+        """Whether a failure that ended an earlier process is sent back once: its cause may be gone."""
         self.decisions: list[GateDecision] = []
         """All decisions, in order."""
 

@@ -1,4 +1,4 @@
-"""Which workflow is meant by an id, its beginning, a path, or `last`."""
+"""Finds a workflow by its id, a prefix of that, a path, or `last`."""
 
 from __future__ import annotations
 

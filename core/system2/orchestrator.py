@@ -81,13 +81,13 @@ class _Opened:
 class Orchestrator:
     """Runs one workflow, or one agent, at a time; one after the other where it is used again.
 
-    A policy is an object with its method, or a function in its place. Where no `gate_policy` is given, and no
+    A policy is an object with its method, or a function instead. Where no `gate_policy` is given, and no
     `approver`, a workflow cannot start; where no `bash_policy` or `question_policy` is given, the approver is asked,
     and without one commands are refused and the safe choice is made. `unsafe_bash` runs plain commands without asking.
     `model` is `PROVIDER:NAME` or an adapter; without
     one Bedrock is used, with the model that the configuration names. `on_agent_complete` gets each AgentResult,
     `listener` each line of the transcript, `on_line` each line of the journal, `on_delta` (purpose, agent, text) as a
-    reply streams in. `runs_dir` is where journals are kept. `trust` says what becomes of what the project asks for
+    reply streams in. `runs_dir` is where journals are kept. `trust` decides what happens to what the project asks for
     without consent: it is left out, or with `require` an error. Raises UsageError where the project root is no folder,
     or a policy is none.
     """
@@ -151,7 +151,7 @@ class Orchestrator:
         return self._journal.path if opened is not None else None
 
     def is_aborted(self) -> bool:
-        """Return whether the work that goes on was asked to end."""
+        """Return whether the running work was asked to end."""
         return self._aborted
 
     def run(self, task_description: str, *, spec: SpecChoice | None = None) -> WorkflowResult:
@@ -168,7 +168,7 @@ class Orchestrator:
             return self._done(self._begun(task, model, {"spec": spec} if spec is not None else {}))
 
     def resume(self, journal: Path | str) -> WorkflowResult:
-        """Go on with a workflow where its journal ends, and return how it ended; nothing is done twice.
+        """Continue a workflow where its journal ends, and return how it ended; nothing is done twice.
 
         `journal` may be the transcript that was written from it. A tool's call that was begun and not ended is asked
         about. Raises UsageError where the file is no workflow's, is being written, or is of a completed one, and

@@ -1,4 +1,4 @@
-"""A workflow as a program over its port: the same live, resumed and replayed (Decision 2)."""
+"""A workflow as a program over its port: the same for a live, a resumed and a replayed one (Decision 2)."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ _FILES = (*DOCUMENTS.values(), LOG_FILE)
 
 @dataclass
 class World:
-    """What of the outside only a live workflow has: its agents' files, its snapshots, who is told of results."""
+    """What only a live workflow has: its agents' files, its snapshots, its listener for results."""
 
     root: Path
     settings: WorkflowSettings
@@ -57,7 +57,7 @@ class World:
 
 
 class Program:
-    """Does what `started`, the first record, says. `world` is None where it is only replayed."""
+    """Runs the workflow that the first record, `started`, describes. `world` is None in a replay."""
 
     def __init__(
         self,
@@ -96,7 +96,7 @@ class Program:
             limits=LIMITS if self._options.get("invoke") is None else None,
         )
         self.result: AgentResult | None = None
-        """How the work of the one agent ended that was asked for."""
+        """How the work of the one requested agent ended."""
 
     @property
     def agents_invoked(self) -> list[str]:
@@ -109,7 +109,7 @@ class Program:
         return self._gates.decisions
 
     def run(self) -> BaseException | None:
-        """Do it all, and write down how it ended; return why it did not complete.
+        """Run the whole workflow, and record how it ended; return why it did not complete.
 
         Raises ReplayMismatchError where it is not what was recorded.
         """
@@ -206,4 +206,4 @@ class Program:
 
 def _flag(context: WorkflowContext, agent: str, paths: list[str]) -> None:
     told = ", ".join(map(repr, paths[:MAX_FLAGGED])) + (", …" if len(paths) > MAX_FLAGGED else "")
-    context.note("flagged", agent, f"{agent!r} changed what is not its to change: {told}", paths=list(paths))
+    context.note("flagged", agent, f"{agent!r} changed files that it may not change: {told}", paths=list(paths))

@@ -1,4 +1,4 @@
-"""What becomes of a workflow's records as they are written: transcript, log, view, and who listens."""
+"""Passes a workflow's records on as they are written: to transcript, log, view and listener."""
 
 from __future__ import annotations
 
@@ -24,14 +24,14 @@ class WorkflowProgress:
         self.assumed: list[str] = []
         """The models of which a price is assumed."""
         self.automatic = False
-        """Whether nobody looks at the gates, so that the log tells of them."""
+        """Whether nobody sees the gates, so that the log shows them."""
         self.journal_problem: Callable[[], str | None] = lambda: None
         self.summary = ""
         self._log, self._listener, self._root = log, listener, root
         self._entries = TranscriptEntries()
 
     def recorded(self, records: Iterable[Mapping[str, Any]], transcript: TranscriptFile | None) -> None:
-        """Take what an earlier process has written; the transcript gets what it lacks of that."""
+        """Take what an earlier process has written, and complete the transcript with it."""
         self.transcript = transcript
         for record in records:
             for entry in self._entries.of(record):

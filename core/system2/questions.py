@@ -1,4 +1,4 @@
-"""What a person is asked, whatever record it stands in, and what they chose (REQ-073, AD-7)."""
+"""What a person is asked, whichever record holds it, and what they chose (REQ-073, AD-7)."""
 
 from __future__ import annotations
 
@@ -33,9 +33,9 @@ _CHOICES = {
     "unknown": ("leave", "repeat"),
 }
 UNPROTECTED = ("it is outside the agent's document", "the settings ask")
-"""How the reason begins why a person is asked about a file that steers nothing."""
+"""Prefixes of the reasons for asking about a file that controls nothing."""
 FAILED = "not decided: "
-"""How the feedback of an abort begins that nobody decided: a policy failed."""
+"""Prefix of the feedback of an abort that nobody decided: a policy failed."""
 NOBODY_DECIDED = "nobody decided in time"
 NOBODY_CONFIRMS = "nobody is there to confirm commands"
 NOBODY_ALLOWS = "nobody allowed it"
@@ -49,7 +49,7 @@ def question_of(point: str, subject: Mapping[str, Any], agent: str | None) -> Qu
         return Question(subject["kind"], who, subject["text"], tuple(subject["choices"]), subject["safe"], details)
     if point == "budget":
         spent, limit = dollars(subject["spent_usd"]), dollars(subject["limit_usd"])
-        held = f", and {dollars(subject['held_usd'])} may have been spent besides" if subject.get("held_usd") else ""
+        held = f", and {dollars(subject['held_usd'])} more may have been spent" if subject.get("held_usd") else ""
         reached = (
             f"the workflow has cost {spent}{held}; the next call may cost up to {dollars(subject['reserved_usd'])}"
         )
@@ -100,7 +100,7 @@ def ended_by(decision: ApprovalDecision, where: str) -> AeonError:
 
 
 class RemoteDecisions:
-    """An approver for whom nobody sits at this terminal: it waits so many seconds for each decision from another one.
+    """An approver without anybody at this terminal: it waits some seconds for each decision from another one.
 
     `say` gets lines about what is waited for. `journal` and `is_over` are set before it is asked.
     """
@@ -133,9 +133,9 @@ def _unanswered(request: ApprovalRequest) -> ApprovalDecision:
 
 
 class PolicyApprover:
-    """Asks the policies of a workflow; whom `others` names is asked at those points for which there is none.
+    """Asks the policies of a workflow; `others` is asked at the points that have no policy.
 
-    `on_abort` says that the work was stopped meanwhile: what comes too late then is an abort.
+    `on_abort` says that the work was stopped: an answer that comes too late is an abort.
     """
 
     def __init__(

@@ -1,4 +1,4 @@
-"""Replay of a workflow: its program goes over the recorded lines; no model, tool or file is used (Decision 2)."""
+"""Replay of a workflow: its program runs on the recorded lines; no model, tool or file is used (Decision 2)."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from system2.session import RETRIES
 
 
 def replay(path: Path, on_line: LineListener | None = None) -> Replay:
-    """Go over a workflow's journal, and return whether the program does what was recorded; touches nothing else.
+    """Replay a workflow's journal, and return whether the program does what was recorded; nothing else is touched.
 
     `on_line` gets each record as it is emitted. Raises UsageError where the file is no workflow's journal, or damaged.
     """

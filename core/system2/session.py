@@ -26,7 +26,7 @@ from system2.toolbox import Toolbox
 Halt = Literal["max_tokens", "turn_limit", "context_overflow", "injection"]
 THROTTLE_RETRIES = 3
 SERVICE_RETRIES = 2
-"""After a 5xx, and after whatever else may pass by itself."""
+"""After a 5xx and any other error that may be temporary."""
 MAX_WAIT = 30.0
 """The longest wait before an attempt, in seconds (REQ-090)."""
 MAX_CONTINUATIONS = 3
@@ -328,7 +328,7 @@ def _at_ceiling(ceiling: CostCeilingReached) -> str:
 
 
 def limited(error: LLMError, attempt: int) -> LLMError:
-    """Return the error as the retry policy is to see it: final after the last attempt that its kind is worth."""
+    """Return the error for the retry policy: final after the last attempt that its kind gets."""
     if error.retryable:
         error.context["may_pass"] = True
         starting = error.status_code is None and bool(error.context.get("unavailable"))

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import Any
 
 from system2.tool_text import summary_of
 
@@ -16,7 +15,6 @@ _RUNS_TESTS = re.compile(
     r"|\bpython[\d.]*\s+\S*test\S*\.py\b",
     re.IGNORECASE,
 )
-_EXIT = re.compile(r"exit code (-?\d+)")
 MAX_SHOWN = 20
 
 
@@ -27,16 +25,6 @@ class RanCommand:
     agent: str
     command: str
     exit_code: int
-
-
-def recorded_test(record: Mapping[str, Any]) -> RanCommand | None:
-    """Return the tests that a `tool_exec` of a transcript has run, None where it is something else."""
-    if record.get("tool") != "Bash" or not record.get("success"):
-        return None
-    command, code = record["input"].get("command"), _EXIT.match(str(record["result"]))
-    if not isinstance(command, str) or code is None:
-        return None
-    return ran_test(str(record["agent"]), command, int(code[1]))
 
 
 def ran_test(agent: str, command: str, exit_code: int) -> RanCommand | None:

@@ -15,7 +15,6 @@ from pathlib import Path
 from typing import Any, TypedDict
 
 from aeon_core.journal.reader import read_records
-from aeon_core.journal.summary import is_workflow_start
 from aeon_core.llm.base import LLMResponse
 from aeon_core.timing import seconds_between
 from system2.converse import Turn, as_turns, turn_of, use_ids
@@ -113,7 +112,7 @@ class TranscriptEntries:
         return str(record.get("model") or self._start.get("model"))
 
     def _request(self, agent: str, request: Mapping[str, Any]) -> Entry:
-        """Return the turns that a request has in the form of Converse: those that the last one did not have."""
+        """Return the new turns of a request in the form of Converse."""
         known = self._conversations.get(agent) if "since" in request else None
         before: list[Turn] = known["turns"] if known is not None else []
         after = as_turns(request["messages"])
@@ -180,9 +179,9 @@ def _config(workflow: Mapping[str, Any]) -> Entry:
 
 
 class TranscriptFile:
-    """Appends entries to a file, mode 0600, and never raises: where that fails, `warn` is told (REQ-126).
+    """Appends entries to a file, mode 0600, and never raises: a failure goes to `warn` (REQ-126).
 
-    A file that holds entries of the same run already is gone on with behind the last whole line. A folder that it makes
+    A file with entries of the same run is continued after its last whole line. A folder that it makes
     is kept out of git by a `.gitignore` of its own.
     """
 
@@ -257,11 +256,6 @@ def read_entries(path: Path, damage: list[str] | None = None) -> Iterator[Entry]
     entries = TranscriptEntries()
     for record in read_records(path, plans=False, damage=damage):
         yield from entries.of(record)
-
-
-def is_export(first: Mapping[str, Any]) -> bool:
-    """Return whether a file's first record is of a transcript that was written from a journal."""
-    return is_workflow_start(first) and isinstance(first.get("journal"), str)
 
 
 def _make_folder(folder: Path) -> None:

@@ -182,7 +182,7 @@ def view_of(records: Iterable[Entry]) -> WorkflowView:
 
 
 def read_workflow(path: Path, damage: list[str] | None = None) -> WorkflowView:
-    """Return the state of the workflow in a journal or a transcript; what cannot be read is told in `damage`, by line.
+    """Return the state of the workflow in a journal or a transcript; what cannot be read is in `damage`, by line.
 
     Raises UsageError for a file that is neither.
     """

@@ -8,7 +8,7 @@ from system2.workflow_result import Ending
 
 
 def status_of(error: BaseException | None) -> Ending:
-    """Return the status of a workflow that this has ended; None is the end of all work."""
+    """Return the status of a workflow that this error has ended; None means that it is complete."""
     if error is None:
         return "completed"
     if isinstance(error, CostCeilingReached):
@@ -17,7 +17,7 @@ def status_of(error: BaseException | None) -> Ending:
 
 
 def exit_code_of(error: BaseException | None) -> int:
-    """Return the exit code of the same. Bad usage cannot be told any more: the workflow had begun."""
+    """Return the exit code for it, never that of bad usage: the workflow had started."""
     codes = {"completed": 0, "cost_ceiling": 4}
     is_refused = isinstance(error, AeonError) and error.exit_code == 3
     return codes.get(status_of(error), 3 if is_refused and status_of(error) == "failed" else 1)

@@ -1,4 +1,4 @@
-"""The journal of a workflow: like that of a run, but where it cannot be written the work goes on (REQ-126)."""
+"""The journal of a workflow: like that of a run, but if it cannot be written, the work continues (REQ-126)."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from aeon_core.journal.writer import JournalWriter, LineListener, OpenFile
 
 
 class WorkflowJournal(JournalWriter):
-    """Goes on without its file where that fails; `warn` is told."""
+    """Continues without its file if writing fails; `warn` gets the reason."""
 
     warn: Callable[[str], None] = staticmethod(lambda _: None)
 

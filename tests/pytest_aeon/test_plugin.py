@@ -70,7 +70,7 @@ def test_a_run_is_recorded_once_and_then_replayed_anywhere_without_model_and_too
 ) -> None:
     missing = project.runpytest("-s")
     missing.assert_outcomes(failed=1)
-    missing.stdout.fnmatch_lines([f"*there is no recording {RECORDED}; make it once with `pytest --aeon-record`"])
+    missing.stdout.fnmatch_lines([f"*there is no recording {RECORDED}; record it with `pytest --aeon-record`"])
     recorded = project.runpytest("-s", "--aeon-record", "tests/test_it.py")
     recorded.assert_outcomes(passed=1)
     recorded.stdout.fnmatch_lines(["*CALLS *'measure', 'answer'*"])

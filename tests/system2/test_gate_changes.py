@@ -11,7 +11,7 @@ import pytest
 
 from aeon_core.llm.base import LLMRequest, LLMResponse
 from system2.policies import AutoApproveGates, GateDecision, GateReview
-from system2.suite_runs import list_tests, ran_test, recorded_test
+from system2.suite_runs import list_tests, ran_test
 from system2.terminal import InteractiveGates
 from tests.system2.kit import Answers, Confirms, done, uses
 from tests.system2.test_changes import git
@@ -197,8 +197,7 @@ def test_a_command_that_runs_tests_is_told_from_others() -> None:
         assert ran_test("executor", command, 1) is not None
     for command in ("ls tests", "cat test_a.py", "npm install", "git status"):
         assert ran_test("executor", command, 0) is None
-    record = {"tool": "Bash", "agent": "a", "success": True, "input": {"command": "pytest"}, "result": "exit code 1\n"}
-    ran = recorded_test(record)
+    ran = ran_test("a", "pytest", 1)
     assert ran is not None
     assert list_tests([ran]).splitlines()[1] == "⚠ exit 1  a: pytest"
 

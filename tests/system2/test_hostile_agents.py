@@ -223,5 +223,5 @@ def test_an_agent_that_was_rewritten_during_a_command_is_not_used_without_a_pers
     flagged = [line["message"] for line in case.kinds("note") if line["kind"] == "flagged"]
     assert flagged[0].startswith("a command of 'executor' changed 'CLAUDE.md', which controls")
     assert flagged[1:] == [
-        "'executor' changed what is not its to change: '.claude/agents/code-reviewer.md', 'CLAUDE.md'"
+        "'executor' changed files that it may not change: '.claude/agents/code-reviewer.md', 'CLAUDE.md'"
     ]

@@ -203,6 +203,6 @@ def test_what_lies_in_place_of_a_document_is_told(tmp_path: Path) -> None:
     documents = Documents(Bench(tmp_path).context.effects, tmp_path, {})
     (tmp_path / "folder").mkdir()
     os.mkfifo(tmp_path / "pipe")
-    assert documents.problem("folder", ()) == "folder is no regular file"
-    assert documents.problem("pipe", ()) == "pipe is no regular file"
+    assert documents.problem("folder", ()) == "folder is not a regular file"
+    assert documents.problem("pipe", ()) == "pipe is not a regular file"
     assert digests(tmp_path, ["folder", "pipe", "none"]) == {}

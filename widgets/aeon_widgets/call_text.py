@@ -13,7 +13,7 @@ from aeon_widgets.text import MAX_SHOWN, one_line
 from aeon_widgets.text_view import Block
 
 SHORT = 40
-"""A value of up to so many characters is next to its name; a longer one below, so that none can pass for a name."""
+"""A value up to this many characters is next to its name; a longer one is below, so that none can pass for a name."""
 CUT_AT = "… ["
 """Begins the line of a diff that says where it was cut."""
 _SAID_BY_DIFF = ("file_path", "old_string", "new_string", "replace_all", "diff", "content")

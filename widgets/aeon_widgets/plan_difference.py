@@ -41,7 +41,7 @@ def difference_blocks(before: RunView, after: RunView, named: tuple[str, str], k
 
 
 def changes(before: RunView, after: RunView) -> list[Block]:
-    """Return what is different in the plan of `after`, in a line and in full."""
+    """Return what is different in the plan of `after`, on one line and in full."""
     changed = [block for step_id in _order(before, after) for block in _step(before, after, step_id)]
     refused = [each for each in _between(before, after) if not each.accepted]
     head = list(_field("goal", before.goal, after.goal)) if before.goal != after.goal else []
@@ -70,7 +70,7 @@ def plan_change(
 
 
 def plan_view(plan: Mapping[str, Any]) -> RunView:
-    """Return a view of nothing but a plan."""
+    """Return a view that has only a plan."""
     view = RunView(goal=str_of(plan.get("goal")))
     for node, depth, parent in nodes(plan):
         step = view.steps[str(node["step_id"])] = StepView(step_id=str(node["step_id"]), description="")

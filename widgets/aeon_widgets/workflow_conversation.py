@@ -63,7 +63,7 @@ class WorkflowConversation(RowsView, Pane):
         self._wrapped: tuple[int, int] = (0, 0)
         """At what width the lines were made, and of how many items."""
         self._live: ConversationItem | None = None
-        """What happens now, behind the items."""
+        """What happens now, after the items."""
 
     @property
     def text(self) -> str:
@@ -96,13 +96,13 @@ class WorkflowConversation(RowsView, Pane):
             self._make()
 
     def update_live(self, live: ConversationItem | None) -> None:
-        """Show what happens now behind the items, None for nothing."""
+        """Show what happens now after the items, None for nothing."""
         if live != self._live:
             self._live = live
             self._make(from_top=False)
 
     def _part(self, index: int) -> ConversationItem:
-        """Return an item; behind the last one what happens now."""
+        """Return an item, or after the last one what happens now."""
         if index < len(self._items) or self._live is None:
             return self._items[index]
         return self._live

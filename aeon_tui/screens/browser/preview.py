@@ -69,7 +69,7 @@ class PreviewPane(RunPreview):
             self._show()
 
     def forget(self) -> None:
-        """Read the next selection again, as nobody sees this pane meanwhile."""
+        """Read the next selection again; until then this pane is hidden."""
         self._run = self._view = None
         if self._rest is not None:
             self._rest.stop()

@@ -38,7 +38,7 @@ KEPT = "Your answers are kept: the question has them when you resume the run."
 def broker_of(source: RecordSource, runner: Runner | None) -> ApprovalSource | None:
     """Return where the questions of a run wait for the person at the screen; None where nobody runs it.
 
-    That of another process is closed by whoever asked for it.
+    The caller closes one of another process.
     """
     if runner is not None:
         return runner.broker

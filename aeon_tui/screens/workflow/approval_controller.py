@@ -53,7 +53,7 @@ CHOICES = {
     ("existing_spec", "stop"): "end the workflow here; nothing is changed",
     ("existing_spec", "continue"): "build on them: you approve or correct each at its gate",
     ("existing_spec", "replace"): "let the agents rewrite them",
-    ("unknown_call", "leave"): "do not repeat it: the agent is told that its outcome is unknown",
+    ("unknown_call", "leave"): "do not repeat it; tell the agent that its outcome is unknown",
     ("unknown_call", "repeat"): "it had no effect: run it again",
     ("file_change", "refuse"): "tell the agent that it may not",
     ("file_change", "allow"): "change the file",
@@ -70,7 +70,7 @@ _REFUSE = Choice("w", "Refuse it, and say why", "reject", REASON)
 def broker_of(source: WorkflowSource, runner: WorkflowRunner | None) -> ApprovalSource | None:
     """Return where the questions of a workflow wait for the person at the screen; None where nobody runs it.
 
-    That of another process is closed by whoever asked for it.
+    The caller closes one of another process.
     """
     if runner is not None:
         return runner.broker

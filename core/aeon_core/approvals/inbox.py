@@ -109,7 +109,7 @@ class Inbox:
         return self
 
     def _make(self) -> None:
-        """Recreate the file: an existing one was left by an earlier process, or put there by somebody."""
+        """Recreate the file: an existing one was left by an earlier process, or does not belong here."""
         assert self._path is not None
         self._close()
         with contextlib.suppress(FileNotFoundError):
@@ -288,7 +288,7 @@ def _is_private(found: os.stat_result) -> bool:
 
 
 def _append(fd: int, value: dict[str, Any]) -> None:
-    """Write one line at once; it begins on a line of its own, whatever precedes it. Raises OSError."""
+    """Write one line in a single write; it starts on a new line, whatever precedes it. Raises OSError."""
     line = f"\n{json.dumps(value)}\n".encode()
     if os.write(fd, line) != len(line):
         raise OSError(0, "only part of it could be written")

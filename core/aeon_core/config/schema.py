@@ -35,7 +35,7 @@ DEFAULT_TTL = 50
 _ADDRESSES = ("base_url", "mcp_servers")
 """Options that may hold a password."""
 _REDACTED = "[redacted"
-"""How what stands for a secret begins, in any version's journal."""
+"""The prefix of a secret's placeholder, in any version's journal."""
 Durability = Literal["full", "normal", "off"]
 Approval = Literal["none", "plan", "pass", "tool"]
 OnUnknown = Literal["fail", "retry", "ask"]

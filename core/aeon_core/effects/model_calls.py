@@ -35,11 +35,11 @@ class ModelInfo:
     judges: bool = False
     """Whether it gets the requests to judge and to review, and no other."""
     agents: tuple[str, ...] = ()
-    """The conversations that are had with it, where it is for these alone."""
+    """The conversations that it is reserved for; empty if it is for all."""
 
     @property
     def is_apart(self) -> bool:
-        """Whether it gets requests of its own alone: none falls back to it."""
+        """Whether it only gets its own requests: no other falls back to it."""
         return self.judges or bool(self.agents)
 
     def described(self) -> dict[str, Any]:
@@ -66,7 +66,7 @@ def model_infos(llm: LLMAdapter, config: RunConfig) -> list[ModelInfo]:
 
 
 def adapters_of(llm: LLMAdapter) -> list[LLMAdapter]:
-    """Return the models of a chain, those for one thing last, or the one that is no chain."""
+    """Return the models of a chain, reserved ones last, or the single model."""
     return llm.all if isinstance(llm, ModelChain) else [llm]
 
 
@@ -100,7 +100,7 @@ logger = logging.getLogger("aeon")
 Deltas = Callable[[str, str | None, str], None]
 """Gets the purpose of a call, its step's id and the next piece of its reply."""
 OnCost = Callable[[str | None, str, Mapping[str, int], float | None], None]
-"""Gets an attempt's step, its model, its tokens and what it cost in US dollars, live and recorded alike."""
+"""Gets each attempt's step, model, tokens and cost in US dollars, both live and recorded."""
 AskToLift = Callable[[CostCeilingReached, "ModelCall"], float | None]
 """Asks the user at the ceiling; returns the new limit in US dollars, None to keep it."""
 
@@ -152,7 +152,7 @@ class ModelCalls:
         self._ask_to_lift = ask_to_lift
         self._retries, self._on_cost = retries or RetryRule(), on_cost
         self._conversations: dict[str, tuple[str, dict[str, Any]]] = {}
-        """Of each conversation the call that was recorded last, and all of its request."""
+        """The last recorded call of each conversation, with its whole request."""
         if recorded is None:
             self.known = model_infos(llm, config)
             self.prices = price_date() if any(known.price for known in self.known) else None
@@ -304,7 +304,7 @@ class ModelCalls:
         call.outcome = self._performed(call, request, begun=begun)
 
     def _recorded(self, call: ModelCall, described: dict[str, Any]) -> dict[str, Any]:
-        """Return the request as it is recorded: of one in a conversation what the last one there does not say.
+        """Return the request as it is recorded: in a conversation, only what the previous one does not have.
 
         Then `since` is that one's call, and `kept` how many of its messages the request begins with.
         """
@@ -521,7 +521,7 @@ def _describe(request: LLMRequest) -> dict[str, Any]:
 
 
 def _alike(known: Sequence[Any], messages: Sequence[Any]) -> int:
-    """Return how many messages two conversations begin with alike."""
+    """Return how many messages at their beginning two conversations share."""
     pairs = zip(known, messages, strict=False)
     differ = (place for place, (one, other) in enumerate(pairs) if one is not other and one != other)
     return next(differ, min(len(known), len(messages)))

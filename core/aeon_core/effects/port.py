@@ -101,7 +101,7 @@ class Effects:
             self._stream.sleep = sleep
         self._options: dict[str, Any] = {}
         self._answered = 0
-        """How many resumes had been gone over when an open question was last decided about."""
+        """How many resumes had been replayed when an open question was last decided."""
         self._on_unknown = config.on_unknown
         self._approve: list[str] = list(config.approve)
         first = recorded.first if recorded is not None else None
@@ -149,7 +149,7 @@ class Effects:
 
     @property
     def recording(self) -> bool:
-        """Whether recorded lines are being gone over: what is emitted now was emitted before."""
+        """Whether recorded lines are being replayed: what is emitted now was emitted before."""
         return self._stream.recording
 
     @property
@@ -167,7 +167,7 @@ class Effects:
         self._stream.aborted.set()
 
     def control(self) -> dict[str, Any]:
-        """Act on what the user did meanwhile, and return the overrides so far; polled at the top of a cycle.
+        """Act on what the user has done, and return the overrides so far; polled at the top of a cycle.
 
         Raises RunAborted.
         """
@@ -191,12 +191,12 @@ class Effects:
         return error
 
     def resumes_from(self, seq: int) -> None:
-        """Say that a run which ends now, also as failed, goes on from that seq when it is resumed."""
+        """Mark the seq from which a run that ends now, failed or not, continues when it is resumed."""
         self._stream.resumes_from(seq)
         self._stream.model_failed = True
 
     def follow_abort(self) -> None:
-        """End the run here where a person has asked for that; forget what was marked to resume from.
+        """End the run here if a person has asked for that, and drop the mark to resume from.
 
         Raises RunAborted.
         """
@@ -207,7 +207,7 @@ class Effects:
             raise RunAborted("the run was aborted")
 
     def end_resumable(self) -> None:
-        """Say that a run which ends now, however that is, resumes from what was marked, else behind its last record."""
+        """Record where a run that ends now, however it ends, resumes: at the mark, else after its last record."""
         self.resumes_from(self._stream.resumes_at if self._stream.resumes_at is not None else self._stream.next_seq)
 
     @property
@@ -223,8 +223,8 @@ class Effects:
     def observe(self, what: str, look: Callable[[], Any]) -> Any:
         """Return what `look` finds outside, as plain JSON without secrets; a replay takes it from the record.
 
-        `look` may change what a second look would change again, and nothing else. Raises AeonError where it fails;
-        a run that ends then looks again when it is resumed.
+        Effects of `look` must be idempotent. Raises AeonError if it fails; a run that ends then looks again when it is
+        resumed.
         """
         seq = self._stream.next_seq
         value, failed = None, None
@@ -395,7 +395,7 @@ class Effects:
 
     @property
     def given_answers(self) -> dict[str, str]:
-        """What a person answered with an abort that the last resume took back, by question, until they decide again."""
+        """The answers that came with an abort which the last resume took back, by question, until the next decision."""
         changes = self._stream.changes()
         return dict(changes[-1].get("answers") or {}) if len(changes) > self._answered else {}
 

@@ -102,7 +102,7 @@ class RecordStream:
         self.model_failed = False
         """Whether the last model call failed for good, which a resume may mend."""
         self.sleep: Callable[[float], object] = self._sleep
-        """Waits some seconds; True says that the run was aborted meanwhile."""
+        """Waits some seconds; True if the run was aborted during the wait."""
         self.journal = journal
         self.aborted = threading.Event()
         self._recorded = recorded

@@ -49,7 +49,7 @@ def remove_run(journal: Path) -> None:
     except OSError as error:
         raise _refused(journal, error) from None
     try:
-        # Held until the file is gone, so that nobody resumes the run meanwhile.
+        # Held until the file is gone, so that nobody can resume the run.
         if not lock(fd):
             raise UsageError(
                 f"the run {journal.stem!r} is being written by {holder(fd)}; abort it or wait until it ends"

@@ -104,7 +104,7 @@ class RunResumed(Record):
     """The models that are used from here on, as in run_started, where they are others."""
     prices: str | None = None
     answers: dict[str, str] | None = None
-    """Answers to open questions that came with an abort which is taken back: the question asked again has them."""
+    """Answers to open questions that came with an abort that a resume takes back; the repeated question keeps them."""
 
 
 class JournalRecovered(Record):
@@ -292,9 +292,9 @@ class AgentRecord(Record):
     duration_ms: float | None = None
     input: dict[str, Any] | None = None
     result: str | None = None
-    """What the model is told of the tool use."""
+    """What the model gets for the tool use."""
     flags: list[str] | None = None
-    """What in the result looks like an instruction to the model."""
+    """The parts of the result that look like instructions to the model."""
     cost: dict[str, Any] | None = None
     completion: dict[str, Any] | None = None
     halted: str | None = None
@@ -426,7 +426,7 @@ class PassRecord(Record):
     outcomes: str | None = None
     """A number that changes with anything that came from outside up to here."""
     standing: dict[str, Any] | None = None
-    """The run's state after the pass, besides the fields above; None in a run of a single pass."""
+    """The rest of the run's state after the pass; None in a run of a single pass."""
 
 
 class TextRecord(Record):

@@ -60,7 +60,7 @@ def search_journal(
     """Yield the records that hold a text in one of their values, as they are found, upper and lower case alike.
 
     Values are compared as they are meant, whatever their escapes in JSON; a long text counts for the `text` record
-    that holds it. A line that is no JSON is compared as it is. The torn rest of a last line is left out.
+    that holds it. A line that is no JSON is compared as it is. An incomplete last line is left out.
     Ends within 50 ms after `cancelled` returns True, where no line has more than a few megabytes. Raises UsageError
     for an empty text and where the file cannot be opened, JournalError where it cannot be read.
     """

@@ -93,7 +93,7 @@ class _InBlocks(OffsetIndex):
 
 
 def _backwards(index: OffsetIndex, within: int, before: int | None) -> Iterator[tuple[int, int]]:
-    """Yield the offsets of the last lines, the last first, at least one and as many as fit in so many bytes."""
+    """Yield the offsets of the last lines, the last first: at least one, and as many as fit in that many bytes."""
     spans = index.tail(_STRIDE, before)
     limit = (spans[-1][1] if spans else 0) - within
     while spans:
@@ -120,7 +120,7 @@ class _End:
         """The seqs of lines that a later resume took back."""
 
     def add(self, span: tuple[int, int]) -> None:
-        """Take a line that precedes all that were taken, as far as it says something new."""
+        """Take the line before those already taken, as far as it says something new."""
         self._start = span[0]
         is_recent = len(self._recent) < self._count
         head = self._index.read(span[0], min(HEAD, span[1] - span[0]))

@@ -58,7 +58,7 @@ def _may_hold_long(body: bytes) -> bool:
     """Return False where no string of the JSON can be LONG: a look at the gaps between quotes, without parsing."""
     plain, start = body.replace(b'\\"', b"__"), 0
     while len(plain) - start >= LONG:
-        # The last quote that is near enough; those between it and the start are nearer still.
+        # The last quote that is near enough; those between it and the start are nearer.
         quote = plain.rfind(b'"', start, start + LONG)
         if quote < 0:
             return True

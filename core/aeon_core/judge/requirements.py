@@ -15,9 +15,9 @@ _LISTS = (".yml", ".yaml", ".json")
 
 
 def load_requirements(path: Path | str) -> list[str]:
-    """Return the requirements of a text file, one a line; blank lines do not count (contract: --requirements).
+    """Return the requirements of a text file, one per line; blank lines do not count (contract: --requirements).
 
-    A file that is called .yml, .yaml or .json holds them as a list.
+    A .yml, .yaml or .json file holds them as a list.
 
     Raises UsageError in one line that names the file.
     """

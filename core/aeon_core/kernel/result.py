@@ -31,7 +31,7 @@ from aeon_core.versions import versions
 
 @dataclass
 class Progress:
-    """How far a run has come, besides its state."""
+    """A run's progress, apart from its state."""
 
     run_id: str
     journal: str | None

@@ -77,7 +77,7 @@ class LLMRequest:
     cache_prefix: bool = False
     """Whether later requests begin with this one: an adapter that can has the provider cache it."""
     conversation: str | None = field(default=None, compare=False)
-    """Names the conversation that the request is a part of: of each only what is new is recorded."""
+    """Names the conversation that the request belongs to: only the new part of each is recorded."""
 
     @property
     def forced_tool(self) -> str | None:

@@ -222,7 +222,7 @@ class RemoteModel(LLMAdapter):
         logger.warning("%s: %s", notice, one_line(told, self._place)[:200])
 
     def _told_usage(self, error: Exception) -> Usage | None:
-        """Return the token counts that an HTTP error has besides its message, None if it has none."""
+        """Return the token counts in an HTTP error, None if it has none."""
         response = getattr(error, "response", None)
         try:
             body = parse_json(response.content) if response is not None else None

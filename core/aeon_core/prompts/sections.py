@@ -131,7 +131,7 @@ def run_sections(
 def plan_section(plan: Plan, *, only: Collection[str] | None = None) -> str:
     """Return the plan's state: the goal, then a line for each step of the tree.
 
-    Where `only` some are to be shown, a line replaces those left out between them: how many of each status.
+    If `only` some are to be shown, a line for each gap says how many of each status are left out.
     """
     lines, left_out = [to_line({"goal": plan.goal})], Counter[str]()
     for step in plan.walk():

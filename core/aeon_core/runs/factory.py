@@ -45,7 +45,7 @@ def as_model(
 ) -> tuple[LLMAdapter, RunConfig]:
     """Return the model that a caller gives, and the options with its name and address, so that a fork finds it.
 
-    `PROVIDER:NAME`, or several, is connected as the options say; None stands for the configured one. Without `renames`
+    `PROVIDER:NAME`, or several, is connected as the options say; None means the configured one. Without `renames`
     the options of an adapter stay as they are. Raises UsageError, ModelUnavailableError.
     """
     if llm is not None and not is_model_name(llm):

@@ -68,7 +68,7 @@ class Resumption:
     the end.
 
     The journal names the model and the tools that are used where they are not given. Raises UsageError where it cannot
-    be gone on with, has no consent for these, another process writes it, or an option cannot be said anew.
+    be continued, has no consent for these, another process writes it, or an option cannot be overridden.
     """
 
     def __init__(

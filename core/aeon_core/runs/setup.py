@@ -46,7 +46,7 @@ _EXCHANGED = ("Plan", "TaskProfile", "RefinementAction", "ValidationIssue", "LLM
 
 @dataclass(frozen=True)
 class Start:
-    """Where a run begins that does not begin at its task: a fork, or a resumed run behind a pass (Decision 2).
+    """The start of a run that does not begin with its task: a fork, or a run resumed after a pass (Decision 2).
 
     `parent` is there in a fork: `run_id`, `pass`, and whether its plan was `edited`; `last_pass` in a resumed run: the
     line of its last pass.
@@ -233,7 +233,7 @@ class RunSetup:
                 progress.forked = "edited" if start.parent.get("edited") else "given"
 
     def _begin_with(self, memory: Mapping[str, Any]) -> dict[str, Any]:
-        """Put into the memory what it starts with; return what it cannot hold yet, for want of a secret.
+        """Fill the memory with what it starts with; return what it cannot hold yet, as a secret is missing.
 
         What it holds already is left alone. Raises UsageError where the store refuses.
         """
@@ -256,7 +256,7 @@ class RunSetup:
         if self._recorded is not None:
             return JournalWriter(None, self._recorded.first["run"], listener)
         if self._journal is not False and needs_consent(self.config):
-            # Whoever starts a run here may go on with it.
+            # Whoever starts a run here may continue it.
             listener = fan_out([listener, remembers_run()])
         return open_journal(self._journal, runs_directory(self.config), listener)
 
@@ -276,7 +276,7 @@ def _names_exchanged(tools: ToolRegistry) -> frozenset[str]:
 
 
 def _put_into(plan: Plan, dumped: Mapping[str, Any]) -> None:
-    """Have a plan say what was dumped; its steps stay the same objects where that is the same."""
+    """Restore a dumped plan in place; unchanged steps remain the same objects."""
     if dump_plan(plan) != dumped:
         other = Plan.model_validate(dumped)
         plan.goal, plan.steps[:] = other.goal, other.steps

@@ -94,4 +94,4 @@ class Tool(ABC):
 
 
 Tools = Iterable[Tool | Callable[..., Any]]
-"""What stands for a registry: a list of Tools and typed functions, or a registry itself."""
+"""What is accepted as a registry: a list of Tools and typed functions, or a registry itself."""

@@ -145,7 +145,7 @@ async def test_modes_words_and_refusals(tmp_path: Path) -> None:
         done = await connection.prompt(session_id=session, prompt=[text_block("add 5 and 10")])
         assert done.stop_reason == "end_turn"
         assert editor.asked[0][0].startswith("Run this plan? ")
-        assert editor.text().endswith("What should change? Your next message answers; the run waits for it.")
+        assert editor.text().endswith("What should change? The run is waiting for your next message.")
         editor.answers = ["Run this plan", "Take the result"]
         await connection.prompt(session_id=session, prompt=[text_block("multiply them, please")])
         records = journal(tmp_path, session)

@@ -34,7 +34,7 @@ def test_init_makes_what_is_missing_and_overwrites_nothing(cli: Cli) -> None:
     Path(".aeon").rmdir()
     done = cli("init")
     assert (done.code, done.out, done.err.count("created ")) == (0, "", 6)
-    assert f"runs of this project are stored in {Path('.aeon/runs').absolute()}" in done.err
+    assert f"this project's runs are now stored in {Path('.aeon/runs').absolute()}" in done.err
     first = CONFIG.read_text().splitlines()[0]
     schema = CONFIG.parent / first.removeprefix("# yaml-language-server: $schema=")
     assert json.loads(schema.read_text())["title"] == "config-file"

@@ -99,7 +99,7 @@ def label(view: RunView, record: Record) -> None:
 
 
 def profile_of(record: Record, *, pass_number: int, seq: int) -> ProfileView:
-    """Return what a TaskProfile says, besides its `adaptive_depth` and the `adjustment_reason`."""
+    """Return the fields of a TaskProfile without its `adaptive_depth` and the `adjustment_reason`."""
     depth = dict_of(record.get("adaptive_depth")) or {}
     ttl = depth.get("allocated_ttl")
     return ProfileView(

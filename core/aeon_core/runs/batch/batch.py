@@ -42,8 +42,8 @@ class Batch:
     """The runs of some tasks over a pool. `stop` may be called from a signal handler or another thread.
 
     `retry_failed` repeats runs that ended without a usable result; the old journal gets another name. `trusts_project`
-    lets a run continue with whatever its journal names. `on_result` is told
-    of each task's result, as `run` returns it, when it is known.
+    lets a run continue with whatever its journal names. `on_result` gets each
+    task's result, as `run` returns it, when it is known.
     """
 
     def __init__(

@@ -41,7 +41,7 @@ class RateGate:
         self._passed = -1
 
     def hold(self, seconds: float) -> None:
-        """Let everyone wait for so many seconds from now, at most 60; a longer wait is kept."""
+        """Make everyone wait that many seconds from now, at most 60; a longer wait is kept."""
         seconds = min(max(seconds, 0.0), MAX_WAIT)
         if seconds <= self.remaining():
             return

@@ -33,7 +33,7 @@ _PASSED_ON = ("LD_LIBRARY_PATH", "DYLD_LIBRARY_PATH")
 def find_ripgrep(root: Path) -> str | None:
     """Return the path of the `rg` installed beside Aeon, else of the one on PATH; None where there is none.
 
-    One in the project is not run, for whoever wrote the project would say what it does.
+    One in the project is not run: the project's authors would control what it does.
     """
     for path in (sysconfig.get_path("scripts"), os.environ.get("PATH", os.defpath)):
         found = shutil.which("rg", path=path)
