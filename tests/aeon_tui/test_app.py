@@ -121,7 +121,7 @@ async def test_quitting_in_a_model_call_aborts_the_run_and_waits_for_its_end(key
     assert live.runner.exit_code == 1
 
 
-async def test_while_it_ends_the_run_is_said_to_be_aborting(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_while_it_ends_the_run_is_reported_as_aborting(monkeypatch: pytest.MonkeyPatch) -> None:
     async with running() as (live, pilot):
         live.kernels[0].deaf = True
         await pilot.press("q", "y")

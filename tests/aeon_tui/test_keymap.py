@@ -81,7 +81,7 @@ def test_wanted_keys_are_written_as_textual_does() -> None:
         ({"run.zoom": "ctrl+c"}, "keys: 'ctrl+c' is reserved for quitting; choose another key"),
     ],
 )
-def test_what_is_wrong_is_said_in_one_line_and_left_out(keys: dict[str, str], problem: str) -> None:
+def test_what_is_wrong_is_reported_in_one_line_and_left_out(keys: dict[str, str], problem: str) -> None:
     checked = checked_keys(keys)
     assert (dict(checked.keymap), checked.problems) == ({}, (problem,))
 
@@ -125,7 +125,7 @@ async def test_a_configured_key_is_used_shown_at_the_foot_and_in_the_help() -> N
         assert app.screen.query_one(KeyColumns).text.count("f9") == 1
 
 
-async def test_a_wrong_key_is_said_and_the_others_are_used() -> None:
+async def test_a_wrong_key_is_reported_and_the_others_are_used() -> None:
     app = AeonApp(Path("runs"))
     app.apply_settings(AppSettings(keys={"app.keys": "f9", "app.kess": "x"}))
     async with app.run_test() as pilot:

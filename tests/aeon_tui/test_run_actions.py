@@ -342,7 +342,7 @@ async def test_a_journal_that_is_none_is_a_notification(runs: Path) -> None:
         assert "is not a journal" in said(app)[0]
 
 
-async def test_what_is_to_be_known_at_first_is_said(runs: Path) -> None:
+async def test_what_is_to_be_known_at_first_is_reported(runs: Path) -> None:
     app = AeonApp(runs, today=today)
     app.first_notice = "[b]there is nothing[/b] to go on with"
     async with app.run_test(size=(80, 24)) as pilot:

@@ -67,7 +67,7 @@ async def test_a_theme_of_the_environment_is_left_in_its_place(own: Path, monkey
     assert not own.exists()
 
 
-async def test_a_projects_theme_that_goes_first_is_said(own: Path) -> None:
+async def test_a_projects_theme_that_goes_first_is_reported(own: Path) -> None:
     put(Path(".aeon/config.yml"), "theme: nord\n")
     app = AeonApp(Path("runs"))
     async with app.run_test() as pilot:
@@ -139,7 +139,7 @@ def test_what_is_wrong_in_a_file_is_one_line(own: Path, text: str, problem: str)
     assert "\n" not in raised.value.message
 
 
-def test_a_slip_in_the_variable_is_said(own: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_slip_in_the_variable_is_reported(own: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("AEON_THEM", "nord")
     with pytest.raises(UsageError, match="'AEON_THEM' is unknown; did you mean 'AEON_THEME'"):
         load_values()

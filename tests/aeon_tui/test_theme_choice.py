@@ -56,14 +56,14 @@ async def test_themes_of_the_person_and_of_the_project_can_be_chosen(
     assert {"dusk", "dawn"} <= set(app.available_themes)
 
 
-async def test_a_theme_that_is_unknown_is_said_with_the_nearest(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_a_theme_that_is_unknown_is_reported_with_the_nearest(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("AEON_THEME", "aeon-drak")
     app, said = await opened()
     assert app.theme == "aeon-dark"
     assert said == ["AEON_THEME names an unknown theme, 'aeon-drak'; did you mean 'aeon-dark'?"]
 
 
-async def test_bad_files_are_said_and_logged_and_the_rest_is_there(
+async def test_bad_files_are_reported_and_logged_and_the_rest_is_there(
     folders: tuple[Path, Path], caplog: pytest.LogCaptureFixture
 ) -> None:
     for name in "abc":

@@ -71,7 +71,7 @@ async def test_an_issue_shows_severity_step_type_description_and_repair_the_wors
         ]
 
 
-async def test_an_issue_is_told_whole_where_there_is_room_and_else_says_that_there_is_more() -> None:
+async def test_an_issue_is_shown_whole_where_there_is_room_and_else_says_that_there_is_more() -> None:
     said = "step 's1' says nothing of who does what, when, or how anyone could tell that it was done"
     pane = IssuesPane()
     app = Shown(pane)

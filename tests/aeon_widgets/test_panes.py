@@ -218,7 +218,7 @@ def test_a_tool_call_shows_exact_arguments_and_result_or_error() -> None:
     assert tool_blocks(StepView("s1", "think")) == [("muted", "This step calls no tool.")]
 
 
-def test_an_unsafe_call_that_was_cut_off_is_said_to_be_unknown() -> None:
+def test_an_unsafe_call_that_was_cut_off_is_reported_as_unknown() -> None:
     step = StepView("s1", "pay", status="running", tool="pay")
     step.tool_calls = [ToolCallView("t", 1, "s1", "pay", {}, "unsafe", 1, "")]
     unknown = ("muted", "The run ended during this call: whether it took effect is unknown.")

@@ -112,7 +112,7 @@ def test_a_reason_does_not_repeat_what_the_scores_say() -> None:
     assert not any("goal is not covered" in text for text in told)
 
 
-def test_that_no_cycle_is_left_is_said() -> None:
+def test_that_no_cycle_is_left_is_reported() -> None:
     assert lines("plan", subject(ttl=NO_CYCLES))[0] == "No cycles are left: a step that needs one ends the run."
 
 

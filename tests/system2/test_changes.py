@@ -236,7 +236,7 @@ def test_a_root_that_a_repository_above_ignores_is_walked(tmp_path: Path) -> Non
     assert summary(changed(root, lambda root: (root / "a").write_text("a\n"))) == [("created", "a")]
 
 
-def test_what_was_kept_and_is_damaged_or_gone_is_told(tmp_path: Path) -> None:
+def test_what_was_kept_and_is_damaged_or_gone_is_reported(tmp_path: Path) -> None:
     root, kept = tmp_path / "project", tmp_path / "kept"
     root.mkdir()
     (root / "a").write_text("a\n")
@@ -280,7 +280,7 @@ def changed_in_memory(root: Path) -> list[FileChange]:
     return compare(before, store.take(before), store.content)
 
 
-def test_more_files_than_are_compared_is_told_and_none_looks_deleted(
+def test_more_files_than_are_compared_is_reported_and_none_looks_deleted(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(snapshots, "MAX_FILES", 3)
@@ -357,7 +357,7 @@ def test_what_a_person_changes_while_a_gate_waits_is_no_agents(tmp_path: Path) -
     assert [change.path for change in tracker.since_gate(None)] == ["src.py"]
 
 
-def test_where_the_snapshots_are_gone_it_is_said_and_nobody_is_accused(tmp_path: Path) -> None:
+def test_missing_snapshots_are_reported_and_nobody_is_accused(tmp_path: Path) -> None:
     kept = tmp_path / ".system2" / "x.files"
     kept.parent.mkdir()
     store = SnapshotStore(tmp_path, kept, hidden=lambda path: path.startswith(".system2"))

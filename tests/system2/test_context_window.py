@@ -63,7 +63,7 @@ def test_a_summary_is_asked_for_in_the_words_of_the_specification() -> None:
     assert SUMMARIZE in summary_prompt("a", "b")
 
 
-def test_a_conversation_is_told_with_its_tool_uses_and_results() -> None:
+def test_a_conversation_is_shown_with_its_tool_uses_and_results() -> None:
     turns = [
         user("go"),
         {

@@ -61,7 +61,7 @@ def test_an_input_that_is_no_object_is_kept_as_text() -> None:
     assert (use.input, use.malformed) == ({"text": "{file"}, "{file")
 
 
-def test_tool_uses_of_one_id_are_told_apart() -> None:
+def test_tool_uses_of_one_id_are_distinguished() -> None:
     turn = turn_of(uses(("Read", {}, "x"), ("Read", {}, "x"), ("Read", {}, "")), taken=["x"])
     assert [use.tool_use_id for use in turn.tool_use_blocks] == ["x_2", "x_3", "tool"]
 
@@ -93,7 +93,7 @@ def test_a_tool_use_without_a_result_is_answered_as_not_carried_out() -> None:
     ]
 
 
-def test_a_summary_stands_in_for_all_but_the_task_and_what_is_still_to_be_said() -> None:
+def test_a_summary_replaces_all_but_the_task_and_what_is_still_to_be_said() -> None:
     conversation = Conversation()
     conversation.say("the task")
     conversation.replied(turn_of(uses(("Read", {}, "r1"))))

@@ -69,7 +69,7 @@ def test_the_workflows_summary_has_the_form_of_the_specification() -> None:
     )
 
 
-def test_what_the_prompt_cache_held_is_told() -> None:
+def test_what_the_prompt_cache_held_is_reported() -> None:
     usage = {"input_tokens": 1_000_000, "output_tokens": 0, "cache_read_tokens": 900_000, "cache_write_tokens": 50_000}
     record = CostRecord.of_call("executor", SONNET, usage, 0.6)
     told = "1,000,000 (900,000 read from the cache, 50,000 written to it)"
@@ -78,10 +78,10 @@ def test_what_the_prompt_cache_held_is_told() -> None:
 
 
 @pytest.mark.parametrize(("usd", "shown"), [(0, "$0.00"), (0.0042, "$0.0042"), (0.329, "$0.33"), (1204.5, "$1,204.50")])
-def test_amounts_are_told_to_the_cent_or_finer(usd: float, shown: str) -> None:
+def test_amounts_are_reported_to_the_cent_or_finer(usd: float, shown: str) -> None:
     assert dollars(usd) == shown
 
 
 @pytest.mark.parametrize(("seconds", "shown"), [(34.9, "34s"), (754, "12m 34s"), (3754, "1h 2m 34s")])
-def test_times_are_told_in_hours_minutes_and_seconds(seconds: float, shown: str) -> None:
+def test_times_are_reported_in_hours_minutes_and_seconds(seconds: float, shown: str) -> None:
     assert clock(seconds) == shown

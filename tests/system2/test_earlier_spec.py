@@ -50,7 +50,7 @@ def test_without_an_answer_an_earlier_spec_stays_as_it_is(project: Path) -> None
 
 
 @pytest.mark.parametrize("said", [False, True])
-def test_an_approved_spec_is_continued_behind_its_gates(project: Path, said: bool) -> None:
+def test_an_approved_spec_is_continued_after_its_gates(project: Path, said: bool) -> None:
     (project / "spec/tasks.md").write_text("of a design that is gone")
     case = Case(project, question_policy=Answers({} if said else {"existing_spec": "continue"}))
     result = case.orchestrator.run(TASK, spec="continue" if said else None)

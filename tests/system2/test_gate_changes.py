@@ -192,7 +192,7 @@ def test_the_last_gate_lists_the_tests_with_their_exit_codes(tmp_path: Path) -> 
     assert shown in again.reviews[-1].summary.splitlines()
 
 
-def test_a_command_that_runs_tests_is_told_from_others() -> None:
+def test_a_command_that_runs_tests_is_distinguished_from_others() -> None:
     for command in ("pytest -q", "npm run test", "cd x && go test ./...", "python -m unittest", "make check"):
         assert ran_test("executor", command, 1) is not None
     for command in ("ls tests", "cat test_a.py", "npm install", "git status"):

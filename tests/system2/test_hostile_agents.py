@@ -26,7 +26,7 @@ def test_fifty_tool_uses_of_one_reply_are_answered_one_by_one(tmp_path: Path) ->
     check_order(session.history)
 
 
-def test_uses_of_one_id_are_told_apart_in_a_reply_and_across_replies(tmp_path: Path) -> None:
+def test_uses_of_one_id_are_distinguished_in_a_reply_and_across_replies(tmp_path: Path) -> None:
     twice = uses(
         ("Write", {"file_path": "a", "content": "a"}, "same"), ("Write", {"file_path": "b", "content": "b"}, "same")
     )
@@ -57,7 +57,7 @@ def test_uses_of_one_id_are_told_apart_in_a_reply_and_across_replies(tmp_path: P
         ("signal_completion", {"status": "success", "files_changed": [], "summary": {"a": 1}, "blockers": 3}),
     ],
 )
-def test_a_call_that_makes_no_sense_is_an_error_that_the_agent_is_told(call: tuple[str, dict], tmp_path: Path) -> None:  # type: ignore[type-arg]
+def test_a_call_that_makes_no_sense_is_an_error_that_the_agent_gets(call: tuple[str, dict], tmp_path: Path) -> None:  # type: ignore[type-arg]
     bench = Bench(tmp_path, uses(call), done(), bash=Confirms())
     session = bench.session()
     assert session.run(CONTRACT).completion is not None
@@ -147,7 +147,7 @@ def test_a_blocker_that_looks_injected_is_not_handed_to_the_executor(tmp_path: P
     assert [question.kind for question in case.questions.asked] == ["injection", "agent_halted"]
 
 
-def test_blockers_of_the_executor_itself_are_told_at_the_last_gate(tmp_path: Path) -> None:
+def test_blockers_of_the_executor_itself_are_reported_at_the_last_gate(tmp_path: Path) -> None:
     def reply(request: object) -> LLMResponse | None:
         if "Carry out all tasks of" in str(getattr(request, "messages", "")):
             return done("no database here", status="blockers", blockers=["there is no database to migrate"])

@@ -158,7 +158,7 @@ def test_the_content_of_files_is_not_in_the_summary() -> None:
         ),
     ],
 )
-def test_results_are_told_as_text(tool: str, result: dict[str, object], text: str) -> None:
+def test_results_are_shown_as_text(tool: str, result: dict[str, object], text: str) -> None:
     assert result_text(tool, result, pytest.fail) == text
 
 

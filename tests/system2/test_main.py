@@ -98,14 +98,14 @@ def test_the_log_goes_to_a_file_as_json_and_stderr_stays_empty(tmp_path: Path) -
     assert tool.keys() >= {"ts", "level", "tool", "args", "success", "duration_ms"}
 
 
-def test_a_log_file_that_cannot_be_written_is_told_before_any_call(tmp_path: Path) -> None:
+def test_a_log_file_that_cannot_be_written_is_reported_before_any_call(tmp_path: Path) -> None:
     done = system2(*SIMULATED, "--auto-approve", "--log-file", "/proc/nope/log", TASK, cwd=tmp_path)
     assert done.returncode == 2
     assert done.stderr.startswith("system2: cannot write the log file '/proc/nope/log'")
     assert list(tmp_path.iterdir()) == []
 
 
-def test_a_transcript_folder_that_cannot_be_written_warns_and_the_work_goes_on(tmp_path: Path) -> None:
+def test_a_transcript_folder_that_cannot_be_written_warns_and_the_work_continues(tmp_path: Path) -> None:
     (tmp_path / ".system2").write_text("a file", "utf-8")
     done = system2(*SIMULATED, "--auto-approve", TASK, cwd=tmp_path)
     assert done.returncode == 0

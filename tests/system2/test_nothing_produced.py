@@ -153,7 +153,7 @@ def test_a_check_without_a_report(reply: LLMResponse, tmp_path: Path) -> None:
     refused(case, "5 (summary)", why)
 
 
-def test_a_person_sees_it_at_both_gates_and_who_approves_it_all_the_same_gets_exit_1(tmp_path: Path) -> None:
+def test_a_person_sees_it_at_both_gates_and_who_approves_it_anyway_gets_exit_1(tmp_path: Path) -> None:
     case = Case(tmp_path, Watched(reply=of(CONTEXT, done("all written"))))
     result = case.orchestrator.run(TASK)
     why = f"{TEXT_ALONE}; spec/context.md was not written"
@@ -177,7 +177,7 @@ def test_what_was_approved_and_left_open_is_asked_about_again_on_resume_and_may_
 
 
 @pytest.mark.exhaustive
-def test_a_project_that_cannot_be_written_is_exit_1_and_one_line_and_goes_on_once_it_can(tmp_path: Path) -> None:
+def test_a_project_that_cannot_be_written_is_exit_1_and_one_line_and_continues_once_it_can(tmp_path: Path) -> None:
     # A file in the place of the folder: that holds for root as well.
     (tmp_path / "spec").write_text("no folder")
     done = system2(*SIMULATED, "--auto-approve", TASK, cwd=tmp_path)
@@ -199,7 +199,7 @@ def test_a_project_without_the_right_to_write_is_exit_1(tmp_path: Path) -> None:
         tmp_path.chmod(0o700)
 
 
-def test_what_lies_in_place_of_a_document_is_told(tmp_path: Path) -> None:
+def test_what_lies_in_place_of_a_document_is_reported(tmp_path: Path) -> None:
     documents = Documents(Bench(tmp_path).context.effects, tmp_path, {})
     (tmp_path / "folder").mkdir()
     os.mkfifo(tmp_path / "pipe")

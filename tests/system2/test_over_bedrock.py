@@ -132,7 +132,9 @@ def test_credentials_stand_neither_in_the_transcript_nor_in_the_log(server: Serv
     bench.close()
 
 
-def test_a_reply_of_thinking_alone_or_of_nothing_is_gone_on_with(server: Server, tmp_path: Path) -> None:
+def test_after_a_reply_of_thinking_alone_or_of_nothing_the_conversation_continues(
+    server: Server, tmp_path: Path
+) -> None:
     thought = {"reasoningContent": {"reasoningText": {"text": "I should write it now.", "signature": "s"}}}
     use = tool_use("Glob", "t1", pattern="*")
     signal = tool_use("signal_completion", "t2", **DONE)

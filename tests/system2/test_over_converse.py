@@ -62,7 +62,7 @@ def test_a_whole_workflow_is_converse_calls_and_nothing_else(server: AgentServer
 
 
 @pytest.mark.parametrize("gate", range(6))
-def test_a_rejection_at_each_gate_goes_on_with_a_conversation_that_converse_takes(
+def test_a_rejection_at_each_gate_continues_with_a_conversation_that_converse_takes(
     gate: int, server: AgentServer, project: Path
 ) -> None:
     case = case_on(server, project, gate_policy=SaidAtGates({gate: [(REJECT, "name the owner")]}))
@@ -238,7 +238,7 @@ def test_what_was_sent_before_is_read_from_the_prompt_cache_and_billed_so(
     assert cached.cost_usd < 0.5 * plain.cost_usd
 
 
-def test_a_workflow_that_was_stopped_goes_on_over_converse(server: AgentServer, project: Path) -> None:
+def test_a_workflow_that_was_stopped_continues_over_converse(server: AgentServer, project: Path) -> None:
     stopped = case_on(server, project, gate_policy=SaidAtGates({2: [(ABORT, None)]})).orchestrator.run(TASK)
     assert stopped.transcript_path is not None
     server.requests.clear()

@@ -44,7 +44,7 @@ def test_what_is_no_policy_is_refused_at_once(policy: Any, tmp_path: Path) -> No
         Orchestrator(tmp_path, gate_policy=policy)
 
 
-def test_a_policy_that_fails_is_named_and_nothing_goes_on(tmp_path: Path) -> None:
+def test_a_policy_that_fails_is_named_and_nothing_continues(tmp_path: Path) -> None:
     result = Case(tmp_path, gate_policy=Fails()).orchestrator.run(TASK)
     assert (result.exit_code, result.agents_invoked) == (1, ["repo-governor"])
     assert result.error == "the gate policy failed: RuntimeError: no connection to the approver"
@@ -120,7 +120,7 @@ def test_the_status_is_a_picture_of_one_moment(tmp_path: Path) -> None:
     assert seen[0].agents["executor"] == "waiting"
 
 
-def test_an_agent_alone_can_be_asked_about_and_its_files_are_told(tmp_path: Path) -> None:
+def test_an_agent_alone_can_be_asked_about_and_its_files_are_reported(tmp_path: Path) -> None:
     questions = Answers({"agent_halted": "skip"})
     case = Case(tmp_path, Watched(reply=lambda request: done("no", status="failure")), question_policy=questions)
     result = case.orchestrator.invoke_agent("executor", CONTRACT)

@@ -120,7 +120,7 @@ def _at_the_executor(root: Path) -> int:
 
 
 @pytest.mark.parametrize("place", sample(range(-6, 60), 4))
-def test_killed_behind_any_record_it_ends_with_the_same_files_and_no_command_is_run_twice(
+def test_killed_after_any_record_it_ends_with_the_same_files_and_no_command_is_run_twice(
     place: int, whole: Path, tmp_path: Path
 ) -> None:
     root = tmp_path / "project"
@@ -258,7 +258,7 @@ def test_a_fork_with_words_sends_its_gate_back_with_them(tmp_path: Path) -> None
     assert [each.get("feedback") for each in entries if each["type"] == "gate_decision"][1] == "name the users"
 
 
-def test_a_complete_workflow_is_not_gone_on_with(whole: Path) -> None:
+def test_a_complete_workflow_is_not_continued(whole: Path) -> None:
     journal = journal_in(whole)
     before = journal.read_bytes()
     with pytest.raises(UsageError, match="is complete; start a new one"):

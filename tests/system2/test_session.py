@@ -144,7 +144,7 @@ def test_other_tool_uses_beside_a_completion_are_carried_out_first(tmp_path: Pat
     assert result.completion == CompletionSignal("success", ["a"], "wrote it")
 
 
-def test_after_a_rejection_the_conversation_goes_on_and_the_signal_has_its_result(tmp_path: Path) -> None:
+def test_after_a_rejection_the_conversation_continues_and_the_signal_has_its_result(tmp_path: Path) -> None:
     bench = Bench(tmp_path, done("first"), done("second"))
     session = bench.session()
     session.run(CONTRACT)

@@ -19,7 +19,7 @@ def project(tmp_path: Path, characters: int = 10) -> Path:
     return tmp_path
 
 
-def test_a_reply_that_was_cut_off_is_gone_on_with(tmp_path: Path) -> None:
+def test_a_reply_that_was_cut_off_is_continued(tmp_path: Path) -> None:
     bench = Bench(tmp_path, said("part one", "max_tokens"), done(), max_output_tokens=1234)
     session = bench.session()
     result = session.run(CONTRACT)
@@ -69,7 +69,7 @@ def test_a_completion_is_taken_when_the_tool_turns_are_used_up(tmp_path: Path) -
     assert result.completion is not None
 
 
-def test_a_halted_agent_can_be_gone_on_with_and_every_tool_use_has_a_result(tmp_path: Path) -> None:
+def test_a_halted_agent_can_be_continued_and_every_tool_use_has_a_result(tmp_path: Path) -> None:
     bench = Bench(project(tmp_path), uses(READ), uses(READ), done(), max_tool_turns=1)
     session = bench.session()
     session.run(CONTRACT)
@@ -165,7 +165,7 @@ def test_a_full_conversation_is_summarized_where_a_person_wants_that(tmp_path: P
     check_order(session.history)
 
 
-def test_after_a_summary_the_window_is_counted_anew_and_warned_of_again(tmp_path: Path) -> None:
+def test_after_a_summary_the_window_is_counted_and_warned_of_again(tmp_path: Path) -> None:
     def reply(request: LLMRequest) -> LLMResponse:
         if request.purpose == "reason":
             return said("short")

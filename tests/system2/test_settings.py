@@ -95,7 +95,7 @@ def test_every_key_is_read_and_the_file_stays_as_it_is(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("text", [None, "", "providers:\n", "providers:\n  bedrock:\n    region: x\n", under("")])
-def test_without_settings_the_defaults_hold_and_nobody_is_told(tmp_path: Path, text: str | None) -> None:
+def test_without_settings_the_defaults_hold_and_nobody_is_notified(tmp_path: Path, text: str | None) -> None:
     settings, warned = load(tmp_path, text)
     assert settings.model_copy(update={"bedrock": {}}) == WorkflowSettings()
     assert warned == []
@@ -138,7 +138,7 @@ def test_a_file_that_cannot_be_used_warns_and_the_defaults_hold(tmp_path: Path, 
         ("prices: {mine: {input: 1}}", "prices"),
     ],
 )
-def test_a_wrong_value_alone_falls_back_and_is_told(tmp_path: Path, text: str, key: str) -> None:
+def test_a_wrong_value_alone_falls_back_and_is_reported(tmp_path: Path, text: str, key: str) -> None:
     settings, warned = load(tmp_path, under(f"{text}\n      max_output_tokens: 99"))
     assert settings == WorkflowSettings(max_output_tokens=99)
     assert len(warned) == 1
@@ -153,13 +153,13 @@ def test_a_pipe_in_the_place_of_the_file_holds_nobody_up(tmp_path: Path) -> None
     assert warned[0].endswith(": it is a pipe, not a regular file; save its output to a file; the defaults are used")
 
 
-def test_an_unknown_key_is_told_with_the_nearest_one(tmp_path: Path) -> None:
+def test_an_unknown_key_is_reported_with_the_nearest_one(tmp_path: Path) -> None:
     settings, warned = load(tmp_path, under("cost_ceiling: 3"))
     assert settings == WorkflowSettings()
     assert warned[0].endswith("has an unknown key, 'cost_ceiling', which is ignored; did you mean 'cost_ceiling_usd'?")
 
 
-def test_a_file_that_is_named_and_not_there_is_told(tmp_path: Path) -> None:
+def test_a_file_that_is_named_and_not_there_is_reported(tmp_path: Path) -> None:
     warned: list[str] = []
     assert load_settings(tmp_path, tmp_path / "none.yml", warned.append) == WorkflowSettings()
     where = f"the config file {str(tmp_path / 'none.yml')!r}"
@@ -222,7 +222,7 @@ def test_the_published_configuration_is_read_whole(tmp_path: Path) -> None:
         ("{executor: {modle: x}}", "of 'executor' are ignored: modle: Extra inputs are not permitted"),
     ],
 )
-def test_an_override_that_cannot_be_used_is_told(tmp_path: Path, text: str, why: str) -> None:
+def test_an_override_that_cannot_be_used_is_reported(tmp_path: Path, text: str, why: str) -> None:
     settings, warned = load(tmp_path, f"agent_overrides: {text}\n")
     assert settings.agents == {}
     assert len(warned) == 1

@@ -51,7 +51,7 @@ def test_a_folder_that_is_made_is_kept_out_of_git_and_one_that_is_there_stays_as
     assert not (tmp_path / "b" / ".gitignore").exists()
 
 
-def test_a_folder_that_cannot_be_written_warns_and_the_work_goes_on(tmp_path: Path) -> None:
+def test_a_folder_that_cannot_be_written_warns_and_the_work_continues(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
     warned: list[str] = []
     made = TranscriptFile(tmp_path / "file" / "x.jsonl", "r", warned.append)
@@ -60,7 +60,7 @@ def test_a_folder_that_cannot_be_written_warns_and_the_work_goes_on(tmp_path: Pa
     assert [line.startswith("cannot write the transcript") for line in warned] == [True]
 
 
-def test_a_disk_that_gets_full_warns_once_for_each_agent_and_the_work_goes_on(
+def test_a_disk_that_gets_full_warns_once_for_each_agent_and_the_work_continues(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     bench = Bench(tmp_path, uses(("Write", {"file_path": "a", "content": "x"})), done(), done())
@@ -88,7 +88,7 @@ def test_a_disk_that_gets_full_warns_once_for_each_agent_and_the_work_goes_on(
 
 
 @pytest.mark.parametrize("rest", [b"", b'{"v":1,"seq":2,"ts":"20', b"no json\n"])
-def test_a_transcript_is_gone_on_with_behind_its_last_whole_line(tmp_path: Path, rest: bytes) -> None:
+def test_a_transcript_is_continued_after_its_last_whole_line(tmp_path: Path, rest: bytes) -> None:
     path = tmp_path / "x.jsonl"
     first = TranscriptFile(path, "r", print)
     first.write(entry(0))

@@ -21,7 +21,7 @@ def status_of(view: WorkflowView, *, is_live: bool = True) -> str:
     return render_transcript(view, is_live=is_live).splitlines()[2]
 
 
-def test_a_workflow_is_told_with_its_gates_agents_and_cost() -> None:
+def test_a_workflow_is_shown_with_its_gates_agents_and_cost() -> None:
     lines = render_transcript(view_of(completed().records), is_live=False).splitlines()
     assert lines[0] == "workflow 20260102-030405"
     assert lines[2] == "status   completed"
@@ -46,7 +46,7 @@ def test_who_was_skipped_or_halted_and_what_a_model_says_to_spoil_a_screen() -> 
     assert text.endswith("warnings\n  a")
 
 
-def test_it_is_told_what_a_workflow_waits_for() -> None:
+def test_what_a_workflow_waits_for_is_shown() -> None:
     made = written()
     assert status_of(view_of(made.records)) == "status   running"
     assert status_of(view_of(made.records), is_live=False) == "status   interrupted"

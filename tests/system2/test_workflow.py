@@ -44,7 +44,7 @@ def test_the_agents_work_in_the_order_of_the_map_and_every_gate_is_asked_once(tm
     assert result.transcript_path.parent == tmp_path / ".system2" / "runs"
 
 
-def test_what_is_skipped_is_told_with_its_reason(tmp_path: Path) -> None:
+def test_what_is_skipped_is_reported_with_its_reason(tmp_path: Path) -> None:
     case = Case(tmp_path)
     case.orchestrator.run(TASK)
     skipped = {record["agent"]: record["reason"] for record in case.kinds("agent_skipped")}
@@ -75,7 +75,7 @@ def test_a_rejected_gate_sends_its_agent_back_with_its_history_before_anybody_el
 
 
 @pytest.mark.parametrize("gate", range(6))
-def test_nothing_behind_an_aborted_gate_is_called(gate: int, tmp_path: Path) -> None:
+def test_nothing_after_an_aborted_gate_is_called(gate: int, tmp_path: Path) -> None:
     case = Case(tmp_path, gate_policy=SaidAtGates({gate: [(ABORT, "not now")]}))
     result = case.orchestrator.run(TASK)
     assert (result.status, result.exit_code) == ("aborted", 1)
@@ -214,7 +214,7 @@ def test_a_policy_that_answers_with_something_else_ends_the_workflow_and_approve
     assert "expected a GateDecision" in (result.error or "")
 
 
-def test_a_callback_that_fails_is_told_and_stops_nothing(tmp_path: Path) -> None:
+def test_a_callback_that_fails_is_reported_and_stops_nothing(tmp_path: Path) -> None:
     def fails(result: object) -> None:
         raise RuntimeError("no disk")
 
@@ -223,7 +223,7 @@ def test_a_callback_that_fails_is_told_and_stops_nothing(tmp_path: Path) -> None
     assert any("on_agent_complete failed: RuntimeError: no disk" in line for line in case.logged)
 
 
-def test_the_status_tells_where_the_workflow_stands(tmp_path: Path) -> None:
+def test_the_status_says_where_the_workflow_is(tmp_path: Path) -> None:
     seen: list[tuple[Any, ...]] = []
     gates = SaidAtGates()
     case = Case(tmp_path, gate_policy=gates)

@@ -62,7 +62,7 @@ def test_a_demanding_task_gets_more_cycles_and_deep_reasoning() -> None:
     )
 
 
-def test_a_cap_is_said() -> None:
+def test_a_cap_is_reported() -> None:
     made = AdaptiveDepth(20).configure(HARD, steps=2)
     short = AdaptiveDepth(5).configure(SIMPLE, steps=2)
 

@@ -70,7 +70,7 @@ def test_drift_is_at_most_one_tier_and_stays_coherent(before: TaskProfile, after
         assert made == after
 
 
-def test_what_was_held_back_is_said() -> None:
+def test_what_was_held_back_is_reported() -> None:
     made = drift(profile(), profile(reasoning_depth="high", expected_tool_usage="moderate"))
 
     assert (made.reasoning_depth, made.expected_tool_usage) == ("medium", "minimal")

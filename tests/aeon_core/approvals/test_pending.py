@@ -72,7 +72,7 @@ def test_long_texts_are_in_full_wherever_the_journal_holds_them(asking: Asking) 
     assert LONG not in str(short.subject)
 
 
-def test_a_question_longer_than_the_end_that_is_read_is_found_behind_a_resume(asking: Asking) -> None:
+def test_a_question_longer_than_the_end_that_is_read_is_found_after_a_resume(asking: Asking) -> None:
     asking.ask("plan", {"plan": {"goal": "g", "steps": [{"step_id": f"s{number}"} for number in range(10_000)]}})
     asking.writer.append(RESUMED)
     question = pending_approval(asking.path)

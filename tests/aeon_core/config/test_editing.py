@@ -168,7 +168,7 @@ def test_a_file_is_made_with_its_folder_for_its_owner_alone(tmp_path: Path) -> N
     assert stat.S_IMODE(file.stat().st_mode) == 0o600
 
 
-def test_a_folder_in_its_place_is_said(tmp_path: Path) -> None:
+def test_a_folder_in_its_place_is_reported(tmp_path: Path) -> None:
     with pytest.raises(UsageError, match="cannot be read: Is a directory"):
         change_file(tmp_path, ("theme",), "x")
 
@@ -192,7 +192,7 @@ def test_a_read_only_file_is_left_alone(tmp_path: Path) -> None:
     assert file.read_text() == "ttl: 3\n"
 
 
-def test_a_loop_of_links_is_said(tmp_path: Path) -> None:
+def test_a_loop_of_links_is_reported(tmp_path: Path) -> None:
     link = tmp_path / "config.yml"
     link.symlink_to(link)
     with pytest.raises(UsageError, match="cannot be read"):

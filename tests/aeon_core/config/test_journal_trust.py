@@ -89,9 +89,7 @@ def test_it_asks_where_a_module_of_the_run_has_changed_since(project: Path) -> N
         check_journal(first, config, RunConfig(project_root=project))
 
 
-def test_where_nothing_can_be_remembered_the_run_continues_all_the_same(
-    project: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_the_run_continues_where_nothing_can_be_remembered(project: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("XDG_STATE_HOME", str(project / "state"))
     first = started(project, model="openai:gpt")
     remember_run(first)

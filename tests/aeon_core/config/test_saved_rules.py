@@ -91,7 +91,7 @@ def test_a_change_by_someone_else_meanwhile_is_not_consented_to(
     assert assess_project(root).state == "untrusted"
 
 
-def test_what_cannot_be_saved_is_said_in_one_line(root: Path, tmp_path: Path) -> None:
+def test_what_cannot_be_saved_is_reported_in_one_line(root: Path, tmp_path: Path) -> None:
     with pytest.raises(UsageError, match="is not a policy rule"):
         save_rule("Bash( x", "always", root)
     (tmp_path / "config").write_text("a file")

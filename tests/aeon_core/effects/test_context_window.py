@@ -15,7 +15,7 @@ def request(size: int, max_tokens: int = 1_000) -> dict[str, Any]:
     return {"system": "x" * size, "messages": [], "max_tokens": max_tokens}
 
 
-def test_where_the_window_is_not_known_nothing_is_said() -> None:
+def test_where_the_window_is_not_known_nothing_is_reported() -> None:
     window = ContextWindow("a:b", None)
     window.learn(request(100), {"input_tokens": 100, "output_tokens": 1})
     assert window.fitted(request(10_000_000)) is None

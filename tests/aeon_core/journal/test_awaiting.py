@@ -48,7 +48,7 @@ def test_without_a_name_it_is_the_newest_live_run_else_the_newest(tmp_path: Path
 
 
 @pytest.mark.parametrize("name", ["run-", ""])
-def test_a_name_that_means_several_runs_or_none_is_said(tmp_path: Path, name: str) -> None:
+def test_a_name_that_means_several_runs_or_none_is_reported(tmp_path: Path, name: str) -> None:
     runs(tmp_path, "run-1", "run-2")
     with pytest.raises(UsageError, match=r"'run-' matches 2 runs|no run ''"):
         Awaited(name, tmp_path).find()

@@ -225,7 +225,7 @@ def test_another_file_in_its_place_begins_a_generation(journal: Journal, tmp_pat
     assert (journal.read(), journal.generation) == ([0, 1], 1)
 
 
-def test_a_follower_may_begin_behind_what_was_read_by_other_means(journal: Journal) -> None:
+def test_a_follower_may_begin_after_what_was_read_by_other_means(journal: Journal) -> None:
     asked: list[set[str]] = []
 
     def find_texts(wanted: set[str]) -> dict[str, str]:
@@ -311,7 +311,7 @@ def test_a_first_line_that_is_cut_off_is_reported(journal: Journal) -> None:
 
 
 @pytest.mark.parametrize("content", [b"no journal\n" * 30, b'{"a": 1}\n', b"\x00\x01\n", b"no line at all", b"one\n"])
-def test_what_is_no_journal_is_said(journal: Journal, content: bytes) -> None:
+def test_what_is_no_journal_is_reported(journal: Journal, content: bytes) -> None:
     journal.write(content)
     with pytest.raises(UsageError, match="is not a journal: its lines are not Aeon records"):
         journal.read()
@@ -323,12 +323,12 @@ def test_a_folder_is_no_journal(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("name", ["n" * 300, "nul\0"])
-def test_a_name_that_no_file_can_have_is_said(tmp_path: Path, name: str) -> None:
+def test_a_name_that_no_file_can_have_is_reported(tmp_path: Path, name: str) -> None:
     with pytest.raises(UsageError, match="cannot read the journal"):
         list(Follower(tmp_path / name).read())
 
 
-def test_a_disk_that_fails_is_said(journal: Journal, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_disk_that_fails_is_reported(journal: Journal, monkeypatch: pytest.MonkeyPatch) -> None:
     def fail(fd: int, size: int, at: int) -> bytes:
         raise OSError(5, "Input/output error")
 

@@ -41,7 +41,7 @@ def test_a_run_that_says_it_is_its_own_parent_has_no_fork(tmp_path: Path) -> Non
     assert (found.parent, found.parent_is_there, found.forks) == ("a", False, [])
 
 
-def test_where_the_folder_cannot_be_listed_the_parent_is_known_all_the_same(
+def test_where_the_folder_cannot_be_listed_the_parent_is_known_anyway(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def refuse(*_: object, **__: object) -> None:

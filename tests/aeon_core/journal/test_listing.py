@@ -82,7 +82,7 @@ def test_a_run_that_has_ended_stays_so_where_a_resume_died_before_its_first_word
     assert {run.run_id: run.status for run in list_runs(runs)}["mended"] == "failed"
 
 
-def test_a_run_that_is_being_written_is_said_to_be_running_only_meanwhile(runs: Path) -> None:
+def test_a_run_that_is_being_written_is_reported_as_running_only_meanwhile(runs: Path) -> None:
     writer = JournalWriter(runs / "live.jsonl", "live")
     writer.append(started())
     for _ in range(2):
@@ -138,7 +138,7 @@ def test_few_runs_or_few_changes_write_nothing(runs: Path, monkeypatch: pytest.M
     assert (runs / CACHE).stat().st_ino == before
 
 
-def test_a_directory_that_cannot_be_written_is_listed_all_the_same(runs: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_directory_that_cannot_be_written_is_listed_anyway(runs: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def refuse(*_: object, **__: object) -> tuple[int, str]:
         raise PermissionError(13, os.strerror(13))
 

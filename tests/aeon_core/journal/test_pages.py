@@ -265,7 +265,7 @@ def test_the_end_of_a_long_run_has_its_state(tmp_path: Path, within: int, cause_
     assert any("scores" in each for each in found.unknown) == (within == 80_000)
 
 
-def test_what_is_not_near_the_end_is_said_to_be_unknown(tmp_path: Path) -> None:
+def test_what_is_not_near_the_end_is_reported_as_unknown(tmp_path: Path) -> None:
     records = [started(), plan_record({"step_id": "s1", "description": "one"}), ttl(1)]
     path = write(tmp_path, *records, *[PhaseRecord(pass_number=1, phase="execute", state="started")] * 100)
     found = tail_state(path, recent=10, within=2_000)

@@ -123,7 +123,7 @@ def test_a_newer_type_and_unknown_fields_pass_through(tmp_path: Path) -> None:
     assert damage == []
 
 
-def test_a_newer_version_that_has_written_on_is_said_once(tmp_path: Path) -> None:
+def test_a_newer_version_that_has_written_on_is_reported_once(tmp_path: Path) -> None:
     path = tmp_path / "r.jsonl"
     newer = b'{"v":2,"seq":%d,"ts":"2027-01-01T00:00:00Z","run":"r","type":"memory","key":"a","value":1}\n'
     path.write_bytes(line(started(), 0) + newer % 1 + newer % 2)

@@ -75,7 +75,7 @@ def resumed(path: Path) -> None:
 
 
 @pytest.mark.exhaustive
-def test_one_whose_first_line_is_cut_is_no_journal_and_that_is_said_in_one_line(whole: Whole, folder: Path) -> None:
+def test_one_whose_first_line_is_cut_is_no_journal_and_that_is_reported_in_one_line(whole: Whole, folder: Path) -> None:
     first, path = lines_of(whole)[0], folder / JOURNAL
     path.write_bytes(first)
     for length in range(len(first) - 1, -1, -1):

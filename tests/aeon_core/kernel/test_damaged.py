@@ -115,7 +115,7 @@ def altered(lines: Lines, kind: str, **fields: Any) -> Lines:
 
 @pytest.mark.parametrize("results", [{}, {"steps": [{}]}, {"answer": 3, "steps": []}], ids=["none", "step", "answer"])
 @pytest.mark.parametrize("use", [resumed, forked])
-def test_a_pass_that_does_not_say_where_the_run_stood_is_said_so(
+def test_a_pass_that_does_not_say_where_the_run_stood_is_reported(
     tmp_path: Path, lines: Lines, results: dict[str, Any], use: Callable[[Path], Any]
 ) -> None:
     path = tmp_path / "r.jsonl"
@@ -128,7 +128,7 @@ def test_a_pass_that_does_not_say_where_the_run_stood_is_said_so(
 
 
 @pytest.mark.parametrize("field", ["task_profile", "adaptive_depth", "evaluation_results", "execution_results"])
-def test_a_pass_that_lacks_a_part_of_it_is_said_so(tmp_path: Path, lines: Lines, field: str) -> None:
+def test_a_pass_that_lacks_a_part_of_it_is_reported(tmp_path: Path, lines: Lines, field: str) -> None:
     path = tmp_path / "r.jsonl"
     path.write_bytes(b"".join(altered(lines, "pass", **{field: None})))
     for use in (resumed, forked):
@@ -158,7 +158,7 @@ def resumed_lines(tmp_path_factory: pytest.TempPathFactory) -> Lines:
     ],
     ids=str,
 )
-def test_an_end_or_a_resume_that_makes_no_sense_is_said_so(
+def test_an_end_or_a_resume_that_makes_no_sense_is_reported(
     tmp_path: Path, resumed_lines: Lines, kind: str, fields: dict[str, Any]
 ) -> None:
     path = tmp_path / "r.jsonl"
@@ -167,7 +167,7 @@ def test_an_end_or_a_resume_that_makes_no_sense_is_said_so(
         replay(path)
 
 
-def test_the_same_journal_undamaged_is_continued_gone_over_and_forked(tmp_path: Path, lines: Lines) -> None:
+def test_the_same_journal_undamaged_is_continued_replayed_and_forked(tmp_path: Path, lines: Lines) -> None:
     path = tmp_path / "r.jsonl"
     path.write_bytes(b"".join(lines))
     assert replay(path).difference is None

@@ -97,7 +97,7 @@ def ended(tmp_path: Path) -> Path:
     return tmp_path / "r.jsonl"
 
 
-def test_a_label_is_added_behind_the_end_and_the_last_one_counts(tmp_path: Path) -> None:
+def test_a_label_is_added_after_the_end_and_the_last_one_counts(tmp_path: Path) -> None:
     path = ended(tmp_path)
     assert last_label(path) is None
     assert label_run(path, "good")["pass"] == 2
@@ -140,7 +140,7 @@ def test_a_labelled_run_has_ended_as_before_for_whoever_reads_it(tmp_path: Path)
     follower.close()
 
 
-def test_a_record_of_a_later_version_behind_the_end_changes_nothing_for_whoever_reads_it(tmp_path: Path) -> None:
+def test_a_record_of_a_later_version_after_the_end_changes_nothing_for_whoever_reads_it(tmp_path: Path) -> None:
     path = ended(tmp_path)
     before, summary, seconds = finished_result(path), summarise(path), took(path)
     lines = path.read_bytes().splitlines()

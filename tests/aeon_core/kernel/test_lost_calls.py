@@ -85,7 +85,7 @@ def test_the_reserve_of_a_lost_call_counts_against_the_budget(tmp_path: Path) ->
     assert (more.status, more.cost_usd) == ("completed", whole.cost_usd)
 
 
-def test_a_reserve_that_is_held_stays_held_behind_the_pass_in_which_the_call_was_lost(tmp_path: Path) -> None:
+def test_a_reserve_that_is_held_stays_held_after_the_pass_in_which_the_call_was_lost(tmp_path: Path) -> None:
     scenario = SCENARIOS["passes"]
     scenario.run(tmp_path, "off")
     first = [r for r in records_of(tmp_path) if r["type"] != "llm" or r["pass"] == 1]

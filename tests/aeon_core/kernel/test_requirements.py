@@ -127,7 +127,7 @@ def test_bad_requirements_are_asked_about_again_and_change_nothing(
     assert "\n" not in person.asked[1].subject["problem"]
 
 
-def test_behind_the_first_plan_they_are_settled(tmp_path: Path) -> None:
+def test_after_the_first_plan_they_are_settled(tmp_path: Path) -> None:
     scripted = model(plan=plan(by=0), refine=MENDED)
     approve = {"decision": "approve"}
     person = Person(approve, edited(requirements=WANTED), approve, edited(requirements=WANTED))
@@ -140,7 +140,7 @@ def test_behind_the_first_plan_they_are_settled(tmp_path: Path) -> None:
     assert [each["text"] for each in result.convergence["requirements"]] != WANTED  # type: ignore[index]
 
 
-def test_what_is_settled_may_be_said_again(tmp_path: Path) -> None:
+def test_what_is_settled_may_be_repeated(tmp_path: Path) -> None:
     scripted = model(plan=plan(by=0), refine=MENDED, profile={**PROFILE, "requirements": WANTED})
     person = Person({"decision": "approve"}, edited(requirements=WANTED))
     result, _ = run(tmp_path / "r.jsonl", person, scripted)

@@ -251,7 +251,7 @@ def test_streamed_arguments_that_are_cut_are_kept_as_text(anthropic_model: Make,
     assert (reply.tool_calls[0]["arguments"], reply.stop_reason) == ('{"a": ', "max_tokens")
 
 
-def test_a_server_that_ignores_streaming_is_read_all_the_same(anthropic_model: Make, server: Server) -> None:
+def test_a_server_that_ignores_streaming_is_read_anyway(anthropic_model: Make, server: Server) -> None:
     server.script(text("whole"))
     heard: list[str] = []
     assert anthropic_model().complete(request(on_delta=heard.append)).text == "whole"

@@ -339,7 +339,7 @@ def test_what_is_opened_after_the_cut_is_cut_too() -> None:
         assert right.recv(1) == b""
 
 
-def test_with_another_botocore_calls_work_and_closing_is_said_not_to_cut(caplog: pytest.LogCaptureFixture) -> None:
+def test_with_another_botocore_calls_work_and_closing_is_reported_not_to_cut(caplog: pytest.LogCaptureFixture) -> None:
     client = object()
     assert Sockets().watch(client) is client
     assert "cannot be interrupted" in caplog.text

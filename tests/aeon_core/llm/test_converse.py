@@ -300,7 +300,7 @@ def test_any_document_is_read_or_is_one_retryable_error(value: Any) -> None:
         (b"[]", "no message"),
     ],
 )
-def test_a_body_that_holds_no_reply_is_said_to_be_what_it_is(body: bytes, told: str) -> None:
+def test_a_body_that_holds_no_reply_is_reported_as_what_it_is(body: bytes, told: str) -> None:
     error = unreadable(body, PLACE)
     assert told in error.message
     assert error.retryable

@@ -101,7 +101,7 @@ def test_credentials_that_cannot_be_renewed_during_a_call_end_it_with_exit_3() -
 
 
 @pytest.mark.parametrize("error", [ConnectionResetError("reset by peer"), BrokenPipeError("broken")])
-def test_a_connection_that_breaks_is_said_to_have_broken_and_keeps_its_usage(error: Exception) -> None:
+def test_a_connection_that_breaks_is_reported_and_keeps_its_usage(error: Exception) -> None:
     failed = bedrock_failure(error, PLACE, (), {"input_tokens": 3, "output_tokens": 4})
     assert failed.retryable
     assert "the connection to https://bedrock.example broke before the reply was complete" in failed.message

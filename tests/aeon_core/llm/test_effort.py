@@ -192,7 +192,7 @@ def test_a_space_that_is_too_small_for_the_room_is_remembered_for_its_purpose_al
     assert "for 'plan'; the configured max_tokens are sent from now on" in replies[0].notices[0]
 
 
-def test_a_prompt_that_is_too_long_is_an_error_whatever_else_is_said(anthropic_model: Make, server: Server) -> None:
+def test_a_prompt_that_is_too_long_is_an_error_whatever_else_is_reported(anthropic_model: Make, server: Server) -> None:
     server.script(refused("prompt is too long for thinking at this effort: 210000 tokens > 200000 maximum"))
     with pytest.raises(LLMError, match="too long") as caught:
         anthropic_model("claude-opus-5").complete(request())

@@ -255,7 +255,7 @@ def test_streamed_tool_calls_without_numbers_are_distinguished_by_their_ids(open
     assert [call["arguments"] for call in reply.tool_calls] == [{"t": 1}, {"t": 2}]
 
 
-def test_a_server_that_ignores_streaming_is_read_all_the_same(openai_model: Make, server: Server) -> None:
+def test_a_server_that_ignores_streaming_is_read_anyway(openai_model: Make, server: Server) -> None:
     server.script(text("whole"))
     heard: list[str] = []
     assert openai_model().complete(request(on_delta=heard.append)).text == "whole"

@@ -122,7 +122,7 @@ def test_hostile_texts_hold_markup_escapes_nul_and_a_lone_surrogate() -> None:
     assert plan["steps"][0]["arguments"] == {"text": "hello"}
 
 
-def test_a_hostile_text_is_computed_with_all_the_same() -> None:
+def test_a_hostile_text_is_computed_with_anyway() -> None:
     run = Run("hostile", "reverse 'abc' and count words in it", ToolRegistry())
 
     assert [step.mode for step in run.result.steps] == ["llm", "llm"]

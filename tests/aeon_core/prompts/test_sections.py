@@ -48,7 +48,7 @@ def test_a_memory_is_clipped_like_an_output(characters: int) -> None:
     assert f"…[{1} characters left out]…" in section(characters + 1)["value_clipped"]
 
 
-def test_where_nothing_is_said_it_is_what_balanced_shows() -> None:
+def test_where_nothing_is_given_it_is_what_balanced_shows() -> None:
     assert strategy("balanced").output_characters == CLIPPED_AT == 4000
     assert results_section(PLAN, {"s1": output(9000)}, {}) == results_section(
         PLAN, {"s1": output(9000)}, {}, characters=4000

@@ -109,7 +109,7 @@ def test_a_fork_is_forked(parent: Path, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("number", [0, 3, 99, -1])
-def test_a_pass_that_never_began_is_said_with_those_that_did(parent: Path, number: int) -> None:
+def test_a_pass_that_never_began_is_reported_with_those_that_did(parent: Path, number: int) -> None:
     with pytest.raises(UsageError, match=rf"has no pass {number}; a fork can start with one of the passes 1 to 2"):
         Fork(parent, number, two_passes())
 
@@ -191,7 +191,7 @@ def test_an_interrupted_run_is_forked_from_the_pass_that_was_to_come(parent: Pat
     assert told(result) == told(open_history(parent).final_result)  # type: ignore[arg-type]
 
 
-def test_damage_behind_the_pass_is_no_matter_and_before_it_is_said(parent: Path, tmp_path: Path) -> None:
+def test_damage_after_the_pass_is_no_matter_and_before_it_is_reported(parent: Path, tmp_path: Path) -> None:
     lines = parent.read_bytes().splitlines(keepends=True)
     broken = tmp_path / "broken.jsonl"
     broken.write_bytes(b"".join([*lines[:-3], b"nonsense\n", *lines[-2:]]))
@@ -293,7 +293,7 @@ def test_in_the_first_pass_no_step_was_executed_whatever_a_plan_says(parent: Pat
 
 @pytest.mark.parametrize("given", [[], "a plan", 7, Plan.model_construct(goal="x", steps=[])])
 @pytest.mark.parametrize("number", [1, 2])
-def test_what_is_no_plan_is_said(parent: Path, number: int, given: Any) -> None:
+def test_what_is_no_plan_is_reported(parent: Path, number: int, given: Any) -> None:
     with pytest.raises(UsageError, match="the plan is"):
         Fork(parent, number, two_passes(), plan=given)
 
@@ -305,7 +305,7 @@ def resumed_line(parent: Path, **fields: Any) -> bytes:
 
 
 @pytest.mark.parametrize("fields", [{}, {"options": None}, {"options": [], "continues_at": 9999}])
-def test_a_damaged_resume_behind_the_pass_says_nothing_of_the_options(
+def test_a_damaged_resume_after_the_pass_says_nothing_of_the_options(
     parent: Path, tmp_path: Path, fields: dict[str, Any]
 ) -> None:
     broken = tmp_path / "broken.jsonl"
@@ -314,7 +314,7 @@ def test_a_damaged_resume_behind_the_pass_says_nothing_of_the_options(
 
 
 @pytest.mark.parametrize("ttl", ["many", -5, None])
-def test_options_of_a_resume_that_are_none_are_said(parent: Path, tmp_path: Path, ttl: Any) -> None:
+def test_options_of_a_resume_that_are_none_are_reported(parent: Path, tmp_path: Path, ttl: Any) -> None:
     broken = tmp_path / "broken.jsonl"
     lines = parent.read_bytes().count(b"\n")
     broken.write_bytes(parent.read_bytes() + resumed_line(parent, options={"ttl": ttl}, continues_at=lines))

@@ -168,7 +168,7 @@ def test_a_record_of_another_type_is_shown_next_to_what_the_kernel_emits(recorde
     assert found.now.startswith('memory {"key": "s1.1", "value": {"result": 3')
 
 
-def test_records_behind_the_end_of_the_run_are_a_difference(recorded: dict[str, Records]) -> None:
+def test_records_after_the_end_of_the_run_are_a_difference(recorded: dict[str, Records]) -> None:
     records = copy(recorded["denied"])
     more = {**records[-1], "seq": records[-1]["seq"] + 1}
     assert shows([*records, more]).endswith("is now the end of the run")

@@ -206,7 +206,7 @@ def test_a_call_that_may_be_made_again_is_made_again(tmp_path: Path, effect: str
     assert calls == ["paid"]
 
 
-def test_a_person_decides_what_becomes_of_an_unknown_call(tmp_path: Path) -> None:
+def test_a_person_decides_what_happens_to_an_unknown_call(tmp_path: Path) -> None:
     path = cut_in_the_call(tmp_path)
     registry, calls = counting()
     asked: list[ApprovalRequest] = []
@@ -248,7 +248,7 @@ def test_a_run_that_has_ended_gives_its_result_again(tmp_path: Path) -> None:
     assert (tmp_path / "r.jsonl").read_bytes() == before
 
 
-def test_what_does_not_match_is_said_and_nothing_is_written(tmp_path: Path) -> None:
+def test_what_does_not_match_is_reported_and_nothing_is_written(tmp_path: Path) -> None:
     path = tmp_path / "r.jsonl"
     record(path, two_passes())
     lines = path.read_bytes().splitlines(keepends=True)
@@ -276,7 +276,7 @@ def test_passes_that_have_ended_are_not_gone_over(tmp_path: Path) -> None:
         assert {purpose for purpose, _ in llm.asked} <= {"tool_call", "reason", "answer", "judge"}
 
 
-def test_tools_may_be_described_otherwise_behind_a_pass(tmp_path: Path) -> None:
+def test_tools_may_be_described_otherwise_after_a_pass(tmp_path: Path) -> None:
     path = tmp_path / "r.jsonl"
     want = record(path, two_passes())
     lines = path.read_bytes().splitlines(keepends=True)

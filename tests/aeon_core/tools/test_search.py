@@ -227,7 +227,7 @@ def test_a_glob_that_leaves_the_root_is_refused(root: Path) -> None:
     assert caught.value.context["tool_name"] == "Glob"
 
 
-def test_more_than_the_limit_is_said(root: Path) -> None:
+def test_more_than_the_limit_is_reported(root: Path) -> None:
     for number in range(DEFAULT_MATCHES + 1):
         put(root, {f"f{number:04}": "x\nx\n"})
     result = grep(root, "x")

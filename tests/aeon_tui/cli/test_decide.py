@@ -173,7 +173,7 @@ def asked(tmp_path: Path) -> Iterator[Asked]:
         ("tool", ["edit", "--edited", "missing.yml"], "cannot read 'missing.yml'"),
     ],
 )
-def test_what_the_question_does_not_take_is_said_and_decides_nothing(
+def test_what_the_question_does_not_take_is_reported_and_decides_nothing(
     asked: Asked, cli: Cli, point: Any, arguments: list[str], told: str
 ) -> None:
     asked.ask(asked.asking.ask(point))
@@ -197,7 +197,7 @@ def test_the_arguments_of_a_call_are_edited_from_standard_input(asked: Asked, cl
     assert (asked.heard[0].decision, asked.heard[0].edited) == ("edit", {"path": "mine.txt"})
 
 
-def test_a_standard_input_that_is_closed_is_said(
+def test_a_standard_input_that_is_closed_is_reported(
     asked: Asked, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     asked.ask(asked.asking.ask("tool"))
@@ -237,7 +237,7 @@ def test_a_run_that_waits_for_nothing_is_distinguished_from_one_that_takes_no_re
     assert (done.code, "cannot take a decision from another terminal right now" in done.err) == (2, True)
 
 
-def test_a_decision_that_is_not_heard_is_said_to_be_so(asked: Asked, cli: Cli, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_decision_that_is_not_heard_is_reported(asked: Asked, cli: Cli, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("aeon_tui.sessions.pending_approval.PATIENCE_SECONDS", 0.05)
     with Inbox(asked.asking.path, asked.asking.ask("tool")):
         done = cli("decide", "r.jsonl", "approve", "--json")

@@ -32,7 +32,7 @@ def test_the_runs_of_another_project_are_found_by_its_root(tmp_path: Path) -> No
 
 
 @pytest.mark.parametrize("line", ["ttl: many", "timeout: 0", "modle: x", "durability: often"])
-def test_what_a_list_of_runs_does_not_need_is_checked_all_the_same(tmp_path: Path, line: str) -> None:
+def test_what_a_list_of_runs_does_not_need_is_checked_anyway(tmp_path: Path, line: str) -> None:
     (tmp_path / ".aeon" / "config.yml").write_text(line)
     with pytest.raises(UsageError, match="the config file"):
         options.runs_dir(arguments())

@@ -36,7 +36,7 @@ def wait(pipe: str) -> str:
 """
 
 
-def test_the_demo_tells_of_a_repair_and_two_passes_and_its_answer_on_one_screen() -> None:
+def test_the_demo_shows_a_repair_two_passes_and_its_answer_on_one_screen() -> None:
     done = process("demo", "--headless")
     assert done.returncode == 0
     told = done.stderr.splitlines()

@@ -132,7 +132,7 @@ def test_at_a_terminal_the_app_opens_on_the_run(cli: Cli, opened: list[Any]) -> 
     assert work.options == {**said, "on_unknown": "ask"}
 
 
-def test_at_a_terminal_a_run_that_has_ended_is_opened_and_said_to_be_so(cli: Cli, opened: list[Any]) -> None:
+def test_at_a_terminal_a_run_that_has_ended_is_opened_and_reported(cli: Cli, opened: list[Any]) -> None:
     assert cli("run", "--headless", "--model", "simulated:default", "--ttl", "20", "calculate 1 / 0").code == 5
     done = cli("resume", "last")
     ((work, app),) = opened

@@ -155,7 +155,7 @@ def test_what_is_left_to_a_person_occurs_once_also_where_the_run_was_cut(cli: Cl
         assert "for a person\n" not in out
 
 
-def test_a_pass_that_did_not_end_is_said_to_be_cut_short_unless_it_still_runs(cli: Cli) -> None:
+def test_a_pass_that_did_not_end_is_reported_as_cut_short_unless_it_still_runs(cli: Cli) -> None:
     path = write(RUNS, *two_adaptive_passes()[:-2])
     assert "\npass 1 · not converged: " in cli("show", "last").out
     assert "\npass 2 (cut short) · converged: " in cli("show", "last").out

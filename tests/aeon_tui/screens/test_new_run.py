@@ -43,7 +43,7 @@ TODAY = LoadedConfig(
         ({"budget": "1 $"}, "budget", "Budget must be an amount in US dollars, 0 or more; got '1 $'"),
     ],
 )
-def test_what_is_wrong_is_said_of_its_field_in_one_line(changes: dict[str, Any], field: str, problem: str) -> None:
+def test_what_is_wrong_is_reported_for_its_field_in_one_line(changes: dict[str, Any], field: str, problem: str) -> None:
     assert replace(FILLED, **changes).problems() == {field: problem}
 
 
@@ -175,7 +175,7 @@ async def test_a_field_says_what_is_wrong_while_it_is_typed_and_starting_leads_t
         assert app.sessions.all == []
 
 
-async def test_what_only_starting_finds_out_is_said_and_nothing_is_lost(tmp_path: Path) -> None:
+async def test_what_only_starting_finds_out_is_reported_and_nothing_is_lost(tmp_path: Path) -> None:
     async with filling_in(tmp_path) as (app, pilot):
         await pilot.press(*"pay", "f5")
         await until(pilot, lambda: "own.tools" in str(app.screen.query_one("#said").render()))
@@ -183,7 +183,7 @@ async def test_what_only_starting_finds_out_is_said_and_nothing_is_lost(tmp_path
         assert app.screen.query_one(TaskArea).text == "pay"
 
 
-async def test_what_starting_finds_out_is_said_after_the_form_was_left_too(tmp_path: Path) -> None:
+async def test_what_starting_finds_out_is_reported_after_the_form_was_left_too(tmp_path: Path) -> None:
     async with filling_in(tmp_path) as (app, pilot):
         screen = app.screen
         assert isinstance(screen, NewRunScreen)
@@ -194,7 +194,7 @@ async def test_what_starting_finds_out_is_said_after_the_form_was_left_too(tmp_p
         await until(pilot, lambda: [note.message for note in app._notifications] == [r"no such \x1b model"])
 
 
-async def test_an_unreadable_configuration_is_said_in_place_of_models(tmp_path: Path) -> None:
+async def test_an_unreadable_configuration_is_reported_in_place_of_models(tmp_path: Path) -> None:
     def unreadable() -> LoadedConfig:
         raise AeonError("the config file cannot be read")
 
@@ -241,7 +241,7 @@ async def test_ticks_differ_by_their_sign_and_are_toggled_by_space(tmp_path: Pat
         assert app.screen.form.tools == ("files", "own.tools:TOOLS")
 
 
-async def test_a_configuration_that_cannot_be_read_is_said(tmp_path: Path) -> None:
+async def test_a_configuration_that_cannot_be_read_is_reported(tmp_path: Path) -> None:
     def broken() -> LoadedConfig:
         raise UsageError("the config file 'x' is no YAML")
 

@@ -97,13 +97,13 @@ async def test_without_a_model_each_provider_has_the_step_that_makes_it_usable(t
         assert "simulated:" not in models(app)
 
 
-async def test_a_configured_model_is_said(tmp_path: Path) -> None:
+async def test_a_configured_model_is_reported(tmp_path: Path) -> None:
     async with first(tmp_path, RunConfig(model="simulated:default")) as (app, pilot):
         await until(pilot, lambda: models(app))
         assert models(app).startswith("Your model\n✔ simulated:default configured")
 
 
-async def test_a_configuration_that_cannot_be_used_is_said(tmp_path: Path) -> None:
+async def test_a_configuration_that_cannot_be_used_is_reported(tmp_path: Path) -> None:
     def broken() -> LoadedConfig:
         raise UsageError("the config file 'x' is no YAML")
 

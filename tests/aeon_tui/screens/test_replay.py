@@ -128,7 +128,7 @@ class Differs:
         return Replay(path.stem, 7, None, self.difference)
 
 
-async def test_the_first_difference_is_said_on_the_screen(tmp_path: Path) -> None:
+async def test_the_first_difference_is_reported_on_the_screen(tmp_path: Path) -> None:
     journal = tmp_path / "r.jsonl"
     journal.touch()
     check = ReplayCheck(journal, Differs())

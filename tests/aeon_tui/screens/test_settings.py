@@ -213,7 +213,7 @@ def test_the_head_names_settings_that_could_be_used_as_they_stand(own: Path) -> 
     }
 
 
-async def test_what_is_wrong_in_the_file_is_said_and_can_be_mended_at_once(
+async def test_what_is_wrong_in_the_file_is_reported_and_can_be_mended_at_once(
     own: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     times = editor(tmp_path, monkeypatch, "tll: 7\n", "ttl: 8\n")

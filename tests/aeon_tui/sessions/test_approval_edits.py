@@ -85,7 +85,7 @@ def test_requirements_are_edited_next_to_the_first_plan(tmp_path: Path, monkeypa
     assert "\nrequirements:\n- The sum is given.\n" in seen(tmp_path)
 
 
-def test_requirements_that_are_none_are_said_and_kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_requirements_that_are_none_are_reported_and_kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     edits, asked = ApprovalEdits(), first()
     editor(tmp_path, monkeypatch, "sed -i 's/^- It is short.$/- [mine]/' \"$1\"")
     with pytest.raises(UsageError, match=r"requirements\[1\]: expected a sentence, got an array of 1; edit it again"):
@@ -97,7 +97,7 @@ def test_requirements_that_are_none_are_said_and_kept(tmp_path: Path, monkeypatc
     assert decision.edited["requirements"] == ["The sum is given.", "mine"]
 
 
-def test_behind_the_first_plan_requirements_are_settled(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_after_the_first_plan_requirements_are_settled(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     editor(tmp_path, monkeypatch, "echo 'requirements: [mine]' >> \"$1\"")
     with pytest.raises(UsageError, match="the requirements are final since the first plan; leave them out"):
         ApprovalEdits().edit(request(requirements=WANTED))

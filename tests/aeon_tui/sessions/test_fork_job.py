@@ -63,14 +63,16 @@ def test_a_fork_runs_from_its_pass_on_and_leaves_its_parent_as_it_is(parent: Pat
     ("number", "said", "message"),
     [(9, {}, "has no pass 9"), (2, {"ttl": 3}, "a TTL of 3 is too small")],
 )
-def test_what_cannot_be_forked_is_said_before_it_starts(
+def test_what_cannot_be_forked_is_reported_before_it_starts(
     parent: Path, number: int, said: dict[str, int], message: str
 ) -> None:
     with pytest.raises(UsageError, match=message):
         fork_job(parent, number, TODAY, said, in_app=True).prepare()
 
 
-def test_a_model_that_cannot_be_used_is_said_before_it_starts(parent: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_model_that_cannot_be_used_is_reported_before_it_starts(
+    parent: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     class Keyless(LLMAdapter):
         model = "openai:gpt"
         closed = False

@@ -144,7 +144,7 @@ def test_an_editor_that_fails_loses_nothing(tmp_path: Path, monkeypatch: pytest.
         ("/no/vi", "cannot start the editor '/no/vi'"),
     ],
 )
-def test_without_an_editor_it_is_said_what_to_set(
+def test_without_an_editor_the_message_says_what_to_set(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, named: str, said: str
 ) -> None:
     monkeypatch.setenv("EDITOR", named)

@@ -135,7 +135,7 @@ async def test_a_run_of_this_app_is_decided_from_another_terminal(tmp_path: Path
     assert erasing.erased == ["other.txt"]
 
 
-def test_a_decision_that_comes_too_late_is_said_to_be_so(asked: Asked, broker: RemoteApprovalBroker) -> None:
+def test_a_decision_that_comes_too_late_is_reported(asked: Asked, broker: RemoteApprovalBroker) -> None:
     request = asked.asking.ask("tool")
     asked.ask(request)
     wait_until(lambda: broker.waiting is not None)

@@ -203,7 +203,7 @@ def test_a_run_that_has_ended_says_how(tmp_path: Path, monkeypatch: pytest.Monke
     assert ended_for_good(run.path) is None
 
 
-def test_an_ending_counts_behind_which_a_resume_died_before_its_first_word(
+def test_an_ending_counts_after_which_a_resume_died_before_its_first_word(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     run = Paying(tmp_path, monkeypatch)
@@ -215,7 +215,7 @@ def test_an_ending_counts_behind_which_a_resume_died_before_its_first_word(
 
 
 @pytest.mark.parametrize("error", [[None], "x", {"exit_code": "x"}])
-def test_an_ending_with_an_odd_error_is_one_all_the_same(tmp_path: Path, error: Any) -> None:
+def test_an_ending_with_an_odd_error_is_one_anyway(tmp_path: Path, error: Any) -> None:
     path = tmp_path / "r.jsonl"
     Asking(path).end()
     ended = {"v": 1, "seq": 1, "ts": "2026-11-20T09:30:00Z", "run": "r", "type": "run_finished"}

@@ -236,7 +236,7 @@ def test_the_first_difference_is_found(tmp_path: Path) -> None:
     assert check.finding.endswith('recorded "failed" · now "complete"')
 
 
-def test_what_cannot_be_checked_is_said(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_cannot_be_checked_is_reported(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def unsound(path: Path) -> Replay:
         raise UsageError("line 3 is broken")
 

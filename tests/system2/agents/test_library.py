@@ -110,7 +110,7 @@ def test_a_project_without_agents_has_our_thirteen(tmp_path: Path) -> None:
     assert warnings == []
 
 
-def test_an_agent_of_the_project_stands_in_front_of_ours(project: Project) -> None:
+def test_an_agent_of_the_project_takes_precedence_over_ours(project: Project) -> None:
     path = project.add("mine.md", "executor")
     project.add("other.MD", "other")
     (project.folder / "notes.txt").write_text("no agent")

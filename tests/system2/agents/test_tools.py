@@ -71,7 +71,7 @@ def test_a_warning_is_short_and_fit_for_a_screen() -> None:
         (["Bash(git diff)", "*"], {}),
     ],
 )
-def test_what_stands_in_parentheses_limits_a_tool(tools: list[str], limits: dict[str, tuple[str, ...]]) -> None:
+def test_what_is_in_parentheses_limits_a_tool(tools: list[str], limits: dict[str, tuple[str, ...]]) -> None:
     assert allow(tools).limits == limits
 
 

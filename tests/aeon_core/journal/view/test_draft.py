@@ -92,7 +92,7 @@ REFINEMENT = {
 }
 
 
-def test_a_refinement_says_what_becomes_of_each_step() -> None:
+def test_a_refinement_says_what_happens_to_each_step() -> None:
     draft = read_draft("refine", json.dumps(REFINEMENT))
     assert draft is not None
     assert draft.steps == (

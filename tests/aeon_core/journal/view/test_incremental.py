@@ -99,7 +99,7 @@ def test_no_request_reply_argument_or_output_is_held(tmp_path: Path) -> None:
     assert all(is_lean(step, [], []) for step in view.steps.values() if step.calls or step.tool_calls)
 
 
-def test_what_cannot_be_read_any_more_is_said_in_its_place(tmp_path: Path) -> None:
+def test_what_cannot_be_read_any_more_is_reported_in_its_place(tmp_path: Path) -> None:
     view = folded(written(tmp_path / "r1.jsonl", finished_run().records))
     step = filled_step(next(step for step in view.steps.values() if step.output is not None), lambda seq: None)
     assert step.output == GONE
@@ -134,7 +134,7 @@ def test_long_texts_stand_in_the_log_and_in_the_answer(tmp_path: Path, monkeypat
     assert (view.result.answer, view.damage) == (LONG, [])
 
 
-def test_damage_and_gaps_are_reported_as_a_reader_tells_them(tmp_path: Path) -> None:
+def test_damage_and_gaps_are_reported_as_a_reader_reports_them(tmp_path: Path) -> None:
     path = tmp_path / "r1.jsonl"
     sha256 = "cd" * 32
     missing = b'{"v":1,"seq":2,"ts":"x","run":"r","type":"memory","key":"k","value":{"$text":"%s"}}\n' % sha256.encode()

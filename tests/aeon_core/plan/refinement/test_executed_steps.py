@@ -164,7 +164,7 @@ def test_a_step_that_is_nothing_but_its_substeps_runs_those_again(first: str, ag
     assert set(outcome.replaced) == {"p", *again}
 
 
-def test_a_step_added_after_an_executed_substep_goes_behind_the_executed_step_around_it() -> None:
+def test_a_step_added_after_an_executed_substep_goes_after_the_executed_step_around_it() -> None:
     plan = plan_of(step("p", "complete", step("p1", "complete")), step("q"))
     outcome = applied(plan, act("step_add", "p1", step={"step_id": "n", "description": "d"}))
 
@@ -234,7 +234,7 @@ def test_steps_inside_a_replaced_step_need_no_refinement_of_their_own(status: st
     assert fragments_to_refine(plan, ledger=RefinementLedger()) == []
 
 
-def test_a_plan_update_replaces_a_failed_step_that_it_words_again() -> None:
+def test_a_plan_update_replaces_a_failed_step_that_it_rewords() -> None:
     given = [{"step_id": "a", "description": "another a"}, {"step_id": "b", "description": "a way that works"}]
     outcome = applied(DONE, act("plan_update", "plan", goal="reach it", steps=given))
 

@@ -176,7 +176,7 @@ async def test_an_export_that_cannot_be_written_is_one_clear_line(folder: Path) 
         await until(pilot, lambda: "No such file or directory" in said(pilot))
 
 
-async def test_a_home_folder_that_nobody_has_is_said_in_the_dialog(folder: Path) -> None:
+async def test_a_home_folder_that_nobody_has_is_reported_in_the_dialog(folder: Path) -> None:
     async with browsing(list_runs, folder) as (pilot, _):
         await pilot.press("x")
         await dialog(pilot, ExportDialog)
@@ -285,7 +285,7 @@ async def test_a_key_asks_for_each_status_that_there_is_and_then_for_all() -> No
         assert screen.focused is screen.query_one(RunList)
 
 
-async def test_tab_completes_a_filter_and_what_is_wrong_is_said() -> None:
+async def test_tab_completes_a_filter_and_what_is_wrong_is_reported() -> None:
     async with browsing(lambda _: RUNS) as (pilot, screen):  # type: ignore[arg-type, return-value]
         hint = screen.query_one("FilterHint")
         await pilot.press("slash", "s", "t")

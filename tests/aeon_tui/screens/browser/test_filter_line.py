@@ -154,7 +154,7 @@ async def test_matches_keep_showing_the_status_of_their_runs(folder: Path) -> No
         assert shown(screen)[0].startswith("✖ failed")
 
 
-async def test_a_text_that_no_run_holds_is_said(folder: Path) -> None:
+async def test_a_text_that_no_run_holds_is_reported(folder: Path) -> None:
     async with browsing(list_runs, folder) as (pilot, screen):
         await searched(pilot, screen, *"absent")
         assert screen.query_one(RunList).where_empty == ("no run contains this text",)

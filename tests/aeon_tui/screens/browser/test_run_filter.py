@@ -104,7 +104,7 @@ def test_a_date_is_of_the_persons_time_zone() -> None:
         ("-tool:x", "unknown filter 'tool'; choose from"),
     ],
 )
-def test_what_does_not_count_is_said_with_what_is_known(line: str, problem: str) -> None:
+def test_what_does_not_count_is_reported_with_what_is_known(line: str, problem: str) -> None:
     assert read_filter(line, NOW).problem.startswith(problem)
 
 

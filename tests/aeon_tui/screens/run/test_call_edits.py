@@ -38,7 +38,7 @@ async def test_the_arguments_of_a_call_are_edited_before_it_is_made(
     assert erasing.erased == ["mine.txt"]
 
 
-async def test_an_edit_that_comes_too_late_is_said_to_be_so(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_an_edit_that_comes_too_late_is_reported(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     erasing = Erasing(tmp_path)
     async with erasing.app.run_test(size=(80, 24)) as pilot:
         screen = await asked(pilot)

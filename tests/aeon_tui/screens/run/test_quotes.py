@@ -166,7 +166,9 @@ async def test_a_quote_far_down_is_scrolled_to() -> None:
         ("fits on one page", "These words are from requirement 3."),
     ],
 )
-async def test_a_quote_that_leads_nowhere_is_said(evidence: str, told: str, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_a_quote_that_leads_nowhere_is_reported(
+    evidence: str, told: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
     run_of = first_pass()
     record = next(each for each in reversed(run_of.records) if each["type"] == "convergence")
     record["requirements"][0]["evidence"] = evidence
@@ -201,7 +203,7 @@ async def test_the_keys_go_from_verdict_to_verdict_and_scroll_past_them() -> Non
 
 
 @pytest.mark.parametrize("size", SIZES)
-async def test_what_was_not_judged_is_said_everywhere(size: tuple[int, int]) -> None:
+async def test_what_was_not_judged_is_reported_everywhere(size: tuple[int, int]) -> None:
     async with shown(unjudged_run(), size=size) as run:
         assert ("not judged" in run.header[1]) == (size[0] >= 80)
         assert pane_of(run).pane_title == "Convergence · pass 1 not judged"

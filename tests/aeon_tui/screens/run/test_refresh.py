@@ -68,7 +68,7 @@ async def test_a_screen_to_which_nothing_comes_is_woken_no_more_than_it_has_to_b
         await until(pilot, lambda: screen._frames.rate == rate)
 
 
-async def test_a_past_run_costs_nothing_and_shows_at_once_what_comes_all_the_same(tmp_path: Path) -> None:
+async def test_a_past_run_costs_nothing_and_shows_at_once_what_comes_anyway(tmp_path: Path) -> None:
     app, source = AeonApp(tmp_path), TellingFeed(RECORDS[:30], live=False)
     source.ended = True
     app.first_screen = screen = RunScreen(source)

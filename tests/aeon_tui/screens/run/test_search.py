@@ -98,7 +98,7 @@ async def test_what_was_found_is_read_by_step_and_enter_goes_to_the_tab_that_sho
         await on.until(lambda: (pane.tab, pane.pane_title[:7]) == (TABS.index("Prompt"), "Step s2"))
 
 
-async def test_a_text_that_nothing_holds_is_said(tmp_path: Path) -> None:
+async def test_a_text_that_nothing_holds_is_reported(tmp_path: Path) -> None:
     async with searching(tmp_path, finished_run()) as on:
         await on.search("not to be found")
         assert (on.said, on.lines) == ("no record matches", [])
@@ -173,7 +173,7 @@ async def test_a_text_that_is_everywhere_is_listed_as_far_as_it_helps(
         assert sum(line.startswith("   ") for line in on.lines) == 3
 
 
-async def test_a_journal_that_is_gone_is_said(tmp_path: Path) -> None:
+async def test_a_journal_that_is_gone_is_reported(tmp_path: Path) -> None:
     async with searching(tmp_path, finished_run()) as on:
         (tmp_path / "r1.jsonl").unlink()
         await on.search("sum")

@@ -248,7 +248,7 @@ def panes_of(screen: RunScreen) -> dict[str, object]:
     return {type(pane).__name__: pane.parent is side or pane.region for pane in shown}
 
 
-async def test_a_run_continues_behind_a_past_moment(path: Path) -> None:
+async def test_a_run_continues_while_a_past_moment_is_shown(path: Path) -> None:
     async with travelling(path, RECORDS, had=FIRST_END + 3) as run:
         await run.press("[")
         assert run.seq == FIRST_END

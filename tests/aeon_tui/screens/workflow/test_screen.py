@@ -96,7 +96,7 @@ async def test_a_command_that_is_confirmed_runs(tmp_path: Path) -> None:
     assert [line["success"] for line in lines if line["type"] == "tool_exec" and line["tool"] == "Bash"] == [True]
 
 
-async def test_an_abort_at_a_gate_is_journaled_and_can_be_gone_on_with(tmp_path: Path) -> None:
+async def test_an_abort_at_a_gate_is_journaled_and_can_be_continued(tmp_path: Path) -> None:
     app, runner = live_app(tmp_path)
     async with app.run_test(size=(80, 24)) as pilot:
         panel = await asked(pilot, "gate")
@@ -288,7 +288,7 @@ async def test_a_file_outside_the_project_is_not_read(tmp_path: Path) -> None:
         await until(pilot, lambda: "not in the project" in artifact.text)
 
 
-async def test_cost_stands_against_warning_and_ceiling() -> None:
+async def test_cost_is_shown_against_warning_and_ceiling() -> None:
     app = app_on(at_a_gate(), live=True)
     async with app.run_test(size=(120, 40)):
         text = drawn(app)
