@@ -112,7 +112,7 @@ def parse_json(text: str | bytes, *, unique_keys: bool = False) -> Any:
     """
     pairs = _unique if unique_keys else None
     try:
-        value = json.loads(text, parse_constant=_no_constant, parse_float=_finite, object_pairs_hook=pairs)
+        value = json.loads(text, parse_constant=no_constant, parse_float=_finite, object_pairs_hook=pairs)
     except RecursionError:
         raise ValueError(f"nested deeper than {MAX_DEPTH} levels") from None
     _check_depth(value)
@@ -134,5 +134,6 @@ def _finite(digits: str) -> float:
     return number
 
 
-def _no_constant(name: str) -> Any:
+def no_constant(name: str) -> Any:
+    """Refuse NaN and Infinity, as the `parse_constant` of `json.loads`. Raises ValueError."""
     raise ValueError(f"{name} is not JSON")

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from aeon_core.errors import UsageError
-from aeon_core.json_safe import parse_json
+from aeon_core.json_safe import no_constant, parse_json
 from aeon_core.regular_file import read_text
 from aeon_core.yaml_file import Bounds, YamlError, parse_yaml, syntax_problem
 
@@ -64,7 +64,7 @@ def read_data(path: Path) -> Any:
 def _is_json(text: str) -> bool:
     """Return whether a text has JSON's grammar, whatever its values."""
     try:
-        json.loads(text, parse_constant=_refused, parse_int=str, parse_float=str)
+        json.loads(text, parse_constant=no_constant, parse_int=str, parse_float=str)
     except ValueError:
         return False
     except RecursionError:
@@ -81,10 +81,6 @@ def _syntax_fault(text: str, reason: str) -> str | None:
         return None
     problem = syntax_problem(text, _DEEP)
     return None if problem is None else _described(problem)
-
-
-def _refused(name: str) -> None:
-    raise ValueError(f"{name} is not JSON")
 
 
 def _depth(text: str) -> int | None:

@@ -8,13 +8,9 @@ from collections.abc import Collection, Mapping
 from pathlib import Path
 
 from aeon_core.redaction import holds_secret
+from aeon_core.tools.shell.toolchains import words
 
-
-def _words(text: str) -> tuple[str, ...]:
-    return tuple(text.split())
-
-
-_KEPT = _words(
+_KEPT = words(
     """
     user.name user.email author.name author.email committer.name committer.email init.defaultbranch
     core.autocrlf core.eol core.excludesfile core.attributesfile core.quotepath core.whitespace pull.rebase

@@ -15,12 +15,7 @@ from itertools import islice
 from pathlib import Path
 
 from aeon_core.tools.protected_paths import PROTECTED
-from aeon_core.tools.shell.toolchains import TOOLCHAINS, visible_paths
-
-
-def _words(text: str) -> tuple[str, ...]:
-    return tuple(text.split())
-
+from aeon_core.tools.shell.toolchains import TOOLCHAINS, visible_paths, words
 
 _HOMES = ("/home", "/root")
 _ELSEWHERE = (
@@ -39,7 +34,7 @@ _ELSEWHERE = (
     "/var/run/secrets",
     "/run/secrets",
 )
-_NAMED_BY = _words(
+_NAMED_BY = words(
     """
     XDG_CONFIG_HOME XDG_DATA_HOME XDG_STATE_HOME AWS_CONFIG_FILE AWS_SHARED_CREDENTIALS_FILE AZURE_CONFIG_DIR
     BOTO_CONFIG CLOUDSDK_CONFIG DATABRICKS_CONFIG_FILE DOCKER_CONFIG GNUPGHOME GOOGLE_APPLICATION_CREDENTIALS

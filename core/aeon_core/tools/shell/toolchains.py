@@ -11,11 +11,12 @@ from functools import lru_cache
 from pathlib import Path
 
 
-def _words(text: str) -> tuple[str, ...]:
+def words(text: str) -> tuple[str, ...]:
+    """Return the words of a text."""
     return tuple(text.split())
 
 
-TOOLCHAINS = _words(
+TOOLCHAINS = words(
     """
     .asdf .bun/bin .bun/install .cabal/bin .cabal/packages .cabal/store .cargo/bin .cargo/env .cargo/git
     .cargo/registry .composer/vendor .conda/envs .conda/pkgs .deno/bin .dotnet .elan .foundry/bin .fzf
