@@ -123,7 +123,9 @@ def _exchange(calls: list[_Call], old: _Call, new: _Call) -> None:
 
 def weight(view: RunView) -> int:
     """Return the bytes that a branch takes for itself alone, about."""
-    return sum(sys.getsizeof(value) for value in vars(view).values() if isinstance(value, list | dict))
+    kept = [value for value in vars(view).values() if isinstance(value, list | dict)]
+    kept += [calls for step in view.steps.values() for calls in (step.calls, step.tool_calls)]
+    return sum(map(sys.getsizeof, kept))
 
 
 class PassFold:

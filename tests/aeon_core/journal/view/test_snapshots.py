@@ -9,9 +9,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from aeon_core.journal.view import reducer
-from aeon_core.journal.view.model import RunView
+from aeon_core.journal.view.model import RunView, StepView
 from aeon_core.journal.view.reducer import fold
-from aeon_core.journal.view.snapshots import branch, detached, own
+from aeon_core.journal.view.snapshots import branch, detached, own, weight
 from tests.aeon_tui.passes import converged_run, first_pass, given_up_run, many_passes
 from tests.aeon_tui.recordings import Recording, failed_run, finished_run, hostile_run
 from tests.sampling import examples
@@ -60,3 +60,10 @@ def test_a_call_is_one_and_the_same_wherever_it_is() -> None:
     assert {id(call) for step in view.steps.values() for call in step.calls} <= calls
     tools = {id(call) for call in view.tool_calls.values()}
     assert {id(call) for step in view.steps.values() for call in step.tool_calls} <= tools
+
+
+def test_the_weight_of_a_view_counts_the_calls_of_its_steps() -> None:
+    light, heavy = RunView(), RunView()
+    light.steps["s1"], heavy.steps["s1"] = StepView("s1", ""), StepView("s1", "")
+    heavy.steps["s1"].tool_calls = [None] * 1_000  # type: ignore[list-item]  # what they are weighs nothing
+    assert weight(heavy) - weight(light) >= 8_000
