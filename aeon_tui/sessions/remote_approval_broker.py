@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from aeon_core.approvals.pending import ApprovalDecision, ApprovalRequest, PendingApproval
 
 LOOK_SECONDS = 0.2
-"""How often it is looked whether the journal has changed."""
+"""How often it is looked whether the journal has changed while a question waits, and half as often else."""
 PATIENCE_SECONDS = 10.0
 """How long it is waited for the run's process to take a decision."""
 _NOT_TAKEN = "Already decided elsewhere"
@@ -73,7 +73,8 @@ class RemoteApprovalBroker:
         try:
             while True:
                 try:
-                    made = self._to_send.get(timeout=LOOK_SECONDS)
+                    waits = self._question is not None or self._sent is not None
+                    made = self._to_send.get(timeout=LOOK_SECONDS if waits else 2 * LOOK_SECONDS)
                 except queue.Empty:
                     self._look()
                 else:

@@ -39,8 +39,8 @@ class Activity:
 
     @property
     def words(self) -> str:
-        """All of it, in words."""
-        return " · ".join(part for part in (self.name, self.time, self.rate) if part)
+        """The call and its speed, in words."""
+        return " · ".join(part for part in (self.name, self.rate) if part)
 
 
 def running_call(view: RunView, now: str, tokens_per_second: float | None) -> Activity | None:

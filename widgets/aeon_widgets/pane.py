@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from textual.content import Content
+from textual.geometry import Region
 from textual.message import Message
 from textual.reactive import var
 from textual.widget import Widget
@@ -54,5 +55,7 @@ class Pane(Widget):
         self._draw_title()
 
     def _draw_title(self) -> None:
+        """Paint the title's line alone: with `border_title`, Textual paints the pane and all that is in it."""
         title = one_line(self.pane_title, 200)
-        self.border_title = Content(f"{self.pane_key} {title}" if self.pane_key else title)
+        self._border_title = Content(f"{self.pane_key} {title}" if self.pane_key else title)
+        self.refresh(Region(0, 0, self.outer_size.width, 1).translate(-self.content_offset))

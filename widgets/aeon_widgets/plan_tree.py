@@ -133,8 +133,9 @@ class PlanTree(RowsView, Pane):
     def update_activity(self, activity: Activity | None) -> None:
         """Show in its row which call the run waits for."""
         if activity != self._activity:
+            steps = {each.step_id for each in (self._activity, activity) if each is not None}
             self._activity = activity
-            self._draw_changed()
+            self._draw_changed({place for place, key in enumerate(self._rows) if _step_id(key) in steps})
 
     def _fold_rows(self, view: RunView) -> None:
         self._folds = {RowKey("step", last): [] for last in superseded(view).values()}
@@ -357,7 +358,7 @@ class PlanTree(RowsView, Pane):
     def _clock(self, key: RowKey | None, width: int) -> str:
         """Return how long the call of a row is waited for, where it is the one; its speed, too, where there is room."""
         activity = self._activity
-        if key is None or activity is None or activity.step_id != (key.name if key.kind == "step" else None):
+        if key is None or activity is None or activity.step_id != _step_id(key):
             return ""
         if key.kind == "calls" and not self._waits(key):
             return ""
@@ -386,6 +387,10 @@ class PlanTree(RowsView, Pane):
         elif (step.validator_errors and step.step_id not in self._refined) or (step.errors and step.status != "failed"):
             marks.append((f" {WARNED}", "medium"))
         return marks
+
+
+def _step_id(key: RowKey) -> str | None:
+    return key.name if key.kind == "step" else None
 
 
 def _row(status: str, indent: str, label: str, marks: list[Piece], width: int, style: str) -> list[Piece]:

@@ -8,7 +8,11 @@ from dataclasses import dataclass
 
 from rich.cells import cell_len
 from textual.content import Content
+from textual.geometry import Region
 from textual.message import Message
+from textual.strip import Strip
+from textual.visual import Visual
+from typing_extensions import override
 
 from aeon_core.journal.view.model import RunView
 from aeon_core.money import money
@@ -67,11 +71,14 @@ class RunHeader(TallyHeader):
 
         `with_ttl` is for a screen that shows the TTL nowhere else.
         """
-        shown = (id(view), view.last_seq, status, note, int(elapsed_s), with_ttl)
+        shown = (id(view), view.last_seq, status, note, with_ttl)
         if shown != self._shown:
             self._view, self._status, self._note, self._elapsed_s, self._shown = view, status, note, elapsed_s, shown
             self._with_ttl = with_ttl
             self.refresh()
+        elif int(elapsed_s) != int(self._elapsed_s):
+            self._elapsed_s = elapsed_s
+            self.refresh(Region(0, 1, self.size.width, 1))
 
     def update_moment(self, position: RunPosition | None, reading: str = "") -> None:
         """Say which moment is shown, None where it is now; `reading` is how far another one is being looked for."""
@@ -84,8 +91,17 @@ class RunHeader(TallyHeader):
             self.post_message(self.PastLeft())
 
     def render(self) -> Content:
-        width = self.size.width
-        return Content("\n").join([self.with_tally(self._first_line), self._second_line(width)])
+        return Content("\n").join([self._line(0), self._line(1)])
+
+    @override
+    def render_line(self, y: int) -> Strip:
+        """Draw one line without the other: time passes on the second alone."""
+        if self.text_selection is not None or not self.size.width:
+            return super().render_line(y)
+        return Visual.to_strips(self, self._line(y), self.size.width, 1, self.visual_style)[0]
+
+    def _line(self, y: int) -> Content:
+        return self._second_line(self.size.width) if y else self.with_tally(self._first_line)
 
     def _first_line(self, width: int) -> Content:
         icon, style = run_style(self._status)

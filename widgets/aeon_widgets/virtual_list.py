@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Container, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar, NamedTuple
 
@@ -79,7 +79,7 @@ class LinesView(ScrollView, can_focus=True):
         self._drawn: dict[int, _Line] = {}
         """The content of each line of the pane."""
         self._base: Style | None = None
-        """The pane's own style while its lines are drawn: it takes longer to find than a line to draw."""
+        """The pane's own style once the first of its lines is drawn: it takes longer to find than a line to draw."""
 
     def pieces(self, index: int, width: int) -> Iterable[Piece]:
         """Return the parts of one line, fitted to `width` cells or not; too long lines are cut."""
@@ -127,10 +127,11 @@ class LinesView(ScrollView, can_focus=True):
             self.set_reactive(LinesView.virtual_size, size)
             self._scroll_update(size)
 
-    def _draw_changed(self) -> None:
+    def _draw_changed(self, indexes: Container[int] | None = None) -> None:
+        """Redraw the visible lines that have changed, of those that may have; None: any may."""
         top, width = self.scroll_offset.y, self.scrollable_content_region.width
         for y in range(self.size.height):
-            if self._drawn.get(y) != self._line(top + y, width):
+            if (indexes is None or top + y in indexes) and self._drawn.get(y) != self._line(top + y, width):
                 self.refresh_line(top + y)
 
     def _to_end(self) -> None:
@@ -192,16 +193,15 @@ class LinesView(ScrollView, can_focus=True):
 
     @override
     def render_lines(self, crop: Region) -> list[Strip]:
-        self._base = self.rich_style
-        try:
-            return super().render_lines(crop)
-        finally:
-            self._base = None
+        self._base = None
+        return super().render_lines(crop)
 
     def render_line(self, y: int) -> Strip:
         width = self.scrollable_content_region.width
         line = self._drawn[y] = self._line(self.scroll_offset.y + y, width)
-        base = self._base if self._base is not None else self.rich_style
+        if self._base is None:
+            self._base = self.rich_style
+        base = self._base
         if line.marked:
             base += self.piece_style("cursor-focused" if self.has_focus else "cursor")
         return self._strip(line.pieces, width, base)

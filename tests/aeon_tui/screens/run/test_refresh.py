@@ -3,18 +3,26 @@
 from __future__ import annotations
 
 import threading
+from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Any
 
 import pytest
+from textual.strip import Strip
+from textual.widget import Widget
 
 from aeon_tui.app import AeonApp
 from aeon_tui.screens.run import refresh
 from aeon_tui.screens.run.screen import RunScreen
 from aeon_tui.sources.base import Listener
+from aeon_widgets.plan_tree import PlanTree
+from aeon_widgets.run_header import RunHeader
+from aeon_widgets.step_pane import StepPane, TabBar
+from aeon_widgets.virtual_list import LinesView
 from tests.aeon_tui.fakes import ListSource
+from tests.aeon_tui.passes import second_pass
 from tests.aeon_tui.recordings import finished_run
-from tests.waiting import until
+from tests.waiting import painted, until
 
 RECORDS = finished_run().records
 
@@ -43,6 +51,39 @@ class TellingFeed(ListSource):
             thread = threading.Thread(target=self.listener)
             thread.start()
             thread.join()
+
+
+async def test_a_second_of_a_call_draws_the_time_and_the_row_of_the_call(monkeypatch: pytest.MonkeyPatch) -> None:
+    drawn: set[tuple[str, int]] = set()
+
+    def counted(kind: type[Widget]) -> None:
+        render_line = kind.render_line
+
+        def render(self: Widget, y: int) -> Strip:
+            drawn.add((type(self).__name__, y))
+            return render_line(self, y)
+
+        monkeypatch.setattr(kind, "render_line", render)
+
+    for kind in (RunHeader, LinesView, StepPane, TabBar):
+        counted(kind)
+    run = second_pass()
+    now = [datetime.fromisoformat(run.records[-1]["ts"])]
+    app = AeonApp(Path("runs"))
+    screen = app.first_screen = RunScreen(TellingFeed(run.records, live=True), clock=lambda: now[0])
+    async with app.run_test(size=(120, 40)) as pilot:
+        screen.tick()
+        await painted(pilot)
+        tree, drawn_before = screen.query_one(PlanTree), len(drawn)
+        assert drawn_before > 40
+        drawn.clear()
+        now[0] += timedelta(seconds=1)
+        screen.show_rest()
+        screen.query_one(StepPane).pane_title = "another one"
+        await painted(pilot)
+        assert drawn == {("RunHeader", 1), ("PlanTree", tree.cursor - tree.scroll_offset.y)}
+        lines = [strip.text for strip in screen._compositor.render_strips()]
+        assert any("another one" in line for line in lines)
 
 
 @pytest.fixture(autouse=True)

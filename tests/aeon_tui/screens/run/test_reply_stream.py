@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from datetime import timedelta
@@ -144,14 +145,12 @@ async def test_what_cannot_be_read_is_one_line_and_what_was_read_before_stays() 
         assert shown.rows[0] == " ○ s1 Name the parts"
 
 
-async def test_seconds_and_speed_of_the_call_stand_at_its_row_and_in_the_title() -> None:
+async def test_the_row_of_the_call_has_its_seconds_and_speed_and_the_title_the_speed() -> None:
     run = Passes()
     run.ask("plan")
     async with written(run) as shown:
         shown.stream._now = iter([5.0, *[7.0] * 50]).__next__
         shown.write("plan", "x" * 80)
         shown.screen.show_rest()
-        title = shown.screen.query_one(StepPane).pane_title
-        assert title.startswith("Make the plan · plan · ")
-        assert title.endswith(" s · 10 tokens/s")
-        assert shown.rows[-1].endswith("10 tokens/s")
+        assert shown.screen.query_one(StepPane).pane_title == "Make the plan · plan · 10 tokens/s"
+        assert re.search(r" \d+ s 10 tokens/s$", shown.rows[-1])
