@@ -4,16 +4,15 @@ from __future__ import annotations
 
 import contextlib
 import json
-import os
 import re
 import stat
-import tempfile
 import threading
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from aeon_core.atomic_file import replace_file
 from aeon_core.errors import UsageError
 from aeon_core.regular_file import read_whole
 from aeon_core.yaml_file import SETTINGS, YamlError, compose_yaml, parse_yaml
@@ -25,11 +24,8 @@ _PLAIN = re.compile(r"[A-Za-z][A-Za-z0-9_.+-]*")
 _WORDS = frozenset({"y", "n", "yes", "no", "on", "off", "true", "false", "null"})
 _LINE = re.compile(r"[^\r\n\x85\u2028\u2029]*(?:\r\n|[\r\n\x85\u2028\u2029]|\Z)")
 _NO_MORE = re.compile(r"[ \t]*,?[ \t]*(?:#|[\r\n\x85\u2028\u2029]|\Z)")
-"""Behind a value that is the last of its line."""
+"""What follows a value that is the last of its line."""
 _BYTE_ORDER_MARK = "\ufeff"
-_MODE = 0o600
-"""The mode of a new file: it may come to hold personal data that is sent to a server."""
-
 _CHANGING = threading.Lock()
 """A theme and a key may be kept at the same time, each on a thread: none may write what the other has not read."""
 
@@ -373,19 +369,5 @@ def _read(file: Path) -> bytes:
 
 def _replace(file: Path, data: bytes) -> None:
     file.parent.mkdir(parents=True, exist_ok=True)
-    before = file.stat() if file.exists() else None
-    descriptor, name = tempfile.mkstemp(prefix=f".{file.name}-", dir=file.parent)
-    try:
-        with os.fdopen(descriptor, "wb") as written:
-            written.write(data)
-            written.flush()
-            os.fsync(written.fileno())
-        if before is not None:
-            with contextlib.suppress(PermissionError):
-                os.chown(name, before.st_uid, before.st_gid)
-        Path(name).chmod(before.st_mode & 0o7777 if before is not None else _MODE)
-        Path(name).replace(file)
-    except OSError:
-        with contextlib.suppress(OSError):
-            Path(name).unlink()
-        raise
+    # A new file is private: it may come to hold personal data that is sent to a server.
+    replace_file(file, data, file.stat() if file.exists() else None)

@@ -8,11 +8,11 @@ import hashlib
 import json
 import os
 import stat
-import tempfile
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any, Literal, get_args
 
+from aeon_core.atomic_file import replace_file
 from aeon_core.errors import UsageError
 from aeon_core.tools.imports import file_bytes
 
@@ -108,7 +108,7 @@ def update_entry(
             entry = _read(file)
             entry["project"] = str(root)
             change(entry)
-            _replace(file, json.dumps(entry, ensure_ascii=False).encode("utf-8", "surrogatepass"))
+            replace_file(file, json.dumps(entry, ensure_ascii=False).encode("utf-8", "surrogatepass"))
     except OSError as error:
         raise UsageError(f"cannot store trust in {str(file.parent)!r}: {error.strerror}") from None
 
@@ -186,17 +186,3 @@ def _locked(folder: Path) -> Iterator[None]:
         yield
     finally:
         os.close(descriptor)
-
-
-def _replace(file: Path, data: bytes) -> None:
-    descriptor, name = tempfile.mkstemp(prefix=f".{file.name}-", dir=file.parent)
-    try:
-        with os.fdopen(descriptor, "wb") as written:
-            written.write(data)
-            written.flush()
-            os.fsync(written.fileno())
-        Path(name).replace(file)
-    except BaseException:
-        with contextlib.suppress(OSError):
-            Path(name).unlink()
-        raise

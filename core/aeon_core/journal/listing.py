@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import contextlib
 import os
-import tempfile
 import threading
 from dataclasses import replace
 from pathlib import Path
@@ -15,6 +14,7 @@ from typing import Any
 
 from pydantic_core import SchemaValidator, ValidationError, core_schema, from_json, to_json
 
+from aeon_core.atomic_file import replace_file
 from aeon_core.errors import UsageError
 from aeon_core.journal.index import HEAD, seq_of
 from aeon_core.journal.reader import BEGINNINGS, open_journal, record_type
@@ -212,14 +212,8 @@ def _known(row: _Row, path: str) -> _Known:
 def _save(file: Path, known: dict[str, _Known]) -> None:
     """Keep what is known for the next time; a directory that cannot be written keeps nothing."""
     with contextlib.suppress(OSError):
-        descriptor, name = tempfile.mkstemp(dir=file.parent, prefix=f"{CACHE}.")
-        try:
-            with os.fdopen(descriptor, "wb") as out:
-                rows = {name: _row(*each) for name, each in known.items() if _is_text(name)}
-                out.write(to_json((_VERSION, rows)))
-            Path(name).replace(file)
-        except OSError:
-            Path(name).unlink(missing_ok=True)
+        rows = {name: _row(*each) for name, each in known.items() if _is_text(name)}
+        replace_file(file, to_json((_VERSION, rows)), durable=False)
 
 
 def _is_text(name: str) -> bool:

@@ -15,6 +15,7 @@ import tempfile
 import threading
 from pathlib import Path
 
+from aeon_core.atomic_file import replace_file
 from aeon_core.errors import LLMError
 from aeon_core.llm.base import LLMAdapter, LLMRequest, LLMResponse
 from aeon_core.llm.chain import ModelChain
@@ -46,13 +47,7 @@ class RateGate:
         if seconds <= self.remaining():
             return
         with contextlib.suppress(OSError):
-            descriptor, name = tempfile.mkstemp(dir=self.path.parent, prefix=f"{self.path.name}.")
-            try:
-                with os.fdopen(descriptor, "w") as file:
-                    file.write(f"{seconds:.3f}")
-                Path(name).replace(self.path)
-            except OSError:
-                Path(name).unlink(missing_ok=True)
+            replace_file(self.path, f"{seconds:.3f}".encode(), durable=False)
 
     def remaining(self) -> float:
         """Return the seconds to wait from now on; 0 where nobody has to."""
