@@ -31,6 +31,7 @@ from tests.aeon_tui.odd_texts import problems_of
 from tests.aeon_tui.scenes import RUNS
 from tests.aeon_tui.states import STATES, on
 from tests.sampling import sample
+from tests.waiting import until
 
 SIZES = list(product((60, 80, 120, 200), (20, 24, 40, 60)))
 SOME = [(60, 20), (80, 24), (120, 40), (200, 60)]
@@ -83,8 +84,9 @@ async def test_at_every_size_the_panes_are_side_by_side_and_mark_what_they_cut(s
     async with on(screen).run_test(size=SIZES[0]) as pilot:
         for size in SIZES:
             await resized(pilot, size)
+            await until(pilot, lambda: all(screen.region.contains_region(each.region) for each in parts(screen)))
+            assert screen.region == Region(0, 0, *size)
             shown = [widget for widget in parts(screen) if not inside_others(widget)]
-            assert all(Region(0, 0, *size).contains_region(widget.region) for widget in shown), size
             overlapping = [pair for pair in combinations(shown, 2) if pair[0].region.overlaps(pair[1].region)]
             assert overlapping == [], size
             assert all(pane.size.height >= 1 for pane in shown), size
