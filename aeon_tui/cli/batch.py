@@ -8,9 +8,9 @@ from argparse import Namespace
 from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from aeon_core.config.schema import RunConfig, runs_directory
+from aeon_core.config.schema import RunConfig, find_project_root, runs_directory
 from aeon_core.convergence.criteria import load_criteria
 from aeon_core.errors import AeonError, ModelUnavailableError, UsageError
 from aeon_core.journal.values import brief
@@ -21,16 +21,21 @@ from aeon_core.runs.batch.batch import (
     BatchTask,
     Pool,
     ProcessPool,
+    Work,
     check_journals,
     dask_pool,
     exit_code,
     read_tasks,
 )
+from aeon_core.runs.batch.tasks import AUTO_APPROVE
 from aeon_core.runs.factory import NO_MODEL, build_tools, connect_model
 from aeon_tui.cli import options
 from aeon_tui.cli.interrupts import forwarded_signals
 from aeon_tui.cli.output import STATUS_STYLES, Output, stderr, stdout
 from aeon_tui.platform.stdio_capture import capture_stdio
+
+if TYPE_CHECKING:
+    from aeon_core.config.trust import TrustMode
 
 ID_CELLS = 40
 REASON_CELLS = 160
@@ -144,7 +149,7 @@ def execute(args: Namespace) -> int:
     where, tasks = _tasks(args, config)
     directory = options.writable(runs_directory(config))
     check_journals(tasks, directory, where)
-    _check(tasks, where, here=args.scheduler is None)
+    _check(tasks, where, here=args.scheduler is None, trusts_project=args.trust_project)
     report = BatchReport(stderr(), len(tasks))
     pool = _pool(args.scheduler, jobs)
     batch = Batch(
@@ -153,6 +158,7 @@ def execute(args: Namespace) -> int:
         directory,
         retry_failed=args.retry_failed,
         trusts_project=args.trust_project,
+        workflows=_workflows() if any(task.workflow for task in tasks) else None,
         on_result=report.result,
     )
     with forwarded_signals(batch.stop, STOPPING):
@@ -200,7 +206,13 @@ def _tasks(args: Namespace, config: RunConfig) -> tuple[str, list[BatchTask]]:
         raise UsageError(f"cannot read {where}: {reason}; expected JSON with one task per line") from None
 
 
-def _check(tasks: Sequence[BatchTask], where: str, *, here: bool) -> None:
+def _workflows() -> Work:
+    from system2.batch import work
+
+    return work
+
+
+def _check(tasks: Sequence[BatchTask], where: str, *, here: bool, trusts_project: bool) -> None:
     """Raise AeonError where a task's model, tools or criteria cannot be used; each is looked at once.
 
     Of a cluster's workers only this is known here: that a model is named.
@@ -208,6 +220,9 @@ def _check(tasks: Sequence[BatchTask], where: str, *, here: bool) -> None:
     seen: set[str] = set()
     for task in tasks:
         config = task.config
+        if task.workflow:
+            _check_workflow(task, f"{where}, line {task.line}", seen, trusts_project=trusts_project)
+            continue
         if config.model is None:
             raise ModelUnavailableError(f"{where}, line {task.line}: {NO_MODEL}")
         if (asked := [point for point in ("plan", "pass") if point in config.approve]) and not config.wait:
@@ -222,6 +237,26 @@ def _check(tasks: Sequence[BatchTask], where: str, *, here: bool) -> None:
             except AeonError as error:
                 message = f"{where}, line {task.line}: {error.message}"
                 raise type(error)(message, exit_code=error.exit_code) from None
+
+
+def _check_workflow(task: BatchTask, place: str, seen: set[str], *, trusts_project: bool) -> None:
+    from aeon_tui.sessions.workflow_session import WorkflowRequest
+
+    config, root = task.config, Path(task.config.project_root or find_project_root())
+    if task.workflow != AUTO_APPROVE and not config.wait:
+        how = f"add --wait SECONDS, or set 'workflow' to {AUTO_APPROVE!r}"
+        raise UsageError(f"{place}: no one can decide at the gates in a batch; {how}")
+    if (project := f"project {root.resolve()}") in seen:
+        raise UsageError(
+            f"{place}: another line has a workflow in {str(root)!r} already; give each its own project_root"
+        )
+    seen.add(project)
+    model = config.models[0] if config.models else None
+    trust: TrustMode = "apply" if trusts_project else "require"
+    try:
+        WorkflowRequest(root, model=model, base_url=config.base_url, trust=trust).check()
+    except AeonError as error:
+        raise UsageError(f"{place}: {error.message}", exit_code=error.exit_code) from None
 
 
 def _checks(config: RunConfig) -> list[tuple[Any, str]]:

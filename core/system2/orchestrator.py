@@ -154,18 +154,21 @@ class Orchestrator:
         """Return whether the running work was asked to end."""
         return self._aborted
 
-    def run(self, task_description: str, *, spec: SpecChoice | None = None) -> WorkflowResult:
+    def run(
+        self, task_description: str, *, spec: SpecChoice | None = None, run_id: str | None = None
+    ) -> WorkflowResult:
         """Do the whole workflow, and return how it ended, whatever that is.
 
         `spec` says what becomes of the documents that an earlier workflow left in `spec/`; without it the question
-        policy is asked.
+        policy is asked. `run_id` names the journal, which must not exist.
 
         Raises before anything is written: UsageError for an empty task, a missing gate policy or while another workflow
         goes on, ModelUnavailableError (exit 3) without a usable model.
         """
         task = _checked_task(task_description)
+        more = {"spec": spec} if spec is not None else {}
         with self._working() as model:
-            return self._done(self._begun(task, model, {"spec": spec} if spec is not None else {}))
+            return self._done(self._begun(task, model, more, run_id or new_run_id()))
 
     def resume(self, journal: Path | str) -> WorkflowResult:
         """Continue a workflow where its journal ends, and return how it ended; nothing is done twice.
@@ -184,7 +187,7 @@ class Orchestrator:
         """
         with self._working(agent_name) as model:
             invoked = {"agent": agent_name, "contract": contract.as_dict()}
-            opened = self._begun(contract.objective, model, {"invoke": invoked})
+            opened = self._begun(contract.objective, model, {"invoke": invoked}, new_run_id())
             error = self._run(opened)
             if error is not None:
                 raise error
@@ -267,8 +270,7 @@ class Orchestrator:
         )
         return config, assumed
 
-    def _begun(self, task: str, model: LLMAdapter, more: Mapping[str, Any]) -> _Opened:
-        run_id = new_run_id()
+    def _begun(self, task: str, model: LLMAdapter, more: Mapping[str, Any], run_id: str) -> _Opened:
         config, assumed = self._config(model)
         path = free_path(self.transcripts, run_id)
         options = {

@@ -256,3 +256,32 @@ def test_a_lost_run_says_why(capsys: pytest.CaptureFixture[str]) -> None:
     lost = result(ended=None, status="interrupted", cost_usd=None, seconds=None, error={"message": "its worker died"})
     BatchReport(Output(sys.stdout), 3).result(lost)
     assert capsys.readouterr().out == "[1/3] a · interrupted · its worker died\n"
+
+
+def test_a_line_may_be_a_workflow_of_its_own_project(cli: Cli) -> None:
+    for name in ("one", "two"):
+        Path(name, ".git").mkdir(parents=True)
+    workflow = {"workflow": "auto-approve", "task": "count the invoices", "model": "simulated:default"}
+    one = {**workflow, "id": "one", "project_root": "one"}
+    refused = cli("batch", write(one, {**one, "id": "again"}))
+    assert (refused.code, "line 2: another line has a workflow in" in refused.err) == (2, True)
+    undecided = cli("batch", write({**one, "workflow": True}))
+    assert (undecided.code, "no one can decide at the gates" in undecided.err) == (2, True)
+    assert not RUNS.exists()
+    lines = (one, {**workflow, "id": "two", "workflow": True, "project_root": "two"}, {"id": "sum", "task": ADD})
+    done = cli("batch", write(*lines), *SIMULATED, "--json", "--wait", "0.01", "--jobs", "3")
+    found = {each["id"]: each for each in json.loads(done.out)}
+    assert {name: each["status"] for name, each in found.items()} == {
+        "one": "completed",
+        "two": "aborted",
+        "sum": "completed",
+    }
+    assert done.code == 1
+    assert "count the invoices" in Path("one/spec/scope.md").read_text()
+    # The one that nobody decided is continued where it waits.
+    lines = (one, {**lines[1], "workflow": "auto-approve"}, lines[2])
+    again = cli("batch", write(*lines), *SIMULATED, "--json")
+    assert again.code == 0, again.err
+    found = {each["id"]: each for each in json.loads(again.out)}
+    assert [found[name]["ended"] for name in ("one", "two", "sum")] == ["before", "now", "before"]
+    assert found["two"]["status"] == "completed"

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from aeon_core.errors import AeonError, UsageError
-from aeon_core.runs.batch.pools import ExecutorPool, Pool, ProcessPool, Running, dask_pool
+from aeon_core.runs.batch.pools import ExecutorPool, Pool, ProcessPool, Running, Work, dask_pool
 from aeon_core.runs.batch.tasks import BatchTask, check_journals, read_tasks, run_name
 from aeon_core.runs.batch.worker import Job, ended_result, no_result, set_aside, summary, took, work
 
@@ -25,6 +25,7 @@ __all__ = [
     "ExecutorPool",
     "Pool",
     "ProcessPool",
+    "Work",
     "check_journals",
     "dask_pool",
     "exit_code",
@@ -42,8 +43,8 @@ class Batch:
     """The runs of some tasks over a pool. `stop` may be called from a signal handler or another thread.
 
     `retry_failed` repeats runs that ended without a usable result; the old journal gets another name. `trusts_project`
-    lets a run continue with whatever its journal names. `on_result` gets each
-    task's result, as `run` returns it, when it is known.
+    lets a run continue with whatever its journal names. `workflows` runs the tasks that are workflows, in a worker.
+    `on_result` gets each task's result, as `run` returns it, when it is known.
     """
 
     def __init__(
@@ -54,6 +55,7 @@ class Batch:
         *,
         retry_failed: bool = False,
         trusts_project: bool = False,
+        workflows: Work | None = None,
         on_result: Callable[[dict[str, Any]], None] | None = None,
     ) -> None:
         self._tasks = tasks
@@ -61,6 +63,7 @@ class Batch:
         self._runs_dir = runs_dir
         self._retry_failed = retry_failed
         self._trusts_project = trusts_project
+        self._workflows = workflows
         self._on_result = on_result
         self._stop_file = runs_dir / f".batch-{secrets.token_hex(6)}.stop"
         self._stopped = False
@@ -136,7 +139,8 @@ class Batch:
             first = not self._tries.get(task.run_id)
             if first and self._retry_failed and ended_result(path := task.journal(self._runs_dir)) is not None:
                 set_aside(path, "failed")
-            future = self._pool.submit(work, self._job(task))
+            doing = self._workflows if task.workflow and self._workflows is not None else work
+            future = self._pool.submit(doing, self._job(task))
             if future is None:
                 return
             self._waiting.popleft()
@@ -172,6 +176,7 @@ class Batch:
             trusts_project=self._trusts_project,
             journal=str(task.journal(self._runs_dir)),
             stop=str(self._stop_file),
+            workflow=task.workflow,
         )
 
     def _tell(self, task: BatchTask, result: dict[str, Any]) -> None:

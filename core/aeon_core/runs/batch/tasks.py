@@ -23,6 +23,9 @@ MAX_LINE = 10_000_000
 _MAX_ID = 500
 _READABLE = 48
 _FORM = '{"id": "a", "task": "what is to be done"} and fields of RunConfig'
+AUTO_APPROVE = "auto-approve"
+"""A line's `workflow` that has its gates approved without a person."""
+_OF_WORKFLOWS = ("model", "base_url", "project_root", "wait")
 _PLAIN_NAME = re.compile(rf"[a-z0-9][a-z0-9_-]{{0,{_READABLE - 1}}}")
 _LIKE_HASHED = re.compile(r".*-[0-9a-f]{10}")
 
@@ -36,6 +39,8 @@ class BatchTask:
     run_id: str
     config: RunConfig
     line: int
+    workflow: bool | str = False
+    """Whether it is a workflow of system2: True, or AUTO_APPROVE."""
 
     def journal(self, runs_dir: Path) -> Path:
         """Return where the run's journal is, or will be."""
@@ -103,9 +108,20 @@ def _task(line: bytes, place: str, name: str, config: RunConfig, folder: Path, n
     task_id, task = _id(fields.pop("id", None), place), fields.pop("task", None)
     if not isinstance(task, str) or not task.strip():
         raise UsageError(f"{place}: 'task' is {shown(task)}; expected a non-empty text")
-    return BatchTask(
-        task_id, task, f"{run_name(name)}.{run_name(task_id)}", _config(fields, config, folder, place), number
-    )
+    workflow = _workflow(fields, place)
+    run_id = f"{run_name(name)}.{run_name(task_id)}"
+    return BatchTask(task_id, task, run_id, _config(fields, config, folder, place), number, workflow)
+
+
+def _workflow(fields: dict[str, Any], place: str) -> bool | str:
+    """Take away what says that the task is a workflow, and return it. Raises UsageError."""
+    value = fields.pop("workflow", None) or False
+    if not isinstance(value, bool) and value != AUTO_APPROVE:
+        raise UsageError(f"{place}: 'workflow' is {shown(value)}; expected true or {AUTO_APPROVE!r}")
+    if value and (other := [key for key in fields if key in KEYS and key not in _OF_WORKFLOWS]):
+        allowed = ", ".join(map(repr, _OF_WORKFLOWS))
+        raise UsageError(f"{place}: {other[0]!r} does not apply to a workflow, which takes {allowed}")
+    return value
 
 
 def _fields(line: bytes, place: str) -> dict[str, Any]:
@@ -132,7 +148,7 @@ def _config(fields: dict[str, Any], config: RunConfig, folder: Path, place: str)
     """Return the batch's configuration with the line's fields. Raises UsageError."""
     for key in fields:
         if key not in KEYS:
-            raise UsageError(f"{place}: unknown field {key!r}{nearest(key, ('id', 'task', *KEYS))}")
+            raise UsageError(f"{place}: unknown field {key!r}{nearest(key, ('id', 'task', 'workflow', *KEYS))}")
     if "runs_dir" in fields:
         raise UsageError(f"{place}: 'runs_dir' applies to the whole batch; set it with --runs-dir")
     given = {key: value for key, value in fields.items() if value is not None}

@@ -43,7 +43,7 @@ _POLL = 0.2
 class Job(TypedDict):
     """A worker's job. `config` holds RunConfig's fields, `verified` the digests of the project's files that it
     may load; `trusts_project` lets a run continue with whatever its journal names; `stop` is a file that, once there,
-    ends the run."""
+    ends the run; `workflow` is that of a BatchTask."""
 
     id: str
     task: str
@@ -53,10 +53,16 @@ class Job(TypedDict):
     trusts_project: bool
     journal: str
     stop: str
+    workflow: bool | str
 
 
 def work(job: Job) -> dict[str, Any]:
-    """Run or continue one task, and return its summary. What has ended is not run again.
+    """Run or continue one task, and return its summary, as `worked` does."""
+    return worked(job, _performed)
+
+
+def worked(job: Job, perform: Callable[[Path, Job, RunConfig], RunResult]) -> dict[str, Any]:
+    """Return the summary of a task, which `perform` runs or continues. What has ended is not run again.
 
     A Ctrl-C or a failure is a status of the summary; nothing is raised, so that an executor needs to know no error of
     Aeon's.
@@ -73,7 +79,7 @@ def work(job: Job) -> dict[str, Any]:
                 job, "running", f"another process is writing {job['journal']!r}; wait until it ends, then try again"
             )
         config = RunConfig(**job["config"]).with_verified(job["verified"])
-        result = _go_on(path, job, config) if path.exists() else _run(path, job, config)
+        result = perform(path, job, config)
         return summary(job["id"], result, time.perf_counter() - began, "now")
     except AeonError as error:
         return no_result(job, "failed", error.message, error.exit_code)
@@ -81,11 +87,21 @@ def work(job: Job) -> dict[str, Any]:
         return no_result(job, "failed", f"internal error: {type(error).__name__}: {error}")
 
 
-def _go_on(path: Path, job: Job, config: RunConfig) -> RunResult:
-    """Continue an interrupted run; if its journal has no usable start, run it again from the start."""
+def has_begun(path: Path) -> bool:
+    """Return whether a journal can be continued; one without a usable start is set aside."""
+    if not path.exists():
+        return False
     if head(path) is None:
         set_aside(path, "interrupted")
-        return _run(path, job, config)
+        return False
+    return True
+
+
+def _performed(path: Path, job: Job, config: RunConfig) -> RunResult:
+    return _go_on(path, job, config) if has_begun(path) else _run(path, job, config)
+
+
+def _go_on(path: Path, job: Job, config: RunConfig) -> RunResult:
     started = next(sound_records(path))
     rules = recorded_rules(read_records(path, plans=False))
     check_journal(started, recorded_config(started), config, rules=rules, trusts_project=job["trusts_project"])
@@ -94,7 +110,7 @@ def _go_on(path: Path, job: Job, config: RunConfig) -> RunResult:
         approver = about(config.approve, waiting)
         listens = remembers_run(recorded_config(started).project_root)
         going_on = Resumption(path, llm, registry, approver=approver, on_record=telemetry(config), on_line=listens)
-        with contextlib.closing(going_on), _stopped_by(Path(job["stop"]), going_on.abort, waiting):
+        with contextlib.closing(going_on), stopped_by(Path(job["stop"]), going_on.abort, waiting):
             return going_on.run()
 
 
@@ -110,7 +126,7 @@ def _run(path: Path, job: Job, config: RunConfig) -> RunResult:
             on_record=telemetry(config),
             on_line=remembers_run(),
         )
-        with contextlib.closing(orchestrator), _stopped_by(Path(job["stop"]), orchestrator.abort, waiting):
+        with contextlib.closing(orchestrator), stopped_by(Path(job["stop"]), orchestrator.abort, waiting):
             return orchestrator.run(job["task"])
 
 
@@ -139,7 +155,7 @@ def _model_and_tools(path: Path, config: RunConfig) -> Iterator[tuple[LLMAdapter
 
 
 @contextlib.contextmanager
-def _stopped_by(stop: Path, abort: Callable[[], None], waiting: RemoteApprover | None) -> Iterator[None]:
+def stopped_by(stop: Path, abort: Callable[[], None], waiting: RemoteApprover | None = None) -> Iterator[None]:
     """Abort the run when the file appears: it reaches a worker on another machine too, as a signal would not."""
     ended = threading.Event()
 

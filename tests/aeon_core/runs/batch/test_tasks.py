@@ -77,6 +77,10 @@ def test_a_lines_fields_stand_in_place_of_the_batchs(tmp_path: Path) -> None:
         pytest.param({"id": "b", "task": ADD, "tll": 3}, "unknown field 'tll'; did you mean 'ttl'?", id="unknown"),
         pytest.param({"id": "b", "task": ADD, "ttl": "3"}, "line 2: 'ttl' of RunConfig must be", id="value"),
         pytest.param({"id": "b", "task": ADD, "runs_dir": "x"}, "set it with --runs-dir", id="runs-dir"),
+        pytest.param({"id": "b", "task": ADD, "workflow": "yes"}, "'workflow' is 'yes'; expected true", id="workflow"),
+        pytest.param(
+            {"id": "b", "task": ADD, "workflow": True, "ttl": 3}, "'ttl' does not apply to a workflow", id="of-runs"
+        ),
         pytest.param({"id": "a", "task": ADD}, "duplicate id 'a', first on line 1", id="twice"),
     ],
 )

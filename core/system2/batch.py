@@ -1,0 +1,56 @@
+"""One workflow of a batch, in whatever process (contract: `batch`)."""
+
+from __future__ import annotations
+
+import logging
+import sys
+from pathlib import Path
+from typing import Any
+
+from aeon_core.config.schema import RunConfig, find_project_root
+from aeon_core.entities import RunResult
+from aeon_core.errors import JournalError
+from aeon_core.journal.reader import tail
+from aeon_core.journal.summary import last_told
+from aeon_core.runs.batch.tasks import AUTO_APPROVE
+from aeon_core.runs.batch.worker import Job, has_begun, stopped_by, worked
+from system2.logs import Log
+from system2.orchestrator import Orchestrator
+from system2.policies import AutoApproveGates
+from system2.questions import RemoteDecisions
+
+logger = logging.getLogger("aeon")
+
+
+def work(job: Job) -> dict[str, Any]:
+    """Do or continue one workflow, and return its summary; nothing is raised."""
+    return worked(job, _performed)
+
+
+def _performed(path: Path, job: Job, config: RunConfig) -> RunResult:
+    def say(line: str) -> None:
+        if sys.stderr is not None:
+            sys.stderr.write(f"workflow {path.stem}: {line}\n")
+
+    remote = RemoteDecisions(config.wait, say) if config.wait else None
+    orchestrator = Orchestrator(
+        config.project_root or find_project_root(),
+        gate_policy=AutoApproveGates() if job["workflow"] == AUTO_APPROVE else None,
+        approver=remote,
+        model=config.models[0] if config.models else None,
+        base_url=config.base_url,
+        log=Log(logger.info),
+        trust="apply" if job["trusts_project"] else "require",
+        runs_dir=path.parent,
+    )
+    if remote is not None:
+        remote.journal = lambda: orchestrator.journal
+        remote.is_over = orchestrator.is_aborted
+    with stopped_by(Path(job["stop"]), orchestrator.abort):
+        if has_begun(path):
+            orchestrator.resume(path)
+        else:
+            orchestrator.run(job["task"], run_id=path.stem)
+    if orchestrator.journal is None:
+        raise JournalError(f"the journal {str(path)!r} could not be written; see the workflow's transcript")
+    return RunResult.model_validate(last_told(tail(path))["result"])
