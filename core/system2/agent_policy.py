@@ -41,36 +41,38 @@ class AgentPolicy(Policy):
         """Return what is to happen with a call; journaled by the port, since it depends on the file system."""
         if (refusal := self._allowance.refusal(tool, arguments)) is not None:
             return Verdict("deny", refusal)
-        if tool.name == "Bash" and self._context.unsafe_bash and self._is_plain(str(arguments.get("command"))):
+        rules = self._rules_now()
+        unsafe = tool.name == "Bash" and self._context.unsafe_bash and self._is_plain(str(arguments.get("command")))
+        if unsafe and rules.restricted(tool, arguments) is None:
             return Verdict("allow", "--unsafe-bash")
         if tool.name in _CHANGES:
-            return self._change(tool, arguments)
-        return self._by_person.verdict(tool, arguments, substitutes=substitutes, objection=objection)
+            return self._change(rules, tool, arguments)
+        return rules.verdict(tool, arguments, substitutes=substitutes, objection=objection)
 
     def _is_plain(self, command: str) -> bool:
         return judge(command, self._rules_of_project.bash_blocklist) is None and unknown_program(command) is None
 
-    def _change(self, tool: Tool, arguments: Mapping[str, Any]) -> Verdict:
-        own = tool.verdict(dict(arguments))
-        if own is not None and own.answer == "deny":
-            return own
+    def _change(self, rules: Policy, tool: Tool, arguments: Mapping[str, Any]) -> Verdict:
+        own, restricted = tool.verdict(dict(arguments)), rules.restricted(tool, arguments)
+        for verdict in (own, restricted):
+            if verdict is not None and verdict.answer == "deny":
+                return verdict
         places = tool.parts(dict(arguments))
         path = str(places[0].get("file_path", "")) if places else ""
-        if is_own_work(self._agent, path):
-            own = None
-        elif own is not None or is_protected(path):
+        owns = is_own_work(self._agent, path)
+        if not owns and (own is not None or is_protected(path)):
             return own or Verdict("ask", f"{path!r} controls the workflow or other tools")
-        elif self._writes is not None and path not in self._writes:
+        if restricted is not None:
+            return restricted
+        if not owns and self._writes is not None and path not in self._writes:
             reason = f"it is outside the agent's document, {', '.join(sorted(self._writes))}"
-            return self._unless_allowed(tool, arguments, reason)
-        if self._rules_of_project.file_changes == "ask":
-            return self._unless_allowed(tool, arguments, "the settings ask about every change")
-        return Verdict("allow", "the agent may change this file")
-
-    def _unless_allowed(self, tool: Tool, arguments: Mapping[str, Any], reason: str) -> Verdict:
-        ruled = self._by_person.verdict(tool, arguments)
+        elif self._rules_of_project.file_changes == "ask":
+            reason = "the settings ask about every change"
+        else:
+            return Verdict("allow", "the agent may change this file")
+        ruled = rules.verdict(tool, arguments)
         return ruled if ruled.answer == "allow" else Verdict("ask", reason)
 
-    @property
-    def _by_person(self) -> Policy:
-        return Policy(PolicyRules(allow=tuple(self.allowed)))
+    def _rules_now(self) -> Policy:
+        rules = self._context.policy
+        return Policy(PolicyRules(allow=(*rules.allow, *self.allowed), ask=rules.ask, deny=rules.deny))

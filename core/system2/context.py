@@ -8,6 +8,7 @@ from pathlib import Path
 
 from aeon_core.effects.port import Effects
 from aeon_core.journal.records import AgentRecord, NoticeRecord
+from aeon_core.policy import PolicyRules
 from aeon_core.tools.files.text_files import file_tools
 from aeon_core.tools.registry import ToolRegistry
 from aeon_core.tools.shell.bash import BashTool
@@ -39,6 +40,8 @@ class WorkflowContext:
     unsafe_bash: bool = False
     test_runs: list[RanCommand] = field(default_factory=list)
     """The tests that agents ran, in order."""
+    policy: PolicyRules = field(default_factory=PolicyRules)
+    """The rules of the person's configuration and the project's, as for runs."""
     allowed: list[str] = field(default_factory=list)
     """The rules that a person has allowed, whichever agent asked."""
 

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from aeon_core.approvals.pending import Approver
+from aeon_core.config.loading import load_values
 from aeon_core.config.schema import RunConfig, recorded_config
 from aeon_core.config.trust import TrustMode, refusal
 from aeon_core.effects.model_calls import Deltas, model_infos
@@ -27,6 +28,7 @@ from aeon_core.journal.writer import LineListener, fan_out, new_run_id
 from aeon_core.json_safe import clean_text, json_safe
 from aeon_core.llm.base import LLMAdapter
 from aeon_core.paths import default_runs_directory
+from aeon_core.policy import Policy, PolicyRules
 from aeon_core.runs.setup import run_vault
 from aeon_core.versions import versions
 from system2.agents.library import AgentLibrary
@@ -88,8 +90,8 @@ class Orchestrator:
     one Bedrock is used, with the model that the configuration names. `on_agent_complete` gets each AgentResult,
     `listener` each line of the transcript, `on_line` each line of the journal, `on_delta` (purpose, agent, text) as a
     reply streams in. `runs_dir` is where journals are kept. `trust` decides what happens to what the project asks for
-    without consent: it is left out, or with `require` an error. Raises UsageError where the project root is no folder,
-    or a policy is none.
+    without consent: it is left out, or with `require` an error. Rules under `policy:` of Aeon's configuration hold for
+    the agents' calls as for those of runs. Raises UsageError where the project root is no folder, or a policy is none.
     """
 
     def __init__(
@@ -123,6 +125,8 @@ class Orchestrator:
             raise error
         self.settings: WorkflowSettings = trusted_settings(self._root, config, trust, self._log.warning, assessed)
         """The project's settings, as far as they apply."""
+        rules = load_values({"project_root": str(self._root)}, trust="apply" if trust == "apply" else "ignore")
+        self._policy: PolicyRules = rules.values.get("policy", PolicyRules())
         self.runs_dir = (runs_dir or default_runs_directory(self._root)).absolute()
         """Where the journals are kept."""
         self._may_use = trusted_agents(self._root, trust, assessed)
@@ -334,8 +338,8 @@ class Orchestrator:
     ) -> _Opened:
         self._journal = journal
         journal.warn = self._log.warning
-        hidden = own_files(self._root, self.settings, self.runs_dir)
-        registry = project_tools(self._root, self.settings, hidden)
+        hidden, rules = own_files(self._root, self.settings, self.runs_dir), Policy(self._policy)
+        registry = project_tools(self._root, self.settings, lambda path: hidden(path) or rules.hides(path))
         secrets = RunSecrets(run_vault(model, registry, config), None if lines is None else lambda: lines)
         journal.redact = secrets.vault.redact_json
         bash = self._bash_policy
@@ -373,6 +377,7 @@ class Orchestrator:
             self.transcripts,
             self._log.warning,
             self._on_agent_complete,
+            self._policy,
             self._unsafe_bash,
             automatic,
             recorded is not None,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -13,6 +13,7 @@ from aeon_core.effects.port import Effects
 from aeon_core.entities import RunResult, TTLState, UsageTotals
 from aeon_core.errors import AeonError, ReplayMismatchError, RunAborted
 from aeon_core.journal.records import RunFinished, RunStarted
+from aeon_core.policy import PolicyRules
 from aeon_core.tools.registry import ToolRegistry
 from system2.agent_contracts import DOCUMENTS
 from system2.agents.library import AgentLibrary
@@ -50,6 +51,8 @@ class World:
     transcripts: Path
     warn: Callable[[str], object]
     on_complete: OnAgentComplete | None = None
+    policy: PolicyRules = field(default_factory=PolicyRules)
+    """The rules of the person's configuration and the project's."""
     unsafe_bash: bool = False
     automatic: bool = False
     """Whether gates are approved without a person."""
@@ -81,6 +84,7 @@ class Program:
             self._window_of,
             rules=world.settings if world is not None else None,
             unsafe_bash=world.unsafe_bash if world is not None else False,
+            policy=world.policy if world is not None else PolicyRules(),
         )
         self._gates = Gates(
             effects,

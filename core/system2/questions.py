@@ -32,7 +32,7 @@ _CHOICES = {
     "budget": ("stop", "continue"),
     "unknown": ("leave", "repeat"),
 }
-UNPROTECTED = ("it is outside the agent's document", "the settings ask")
+UNPROTECTED = ("it is outside the agent's document", "the settings ask", "the rule ask:")
 """Prefixes of the reasons for asking about a file that controls nothing."""
 FAILED = "not decided: "
 """Prefix of the feedback of an abort that nobody decided: a policy failed."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import threading
 from pathlib import Path
 from typing import Any
@@ -146,3 +147,20 @@ def test_a_ceiling_that_was_declined_is_asked_about_again_on_resume(tmp_path: Pa
     assert (again.orchestrator.resume(first.transcript_path).exit_code, again.model.requests) == (4, [])
     lifted = Case(tmp_path, Dear(), question_policy=Answers({"cost_ceiling": "continue"}))
     assert lifted.orchestrator.resume(first.transcript_path).exit_code == 0
+
+
+def test_the_rules_of_the_configuration_hold_for_agents_as_for_runs(tmp_path: Path) -> None:
+    (tmp_path / ".aeon").mkdir()
+    rules = {"allow": ["Bash(echo *)"], "ask": ["Write(asked.txt)"], "deny": ["Bash(* secret*)", "Write(no.txt)"]}
+    (tmp_path / ".aeon" / "config.yml").write_text(json.dumps({"policy": rules}))
+    calls = [
+        *(("Bash", {"command": command}) for command in ("echo one", "echo secret", "touch made")),
+        *(("Write", {"file_path": path, "content": "x"}) for path in ("asked.txt", "no.txt", "free.txt")),
+    ]
+    replies = [uses(*calls), done("all done")]
+    case = Case(tmp_path, Watched(reply=lambda request: replies.pop(0)))
+    case.orchestrator.invoke_agent("executor", CONTRACT)
+    succeeded = [each["success"] for each in case.kinds("tool_exec")]
+    assert succeeded[: len(calls)] == [True, False, False, False, False, True]
+    assert case.bash.asked == [("touch made", False)]
+    assert [question.kind for question in case.questions.asked] == ["file_change"]

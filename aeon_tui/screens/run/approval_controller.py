@@ -142,36 +142,22 @@ class ApprovalController(PanelController):
     def allow_always(self, panel: ApprovalPanel) -> None:
         """Ask for the rule that allows calls like this one, and approve the call with it."""
         from aeon_core.approvals.pending import ApprovalDecision
-        from aeon_tui.screens.run.rule_dialog import RuleDialog, RuleSubject
+        from aeon_tui.screens.run.rule_dialog import ask_for_rule
 
         panel.wait_on()
         if self._asked is None:
             return
-        subject = self._asked.subject
-        proposal, name = dict_of(subject.get("proposal")) or {}, str_of(subject.get("tool_name"))
+        name = self._asked.subject.get("tool_name")
         schema = next((dict_of(tool.get("input_schema")) for tool in self._tools if tool.get("name") == name), None)
-        about = proposal.get("about")
 
         def given(rule: AllowedRule | None) -> None:
             self._guard.arm()
             if rule is not None:
                 panel.answered = True
                 self.decide(panel, ApprovalDecision(decision="approve", allow=rule))
-                if rule.scope != "run":
-                    self._screen.notify(f"Saved: {rule.rule}. The settings list it; remove it there.", markup=False)
 
-        self._screen.app.push_screen(
-            RuleDialog(
-                RuleSubject(
-                    str_of(proposal.get("rule")),
-                    name,
-                    about if isinstance(about, str) else None,
-                    list(dict_of((schema or {}).get("properties")) or {}),
-                    self._root,
-                )
-            ),
-            given,
-        )
+        arguments = list(dict_of((schema or {}).get("properties")) or {})
+        ask_for_rule(self._screen, self._asked.subject, arguments, self._root, given)
 
     def answer_questions(self, panel: ApprovalPanel) -> None:
         """Let the person answer what is open; the answers are shown with the questions until they decide."""

@@ -2,20 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from textual import on, work
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.containers import Vertical
+from textual.screen import Screen
 from textual.widgets import Input, Static
 from typing_extensions import override
 
 from aeon_core.errors import AeonError
 from aeon_core.journal.records import Scope
+from aeon_core.journal.values import dict_of, str_of
 from aeon_core.paths import PROJECT_FOLDER
 from aeon_tui.screens.dialogs import Dialog
 from aeon_widgets.key_guard import KeyGuard
@@ -40,6 +42,27 @@ class RuleSubject:
     """The names of the tool's arguments, in order."""
     root: Path
     """The project of the run."""
+
+
+def ask_for_rule(
+    screen: Screen[None],
+    subject: Mapping[str, Any],
+    arguments: Sequence[str],
+    root: Path,
+    given: Callable[[AllowedRule | None], None],
+) -> None:
+    """Ask for the rule that allows calls like the one a question's `subject` is about; `given` gets it, or None."""
+    proposal, name = dict_of(subject.get("proposal")) or {}, str_of(subject.get("tool_name"))
+    about = proposal.get("about")
+    rule = str_of(proposal.get("rule"))
+    proposed = RuleSubject(rule, name, about if isinstance(about, str) else None, arguments, root)
+
+    def answered(rule: AllowedRule | None) -> None:
+        given(rule)
+        if rule is not None and rule.scope != "run":
+            screen.notify(f"Saved: {rule.rule}. The settings list it; remove it there.", markup=False)
+
+    screen.app.push_screen(RuleDialog(proposed), answered)
 
 
 class ScopeRows(RowsView):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from textual.screen import Screen
@@ -22,7 +23,7 @@ from aeon_widgets.text_view import Block
 from system2.changes import FileChange
 
 if TYPE_CHECKING:
-    from aeon_core.approvals.pending import ApprovalDecision, ApprovalRequest
+    from aeon_core.approvals.pending import AllowedRule, ApprovalDecision, ApprovalRequest
     from aeon_tui.sessions.workflow_session import WorkflowRunner
     from aeon_tui.sources.workflow import WorkflowSource
     from system2.policies import Question
@@ -111,7 +112,7 @@ def _command(subject: Mapping[str, Any], question: Question) -> ApprovalQuestion
         headline, run = "Run this destructive command?", Choice("a", "Type 'run' to run it", "approve", RUN)
         blocks.append(("high", "✖ this command is on the list of destructive commands"))
     rule = (dict_of(subject.get("proposal")) or {}).get("rule")
-    always = (Choice("A", f"Always allow {rule} in this workflow", ALWAYS),) if isinstance(rule, str) else ()
+    always = (Choice("A", f"Always allow {one_line(rule, 40)}", ALWAYS),) if isinstance(rule, str) else ()
     hint = "why not? the agent reads it; enter sends it"
     answers = (run, *always, _REFUSE, _END)
     return ApprovalQuestion("command", headline, (*blocks, (SHELL, question.text)), answers, hint=hint)
@@ -165,18 +166,35 @@ class WorkflowApprovalController(PanelController):
 
     def answer(self, panel: ApprovalPanel, choice: str, words: str | None = None) -> None:
         """Answer a panel's question, where it still waits."""
+        if self._asked is not None:
+            self._decide(panel, _decision(self._asked, choice, words))
+
+    def allow_always(self, panel: ApprovalPanel, root: Path) -> None:
+        """Ask for the rule that allows calls like this one, and where in the project `root` or beyond it holds."""
+        from aeon_core.approvals.pending import ApprovalDecision
+        from aeon_tui.screens.run.rule_dialog import ask_for_rule
+
+        panel.wait_on()
+
+        def given(rule: AllowedRule | None) -> None:
+            self._guard.arm()
+            if rule is not None:
+                panel.answered = True
+                self._decide(panel, ApprovalDecision(decision="approve", allow=rule))
+
+        if self._asked is not None:
+            ask_for_rule(self._screen, self._asked.subject, (), root, given)
+
+    def _decide(self, panel: ApprovalPanel, decision: ApprovalDecision) -> None:
         broker, asked = self._broker, self._asked
         if broker is not None and asked is not None and panel is self._panel and broker.waiting is asked:
-            broker.decide(asked.digest, _decision(asked, choice, words))
+            broker.decide(asked.digest, decision)
 
 
 def _decision(asked: ApprovalRequest, choice: str, words: str | None) -> ApprovalDecision:
-    from aeon_core.approvals.pending import AllowedRule, ApprovalDecision
+    from aeon_core.approvals.pending import ApprovalDecision
     from system2.questions import decision_on, question_of
 
-    if choice == ALWAYS:
-        rule = AllowedRule(rule=asked.subject["proposal"]["rule"], scope="run")
-        return ApprovalDecision(decision="approve", allow=rule)
     if choice == "approve":
         return ApprovalDecision(decision="approve")
     if choice in ("reject", "refuse") and (asked.point == "gate" or words is not None):

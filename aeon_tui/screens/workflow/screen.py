@@ -25,6 +25,7 @@ from aeon_widgets.approval_panel import ApprovalPanel
 from aeon_widgets.footer import KeyFooter
 from aeon_widgets.key_guard import KeyGuard
 from aeon_widgets.key_names import key_of
+from aeon_widgets.run_question import ALWAYS
 from aeon_widgets.text import count, one_line
 from aeon_widgets.text_view import Block
 from aeon_widgets.virtual_list import RowsView
@@ -304,6 +305,8 @@ class WorkflowScreen(WorkflowPanes):
             # The dialog gets the keys now; the first one after it may be for the question again.
             event.panel.wait_on()
             self.action_abort()
+        elif event.answer == ALWAYS:
+            self._asking.allow_always(event.panel, self.state.project_root)
         else:
             self._asking.answer(event.panel, event.answer, event.words)
 
