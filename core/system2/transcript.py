@@ -208,6 +208,9 @@ class TranscriptFile:
             if self._fd is None or entry["record"] <= self.last_record:
                 return
             try:
+                size = os.fstat(self._fd).st_size
+                if size and os.pread(self._fd, 1, size - 1) != b"\n":
+                    line = b"\n" + line  # another program has written to it
                 while line:
                     line = line[os.write(self._fd, line) :]
             except OSError as error:

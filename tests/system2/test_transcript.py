@@ -87,6 +87,17 @@ def test_a_disk_that_gets_full_warns_once_for_each_agent_and_the_work_continues(
     assert heard == [each for count in (2, 1) for each in ("agent_start", *exchange * count, "agent_complete")]
 
 
+def test_what_another_program_appends_spoils_no_entry(tmp_path: Path) -> None:
+    path = tmp_path / "x.jsonl"
+    made = TranscriptFile(path, "r", print)
+    made.write(entry(0))
+    with path.open("ab") as file:
+        file.write(b"x")
+    made.write(entry(1))
+    first, foreign, second = path.read_text().splitlines()
+    assert (json.loads(first)["seq"], foreign, json.loads(second)["seq"]) == (0, "x", 1)
+
+
 @pytest.mark.parametrize("rest", [b"", b'{"v":1,"seq":2,"ts":"20', b"no json\n"])
 def test_a_transcript_is_continued_after_its_last_whole_line(tmp_path: Path, rest: bytes) -> None:
     path = tmp_path / "x.jsonl"
