@@ -2,22 +2,34 @@
 
 from __future__ import annotations
 
+import itertools
 import json
+import re
+import threading
 from pathlib import Path
+from typing import Any
 
 import pytest
+from textual.widgets import Input
 
+from aeon_core.config.saved_rules import saved_rules
 from aeon_core.journal.reader import read_records
+from aeon_core.llm.base import LLMRequest, LLMResponse
+from aeon_core.tools.search.tools import GlobTool
 from aeon_tui.app import AeonApp
 from aeon_tui.screens.dialogs import ConfirmDialog
+from aeon_tui.screens.run.rule_dialog import RuleDialog
 from aeon_tui.screens.workflow.fork import WorkflowForkDialog
 from aeon_tui.screens.workflow.screen import WorkflowScreen
+from aeon_tui.sessions.runner import Stream
 from aeon_tui.sources.workflow import TranscriptSource
+from aeon_widgets.activity import SPINNER
 from aeon_widgets.answer_keys import AnswerKeys
 from aeon_widgets.approval_panel import ApprovalPanel, OptionRows
 from aeon_widgets.workflow_artifact import WorkflowArtifact
 from aeon_widgets.workflow_conversation import WorkflowConversation
 from aeon_widgets.workflow_pipeline import WorkflowPipeline
+from system2.simulated import SimulatedAgents
 from system2.transcript import read_entries
 from system2.view import read_workflow
 from tests.aeon_tui.workflows import (
@@ -84,12 +96,18 @@ async def test_a_whole_workflow_by_keyboard(tmp_path: Path) -> None:
     assert (tmp_path / "spec" / "scope.md").is_file()
 
 
-async def test_a_command_that_is_confirmed_runs(tmp_path: Path) -> None:
-    app, runner = live_app(tmp_path, auto_approve=True)
+async def test_a_command_that_is_always_allowed_runs_and_its_rule_is_kept_for_the_project(tmp_path: Path) -> None:
+    root = tmp_path / "project"
+    root.mkdir()
+    app, runner = live_app(root, auto_approve=True)
     async with app.run_test(size=(80, 24)) as pilot:
         await asked(pilot, "command")
-        await pilot.press("a")
+        await pilot.press("A")
+        await until(pilot, lambda: isinstance(app.screen, RuleDialog))
+        rule = app.screen.query_one("#rule", Input).value
+        await pilot.press("down", "enter")
         await until(pilot, lambda: not runner.running)
+    assert [(each.rule, each.scope) for each in saved_rules(root)] == [(rule, "project")]
     assert runner.journal is not None
     lines = list(read_entries(runner.journal))
     assert [line["choice"] for line in lines if line["type"] == "question" and line["state"] == "decided"] == ["run"]
@@ -303,3 +321,46 @@ async def test_it_holds_at_every_size(size: tuple[int, int]) -> None:
         strips = app.screen._compositor.render_strips()
     assert {strip.cell_length for strip in strips} == {size[0]}
     assert not any("\x1b" in strip.text for strip in strips)
+
+
+class Held(SimulatedAgents):
+    """Streams its text, and ends the reply when it is let go."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.go_on = threading.Semaphore(0)
+
+    def complete(self, request: LLMRequest) -> LLMResponse:
+        reply = super().complete(request)
+        self.go_on.acquire()
+        return reply
+
+
+async def test_what_an_agent_writes_and_calls_is_on_screen_while_it_happens(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    model, tool = Held(), threading.Semaphore(0)
+    look = GlobTool.invoke
+
+    def invoke(self: GlobTool, **arguments: Any) -> dict[str, Any]:
+        tool.acquire()
+        return look(self, **arguments)
+
+    monkeypatch.setattr(GlobTool, "invoke", invoke)
+    monkeypatch.setattr("system2.orchestrator.connect_model", lambda *_: model)
+    app, runner = live_app(tmp_path, auto_approve=True)
+    ticks = itertools.count()
+    runner.stream = Stream(now=lambda: float(next(ticks)))
+    async with app.run_test(size=(100, 30)) as pilot:
+        await until(pilot, lambda: "I look at what is there first.▌" in drawn(app))
+        await until(pilot, lambda: re.search(r"writes · \d+ s · \d+ tokens/s", drawn(app)))
+        assert any(sign in drawn(app) for sign in SPINNER)
+        model.go_on.release()
+        await until(pilot, lambda: re.search(r"Glob \*\*/\* · \d+ s", drawn(app)))
+        assert "▌" not in drawn(app)
+        tool.release()
+        await until(pilot, lambda: "I write what is asked for.▌" in drawn(app))
+        runner.abort()
+        model.go_on.release(1_000)
+        await until(pilot, lambda: not runner.running)
+        await until(pilot, lambda: "▌" not in drawn(app))
