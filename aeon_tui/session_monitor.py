@@ -18,7 +18,7 @@ from aeon_widgets.tally import ROOMY, Tally, TallyHeader
 from aeon_widgets.text import fit, one_line
 
 ELSEWHERE_SECONDS = 3.0
-"""How often it is looked whether runs of other processes wait."""
+"""Seconds between checks whether runs of other processes wait."""
 _TASK_CELLS = 50
 
 

@@ -81,7 +81,7 @@ def fork(args: Namespace, path: Path) -> int:
     if args.pass_number is not None:
         raise UsageError(f"{path.stem!r} is a workflow, which has no passes; drop --pass")
     if args.feedback is not None and not args.feedback.strip():
-        raise UsageError("--feedback is empty; say what is to change, or leave it out to be asked at the gate")
+        raise UsageError("--feedback is empty; say what should change, or leave it out to be asked at the gate")
     child = fork_workflow(path, int(args.gate), options.writable(options.runs_dir(args)), args.feedback)
     size = child.stat().st_size
     try:

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from aeon_core.approvals.pending import ApprovalDecision, ApprovalRequest, PendingApproval
 
 LOOK_SECONDS = 0.2
-"""How often it is looked whether the journal has changed while a question waits, and half as often else."""
+"""Seconds between checks for changes of the journal while a question waits; otherwise twice as many."""
 PATIENCE_SECONDS = 10.0
 """How long it is waited for the run's process to take a decision."""
 _NOT_TAKEN = "Already decided elsewhere"

@@ -256,7 +256,7 @@ def resume_request(
 
 
 def fork_workflow(path: Path, gate: int, runs_dir: Path, feedback: str | None = None) -> Path:
-    """Make a workflow that starts at a gate of another, and return its journal, to be resumed. Raises UsageError.
+    """Write a workflow that starts at a gate of another, and return its journal, to be resumed. Raises UsageError.
 
     What this user started is theirs when forked.
     """

@@ -20,7 +20,7 @@ from aeon_widgets.compare_rows import ComparedRun, Comparison, compare
 LONG = 16 * 1024 * 1024
 """Bytes from which on a journal is compared by its end."""
 REFRESH_SECONDS = 1.0
-"""How often it is looked whether a journal has grown."""
+"""Seconds between checks whether a journal has grown."""
 RESTING = 3
 """After a journal was read, it is left alone for so many times as long as that took."""
 FROM_ITS_END = "a long journal: only its end; earlier passes, repairs and outputs are missing"

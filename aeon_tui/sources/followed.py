@@ -23,9 +23,9 @@ from aeon_tui.sources.rate_meter import RateMeter
 from aeon_tui.sources.snapshots import SnapshotStore
 
 POLL_SECONDS = 0.05
-"""How often it is looked whether the file has grown, or its writer has ended."""
+"""Seconds between checks whether the file has grown, or its writer has ended."""
 AWAIT_SECONDS = 0.2
-"""How often it is looked whether the run is there."""
+"""Seconds between checks whether the run is there."""
 BEHIND = 1024 * 1024
 """Unread bytes from which reading progress is shown."""
 LONG = 16 * 1024 * 1024

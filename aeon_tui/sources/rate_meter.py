@@ -28,5 +28,5 @@ class RateMeter:
         return self._count > FAST * WINDOW_SECONDS
 
     def pause(self, seconds: float) -> float:
-        """Return how long to wait before looking again: so long, or three times as long where nothing comes."""
+        """Return how long to wait before the next look: this long, or three times as long if nothing comes."""
         return 3 * seconds if time.monotonic() - self._last > QUIET_SECONDS else seconds

@@ -33,7 +33,7 @@ PIECE_SECONDS = 0.004
 """How long the thread works before it lets the screen have its turn."""
 PAUSE_SECONDS = 0.001
 TURN_SECONDS = 0.02
-"""How often it is looked whether another thread has read far enough."""
+"""Seconds between checks whether another thread has read far enough."""
 
 Work = Callable[[float], bool]
 """Works for about so many seconds; returns whether there is more to do."""

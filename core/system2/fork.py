@@ -48,7 +48,7 @@ def fork(path: Path, gate: int, runs_dir: Path, feedback: str | None = None) -> 
 
 
 def discard(child: Path) -> None:
-    """Remove a fork that nothing came of."""
+    """Remove a fork that could not start."""
     child.unlink(missing_ok=True)
     child.with_suffix(".files").unlink(missing_ok=True)
 

@@ -109,7 +109,7 @@ QuestionKind = Literal[
 """What an agent said may be injected (REQ-113); the ceiling is reached (REQ-132); the context window is full (REQ-055);
 the model cannot be reached (REQ-091); a file would change that steers the workflow or git; one would change that is not
 the agent's document, or any where the settings say `ask`; an agent stopped without a completion signal (REQ-092);
-`spec/` holds what an earlier workflow wrote; a call was cut off, and whether it took effect is unknown. `bash` stands
+`spec/` holds what an earlier workflow wrote; a call was cut off, and whether it took effect is unknown. `bash` occurs
 in the transcript alone: a BashPolicy is asked."""
 
 

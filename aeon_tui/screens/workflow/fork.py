@@ -1,4 +1,4 @@
-"""The dialog of a workflow's fork: from which gate, with which model, and what is to change there."""
+"""The dialog that forks a workflow: at which gate, with which model, and what should change there."""
 
 from __future__ import annotations
 
