@@ -7,8 +7,6 @@ import os
 import time
 from pathlib import Path
 
-from aeon_core.redaction import redact_text
-
 PATIENCE_S = 0.5
 """How long a lock is waited for: a reader that looks whether a run is alive holds it for an instant."""
 _PAUSE_S = 0.01
@@ -67,5 +65,7 @@ def _command(pid: int) -> str | None:
         words = Path(f"/proc/{pid}/cmdline").read_bytes().decode("utf-8", "replace").split("\0")
     except OSError:
         return None
+    from aeon_core.redaction import redact_text  # not loaded by whoever only shows a journal
+
     text = redact_text(" ".join(" ".join(words).split()))
     return text if len(text) <= _COMMAND_CHARACTERS else f"{text[:_COMMAND_CHARACTERS]}…"
