@@ -195,7 +195,8 @@ class WorkflowScreen(WorkflowPanes):
         seconds = seconds_between(self.state.busy_since, now)
         doing = replace(busy, seconds=seconds, tokens_per_second=stream.tokens_per_second if stream else None)
         body: tuple[Block, ...] = (("", f"{stream.text}▌"),) if stream is not None and stream.text else ()
-        talk.update_live(ConversationItem(doing.spinner, "running", one_line(doing.words, 300), body, True))
+        words = " · ".join(part for part in (doing.name, doing.time, doing.rate) if part)
+        talk.update_live(ConversationItem(doing.spinner, "running", one_line(words, 300), body, True))
 
     def _items_of(self, key: str) -> list[ConversationItem]:
         if (gate := gate_of(key)) is not None:
