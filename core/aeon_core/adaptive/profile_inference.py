@@ -51,13 +51,22 @@ def profile_request(
     task: str,
     tools: Iterable[dict[str, Any]],
     *,
+    memory: str = "",
     ttl_remaining: int,
     ttl_limit: int,
     max_tokens: int,
     prompts_dir: Path | None = None,
 ) -> LLMRequest:
-    """Return the request for the profile of a task: the task unaltered, the tools, the TTL (adaptive FR-NEW-010)."""
-    sections = {"task": task, "tools": tools_section(tools), "ttl": ttl_section(ttl_remaining, ttl_limit)}
+    """Return the request for the profile of a task: the task unaltered, the tools, the TTL (adaptive FR-NEW-010).
+
+    `memory` is the section of what the memory holds.
+    """
+    sections = {
+        "task": task,
+        "memory": memory,
+        "tools": tools_section(tools),
+        "ttl": ttl_section(ttl_remaining, ttl_limit),
+    }
     return build_request("profile", sections, schema=PROFILE_SCHEMA, max_tokens=max_tokens, folder=prompts_dir)
 
 

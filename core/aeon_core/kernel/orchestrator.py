@@ -53,7 +53,7 @@ from aeon_core.plan.refinement.actions import MAX_QUESTIONS, RefinementLedger
 from aeon_core.plan.refinement.apply import Refinement
 from aeon_core.plan.refinement.reply import RefinementReply, read_refinement
 from aeon_core.plan.wire import plan_request
-from aeon_core.prompts.sections import requirements_section
+from aeon_core.prompts.sections import initial_memory_section, requirements_section
 from aeon_core.reasoning import reply_text
 from aeon_core.timing import milliseconds_between
 from aeon_core.validation.plan_checks import validate_plan_tools
@@ -234,7 +234,9 @@ class Loop:
             executor.cycle.plan_state = executor.recorder.at_cycle_start()
 
     def _request_options(self) -> dict[str, Any]:
+        held = dict(self.executor.memory.search(""))
         return {
+            "memory": initial_memory_section(held, characters=self.state.output_characters),
             "ttl_remaining": self.state.ttl_remaining,
             "ttl_limit": self.state.ttl.allocated,
             **self.request_options,

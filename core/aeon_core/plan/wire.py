@@ -104,15 +104,20 @@ def plan_request(
     tools: list[dict[str, Any]],
     *,
     requirements: Sequence[str] = (),
+    memory: str = "",
     ttl_remaining: int,
     ttl_limit: int,
     max_tokens: int,
     prompts_dir: Path | None = None,
 ) -> LLMRequest:
-    """Return the request for a plan: the task unaltered, every registered tool with schemas and examples."""
+    """Return the request for a plan: the task unaltered, every registered tool with schemas and examples.
+
+    `memory` is the section of what the memory holds.
+    """
     sections = {
         "task": task,
         "requirements": requirements_section(requirements),
+        "memory": memory,
         "tools": tools_section(tools),
         "ttl": ttl_section(ttl_remaining, ttl_limit),
     }

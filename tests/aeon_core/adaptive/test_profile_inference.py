@@ -39,6 +39,8 @@ def test_the_request_holds_the_task_word_for_word_and_a_closed_schema() -> None:
     assert asked.prompt == (
         '<task>\nDo  X?\n</task>\n\n<tools>\n{"name": "echo"}\n</tools>\n\n<ttl>\n3 cycles remaining of 9\n</ttl>'
     )
+    known = profile_request("Do X?", [], memory="an earlier prompt", ttl_remaining=3, ttl_limit=9, max_tokens=50)
+    assert "<memory>\nan earlier prompt\n</memory>" in known.prompt
     assert PROFILE_SCHEMA["required"] == list(PROFILE_SCHEMA["properties"])
 
 

@@ -81,6 +81,20 @@ def test_the_task_reaches_the_plan_prompt_unaltered_with_every_tool_its_schemas_
         assert described["output_schema"]["properties"]
 
 
+def test_what_the_memory_holds_before_the_run_reaches_the_plan_prompt() -> None:
+    memory = InMemoryStore()
+    model = ScriptedModel(plan=steps(add(1, 2)), answer="3")
+    run(model, memory=memory)
+    assert "<memory>" not in model.asked("plan")[0].prompt
+
+    held = {"asked": "add 5 and 10", "answered": "15"}
+    memory = InMemoryStore()
+    memory.write("earlier-prompt-1", held)
+    model = ScriptedModel(plan=steps(add(15, 2)), answer="17")
+    run(model, task="now add 2", memory=memory)
+    assert json.dumps({"key": "earlier-prompt-1", "value": held}) in model.asked("plan")[0].prompt
+
+
 def test_every_iteration_gets_plan_state_earlier_results_errors_and_remaining_ttl() -> None:
     model = ScriptedModel(
         plan=steps(

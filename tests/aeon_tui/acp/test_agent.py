@@ -19,6 +19,7 @@ pytest.importorskip("acp")
 from acp import PROTOCOL_VERSION, RequestError, resource_link_block, spawn_agent_process, text_block
 from acp.schema import AllowedOutcome, DeniedOutcome, EnvVariable, McpServerStdio, RequestPermissionResponse
 
+from aeon_tui.sources.base import read_journal
 from tests.aeon_tui.cli.conftest import Cli, environment
 from tests.waiting import PATIENCE
 
@@ -166,6 +167,9 @@ async def test_modes_words_and_refusals(tmp_path: Path) -> None:
         assert started["memory"] == {
             "earlier-prompt-1": {"asked": "add 5 and 10", "answered": "The sum of 5 and 10 is 15."}
         }
+        records = read_journal(tmp_path / "runs" / f"{session}-2.jsonl", [])
+        planning = next(record["request"] for record in records if record.get("purpose") == "plan")
+        assert "The sum of 5 and 10 is 15." in str(planning)
 
         editor.answers = ["Always allow Write(new.txt)"]
         await connection.prompt(session_id=session, prompt=[text_block("write 'hi' to new.txt")])
