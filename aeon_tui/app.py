@@ -12,6 +12,7 @@ from functools import cached_property, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar, Literal
 
+from textual import work
 from textual.app import SystemCommand
 from textual.binding import Binding, BindingType
 from textual.events import Event, Key, Paste
@@ -35,6 +36,7 @@ from aeon_tui.sessions.shutdown import ABORT_SECONDS, ended_by_signals, let_end
 from aeon_tui.settings import Today, UserSettings
 from aeon_tui.themes import add_own_themes, add_themes, open_with_theme
 from aeon_widgets.key_guard import key_after_escape
+from aeon_widgets.key_names import key_of
 from aeon_widgets.tally import TallyHeader
 
 if TYPE_CHECKING:
@@ -271,11 +273,20 @@ class AeonApp(Navigation):
 
         choose_theme(self)
 
-    def action_compare(self) -> None:
-        """Ask with which run the chosen one is compared."""
-        from aeon_tui.commands import choose_other_run
+    @work(exclusive=True, group="compare")
+    async def action_compare(self) -> None:
+        """Ask with which run the chosen one is compared; say what is missing where there is no other."""
+        from aeon_tui.commands import choose_other_run, comparable, newest_runs
+        from aeon_tui.screens.browser.screen import BrowserScreen
 
-        choose_other_run(self)
+        asked_on = self.screen
+        others = comparable(await newest_runs(self), getattr(self.shown_screen, "chosen_run", None))
+        if others and self.screen is asked_on:
+            choose_other_run(self)
+        elif not others:
+            new, fork = key_of(self, "app.new_run"), key_of(self, "run.fork", BrowserScreen)
+            self.clear_notifications()
+            self.notify(f"Comparing takes another run: {new} starts one, {fork} forks this one.", markup=False)
 
     def action_demo(self) -> None:
         """Start the guided run on the simulated model."""

@@ -21,6 +21,7 @@ from aeon_core.timing import local_time
 from aeon_tui.screens.keys import label_of
 from aeon_widgets.call_rows import RowKey
 from aeon_widgets.plan_tree import PlanTree
+from aeon_widgets.run_tree import WORKFLOW
 from aeon_widgets.text import fit, one_line
 
 if TYPE_CHECKING:
@@ -101,9 +102,9 @@ class ComparedProvider(PaletteProvider):
     @override
     def commands(self) -> Iterator[Command]:
         app = cast("Navigation", self.app)
-        chosen = getattr(self.screen, "chosen_run", None)
-        for run in self._runs:
-            if chosen is not None and Path(run.path) != chosen:
+        chosen: Path | None = getattr(self.screen, "chosen_run", None)
+        if chosen is not None:
+            for run in comparable(self._runs, chosen):
                 yield Command(_task(run), _about(run), partial(app.compare_runs, chosen, Path(run.path)))
 
 
@@ -161,6 +162,11 @@ def choose_theme(app: App[Any]) -> None:
 def choose_other_run(app: App[Any]) -> None:
     """Let a person look for the run that the chosen one is compared with."""
     app.push_screen(CommandPalette([ComparedProvider], placeholder="Compare with which run?"))
+
+
+def comparable(runs: Sequence[RunSummary], chosen: Path | None) -> Sequence[RunSummary]:
+    """Return the runs that the chosen one can be compared with."""
+    return [run for run in runs if Path(run.path) != chosen and run.kind != WORKFLOW]
 
 
 async def newest_runs(app: Navigation) -> Sequence[RunSummary]:

@@ -183,13 +183,6 @@ class Navigation(App[None]):
         elif not self.is_screen_installed(left):
             self.install_screen(left, f"session-{id(session)}")
 
-    def show_branch(self, parent: Path, fork: Path) -> None:
-        """Show a new fork next to its parent if there is room; the fork's own screen is below."""
-        from aeon_tui.screens.compare import BESIDE
-
-        if self.size.width >= BESIDE:
-            self.compare_runs(parent, fork, side=1)
-
     def compare_runs(self, a: Path, b: Path, side: int = 0) -> None:
         """Show two runs beside one another; `side` is the one that is chosen."""
         from aeon_tui.screens.compare import CompareScreen

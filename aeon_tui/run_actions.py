@@ -343,7 +343,7 @@ class RunActions:
 
     def _start_beside(self, job: ForkJob) -> None:
         if (journal := self._start(job)) is not None:
-            self.app.show_branch(job.path, journal)
+            self.app.compare_runs(job.path, journal, side=1)
 
     def _begin(self, job: ResumeJob) -> None:
         job.prepare()

@@ -17,9 +17,6 @@ from aeon_widgets.compare_rows import ComparedRun
 from aeon_widgets.compare_view import CompareHeader, CompareView
 from aeon_widgets.footer import KeyFooter
 
-BESIDE = 110
-"""From this width a new fork is shown next to its parent."""
-
 
 class CompareScreen(Screen[None]):
     """Two runs beside each other. Tab chooses one of them, Enter opens it; n and N lead through the differences."""

@@ -299,8 +299,10 @@ class ForkDialog(Dialog[None]):
         return float(checked_text("budget", text, "Budget"))
 
     def action_cancel(self) -> None:
-        """Fork nothing; ask first where the text was changed."""
-        if self._editor.changed:
+        """Fork nothing; ask first where anything was typed."""
+        of = self._of
+        before = (escape_controls(of.model), str(of.ttl), _dollars(of.budget))
+        if self._editor.changed or tuple(field.value for field in self.query(Input)) != before:
             ask_to_discard(self, self.dismiss)
         else:
             self.dismiss()

@@ -12,6 +12,7 @@ from textual.pilot import Pilot
 
 from aeon_tui.app import AeonApp
 from aeon_tui.screens.browser.screen import BrowserScreen
+from aeon_tui.screens.compare import CompareScreen
 from aeon_tui.screens.fork import ForkDialog
 from aeon_tui.screens.run.screen import RunScreen
 from aeon_tui.screens.run.search import SearchScreen
@@ -201,6 +202,8 @@ async def test_a_run_is_forked_from_its_second_pass(runs: Path, monkeypatch: pyt
         await until(pilot, lambda: browser.selected_run is not None)
         await pilot.press("F")
         await until(pilot, lambda: isinstance(app.screen, ForkDialog))
+        await pilot.press("enter")
+        await until(pilot, lambda: isinstance(app.screen, CompareScreen))
         await pilot.press("enter")
         await until(pilot, lambda: shows_result(app))
         assert app.sessions.all[0].journal != journal(runs)

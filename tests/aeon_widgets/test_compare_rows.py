@@ -63,8 +63,8 @@ def headings(comparison: Comparison) -> list[str]:
 def test_a_run_that_converged_against_one_that_was_given_up() -> None:
     found = compare(run(converged_run()), run(given_up_run()))
     assert headings(found) == [
-        "Overview · 1 difference",
         "Scores · 2 differences",
+        "Overview · different: status, passes, steps, TTL, tokens, time",
         "Answer · 1 difference",
         "Plan · 4 differences",
         "Issues · the same",

@@ -96,6 +96,10 @@ async def test_an_issue_is_shown_whole_where_there_is_room_and_else_says_that_th
         await until(pilot, lambda: pane.line_count == 4)
         assert drawn(pane)[:2] == [" ✖ high s1 specificity", "   says nothing of who does …"]
         assert said in pane.item.text  # type: ignore[union-attr]
+        await pilot.resize_terminal(34, 12)
+        pane.update_view(view_of(report(1, "v", {**VAGUE, "proposed_repair": "name " * 12})))
+        await until(pilot, lambda: drawn(pane)[-1] == "     name name")
+        assert drawn(pane)[-3:-1] == ["   → name name name name name", "     name name name name name"]
 
 
 async def test_enter_on_either_row_leads_to_the_step_and_an_issue_of_no_step_leads_nowhere() -> None:

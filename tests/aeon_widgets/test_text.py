@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from rich.cells import cell_len
 
 from aeon_core.timing import local_time, span
-from aeon_widgets.text import MAX_SHOWN, block, duration, fit, one_line, pretty, readable, wrap
+from aeon_widgets.text import MAX_SHOWN, block, duration, fit, one_line, pretty, readable, wrap, wrap_hanging
 
 CONTROL = [chr(code) for code in (*range(0x20), *range(0x7F, 0xA0))]
 ANY_TEXT = st.text(st.characters(exclude_categories=()), max_size=300)
@@ -18,15 +18,16 @@ ANY_TEXT = st.text(st.characters(exclude_categories=()), max_size=300)
 
 @given(ANY_TEXT, st.integers(2, 60))
 def test_no_wrapped_line_is_wider_than_asked_for_or_holds_a_control_character(text: str, width: int) -> None:
-    for line in wrap(block(text), width):
+    for line in [*wrap(block(text), width), *wrap_hanging(block(text), width)]:
         assert cell_len(line) <= width
         assert not set(line) & set(CONTROL)
         line.encode()
 
 
-@given(st.text(st.sampled_from("ab \n-ü字"), max_size=200), st.integers(2, 40))
+@given(st.text(st.sampled_from("ab \n-ü字✔"), max_size=200), st.integers(2, 40))
 def test_wrapping_loses_nothing_but_white_space(text: str, width: int) -> None:
-    assert "".join("".join(wrap(text, width)).split()) == "".join(text.split())
+    for wrapped in (wrap, wrap_hanging):
+        assert "".join("".join(wrapped(text, width)).split()) == "".join(text.split())
 
 
 def test_words_are_broken_at_spaces_and_long_words_at_the_edge() -> None:
@@ -34,6 +35,10 @@ def test_words_are_broken_at_spaces_and_long_words_at_the_edge() -> None:
     assert wrap("abcdefghij", 4) == ["abcd", "efgh", "ij"]
     assert wrap("a\n\n  b", 8) == ["a", "", "  b"]
     assert wrap("字字字", 4) == ["字字", "字"]
+    assert wrap_hanging("  ✔ s1 one two", 12) == ["  ✔ s1 one", "    two"]
+    assert wrap_hanging("fork of  one two", 14) == ["fork of  one", "two"], "no more than a third is left empty"
+    assert wrap_hanging("cost  one two", 20) == ["cost  one two"]
+    assert wrap_hanging("one two three", 8) == wrap("one two three", 8)
 
 
 @given(ANY_TEXT, st.integers(0, 60))

@@ -72,9 +72,10 @@ def compare(left: ComparedRun, right: ComparedRun) -> Comparison:
         rows += _one_alone(one, other)
         return Comparison(tuple(rows), whole=False)
     pairs = pair_steps(one.steps, other.steps, outputs=not (one.whole_from or other.whole_from))
-    rows += _section("Overview", begun(list(_facts(one, other))))
     since = shared_from(one, other)
     rows += _section("Scores", list(_scores(one, other, since)), "No pass was assessed.")
+    unlike = [name for (name, value), (_, its) in zip(facts(one), facts(other), strict=True) if value != its]
+    rows += _section("Overview", begun(list(_facts(one, other))), told=f"different: {', '.join(unlike)}")
     rows += _section("Answer", _answers(one, other), "Neither has an answer yet.")
     rows += _section("Plan", list(plan_rows(pairs)), "Neither has a plan yet.")
     issues = f"Issues from pass {since} on" if since else "Issues"
@@ -119,10 +120,10 @@ def _said(run: ComparedRun) -> tuple[str, str]:
     return (f"✖ {one_line(run.problem)}" if run.problem else ""), broken
 
 
-def _section(name: str, rows: Sequence[CompareRow], where_empty: str = "") -> list[CompareRow]:
-    """Return rows under a heading that says how many differences they hold, and above it an empty one."""
+def _section(name: str, rows: Sequence[CompareRow], where_empty: str = "", told: str = "") -> list[CompareRow]:
+    """Return rows under a heading that says what differs, or how many differences there are; above it an empty one."""
     number = sum(row.begins for row in rows)
-    told = "" if not rows else f" · {count(number, 'difference')}" if number else " · the same"
+    told = "" if not rows else f" · {told or count(number, 'difference')}" if number else " · the same"
     heading = CompareRow("#", f"{name}{told}", f"{name}{told}", left_style="accent bold", right_style="accent bold")
     empty = [CompareRow("#", where_empty, where_empty, left_style="muted", right_style="muted")]
     return [CompareRow("#"), heading, *(rows or empty)]

@@ -30,7 +30,7 @@ from aeon_widgets.icons import REFINED, SEVERITY_ICONS
 from aeon_widgets.item import Item
 from aeon_widgets.key_names import key_of
 from aeon_widgets.pane import Pane, pane_css
-from aeon_widgets.text import one_line, pretty, wrap
+from aeon_widgets.text import one_line, pretty, wrap, wrap_hanging
 from aeon_widgets.text_view import Block
 from aeon_widgets.verdict_text import requirement_blocks
 from aeon_widgets.virtual_list import Piece, RowsView
@@ -324,8 +324,7 @@ class IssuesPane(RowsView, Pane):
             rows = [[*head, (": ", "muted"), (text, "")]]
         else:
             rows = [head, *([(" " * indent, ""), (line, "")] for line in wrap(text, width - indent))]
-        first, *rest = wrap(f"→ {repair}", width - indent)
-        return [*rows, *([(" " * indent, ""), (line, "muted")] for line in (first, *(f"  {line}" for line in rest)))]
+        return [*rows, *([(" " * indent, ""), (line, "muted")] for line in wrap_hanging(f"→ {repair}", width - indent))]
 
     def _head(self, number: int, issue: IssueView) -> Sequence[Piece]:
         style = issue.severity if issue.severity in SEVERITY_ICONS else "muted"

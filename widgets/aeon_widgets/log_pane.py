@@ -19,6 +19,8 @@ from aeon_widgets.text import count, fit, one_line
 from aeon_widgets.virtual_list import LinesView, Piece
 
 TYPE_WIDTH = 12
+_SHORT = {"manual_intervention": "for a person"}
+"""What a type is called that is wider than its column."""
 
 
 class LogPane(LinesView, Pane):
@@ -148,5 +150,5 @@ class LogPane(LinesView, Pane):
         time = fit(local_time(line.ts, "%H:%M:%S"), 8)
         parts = [(f" {time:<8} ", "muted"), (f"{mark} ", style)]
         if width >= 60:
-            parts.append((f"{fit(one_line(line.type, 40), TYPE_WIDTH):<{TYPE_WIDTH}} ", "muted"))
+            parts.append((f"{fit(one_line(_SHORT.get(line.type, line.type), 40), TYPE_WIDTH):<{TYPE_WIDTH}} ", "muted"))
         return [*parts, (one_line(line.text), style)]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple
 
@@ -35,6 +36,10 @@ _PARTS = {
 """What a part of a record is called; of one that is not here, its type or its type and field."""
 
 
+_REPEATING = ("cycle.", "repair.")
+"""Records that repeat the plan each time: the same text in them is one row."""
+
+
 class Heading(NamedTuple):
     """What the matches below it belong to: a step, else a pass, else the run."""
 
@@ -52,6 +57,8 @@ class MatchList(RowsView):
         self._wanted = ""
         self._steps: Mapping[str, str] = {}
         self._groups: dict[Heading, list[Match]] = {}
+        self._times: Counter[tuple[str, ...] | Heading] = Counter()
+        """How many matches a heading has, and how many a row stands for."""
         self._rows: list[Heading | Match] = []
         self._taken = 0
 
@@ -68,11 +75,16 @@ class MatchList(RowsView):
         `where_empty` is said where there are none; `steps` holds what each step is to do.
         """
         if wanted != self._wanted or len(matches) < self._taken:
-            self._groups, self._taken = {}, 0
+            self._groups, self._times, self._taken = {}, Counter(), 0
         selected = self.selected if self._taken else None
         self._wanted, self._steps, self.where_empty = wanted, steps or {}, (where_empty,)
         for match in matches[self._taken :]:
-            self._groups.setdefault(heading_of(match), []).append(match)
+            heading, same = heading_of(match), _same(match)
+            group = self._groups.setdefault(heading, [])
+            self._times[heading] += 1
+            self._times[same] += 1
+            if self._times[same] == 1 or not match.part.startswith(_REPEATING):
+                group.append(match)
         self._taken = len(matches)
         self._rows = []
         for heading, group in self._groups.items():
@@ -96,10 +108,12 @@ class MatchList(RowsView):
         if isinstance(row, Heading):
             return self._heading(row, width)
         kind = f"   {fit(one_line(part_words(row), 40), _KIND_WIDTH):<{_KIND_WIDTH}} "
-        return [(kind, ""), *excerpt(row.excerpt, self._wanted, width - len(kind) - 1)]
+        times = self._times[_same(row)] if row.part.startswith(_REPEATING) else 1
+        more = f"  ×{times:,}" if times > 1 else ""
+        return [(kind, ""), *excerpt(row.excerpt, self._wanted, width - len(kind) - len(more) - 1), (more, "muted")]
 
     def _heading(self, row: Heading, width: int) -> list[Piece]:
-        found = len(self._groups[row])
+        found = self._times[row]
         number = f" · {found:,} {'match' if found == 1 else 'matches'}"
         if row.step_id is None:
             name = f" Pass {row.pass_number}" if row.pass_number else " The run"
@@ -111,6 +125,10 @@ class MatchList(RowsView):
 def heading_of(match: Match) -> Heading:
     """Return what a match belongs to."""
     return Heading(match.step_id, match.pass_number if match.step_id is None else None)
+
+
+def _same(match: Match) -> tuple[str, ...]:
+    return (match.step_id or "", str(match.pass_number), match.part, match.excerpt)
 
 
 def part_words(match: Match) -> str:

@@ -197,7 +197,7 @@ def _told(value: Any) -> str:
     if value in (None, "", []):
         return _NOTHING
     if isinstance(value, str):
-        return value
+        return value.replace("\n", f"\n{_INDENT}  ")
     if isinstance(value, Mapping):
         short = json.dumps(value, ensure_ascii=False, default=str)
         if len(short) <= _SHORT:

@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 from rich.cells import cell_len
 
-from aeon_widgets.text import block, wrap
+from aeon_widgets.text import block, wrap, wrap_hanging
 
 MAX_RENDERED = 40_000
 """Characters up to which a text is rendered; a longer one is shown as it is, at once."""
@@ -326,5 +326,5 @@ def block_lines(style: str, text: str, width: int, *, raw: bool = False) -> list
     render = rendering(style)
     if render is None or raw or len(shown) > MAX_RENDERED:
         own = style if render is None else ""
-        return [Line(own, line) for line in wrap(shown, width)]
+        return [Line(own, line) for line in wrap_hanging(shown, width)]
     return list(render(shown, width))

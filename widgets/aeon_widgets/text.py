@@ -14,6 +14,7 @@ MAX_SHOWN = 200_000
 """Characters of one text that are shown; the journal holds the rest."""
 
 _TOKENS = re.compile(r"\s+|\S+")
+_LEAD = re.compile(r" *[○▶✔✖⊘◼?⚠✎~·+…→│└] +|[a-z]+(?: [a-z]+)? {2,}| {2,}")
 _TAB = " " * 4
 _UNITS = ("bytes", "kB", "MB", "GB")
 
@@ -47,6 +48,20 @@ def wrap(text: str, width: int) -> list[str]:
             lines.append(line)
         else:
             _wrap_line(line, max(width, 2), lines)
+    return lines
+
+
+def wrap_hanging(text: str, width: int) -> list[str]:
+    """Wrap, with what comes after a sign, an indent or a label under the words that follow it."""
+    lines: list[str] = []
+    for line in text.split("\n"):
+        lead = _LEAD.match(line)
+        hang = cell_len(lead.group()) if lead is not None else 0
+        if lead is None or hang > width // 3 or (len(line) <= width and line.isascii()):
+            lines += wrap(line, width)
+        else:
+            first, *rest = wrap(line[lead.end() :], width - hang)
+            lines += [lead.group() + first, *(" " * hang + each for each in rest)]
     return lines
 
 

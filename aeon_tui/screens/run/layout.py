@@ -116,7 +116,7 @@ CSS = """
     RunScreen.-wide #body { grid-size: 3 1; grid-columns: 6fr 9fr 32; }
     RunScreen.-wide Scrubber.-there { display: block; }
     RunScreen.-wide.-adaptive #body { grid-columns: 6fr 9fr 38; }
-    RunScreen.-roomy.-adaptive #body { grid-columns: 6fr 9fr 66; }
+    RunScreen.-wide.-roomy #body { grid-columns: 1fr 1fr 50; }
     RunScreen.-adaptive #timeline { display: block; }
     RunScreen.-plain RepairsPane { height: 1fr; }
     RunScreen.-turns #side { TTLGauge, ConvergencePane, IssuesPane, RepairsPane { height: 1fr; max-height: 100%; } }

@@ -141,6 +141,18 @@ async def test_what_is_wrong_is_one_line_and_all_that_was_typed_stays() -> None:
         await until(fork.pilot, lambda: fork.app.screen is not fork.dialog)
 
 
+async def test_escape_asks_before_it_discards_a_field() -> None:
+    async with asked() as fork:
+        for field in ("model", "ttl", "budget"):
+            widget = fork.dialog.query_one(f"#{field}", Input)
+            before, widget.value = widget.value, "7"
+            await fork.pilot.press("escape", "escape")
+            assert (fork.app.screen, widget.value) == (fork.dialog, "7")
+            widget.value = before
+        await fork.pilot.press("escape")
+        await until(fork.pilot, lambda: fork.app.screen is not fork.dialog)
+
+
 async def test_model_ttl_budget_requirements_and_criteria_are_asked_for_as_they_were_changed() -> None:
     async with asked(2) as fork:
         for field, typed in (("model", "simulated:missing-tool"), ("ttl", "60"), ("budget", "1.5")):

@@ -214,6 +214,14 @@ async def test_a_marked_run_is_compared_with_the_selected_one(folder: Path, monk
         await until(pilot, lambda: isinstance(pilot.app.screen, CommandPalette))
 
 
+async def test_a_single_run_says_what_comparing_takes(tmp_path: Path) -> None:
+    write(tmp_path, started(task="odd"), ttl(1), finished("failed"), run="a")
+    async with browsing(list_runs, tmp_path) as (pilot, screen):
+        await pilot.press("C")
+        await until(pilot, lambda: said(pilot) == "Comparing takes another run: s starts one, F forks this one.")
+        assert pilot.app.screen is screen
+
+
 async def test_id_and_path_are_copied(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     copied: list[str] = []
     monkeypatch.setattr(AeonApp, "copy_to_clipboard", lambda app, told: copied.append(told))

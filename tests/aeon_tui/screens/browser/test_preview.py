@@ -108,7 +108,7 @@ async def test_a_journal_that_is_gone_is_one_clear_line(tmp_path: Path) -> None:
     run = summary(30, path=str(tmp_path / "gone.jsonl"))
     async with browsing(lambda _: [run], tmp_path, (120, 40)) as (pilot, screen):
         await until(pilot, lambda: pane(screen).text.startswith("✖"))
-        assert "No such file or directory" in pane(screen).text.replace("\n", " ")
+        assert "No such file or directory" in " ".join(pane(screen).text.split())
 
 
 async def test_no_run_selected_says_so(tmp_path: Path) -> None:

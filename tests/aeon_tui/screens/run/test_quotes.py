@@ -104,7 +104,7 @@ async def test_each_requirement_has_its_verdict_and_quote_and_the_mark() -> None
             "⚠ quote not found",
         ]
         assert text.count("quote not found") == 1
-        assert "✖ suspicion confirmed: the answer says 3, which no output has" in lines
+        assert "✖ suspicion confirmed: the answer says 3, which no output has" in " ".join(lines)
         assert lines.index("✖ answer disagrees") < lines.index("✔ plan agrees"), "what is wrong comes first"
         assert "· the answer says that it is not done" in lines
         assert "requirement 2 is not met" not in text, "the verdict has told it"

@@ -72,9 +72,11 @@ async def test_what_was_found_is_read_by_step_and_enter_goes_to_the_tab_that_sho
     run.add("text", sha256="ab", text="a long needle")
     run.step("s1", "complete", output={"text": {"$text": "ab"}})
     run.phase("a needle")
+    for number in range(3):
+        run.add("cycle", step_number=number, plan_state={"goal": "a needle in hay"})
     async with searching(tmp_path, run) as on:
         await on.search("Needle")
-        assert on.said == "5 records match"
+        assert on.said == "8 records match"
         assert [" ".join(line.split()) for line in on.lines] == [
             "s1 gather them · 3 matches",
             "tool arguments needle one",
@@ -84,6 +86,8 @@ async def test_what_was_found_is_read_by_step_and_enter_goes_to_the_tab_that_sho
             "prompt count each needle",
             "Pass 1 · 1 match",
             "phase a needle",
+            "The run · 3 matches",
+            "supervisor a needle in hay ×3",
         ]
         await on.pilot.press("G")
         await on.search("one")
