@@ -66,8 +66,9 @@ def portable(svg: str) -> str:
 async def make(folder: Path) -> list[Path]:
     """Write every picture into the folder and return the files."""
     made = []
-    with tempfile.TemporaryDirectory() as project, contextlib.chdir(project):
-        os.environ["HOME"] = project
+    temporary = tempfile.TemporaryDirectory
+    with temporary() as project, temporary() as state, contextlib.chdir(project):
+        os.environ |= {"HOME": project, "XDG_STATE_HOME": state}
         for run in RUNS:
             record(run)
         record_workflow()
