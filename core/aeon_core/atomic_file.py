@@ -4,28 +4,33 @@ from __future__ import annotations
 
 import contextlib
 import os
-import tempfile
+import secrets
 from pathlib import Path
 
 
-def replace_file(file: Path, data: bytes, like: os.stat_result | None = None, *, durable: bool = True) -> None:
-    """Give a file this content, and the mode 0600 or owner and mode of `like`; if that fails, it stays as it was.
+def replace_file(
+    file: Path, data: bytes, like: os.stat_result | None = None, *, mode: int = 0o600, durable: bool = True
+) -> None:
+    """Give a file this content; if that fails, it stays as it was.
 
-    With `durable` the content is on the disk before the file is replaced. Raises OSError.
+    The file takes the owner and mode of `like`, or `mode` less the umask. With `durable` the content is on the disk
+    before the file is replaced. Raises OSError.
     """
-    descriptor, name = tempfile.mkstemp(prefix=f".{file.name.lstrip('.')}-", dir=file.parent)
+    new = file.with_name(f".{file.name.lstrip('.')[:40]}-{secrets.token_hex(4)}")
+    # The system applies the umask: asking for it would change it for the files that runs write meanwhile.
+    descriptor = os.open(new, os.O_CREAT | os.O_EXCL | os.O_WRONLY | os.O_CLOEXEC, mode if like is None else 0o600)
     try:
         with os.fdopen(descriptor, "wb") as written:
             written.write(data)
             if durable:
                 written.flush()
                 os.fsync(descriptor)
-        if like is not None:
-            with contextlib.suppress(PermissionError):
-                os.chown(name, like.st_uid, like.st_gid)
-            Path(name).chmod(like.st_mode & 0o7777)
-        Path(name).replace(file)
+            if like is not None:
+                with contextlib.suppress(PermissionError):
+                    os.fchown(descriptor, like.st_uid, like.st_gid)
+                os.fchmod(descriptor, like.st_mode & 0o7777)
+        new.replace(file)
     except BaseException:
         with contextlib.suppress(OSError):
-            Path(name).unlink()
+            new.unlink()
         raise

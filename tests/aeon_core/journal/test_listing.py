@@ -142,7 +142,7 @@ def test_a_directory_that_cannot_be_written_is_listed_anyway(runs: Path, monkeyp
     def refuse(*_: object, **__: object) -> tuple[int, str]:
         raise PermissionError(13, os.strerror(13))
 
-    monkeypatch.setattr("tempfile.mkstemp", refuse)
+    monkeypatch.setattr("aeon_core.journal.listing.replace_file", refuse)
     assert list_runs(runs) == read_each(runs)
 
 
