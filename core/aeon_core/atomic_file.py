@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import os
-import secrets
 from pathlib import Path
 
 
@@ -16,7 +15,7 @@ def replace_file(
     The file takes the owner and mode of `like`, or `mode` less the umask. With `durable` the content is on the disk
     before the file is replaced. Raises OSError.
     """
-    new = file.with_name(f".{file.name.lstrip('.')[:40]}-{secrets.token_hex(4)}")
+    new = file.with_name(f".{file.name.lstrip('.')[:40]}-{os.urandom(4).hex()}")
     # The system applies the umask: asking for it would change it for the files that runs write meanwhile.
     descriptor = os.open(new, os.O_CREAT | os.O_EXCL | os.O_WRONLY | os.O_CLOEXEC, mode if like is None else 0o600)
     try:
