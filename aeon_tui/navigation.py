@@ -143,11 +143,14 @@ class Navigation(App[None]):
             self.pop_screen()
         left = self.screen
         # The screen that the app opened on stays: nothing can be put in its place.
-        if isinstance(left, (RunScreen, WorkflowScreen)) and len(self.screen_stack) > 1:
-            self.switch_screen(shown)
-            self._keep_or_drop(left)
-        elif left is not shown:
-            self.push_screen(shown)
+        if left is not shown:
+            if self.is_screen_installed(shown):
+                self.uninstall_screen(shown)
+            if isinstance(left, (RunScreen, WorkflowScreen)) and len(self.screen_stack) > 1:
+                self._keep_or_drop(left)
+                self.switch_screen(shown)
+            else:
+                self.push_screen(shown)
         if self.next_notice:
             self.notify(self.next_notice, timeout=NOTICE_SECONDS, markup=False)
             self.next_notice = ""
@@ -161,26 +164,24 @@ class Navigation(App[None]):
         # What was told of that run would hide this list.
         self.clear_notifications()
         left, below = self.screen, self.screen_stack[-2:-1]
-        if below and not isinstance(below[0], (RunScreen, WorkflowScreen)):
-            self.pop_screen()
-        elif below:
+        if not below:
+            self.push_screen(BrowserScreen(self.runs_dir))
+            return
+        self._keep_or_drop(left)
+        if isinstance(below[0], (RunScreen, WorkflowScreen)):
             self.switch_screen(BrowserScreen(self.runs_dir))
         else:
-            self.push_screen(BrowserScreen(self.runs_dir))
-        self._keep_or_drop(left)
+            self.pop_screen()
 
     def _keep_or_drop(self, left: Screen[Any]) -> None:
-        """Keep the screen of a session as it is left, until its end was told; Textual removes what is not installed.
+        """Keep the screen of a session as it is left, until its end was told.
 
-        Called at once when it is off the stack.
+        Called before it leaves the stack, as Textual removes at once what is neither on the stack nor installed.
         """
         session = self.session_on(left)
-        if session is None or left in self.screen_stack:
-            return
-        if self.sessions.has_told(session):
-            self.uninstall_screen(left)
+        if session is not None and self.sessions.has_told(session):
             del self._session_screens[session]
-        elif not self.is_screen_installed(left):
+        elif session is not None:
             self.install_screen(left, f"session-{id(session)}")
 
     def compare_runs(self, a: Path, b: Path, side: int = 0) -> None:

@@ -10,6 +10,7 @@ from contextlib import suppress
 from typing import Any
 
 import pytest
+from textual.app import App
 from textual.notifications import Notification
 from textual.widgets import Input, TextArea
 from textual.worker import Worker, WorkerCancelled, WorkerState
@@ -39,6 +40,20 @@ def _collector() -> Iterator[None]:
 def _lasting_notifications(monkeypatch: pytest.MonkeyPatch) -> None:
     """A test that looks at a notification may do so late: none expires."""
     monkeypatch.setattr(Notification, "time_left", property(lambda notification: 600.0))
+
+
+@pytest.fixture(autouse=True)
+def _eager_tasks(monkeypatch: pytest.MonkeyPatch) -> None:
+    """In a terminal Textual starts the tasks of an app eagerly where Python can (3.12); so it does under test."""
+    if (factory := getattr(asyncio, "eager_task_factory", None)) is None:
+        return
+    process = App._process_messages
+
+    async def process_eagerly(app: App[Any], *args: Any, **options: Any) -> None:
+        asyncio.get_running_loop().set_task_factory(factory)
+        await process(app, *args, **options)
+
+    monkeypatch.setattr(App, "_process_messages", process_eagerly)
 
 
 @pytest.fixture(autouse=True)
