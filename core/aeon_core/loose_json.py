@@ -103,10 +103,10 @@ def _is_json(text: str) -> bool:
     return True
 
 
-def read_reply(text: str, read: Read[T], *, cut: bool = False, depth: int = 0) -> tuple[T, bool]:
+def read_reply(text: str, read: Read[T], *, cut: Callable[[], bool] = lambda: False, depth: int = 0) -> tuple[T, bool]:
     """Return what `read` makes of the one value in a reply, and whether the text took a repair.
 
-    In a `cut` reply no bracket is guessed. Raises UnreadableError.
+    In a reply that is `cut` no bracket is guessed; that is asked where it is no JSON. Raises UnreadableError.
     """
     said = without_thinking(clean_text(text)).strip()
     text = _bare(said)
@@ -132,11 +132,13 @@ def _bare(text: str) -> str:
         text = text.rpartition("</think>")[2]
     if '"' not in text and "&quot;" in text:
         text = html.unescape(text)
+    if "```" not in text:
+        return text
     fenced = _FENCED.match(text)
     return fenced[1] if fenced and "```" not in fenced[1] else _FENCE_END.sub("", text)
 
 
-def _repaired(text: str, read: Read[T], cut: bool, strict: str) -> T:
+def _repaired(text: str, read: Read[T], cut: Callable[[], bool], strict: str) -> T:
     found = list(_values(text))
     reason = _outside(text, found)
     values = [value for _, _, value in found] if reason is None else []
@@ -153,7 +155,7 @@ def _repaired(text: str, read: Read[T], cut: bool, strict: str) -> T:
     if problems and len(content) == 1:
         raise UnreadableError(problems, text, content[0])
     guesses: list[T] = []
-    if not cut and len(text) <= MAX_REPAIRABLE:
+    if len(text) <= MAX_REPAIRABLE and not cut():
         likely: list[tuple[Doubt, Any]] = [(1, value) for value in _lossless(text)]
         for doubt, value in [*likely, *((2, value) for value in _rebracketed(text))]:
             with suppress(ValidationError):

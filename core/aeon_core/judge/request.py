@@ -62,7 +62,7 @@ def ask_of(judge: Judge | Ask | None) -> Ask | None:
         if response.stop_reason == "refusal":
             raise SupervisorError(f"{what} was refused: {response.text[:200].strip() or 'without a reason'}")
         try:
-            return read_reply(response.text, certain, cut=response.stop_reason == "max_tokens")[0]
+            return read_reply(response.text, certain, cut=lambda: response.stop_reason == "max_tokens")[0]
         except ValidationError as error:
             raise SupervisorError(f"{what} cannot be read: {error.message}") from None
 

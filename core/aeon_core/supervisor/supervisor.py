@@ -198,7 +198,7 @@ class Supervisor:
 
         `what` names it in messages; `read` raises ValidationError, with `problems`, for what has not the form.
         """
-        tools, text, cut = self._tools(registry), clean_text(response.text), _is_cut(response)
+        tools, text, cut = self._tools(registry), clean_text(response.text), partial(_is_cut, response)
 
         def reading(value: Any, doubt: Doubt) -> tuple[T, Any, bool]:
             if doubt and not (isinstance(value, dict) and value.keys() >= schema.get("properties", {}).keys()):
@@ -228,7 +228,7 @@ class Supervisor:
             if broken.value is not None:
                 _refuse(value_refusal(in_form(broken.value, schema), value, adds_tools=False))
             elif '"' in broken.text:
-                _refuse(text_refusal(broken.text, value, cut=cut, name=letters))
+                _refuse(text_refusal(broken.text, value, cut=cut(), name=letters))
             return result, as_object(value)
 
         return self._repairs.by_model(
@@ -307,7 +307,7 @@ class _PlanReply:
         self.problems: list[str] = []
         self._tools = tools
         self._known = arguments_by_tool(tools)
-        self._cut = _is_cut(response)
+        self._cut = partial(_is_cut, response)
         self._broken: UnreadableError | None = None
         try:
             (self.plan, changed), local = read_reply(self.text, self._read, cut=self._cut)
@@ -346,7 +346,7 @@ class _PlanReply:
         if self._broken.value is None:
             arguments = {key for keys in self._known.values() for key in keys}
             name = lambda key: key if key in arguments else canonical(key)  # noqa: E731
-            _refuse(text_refusal(self._broken.text, self._normal(plan), cut=self._cut, name=name))
+            _refuse(text_refusal(self._broken.text, self._normal(plan), cut=self._cut(), name=name))
             return []
         rows = self._rows()
         for row, step in zip(rows, plan.walk(), strict=False):

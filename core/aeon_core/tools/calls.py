@@ -114,7 +114,7 @@ class CallReader:
             call.problems = ["the call is one of another tool"]
             return call
         try:
-            arguments, local = read_reply(text, self._read, cut=cut)
+            arguments, local = read_reply(text, self._read, cut=lambda: cut)
         except UnreadableError as error:
             call.problems, call.written = error.problems, text if error.value is None else None
             if error.value is not None:
