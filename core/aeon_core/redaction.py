@@ -45,6 +45,7 @@ _NUMBER_BEFORE = re.compile(r"(?:\"\s*:|[\[,])\s*\Z")
 _NUMBER_AFTER = re.compile(r"\s*[,\]}]")
 _LONGER_BEFORE, _LONGER_AFTER = re.compile(r"\d\.?\Z"), re.compile(r"\.?\d")
 _IDENTIFIER = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
+_HOLDERS = (dict, list)
 _KEY_BYTES = 32
 _KEY_FILE = "redaction.key"
 
@@ -132,7 +133,7 @@ class SecretVault:
             for key, item in value.items():
                 # What need not be looked at is most of what a run sees.
                 name = key if len(key) < LEAST else self._conceal_text(key, keep_tokens)
-                short = len(item) < _SHORTEST if type(item) is str else not isinstance(item, dict | list)
+                short = len(item) < _SHORTEST if type(item) is str else not isinstance(item, _HOLDERS)
                 inner = item if short else self._conceal_member(key, item, keep_tokens)
                 concealed[name] = inner
                 same = same and name is key and inner is item
@@ -154,7 +155,7 @@ class SecretVault:
             revealed, same = {}, True
             for key, item in value.items():
                 name = self._reveal_text(key, missing) if _OPENING in key else key
-                whole = _OPENING not in item if type(item) is str else not isinstance(item, dict | list)
+                whole = _OPENING not in item if type(item) is str else not isinstance(item, _HOLDERS)
                 inner = item if whole else self.reveal(item, missing)
                 revealed[name] = inner
                 same = same and name is key and inner is item
@@ -269,6 +270,11 @@ def cut_place(text: str, at: int) -> int:
     return start if 0 <= start < at and TOKEN.match(text, start) and at < start + _LENGTH else at
 
 
+def holds_token(text: str) -> bool:
+    """Return whether a text, such as a value as JSON, may hold a token."""
+    return _OPENING in text
+
+
 def tokens_in(value: Any) -> Iterator[str]:
     """Yield the tokens in JSON, however deeply it nests."""
     waiting = [value]
@@ -334,16 +340,20 @@ def protect(values: Iterable[str]) -> None:
 _protected: set[str] = set()
 
 
-def _process_vault() -> SecretVault:
+def environment_secrets() -> frozenset[str]:
+    """Return the secrets among the environment variables, looked for again when one of them has changed."""
     # The raw mapping: decoding every variable for each error line would cost more than looking for secrets in it.
     # A copy first: another thread may change it meanwhile.
     raw = dict(getattr(os.environ, "_data", os.environ))
-    return _vault_of(_values_in(frozenset(raw.items())) | _protected)
+    return _values_in(frozenset(raw.items()))
+
+
+def _process_vault() -> SecretVault:
+    return _vault_of(environment_secrets() | _protected)
 
 
 @lru_cache(maxsize=4)
 def _values_in(environment: frozenset[Any]) -> frozenset[str]:
-    """Return the secrets among the environment variables, looked for again when one of them has changed."""
     return frozenset(secret_values({os.fsdecode(name): os.fsdecode(value) for name, value in environment}))
 
 

@@ -166,13 +166,9 @@ def _is_simulated(key: str, value: Any) -> bool:
 
 def _said_by(config: RunConfig) -> dict[str, Any]:
     """Return the options of a run that are no defaults and come from its journal."""
-    fields = RunConfig.model_fields
+    defaults = RunConfig()
     values = {key: getattr(config, key) for key in KEYS if key not in _NOT_FROM_JOURNAL}
-    return {
-        key: value
-        for key, value in values.items()
-        if value is not None and value != fields[key].get_default(call_default_factory=True)
-    }
+    return {key: value for key, value in values.items() if value is not None and value != getattr(defaults, key)}
 
 
 def _digest(told: object) -> str:

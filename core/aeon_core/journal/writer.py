@@ -267,15 +267,15 @@ def sync_folder(folder: Path) -> None:
 
 
 def open_journal(
-    journal: Path | str | Literal[False] | None, runs_dir: Path, listener: LineListener | None
+    journal: Path | str | Literal[False] | None, runs_dir: Callable[[], Path], listener: LineListener | None
 ) -> JournalWriter:
-    """Return the writer of a new run: `journal` names its file, None puts it in `runs_dir`, False keeps none."""
+    """Return the writer of a new run: `journal` names its file, None puts it in `runs_dir()`, False keeps none."""
     if journal is False:
         return JournalWriter(None, new_run_id(), listener)
     if journal is not None:
         return JournalWriter(Path(journal), clean_text(Path(journal).stem), listener)
     run_id = new_run_id()
-    return JournalWriter(runs_dir / f"{run_id}.jsonl", run_id, listener)
+    return JournalWriter(runs_dir() / f"{run_id}.jsonl", run_id, listener)
 
 
 logger = logging.getLogger("aeon")

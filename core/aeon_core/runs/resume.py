@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -26,7 +25,7 @@ from aeon_core.kernel.checkpoint import Checkpoint
 from aeon_core.llm.base import LLMAdapter
 from aeon_core.llm.catalogue import price_date
 from aeon_core.memory import Memory
-from aeon_core.redaction import SecretVault
+from aeon_core.redaction import SecretVault, environment_secrets
 from aeon_core.runs.factory import as_model, as_registry
 from aeon_core.runs.orchestrator import Orchestrator
 from aeon_core.runs.replay import (
@@ -37,7 +36,6 @@ from aeon_core.runs.replay import (
     recorded_start,
 )
 from aeon_core.runs.setup import Start, run_vault
-from aeon_core.secret_forms import secret_values
 from aeon_core.suggest import first_problem
 from aeon_core.tools.base import Tools
 
@@ -57,7 +55,7 @@ def finished_result(path: Path) -> RunResult | None:
     if last.get("type") != "run_finished" or last.get("resumes_at") is not None:
         return None
     try:
-        vault = SecretVault(secret_values(os.environ))
+        vault = SecretVault(environment_secrets())
         return RunResult.model_validate(vault.reveal(last.get("result")))
     except ValidationError as error:
         raise UsageError(f"cannot read the result in the journal: {first_problem(error)}") from None

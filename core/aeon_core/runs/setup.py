@@ -32,10 +32,9 @@ from aeon_core.llm.base import LLMAdapter
 from aeon_core.memory import InMemoryStore, Memory
 from aeon_core.plan.models import Plan
 from aeon_core.plan.parsing import dump_plan, given_plan
-from aeon_core.redaction import SecretVault, names_in, protect
+from aeon_core.redaction import SecretVault, environment_secrets, holds_token, names_in, protect
 from aeon_core.runs.factory import as_config, as_model, as_registry
 from aeon_core.schemas import schema
-from aeon_core.secret_forms import secret_values
 from aeon_core.tools.base import Tools
 from aeon_core.tools.registry import ToolRegistry
 from aeon_core.tools.schema import describe
@@ -183,9 +182,9 @@ class RunSetup:
             self._announce(task, executor, progress)
             checkpoint = start.checkpoint if start is not None else None
             result = located(Loop(task, given, executor, progress, criteria, checkpoint).run(), journal)
-            dumped = result.model_dump(mode="json")
-            revealed = self._secrets.shown(dumped)
-            return result if revealed is dumped else RunResult.model_validate(revealed)
+            if not holds_token(result.model_dump_json()):
+                return result
+            return RunResult.model_validate(self._secrets.shown(result.model_dump(mode="json")))
         finally:
             if given is not None:
                 _put_into(given, self._secrets.shown(dump_plan(given)))
@@ -258,7 +257,7 @@ class RunSetup:
         if self._journal is not False and needs_consent(self.config):
             # Whoever starts a run here may continue it.
             listener = fan_out([listener, remembers_run()])
-        return open_journal(self._journal, runs_directory(self.config), listener)
+        return open_journal(self._journal, partial(runs_directory, self.config), listener)
 
 
 def run_vault(llm: LLMAdapter, tools: ToolRegistry, config: RunConfig) -> SecretVault:
@@ -268,7 +267,7 @@ def run_vault(llm: LLMAdapter, tools: ToolRegistry, config: RunConfig) -> Secret
     configured = list(configured_secrets(config))
     protect(configured)
     names = partial(_names_exchanged, tools)
-    return SecretVault([*secret_values(os.environ), *configured], names)
+    return SecretVault([*environment_secrets(), *configured], names)
 
 
 def _names_exchanged(tools: ToolRegistry) -> frozenset[str]:
