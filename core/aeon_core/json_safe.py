@@ -35,7 +35,7 @@ def json_safe(value: Any) -> Any:
 
     Raises NotJsonSafeError for what has no JSON form, for cycles, and for nesting deeper than MAX_DEPTH.
     """
-    if type(value) is dict and all(map(_is_plain_key, value)) and all(map(_is_plain_scalar, value.values())):
+    if type(value) is dict and _is_flat(value):
         return dict(value)
     try:
         text = _ENCODER.encode(value)
@@ -48,18 +48,21 @@ def json_safe(value: Any) -> Any:
     return copy
 
 
-def _is_plain_key(key: Any) -> bool:
-    return type(key) is str and key.isascii()
-
-
-def _is_plain_scalar(value: Any) -> bool:
-    """Return whether nothing need be done; the common case of arguments and results, and a tenth of the cost."""
-    kind = type(value)
-    if kind is str:
-        return bool(value.isascii())
-    if kind is int:
-        return bool(value.bit_length() < _SMALL_BITS)
-    return kind is bool or value is None or (kind is float and math.isfinite(value))
+def _is_flat(value: dict[Any, Any]) -> bool:
+    """Return whether nothing need be done but a copy; the common case of arguments and results."""
+    for key, item in value.items():
+        kind = type(item)
+        if type(key) is not str or not key.isascii():
+            return False
+        if kind is str:
+            plain = item.isascii()
+        elif kind is int:
+            plain = item.bit_length() < _SMALL_BITS
+        else:
+            plain = kind is bool or item is None or (kind is float and math.isfinite(item))
+        if not plain:
+            return False
+    return True
 
 
 def _check_depth(value: Any) -> None:
@@ -116,7 +119,8 @@ def parse_json(text: str | bytes, *, unique_keys: bool = False) -> Any:
     except RecursionError:
         raise ValueError(f"nested deeper than {MAX_DEPTH} levels") from None
     _check_depth(value)
-    return json_safe(value)
+    # What was parsed is plain JSON but for lone surrogates, which only an escape can have put there.
+    return value if isinstance(text, str) and "\\u" not in text and clean_text(text) is text else json_safe(value)
 
 
 def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:

@@ -48,7 +48,8 @@ class InMemoryStore(Memory):
         name = _key(key)
         try:
             stored = json_safe(value)
-            _check_finite(value)
+            if stored != value:
+                _check_finite(value)
         except ValueError as error:
             raise MemoryStoreError(
                 f"cannot store the value for key {name[:_MAX_SHOWN]!r}: {error}; use plain JSON",

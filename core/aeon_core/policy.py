@@ -174,7 +174,7 @@ class Policy:
             return restricted
         rules = [rule for rule in self._rules if rule.is_about(tool) and rule.answer == "allow"]
         parts = tool.parts(dict(arguments)) if any(rule.pattern is not None for rule in rules) else []
-        if allowing := _allowing(rules, tool, parts):
+        if rules and (allowing := _allowing(rules, tool, parts)):
             return Verdict("allow", f"the rule allow: {', '.join(allowing)}")
         if tool.needs_approval or (substitutes is not None and tool.effect != "pure"):
             return Verdict("ask", unruled(tool, substitutes))

@@ -5,7 +5,16 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, JsonValue, PrivateAttr, StringConstraints, model_validator
+from pydantic import (
+    BaseModel,
+    ConfigDict,
+    Field,
+    JsonValue,
+    PrivateAttr,
+    SerializeAsAny,
+    StringConstraints,
+    model_validator,
+)
 
 from aeon_core.step_status import StepStatus
 
@@ -45,7 +54,7 @@ class PlanStep(_Declarative):
     """Name of the registered tool that the step calls."""
     agent: Literal["llm"] | None = None
     """`llm` for a step in which the model reasons, without a tool."""
-    arguments: dict[str, JsonValue] | None = None
+    arguments: SerializeAsAny[dict[str, JsonValue]] | None = None
     """Declarative arguments of the tool; without them the step's LLM cycle supplies the tool call."""
     depends_on: list[NonBlank] | None = None
     """Ids of earlier steps this one builds on; execution stays sequential."""

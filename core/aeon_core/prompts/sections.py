@@ -128,6 +128,10 @@ def run_sections(
     }
 
 
+_NOT_IN_A_LINE = frozenset({"subplan", "arguments"})
+"""The fields of a step that its line in a plan leaves out."""
+
+
 def plan_section(plan: Plan, *, only: Collection[str] | None = None) -> str:
     """Return the plan's state: the goal, then a line for each step of the tree.
 
@@ -140,7 +144,8 @@ def plan_section(plan: Plan, *, only: Collection[str] | None = None) -> str:
             continue
         lines += _left_out(left_out)
         left_out.clear()
-        lines.append(to_line(step.model_dump(exclude_none=True, exclude={"subplan", "arguments"})))
+        shown = {name: value for name, value in step if value is not None and name not in _NOT_IN_A_LINE}
+        lines.append(to_line(shown))
     return "\n".join([*lines, *_left_out(left_out)])
 
 
