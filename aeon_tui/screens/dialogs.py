@@ -87,9 +87,7 @@ class ConfirmDialog(Dialog[bool]):
                 yield Button(Content(f"[ {self._yes} ]"), id="yes", compact=True)
 
     def on_mount(self) -> None:
-        if not self.query("#no"):
-            return  # the app is ending before the dialog was made
-        self.query_one("#no").focus()
+        self.query("#no").focus()
         self._guard.arm()
 
     @on(Button.Pressed, "#yes")

@@ -73,9 +73,7 @@ class ExportDialog(Dialog[Path | None]):
             yield Static("", id="problem", markup=False)
 
     def on_mount(self) -> None:
-        if not self.query("#file"):
-            return  # the app is ending before the dialog was made
-        self.query_one("#file", Input).focus()
+        self.query("#file").focus()
 
     def on_rows_view_moved(self) -> None:
         """Give the file the ending of the form that was chosen."""

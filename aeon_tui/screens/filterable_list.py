@@ -77,9 +77,7 @@ class FilterableListScreen(Screen[None]):
         """Show the rows that the line lets pass."""
 
     def on_mount(self) -> None:
-        if not self.query(KeptRows):
-            return  # the app is ending before the screen was made
-        self.query_one(KeptRows).focus()
+        self.query(KeptRows).focus()
 
     @on(Input.Changed)
     def _narrow(self) -> None:

@@ -210,9 +210,7 @@ class KeysScreen(ModalScreen[None]):
             yield KeyColumns(self._groups)
 
     def on_mount(self) -> None:
-        if not self.query(KeyColumns):
-            return  # the app is ending before the screen was made
-        self.query_one(KeyColumns).focus()
+        self.query(KeyColumns).focus()
 
     def on_key(self, event: events.Key) -> None:
         """Begin to filter with a letter that is no key here."""

@@ -89,9 +89,7 @@ class LabelDialog(Dialog[LabelAnswer | None]):
             yield Static(_HINT, id="hint", markup=False)
 
     def on_mount(self) -> None:
-        if not self.query("#why"):
-            return  # the app is ending before the dialog was made
-        self.query_one(VerdictRows).focus()
+        self.query(VerdictRows).focus()
         self._guard.arm()
 
     @on(RowsView.Chosen)

@@ -130,9 +130,7 @@ class RuleDialog(Dialog["AllowedRule | None"]):
             yield Static("", id="problem", markup=False)
 
     def on_mount(self) -> None:
-        if not self.query("#rule"):
-            return  # the app is ending before the dialog was made
-        self.query_one("#rule").focus()
+        self.query("#rule").focus()
         self._guard.arm()
 
     @on(RowsView.Chosen)
