@@ -50,7 +50,7 @@ class ExportDialog(Dialog[Path | None]):
     HELP_TITLE = "Export"
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("escape", "cancel", "Cancel", id="export.cancel"),
-        Binding("tab", "app.focus_next", "Next", show=False, id="export.next"),
+        Binding("tab", "app.focus_next", "Next field", show=False, id="export.next"),
     ]
     DEFAULT_CSS = """
     ExportDialog {

@@ -25,6 +25,7 @@ from aeon_tui.screens.editor import YamlEditor, ask_to_discard
 from aeon_tui.screens.latest_worker import LatestWorker
 from aeon_tui.sessions.fork_edits import ForkRequest
 from aeon_widgets.key_guard import KeyGuard
+from aeon_widgets.key_names import key_of
 from aeon_widgets.run_tree import start_words
 from aeon_widgets.text import fit
 
@@ -136,8 +137,8 @@ class ForkDialog(Dialog[None]):
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("ctrl+s", "fork", "Fork", priority=True, id="fork.start"),
         Binding("escape", "cancel", "Cancel", priority=True, id="fork.cancel"),
-        Binding("down", "app.focus_next", "Next", show=False, id="fork.next"),
-        Binding("up", "app.focus_previous", "Previous", show=False, id="fork.previous"),
+        Binding("down", "app.focus_next", "Next field", show=False, id="fork.next"),
+        Binding("up", "app.focus_previous", "Previous field", show=False, id="fork.previous"),
     ]
     DEFAULT_CSS = """
     ForkDialog {
@@ -161,7 +162,9 @@ class ForkDialog(Dialog[None]):
         of = self._of
         with Vertical() as box:
             box.border_title = Content(f"Fork {escape_controls(of.path.stem[:40])}")
-            box.border_subtitle = "ctrl+s forks · tab next · esc cancels"
+            box.border_subtitle = (
+                f"{key_of(self, 'fork.start')} forks · tab next · {key_of(self, 'fork.cancel')} cancels"
+            )
             with Grid():
                 yield Label("From")
                 yield StartChoice(of, self._first)

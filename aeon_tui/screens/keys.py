@@ -33,12 +33,13 @@ from aeon_widgets.text import fit
 from aeon_widgets.virtual_list import LinesView, Piece
 
 LABELS = {
-    "app.focus_next": "Next pane",
-    "app.focus_previous": "Previous pane",
-    "command_palette": "Command palette",
-    "screen.copy_text": "Copy selection",
+    ("app.focus_next", "Focus Next"): "Next pane",
+    ("app.focus_next", "Next"): "Next pane",
+    ("app.focus_previous", "Focus Previous"): "Previous pane",
+    ("command_palette", "palette"): "Command palette",
+    ("screen.copy_text", "Copy selected text"): "Copy selection",
 }
-"""Our words for what Textual binds."""
+"""Our words for what Textual binds, and the whole of what a footer shortens."""
 SIDEWAYS = {"scroll_left", "scroll_right", "page_left", "page_right"}
 """Bound by every scrolling widget; nothing of ours is wider than the screen."""
 COLUMN = 36
@@ -252,7 +253,7 @@ def label_of(action: str, description: str) -> str:
     """Return what an action is called in the help and in the palette."""
     if action.startswith("pane("):
         return f"Go to {description}"
-    return LABELS.get(action, description)
+    return LABELS.get((action, description), description)
 
 
 def key_groups(bindings: Mapping[str, ActiveBinding]) -> Groups:

@@ -63,7 +63,7 @@ class LabelDialog(Dialog[LabelAnswer | None]):
     HELP_TITLE = "Label"
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("escape", "cancel", "Cancel", id="label.cancel"),
-        Binding("tab", "app.focus_next", "Next", show=False, id="label.next"),
+        Binding("tab", "app.focus_next", "Next field", show=False, id="label.next"),
     ]
     DEFAULT_CSS = """
     LabelDialog {

@@ -18,8 +18,10 @@ from aeon_core.errors import UsageError
 from aeon_core.escape import escape_controls
 from aeon_tui.messages import ForkWorkflow
 from aeon_tui.screens.dialogs import Dialog
+from aeon_tui.screens.editor import ask_to_discard
 from aeon_tui.sessions.new_run_form import checked_model
 from aeon_widgets.key_guard import KeyGuard
+from aeon_widgets.key_names import key_of
 from aeon_widgets.virtual_list import Piece, RowsView
 from system2.constants import GATES
 
@@ -58,7 +60,7 @@ class WorkflowForkDialog(Dialog[None]):
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("ctrl+s", "fork", "Fork", priority=True, id="fork.start"),
         Binding("escape", "cancel", "Cancel", id="fork.cancel"),
-        Binding("tab", "app.focus_next", "Next", show=False, id="fork.next"),
+        Binding("tab", "app.focus_next", "Next field", show=False, id="fork.next"),
     ]
     DEFAULT_CSS = """
     WorkflowForkDialog {
@@ -77,7 +79,7 @@ class WorkflowForkDialog(Dialog[None]):
     def compose(self) -> ComposeResult:
         with Vertical() as box:
             box.border_title = Content(f"Fork {escape_controls(self._path.stem[:40])}")
-            box.border_subtitle = "enter forks · ↑↓ choose · tab next · esc cancels"
+            box.border_subtitle = f"enter forks · ↑↓ choose · tab next · {key_of(self, 'fork.cancel')} cancels"
             yield GateRows(self._gates)
             with Grid():
                 yield Label("Model")
@@ -88,9 +90,7 @@ class WorkflowForkDialog(Dialog[None]):
             yield Static(_HINT, id="hint", markup=False)
 
     def on_mount(self) -> None:
-        if not self.query("#why"):
-            return  # the app is ending before the dialog was made
-        self.query_one(GateRows).focus()
+        self.query(GateRows).focus()
         self._guard.arm()
 
     @on(RowsView.Chosen)
@@ -125,5 +125,8 @@ class WorkflowForkDialog(Dialog[None]):
             self.dismiss()
 
     def action_cancel(self) -> None:
-        """Fork nothing."""
-        self.dismiss()
+        """Fork nothing; ask first where anything was typed."""
+        if tuple(field.value for field in self.query(Input)) != (escape_controls(self._model), ""):
+            ask_to_discard(self, self.dismiss)
+        else:
+            self.dismiss()

@@ -58,6 +58,15 @@ async def test_a_key_is_given_by_pressing_it_and_its_own_comes_back() -> None:
         await until(pilot, lambda: load_values().app.keys == {})
 
 
+@pytest.mark.parametrize(
+    ("action", "words"),
+    [("confirm.previous", "Other button"), ("pane.previous", "Previous pane"), ("pane.next", "Next pane")],
+)
+async def test_an_action_is_called_what_it_does_there(action: str, words: str) -> None:
+    async with changing(action) as (app, _):
+        assert row_of(app, action).what == words
+
+
 @pytest.mark.parametrize(("action", "own"), [("app.quit_anywhere", "ctrl+q"), ("app.quit", "q")])
 async def test_a_way_out_gets_its_own_key_back(action: str, own: str) -> None:
     async with changing(action) as (app, pilot):

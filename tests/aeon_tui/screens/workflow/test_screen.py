@@ -155,6 +155,27 @@ async def test_an_abort_at_a_gate_is_journaled_and_can_be_continued(tmp_path: Pa
     assert (said[0].decision.value, said[0].feedback) == ("reject", "name the users")
 
 
+async def test_what_is_typed_for_a_fork_is_discarded_only_after_a_question() -> None:
+    app = app_on(at_a_gate(), live=True)
+    async with app.run_test(size=(80, 24)) as pilot:
+        dialog = WorkflowForkDialog(Path("w.jsonl"), "simulated:default", [0, 1])
+        await app.push_screen(dialog)
+        for field, typed in (("model", "openai:x"), ("why", "name the users")):
+            widget = dialog.query_one(f"#{field}", Input)
+            before, widget.value = widget.value, typed
+            await pilot.press("escape")
+            assert isinstance(app.screen, ConfirmDialog)
+            await pilot.press("n")
+            assert (app.screen, widget.value) == (dialog, typed)
+            widget.value = before
+        await pilot.press("escape")
+        assert isinstance(app.screen, WorkflowScreen), "nothing is typed: nothing is asked"
+        await app.push_screen(dialog := WorkflowForkDialog(Path("w.jsonl"), "simulated:default", [0]))
+        dialog.query_one("#why", Input).value = "name the users"
+        await pilot.press("escape", "y")
+        await until(pilot, lambda: isinstance(app.screen, WorkflowScreen))
+
+
 async def test_quitting_in_the_middle_ends_the_workflow(tmp_path: Path) -> None:
     app, runner = live_app(tmp_path)
     async with app.run_test(size=(80, 24)) as pilot:
