@@ -14,13 +14,15 @@ from textual.widget import Widget
 from typing_extensions import override
 
 from aeon_widgets.excerpt import excerpt
-from aeon_widgets.run_columns import DAMAGED, MARKED, cell, columns, pad, status_cell, task_cells, titles
+from aeon_widgets.run_columns import DAMAGED, MARKED, STATUS_CELLS, cell, columns, pad, status_cell, task_cells, titles
 from aeon_widgets.run_tree import LIVE, WORKFLOW, RunLine, RunRow
 from aeon_widgets.text import fit, one_line
 from aeon_widgets.virtual_list import Piece, RowsView
 
 QUIET_SECONDS = 10
 """How often ages are updated if no run is live."""
+_KIND_CELLS = STATUS_CELLS - 5
+"""What holds a match is below the status, the match below the task."""
 _STYLES = {"sim": "medium", "passes": "", "scores": "", "cost": ""}
 """Of the columns that are not muted."""
 
@@ -95,7 +97,7 @@ class RunList(RowsView):
     def pieces(self, index: int, width: int) -> Iterable[Piece]:
         line = self._lines[index]
         if line.found is not None:
-            kind = f"     {fit(one_line(line.found_in, 30), 13):<13} "
+            kind = f"{'':4}{fit(one_line(line.found_in, 30), _KIND_CELLS):<{_KIND_CELLS}} "
             return [(kind, "muted"), *excerpt(line.found, self._wanted, width - len(kind))]
         run = line.run
         room = task_cells(width)

@@ -55,7 +55,7 @@ class RunLine(NamedTuple):
     found: str | None = None
     """The match, if the line shows a place in the run's journal instead of the run."""
     found_in: str = ""
-    """The type of the record that holds the place."""
+    """What holds the place: `task`, `answer`, `prompt`."""
     seq: int | None = None
     """The record; None where it has no number."""
 

@@ -59,8 +59,8 @@ class Found:
     """A run that contains a text, and the context of the last match."""
 
     run_id: str
-    type: str
-    """Of the record that holds it."""
+    part: str
+    """What holds it: `task`, `answer`, `prompt`."""
     excerpt: str
     seq: int | None = None
     """Of the record; None where its line is damaged."""
@@ -106,6 +106,7 @@ class RunSearch:
 
     def _look(self, run: RunSummary) -> None:
         from aeon_core.journal.search import search_journal
+        from aeon_widgets.match_list import part_words
 
         try:
             matches = search_journal(Path(run.path), self.text, cancelled=lambda: self.stopped, newest_first=True)
@@ -114,4 +115,4 @@ class RunSearch:
             self.unreadable += 1
         else:
             if match is not None:
-                self.found.append(Found(run.run_id, match.type or "damaged", match.excerpt, match.seq))
+                self.found.append(Found(run.run_id, part_words(match), match.excerpt, match.seq))

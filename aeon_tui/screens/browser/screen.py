@@ -250,7 +250,7 @@ class BrowserScreen(FilteredScreen):
         lines = []
         for each in found:
             if (run := runs.by_id.get(each.run_id)) is not None:
-                lines += [RunLine(run), RunLine(run, found=each.excerpt, found_in=each.type, seq=each.seq)]
+                lines += [RunLine(run), RunLine(run, found=each.excerpt, found_in=each.part, seq=each.seq)]
         where_empty = "no run contains this text" if search.ended else "searching …"
         self._update_list(lines, search.text, where_empty, keep=True)
         self.query_one(BrowserTitle).update_count(search.told())

@@ -49,8 +49,8 @@ def test_a_search_finds_runs_in_their_order_by_their_last_place(tmp_path: Path) 
     search.work()
     assert search.found == [
         Found("c", "ttl", "needle?", 2),
-        Found("d", "damaged", "a broken needle"),
-        Found("b", "run_finished", "a NEEDLE, at last", 2),
+        Found("d", "damaged line", "a broken needle"),
+        Found("b", "answer", "a NEEDLE, at last", 2),
     ]
     assert search.told() == "3 of 4 match"
 
