@@ -279,10 +279,10 @@ class AeonApp(Navigation):
         from aeon_tui.commands import choose_other_run, comparable, newest_runs
         from aeon_tui.screens.browser.screen import BrowserScreen
 
-        asked_on = self.screen
-        others = comparable(await newest_runs(self), getattr(self.shown_screen, "chosen_run", None))
-        if others and self.screen is asked_on:
-            choose_other_run(self)
+        asked_on, chosen = self.screen, getattr(self.shown_screen, "chosen_run", None)
+        others = comparable(await newest_runs(self), chosen)
+        if others and chosen is not None and self.screen is asked_on:
+            choose_other_run(self, chosen, others)
         elif not others:
             new, fork = key_of(self, "app.new_run"), key_of(self, "run.fork", BrowserScreen)
             self.clear_notifications()

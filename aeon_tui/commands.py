@@ -96,18 +96,6 @@ class ThemesProvider(PaletteProvider):
         return theme_commands(cast("Navigation", self.app), "")
 
 
-class ComparedProvider(PaletteProvider):
-    """The newest runs, to compare the chosen one with one of them."""
-
-    @override
-    def commands(self) -> Iterator[Command]:
-        app = cast("Navigation", self.app)
-        chosen: Path | None = getattr(self.screen, "chosen_run", None)
-        if chosen is not None:
-            for run in comparable(self._runs, chosen):
-                yield Command(_task(run), _about(run), partial(app.compare_runs, chosen, Path(run.path)))
-
-
 def key_commands(app: App[Any], screen: Screen[Any]) -> Iterator[Command]:
     """Yield every action of ours that has a key now: of the focused pane, of the screen, and everywhere."""
     active = [each for each in screen.active_bindings.values() if each.enabled and each.binding.id is not None]
@@ -159,9 +147,20 @@ def choose_theme(app: App[Any]) -> None:
     app.push_screen(CommandPalette([ThemesProvider], placeholder="Which theme?"))
 
 
-def choose_other_run(app: App[Any]) -> None:
-    """Let a person look for the run that the chosen one is compared with."""
-    app.push_screen(CommandPalette([ComparedProvider], placeholder="Compare with which run?"))
+def choose_other_run(app: Navigation, chosen: Path, others: Sequence[RunSummary]) -> None:
+    """Let a person look among these runs for the one that the chosen one is compared with."""
+
+    class OthersProvider(PaletteProvider):
+        @override
+        async def startup(self) -> None:
+            """Read nothing: they are listed."""
+
+        @override
+        def commands(self) -> Iterator[Command]:
+            for run in others:
+                yield Command(_task(run), _about(run), partial(app.compare_runs, chosen, Path(run.path)))
+
+    app.push_screen(CommandPalette([OthersProvider], placeholder="Compare with which run?"))
 
 
 def comparable(runs: Sequence[RunSummary], chosen: Path | None) -> Sequence[RunSummary]:
