@@ -14,8 +14,13 @@ def test_the_call_that_has_not_come_back_is_named_with_its_seconds_and_speed() -
     view = fold(run.records)
     found = running_call(view, view.loose_calls[-1].started, 12.3)
     assert found == Activity(None, "refine", 0.0, 12.3)
-    assert Activity(None, "refine", 4.9, 12.3).words == "refine · 12 tokens/s"
-    assert (Activity(None, "refine", 4.9).words, Activity(None, "refine", 4.9).time) == ("refine", "4 s")
+    assert Activity(None, "refine", 4.9, 12.3).words() == "refine · 12 tokens/s"
+    assert (Activity(None, "refine", 4.9).words(), Activity(None, "refine", 4.9).time) == ("refine", "4 s")
+    again = Activity(None, "refine", 4.9, 12.3, attempt=2)
+    assert (again.words(), again.words(named=False)) == ("refine attempt 2 · 12 tokens/s", "attempt 2 · 12 tokens/s")
+    assert Activity(None, "refine", 4.9).words(named=False) == "", (
+        "what is beside it names it, and nothing else is known"
+    )
     assert Activity(None, "x", 0.0).spinner == SPINNER[0] != Activity(None, "x", 0.3).spinner
 
 

@@ -245,3 +245,13 @@ def test_any_two_moments_of_a_run_compare(one: int, other: int) -> None:
     records = recorded()
     found = compare(ComparedRun("a", fold(records[:one])), ComparedRun("b", fold(records[:other])))
     assert found.differences == 0 or one != other
+
+
+def test_what_a_run_does_now_is_compared_only_where_one_goes_on() -> None:
+    def named_now(one: ComparedRun, other: ComparedRun) -> list[CompareRow]:
+        return [row for row in compare(one, other).rows if row.left.startswith("now")]
+
+    ended, live = read(converged_run), read(first_pass)
+    assert named_now(ended, read(given_up_run)) == []
+    assert [row.right for row in named_now(ended, live)] != []
+    assert named_now(ended, ComparedRun("gone", problem="gone")) == []

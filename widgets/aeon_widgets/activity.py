@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from aeon_core.journal.view.model import CallView, RunView
+from aeon_core.journal.view.model import RunView
 from aeon_core.timing import seconds_after
 from aeon_widgets.text import one_line
 
@@ -21,6 +21,7 @@ class Activity:
     name: str
     seconds: float
     tokens_per_second: float | None = None
+    attempt: int = 1
 
     @property
     def spinner(self) -> str:
@@ -37,10 +38,11 @@ class Activity:
         """How fast the reply comes; empty where that is not known."""
         return f"{self.tokens_per_second:.0f} tokens/s" if self.tokens_per_second is not None else ""
 
-    @property
-    def words(self) -> str:
-        """The call and its speed, in words."""
-        return " · ".join(part for part in (self.name, self.rate) if part)
+    def words(self, *, named: bool = True) -> str:
+        """Return in words the call, unless what is beside it names it, its attempt and its speed."""
+        again = f"attempt {self.attempt}" if self.attempt > 1 else ""
+        call = " ".join(part for part in (self.name * named, again) if part)
+        return " · ".join(part for part in (call, self.rate) if part)
 
 
 def running_call(view: RunView, now: str, tokens_per_second: float | None) -> Activity | None:
@@ -54,9 +56,5 @@ def running_call(view: RunView, now: str, tokens_per_second: float | None) -> Ac
     waits = max((call for call in calls if not call.finished), key=lambda call: call.seq, default=None)
     if waits is None:
         return None
-    return Activity(waits.step_id, _name(waits), seconds_after(waits.started, now), tokens_per_second)
-
-
-def _name(call: CallView) -> str:
-    again = f" attempt {call.attempt}" if call.attempt > 1 else ""
-    return f"{one_line(call.purpose, 30)}{again}"
+    seconds = seconds_after(waits.started, now)
+    return Activity(waits.step_id, one_line(waits.purpose, 30), seconds, tokens_per_second, waits.attempt)

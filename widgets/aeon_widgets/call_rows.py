@@ -10,7 +10,7 @@ from aeon_widgets.text import one_line
 
 _BEFORE_THE_PLAN = ("profile", "plan")
 CALL_LABELS = {
-    "profile": "judge the task",
+    "profile": "assess the task",
     "plan": "make the plan",
     "review": "review the plan",
     "judge": "evaluate",

@@ -108,6 +108,7 @@ _MONEY = {
     "reserved_usd": "the next call may cost up to",
     "limit_usd": "budget",
 }
+_MONEY_WIDTH = max(map(len, _MONEY.values()))
 
 
 def budget_blocks(subject: Subject) -> Iterator[Block]:
@@ -117,7 +118,7 @@ def budget_blocks(subject: Subject) -> Iterator[Block]:
     for key, words in _MONEY.items():
         usd = subject.get(key)
         if isinstance(usd, int | float) and (usd or key != "held_usd"):
-            yield "", f"{words:<32} {money(usd)}"
+            yield "", f"{words:<{_MONEY_WIDTH}} {money(usd)}"
 
 
 def _difference(old: str, new: str) -> Iterable[Block]:

@@ -26,6 +26,8 @@ _LABEL = 10
 _NAME = 22
 """Cells of an option's name."""
 _ISSUE = 2
+_ENDED = "–"
+"""What a run that has ended does now."""
 _VALUE = 2_000
 """Characters of an option's value that are compared and shown."""
 
@@ -132,7 +134,7 @@ def _section(name: str, rows: Sequence[CompareRow], where_empty: str = "", told:
 def _one_alone(left: RunView | None, right: RunView | None) -> list[CompareRow]:
     """Return what can be said where one of the runs cannot be read."""
     sides = [dict(facts(view)) if view is not None else {} for view in (left, right)]
-    names = list(sides[0] or sides[1])
+    names = [name for name, value in (sides[0] or sides[1]).items() if (name, value) != ("now", _ENDED)]
     return [CompareRow("#"), *(CompareRow("#", _named(name, sides[0]), _named(name, sides[1])) for name in names)]
 
 
@@ -163,7 +165,7 @@ def facts(view: RunView) -> Iterator[tuple[str, str]]:
 def _now(view: RunView) -> str:
     """Return what a run is doing; a dash where it has ended."""
     if view.result is not None or not view.phases:
-        return "–"
+        return _ENDED
     phase, step = view.phases[-1], view.steps.get(view.current_step_id or "")
     what = f" · {one_line(step.step_id, 30)} {one_line(step.description, 200)}" if step is not None else ""
     return f"pass {phase.pass_number} · {one_line(phase.phase, 20)}{what}"
@@ -171,6 +173,8 @@ def _now(view: RunView) -> str:
 
 def _facts(left: RunView, right: RunView) -> Iterator[CompareRow]:
     for (name, value), (_, other) in zip(facts(left), facts(right), strict=True):
+        if name == "now" and value == other == _ENDED:
+            continue
         row = line_row(value, other, f"{name:<{_LABEL}}")
         # Except for the task, whole values differ, not words of them.
         yield row if name == "task" else replace(row, left_spans=(), right_spans=())

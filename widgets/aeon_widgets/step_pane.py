@@ -241,7 +241,8 @@ class StepPane(Vertical, Pane):
         activity, step, calls = self._activity, self._opened.step, self._opened.calls
         ours = (step is not None and step.status == "running") or (bool(calls) and not calls[-1].finished)
         if activity is not None and ours and activity.step_id == (step.step_id if step is not None else None):
-            self.pane_title = f"{self._title} · {activity.words}"
+            told = activity.words(named=step is not None)
+            self.pane_title = f"{self._title} · {told}" if told else self._title
         else:
             self.pane_title = self._title
 

@@ -287,7 +287,8 @@ def judgement(prompt: Prompt) -> dict[str, Any]:
     the figure of the last step.
     """
     said, last, suspicions = _unwrapped(prompt.text("answer")), _last(prompt), prompt.texts("suspicions")
-    quote = said[:_QUOTE] or "no answer"
+    # Whole words, unless the first alone is too long.
+    quote = (said if len(said) <= _QUOTE else said[:_QUOTE].rpartition(" ")[0] or said[:_QUOTE]) or "no answer"
     check = {"evidence": quote, "ok": True}
     lacking = {n: _lacking(text, said) for n, text in enumerate(prompt.texts("requirements"), 1)}
     found = [_issue("consistency", "answer", why, "Name it in the answer.") for why in lacking.values() if why]

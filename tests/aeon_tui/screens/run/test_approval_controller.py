@@ -383,3 +383,5 @@ def test_the_budget_is_asked_about_in_dollars() -> None:
     lines = [text for _, text in budget_blocks(subject)]
     assert any(line.startswith("the next call may cost up to") and line.endswith("$0.31") for line in lines)
     assert not any("held" in line for line in lines)
+    amounts = [text.index("$") for _, text in budget_blocks({**subject, "held_usd": 0.04})]
+    assert amounts == [amounts[0]] * 4, "they are below each other, whichever there are"

@@ -43,7 +43,7 @@ SIZE = (200, 90)
 ICONS = {"pending": "○", "running": "▶", "complete": "✔", "failed": "✖", "invalid": "⊘", "stopped": "◼"}
 SEVERITY = {"high": "✖", "medium": "⚠", "low": "·"}
 LOOSE = {
-    "profile": "judge the task",
+    "profile": "assess the task",
     "plan": "make the plan",
     "review": "review the plan",
     "judge": "evaluate",

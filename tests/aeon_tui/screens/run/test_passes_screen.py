@@ -79,7 +79,7 @@ async def test_what_is_folded_into_a_row_is_unfolded_with_keys_mouse_or_by_what_
         await run.press("right", "left", "end", "enter")
         assert rows(run)[-7:] == [
             "▾ pass 1 ✖ 0.40 0.60",
-            "✔ judge the task complete",
+            "✔ assess the task complete",
             "✔ make the plan complete",
             "✔ refine the plan complete",
             "✔ write the answer complete",

@@ -152,5 +152,5 @@ async def test_the_row_of_the_call_has_its_seconds_and_speed_and_the_title_the_s
         shown.stream._now = iter([5.0, *[7.0] * 50]).__next__
         shown.write("plan", "x" * 80)
         shown.screen.show_rest()
-        assert shown.screen.query_one(StepPane).pane_title == "Make the plan · plan · 10 tokens/s"
+        assert shown.screen.query_one(StepPane).pane_title == "Make the plan · 10 tokens/s"
         assert re.search(r" \d+ s 10 tokens/s$", shown.rows[-1])
