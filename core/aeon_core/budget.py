@@ -36,7 +36,7 @@ _Price = Annotated[float, Field(strict=True, ge=0, allow_inf_nan=False)]
 class PriceEntry(BaseModel):
     """A model's price as the configuration tells it, in US dollars per million tokens."""
 
-    model_config = ConfigDict(extra="forbid", frozen=True, defer_build=True)
+    model_config: ClassVar[ConfigDict] = ConfigDict(extra="forbid", frozen=True, defer_build=True)
 
     input: _Price
     """Per million tokens of a request."""

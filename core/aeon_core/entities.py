@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from datetime import datetime
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, ClassVar, Literal
 
 from pydantic import (
     AfterValidator,
@@ -46,7 +46,7 @@ EXIT_CODES: dict[str, int] = {
 class Entity(BaseModel):
     """A public entity: strict about its keys, with a JSON Schema (`aeon-tui schema NAME`)."""
 
-    model_config = ConfigDict(extra="forbid", defer_build=True)
+    model_config: ClassVar[ConfigDict] = ConfigDict(extra="forbid", defer_build=True)
 
 
 _BOTH: dict[str, Any] = {"result": {"type": "object"}, "error": {"type": "object"}}
@@ -55,7 +55,7 @@ _BOTH: dict[str, Any] = {"result": {"type": "object"}, "error": {"type": "object
 class ToolCall(Entity):
     """One tool invocation: `result` or `error`, never both (data model: ToolCall)."""
 
-    model_config = ConfigDict(
+    model_config: ClassVar[ConfigDict] = ConfigDict(
         extra="forbid",
         frozen=True,
         json_schema_extra={"not": {"properties": _BOTH, "required": ["result", "error"]}},
@@ -86,7 +86,7 @@ class MemoryEntry(Entity):
 class SupervisorAction(Entity):
     """One repair attempt: `repaired_output` or `error`, never both (data model: SupervisorAction)."""
 
-    model_config = ConfigDict(
+    model_config: ClassVar[ConfigDict] = ConfigDict(
         extra="forbid",
         frozen=True,
         json_schema_extra={

@@ -13,7 +13,7 @@ class AeonError(Exception):
     command ends with when the error reaches it.
     """
 
-    exit_code = 1
+    exit_code: int = 1
 
     def __init__(self, message: str, *, exit_code: int | None = None, **context: Any) -> None:
         super().__init__(message)
@@ -30,13 +30,13 @@ class AeonError(Exception):
 class UsageError(AeonError):
     """Bad arguments, configuration, plan file or journal: nothing was run."""
 
-    exit_code = 2
+    exit_code: int = 2
 
 
 class ModelUnavailableError(AeonError):
     """No usable model: none configured, missing key, credentials or package."""
 
-    exit_code = 3
+    exit_code: int = 3
 
 
 class LLMError(AeonError):

@@ -39,7 +39,7 @@ if TYPE_CHECKING:
     from opentelemetry.sdk.trace import TracerProvider as SDKTracerProvider
     from opentelemetry.trace import Span, SpanKind, TracerProvider
 
-logger = logging.getLogger("aeon")
+logger: logging.Logger = logging.getLogger("aeon")
 
 SERVICE = "aeon-tui"
 FLUSH_SECONDS = 2.0

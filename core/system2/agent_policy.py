@@ -28,7 +28,7 @@ class AgentPolicy(Policy):
         super().__init__()
         self._agent, self._allowance, self._context, self._writes = agent, allowance, context, writes
         self._rules_of_project = context.rules or context.settings
-        self.allowed = context.allowed
+        self.allowed: list[str] = context.allowed
 
     def verdict(
         self,

@@ -19,7 +19,7 @@ from system2.orchestrator import Orchestrator
 from system2.policies import AutoApproveGates
 from system2.questions import RemoteDecisions
 
-logger = logging.getLogger("aeon")
+logger: logging.Logger = logging.getLogger("aeon")
 
 
 def work(job: Job) -> dict[str, Any]:

@@ -50,7 +50,8 @@ class Costs:
     """
 
     def __init__(self, model_id: str, assumed: Iterable[str] = ()) -> None:
-        self.model_id, self.assumed = model_id, list(assumed)
+        self.model_id: str = model_id
+        self.assumed: list[str] = list(assumed)
         self.records: list[CostRecord] = []
 
     def add(self, agent: str | None, model: str, usage: Mapping[str, int], cost_usd: float | None) -> None:

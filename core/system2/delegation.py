@@ -17,7 +17,7 @@ from system2.policies import Question
 from system2.session import AgentResult, AgentSession
 
 OnAgentComplete = Callable[[AgentResult], Any]
-logger = logging.getLogger("aeon")
+logger: logging.Logger = logging.getLogger("aeon")
 
 
 class Delegation:
@@ -40,7 +40,7 @@ class Delegation:
         self._sessions: dict[str, AgentSession] = {}
         self.invoked: list[str] = []
         """Who has worked, each once, in the order of their first work."""
-        self.rounds = 0
+        self.rounds: int = 0
         """How often agents were set to work."""
 
     def work(self, agent: str, contract: DelegationContract) -> AgentResult:

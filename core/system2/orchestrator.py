@@ -65,7 +65,7 @@ from system2.workflow_end import exit_code_of, message_of, status_of
 from system2.workflow_journal import WorkflowJournal
 from system2.workflow_result import WorkflowResult, WorkflowStatus
 
-logger = logging.getLogger("aeon")
+logger: logging.Logger = logging.getLogger("aeon")
 Lines = list[dict[str, Any]]
 
 
@@ -127,7 +127,7 @@ class Orchestrator:
         """The project's settings, as far as they apply."""
         rules = load_values({"project_root": str(self._root)}, trust="apply" if trust == "apply" else "ignore")
         self._policy: PolicyRules = rules.values.get("policy", PolicyRules())
-        self.runs_dir = (runs_dir or default_runs_directory(self._root)).absolute()
+        self.runs_dir: Path = (runs_dir or default_runs_directory(self._root)).absolute()
         """Where the journals are kept."""
         self._may_use = trusted_agents(self._root, trust, assessed)
         self._gate_policy: GatePolicy | None = policy_of(gate_policy, "decide", "gate policy")

@@ -35,7 +35,7 @@ from system2.workflow import MAX_FLAGGED, Workflow
 from system2.workflow_end import exit_code_of, message_of, status_of
 from system2.write_limits import LIMITS
 
-logger = logging.getLogger("aeon")
+logger: logging.Logger = logging.getLogger("aeon")
 _FILES = (*DOCUMENTS.values(), LOG_FILE)
 
 

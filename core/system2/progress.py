@@ -19,14 +19,14 @@ class WorkflowProgress:
     """Takes each line of the journal on the workflow's thread. `listener` gets the lines of the transcript."""
 
     def __init__(self, log: Log, listener: Callable[[bytes], None] | None, root: Path) -> None:
-        self.view = WorkflowView()
+        self.view: WorkflowView = WorkflowView()
         self.transcript: TranscriptFile | None = None
         self.assumed: list[str] = []
         """The models of which a price is assumed."""
         self.automatic = False
         """Whether nobody sees the gates, so that the log shows them."""
         self.journal_problem: Callable[[], str | None] = lambda: None
-        self.summary = ""
+        self.summary: str = ""
         self._log, self._listener, self._root = log, listener, root
         self._entries = TranscriptEntries()
 

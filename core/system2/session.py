@@ -87,7 +87,7 @@ class AgentSession:
         writes: Collection[str] | None = None,
     ) -> None:
         self.agent = agent
-        self.rounds = rounds
+        self.rounds: int = rounds
         """How often it was set to work."""
         self._context = context
         self._toolbox = Toolbox(agent, context, writes, lambda: self.rounds)

@@ -6,7 +6,7 @@ import os
 import re
 from collections.abc import Callable
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, ClassVar, Literal
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, StringConstraints, ValidationError
 
@@ -58,7 +58,7 @@ Text = Annotated[str, StringConstraints(min_length=1, strip_whitespace=True)]
 class AgentOverride(BaseModel):
     """What `agent_overrides` says of one agent."""
 
-    model_config = ConfigDict(extra="forbid", frozen=True)
+    model_config: ClassVar[ConfigDict] = ConfigDict(extra="forbid", frozen=True)
 
     model: Text | None = None
     """Its Bedrock model, without the provider."""
@@ -68,7 +68,7 @@ class AgentOverride(BaseModel):
 class WorkflowSettings(BaseModel):
     """What a project may set about the workflow; every key is optional (REQ-153)."""
 
-    model_config = ConfigDict(extra="forbid", frozen=True)
+    model_config: ClassVar[ConfigDict] = ConfigDict(extra="forbid", frozen=True)
 
     cost_ceiling_usd: Dollars = DEFAULT_COST_CEILING_USD
     """What a run may cost before a person must confirm that it goes on (REQ-132)."""

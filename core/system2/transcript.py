@@ -37,7 +37,7 @@ class TranscriptEntries:
     """Makes entries of a workflow's records, given one after the other from the first."""
 
     def __init__(self, next_seq: int = 0) -> None:
-        self.next_seq = next_seq
+        self.next_seq: int = next_seq
         self._conversations: dict[str, _Conversation] = {}
         self._asked: Mapping[str, Any] = {}
         self._start: Mapping[str, Any] = {}
@@ -192,7 +192,8 @@ class TranscriptFile:
         """Why it cannot be written."""
         self._lock = threading.Lock()
         self._fd: int | None = None
-        self.last_record, self.next_seq = -1, 0
+        self.last_record: int = -1
+        self.next_seq: int = 0
         """The record that the last entry is of, and the number of the next entry."""
         try:
             _make_folder(path.parent)

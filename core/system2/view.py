@@ -56,22 +56,27 @@ class WorkflowView:
     """The state of a workflow after the records so far; unknown types and fields are passed over."""
 
     def __init__(self) -> None:
-        self.run_id = ""
-        self.task = ""
-        self.model = ""
-        self.simulated = False
+        self.run_id: str = ""
+        self.task: str = ""
+        self.model: str = ""
+        self.simulated: bool = False
         self.config: dict[str, Any] = {}
-        self.started = ""
-        self.agents = {name: AgentView(name) for name in DELEGATION_MAP}
-        self.gates = {gate.number: GateView(gate.number, gate.title, gate.artifact) for gate in GATES}
+        self.started: str = ""
+        self.agents: dict[str, AgentView] = {name: AgentView(name) for name in DELEGATION_MAP}
+        self.gates: dict[int, GateView] = {
+            gate.number: GateView(gate.number, gate.title, gate.artifact) for gate in GATES
+        }
         self.running: str | None = None
         """The agent that works."""
         self.question: Entry | None = None
         """What a person is being asked, besides gates."""
         self.notices: list[Entry] = []
-        self.cost_usd = 0.0
-        self.input_tokens = self.cached_tokens = self.output_tokens = self.api_calls = 0
-        """`cached_tokens` are those of the input that were read from the provider's prompt cache."""
+        self.cost_usd: float = 0.0
+        self.api_calls: int = 0
+        self.output_tokens: int = 0
+        self.input_tokens: int = 0
+        self.cached_tokens: int = 0
+        """Those of the input that were read from the provider's prompt cache."""
         self.end: Entry | None = None
         """The `workflow_end`; None while the workflow goes on, or where it was interrupted."""
 

@@ -14,6 +14,7 @@ from aeon_core.journal.writer import JournalWriter, LineListener, OpenFile
 class WorkflowJournal(JournalWriter):
     """Continues without its file if writing fails; `warn` gets the reason."""
 
+    path: Path | None
     warn: Callable[[str], None] = staticmethod(lambda _: None)
 
     def __init__(

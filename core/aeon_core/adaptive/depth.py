@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Annotated, Any, NamedTuple
+from typing import Annotated, Any, ClassVar, NamedTuple
 
 from pydantic import ConfigDict, Field
 
@@ -116,7 +116,7 @@ _PASSES = 2
 class AdaptiveDepthConfiguration(Entity):
     """How deeply a pass reasons, and how many cycles the run may use (adaptive: Adaptive Depth Configuration)."""
 
-    model_config = ConfigDict(extra="forbid", frozen=True)
+    model_config: ClassVar[ConfigDict] = ConfigDict(extra="forbid", frozen=True)
 
     detected_complexity: _Score
     ambiguity_score: _Score

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Annotated, Any, Literal, get_args
+from typing import Annotated, Any, ClassVar, Literal, get_args
 
 from pydantic import ConfigDict, Field
 
@@ -81,7 +81,7 @@ _NEEDS_THOUGHT = {
 class TaskProfile(Entity):
     """A task in five dimensions (adaptive: TaskProfile Schema). `profile_version` counts from 1 within a run."""
 
-    model_config = ConfigDict(extra="forbid", frozen=True)
+    model_config: ClassVar[ConfigDict] = ConfigDict(extra="forbid", frozen=True)
 
     profile_version: Annotated[int, Field(ge=1)]
     reasoning_depth: Tier

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
-from typing import Any, get_args
+from typing import Any, ClassVar, get_args
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
@@ -118,7 +118,7 @@ ANSWERS: dict[ApprovalPoint, tuple[Decision, ...]] = {
 class PendingApproval(BaseModel):
     """A record in the state `asked`. `seq` and `digest` together are of this question and no other."""
 
-    model_config = ConfigDict(frozen=True, defer_build=True)
+    model_config: ClassVar[ConfigDict] = ConfigDict(frozen=True, defer_build=True)
 
     seq: int = Field(strict=True, ge=0)
     point: ApprovalPoint

@@ -25,7 +25,7 @@ from aeon_core.journal.writer import LineListener
 from aeon_core.policy import PolicyRules
 from aeon_core.tools.imports import file_digest
 
-logger = logging.getLogger("aeon")
+logger: logging.Logger = logging.getLogger("aeon")
 
 MAX_RUNS = 500
 """So many runs of a project are remembered."""

@@ -6,7 +6,7 @@ import contextlib
 import json
 from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import Annotated, Any, Literal, Self
+from typing import Annotated, Any, ClassVar, Literal, Self
 
 from pydantic import (
     AfterValidator,
@@ -67,7 +67,7 @@ def _server_url(url: str) -> str:
 class BedrockSettings(BaseModel):
     """Where and as whom Bedrock is reached, in place of what the AWS environment says."""
 
-    model_config = ConfigDict(extra="forbid", frozen=True, defer_build=True)
+    model_config: ClassVar[ConfigDict] = ConfigDict(extra="forbid", frozen=True, defer_build=True)
 
     region: str | None = None
     """AWS region, such as us-east-1."""
@@ -80,7 +80,7 @@ class BedrockSettings(BaseModel):
 class RunConfig(BaseModel):
     """Options of one run (contract: Options of `run`). Unknown keys and wrong values raise UsageError, in one line."""
 
-    model_config = ConfigDict(extra="forbid", defer_build=True, protected_namespaces=())
+    model_config: ClassVar[ConfigDict] = ConfigDict(extra="forbid", defer_build=True, protected_namespaces=())
 
     model: str | Annotated[list[str], Field(min_length=1)] | None = None
     """`PROVIDER:NAME`, or several: the next one is used when the one before has failed for good.

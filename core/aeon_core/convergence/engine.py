@@ -46,7 +46,7 @@ class ConvergenceEngine:
         prompts_dir: Path | None = None,
         votes: int = 1,
     ) -> None:
-        self.criteria = criteria if criteria is not None else ConvergenceCriteria()
+        self.criteria: ConvergenceCriteria = criteria if criteria is not None else ConvergenceCriteria()
         self._ask = ask_of(judge)
         self._prompts_dir = prompts_dir
         self._votes = votes

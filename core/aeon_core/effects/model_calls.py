@@ -95,7 +95,7 @@ def check_budget(config: RunConfig, models: Sequence[ModelInfo]) -> None:
         )
 
 
-logger = logging.getLogger("aeon")
+logger: logging.Logger = logging.getLogger("aeon")
 
 Deltas = Callable[[str, str | None, str], None]
 """Gets the purpose of a call, its step's id and the next piece of its reply."""
@@ -154,7 +154,7 @@ class ModelCalls:
         self._conversations: dict[str, tuple[str, dict[str, Any]]] = {}
         """The last recorded call of each conversation, with its whole request."""
         if recorded is None:
-            self.known = model_infos(llm, config)
+            self.known: list[ModelInfo] = model_infos(llm, config)
             self.prices = price_date() if any(known.price for known in self.known) else None
             check_budget(config, self.known)
         else:

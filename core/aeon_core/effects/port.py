@@ -64,7 +64,7 @@ _RECORD_OF: Mapping[str, type[ApprovalRecord | GateRecord | QuestionRecord]] = {
 }
 """The records of the points that have some of their own."""
 Ending = TypeVar("Ending", bound=Exception)
-logger = logging.getLogger("aeon")
+logger: logging.Logger = logging.getLogger("aeon")
 
 
 class Effects:
@@ -113,7 +113,7 @@ class Effects:
         # A store of the run's own has forgotten what the earlier process stored.
         self._restores = memory if first is not None and isinstance(memory, InMemoryStore) else None
         self._known = self._restored(first["memory"]) if first is not None else self._read_memory(self._known)
-        self.models = ModelCalls(
+        self.models: ModelCalls = ModelCalls(
             self._stream,
             llm,
             config,

@@ -97,17 +97,17 @@ class RecordStream:
         self._resumed = resumed
         self._changes: list[Mapping[str, Any]] = []
         self._resumes_at: int | None = None
-        self.appended = 0
+        self.appended: int = 0
         """How many lines were written behind the recorded ones."""
         self.model_failed = False
         """Whether the last model call failed for good, which a resume may mend."""
         self.sleep: Callable[[float], object] = self._sleep
         """Waits some seconds; True if the run was aborted during the wait."""
         self.journal = journal
-        self.aborted = threading.Event()
+        self.aborted: threading.Event = threading.Event()
         self._recorded = recorded
         self._durability = durability
-        self.calls = 0
+        self.calls: int = 0
         """How many calls of models and tools were begun."""
         self._digest = OutcomeDigest()
         self._digested_repeats = 0

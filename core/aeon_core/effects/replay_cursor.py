@@ -217,8 +217,8 @@ class RecordedModel(LLMAdapter):
     """The model of a replay: it has a name, and nothing to say that was not recorded."""
 
     def __init__(self, recorded: ReplayCursor) -> None:
-        self.model = str(recorded.first["model"])
-        self.simulated = bool(recorded.first.get("simulated"))
+        self.model: str = str(recorded.first["model"])
+        self.simulated: bool = bool(recorded.first.get("simulated"))
 
     def complete(self, request: LLMRequest) -> LLMResponse:
         raise RecordingEnded(f"the {request.purpose!r} call that the kernel makes is not in the recording")

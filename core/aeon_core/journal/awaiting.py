@@ -21,7 +21,7 @@ class Awaited:
 
     def __init__(self, run: str | Path | None, runs_dir: Path) -> None:
         self._run, self._runs_dir = run, runs_dir
-        self.words = f"a run in {str(runs_dir)!r}"
+        self.words: str = f"a run in {str(runs_dir)!r}"
         if run not in (None, "last"):
             self.words = f"the journal {str(run)!r}" if self._is_path else f"the run {run!r} in {str(runs_dir)!r}"
 

@@ -63,7 +63,7 @@ class Follower:
     def __init__(self, path: Path, place: FollowPosition | None = None) -> None:
         self.path = path
         self._place = place
-        self.size = 0
+        self.size: int = 0
         """Bytes of the file when it was last looked."""
         self._there = self._live = self._finished = self._something_came = False
         self._generation = -1

@@ -47,8 +47,8 @@ class OffsetIndex:
 
     def __init__(self, path: Path, *, chunk: int = CHUNK) -> None:
         self.path = path
-        self.generation = 0
-        self.complete = False
+        self.generation: int = 0
+        self.complete: bool = False
         """Whether all that the file held was indexed when it was last looked at."""
         self._chunk = chunk
         self._ends = array("Q")

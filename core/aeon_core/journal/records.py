@@ -36,7 +36,7 @@ class Record(BaseModel):
     `emitted` says that the kernel emits it, so that a replay compares it.
     """
 
-    model_config = ConfigDict(
+    model_config: ClassVar[ConfigDict] = ConfigDict(
         extra="ignore", validate_by_name=True, validate_by_alias=True, serialize_by_alias=True, defer_build=True
     )
     nulls: ClassVar[Nulls] = "dropped"
@@ -200,7 +200,7 @@ class ToolRecord(Record):
 class SupervisorRecord(SupervisorAction, Record):
     """One repair attempt."""
 
-    model_config = ConfigDict(extra="ignore")
+    model_config: ClassVar[ConfigDict] = ConfigDict(extra="ignore")
     type: Literal["supervisor"] = Field(default="supervisor", exclude=True)
     method: Literal["local", "llm"]
     pass_number: PassNumber
@@ -328,7 +328,7 @@ class PolicyRecord(Record):
 class _EntityRecord(Record):
     """A record whose body is an entity's fields, beside the pass."""
 
-    model_config = ConfigDict(extra="allow")
+    model_config: ClassVar[ConfigDict] = ConfigDict(extra="allow")
     nulls: ClassVar[Nulls] = "kept"
     pass_number: PassNumber
 
@@ -402,7 +402,7 @@ class LabelRecord(Record):
 class CycleRecord(LogEntry, Record):
     """One orchestration cycle: exactly LogEntry."""
 
-    model_config = ConfigDict(extra="ignore")
+    model_config: ClassVar[ConfigDict] = ConfigDict(extra="ignore")
     type: Literal["cycle"] = Field(default="cycle", exclude=True)
 
 

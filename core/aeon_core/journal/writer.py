@@ -56,9 +56,9 @@ class JournalWriter:
     def __init__(
         self, path: Path | None, run_id: str, listener: LineListener | None = None, *, file: OpenFile | None = None
     ) -> None:
-        self.path = path
+        self.path: Path | None = path
         self.run_id = run_id
-        self.stamp = ""
+        self.stamp: str = ""
         """Time of the last line, the kernel's clock."""
         self.redact: Callable[[bytes], bytes] = redact_json
         """Puts tokens in place of the secrets in the body of a record."""
@@ -75,7 +75,7 @@ class JournalWriter:
         self._end = (file.seq, file.size) if file is not None else (0, 0)
         self._appending = False
         self._listed = False
-        self.body = b""
+        self.body: bytes = b""
         """Of the record that was appended last, as one value of JSON, long texts in full."""
         self.stamp = file.stamp if file is not None and file.stamp else self.tick()
 
@@ -278,7 +278,7 @@ def open_journal(
     return JournalWriter(runs_dir() / f"{run_id}.jsonl", run_id, listener)
 
 
-logger = logging.getLogger("aeon")
+logger: logging.Logger = logging.getLogger("aeon")
 
 
 def as_dicts(on_record: Callable[[dict[str, Any]], None] | None) -> LineListener | None:

@@ -10,8 +10,10 @@ from typing import Any, Literal, TypeVar
 from aeon_core.adaptive.depth import AdaptiveDepth, DepthEvidence
 from aeon_core.adaptive.profile_inference import ProfileReply, default_profile, profile_request, read_profile_reply
 from aeon_core.budget import CostCeilingReached
+from aeon_core.config.schema import RunConfig
 from aeon_core.convergence.assessment import ConvergenceAssessment
 from aeon_core.convergence.criteria import ConvergenceCriteria
+from aeon_core.effects.port import Effects
 from aeon_core.entities import RunResult, RunStatus
 from aeon_core.errors import (
     AeonError,
@@ -46,6 +48,7 @@ from aeon_core.kernel.result import (
     run_result,
 )
 from aeon_core.kernel.review import request_review, review_changes, review_plan
+from aeon_core.kernel.state import OrchestrationState
 from aeon_core.llm.base import LLMRequest
 from aeon_core.plan.models import Plan
 from aeon_core.plan.parsing import dump_plan
@@ -60,7 +63,7 @@ from aeon_core.validation.plan_checks import validate_plan_tools
 from aeon_core.validation.report import SemanticValidationReport
 
 T = TypeVar("T")
-logger = logging.getLogger("aeon")
+logger: logging.Logger = logging.getLogger("aeon")
 
 
 @dataclass
@@ -75,14 +78,17 @@ class Loop:
     start: Checkpoint | None
 
     def __post_init__(self) -> None:
-        self.effects, self.state, self.config = self.executor.effects, self.executor.state, self.executor.config
+        self.effects: Effects = self.executor.effects
+        self.state: OrchestrationState = self.executor.state
+        self.config: RunConfig = self.executor.config
         config, known = self.config, (self.task, self.executor.registry, self.criteria)
-        self.evaluator = Evaluator(*known, config.prompts_dir, config.judge_votes)
+        self.evaluator: Evaluator = Evaluator(*known, config.prompts_dir, config.judge_votes)
         self.request_options: dict[str, Any] = {
             "max_tokens": self.config.max_tokens,
             "prompts_dir": self.config.prompts_dir,
         }
-        self.planner = RecursivePlanner(self.task, self.executor.registry, self.evaluator, **self.request_options)
+        tools = self.executor.registry
+        self.planner: RecursivePlanner = RecursivePlanner(self.task, tools, self.evaluator, **self.request_options)
 
     def run(self) -> RunResult:
         result = self._result(*self._ending())

@@ -26,12 +26,6 @@ FULL_PLAN_STEPS = 32
 class AppendOnly(list[T]):
     """A list that only grows. Another thread may read it while the kernel appends."""
 
-    def _refuse(self, *_args: Any, **_kwargs: Any) -> NoReturn:
-        raise TypeError("this history is append-only")
-
-    __setitem__ = __delitem__ = __iadd__ = __imul__ = _refuse
-    clear = insert = pop = remove = reverse = sort = _refuse
-
     def extend(self, values: Iterable[T]) -> None:
         for value in values:
             self.append(value)
@@ -43,11 +37,19 @@ class ReadOnly(dict[str, Any]):
     def __init__(self, value: Mapping[str, Any]) -> None:
         super().__init__({key: _read_only(item) for key, item in value.items()})
 
-    def _refuse(self, *_args: Any, **_kwargs: Any) -> NoReturn:
-        raise TypeError("what is in a history does not change")
 
-    __setitem__ = __delitem__ = __ior__ = _refuse
-    clear = pop = popitem = setdefault = update = _refuse
+def _refuse(kind: type, why: str, *methods: str) -> None:
+    def refused(*_args: Any, **_kwargs: Any) -> NoReturn:
+        raise TypeError(why)
+
+    for method in methods:
+        setattr(kind, method, refused)
+
+
+_refuse(AppendOnly, "this history is append-only", *("__setitem__", "__delitem__", "__iadd__", "__imul__"))
+_refuse(AppendOnly, "this history is append-only", *("clear", "insert", "pop", "remove", "reverse", "sort"))
+_refuse(ReadOnly, "what is in a history does not change", *("__setitem__", "__delitem__", "__ior__"))
+_refuse(ReadOnly, "what is in a history does not change", *("clear", "pop", "popitem", "setdefault", "update"))
 
 
 def _read_only(value: Any) -> Any:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Mapping
 from functools import partial
-from typing import Any
+from typing import Any, ClassVar
 
 from aeon_core.errors import LLMError
 from aeon_core.llm.base import LLMRequest, LLMResponse, Message, Usage
@@ -144,7 +144,7 @@ class AnthropicModel(RemoteModel):
     Raises UsageError for a bad base URL or time-out, ModelUnavailableError (exit 3) for a missing key.
     """
 
-    options = _OPTIONS
+    options: ClassVar[Mapping[str, Option]] = _OPTIONS
 
     def __init__(self, name: str, *, base_url: str | None = None, timeout: float = 120.0) -> None:
         url = find_url(base_url, "ANTHROPIC_BASE_URL")

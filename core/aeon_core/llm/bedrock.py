@@ -23,7 +23,7 @@ from aeon_core.llm.converse import RENEW, ConverseModel, code_of, reason, scrubb
 from aeon_core.llm.errors import one_line
 from aeon_core.versions import versions
 
-logger = logging.getLogger("aeon")
+logger: logging.Logger = logging.getLogger("aeon")
 
 
 class Sockets:
@@ -116,9 +116,9 @@ class BedrockClient:
         self._role_options = {"RoleSessionName": role_session_name} | (
             {"ExternalId": external_id} if external_id else {}
         )
-        self.endpoint_url = find_url(endpoint_url, "AWS_ENDPOINT_URL_BEDROCK_RUNTIME")
-        self.timeout = check_timeout(timeout)
-        self.closings = 0
+        self.endpoint_url: str | None = find_url(endpoint_url, "AWS_ENDPOINT_URL_BEDROCK_RUNTIME")
+        self.timeout: float = check_timeout(timeout)
+        self.closings: int = 0
         """How often `close()` was called: a call that sees it grow was cut."""
         self._connecting = threading.Lock()
         self._lock = threading.Lock()
@@ -318,7 +318,7 @@ class BedrockModel(ConverseModel):
             else client
         )
         super().__init__(name, made)
-        self.base_url = made.endpoint_url
+        self.base_url: str | None = made.endpoint_url
 
 
 def bedrock_status(*, region: str | None = None, profile: str | None = None, role_arn: str | None = None) -> str | None:

@@ -24,15 +24,15 @@ class ModelChain(LLMAdapter):
         judge: LLMAdapter | None = None,
         agents: Mapping[str, LLMAdapter] | None = None,
     ) -> None:
-        self.agents = dict(agents or {})
+        self.agents: dict[str, LLMAdapter] = dict(agents or {})
         if not models or any(isinstance(model, ModelChain) for model in (*models, judge, *self.agents.values())):
             raise UsageError("a chain of models needs at least one model, and none that is a chain itself")
-        self.models = tuple(models)
+        self.models: tuple[LLMAdapter, ...] = tuple(models)
         self.judge = judge
-        self.model = self.models[0].model
-        self.simulated = self.models[0].simulated
-        self.context_window = self.models[0].context_window
-        self.base_url = self.models[0].base_url
+        self.model: str = self.models[0].model
+        self.simulated: bool = self.models[0].simulated
+        self.context_window: int | None = self.models[0].context_window
+        self.base_url: str | None = self.models[0].base_url
 
     @property
     def all(self) -> list[LLMAdapter]:

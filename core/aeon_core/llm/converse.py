@@ -185,7 +185,7 @@ class ConverseTools:
 
     def __init__(self, request: LLMRequest) -> None:
         self._tools = request.tools or _used_tools(request.messages)
-        self.names = ToolNames(self._tools)
+        self.names: ToolNames = ToolNames(self._tools)
 
     def config(self, forced: str | None = None) -> dict[str, Any] | None:
         """Return the `toolConfig`, with the tool that has to be called; None where no tools are declared."""
@@ -410,7 +410,7 @@ class StreamedConverse(StreamedReply):
         return self._failure(error, self._tokens())
 
 
-logger = logging.getLogger("aeon")
+logger: logging.Logger = logging.getLogger("aeon")
 
 _STREAM_TYPE = "application/vnd.amazon.eventstream"
 _ABOUT_SCHEMA = re.compile(
@@ -459,7 +459,7 @@ class ConverseModel(LLMAdapter):
 
     def __init__(self, name: str, client: ConverseClient, temperature: float | None = None) -> None:
         self.name = name
-        self.model = f"bedrock:{name}"
+        self.model: str = f"bedrock:{name}"
         self._client = client
         self._temperature = temperature
         self._given_up: set[tuple[str, str]] = set()

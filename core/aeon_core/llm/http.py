@@ -33,7 +33,7 @@ class Connection:
         self._making = threading.Lock()
         self._client: Any = None
         self._sockets: list[socket.socket] = []
-        self.closings = 0
+        self.closings: int = 0
         """How often `close()` was called: a call that sees it grow was cut."""
 
     def client(self) -> Any:
@@ -79,7 +79,7 @@ class Connection:
                     self._sockets.append(opened)
 
 
-logger = logging.getLogger("aeon")
+logger: logging.Logger = logging.getLogger("aeon")
 
 _REFUSED = (400, 422)
 _BROKEN = (500, 501)
@@ -119,7 +119,8 @@ class RemoteModel(LLMAdapter):
 
     def __init__(self, place: Endpoint) -> None:
         self._place = place
-        self.model, self.base_url = place.model, place.url
+        self.model: str = place.model
+        self.base_url: str | None = place.url
         self._given_up: set[tuple[str, str]] = set()
         self._notices: dict[str, str] = {}
         self._connection = Connection(self._maker(place))

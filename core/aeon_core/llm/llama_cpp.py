@@ -165,8 +165,8 @@ class LlamaCppModel(LLMAdapter):
         file = Path(path).expanduser().absolute()
         header = _header(file)
         self._place = Endpoint("llama-cpp", path, "llama-cpp://in-process", None, "", "", check_timeout(timeout))
-        self.model = self._place.model
-        self.context_window = min(header.context_length or MAX_CONTEXT, MAX_CONTEXT)
+        self.model: str = self._place.model
+        self.context_window: int | None = min(header.context_length or MAX_CONTEXT, MAX_CONTEXT)
         self._knows_tools = header.knows_tools
         self._engine = Engine(partial(_load, file, self.context_window, self.model))
         self._released = weakref.finalize(self, self._engine.close)

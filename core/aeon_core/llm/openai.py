@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from functools import partial
-from typing import Any
+from typing import Any, ClassVar
 
 from aeon_core.llm.base import LLMRequest, LLMResponse, Usage
 from aeon_core.llm.catalogue import takes_reasoning_effort
@@ -59,7 +59,7 @@ class OpenAIModel(RemoteModel):
     Raises UsageError for a bad base URL or time-out, ModelUnavailableError (exit 3) for a missing key.
     """
 
-    options = _OPTIONS
+    options: ClassVar[Mapping[str, Option]] = _OPTIONS
 
     def __init__(self, name: str, *, base_url: str | None = None, timeout: float = 120.0) -> None:
         url = find_url(base_url, "OPENAI_BASE_URL")

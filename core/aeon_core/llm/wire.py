@@ -15,7 +15,7 @@ from aeon_core.llm.base import Message, ToolCallDict, Usage
 from aeon_core.llm.connect import Endpoint
 from aeon_core.llm.errors import unusable
 
-logger = logging.getLogger("aeon")
+logger: logging.Logger = logging.getLogger("aeon")
 
 _UNSAFE = re.compile(r"[^A-Za-z0-9_-]")
 _MAX_NAME = 64

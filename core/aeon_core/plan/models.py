@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, ClassVar, Literal
 
 from pydantic import (
     BaseModel,
@@ -33,7 +33,9 @@ NonBlank = Annotated[str, StringConstraints(strict=True, pattern=r"\S")]
 
 
 class _Declarative(BaseModel):
-    model_config = ConfigDict(extra="forbid", validate_assignment=True, allow_inf_nan=False, defer_build=True)
+    model_config: ClassVar[ConfigDict] = ConfigDict(
+        extra="forbid", validate_assignment=True, allow_inf_nan=False, defer_build=True
+    )
 
 
 class PlanStep(_Declarative):

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import re
 from collections import Counter
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import replace
 from typing import Any
 
@@ -102,7 +102,7 @@ CLIPPED_AT = 4000
 """Characters of one step's output, or of one entry of the memory, that a prompt shows where nothing else is said."""
 
 
-to_line = json.JSONEncoder(ensure_ascii=False).encode
+to_line: Callable[[Any], str] = json.JSONEncoder(ensure_ascii=False).encode
 """Returns plain JSON as one line."""
 
 

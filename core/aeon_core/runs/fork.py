@@ -115,7 +115,7 @@ class Fork:
         if criteria is None and config.criteria is not None and config.criteria != own.criteria:
             criteria = load_criteria(config.criteria)
         start = Start(None, begun.memory, {"run_id": begun.run_id, "pass": pass_number, "edited": edited is not None})
-        self.task = begun.task
+        self.task: str = begun.task
         self._plan: Plan | None = None
         if begun.checkpoint is not None:
             start = _started_at(begun.checkpoint, start, config, edited)

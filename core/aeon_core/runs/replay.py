@@ -36,7 +36,7 @@ from aeon_core.runs.factory import as_config, as_registry, is_model_name, with_m
 from aeon_core.runs.orchestrator import Orchestrator
 from aeon_core.runs.setup import Start
 from aeon_core.suggest import first_problem
-from aeon_core.tools.base import Tool, Tools
+from aeon_core.tools.base import Effect, Tool, Tools
 from aeon_core.tools.registry import ToolRegistry
 
 _PLACES = frozenset({"criteria", "project_root", "prompts_dir", "requirements", "runs_dir"})
@@ -98,12 +98,12 @@ class RecordedTool(Tool):
     """A tool as a journal describes it; its results are in the journal, and it is never called."""
 
     def __init__(self, described: Mapping[str, Any]) -> None:
-        self.name = str(described["name"])
-        self.description = str(described["description"])
-        self.input_schema = described["input_schema"]
-        self.output_schema = described["output_schema"]
-        self.effect = described["effect"]
-        self.examples = described["examples"]
+        self.name: str = str(described["name"])
+        self.description: str = str(described["description"])
+        self.input_schema: dict[str, Any] = described["input_schema"]
+        self.output_schema: dict[str, Any] = described["output_schema"]
+        self.effect: Effect = described["effect"]
+        self.examples: tuple[dict[str, Any], ...] = described["examples"]
 
     def invoke(self, **_arguments: Any) -> Any:
         raise ToolError(f"{self.name!r} is a recorded tool; it cannot be called", tool_name=self.name)
@@ -128,16 +128,18 @@ class RunRequest:
         requirements: Sequence[str] | None = None,
     ) -> None:
         model = llm if llm is None or is_model_name(llm) else as_adapter(llm)
-        self.task, self.plan = task, plan
-        self.config = config = with_model_name(model, as_config(config))
-        self.memory = memory if memory is not None else InMemoryStore()
+        self.task: str = task
+        self.plan: Plan | Mapping[str, Any] | None = plan
+        config = with_model_name(model, as_config(config))
+        self.config: RunConfig = config
+        self.memory: Memory = memory if memory is not None else InMemoryStore()
         if criteria is None and config.criteria is not None:
             criteria = load_criteria(config.criteria)
         if requirements is None and config.requirements is not None:
             requirements = load_requirements(config.requirements)
         self.criteria = criteria
         # Tools that the options name may need a server.
-        self.tools = None if tools is None and config.tools else as_registry(tools, config)
+        self.tools: ToolRegistry | None = None if tools is None and config.tools else as_registry(tools, config)
         self.begins: dict[str, Any] = {
             "memory": {key: json_safe(value) for key, value in self.memory.search("")},
             "requirements": list(requirements) if requirements else None,

@@ -91,9 +91,11 @@ class RunSetup:
         _check_parts(memory, approver, journal, on_record, criteria, requirements)
         if llm is None and recorded is not None:
             llm = RecordedModel(recorded)
+        self.llm: LLMAdapter
+        self.config: RunConfig
         self.llm, self.config = as_model(llm, as_config(config), renames=recorded is None)
-        self.tools = as_registry(tools, self.config)
-        self.memory = memory if memory is not None else InMemoryStore()
+        self.tools: ToolRegistry = as_registry(tools, self.config)
+        self.memory: Memory = memory if memory is not None else InMemoryStore()
         self.state: OrchestrationState | None = None
         """The state of the current or last run (core FR-011)."""
         self._approver = approver

@@ -40,16 +40,16 @@ class FunctionTool(Tool, Generic[P, R]):
         self._function = function
         self._arguments = _adapter(_collector(function, hints), parameters)
         self._result = _adapter(hints["return"], returned)
-        self.name = function.__name__ if name is None else name
-        self.description = _description(function)
-        self.input_schema = _json_schema(self._arguments, "validation", parameters)
-        self.output_schema = _json_schema(self._result, "serialization", returned)
+        self.name: str = function.__name__ if name is None else name
+        self.description: str = _description(function)
+        self.input_schema: dict[str, Any] = _json_schema(self._arguments, "validation", parameters)
+        self.output_schema: dict[str, Any] = _json_schema(self._result, "serialization", returned)
         self._wraps = not _is_object(self.output_schema)
         if self._wraps:
             self.output_schema = _wrapped(self.output_schema)
-        self.effect = effect
+        self.effect: Effect = effect
         self.needs_approval = needs_approval
-        self.examples = tuple(examples)
+        self.examples: tuple[dict[str, Any], ...] = tuple(examples)
 
     def __call__(self, *args: P.args, **kwargs: P.kwargs) -> R:
         """Return what the function returns."""

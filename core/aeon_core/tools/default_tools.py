@@ -18,20 +18,20 @@ class EchoTool(Tool):
 
     name = "echo"
     description = "Returns the given text unchanged."
-    input_schema = {  # noqa: RUF012  # the specification's member, read once
+    input_schema: dict[str, Any] = {  # noqa: RUF012  # the specification's member, read once
         "type": "object",
         "properties": {"text": {"type": "string", "description": "The text to return."}},
         "required": ["text"],
         "additionalProperties": False,
     }
-    output_schema = {  # noqa: RUF012
+    output_schema: dict[str, Any] = {  # noqa: RUF012
         "type": "object",
         "properties": {"text": {"type": "string"}},
         "required": ["text"],
         "additionalProperties": False,
     }
     effect: Effect = "pure"
-    examples = ({"text": "Hello"},)
+    examples: tuple[dict[str, Any], ...] = ({"text": "Hello"},)
 
     def invoke(self, text: str) -> dict[str, Any]:
         """Return `{"text": text}`."""
@@ -43,7 +43,7 @@ class CalculatorTool(Tool):
 
     name = "calculator"
     description = "Adds, subtracts, multiplies or divides two numbers and returns the result."
-    input_schema = {  # noqa: RUF012
+    input_schema: dict[str, Any] = {  # noqa: RUF012
         "type": "object",
         "properties": {
             "operation": {"type": "string", "enum": list(OPERATIONS), "description": "What to do with a and b."},
@@ -53,14 +53,17 @@ class CalculatorTool(Tool):
         "required": ["operation", "a", "b"],
         "additionalProperties": False,
     }
-    output_schema = {  # noqa: RUF012
+    output_schema: dict[str, Any] = {  # noqa: RUF012
         "type": "object",
         "properties": {"result": {"type": "number"}},
         "required": ["result"],
         "additionalProperties": False,
     }
     effect: Effect = "pure"
-    examples = ({"operation": "add", "a": 5, "b": 10}, {"operation": "divide", "a": 10, "b": 4})
+    examples: tuple[dict[str, Any], ...] = (
+        {"operation": "add", "a": 5, "b": 10},
+        {"operation": "divide", "a": 10, "b": 4},
+    )
 
     def invoke(self, operation: str, a: float, b: float) -> dict[str, Any]:
         """Return `{"result": number}`, an int where the operation on ints is exact.

@@ -22,7 +22,7 @@ from aeon_core.redaction import redact_text
 from aeon_core.tools.imports import ProjectFinder, module_files
 from aeon_core.tools.registry import ToolRegistry
 
-logger = logging.getLogger("aeon")
+logger: logging.Logger = logging.getLogger("aeon")
 
 GROUP = "aeon.tools"
 """The entry points under which an installed package offers tools."""

@@ -20,7 +20,7 @@ from aeon_core.tools.schema import Schema, describe
 _MEMBERS = ("name", "description", "input_schema", "output_schema", "invoke")
 _MISSING = object()
 _ABOUT_ARGUMENTS = {"properties", "additionalProperties", "patternProperties", "anyOf", "oneOf", "allOf", "$ref"}
-logger = logging.getLogger("aeon")
+logger: logging.Logger = logging.getLogger("aeon")
 
 # Inside the class, `list` is its method.
 _Tools = list[Tool]

@@ -48,7 +48,7 @@ class SimulatedAgents(LLMAdapter):
             known = tuple(SIMULATED_WORKFLOWS)
             hint = nearest(name[:60], known)
             raise ModelUnavailableError(f"no simulated model {name[:60]!r} for workflows{hint}")
-        self.model = f"simulated:{name}"
+        self.model: str = f"simulated:{name}"
         self._blocks = name == "blockers"
 
     def complete(self, request: LLMRequest) -> LLMResponse:

@@ -42,7 +42,7 @@ class IncrementalFold:
     """
 
     def __init__(self, index: OffsetIndex, places: TextPlaces) -> None:
-        self.view = RunView()
+        self.view: RunView = RunView()
         self._index, self._pages = index, Pages(index, places)
         self._owned: set[tuple[str, str]] | None = None
         """Parts of the view that are no other's, too; None while all are."""

@@ -45,7 +45,7 @@ class SimulatedModel(LLMAdapter):
             hint = f"did you mean {near!r}? Known are" if near else "expected one of"
             raise ModelUnavailableError(f"unknown simulated model {name[:60]!r}; {hint} {', '.join(SIMULATED_MODELS)}")
         self.name = name
-        self.model = f"simulated:{name}"
+        self.model: str = f"simulated:{name}"
         self._failed_once: set[bytes] = set()
 
     def complete(self, request: LLMRequest) -> LLMResponse:

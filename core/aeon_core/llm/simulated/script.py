@@ -6,7 +6,7 @@ import re
 from collections.abc import Sequence
 from functools import lru_cache, partial
 from importlib import resources
-from typing import Any
+from typing import Any, ClassVar
 
 from pydantic import BaseModel, ConfigDict
 
@@ -64,7 +64,7 @@ Step = dict[str, Any]
 class ScriptedStep(BaseModel):
     """A step of a behaviour, as `behaviours.yml` describes it."""
 
-    model_config = ConfigDict(frozen=True, extra="forbid")
+    model_config: ClassVar[ConfigDict] = ConfigDict(frozen=True, extra="forbid")
 
     description: str
     text: str
@@ -78,7 +78,7 @@ class ScriptedStep(BaseModel):
 class Behaviour(BaseModel):
     """What the model says of the tasks that begin with a pattern, as `behaviours.yml` describes it."""
 
-    model_config = ConfigDict(frozen=True, extra="forbid")
+    model_config: ClassVar[ConfigDict] = ConfigDict(frozen=True, extra="forbid")
 
     pattern: str
     profile: dict[str, str]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from typing import Annotated, Any, Literal, Protocol
+from typing import Annotated, Any, ClassVar, Literal, Protocol
 
 from pydantic import ConfigDict, Field, JsonValue
 
@@ -24,7 +24,7 @@ RefinementType = Literal["plan_update", "step_add", "step_remove", "step_modify"
 class RefinementAction(Entity):
     """One modification of the plan during refinement (adaptive FR-073)."""
 
-    model_config = ConfigDict(extra="forbid", frozen=True, allow_inf_nan=False)
+    model_config: ClassVar[ConfigDict] = ConfigDict(extra="forbid", frozen=True, allow_inf_nan=False)
 
     type: RefinementType
     target: NonBlank
@@ -79,7 +79,7 @@ def issue_as_dict(issue: Issue) -> dict[str, JsonValue]:
 class ManualIntervention(Entity):
     """A fragment that the user should look at; the run continues with what there is (adaptive FR-065, FR-082)."""
 
-    model_config = ConfigDict(extra="forbid", frozen=True)
+    model_config: ClassVar[ConfigDict] = ConfigDict(extra="forbid", frozen=True)
 
     step_id: NonBlank
     """The fragment: a step_id, or PLAN."""
@@ -100,7 +100,7 @@ class RefinementLimits:
 class RefinementLedger(Entity):
     """How often each fragment was refined, over the whole run. Plain JSON, so that a snapshot can hold it."""
 
-    model_config = ConfigDict(extra="forbid", frozen=True)
+    model_config: ClassVar[ConfigDict] = ConfigDict(extra="forbid", frozen=True)
 
     total: Annotated[int, Field(ge=0)] = 0
     fragments: dict[str, Annotated[int, Field(ge=0)]] = Field(default_factory=dict)

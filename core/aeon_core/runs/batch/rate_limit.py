@@ -38,7 +38,7 @@ class RateGate:
     def __init__(self, directory: Path, model: str, base_url: str | None = None) -> None:
         readable = re.sub(r"[^a-z0-9]+", "-", model.lower())[:40].strip("-")
         digest = hashlib.sha256(f"{model}\n{base_url or ''}".encode("utf-8", "surrogatepass")).hexdigest()[:10]
-        self.path = directory / f".rate-{readable}-{digest}"
+        self.path: Path = directory / f".rate-{readable}-{digest}"
         self._passed = -1
 
     def hold(self, seconds: float) -> None:
@@ -77,9 +77,9 @@ class RateLimitedModel(LLMAdapter):
     """A model that is not asked while the provider has told anyone in the batch to wait. The reply's notices say so."""
 
     def __init__(self, model: LLMAdapter, gate: RateGate) -> None:
-        self.model = model.model
-        self.simulated = model.simulated
-        self.context_window = model.context_window
+        self.model: str = model.model
+        self.simulated: bool = model.simulated
+        self.context_window: int | None = model.context_window
         self._inner = model
         self._gate = gate
         self._cut = threading.Event()

@@ -110,7 +110,7 @@ class EditTool(FileTool):
         "replace_all is true, with new_string; copy old_string exactly as it is in the file, without the line "
         "numbers of Read. Or applies a unified diff: alone, or where old_string is not found or not unique."
     )
-    input_schema = {  # noqa: RUF012  # the specification's member, read once
+    input_schema: dict[str, Any] = {  # noqa: RUF012  # the specification's member, read once
         "type": "object",
         "properties": {
             "file_path": FILE_PATH,
@@ -122,7 +122,7 @@ class EditTool(FileTool):
         "required": ["file_path"],
         "additionalProperties": False,
     }
-    output_schema = {  # noqa: RUF012
+    output_schema: dict[str, Any] = {  # noqa: RUF012
         "type": "object",
         "properties": {
             "file_path": {"type": "string"},
@@ -135,7 +135,7 @@ class EditTool(FileTool):
     }
     effect: Effect = "unsafe"
     needs_approval = True
-    examples = (
+    examples: tuple[dict[str, Any], ...] = (
         {"file_path": "src/main.py", "old_string": "retries = 2", "new_string": "retries = 3"},
         {"file_path": "src/main.py", "diff": "@@ -4,2 +4,2 @@\n import os\n-retries = 2\n+retries = 3\n"},
     )

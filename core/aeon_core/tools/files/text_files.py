@@ -39,11 +39,11 @@ class ReadTool(FileTool):
     """Gives lines of a text file, numbered (REQ-021)."""
 
     name = "Read"
-    description = (
+    description: str = (
         "Reads a text file of the project and returns its lines, each with its number and a tab before it. "
         f"Returns {DEFAULT_LINES:,} lines from the beginning unless offset and limit say otherwise."
     )
-    input_schema = {  # noqa: RUF012  # the specification's member, read once
+    input_schema: dict[str, Any] = {  # noqa: RUF012  # the specification's member, read once
         "type": "object",
         "properties": {
             "file_path": FILE_PATH,
@@ -53,7 +53,7 @@ class ReadTool(FileTool):
         "required": ["file_path"],
         "additionalProperties": False,
     }
-    output_schema = {  # noqa: RUF012
+    output_schema: dict[str, Any] = {  # noqa: RUF012
         "type": "object",
         "properties": {
             "content": {"type": "string"},
@@ -68,7 +68,10 @@ class ReadTool(FileTool):
         "additionalProperties": False,
     }
     effect: Effect = "pure"
-    examples = ({"file_path": "README.md"}, {"file_path": "src/main.py", "offset": 120, "limit": 40})
+    examples: tuple[dict[str, Any], ...] = (
+        {"file_path": "README.md"},
+        {"file_path": "src/main.py", "offset": 120, "limit": 40},
+    )
 
     def _run(self, file_path: str, offset: int = 1, limit: int = DEFAULT_LINES) -> dict[str, Any]:
         """Return the numbered lines, how many there are in all, and in `notes` what is special about them."""
@@ -95,7 +98,7 @@ class WriteTool(FileTool):
         "Writes a file of the project: makes it and the folders above it, or replaces all of its content. "
         "To change a part of a file, use Edit."
     )
-    input_schema = {  # noqa: RUF012
+    input_schema: dict[str, Any] = {  # noqa: RUF012
         "type": "object",
         "properties": {
             "file_path": FILE_PATH,
@@ -104,7 +107,7 @@ class WriteTool(FileTool):
         "required": ["file_path", "content"],
         "additionalProperties": False,
     }
-    output_schema = {  # noqa: RUF012
+    output_schema: dict[str, Any] = {  # noqa: RUF012
         "type": "object",
         "properties": {
             "file_path": {"type": "string"},
@@ -117,7 +120,7 @@ class WriteTool(FileTool):
     }
     effect: Effect = "idempotent"
     needs_approval = True
-    examples = ({"file_path": "docs/notes.md", "content": "# Notes\n"},)
+    examples: tuple[dict[str, Any], ...] = ({"file_path": "docs/notes.md", "content": "# Notes\n"},)
 
     def preview(self, arguments: dict[str, Any]) -> str | None:
         """Return how the file that is there would change; None where the content as such says it, of a new file."""

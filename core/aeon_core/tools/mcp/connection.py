@@ -228,7 +228,7 @@ class Watched:
         await self.aclose()
 
 
-logger = logging.getLogger("aeon")
+logger: logging.Logger = logging.getLogger("aeon")
 
 _MAX_ERROR = 2_000
 

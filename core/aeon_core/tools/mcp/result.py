@@ -15,7 +15,7 @@ from aeon_core.json_safe import clean_text
 from aeon_core.redaction import REDACTED, redact_text
 from aeon_core.tools.mcp.settings import McpServer
 
-logger = logging.getLogger("aeon")
+logger: logging.Logger = logging.getLogger("aeon")
 
 _CHUNK = 65_536
 _MAX_LINE = 4_000
@@ -42,7 +42,7 @@ class Words:
         return self(str(error)) or type(error).__name__
 
 
-words = Words()
+words: Words = Words()
 """For text that comes from no server with secrets."""
 
 
@@ -54,7 +54,7 @@ class ErrorOutput:
         self._words = words
         self._read_end = -1
         self._rest = b""
-        self.last = ""
+        self.last: str = ""
         """The last line that says anything, for messages."""
 
     def open(self) -> TextIO:

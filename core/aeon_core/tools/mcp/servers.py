@@ -40,7 +40,7 @@ if TYPE_CHECKING:
     from mcp.client.session import ClientRequestContext
     from mcp.types import CallToolResult
 
-logger = logging.getLogger("aeon")
+logger: logging.Logger = logging.getLogger("aeon")
 
 _MAX_EVENT = 16 * 1024 * 1024
 _CLOSE_SECONDS = {"command": 10.0, "url": 2.0}

@@ -7,7 +7,7 @@ import re
 from collections.abc import Mapping
 from functools import partial
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, ClassVar
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_serializer
 
@@ -50,7 +50,9 @@ class McpServer(BaseModel):
     Values of `env` and `headers` may be keys: a dump shows none but those that only refer to the environment.
     """
 
-    model_config = ConfigDict(extra="forbid", frozen=True, defer_build=True, coerce_numbers_to_str=True)
+    model_config: ClassVar[ConfigDict] = ConfigDict(
+        extra="forbid", frozen=True, defer_build=True, coerce_numbers_to_str=True
+    )
 
     command: _Text | None = None
     """The program to start."""

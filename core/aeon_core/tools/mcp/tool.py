@@ -17,7 +17,7 @@ from aeon_core.tools.mcp.result import words
 from aeon_core.tools.mcp.settings import McpServer
 from aeon_core.tools.registry import ToolRegistry
 
-logger = logging.getLogger("aeon")
+logger: logging.Logger = logging.getLogger("aeon")
 
 MAX_NAME = 64
 """The longest name that every provider takes."""
@@ -38,15 +38,15 @@ class McpTool(Tool):
         self.name = name
         self.server = server
         self.remote_name: str = listed["name"]
-        self.shown_name = words(self.remote_name, _MAX_SHOWN_NAME)
+        self.shown_name: str = words(self.remote_name, _MAX_SHOWN_NAME)
         """The server's own name for it, for messages."""
-        self.description = _description(listed, server)
-        self.input_schema = _with_properties(listed["inputSchema"])
-        self.declared = "outputSchema" in listed
+        self.description: str = _description(listed, server)
+        self.input_schema: dict[str, Any] = _with_properties(listed["inputSchema"])
+        self.declared: bool = "outputSchema" in listed
         """Whether the server says what a result looks like."""
-        self.output_schema = listed.get("outputSchema", {"type": "object"})
-        self.effect = _effect(listed.get("annotations") or {}) if trusted else "unsafe"
-        self.needs_approval = self.effect != "pure"
+        self.output_schema: dict[str, Any] = listed.get("outputSchema", {"type": "object"})
+        self.effect: Effect = _effect(listed.get("annotations") or {}) if trusted else "unsafe"
+        self.needs_approval: bool = self.effect != "pure"
         self._invoke = invoke
 
     def invoke(self, /, **arguments: Any) -> Any:

@@ -150,7 +150,7 @@ class GrepTool(SearchTool):
         "by path. Files with a leading dot are searched; .git, binary files, symbolic links, and what .gitignore "
         "leaves out are not."
     )
-    input_schema = {  # noqa: RUF012
+    input_schema: dict[str, Any] = {  # noqa: RUF012
         "type": "object",
         "properties": {
             "pattern": {
@@ -193,7 +193,7 @@ class GrepTool(SearchTool):
         "required": ["pattern"],
         "additionalProperties": False,
     }
-    output_schema = {  # noqa: RUF012
+    output_schema: dict[str, Any] = {  # noqa: RUF012
         "type": "object",
         "properties": {
             "files": {"type": "array", "items": {"type": "string"}},
@@ -228,7 +228,7 @@ class GrepTool(SearchTool):
         "required": ["total_files", "total_lines", "truncated", "notes"],
         "additionalProperties": False,
     }
-    examples = (
+    examples: tuple[dict[str, Any], ...] = (
         {"pattern": "class \\w+Error", "type": "py"},
         {"pattern": "TODO", "path": "src", "output_mode": "content", "context": 2},
     )
@@ -300,7 +300,7 @@ class GlobTool(SearchTool):
         "{a,b}. Returns paths relative to the project root, sorted. Files with a leading dot are found; .git, and what "
         ".gitignore leaves out, are not."
     )
-    input_schema = {  # noqa: RUF012
+    input_schema: dict[str, Any] = {  # noqa: RUF012
         "type": "object",
         "properties": {
             "pattern": {
@@ -316,7 +316,7 @@ class GlobTool(SearchTool):
         "required": ["pattern"],
         "additionalProperties": False,
     }
-    output_schema = {  # noqa: RUF012
+    output_schema: dict[str, Any] = {  # noqa: RUF012
         "type": "object",
         "properties": {
             "files": {"type": "array", "items": {"type": "string"}},
@@ -327,7 +327,7 @@ class GlobTool(SearchTool):
         "required": ["files", "total_files", "truncated", "notes"],
         "additionalProperties": False,
     }
-    examples = ({"pattern": "**/*.py"}, {"pattern": "*.{json,toml}", "path": "config"})
+    examples: tuple[dict[str, Any], ...] = ({"pattern": "**/*.py"}, {"pattern": "*.{json,toml}", "path": "config"})
 
     def run(self, deadline: float, pattern: str, path: str = ".", include_ignored: bool = False) -> dict[str, Any]:
         """Return the files in the order of their paths, and how many there are in all."""

@@ -17,7 +17,7 @@ from typing import Any
 
 from aeon_core.errors import ToolError
 from aeon_core.json_safe import clean_text
-from aeon_core.tools.base import Tool, Verdict
+from aeon_core.tools.base import Effect, Tool, Verdict
 from aeon_core.tools.protected_paths import ProtectedPaths, change_reason, find_protected, find_repositories
 from aeon_core.tools.shell.blocklist import Match, check_patterns, judge
 from aeon_core.tools.shell.bubblewrap import placeholders
@@ -56,9 +56,12 @@ class BashTool(Tool):
     """
 
     name = "Bash"
-    effect = "unsafe"
+    effect: Effect = "unsafe"
     needs_approval = True
-    examples = ({"command": "git status --short"}, {"command": "python -m pytest -q", "timeout": 300})
+    examples: tuple[dict[str, Any], ...] = (
+        {"command": "git status --short"},
+        {"command": "python -m pytest -q", "timeout": 300},
+    )
 
     def __init__(self, root: Path, settings: ShellSettings | None = None, isolation: Isolation | None = None) -> None:
         self._root = root.resolve()
@@ -70,8 +73,8 @@ class BashTool(Tool):
         self._seen: tuple[tuple[object, ...], tuple[Path, ...], tuple[Path, ...]] | None = None
         self._lock = threading.Lock()
         self._running: set[threading.Event] = set()
-        self.description = _description(self._settings)
-        self.input_schema = _input_schema(self._settings)
+        self.description: str = _description(self._settings)
+        self.input_schema: dict[str, Any] = _input_schema(self._settings)
         self.output_schema = _OUTPUT_SCHEMA
 
     @property
