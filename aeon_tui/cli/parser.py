@@ -76,7 +76,7 @@ def _where(parser: Parser, *, json: bool = True) -> None:
     if json:
         _json(parser, _JSON_RESULT)
     form = parser.add_mutually_exclusive_group()
-    form.add_argument("-q", "--quiet", action="store_true", help="without the app: no progress, only result and errors")
+    form.add_argument("-q", "--quiet", action="store_true", help="without the app: the answer and errors alone")
     text = "without the app: cycle counts, model and tool calls too"
     form.add_argument("-v", "--verbose", action="store_true", help=text)
 

@@ -62,12 +62,18 @@ def _print_step(out: Output, step: StepView, view: RunView) -> None:
 def print_result(args: Namespace, result: RunResult, progress: Progress, where: str) -> int:
     """Print a result, as JSON or with its steps, and return its exit code; `where` says where it is kept.
 
-    What progress has already shown on the same terminal is left out.
+    With `--quiet` it is the answer as it is. What progress has already shown on the same terminal is left out.
     """
     out, err, view = stdout(), stderr(), progress.view
     on_screen = not args.quiet and progress.printed_all_steps and is_terminal(sys.stdout) and is_terminal(sys.stderr)
     if args.json:
         out.json(result.model_dump(mode="json"))
+    elif args.quiet:
+        if result.simulated:
+            err.line((answer_title(simulated=True), "dim"))
+        if result.answer is not None:
+            out.block(result.answer)
+        print_sections(err, person_sections(view))
     else:
         if not (on_screen or progress.guided):
             print_steps(out, view)

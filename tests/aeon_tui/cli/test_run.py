@@ -14,7 +14,7 @@ from aeon_core.errors import LLMError
 from aeon_core.journal.history import open_history
 from aeon_core.journal.listing import list_runs
 from aeon_core.llm.base import LLMAdapter, LLMRequest, LLMResponse
-from tests.aeon_tui.cli.conftest import Cli
+from tests.aeon_tui.cli.conftest import Cli, Done
 from tests.fakes import ScriptedModel, add, call, steps
 from tests.waiting import PATIENCE
 
@@ -45,12 +45,17 @@ def test_outputs_and_answer_go_to_stdout_and_progress_to_stderr(cli: Cli, use_mo
     assert "\x1b" not in done.out + done.err
 
 
-def test_quiet_prints_the_result_alone_and_verbose_the_cycles_and_calls_too(cli: Cli, use_model: UseModel) -> None:
+def test_quiet_prints_the_answer_alone_and_verbose_the_cycles_and_calls_too(cli: Cli, use_model: UseModel) -> None:
+    simulated = cli("run", "-q", "-m", "simulated:default", "add 5 and 10")
+    assert simulated == Done(0, "The sum of 5 and 10 is 15.\n", "Answer (simulated model)\n")
     use_model(model())
     command = ("run", "--single-pass", "calculate the sum of 5 and 10")
     quiet, loud = cli(*command, "-q"), cli(*command, "-v")
-    assert (quiet.code, quiet.err) == (0, "")
-    assert quiet.out == loud.out != ""
+    assert quiet == Done(0, "The sum is 15.\n", "")
+    expired = cli(*command, "-q", "--ttl", "1")
+    assert (expired.code, expired.out) == (5, "")
+    assert expired.err.startswith("aeon-tui: the TTL of 1 cycle ran out")
+    assert json.loads(cli(*command, "-q", "--json").out)["answer"] == "The sum is 15."
     for line in ("TTL 49 of 50 cycles left · ", "plan · asking the model", "s1 · calculator → "):
         assert line in loud.err
     assert "not allowed with argument" in cli(*command, "-q", "-v").err
@@ -64,7 +69,6 @@ def test_a_terminal_shows_each_step_and_each_score_once(
     use_model(model())
     done = cli("run", "--headless", "--single-pass", "calculate the sum of 5 and 10")
     assert (done.out, done.err.count("s1 complete")) == ("\nAnswer\nThe sum is 15.\n", 1)
-    assert cli("run", "-q", "--single-pass", "calculate the sum of 5 and 10").out.startswith("s1 complete")
 
 
 def test_a_repair_and_a_fallback_are_reported_on_stderr_and_in_the_result(cli: Cli, use_model: UseModel) -> None:
