@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from aeon_core.journal.history import open_history
-from aeon_tui.cli.exit_summary import ending, why_not_usable
+from aeon_tui.reports.exit_summary import ending, why_not_usable
 from tests.aeon_core.journal.build import finished
 from tests.aeon_core.kernel.test_passes import NOTHING, TASK, model, plan
 from tests.aeon_tui.cli.conftest import Cli, Done
