@@ -2,30 +2,21 @@
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from acp import (
-    plan_entry,
-    start_tool_call,
-    text_block,
-    tool_content,
-    tool_diff_content,
-    update_agent_message_text,
-    update_agent_thought_text,
-    update_plan,
-    update_tool_call,
-    update_user_message_text,
-)
-from acp.schema import PlanEntryStatus, ToolCallLocation, ToolKind
+import acp
+from acp.schema import PlanEntry, PlanEntryStatus, ToolCallLocation, ToolCallStatus, ToolKind
 
-from aeon_tui.sessions.streamed_run import PHASES
-from aeon_widgets.call_text import call_title
-from aeon_widgets.run_question import REVIEWED, run_question
-from aeon_widgets.text import count, one_line
+from aeon_core import RunResult
+from aeon_tui.reports.exit_summary import ending, why_not_usable
+from aeon_tui.reports.run_report import readable
+from aeon_tui.sessions.progress_lines import ProgressLines
+from aeon_tui.sessions.streamed_run import Delta, Event
+from aeon_widgets.run_question import REVIEWED, headline, run_question
+from aeon_widgets.text import one_line
 
 Record = Mapping[str, Any]
 KINDS: dict[str, ToolKind] = {
@@ -38,139 +29,94 @@ KINDS: dict[str, ToolKind] = {
 }
 STATUSES: dict[str, PlanEntryStatus] = {"pending": "pending", "running": "in_progress"}
 """Of a step; all others have ended."""
-ANSWER = "answer"
-THOUGHTS = frozenset({"reason", "fallback"})
-"""Purposes of the calls whose text is a step's output."""
+MESSAGES = {
+    "answer": acp.update_agent_message_text,
+    "reason": acp.update_agent_thought_text,
+    "fallback": acp.update_agent_thought_text,
+}
+"""What shows a reply, by the call's purpose. Plans and verdicts are shown once they are complete."""
 MAX_OUTPUT = 20_000
-"""How many characters of a tool's result are sent; the journal has the rest."""
-_HUNK = re.compile(r"^@@ .*$", re.MULTILINE)
+"""How many characters of a tool's result are shown."""
+_HUNK = re.compile(r"^@@ .*\n", re.MULTILINE)
 
 
 class Updates:
-    """Turns the records of one run, in order, into the updates of a session."""
+    """Turns the events of one run, in order, into the updates of a session."""
 
     def __init__(self, cwd: Path) -> None:
         self._cwd = cwd
-        self._steps: dict[str, list[str]] = {}
-        """Description and status of each step, by id, in the plan's order."""
-        self._asked: dict[str, str] = {}
-        """The tool call that a question about a step announced, by the step's id."""
-        self._diffs: set[str] = set()
-        """Tool calls that show a diff."""
-        self._streamed = ""
-        """The part of the current reply that has arrived."""
+        self._progress = ProgressLines()
+        self._entries: list[PlanEntry] = []
+        self._streams = self._has_diff = False
         self._answer = ""
         """What the editor shows as the last answer."""
-        self.question = ""
-        """The tool call that shows the latest question."""
+        self.call = ""
+        """The tool call that is under way or asked about, else empty: one at a time."""
 
-    def of(self, record: Record) -> Iterator[Any]:
-        """Yield the updates for a record."""
-        if (handler := getattr(self, f"_{record['type']}", None)) is not None:
-            yield from handler(record)
-
-    def delta(self, purpose: str, text: str) -> Iterator[Any]:
-        """Yield a piece of a reply that is meant for people; plans and verdicts are shown once they are complete."""
-        if purpose == ANSWER:
-            self._streamed += text
-            yield update_agent_message_text(text)
-        elif purpose in THOUGHTS:
-            self._streamed += text
-            yield update_agent_thought_text(text)
-
-    def _run_started(self, record: Record) -> Iterator[Any]:
-        yield update_user_message_text(str(record["task"]))
-
-    def _phase(self, record: Record) -> Iterator[Any]:
-        if record["state"] == "started":
-            yield update_agent_thought_text(f"\n\nPass {record['pass']}: {PHASES[record['phase']]}\n\n")
-
-    def _plan(self, record: Record) -> Iterator[Any]:
-        self._steps = {
-            step["step_id"]: [f"{'  ' * depth}{step['description']}", step.get("status", "pending")]
-            for step, depth in _walk(record["plan"].get("steps") or [])
-        }
-        yield self._entries()
-
-    def _step(self, record: Record) -> Iterator[Any]:
-        if (step := self._steps.get(record["step_id"])) is not None and step[1] != record["status"]:
-            step[1] = record["status"]
-            yield self._entries()
-
-    def _entries(self) -> Any:
-        return update_plan(
-            plan_entry(
-                f"{words} ({status})" if status in ("failed", "invalid") else words,
-                status=STATUSES.get(status, "completed"),
-            )
-            for words, status in self._steps.values()
-        )
+    def of(self, event: Event) -> Iterator[Any]:
+        """Yield the updates for an event."""
+        if isinstance(event, Delta):
+            if event.purpose in MESSAGES:
+                self._streams = True
+                yield MESSAGES[event.purpose](event.text)
+            return
+        line, kind = self._progress.line(event), event["type"]
+        if kind in ("plan", "step"):
+            before, self._entries = self._entries, [_entry(step) for step in self._progress.view.steps.values()]
+            if self._entries != before:
+                yield acp.update_plan(self._entries)
+        elif line:
+            yield acp.update_agent_thought_text(f"\n\n{line}\n\n")
+        elif handler := getattr(self, f"_{kind}", None):
+            yield from handler(event)
 
     def _llm(self, record: Record) -> Iterator[Any]:
-        purpose = record["purpose"]
-        if record["state"] == "started":
-            self._streamed = ""
-            return
+        purpose, streamed, self._streams = record["purpose"], self._streams, False
         text = str((record.get("response") or {}).get("text") or "")
-        if text and not self._streamed:
-            yield from self.delta(purpose, text)
-        if text and purpose == ANSWER:
+        if text and purpose in MESSAGES and not streamed:
+            yield MESSAGES[purpose](text)
+        if text and purpose == "answer":
             self._answer = text
 
     def _approval(self, record: Record) -> Iterator[Any]:
-        point, step = record["point"], record.get("step_id") or ""
-        if record["state"] == "decided":
-            call, taken = self._asked.get(step), record.get("decision") not in ("reject", "abort")
-            if call is not None and not (point == "tool" and taken):
-                del self._asked[step]
-                yield update_tool_call(call, status="completed" if taken or point in REVIEWED else "failed")
-            return
-        subject = record["subject"]
-        if (before := self._asked.pop(step, None)) is not None:
-            yield update_tool_call(before, status="completed")
-        call = self._asked[step] = self.question = f"{record['run']}-ask-{record['seq']}"
-        if point != "tool":
-            question = run_question(point, subject, record["pass"])
-            content = [tool_content(text_block(question.text))]
-            yield start_tool_call(call, question.headline, kind="think", status="pending", content=content)
-            return
-        preview = subject.get("preview") or {}
-        yield self._begun(call, subject, "pending", preview.get("diff"), preview.get("problem") or "")
+        point, taken = record["point"], record.get("decision") not in ("reject", "abort")
+        if self.call and (record["state"] == "asked" or not (point == "tool" and taken)):
+            yield self._ended("completed" if taken or point in REVIEWED else "failed")
+        if record["state"] == "asked" and point == "tool":
+            yield self._begun(record, record["subject"], "pending")
+        elif record["state"] == "asked":
+            self.call, question = (
+                f"{record['run']}-{record['seq']}",
+                run_question(point, record["subject"], record["pass"]),
+            )
+            content = [_text(question.text)]
+            yield acp.start_tool_call(self.call, question.headline, kind="think", status="pending", content=content)
 
     def _tool(self, record: Record) -> Iterator[Any]:
-        own = f"{record['run']}-{record['call_id']}"
-        if record["state"] == "started":
-            asked = self._asked.pop(record["step_id"], None)
-            if asked is not None:
-                self._asked[own] = asked
-                yield update_tool_call(asked, status="in_progress", raw_input=record["arguments"])
-            else:
-                yield self._begun(own, record, "in_progress", record.get("preview"))
-            return
-        call, error = self._asked.pop(own, own), record.get("error")
-        result = error or record.get("result") or {}
-        content = None
-        if error or call not in self._diffs:
-            content = [tool_content(text_block(_output(result)))]
-        yield update_tool_call(call, status="failed" if error else "completed", content=content, raw_output=result)
+        if record["state"] == "started" and self.call:
+            yield acp.update_tool_call(self.call, status="in_progress", raw_input=record["arguments"])
+        elif record["state"] == "started":
+            yield self._begun(record, record, "in_progress")
+        elif self.call:
+            error = record.get("error")
+            result = error or record.get("result") or {}
+            content = None if self._has_diff and not error else [_text(readable(result)[:MAX_OUTPUT])]
+            yield self._ended("failed" if error else "completed", content=content, raw_output=result)
 
-    def _begun(self, call: str, about: Record, status: Any, diff: str | None, problem: str = "") -> Any:
+    def _begun(self, record: Record, about: Record, status: ToolCallStatus) -> Any:
         """Return the start of a call of `tool_name` with `arguments`."""
-        name, arguments = str(about["tool_name"]), about.get("arguments") or {}
-        path = arguments.get("file_path", arguments.get("path"))
+        name, arguments, preview = about["tool_name"], about.get("arguments") or {}, about.get("preview") or {}
+        path, text, command = (arguments.get(key) for key in ("file_path", "content", "command"))
         place = str(self._cwd / path) if isinstance(path, str) else ""
-        if diff is None and name == "Write" and isinstance(arguments.get("content"), str):
-            content: list[Any] = [tool_diff_content(place, arguments["content"])]
-        else:
-            content = [tool_diff_content(place, new, old) for old, new in hunks(diff or "")]
-        if content:
-            self._diffs.add(call)
-        if reason := problem or about.get("reason"):
-            content.append(tool_content(text_block(str(reason))))
-        command = arguments.get("command") if name == "Bash" else None
-        return start_tool_call(
-            call,
-            one_line(str(command), 200) if command else call_title(about).removesuffix("?"),
+        content: list[Any] = [acp.tool_diff_content(place, new, old) for old, new in hunks(preview.get("diff") or "")]
+        if name == "Write" and isinstance(text, str) and not content:
+            content = [acp.tool_diff_content(place, text)]
+        self.call, self._has_diff = f"{record['run']}-{record['seq']}", bool(content)
+        if reason := preview.get("problem") or about.get("reason"):
+            content.append(_text(str(reason)))
+        return acp.start_tool_call(
+            self.call,
+            one_line(str(command), 200) if name == "Bash" else headline("tool", about).removesuffix("?"),
             kind=KINDS.get(name, "other"),
             status=status,
             content=content or None,
@@ -178,52 +124,34 @@ class Updates:
             raw_input=arguments,
         )
 
-    def _convergence(self, record: Record) -> Iterator[Any]:
-        found = [each for each in record.get("requirements") or [] if isinstance(each, dict)]
-        if found:
-            met = sum(each.get("met") == "yes" for each in found)
-            yield update_agent_thought_text(f"\n{met} of {count(len(found), 'requirement')} met\n")
-
-    def _notice(self, record: Record) -> Iterator[Any]:
-        yield update_agent_thought_text(f"\n{record['message']}\n")
+    def _ended(self, status: ToolCallStatus, **more: Any) -> Any:
+        call, self.call = self.call, ""
+        return acp.update_tool_call(call, status=status, **more)
 
     def _run_finished(self, record: Record) -> Iterator[Any]:
-        result = record["result"]
-        if (answer := result.get("answer")) and answer != self._answer:
-            yield update_agent_message_text(answer)
-        questions = [f"\n- {each}" for each in result.get("follow_up_questions") or []]
-        open_questions = f"\n\nOpen questions:{''.join(questions)}" if questions else ""
-        yield update_agent_message_text(f"{open_questions}\n\n---\n{ending(result)}")
+        result = RunResult.model_validate(record["result"], extra="ignore")
+        if result.answer and result.answer != self._answer:
+            yield acp.update_agent_message_text(result.answer)
+        summary = [ending(result, scores=False), f"${result.cost_usd:.4f}" if result.cost_usd else ""]
+        summary += ["simulated model" if result.simulated else "", f"`aeon-tui show {result.run_id}`"]
+        questions = "\n- ".join(["Open questions:", *result.follow_up_questions]) if result.follow_up_questions else ""
+        parts = filter(None, (questions, f"---\n{' · '.join(filter(None, summary))}", why_not_usable(result)))
+        yield acp.update_agent_message_text("".join(f"\n\n{part}" for part in parts))
 
 
-def ending(result: Mapping[str, Any]) -> str:
-    """Return in one line how a run ended, and how to see it again."""
-    why = (result.get("error") or {}).get("message")
-    cost, passes = result.get("cost_usd"), result.get("passes") or 0
-    parts = [f"{result['status'].replace('_', ' ')}{f': {one_line(why, 500)}' if why else ''}"]
-    parts += [f"{passes} pass{'' if passes == 1 else 'es'}"] if passes else []
-    parts += [f"${cost:.4f}"] if cost else []
-    parts += ["simulated model"] if result.get("simulated") else []
-    return " · ".join([*parts, f"`aeon-tui show {result['run_id']}`"])
+def _entry(step: Any) -> PlanEntry:
+    suffix = f" ({step.status})" if step.status in ("failed", "invalid") else ""
+    words = f"{'  ' * step.depth}{step.description}{suffix}"
+    return acp.plan_entry(words, status=STATUSES.get(step.status, "completed"))
+
+
+def _text(text: str) -> Any:
+    return acp.tool_content(acp.text_block(text))
 
 
 def hunks(diff: str) -> Iterator[tuple[str, str]]:
     """Yield the old and the new text of each hunk of a unified diff of one file."""
     for part in _HUNK.split(diff)[1:]:
-        lines = part.strip("\n").split("\n")
-        old = [line[1:] for line in lines if line[:1] in (" ", "-")]
-        new = [line[1:] for line in lines if line[:1] in (" ", "+")]
-        yield "\n".join(old), "\n".join(new)
-
-
-def _walk(steps: list[dict[str, Any]], depth: int = 0) -> Iterator[tuple[dict[str, Any], int]]:
-    for step in steps:
-        yield step, depth
-        yield from _walk((step.get("subplan") or {}).get("substeps") or [], depth + 1)
-
-
-def _output(result: Mapping[str, Any]) -> str:
-    """Return a result as text: its only text as it is, anything else as JSON."""
-    texts = [value for value in result.values() if isinstance(value, str)]
-    whole = texts[0] if len(texts) == len(result) == 1 else json.dumps(result, ensure_ascii=False, indent=2)
-    return whole if len(whole) <= MAX_OUTPUT else f"{whole[:MAX_OUTPUT]}\n… {len(whole) - MAX_OUTPUT:,} more characters"
+        lines = part.removesuffix("\n").split("\n")
+        old, new = ("\n".join(line[1:] for line in lines if line[:1] in (" ", sign)) for sign in "-+")
+        yield old, new

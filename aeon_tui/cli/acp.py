@@ -7,7 +7,6 @@ import logging
 import sys
 from argparse import Namespace
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from aeon_core.config.schema import runs_directory
 from aeon_core.errors import UsageError
@@ -16,11 +15,11 @@ from aeon_core.versions import versions
 from aeon_tui.cli import options
 from aeon_tui.cli.diagnostics import diagnostics
 from aeon_tui.cli.output import is_terminal
+from aeon_tui.cli.stdio_server import serve_until_hung_up
+from aeon_tui.platform.json_lines import JsonLines
 from aeon_tui.platform.stdio_capture import reserve_stdio
 from aeon_tui.sessions.approval_points import approval_points
-
-if TYPE_CHECKING:
-    from aeon_tui.acp.agent import SessionConfig
+from aeon_tui.sessions.served_runs import ServedRuns
 
 
 def execute(args: Namespace) -> int:
@@ -29,7 +28,7 @@ def execute(args: Namespace) -> int:
     Raises UsageError at a terminal and for a configuration that no session could use, MissingExtraError.
     """
     try:
-        from aeon_tui.acp.agent import AeonAgent, serve
+        from aeon_tui.acp.agent import AeonAgent
     except ModuleNotFoundError:
         raise missing_extra("`aeon-tui acp`", "acp") from None
     if is_terminal(sys.stdin):
@@ -38,16 +37,17 @@ def execute(args: Namespace) -> int:
     # The protocol's library would log tracebacks to stderr.
     logging.basicConfig(handlers=[logging.StreamHandler() if args.debug else logging.NullHandler()])
     with diagnostics(args.debug), reserve_stdio() as (reader, writer):
-        asyncio.run(serve(AeonAgent(lambda cwd: _session_config(args, cwd), versions()["aeon"]), reader, writer))
+        agent = AeonAgent(lambda cwd: _runs(args, cwd), versions()["aeon"])
+
+        lines = JsonLines(reader, writer)
+        asyncio.run(serve_until_hung_up(lambda: agent.serve(lines), agent.close))
     return 0
 
 
-def _session_config(args: Namespace, cwd: Path) -> SessionConfig:
-    from aeon_tui.acp.agent import SessionConfig
-
+def _runs(args: Namespace, cwd: Path) -> tuple[ServedRuns, str]:
     loaded = options.load(Namespace(**{**vars(args), "project_root": args.project_root or str(cwd)}))
     notice = ""
     if loaded.ignored:
         notice = f"This project is not trusted, so its {', '.join(loaded.ignored)} is ignored; see `aeon-tui trust`."
-    asks = frozenset(approval_points(loaded, in_app=True)) - {"none"}
-    return SessionConfig(loaded.config, options.writable(runs_directory(loaded.config)), asks, notice)
+    config = loaded.config.model_copy(update={"approve": approval_points(loaded, in_app=True)})
+    return ServedRuns(config, options.writable(runs_directory(config))), notice

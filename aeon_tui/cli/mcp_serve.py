@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import os
 import signal
 import socket
 import sys
 from argparse import Namespace
+from functools import partial
 from typing import TYPE_CHECKING
 
 from aeon_core.config.schema import runs_directory
@@ -19,10 +19,12 @@ from aeon_core.versions import versions
 from aeon_tui.cli import options
 from aeon_tui.cli.diagnostics import diagnostics
 from aeon_tui.cli.output import is_terminal, stderr
+from aeon_tui.cli.stdio_server import serve_until_hung_up
 from aeon_tui.cli.tools import inspected_tools
+from aeon_tui.sessions.served_runs import ServedRuns
 
 if TYPE_CHECKING:
-    from aeon_tui.mcp_server.server import AeonServer, Setup
+    from aeon_tui.mcp_server.server import AeonServer
 
 HOST, PORT = "127.0.0.1", 8765
 ENDING_SECONDS = 2
@@ -43,26 +45,21 @@ def execute(args: Namespace) -> int:
     if args.http is None and is_terminal(sys.stdin):
         raise UsageError("mcp-serve talks to an MCP client, not to a terminal; add it to the client, or use --http")
     listening = _listening(args.http) if args.http is not None else None
-    server = AeonServer(_setup(args), debug=args.debug)
+    loaded = options.load(args)
+    # The client waits for the call, so a person is asked only where one must be, not after every pass.
+    config = loaded.config if "approve" in loaded.sources else loaded.config.model_copy(update={"approve": ["tool"]})
+    runs = ServedRuns(config, options.writable(runs_directory(config)))
+    inspected, version = partial(inspected_tools, args, config), versions()["aeon"]
+    server = AeonServer(runs, inspected, _calibrate(args), version, debug=args.debug)
     with diagnostics(args.debug):
         if listening is None:
-            asyncio.run(_until_hung_up(server))
+            asyncio.run(serve_until_hung_up(server.run_stdio_async, runs.close))
         else:
             stderr().line(
                 f"aeon-tui: serving MCP at http://{HOST}:{listening.getsockname()[1]}/mcp · press Ctrl-C to stop"
             )
-            asyncio.run(_until_interrupted(server, listening))
+            asyncio.run(_until_interrupted(server, listening, runs))
     return 0
-
-
-def _setup(args: Namespace) -> Setup:
-    from aeon_tui.mcp_server.server import Setup
-
-    loaded = options.load(args)
-    # The client waits for the call, so a person is asked only where one must be, not after every pass.
-    config = loaded.config if "approve" in loaded.sources else loaded.config.model_copy(update={"approve": ["tool"]})
-    directory = options.writable(runs_directory(config))
-    return Setup(config, directory, lambda: inspected_tools(args, config), _calibrate(args), versions()["aeon"])
 
 
 def _calibrate(args: Namespace) -> list[str]:
@@ -85,25 +82,7 @@ def _listening(text: str) -> socket.socket:
         raise UsageError(f"cannot serve MCP on port {text}: {error.strerror}; choose another with --http") from None
 
 
-async def _until_hung_up(server: AeonServer) -> None:
-    loop = asyncio.get_running_loop()
-
-    async def end(number: signal.Signals) -> None:
-        # A read of standard input cannot be interrupted: end the runs, then this process as the signal would have.
-        await server.close()
-        signal.signal(number, signal.SIG_DFL)
-        os.kill(os.getpid(), number)
-
-    ending = set()
-    for number in (signal.SIGINT, signal.SIGTERM):
-        loop.add_signal_handler(number, lambda signum: ending.add(loop.create_task(end(signum))), number)
-    try:
-        await server.run_stdio_async()
-    finally:
-        await server.close()
-
-
-async def _until_interrupted(server: AeonServer, listening: socket.socket) -> None:
+async def _until_interrupted(server: AeonServer, listening: socket.socket, runs: ServedRuns) -> None:
     import uvicorn
 
     # The library refuses requests under another host name and from pages of other sites.
@@ -116,4 +95,4 @@ async def _until_interrupted(server: AeonServer, listening: socket.socket) -> No
     try:
         await serving.serve(sockets=[listening])
     finally:
-        await server.close()
+        await runs.close()

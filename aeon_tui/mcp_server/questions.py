@@ -6,25 +6,15 @@ the client shows to its user, and never through the model.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any
-
-from mcp.types import ClientCapabilities, ElicitRequestFormParams
+from mcp.types import ClientCapabilities, ElicitRequestFormParams, ElicitResult
 
 from aeon_core import ApprovalDecision, ApprovalRequest
+from aeon_tui.sessions import approval_answers
 from aeon_widgets.run_question import ALWAYS, run_question
 
 ANSWER, REASON = "answer", "reason"
 MAX_MESSAGE = 20_000
 """The longest question in characters; a longer one is decided where all of it can be seen."""
-_NO_FIELD = ("edit", ALWAYS)
-"""Answers that need more than a choice and a reason."""
-
-
-def can_ask(capabilities: ClientCapabilities | None) -> bool:
-    """Return whether the client shows forms to its user."""
-    found = capabilities.elicitation if capabilities is not None else None
-    return found is not None and (found.form is not None or found.url is None)
 
 
 def headline(request: ApprovalRequest) -> str:
@@ -40,14 +30,17 @@ def text(request: ApprovalRequest) -> str:
 
 def how(run_id: str, request: ApprovalRequest) -> str:
     """Return how a person decides elsewhere."""
-    answers = ", ".join(dict.fromkeys(_answers(request).values()))
-    return f"a person decides in the app, or with `aeon-tui decide {run_id} DECISION` ({answers})"
+    decisions = ", ".join(dict.fromkeys(_answers(request).values()))
+    return f"a person decides in the app, or with `aeon-tui decide {run_id} DECISION` ({decisions})"
 
 
-def form(run_id: str, request: ApprovalRequest) -> ElicitRequestFormParams | None:
-    """Return the form; None where the question is too long for one."""
+def form(
+    run_id: str, request: ApprovalRequest, capabilities: ClientCapabilities | None
+) -> ElicitRequestFormParams | None:
+    """Return the form; None where the client shows none to its user, and where the question is too long for one."""
+    asks = capabilities.elicitation if capabilities is not None else None
     message = f"Run {run_id}: {text(request)}"
-    if len(message) > MAX_MESSAGE:
+    if asks is None or (asks.form is None and asks.url is not None) or len(message) > MAX_MESSAGE:
         return None
     answer = {"type": "string", "title": "Decision", "enum": list(_answers(request))}
     reason = {"type": "string", "title": "Reason", "description": "What should change, or why not"}
@@ -55,16 +48,13 @@ def form(run_id: str, request: ApprovalRequest) -> ElicitRequestFormParams | Non
     return ElicitRequestFormParams(message=message, requested_schema=schema)
 
 
-def decision(request: ApprovalRequest, action: str, content: Mapping[str, Any] | None) -> ApprovalDecision:
+def decision(request: ApprovalRequest, reply: ElicitResult) -> ApprovalDecision:
     """Return the decision in a form. Dismissing the form ends the run, which asks again when it is resumed."""
-    chosen = _answers(request).get(str((content or {}).get(ANSWER))) if action == "accept" else None
-    if chosen is None:
-        return ApprovalDecision(decision="abort", feedback="the form was dismissed")
-    reason = str((content or {}).get(REASON) or "").strip() or None
-    return ApprovalDecision.model_validate({"decision": chosen, "feedback": reason if chosen == "reject" else None})
+    content = reply.content or {}
+    answer = _answers(request).get(str(content.get(ANSWER))) if reply.action == "accept" else None
+    return approval_answers.decision(request, answer, str(content.get(REASON) or ""))
 
 
 def _answers(request: ApprovalRequest) -> dict[str, str]:
-    """Return the answers by what they do, as the app names them."""
-    found = run_question(request.point, request.subject, request.pass_number).choices
-    return {choice.words: choice.answer for choice in found if choice.answer not in _NO_FIELD}
+    """Return the answers by what they do, as the app names them. A rule needs more than a form."""
+    return {each.words: each.answer for each in approval_answers.answers(request) if each.answer != ALWAYS}

@@ -5,24 +5,19 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import json
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
 from aeon_tui.sessions.runner import Runner, Stream
 
 if TYPE_CHECKING:
-    from aeon_core import ToolRegistry
+    from aeon_core import ApprovalRequest, ToolRegistry
     from aeon_tui.sessions.run_jobs import RunJob
 
 
-PHASES = {
-    "plan": "planning",
-    "execute": "running the plan",
-    "evaluate": "judging the result",
-    "refine": "refining the plan",
-}
-"""What a run does in a phase, for a person."""
+T = TypeVar("T")
 
 
 @dataclass(frozen=True)
@@ -34,38 +29,62 @@ class Delta:
     text: str
 
 
-Event = dict[str, Any] | Delta | Literal["asked", "ended"]
-"""A record, a piece of a reply; `asked` where a question has come or was answered, `ended` once, as the last."""
+Event = dict[str, Any] | Delta
+"""A record, or a piece of a reply."""
 
 
 class StreamedRun(Runner):
     """Runs one job, and passes on its events. Made on the loop that reads them.
 
-    With `tools`, the record of a call that starts has in `preview` the change it is about to make to a file.
+    With `tools`, the record of a call that starts has in `preview` the `diff` it is about to make to a file.
     """
 
     def __init__(self, job: RunJob, journal: Path, tools: ToolRegistry | None = None) -> None:
         super().__init__(job, journal)
         self._loop = asyncio.get_running_loop()
-        self._events: asyncio.Queue[Event] = asyncio.Queue()
+        self._events: asyncio.Queue[Event | Literal["asked", "ended"]] = asyncio.Queue()
         self._tools = tools
         self.stream = _Deltas(self)
-        self.listen(lambda: self.post("ended" if self.ended else "asked"))
+        self.listen(lambda: self._post("ended" if self.ended else "asked"))
 
-    def post(self, event: Event) -> None:
-        """Append an event, from any thread. A loop that has closed needs none."""
+    async def follow(
+        self, show: Callable[[Event], Awaitable[object]], ask: Callable[[ApprovalRequest], Awaitable[T | None]]
+    ) -> T | None:
+        """Show the events from here on until the run has ended, and have each question asked meanwhile.
+
+        Asking is cancelled where somebody decides elsewhere. What `ask` returns, if anything, is returned at once: the
+        run waits on, and can be followed again. Raises what `show` or `ask` raise.
+        """
+        asking: asyncio.Future[T | None] | None = None
+        asked: ApprovalRequest | None = None
+        try:
+            while (event := await self._events.get()) != "ended":
+                if event != "asked":
+                    await show(event)
+                elif self.waiting is not asked:
+                    if asking is not None:
+                        asking.cancel()
+                    asked, asking = self.waiting, None
+                    if asked is not None:
+                        asking = asyncio.ensure_future(ask(asked))
+                        asking.add_done_callback(lambda _: self._post("asked"))
+                elif asking is not None and asking.done() and (found := asking.result()) is not None:
+                    return found
+            return None
+        finally:
+            if asking is not None:
+                asking.cancel()
+
+    def _post(self, event: Event | Literal["asked", "ended"]) -> None:
+        """Append an event, a change of what is asked or the end, from any thread. A closed loop needs none."""
         with contextlib.suppress(RuntimeError):
             self._loop.call_soon_threadsafe(self._events.put_nowait, event)
-
-    async def next_event(self) -> Event:
-        """Return the next event; nothing comes after `ended`."""
-        return await self._events.get()
 
     def _on_line(self, line: bytes) -> None:
         record = json.loads(line)
         if record["type"] == "tool" and record["state"] == "started" and (diff := self._preview(record)):
-            record["preview"] = diff
-        self.post(record)
+            record["preview"] = {"diff": diff}
+        self._post(record)
 
     def _preview(self, record: dict[str, Any]) -> str | None:
         """Return the diff that a call would make. On the kernel's thread: once that continues, the file has changed."""
@@ -82,4 +101,4 @@ class _Deltas(Stream):
 
     def add(self, purpose: str, step_id: str | None, text: str) -> None:
         """Pass on what has arrived."""
-        self._run.post(Delta(purpose, step_id, text))
+        self._run._post(Delta(purpose, step_id, text))

@@ -118,7 +118,7 @@ async def test_a_prompt_is_a_run_that_the_editor_sees_steers_and_loads_again(tmp
         answer = [update["content"]["text"] for update in editor.of("agent_message_chunk")]
         assert len(answer) > 2, "the answer streams"
         assert "".join(answer[:-1]) == '{"file_path": "notes.txt", "bytes": 3, "lines": 1, "created": false}'
-        assert answer[-1] == f"\n\n---\nconverged · 1 pass · simulated model · `aeon-tui show {session.session_id}`"
+        assert answer[-1] == f"\n\n---\nrun converged · 1 pass · simulated model · `aeon-tui show {session.session_id}`"
         assert not editor.of("user_message_chunk")
 
         shown, editor.answers = editor.text(), ["Take the result"]

@@ -24,6 +24,7 @@ pytest.importorskip("mcp")
 from mcp import Client, StdioServerParameters, stdio_client
 from mcp_types import ElicitResult
 
+from aeon_tui.sessions.pending_approval import pending_question
 from tests.aeon_tui.cli.conftest import Cli, environment, process
 from tests.waiting import PATIENCE
 
@@ -138,8 +139,9 @@ async def test_decide_asks_about_a_run_of_another_process(tmp_path: Path, mode: 
         other = asyncio.create_task(
             asyncio.to_thread(process, *command, "write 'hey' to out.txt", "--project-root", str(tmp_path))
         )
-        while not (runs := await call(client, "runs")) or not runs[0]["waits_for"]:
+        while not (runs := await call(client, "runs")) or not pending_question(Path(runs[0]["path"])):
             await asyncio.sleep(0.05)
+        assert runs[0]["waits_for"] == "tool"
         assert await call(client, "decide", run="last") == {"decision": "approve", "taken": True, "problem": None}
         assert (await other).returncode == 0
         assert (tmp_path / "out.txt").read_text() == "hey"
