@@ -42,7 +42,7 @@ def victim(marker: str) -> str:
 @pytest.fixture(scope="module")
 def cluster() -> Iterator[Any]:
     options = {"n_workers": 2, "threads_per_worker": 1, "processes": True, "host": "127.0.0.1"}
-    with distributed.LocalCluster(**options, dashboard_address=None, silence_logs=50) as made:
+    with distributed.LocalCluster(**options, dashboard_address="127.0.0.1:0", silence_logs=50) as made:
         yield made
 
 
