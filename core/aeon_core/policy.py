@@ -157,6 +157,8 @@ class Policy:
     def restricted(self, tool: Tool, arguments: Mapping[str, Any]) -> Verdict | None:
         """Return what the rules that ask or deny say of a call; None where none of them is about it."""
         stricter = [rule for rule in self._rules if rule.is_about(tool) and rule.answer != "allow"]
+        if not stricter:
+            return None
         parts = tool.parts(dict(arguments)) if any(rule.pattern is not None for rule in stricter) else []
         seen = [arguments, *(parts or ())]
         # In this order: to look for a protocol's members takes longer than all the rest.
@@ -165,17 +167,17 @@ class Policy:
         for rule in stricter:
             if any(rule.fits(tool, part) for part in seen):
                 return Verdict(rule.answer, f"the rule {rule.answer}: {rule.text}")
-        if parts is None and stricter:
+        if parts is None:
             return Verdict("ask", f"what the call would do is unclear, and it may match {stricter[0].text!r}")
         return None
 
     def _ruled(self, tool: Tool, arguments: Mapping[str, Any], substitutes: str | None) -> Verdict:
         if (restricted := self.restricted(tool, arguments)) is not None:
             return restricted
-        rules = [rule for rule in self._rules if rule.is_about(tool) and rule.answer == "allow"]
-        parts = tool.parts(dict(arguments)) if any(rule.pattern is not None for rule in rules) else []
-        if rules and (allowing := _allowing(rules, tool, parts)):
-            return Verdict("allow", f"the rule allow: {', '.join(allowing)}")
+        if rules := [rule for rule in self._rules if rule.is_about(tool) and rule.answer == "allow"]:
+            parts = tool.parts(dict(arguments)) if any(rule.pattern is not None for rule in rules) else []
+            if allowing := _allowing(rules, tool, parts):
+                return Verdict("allow", f"the rule allow: {', '.join(allowing)}")
         if tool.needs_approval or (substitutes is not None and tool.effect != "pure"):
             return Verdict("ask", unruled(tool, substitutes))
         return Verdict("allow", f"{tool.name!r} needs no approval")

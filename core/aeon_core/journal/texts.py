@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Iterator
 from typing import Any
 
 from pydantic_core import from_json, to_json
@@ -23,21 +24,27 @@ class TextTable:
 
     def shorten(self, body: bytes) -> tuple[list[tuple[str, str]], bytes]:
         """Return the texts to be written before this body, as (sha256, text), and the body with references."""
-        if b'"$text"' not in body and (len(body) < LONG or not _may_hold_long(body)):
-            return [], body
         new: list[tuple[str, str]] = []
-        shortened = self._walk(from_json(body), new)
-        return new, to_json(shortened)
+        if b'"$text"' in body:
+            return new, to_json(self._walk(from_json(body), new))
+        parts: list[bytes] = []
+        at = 0
+        for start, end in _long_strings(body):
+            if body[end : end + 1] != b":" and len(text := from_json(body[start:end])) >= LONG:
+                parts += [body[at:start], to_json(self._reference(text, new))]
+                at = end
+        return new, b"".join([*parts, body[at:]]) if parts else body
+
+    def _reference(self, text: str, new: list[tuple[str, str]]) -> dict[str, str]:
+        sha256 = hashlib.sha256(text.encode()).hexdigest()
+        if sha256 not in self._known:
+            self._known.add(sha256)
+            new.append((sha256, text))
+        return {"$text": sha256}
 
     def _walk(self, value: Any, new: list[tuple[str, str]]) -> Any:
         if isinstance(value, str):
-            if len(value) < LONG:
-                return value
-            sha256 = hashlib.sha256(value.encode()).hexdigest()
-            if sha256 not in self._known:
-                self._known.add(sha256)
-                new.append((sha256, value))
-            return {"$text": sha256}
+            return value if len(value) < LONG else self._reference(value, new)
         if isinstance(value, dict):
             walked = {key: self._walk(item, new) for key, item in value.items()}
             return {"$text": None, "literal": walked} if is_marked(value) else walked
@@ -54,13 +61,21 @@ def is_marked(value: dict[str, Any]) -> bool:
     return "$text" in value and len(value) <= 2
 
 
-def _may_hold_long(body: bytes) -> bool:
-    """Return False where no string of the JSON can be LONG: a look at the gaps between quotes, without parsing."""
-    plain, start = body.replace(b'\\"', b"__"), 0
+def _long_strings(body: bytes) -> Iterator[tuple[int, int]]:
+    """Yield the places of the strings of JSON, keys too, of at least LONG bytes: a look at the gaps between quotes."""
+    if len(body) < LONG:
+        return
+    plain = body.replace(rb"\\", b"__").replace(rb"\"", b"__") if b"\\" in body else body
+    start = counted = quotes = 0
     while len(plain) - start >= LONG:
         # The last quote that is near enough; those between it and the start are nearer.
         quote = plain.rfind(b'"', start, start + LONG)
-        if quote < 0:
-            return True
-        start = quote + 1
-    return False
+        if quote >= 0:
+            start = quote + 1
+        elif (quote := plain.find(b'"', start)) < 0:
+            return
+        else:
+            quotes, counted = quotes + plain.count(b'"', counted, start), start
+            if quotes % 2:
+                yield start - 1, quote + 1
+            start = quote + 1

@@ -13,7 +13,6 @@ from aeon_core.effects.port import EffectMemory, EffectModel, Effects
 from aeon_core.entities import SupervisorAction, ToolCall
 from aeon_core.errors import AeonError, LLMError, RunEnding, SupervisorError, ToolError
 from aeon_core.journal.records import CycleRecord, PlanCause, PlanRecord, StepRecord, SupervisorRecord, TTLRecord
-from aeon_core.json_safe import json_safe
 from aeon_core.kernel.state import Cycle, OrchestrationState, PlanRecorder, ReadOnly
 from aeon_core.llm.base import LLMRequest, LLMResponse, Purpose
 from aeon_core.plan.models import Plan, PlanStep, Subplan, steps_to_gather
@@ -277,8 +276,8 @@ class Executor:
         )
         call = ToolCall(
             tool_name=tool.name,
-            arguments=json_safe(arguments),
-            result=json_safe(outcome.result),
+            arguments=arguments,
+            result=outcome.result,
             error=outcome.error,
             timestamp=self.effects.now,
             step_id=step.step_id,

@@ -166,7 +166,7 @@ class Loop:
         if self.state.pass_number == 1:
             self._phase("plan", self._plan_adaptively)
         self._apply_review("plan")
-        progress.before = self.executor.plan.model_copy(deep=True)
+        progress.before = dump_plan(self.executor.plan)
         self._phase("execute", self._execute)
         progress.executed = self.state.pass_number
         self._phase("evaluate", self._evaluate)

@@ -81,8 +81,8 @@ class Progress:
     previous_refine_failed: bool = False
     repeated: bool = False
     """Whether the model gave the same answer again after the verdict on it."""
-    before: Plan | None = None
-    """The plan when the steps of the current pass began to run."""
+    before: dict[str, Any] | None = None
+    """The plan when the steps of the current pass began to run, as plain JSON."""
     ended: Literal["converged", "accepted", "not_converged", "ttl_expired"] | None = None
     """How the passes end; None while another follows."""
     forked: PlanCause | None = None

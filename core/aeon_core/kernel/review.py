@@ -38,7 +38,7 @@ def request_review(point: Point, executor: Executor, progress: Progress) -> Revi
         point,
         subject,
         plan=executor.plan,
-        before=progress.before if point == "pass" else None,
+        before=Plan.model_validate(progress.before) if point == "pass" else None,
         report=report,
         pass_number=executor.state.pass_number,
     )

@@ -110,7 +110,8 @@ class OrchestrationState(Entity):
         super().__setattr__(name, value)
 
     def _has(self, step_id: str) -> bool:
-        known = self._step_ids
+        # Twice a step: pydantic looks for a private attribute for as long as it takes to write a record.
+        known = (self.__pydantic_private__ or {})["_step_ids"]
         if step_id not in known and self.plan is not None:
             known = self._step_ids = {step.step_id for step in self.plan.walk()}
         return step_id in known
