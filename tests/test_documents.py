@@ -22,6 +22,8 @@ from aeon_tui.cli.parser import build_parser
 from system2.settings import load_settings
 from tools.docs.__main__ import BESIDE, assemble
 from tools.docs.reference import pages
+from tools.transcripts import PAGES as TRANSCRIPTS
+from tools.transcripts import example, portable, transcript
 
 ROOT = Path(__file__).parents[1]
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
@@ -86,11 +88,18 @@ def test_a_page_does_what_it_says(
         elif block.kind == "python":
             with redirect_stdout(StringIO()) as out:
                 exec(compile(block.text, str(page), "exec"), namespace)
-            printed = out.getvalue()
+            printed = portable(out.getvalue())
         elif block.kind == "text" and printed:
             for line in filter(None, block.text.splitlines()):
                 assert " ".join(line.split()) in " ".join(printed.split()), line
             printed = None
+
+
+@pytest.mark.parametrize("page", TRANSCRIPTS, ids=lambda page: page.stem)
+def test_a_transcript_is_what_the_example_prints(page: Path) -> None:
+    """Reports that a client gets while it asks may be printed before or after what is asked."""
+    pytest.importorskip(page.stem)
+    assert sorted(transcript(page).splitlines()) == sorted(example(page)["printed"].splitlines())
 
 
 def save(path: Path, text: str) -> None:

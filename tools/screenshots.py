@@ -1,4 +1,4 @@
-"""Makes the pictures and casts in `screenshots/` from recorded runs: `python -m tools.screenshots [FOLDER]`."""
+"""Makes pictures and casts in `screenshots/`, transcripts in `docs/`: `python -m tools.screenshots [FOLDER]`."""
 
 from __future__ import annotations
 
@@ -18,6 +18,7 @@ from aeon_core.errors import AeonError
 from aeon_tui.screens.run.screen import RunScreen
 from tools.casts import record_casts
 from tools.pictures import PICTURES, RUNS, Picture, record
+from tools.transcripts import write_transcripts
 from tools.web_pictures import record_web_pictures
 from tools.workflow_pictures import WORKFLOW_PICTURES, record_workflow
 
@@ -81,7 +82,7 @@ async def make(folder: Path) -> list[Path]:
 
 
 def main() -> int:
-    """Make the pictures and say where they are."""
+    """Make the pictures, the transcripts too where no other folder is named, and say where they are."""
     default = Path(__file__).resolve().parent.parent / "screenshots"
     folder = Path(sys.argv[1]).absolute() if len(sys.argv) > 1 else default
     folder.mkdir(parents=True, exist_ok=True)
@@ -89,7 +90,7 @@ def main() -> int:
     for name in [name for name in os.environ if name == "NO_COLOR" or name.startswith(KEYS_OF_OTHERS)]:
         del os.environ[name]
     time.tzset()
-    for path in asyncio.run(make(folder)):
+    for path in [*asyncio.run(make(folder)), *(write_transcripts() if folder == default else ())]:
         sys.stdout.write(f"{path}\n")
     return 0
 
