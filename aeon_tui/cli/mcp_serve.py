@@ -49,8 +49,8 @@ def execute(args: Namespace) -> int:
     # The client waits for the call, so a person is asked only where one must be, not after every pass.
     config = loaded.config if "approve" in loaded.sources else loaded.config.model_copy(update={"approve": ["tool"]})
     runs = ServedRuns(config, options.writable(runs_directory(config)))
-    inspected, version = partial(inspected_tools, args, config), versions()["aeon"]
-    server = AeonServer(runs, inspected, _calibrate(args), version, debug=args.debug)
+    inspected, calibrate = partial(inspected_tools, args, config), partial(_calibrate, args)
+    server = AeonServer(runs, inspected, calibrate, versions()["aeon"], debug=args.debug)
     with diagnostics(args.debug):
         if listening is None:
             asyncio.run(serve_until_hung_up(server.run_stdio_async, runs.close))
@@ -62,10 +62,11 @@ def execute(args: Namespace) -> int:
     return 0
 
 
-def _calibrate(args: Namespace) -> list[str]:
+def _calibrate(args: Namespace, limit: int | None) -> list[str]:
     """Return the command that measures the judge; as its own process, it can be ended at any time."""
     command = [sys.executable, "-P", "-m", "aeon_tui", "calibrate", "--json"]
-    for name in (*_OF_THE_JUDGE, *_FILES):
+    command += ["--history"] if limit is None else ["--limit", str(limit)]
+    for name in (*(() if limit is None else _OF_THE_JUDGE), *_FILES):
         value, option = getattr(args, name, None), f"--{name.replace('_', '-')}"
         for each in value if isinstance(value, list) else [] if value is None else [value]:
             path = name in _FILES

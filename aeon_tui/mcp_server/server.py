@@ -12,28 +12,16 @@ from typing import Annotated, Any, Literal, cast
 from mcp.server.mcpserver import Context, MCPServer
 from mcp.server.mcpserver.exceptions import ResourceError, ToolError
 from mcp.shared.exceptions import MCPError
-from mcp.types import (
-    ElicitRequest,
-    ElicitResult,
-    InputRequiredResult,
-    Resource,
-    ToolAnnotations,
-)
+from mcp.types import ElicitRequest, ElicitResult, InputRequiredResult, Resource, ToolAnnotations
 from pydantic import Field
 
-from aeon_core import (
-    AeonError,
-    ApprovalRequest,
-    ToolRegistry,
-    lint_plan,
-    open_history,
-    replay,
-)
+from aeon_core import AeonError, ApprovalRequest, ToolRegistry, lint_plan, open_history, replay
 from aeon_tui.mcp_server import questions
 from aeon_tui.sessions.pending_approval import approval_request, pending_question, submit
 from aeon_tui.sessions.progress_lines import ProgressLines
 from aeon_tui.sessions.served_runs import ServedRuns, errors_as
 from aeon_tui.sessions.streamed_run import Event, StreamedRun
+from aeon_widgets.text import one_line
 
 Json = dict[str, Any]
 
@@ -51,8 +39,6 @@ INSTRUCTIONS = (
     " may take minutes. Questions of a run are for a person: no tool can answer them, and you must not try to."
 )
 READS = ToolAnnotations(read_only_hint=True, open_world_hint=False)
-
-
 reported = errors_as(lambda error: ToolError(str(error)))
 
 
@@ -63,12 +49,15 @@ class AeonServer(MCPServer[None]):
         self,
         runs: ServedRuns,
         tools: Callable[[], ToolRegistry],
-        calibrate: list[str],
+        calibrate: Callable[[int | None], list[str]],
         version: str,
         *,
         debug: bool = False,
     ) -> None:
-        """Serve runs; plans are checked against `tools`, `calibrate` is the command that measures the judge."""
+        """Serve runs. `tools` returns what plans are checked against, for the caller to close.
+
+        `calibrate` returns the command that measures the judge on so many outcomes, or with None on past verdicts.
+        """
         level: Literal["DEBUG", "CRITICAL"] = "DEBUG" if debug else "CRITICAL"
         super().__init__("aeon", title="Aeon", instructions=INSTRUCTIONS, version=version, log_level=level)
         self._served, self._tools, self._calibrate = runs, tools, calibrate
@@ -86,7 +75,7 @@ class AeonServer(MCPServer[None]):
             Resource(
                 uri=f"{SCHEME}{each.run_id}",
                 name=each.run_id,
-                title=each.task.split("\n")[0][:200],
+                title=one_line(each.task, 200),
                 description=f"{each.status}, {each.model}",
                 mime_type=JSONL,
             )
@@ -216,7 +205,7 @@ class AeonServer(MCPServer[None]):
 
         With `history`, compare past verdicts with the labels that people gave to their runs; that calls no model.
         """
-        command = [*self._calibrate, *(["--history"] if history else ["--limit", str(limit)])]
+        command = self._calibrate(None if history else limit)
         nothing, pipe = asyncio.subprocess.DEVNULL, asyncio.subprocess.PIPE
         process = await asyncio.create_subprocess_exec(*command, stdin=nothing, stdout=pipe, stderr=pipe)
         assert process.stdout is not None

@@ -131,6 +131,12 @@ async def test_nothing_that_a_model_can_call_answers_a_question(tmp_path: Path) 
         assert (await running)["status"] == "converged"
 
 
+async def test_a_run_that_nobody_decides_about_ends_after_the_time_to_wait(tmp_path: Path) -> None:
+    async with connected(tmp_path, *MODEL, "--wait", "1") as client:
+        done = await call(client, "run", task="write 'hey' to out.txt")
+        assert (done["status"], (tmp_path / "out.txt").exists()) == ("aborted", False)
+
+
 @pytest.mark.parametrize("mode", ["auto", "legacy"])
 async def test_decide_asks_about_a_run_of_another_process(tmp_path: Path, mode: str) -> None:
     command = ("run", "--headless", *MODEL, "--approve", "tool", "--wait", "100", "--runs-dir", str(tmp_path / "runs"))
@@ -176,6 +182,7 @@ async def test_past_runs_are_read_checked_and_measured(tmp_path: Path) -> None:
         measured = await call(client, "calibrate", person, limit=3)
         assert (measured["results"], measured["model"]) == (3, "simulated:default")
         assert any(line.startswith("judged 3 of 3") for line in person.heard)
+        assert (await call(client, "calibrate", history=True))["results"] == 0
 
 
 async def test_a_cancelled_call_ends_its_run(tmp_path: Path) -> None:
