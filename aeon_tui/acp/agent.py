@@ -31,7 +31,7 @@ KINDS: dict[str, Any] = {ALWAYS: "allow_always", "reject": "reject_once", "abort
 LISTED = 50
 """How many sessions are listed, newest first."""
 WHAT_TO_CHANGE = "\n\nWhat should change? The run is waiting for your next message."
-INVALID_REQUEST, INVALID_PARAMS, INTERNAL_ERROR = -32600, -32602, -32603
+NOT_FOUND, INVALID_REQUEST, INVALID_PARAMS, INTERNAL_ERROR = -32002, -32600, -32602, -32603
 
 
 @dataclass
@@ -105,7 +105,7 @@ class AeonAgent:
             self._session(session_id, idle=True)
         runs, notice = await self._runs(cwd, mcp_servers)
         if session_id not in {run.run_id for run in await runs.past()}:
-            raise RequestError.resource_not_found(session_id)
+            raise RequestError(NOT_FOUND, f"there is no session {session_id!r}")
         session = Session(session_id, runs, cwd=Path(cwd), notice=notice)
         for records in await asyncio.to_thread(lambda: list(session.past())):
             updates = Updates(session.cwd)
@@ -164,7 +164,7 @@ class AeonAgent:
 
     def _session(self, session_id: str, *, idle: bool = False) -> Session:
         if (session := self._sessions.get(session_id)) is None:
-            raise RequestError.resource_not_found(session_id)
+            raise RequestError(NOT_FOUND, f"there is no session {session_id!r}")
         if idle and session.turn is not None and not session.turn.done():
             raise RequestError(INVALID_REQUEST, "a prompt is under way in this session; cancel it first")
         return session

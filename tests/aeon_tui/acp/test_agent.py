@@ -20,7 +20,7 @@ from acp import PROTOCOL_VERSION, RequestError, resource_link_block, spawn_agent
 from acp.schema import AllowedOutcome, DeniedOutcome, EnvVariable, McpServerStdio, RequestPermissionResponse
 
 from aeon_tui.sources.base import read_journal
-from tests.aeon_tui.cli.conftest import Cli, environment
+from tests.aeon_tui.cli.conftest import Cli, environment, process
 from tests.waiting import PATIENCE
 
 pytestmark = pytest.mark.usefixtures("default_signals")
@@ -34,6 +34,8 @@ class Editor:
         self.updates: list[dict[str, Any]] = []
         self.asked: list[tuple[str, list[str]]] = []
         self.answers: list[str] = []
+        self.chosen: str | None = None
+        """The id of the option to answer with, offered or not."""
         self.on_question: Callable[[], Any] | None = None
 
     async def session_update(self, session_id: str, update: Any, **_: Any) -> None:
@@ -44,6 +46,8 @@ class Editor:
     ) -> RequestPermissionResponse:
         title = self.calls()[tool_call.tool_call_id]["title"]
         self.asked.append((title, [option.name for option in options]))
+        if self.chosen is not None:
+            return RequestPermissionResponse(outcome=AllowedOutcome(outcome="selected", option_id=self.chosen))
         if not self.answers:
             if self.on_question is not None:
                 await self.on_question()
@@ -207,6 +211,33 @@ async def test_cancel_ends_a_run_that_asks_and_one_whose_model_is_silent(tmp_pat
         done = await connection.prompt(session_id=session, prompt=[text_block("add 5 and 10")])
         assert done.stop_reason == "cancelled"
         assert journal(tmp_path, session)[-1]["result"]["status"] == "aborted"
+
+
+async def test_what_is_decided_in_a_terminal_is_no_longer_asked_in_the_editor(tmp_path: Path) -> None:
+    async with agent(tmp_path, *MODEL, "--tools", "files", "--approve", "tool") as (connection, editor):
+        session = (await connection.new_session(cwd=str(tmp_path), mcp_servers=[])).session_id
+
+        async def decide_elsewhere() -> None:
+            command = ("decide", session, "approve", "--runs-dir", str(tmp_path / "runs"))
+            assert (await asyncio.to_thread(process, *command)).returncode == 0
+            await asyncio.Event().wait()  # the editor's own question stays open
+
+        editor.on_question = decide_elsewhere
+        done = await connection.prompt(session_id=session, prompt=[text_block("write 'hi' to new.txt")])
+        assert (done.stop_reason, (tmp_path / "new.txt").read_text()) == ("end_turn", "hi")
+        assert next(iter(editor.calls().values()))["status"] == "completed"
+
+
+async def test_an_answer_that_was_not_offered_ends_the_run(tmp_path: Path) -> None:
+    async with agent(tmp_path, *MODEL, "--tools", "files") as (connection, editor):
+        session = (await connection.new_session(cwd=str(tmp_path), mcp_servers=[])).session_id
+        editor.chosen = "sudo"
+        await connection.prompt(session_id=session, prompt=[text_block("write 'hi' to new.txt")])
+        assert "the client answered 'sudo'" in editor.text()
+        assert (journal(tmp_path, session)[-1]["result"]["status"], (tmp_path / "new.txt").exists()) == (
+            "aborted",
+            False,
+        )
 
 
 async def test_an_editor_that_hangs_up_ends_its_runs(tmp_path: Path) -> None:
