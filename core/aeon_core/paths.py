@@ -43,6 +43,8 @@ def expanded(path: str | Path, where: str) -> Path:
     """Return a path with the home folder for its `~`. Raises UsageError, in one line that begins with `where`."""
     try:
         return Path(path).expanduser()
+    except TypeError:
+        raise UsageError(f"{where}: expected a path, got {path!r}") from None
     except RuntimeError:
         raise UsageError(f"{where}: the home folder in {str(path)!r} is unknown; write the full path") from None
 

@@ -17,7 +17,7 @@ from aeon_core.entities import Entity, Timestamp
 from aeon_core.errors import UsageError
 from aeon_core.journal import records
 from aeon_core.plan.models import NonBlank
-from aeon_core.suggest import nearest
+from aeon_core.suggest import close
 from aeon_core.tools.base import Effect
 
 DIALECT = "https://json-schema.org/draft/2020-12/schema"
@@ -104,7 +104,9 @@ def schema(name: str) -> dict[str, Any]:
     folded = {known.lower(): known for known in schema_names()}
     if name.lower() in folded:
         raise UsageError(f"the schema {name!r} is unknown; did you mean {folded[name.lower()]!r}?")
-    raise UsageError(f"the schema {name!r} is unknown{nearest(name, tuple(schema_names()))}")
+    near = close(name, tuple(schema_names()), 0.7)
+    hint = f"did you mean {near!r}?" if near else f"write one of {', '.join(FILES)}"
+    raise UsageError(f"the schema {name!r} is unknown; {hint} (`aeon-tui schema` lists all)")
 
 
 def _record_schema(name: str, model: type[records.Record]) -> dict[str, Any]:

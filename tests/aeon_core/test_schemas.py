@@ -77,8 +77,15 @@ def test_an_exported_tool_fits_the_schema_of_a_tool() -> None:
 
 
 @pytest.mark.parametrize(
-    ("name", "hint"), [("plan_step", "PlanStep"), ("runresult", "RunResult"), ("cylce", "cycle"), ("???", "Plan")]
+    ("name", "hint"), [("plan_step", "PlanStep"), ("runresult", "RunResult"), ("cylce", "cycle"), ("???", "plan-file")]
 )
 def test_an_unknown_name_is_refused_with_the_nearest_one(name: str, hint: str) -> None:
     with pytest.raises(UsageError, match=hint):
         schema(name)
+
+
+def test_a_name_that_is_like_none_is_refused_with_what_files_have() -> None:
+    with pytest.raises(UsageError) as refused:
+        schema("nope")
+    message = "the schema 'nope' is unknown; write one of plan-file, criteria-file, requirements-file, config-file"
+    assert str(refused.value) == f"{message} (`aeon-tui schema` lists all)"

@@ -10,7 +10,7 @@ from typing import Any, cast
 from aeon_core.convergence.assessment import ConsistencyStatus, ConvergenceAssessment, RequirementVerdict
 from aeon_core.convergence.criteria import AdditionalCriterion, ConvergenceCriteria
 from aeon_core.convergence.figures import unsupported_figures
-from aeon_core.errors import LLMError, SupervisorError
+from aeon_core.errors import LLMError, SupervisorError, UsageError
 from aeon_core.json_safe import json_safe
 from aeon_core.judge.judgement import FLAGS, Check, Judgement
 from aeon_core.judge.request import Ask, Judge, ask_of
@@ -46,6 +46,10 @@ class ConvergenceEngine:
         prompts_dir: Path | None = None,
         votes: int = 1,
     ) -> None:
+        if not isinstance(criteria, ConvergenceCriteria | None):
+            raise UsageError(
+                f"criteria is of type {type(criteria).__name__}; write ConvergenceCriteria(completeness=0.9)"
+            )
         self.criteria: ConvergenceCriteria = criteria if criteria is not None else ConvergenceCriteria()
         self._ask = ask_of(judge)
         self._prompts_dir = prompts_dir

@@ -255,6 +255,8 @@ def is_path(run: str | Path) -> bool:
 
 def find_run(run: str | Path, runs_dir: Path | None = None) -> Path:
     """Return the journal of a run id, a unique prefix of one, a path, or `last`. Raises UsageError."""
+    if not isinstance(run, str | os.PathLike):
+        raise UsageError(f"the run is {run!r}; write a run id, a path to a journal, or 'last'")
     name, directory = str(run), runs_dir if runs_dir is not None else default_runs_directory()
     if is_path(run):
         path = expanded(run, "the journal")

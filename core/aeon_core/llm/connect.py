@@ -49,6 +49,8 @@ class Endpoint:
 
 def find_url(base_url: str | None, variable: str) -> str | None:
     """Return the address to use in place of the provider's own, None where there is none. Raises UsageError."""
+    if base_url is not None and not isinstance(base_url, str):
+        raise UsageError(f"base_url is {base_url!r}; write an address such as 'http://127.0.0.1:8000/v1'")
     source, url = ("base_url", base_url) if base_url and base_url.strip() else (variable, os.environ.get(variable, ""))
     url = url.strip()
     if not url:

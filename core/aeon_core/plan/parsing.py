@@ -575,7 +575,7 @@ def _built(entry: PlanEntry, depth: int) -> dict[str, Any]:
 
 
 def _invalid(problems: list[str]) -> ValidationError:
-    more = f" (and {len(problems) - 1} more problems)" if len(problems) > 1 else ""
+    more = f" (and {len(problems) - 1} more)" if len(problems) > 1 else ""
     return ValidationError(f"not a valid plan: {problems[0]}{more}", problems=problems)
 
 

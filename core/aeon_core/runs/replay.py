@@ -31,6 +31,7 @@ from aeon_core.judge.requirements import load_requirements
 from aeon_core.kernel.checkpoint import Checkpoint
 from aeon_core.llm.base import LLMAdapter, as_adapter
 from aeon_core.memory import InMemoryStore, Memory
+from aeon_core.paths import expanded
 from aeon_core.plan.models import Plan
 from aeon_core.runs.factory import as_config, as_registry, is_model_name, with_model_name
 from aeon_core.runs.orchestrator import Orchestrator
@@ -156,7 +157,7 @@ def replay(path: Path | str, on_line: LineListener | None = None, request: RunRe
     be run now is compared too, and a plan and a memory given with it end as they did. `on_line` gets each record as it
     is emitted. Raises UsageError where the journal is none, is damaged, or lacks what a replay needs.
     """
-    return replay_lines(recorded_lines(Path(path)), on_line, request)
+    return replay_lines(recorded_lines(expanded(path, "the journal")), on_line, request)
 
 
 def replay_lines(

@@ -25,6 +25,7 @@ from aeon_core.kernel.checkpoint import Checkpoint
 from aeon_core.llm.base import LLMAdapter
 from aeon_core.llm.catalogue import price_date
 from aeon_core.memory import Memory
+from aeon_core.paths import expanded
 from aeon_core.redaction import SecretVault, environment_secrets
 from aeon_core.runs.factory import as_model, as_registry
 from aeon_core.runs.orchestrator import Orchestrator
@@ -136,9 +137,10 @@ def resume(
     it was before. An unsafe tool call that was begun and not ended is unknown: the tool's own `reconcile` tells, else
     `on_unknown` decides. A run that has ended for good gives its result again. Listeners get what is new.
     """
-    if (result := finished_result(Path(path))) is not None:
+    path = expanded(path, "the journal")
+    if (result := finished_result(path)) is not None:
         return result
-    return Resumption(Path(path), llm, *arguments, **more).run()
+    return Resumption(path, llm, *arguments, **more).run()
 
 
 def _start_after_last_pass(recorded: ReplayCursor) -> Start | None:

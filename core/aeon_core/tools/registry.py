@@ -187,7 +187,12 @@ def _as_tool(tool: Any) -> Tool:
         raise ToolError(f'expected a function or a Tool, got {what}; named tools go in config={{"tools": [{what}]}}')
     if inspect.isclass(tool):
         raise ToolError(f"expected a tool, got the class {tool.__name__!r}; register an instance of it")
-    return FunctionTool(tool) if inspect.isroutine(tool) else _ForeignTool(tool)
+    if inspect.isroutine(tool):
+        return FunctionTool(tool)
+    if all(_member(tool, member, None) is None for member in ("name", "invoke")):
+        what = describe(tool)
+        raise ToolError(f"expected a function or a Tool, got {what}; write a function with types and a docstring")
+    return _ForeignTool(tool)
 
 
 def _entry(tool: Tool) -> _Entry:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import pydantic
 
+from aeon_core.paths import expanded
 from aeon_core.plan.files import NotPlainDataError
 from aeon_core.plan.models import Plan
 from aeon_core.plan.parsing import PlanEntry, PlanReader, Problem, read_plan_data, shown
@@ -50,7 +51,7 @@ def lint_plan(
     """
     registry = ToolRegistry(default_registry() if tools is None else tools)
     try:
-        data = plan if isinstance(plan, Mapping) else read_plan_data(Path(plan))
+        data = plan if isinstance(plan, Mapping) else read_plan_data(expanded(plan, "the plan"))
         return lint_report(data, registry, judge=judge, prompts_dir=prompts_dir)
     except NotPlainDataError as error:
         return lint_refusal(error.reason)

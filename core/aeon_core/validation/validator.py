@@ -8,13 +8,15 @@ import logging
 from collections.abc import Mapping, Sequence
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from aeon_core.errors import LLMError, SupervisorError
+from aeon_core.errors import LLMError, SupervisorError, UsageError
 from aeon_core.judge.judgement import read_review
 from aeon_core.judge.request import Ask, Judge, ask_of, review_request
 from aeon_core.memory import Memory
 from aeon_core.plan.models import Plan, PlanStep
+from aeon_core.tools.base import Tools
+from aeon_core.tools.registry import ToolRegistry
 from aeon_core.validation.plan_checks import check_plan
 from aeon_core.validation.report import (
     ArtifactType,
@@ -26,9 +28,6 @@ from aeon_core.validation.report import (
 )
 from aeon_core.validation.result_checks import Artifacts, check_result
 
-if TYPE_CHECKING:
-    from aeon_core.tools.registry import ToolRegistry
-
 _log = logging.getLogger("aeon")
 
 
@@ -39,10 +38,8 @@ class SemanticValidator:
     reviews a plan once, and its issues are added. `prompts_dir` may hold a review.md of one's own.
     """
 
-    def __init__(
-        self, registry: ToolRegistry, judge: Judge | Ask | None = None, *, prompts_dir: Path | None = None
-    ) -> None:
-        self._registry = registry
+    def __init__(self, registry: Tools, judge: Judge | Ask | None = None, *, prompts_dir: Path | None = None) -> None:
+        self._registry = registry if isinstance(registry, ToolRegistry) else ToolRegistry(registry)
         self._ask = ask_of(judge)
         self._prompts_dir = prompts_dir
 
@@ -52,8 +49,12 @@ class SemanticValidator:
         """Return the report on a plan (FR-036 to FR-040). `task` is the request as it was put, where it says more.
 
         Steps that have run are context: they can no longer change. A review that fails or is no review adds nothing;
-        what ends a run is raised.
+        what ends a run is raised, and UsageError for what is no Plan.
         """
+        if not isinstance(plan, Plan):
+            raise UsageError(
+                f"the plan is of type {type(plan).__name__}; write Plan.model_validate({{…}}), or use lint_plan"
+            )
         found = check_plan(plan, self._registry)
         found += self.review(plan, task=task, requirements=requirements)
         return report_on("plan", "plan", found, [plan.model_dump(mode="json"), task])

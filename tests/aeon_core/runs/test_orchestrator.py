@@ -3,12 +3,27 @@
 from __future__ import annotations
 
 import shutil
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from aeon_core import AeonError, InMemoryStore, LLMAdapter, Orchestrator, RunConfig, ToolRegistry, connect, resume
+from aeon_core import (
+    AeonError,
+    ConvergenceEngine,
+    InMemoryStore,
+    LLMAdapter,
+    Orchestrator,
+    RunConfig,
+    SemanticValidator,
+    ToolRegistry,
+    connect,
+    lint_plan,
+    open_history,
+    replay,
+    resume,
+)
 from aeon_core.errors import UsageError
 from aeon_core.journal.reader import read_records
 from aeon_core.llm.chain import ModelChain
@@ -70,6 +85,7 @@ def test_a_registry_is_made_of_a_list_or_of_another_one() -> None:
         ({"llm": "openai:gpt"}, "set OPENAI_API_KEY"),
         ({"tools": word_count}, r"a list of functions or Tools, such as \[word_count\]"),
         ({"tools": "files"}, "a list of functions or Tools"),
+        ({"tools": [1]}, "got 1; write a function with types and a docstring"),
         ({"tools": ["files"]}, r'config={"tools": \["files"\]}'),
         ({"tools": [Path]}, "register an instance"),
         ({"config": "a.yml"}, r'write a dict of options such as {"ttl": 5}'),
@@ -88,6 +104,25 @@ def test_what_does_not_fit_is_refused_with_what_to_write(given: dict[str, Any], 
     arguments = {"llm": SIMULATED, **given} if given else {}
     with pytest.raises(AeonError, match=words) as refused:
         Orchestrator(**arguments)
+    assert "\n" not in refused.value.message
+
+
+@pytest.mark.parametrize(
+    ("use", "words"),
+    [
+        (lambda: open_history(1), "write a run id, a path to a journal, or 'last'"),
+        (lambda: resume(1), "the journal: expected a path, got 1"),
+        (lambda: replay(1), "the journal: expected a path, got 1"),
+        (lambda: lint_plan(1), "the plan: expected a path, got 1"),
+        (lambda: connect("openai:gpt", base_url=5), "base_url is 5; write an address such as"),
+        (lambda: SemanticValidator(1), "write a list of functions or Tools"),
+        (lambda: SemanticValidator([word_count]).validate_plan({}), "write Plan.model_validate"),
+        (lambda: ConvergenceEngine({}), "write ConvergenceCriteria"),
+    ],
+)
+def test_other_names_say_what_to_write_too(use: Callable[[], object], words: str) -> None:
+    with pytest.raises(AeonError, match=words) as refused:
+        use()
     assert "\n" not in refused.value.message
 
 
