@@ -176,6 +176,8 @@ def _file_schema(name: str) -> dict[str, Any]:
     body = schema({"plan-file": "Plan", "criteria-file": "ConvergenceCriteria", "config-file": "RunConfig"}[name])
     if name == "config-file":
         _complete_config(body)
+    if name == "plan-file":
+        _complete_plan(body)
     body["properties"] = {"$schema": _SCHEMA_LINE, **body["properties"]}
     return {**body, "title": name}
 
@@ -187,6 +189,44 @@ def _requirements_file() -> dict[str, Any]:
     text = "What a finished answer must satisfy, instead of requirements that are inferred from the task."
     bounds = {"minItems": 1, "maxItems": MAX_REQUIREMENTS}
     return {"title": "requirements-file", "description": text, "type": "array", **bounds, "items": item}
+
+
+def _complete_plan(body: dict[str, Any]) -> None:
+    """Describe a plan that has not run, nested or flat: there, steps name their `parent` instead of having subplans."""
+    definitions = body["$defs"]
+    fields = definitions["PlanStep"]["properties"]
+    fields["status"] |= {"enum": ["pending"]}
+    fields["errors"] |= {"anyOf": [{"type": "array", "maxItems": 0}, {"type": "null"}]}
+    del definitions["Subplan"]["properties"]["depth_level"]["default"]  # the depth at which it is
+    text = {"anyOf": [{"type": "string", "pattern": r"\S"}, {"type": "null"}]}
+    own_id = {**text, "description": fields["step_id"]["description"]}
+    flat = {
+        "id": own_id,
+        **fields,
+        "step_id": own_id,
+        "status": {**fields["status"], "enum": ["pending", None], "type": ["string", "null"]},
+        "parent": {**text, "description": "Id of the step that this one is a part of."},
+        "subplan": {"type": "null", "description": "None: its parts name it as their `parent`."},
+        "arguments_json": {**text, "description": "The arguments, as a JSON object in a text."},
+    }
+    definitions["FlatStep"] = {
+        "title": "FlatStep",
+        "type": "object",
+        "description": "One step of a flat plan, in which a part of a step names that step as its `parent`.",
+        "properties": flat,
+        "additionalProperties": False,
+        "required": ["description"],
+        "oneOf": [_with("id"), _with("step_id")],
+        "not": {"allOf": [_with("arguments_json"), _with("arguments", "object")]},
+    }
+    is_flat = {"type": "object", "anyOf": [{"required": ["id"]}, {"required": ["parent"]}]}
+    steps = body["properties"]["steps"]
+    nested = steps.pop("items")
+    steps |= {"if": {"contains": is_flat}, "then": {"items": {"$ref": "#/$defs/FlatStep"}}, "else": {"items": nested}}
+
+
+def _with(name: str, kind: str = "string") -> dict[str, Any]:
+    return {"required": [name], "properties": {name: {"type": kind}}}
 
 
 def _complete_config(body: dict[str, Any]) -> None:

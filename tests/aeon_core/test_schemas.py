@@ -2,11 +2,15 @@ from __future__ import annotations
 
 import json
 import re
+from typing import Any
 
 import jsonschema_rs
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
-from aeon_core.errors import UsageError
+from aeon_core.errors import UsageError, ValidationError
+from aeon_core.plan.parsing import parse_plan
 from aeon_core.schemas import FILES, schema, schema_names
 from aeon_core.tools.registry import default_registry
 from tests.aeon_core.journal.build import lines, text, whole_run
@@ -62,6 +66,74 @@ def test_every_field_of_a_file_is_described_for_who_writes_it(name: str) -> None
     made = schema(name)
     for part in (made, *(made.get("$defs") or {}).values()):
         check(part)
+
+
+PLAN_FILE = schema("plan-file")
+STEP = {"step_id": "s1", "description": "add", "tool": "calculator", "arguments": {"a": 1}}
+FLAT = {"id": "a", "parent": None, "description": "add", "arguments_json": "{}"}
+PLAN_FILES = [
+    [STEP],
+    [{**STEP, "status": "pending", "errors": [], "agent": None, "depends_on": None}],
+    [{**STEP, "subplan": {"parent_step_id": "s1", "subplan_goal": "g", "substeps": [{**STEP, "step_id": "s2"}]}}],
+    [FLAT, {**FLAT, "id": "b", "parent": "a", "status": None, "step_id": None}],
+    [FLAT, {"step_id": "b", "description": "x", "parent": "a"}],
+    [{"id": "a", "description": "x", "arguments": {}, "arguments_json": None}],
+]
+NO_PLAN_FILES = [
+    [],
+    [{"description": "x"}],
+    [{**STEP, "status": "complete"}],
+    [{**STEP, "errors": ["e"]}],
+    [{**STEP, "parnet": "s0"}],
+    [{**STEP, "arguments_json": "{}"}],
+    [FLAT, {**STEP, "subplan": None}, {**STEP, "arguments": 1}],
+    [{**FLAT, "step_id": "a"}],
+    [{**FLAT, "arguments": {}}],
+    [{**FLAT, "description": None}],
+    [{**FLAT, "subplan": {"parent_step_id": "a", "subplan_goal": "g", "substeps": [STEP]}}],
+    [{"parent": "a", "description": "x"}],
+    ["add"],
+]
+
+
+@pytest.mark.parametrize("steps", [*PLAN_FILES, *NO_PLAN_FILES])
+def test_an_editor_accepts_the_plan_files_that_a_run_accepts_nested_or_flat(steps: list[Any]) -> None:
+    data = {"goal": "add", "steps": steps}
+    assert jsonschema_rs.is_valid(schema("plan-file"), data) == (steps in PLAN_FILES)
+    if steps in PLAN_FILES:
+        parse_plan(data)
+    else:
+        with pytest.raises(ValidationError):
+            parse_plan(data)
+
+
+FIELDS = {
+    "id": ["a", "b", None],
+    "step_id": ["c", "d", None],
+    "parent": ["a", None, " "],
+    "status": ["pending", None, "failed"],
+    "tool": ["echo", None, ""],
+    "agent": ["llm", None, "me"],
+    "arguments": [{}, None, []],
+    "arguments_json": ["{}", None, "{"],
+    "depends_on": [["a"], [], None, [" "]],
+    "errors": [[], None, ["e"]],
+    "replaces": ["z", None, 1],
+    "subplan": [None, {"parent_step_id": "c", "subplan_goal": "g", "substeps": [STEP]}, {}],
+}
+STEPS = st.fixed_dictionaries(
+    {"description": st.just("d")}, optional={k: st.sampled_from(v) for k, v in FIELDS.items()}
+)
+
+
+@given(st.lists(STEPS, min_size=1, max_size=2))
+def test_whatever_plan_a_run_accepts_an_editor_accepts(steps: list[dict[str, Any]]) -> None:
+    data = {"goal": "g", "steps": steps}
+    try:
+        parse_plan(data)
+    except ValidationError:
+        return
+    assert jsonschema_rs.is_valid(PLAN_FILE, data)
 
 
 def test_the_requirements_file_is_a_list_of_texts() -> None:
