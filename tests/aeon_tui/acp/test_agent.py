@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import shutil
 import socket
 import subprocess
 import sys
@@ -21,6 +22,7 @@ from acp.schema import AllowedOutcome, DeniedOutcome, EnvVariable, McpServerStdi
 
 from aeon_tui.sources.base import read_journal
 from tests.aeon_tui.cli.conftest import Cli, environment, process
+from tests.npm import install
 from tests.waiting import PATIENCE
 
 pytestmark = pytest.mark.usefixtures("default_signals")
@@ -271,6 +273,29 @@ async def test_the_editors_mcp_servers_are_tools_of_the_run(tmp_path: Path) -> N
         editor.answers = ["Take the result"]
         await connection.prompt(session_id=session, prompt=[text_block("add 5 and 10")])
         assert [tool["name"] for tool in journal(tmp_path, session)[0]["tools"]][2:] == ["mcp__my-shouts__shout"]
+
+
+@pytest.mark.exhaustive
+def test_an_editor_with_the_library_from_npm_runs_a_task(tmp_path: Path) -> None:
+    install("@agentclientprotocol/sdk@2", tmp_path)
+    editor = shutil.copy(Path(__file__).with_name("editor.mjs"), tmp_path)
+    (tmp_path / "project" / ".aeon").mkdir(parents=True)
+    agent = (sys.executable, "-m", "aeon_tui", "acp", *MODEL, "--tools", "files", "--runs-dir", str(tmp_path / "runs"))
+    done = subprocess.run(
+        ["node", str(editor), str(tmp_path / "project"), *agent],
+        capture_output=True,
+        text=True,
+        timeout=PATIENCE,
+        env=environment(),
+        check=False,
+    )
+    assert (done.returncode, done.stderr) == (0, "")
+    seen = json.loads(done.stdout)
+    assert (seen["modes"], seen["stopReason"]) == (["passes", "single", "plan"], "end_turn")
+    assert [names[0] for names in seen["asked"]] == ["Run this plan", "Write it", "Take the result"]
+    assert [each["status"] for each in seen["updates"] if each.get("kind") == "edit"] == ["pending"]
+    assert {"plan", "tool_call_update", "agent_message_chunk"} <= {each["sessionUpdate"] for each in seen["updates"]}
+    assert (tmp_path / "project" / "hi.txt").read_text() == "hi"
 
 
 def test_what_is_no_message_is_answered_with_an_error(tmp_path: Path) -> None:

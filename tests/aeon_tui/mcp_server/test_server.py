@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import json
-import shutil
 import signal
 import socket
 import subprocess
@@ -26,6 +25,7 @@ from mcp_types import ElicitResult
 
 from aeon_tui.sessions.pending_approval import pending_question
 from tests.aeon_tui.cli.conftest import Cli, environment, process
+from tests.npm import install
 from tests.waiting import PATIENCE
 
 pytestmark = pytest.mark.usefixtures("default_signals")
@@ -252,12 +252,12 @@ async def test_on_loopback_runs_ask_and_other_sites_are_refused(
 
 
 @pytest.mark.exhaustive
-@pytest.mark.skipif(shutil.which("npx") is None, reason="npm is not installed")
 def test_the_inspector_from_npm_calls_the_tools(tmp_path: Path) -> None:
+    inspector = install("@modelcontextprotocol/inspector", tmp_path) / ".bin" / "mcp-inspector"
     server = [sys.executable, "-m", "aeon_tui", "mcp-serve", *MODEL, "--runs-dir", str(tmp_path / "runs")]
 
     def inspect(*arguments: str) -> Any:
-        command = ["npx", "-y", "@modelcontextprotocol/inspector", "--cli", *server, *arguments]
+        command = [str(inspector), "--cli", *server, *arguments]
         done = subprocess.run(
             command, capture_output=True, text=True, timeout=2 * PATIENCE, env=environment(), check=False
         )
