@@ -194,17 +194,19 @@ class RecordStream:
             raise RecordingEnded(f"the {record.tag!r} record that the kernel emits is not in the recording")
         if self._resumed is not None:
             self.changes()
-        if isinstance(record, RunFinished):
-            record = self._with_place_to_resume(record)
-        record = self._digest.on(record)
+        ends = record.tag in ENDINGS
+        if ends:
+            record = self._digest.on(self._with_place_to_resume(record))
         seq = self.journal.append(record)
         self._digest.count(record, self.journal.body)
         self.appended += 1
-        if self._durability != "off" and record.tag in ENDINGS:
+        if ends and self._durability != "off":
             self.journal.sync()
         return seq
 
-    def _with_place_to_resume(self, record: RunFinished) -> RunFinished:
+    def _with_place_to_resume(self, record: Record) -> Record:
+        if not isinstance(record, RunFinished):
+            return record
         status = record.result.status
         resumable = status in ("aborted", "ttl_expired", "cost_ceiling") or (status == "failed" and self.model_failed)
         return record.model_copy(update={"resumes_at": self._resumes_at}) if resumable else record

@@ -14,6 +14,7 @@ from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
+from itertools import chain
 from pathlib import Path
 from typing import Any, Literal
 
@@ -165,7 +166,7 @@ class JournalWriter:
         if self._fd is None or self.path is None:
             return self.path
         found = os.fstat(self._fd)
-        for place in (self.path, *_path_of(self._fd)):
+        for place in chain((self.path,), _path_of(self._fd)):
             try:
                 named = place.stat()
             except OSError:

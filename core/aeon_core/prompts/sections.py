@@ -144,7 +144,7 @@ def plan_section(plan: Plan, *, only: Collection[str] | None = None) -> str:
             continue
         lines += _left_out(left_out)
         left_out.clear()
-        shown = {name: value for name, value in step if value is not None and name not in _NOT_IN_A_LINE}
+        shown = {name: value for name, value in vars(step).items() if value is not None and name not in _NOT_IN_A_LINE}
         lines.append(to_line(shown))
     return "\n".join([*lines, *_left_out(left_out)])
 
