@@ -102,7 +102,7 @@ class AeonAgent:
     ) -> schema.LoadSessionResponse:
         """Show a past run, and those that followed it in its conversation."""
         if session_id in self._sessions:
-            self._session(session_id, idle=True)
+            await self._session(session_id, idle=True).runs.close()
         runs, notice = await self._runs(cwd, mcp_servers)
         if session_id not in {run.run_id for run in await runs.past()}:
             raise RequestError(NOT_FOUND, f"there is no session {session_id!r}")

@@ -73,6 +73,8 @@ class Conversation:
         except BaseException:
             run.abort()
             raise
+        if run.ended:
+            self.runs.live.pop(run.run_id, None)
         if run.error is not None:
             raise run.error
         if run.result is not None:

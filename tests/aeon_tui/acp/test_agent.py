@@ -153,6 +153,11 @@ async def test_modes_words_and_refusals(tmp_path: Path) -> None:
         assert done.stop_reason == "end_turn"
         assert editor.asked[0][0].startswith("Run this plan? ")
         assert editor.text().endswith("What should change? The run is waiting for your next message.")
+        waiting = (await connection.new_session(cwd=str(tmp_path), mcp_servers=[])).session_id
+        editor.answers = ["Tell it what to fix"]
+        await connection.prompt(session_id=waiting, prompt=[text_block("add 5 and 10")])
+        await connection.load_session(cwd=str(tmp_path), session_id=waiting, mcp_servers=[])
+        assert journal(tmp_path, waiting)[-1]["result"]["status"] == "aborted", "a session has one run"
         editor.answers = ["Run this plan", "Take the result"]
         await connection.prompt(session_id=session, prompt=[text_block("multiply them, please")])
         records = journal(tmp_path, session)
