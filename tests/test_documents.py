@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import shlex
+import shutil
 import sys
 from collections.abc import Iterator
 from contextlib import redirect_stdout
@@ -22,8 +23,9 @@ from aeon_tui.cli.parser import build_parser
 from system2.settings import load_settings
 from tools.docs.__main__ import BESIDE, assemble
 from tools.docs.reference import pages
+from tools.transcripts import EDITORS, editor_transcript, example, portable, transcript
 from tools.transcripts import PAGES as TRANSCRIPTS
-from tools.transcripts import example, portable, transcript
+from tools.yaml_editor import problems
 
 ROOT = Path(__file__).parents[1]
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
@@ -100,6 +102,17 @@ def test_a_transcript_is_what_the_example_prints(page: Path) -> None:
     """Reports that a client gets while it asks may be printed before or after what is asked."""
     pytest.importorskip(page.stem)
     assert sorted(transcript(page).splitlines()) == sorted(example(page)["printed"].splitlines())
+
+
+@pytest.mark.exhaustive
+@pytest.mark.skipif(shutil.which("npx") is None, reason="npm is not installed")
+def test_the_server_that_editors_use_finds_what_the_page_says_and_nothing_in_a_file_that_fits(tmp_path: Path) -> None:
+    assert editor_transcript() == example(EDITORS)["printed"]
+    main(["init", "--project-root", str(tmp_path)])
+    assert problems(tmp_path / ".aeon" / "config.yml") == []
+    plan = next(block for block in blocks(EDITORS) if block.title == "review.yml")
+    save(tmp_path / "review.yml", plan.text)
+    assert problems(tmp_path / "review.yml") == []
 
 
 def save(path: Path, text: str) -> None:

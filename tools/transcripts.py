@@ -4,15 +4,23 @@ from __future__ import annotations
 
 import os
 import re
+import shutil
 import subprocess
 import sys
 import tempfile
 from pathlib import Path
 
+from aeon_tui.cli.main import main as aeon_tui
+from tools.yaml_editor import problems
+
 DOCS = Path(__file__).resolve().parent.parent / "docs"
 PAGES = tuple(DOCS / "how-to" / name for name in ("acp.md", "mcp.md"))
 """Pages that end with an example in Python and what it prints."""
-_EXAMPLE = re.compile(r"^```python\n(?P<code>.*?)^```\n\n```text\n(?P<printed>.*?)^```$", re.MULTILINE | re.DOTALL)
+EDITORS = DOCS / "how-to" / "configure.md"
+"""The page that ends with a plan file and what an editor says about it."""
+_EXAMPLE = re.compile(
+    r"^```(?:python|yaml)\n(?P<code>.*?)^```\n\n```text\n(?P<printed>.*?)^```$", re.MULTILINE | re.DOTALL
+)
 _RUN_ID = re.compile(r"\d{8}-\d{6}-[0-9a-f]{6}")
 
 
@@ -41,12 +49,24 @@ def transcript(page: Path) -> str:
     return portable(done.stdout)
 
 
+def editor_transcript() -> str:
+    """Return what an editor says about the page's plan file, in a project as `aeon-tui init` makes it. Needs npm."""
+    with tempfile.TemporaryDirectory() as folder:
+        aeon_tui(["init", "--project-root", folder])
+        file = Path(folder) / "plan.yml"
+        file.write_text(example(EDITORS)["code"])
+        return "".join(f"{problem}\n" for problem in problems(file))
+
+
 def write_transcripts() -> list[Path]:
     """Write each page anew and return the pages."""
-    for page in PAGES:
+    printed = {page: transcript(page) for page in PAGES}
+    if shutil.which("npx") is not None:
+        printed[EDITORS] = editor_transcript()
+    for page, lines in printed.items():
         text, (start, end) = page.read_text(), example(page).span("printed")
-        page.write_text(text[:start] + transcript(page) + text[end:])
-    return list(PAGES)
+        page.write_text(text[:start] + lines + text[end:])
+    return list(printed)
 
 
 if __name__ == "__main__":
