@@ -6,6 +6,7 @@ from abc import abstractmethod
 from typing import ClassVar
 
 from textual.binding import Binding, BindingType
+from textual.events import Key, Paste
 from textual.screen import Screen
 from textual.widget import Widget
 from textual.widgets import Input
@@ -29,10 +30,23 @@ class PaneScreen(Screen[None]):
     made = False
     """Whether the panes are there."""
 
+    _asking: PanelController
+
     @property
-    @abstractmethod
     def asking(self) -> PanelController:
         """What shows the question there is."""
+        return self._asking
+
+    def admits(self, event: Key | Paste) -> bool:
+        """Return whether a key or a paste is taken; a question that is new takes none."""
+        return self._asking.admits(event)
+
+    def opens_field(self, key: str) -> bool:
+        """Return whether a key opens the field of the question there is."""
+        return self._asking.opens_field(key)
+
+    def on_screen_suspend(self) -> None:
+        self._asking.cover()
 
     @abstractmethod
     def begin(self) -> None:
@@ -86,6 +100,8 @@ class PaneScreen(Screen[None]):
         """Return whether an action does something now: in the question its key is an answer, in a field a letter."""
         if action == "focus_question":
             return self.asking.waits and not self.asking.is_focused and not isinstance(self.focused, Input)
+        if (action, parameters) == ("pane", (APPROVAL,)):
+            return self.asking.waits
         return super().check_action(action, parameters)
 
     def action_zoom(self) -> None:

@@ -2,15 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
 
 from textual.events import Key, Paste
 from textual.screen import ModalScreen, Screen
 from textual.widget import Widget
 
+from aeon_tui.sessions.approval_broker import ApprovalSource
 from aeon_widgets.approval_panel import ApprovalPanel, not_taken
 from aeon_widgets.approval_question import ApprovalQuestion
 from aeon_widgets.key_guard import KeyGuard
+
+if TYPE_CHECKING:
+    from aeon_core.approvals.pending import AllowedRule, ApprovalDecision, ApprovalRequest
 
 APPROVAL = 9
 """The pane of the question there is."""
@@ -23,11 +29,19 @@ Place = tuple[Widget, Widget]
 class PanelController:
     """Shows one question at a time on a screen, and guards the screen's keys while one is new or has just gone.
 
-    `place` says where the panel is at the screen's size.
+    The questions are those that wait at the broker. `place` says where the panel is at the screen's size.
     """
 
-    def __init__(self, screen: Screen[None], place: Callable[[], Place], guard: KeyGuard | None = None) -> None:
+    def __init__(
+        self,
+        screen: Screen[None],
+        broker: ApprovalSource | None,
+        place: Callable[[], Place],
+        guard: KeyGuard | None = None,
+    ) -> None:
         self._screen = screen
+        self._broker = broker
+        self._asked: ApprovalRequest | None = None
         self._place = place
         self._panel: ApprovalPanel | None = None
         self._guard = guard if guard is not None else KeyGuard()
@@ -46,6 +60,39 @@ class PanelController:
     def is_focused(self) -> bool:
         """Whether keys go to the question."""
         return self._panel is not None and self._panel.has_focus_within
+
+    def waiting(self) -> ApprovalRequest | None:
+        """Return what is asked now; a person is told, once, what was decided elsewhere."""
+        if self._broker is None:
+            return None
+        if news := self._broker.pop_notice():
+            self._screen.notify(news, markup=False)
+        return self._broker.waiting
+
+    def decide(self, panel: ApprovalPanel, decision: ApprovalDecision) -> bool:
+        """Answer a panel's question, where it still waits; the next one may have the same digest."""
+        broker, asked = self._broker, self._asked
+        if broker is None or asked is None or panel is not self._panel or broker.waiting is not asked:
+            return False
+        return broker.decide(asked.digest, decision)
+
+    def ask_for_rule(self, panel: ApprovalPanel, arguments: Sequence[str], root: Path) -> None:
+        """Ask for the rule that allows calls like this one, and approve the call with it.
+
+        The tool may have `arguments` that the call lacks; `root` is the project in which the rule can hold.
+        """
+        from aeon_core.approvals.pending import ApprovalDecision
+        from aeon_tui.screens.rule_dialog import ask_for_rule
+
+        def given(rule: AllowedRule | None) -> None:
+            self._guard.arm()
+            if rule is not None:
+                panel.answered = True
+                self.decide(panel, ApprovalDecision(decision="approve", allow=rule))
+
+        panel.wait_on()
+        if self._asked is not None:
+            ask_for_rule(self._screen, self._asked.subject, arguments, root, given)
 
     def put(self, question: ApprovalQuestion | None, *, home: Widget) -> None:
         """Show a question, or none, in place of the one there is.

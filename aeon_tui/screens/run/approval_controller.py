@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, cast
 from textual.app import SuspendNotSupported
 from textual.screen import Screen
 from textual.widget import Widget
+from typing_extensions import override
 
 from aeon_core.errors import AeonError
 from aeon_core.journal.values import dict_of, str_of, strs_of
@@ -25,7 +26,7 @@ from aeon_widgets.run_question import ALWAYS, REVIEWED, run_question
 from aeon_widgets.text import one_line
 
 if TYPE_CHECKING:
-    from aeon_core.approvals.pending import AllowedRule, ApprovalDecision, ApprovalRequest
+    from aeon_core.approvals.pending import ApprovalDecision, ApprovalRequest
     from aeon_core.journal.records import Decision
     from aeon_tui.sessions.approval_edits import ApprovalEdits
     from aeon_tui.sessions.runner import Runner
@@ -61,9 +62,7 @@ class ApprovalController(PanelController):
         place: Callable[[], Place],
         guard: KeyGuard | None = None,
     ) -> None:
-        super().__init__(screen, place, guard)
-        self._broker = broker
-        self._asked: ApprovalRequest | None = None
+        super().__init__(screen, broker, place, guard)
         self._edits: ApprovalEdits | None = None
         self._tools: list[dict[str, Any]] = []
         self._root = Path()
@@ -77,9 +76,7 @@ class ApprovalController(PanelController):
         Where no other place is known, `home` is focused. `view` is the run as it is now: a pass is compared with those
         before it.
         """
-        if self._broker is not None and (news := self._broker.pop_notice()):
-            self._screen.notify(news, markup=False)
-        request = self._broker.waiting if self._broker is not None else None
+        request = self.waiting()
         if request is not None and request.point in REVIEWED and view.asked != request.point:
             return False  # what it is about is still being read
         if request is self._asked:
@@ -114,17 +111,18 @@ class ApprovalController(PanelController):
 
         self.decide(panel, ApprovalDecision(decision=answer, feedback=feedback))
 
-    def decide(self, panel: ApprovalPanel, decision: ApprovalDecision) -> None:
-        """Do the same with a decision that holds what was edited. The next question may have the same digest."""
-        broker, asked = self._broker, self._asked
+    @override
+    def decide(self, panel: ApprovalPanel, decision: ApprovalDecision) -> bool:
+        """Do the same with a decision that holds what was edited."""
+        asked = self._asked
         if asked is not None and asked.point in REVIEWED and (self._answers or given_answers(asked.subject)):
             decision = decision.model_copy(update={"answers": dict(self._answers)})
             if self._answers and _ends(asked, decision):
                 self._screen.notify(KEPT if decision.decision == "abort" else UNUSED, markup=False)
-        waits = broker is not None and asked is not None and panel is self._panel and broker.waiting is asked
-        decided = waits and broker is not None and asked is not None and broker.decide(asked.digest, decision)
+        decided = super().decide(panel, decision)
         if not decided and decision.decision == "edit":
             self._screen.notify(TOO_LATE, severity="warning", markup=False)
+        return decided
 
     def abort(self, panel: ApprovalPanel) -> None:
         """Abort the run where that is answered with yes; else the question waits on."""
@@ -141,23 +139,9 @@ class ApprovalController(PanelController):
 
     def allow_always(self, panel: ApprovalPanel) -> None:
         """Ask for the rule that allows calls like this one, and approve the call with it."""
-        from aeon_core.approvals.pending import ApprovalDecision
-        from aeon_tui.screens.run.rule_dialog import ask_for_rule
-
-        panel.wait_on()
-        if self._asked is None:
-            return
-        name = self._asked.subject.get("tool_name")
+        name = self._asked.subject.get("tool_name") if self._asked is not None else None
         schema = next((dict_of(tool.get("input_schema")) for tool in self._tools if tool.get("name") == name), None)
-
-        def given(rule: AllowedRule | None) -> None:
-            self._guard.arm()
-            if rule is not None:
-                panel.answered = True
-                self.decide(panel, ApprovalDecision(decision="approve", allow=rule))
-
-        arguments = list(dict_of((schema or {}).get("properties")) or {})
-        ask_for_rule(self._screen, self._asked.subject, arguments, self._root, given)
+        self.ask_for_rule(panel, list(dict_of((schema or {}).get("properties")) or {}), self._root)
 
     def answer_questions(self, panel: ApprovalPanel) -> None:
         """Let the person answer what is open; the answers are shown with the questions until they decide."""

@@ -8,12 +8,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from textual import on
-from textual.events import Key, Paste
 
 from aeon_core.journal.view import reducer
 from aeon_tui.messages import CompareRuns, ShowRuns, TitleTerminal
 from aeon_tui.screens.context import context_of
-from aeon_tui.screens.panel_controller import APPROVAL, PanelController, Place
+from aeon_tui.screens.panel_controller import Place
 from aeon_tui.screens.run.approval_controller import ApprovalController, broker_of
 from aeon_tui.screens.run.layout import BESIDE, CONVERGENCE, CSS, ISSUES
 from aeon_tui.screens.run.notices import Notices
@@ -69,6 +68,7 @@ class RunScreen(TimeTravel):
 
     HELP_TITLE = "Run"
     DEFAULT_CSS = CSS
+    _asking: ApprovalController
 
     def __init__(
         self,
@@ -138,11 +138,6 @@ class RunScreen(TimeTravel):
         """The pass that a fork of the shown moment starts with; None where that is now."""
         snapshot = self.travel.snapshot
         return snapshot.view.passes + 1 if snapshot is not None else None
-
-    @property
-    def asking(self) -> PanelController:
-        """What shows the question there is."""
-        return self._asking
 
     @property
     def asks(self) -> bool:
@@ -277,17 +272,6 @@ class RunScreen(TimeTravel):
         if self.made:
             self._asking.arrange()
 
-    def admits(self, event: Key | Paste) -> bool:
-        """Return whether a key or a paste is taken; a question that is new takes none."""
-        return self._asking.admits(event)
-
-    def opens_field(self, key: str) -> bool:
-        """Return whether a key opens the field of the question there is."""
-        return self._asking.opens_field(key)
-
-    def on_screen_suspend(self) -> None:
-        self._asking.cover()
-
     def on_screen_resume(self) -> None:
         self._asking.uncover()
         self._frames.resume()
@@ -362,8 +346,6 @@ class RunScreen(TimeTravel):
             return self.journal is not None
         if action == "beside_parent":
             return self.journal is not None and bool(self.view.parent)
-        if (action, parameters) == ("pane", (APPROVAL,)):
-            return self._asking.waits
         if (action, parameters) in (("issues", ()), ("pane", (CONVERGENCE,)), ("pane", (ISSUES,))):
             return self.view.adaptive
         return super().check_action(action, parameters)

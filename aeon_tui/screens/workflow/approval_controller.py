@@ -2,28 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from pathlib import Path
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
-from textual.screen import Screen
 from textual.widget import Widget
 
 from aeon_core.journal.values import dict_of
-from aeon_tui.screens.panel_controller import PanelController, Place
+from aeon_tui.screens.panel_controller import PanelController
 from aeon_tui.screens.workflow.gate_changes import change_blocks, detail_blocks, summary_blocks
 from aeon_tui.sessions.approval_broker import ApprovalSource
 from aeon_widgets.approval_panel import ApprovalPanel
 from aeon_widgets.approval_question import REASON, RUN, ApprovalQuestion, Choice
 from aeon_widgets.call_text import SHELL
-from aeon_widgets.key_guard import KeyGuard
 from aeon_widgets.run_question import ALWAYS
 from aeon_widgets.text import one_line
 from aeon_widgets.text_view import Block
 from system2.changes import FileChange
 
 if TYPE_CHECKING:
-    from aeon_core.approvals.pending import AllowedRule, ApprovalDecision, ApprovalRequest
+    from aeon_core.approvals.pending import ApprovalDecision, ApprovalRequest
     from aeon_tui.sessions.workflow_session import WorkflowRunner
     from aeon_tui.sources.workflow import WorkflowSource
     from system2.policies import Question
@@ -133,30 +130,12 @@ def _option(question: Question) -> ApprovalQuestion:
 class WorkflowApprovalController(PanelController):
     """Mounts the panel of what waits at the broker, and takes it away when it is answered."""
 
-    def __init__(
-        self,
-        screen: Screen[None],
-        broker: ApprovalSource | None,
-        place: Callable[[], Place],
-        guard: KeyGuard | None = None,
-    ) -> None:
-        super().__init__(screen, place, guard)
-        self._broker = broker
-        self._asked: ApprovalRequest | None = None
-
-    @property
-    def request(self) -> ApprovalRequest | None:
-        """What is asked."""
-        return self._asked
-
     def show(self, *, home: Widget) -> bool:
         """Show the question there is now, or none; return whether it is a new one.
 
         Where no other place is known, `home` is focused.
         """
-        if self._broker is not None and (news := self._broker.pop_notice()):
-            self._screen.notify(news, markup=False)
-        asked = self._broker.waiting if self._broker is not None else None
+        asked = self.waiting()
         if asked is self._asked:
             return False
         self._asked = asked
@@ -167,28 +146,7 @@ class WorkflowApprovalController(PanelController):
     def answer(self, panel: ApprovalPanel, choice: str, words: str | None = None) -> None:
         """Answer a panel's question, where it still waits."""
         if self._asked is not None:
-            self._decide(panel, _decision(self._asked, choice, words))
-
-    def allow_always(self, panel: ApprovalPanel, root: Path) -> None:
-        """Ask for the rule that allows calls like this one, and where in the project `root` or beyond it holds."""
-        from aeon_core.approvals.pending import ApprovalDecision
-        from aeon_tui.screens.run.rule_dialog import ask_for_rule
-
-        panel.wait_on()
-
-        def given(rule: AllowedRule | None) -> None:
-            self._guard.arm()
-            if rule is not None:
-                panel.answered = True
-                self._decide(panel, ApprovalDecision(decision="approve", allow=rule))
-
-        if self._asked is not None:
-            ask_for_rule(self._screen, self._asked.subject, (), root, given)
-
-    def _decide(self, panel: ApprovalPanel, decision: ApprovalDecision) -> None:
-        broker, asked = self._broker, self._asked
-        if broker is not None and asked is not None and panel is self._panel and broker.waiting is asked:
-            broker.decide(asked.digest, decision)
+            self.decide(panel, _decision(self._asked, choice, words))
 
 
 def _decision(asked: ApprovalRequest, choice: str, words: str | None) -> ApprovalDecision:

@@ -8,12 +8,11 @@ from datetime import datetime
 from pathlib import Path
 
 from textual import on
-from textual.events import Key, Paste
 
 from aeon_tui.messages import ResumeRun, ShowRuns, TitleTerminal
 from aeon_tui.screens.dialogs import ConfirmDialog
 from aeon_tui.screens.latest_worker import LatestWorker
-from aeon_tui.screens.panel_controller import APPROVAL, PanelController, Place
+from aeon_tui.screens.panel_controller import Place
 from aeon_tui.screens.run.status import utc_now
 from aeon_tui.screens.workflow.approval_controller import WorkflowApprovalController, broker_of
 from aeon_tui.screens.workflow.panes import CSS, TALK, WorkflowPanes, artifact_text, artifacts_of
@@ -48,6 +47,7 @@ class WorkflowScreen(WorkflowPanes):
 
     HELP_TITLE = "Workflow"
     DEFAULT_CSS = CSS
+    _asking: WorkflowApprovalController
 
     def __init__(
         self,
@@ -278,22 +278,6 @@ class WorkflowScreen(WorkflowPanes):
     def _place_of_question(self) -> Place:
         return self, self.query_one(KeyFooter)
 
-    @property
-    def asking(self) -> PanelController:
-        """What shows the question there is."""
-        return self._asking
-
-    def admits(self, event: Key | Paste) -> bool:
-        """Return whether a key or a paste is taken; a question that is new takes none."""
-        return self._asking.admits(event)
-
-    def opens_field(self, key: str) -> bool:
-        """Return whether a key opens the field of the question there is."""
-        return self._asking.opens_field(key)
-
-    def on_screen_suspend(self) -> None:
-        self._asking.cover()
-
     def on_screen_resume(self) -> None:
         self._asking.uncover()
         if self.made:
@@ -307,14 +291,12 @@ class WorkflowScreen(WorkflowPanes):
             event.panel.wait_on()
             self.action_abort()
         elif event.answer == ALWAYS:
-            self._asking.allow_always(event.panel, self.state.project_root)
+            self._asking.ask_for_rule(event.panel, (), self.state.project_root)
         else:
             self._asking.answer(event.panel, event.answer, event.words)
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
         """Return whether an action does something now."""
-        if (action, parameters) == ("pane", (APPROVAL,)):
-            return self._asking.waits
         if action == "abort":
             return self._runner is not None and self._runner.running
         if action == "resume":

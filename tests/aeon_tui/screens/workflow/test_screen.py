@@ -18,7 +18,7 @@ from aeon_core.llm.base import LLMRequest, LLMResponse
 from aeon_core.tools.search.tools import GlobTool
 from aeon_tui.app import AeonApp
 from aeon_tui.screens.dialogs import ConfirmDialog
-from aeon_tui.screens.run.rule_dialog import RuleDialog
+from aeon_tui.screens.rule_dialog import RuleDialog
 from aeon_tui.screens.workflow.fork import WorkflowForkDialog
 from aeon_tui.screens.workflow.screen import WorkflowScreen
 from aeon_tui.sessions.runner import Stream
