@@ -7,14 +7,16 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from aeon_core.escape import escape_controls
+from aeon_core.journal.reader import read_records
 from aeon_core.journal.summary import is_being_written
 from aeon_core.money import money
 from aeon_core.timing import span
 from aeon_tui.reports import ExportFormat
+from aeon_tui.reports.pipeline_rows import pipeline_rows
 from aeon_tui.reports.web_page import Html, join, page, tag
-from aeon_widgets.text import count, one_line
-from system2.transcript_renderer import render_transcript
-from system2.view import AgentView, WorkflowView, read_workflow
+from aeon_tui.sources.workflow import WorkflowState
+from aeon_widgets.text import count, duration, one_line
+from system2.view import AgentView
 
 
 class ReportPart(NamedTuple):
@@ -29,13 +31,16 @@ class WorkflowReport:
 
     def __init__(self, path: Path) -> None:
         self.damage: list[str] = []
-        self.view: WorkflowView = read_workflow(path, self.damage)
+        self._state = WorkflowState()
+        for record in read_records(path, plans=False, damage=self.damage):
+            self._state.apply(record)
+        self.view = self._state.view
         self._is_live = is_being_written(path)
 
     @property
     def text(self) -> str:
-        """The whole report for a terminal: what `render_transcript` tells, then what each agent did."""
-        parts = [render_transcript(self.view, is_live=self._is_live)]
+        """The whole report for a terminal: what it is and where it stands, then what each agent did."""
+        parts = [self._overview()]
         for part in self._agents():
             parts.append("\n".join([part.title, *(f"  {line}" for line in part.lines)]))
         return "\n\n".join(parts)
@@ -50,7 +55,7 @@ class WorkflowReport:
         return {
             "run_id": view.run_id,
             "task": view.task,
-            "status": self._status,
+            "status": view.end["status"] if view.end is not None else "running" if self._is_live else "interrupted",
             "model": view.model,
             "simulated": view.simulated,
             "started": view.started,
@@ -81,9 +86,33 @@ class WorkflowReport:
 
     @property
     def _status(self) -> str:
-        if self.view.end is not None:
-            return str(self.view.end["status"])
-        return "running" if self._is_live else "interrupted"
+        return self._state.status(live=self._is_live, reading=False)
+
+    def _overview(self) -> str:
+        view, question, error = self.view, self.view.question, (self.view.end or {}).get("error")
+        why = f": {one_line(str(error), 400)}" if error else f": {one_line(str(question['text']))}" if question else ""
+        took = f", {duration(float(view.end['duration_s']))}" if view.end is not None else ""
+        cached = f" ({view.cached_tokens:,} from the cache)" if view.cached_tokens else ""
+        tokens = f"{view.input_tokens:,} tokens in{cached}, {view.output_tokens:,} out"
+        simulated = " (simulated)" if view.simulated and not view.model.startswith("simulated:") else ""
+        rows = pipeline_rows(self._state, self._status, self._state.last_ts, goes_on=self._is_live)[1:]
+        width = max(len(row.name) for row in rows)
+        lines = [
+            f"workflow {view.run_id}",
+            f"task     {one_line(view.task)}",
+            f"status   {self._status.replace('_', ' ')}{why}",
+            f"model    {view.model}{simulated}",
+            f"started  {view.started[:19].replace('T', ' ')} UTC{took}",
+            f"cost     {money(view.cost_usd)}, {tokens}, {count(view.api_calls, 'call')}",
+            "",
+            *(
+                f"{row.icon} {row.name:<{width}} {row.word:<9} {row.time:>7}  {one_line(row.detail, 100)}"
+                for row in rows
+            ),
+        ]
+        if view.notices:
+            lines += ["", "warnings", *(f"  {one_line(str(notice['message']))}" for notice in view.notices)]
+        return "\n".join(line.rstrip() for line in lines)
 
     def _agents(self) -> Iterator[ReportPart]:
         for agent in self.view.agents.values():
@@ -94,7 +123,7 @@ class WorkflowReport:
     def _markdown(self) -> str:
         parts = [
             f"# Workflow {escape_controls(self.view.run_id)}",
-            _fenced(render_transcript(self.view, is_live=self._is_live)),
+            _fenced(self._overview()),
         ]
         for part in self._agents():
             parts += [f"## {escape_controls(part.title)}", _fenced("\n".join(part.lines))]
@@ -102,7 +131,7 @@ class WorkflowReport:
 
     def _page(self) -> str:
         title = f"Workflow {self.view.run_id}"
-        whole = ReportPart("", render_transcript(self.view, is_live=self._is_live).split("\n"))
+        whole = ReportPart("", self._overview().split("\n"))
         header = tag("header", tag("h1", title), class_="head")
         return page(title, join(header, tag("main", *map(_section, (whole, *self._agents())), id="main")))
 

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from aeon_core.money import money
-from aeon_tui.screens.workflow.pipeline_rows import pipeline_rows
+from aeon_tui.reports.pipeline_rows import pipeline_rows
 from aeon_tui.sources.workflow import WORKFLOW_ROW, WorkflowState
 from aeon_widgets.icons import run_style
 from aeon_widgets.text import count, one_line

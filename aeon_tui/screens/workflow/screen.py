@@ -10,13 +10,13 @@ from pathlib import Path
 from textual import on
 
 from aeon_tui.messages import ResumeRun, ShowRuns, TitleTerminal
+from aeon_tui.reports.pipeline_rows import pipeline_rows
 from aeon_tui.screens.dialogs import ConfirmDialog
 from aeon_tui.screens.latest_worker import LatestWorker
 from aeon_tui.screens.panel_controller import Place
 from aeon_tui.screens.run.status import utc_now
 from aeon_tui.screens.workflow.approval_controller import WorkflowApprovalController, broker_of
 from aeon_tui.screens.workflow.panes import CSS, TALK, WorkflowPanes, artifact_text, artifacts_of
-from aeon_tui.screens.workflow.pipeline_rows import pipeline_rows
 from aeon_tui.screens.workflow.transcript import gate_items, items_of, whole_items
 from aeon_tui.sessions.workflow_session import WorkflowRunner
 from aeon_tui.sources.workflow import WORKFLOW_ROW, WorkflowSource, WorkflowState, gate_of, seconds_between

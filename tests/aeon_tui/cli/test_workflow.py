@@ -56,7 +56,7 @@ def test_show_tells_agents_gates_costs_and_tool_calls(project: Path, capsys: pyt
     out = capsys.readouterr().out
     for said in (
         "status   completed",
-        "0 scope         approved after 1 rejection",
+        "◆ gate 0 scope          approved           spec/scope.md · 1 rejection",
         "✔ repo-governor",
         "repo-governor: 1 call, $0.21",
         "✔ Write file_path=spec/scope.md",
