@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import sys
 from argparse import Namespace
+from dataclasses import replace
 from pathlib import Path
 
 from aeon_core.errors import UsageError
 from aeon_tui.cli import options
 from aeon_tui.cli.output import has_screen
 from aeon_tui.sessions.workflow_session import WorkflowRequest
-from aeon_tui.sources.transcripts import root_of_project, transcripts_folder
+from aeon_tui.sources.transcripts import transcripts_folder
+from system2.__main__ import project_root
 
 NO_TASK = "no task given; put it in quotes after `workflow`, or use '-' to read it from standard input"
 NO_SCREEN = "the workflow app needs a terminal; without one, add --headless --auto-approve"
@@ -23,9 +25,9 @@ def execute(args: Namespace) -> int:
     AeonError where the person leaves the question whether to trust the project without an answer.
     """
     if args.headless:
-        from system2.__main__ import main
+        from system2.__main__ import execute
 
-        return main(_words(args))
+        return execute(Namespace(**{**_NOTHING, **vars(args), "wait": float(args.wait or 0)}))
     if args.task is None and args.resume is None and not has_screen():
         raise UsageError(NO_TASK)
     if args.task is not None and args.resume is not None:
@@ -42,19 +44,14 @@ def execute(args: Namespace) -> int:
     return _shown(own, request)
 
 
-_PASSED_ON = (
-    "resume",
-    "spec",
-    "model",
-    "base_url",
-    "project_root",
-    "config",
-    "log_format",
-    "log_file",
-    "wait",
-    "runs_dir",
-)
-_FLAGS = ("unsafe_bash", "auto_approve", "trust_project", "verbose")
+_NOTHING: dict[str, object] = {
+    **dict.fromkeys(
+        ("task", "resume", "spec", "model", "base_url", "project_root", "config", "log_format", "log_file")
+    ),
+    **dict.fromkeys(("wait", "runs_dir")),
+    **dict.fromkeys(("unsafe_bash", "auto_approve", "trust_project", "verbose", "init"), False),
+}
+"""The options where none is given."""
 
 
 def resume(args: Namespace, path: Path) -> int:
@@ -63,9 +60,11 @@ def resume(args: Namespace, path: Path) -> int:
 
     headless = args.headless or args.json or not has_screen()
     said = _said(args)
-    known = resume_request(path, args.model, args.base_url, _root(args.project_root) if args.project_root else None)
+    known = resume_request(
+        path, args.model, args.base_url, project_root(args.project_root) if args.project_root else None
+    )
     said |= {"model": known.model, "project_root": str(known.project_root), "runs_dir": str(path.parent)}
-    return execute(Namespace(**{**vars(_nothing()), **said, "resume": str(path), "headless": headless}))
+    return execute(Namespace(**{**_NOTHING, **said, "resume": str(path), "headless": headless}))
 
 
 def fork(args: Namespace, path: Path) -> int:
@@ -91,24 +90,10 @@ def fork(args: Namespace, path: Path) -> int:
             discard(child)
 
 
-def _nothing() -> Namespace:
-    given = dict.fromkeys(("task", "config", *_PASSED_ON))
-    return Namespace(**given, **dict.fromkeys(_FLAGS, False))
-
-
 def _said(args: Namespace) -> dict[str, object]:
     """Return the run options that workflows share."""
     names = ("model", "base_url", "project_root", "wait", "trust_project", "debug")
     return {name: value for name in names if (value := getattr(args, name, None)) is not None}
-
-
-def _words(args: Namespace) -> list[str]:
-    """Return the arguments as the command system2 takes them."""
-    words = [f"--{name.replace('_', '-')}" for name in _FLAGS if getattr(args, name)]
-    for name in _PASSED_ON:
-        if (value := getattr(args, name, None)) is not None:
-            words.append(f"--{name.replace('_', '-')}={value}")
-    return words if args.task is None else [*words, "--", args.task]
 
 
 def _shown(own: Namespace, request: WorkflowRequest) -> int:
@@ -143,8 +128,8 @@ def _task(given: str | None) -> str:
 
 
 def _request(args: Namespace, task: str) -> WorkflowRequest:
-    root = _root(getattr(args, "project_root", None))
-    config = Path(args.config).expanduser().absolute() if getattr(args, "config", None) is not None else None
+    root = project_root(args.project_root)
+    config = Path(args.config).expanduser().absolute() if args.config is not None else None
     given = getattr(args, "runs_dir", None)
     runs_dir = Path(given).expanduser().absolute() if given is not None else None
     if args.resume is None:
@@ -156,13 +141,9 @@ def _request(args: Namespace, task: str) -> WorkflowRequest:
         path = _journal(args, root)
         known = resume_request(path, args.model, args.base_url, None if args.project_root is None else root)
         make_sure_nobody_writes(path)
-    return WorkflowRequest(
-        known.project_root,
-        known.task,
-        known.resume,
-        known.model,
-        known.base_url,
-        config,
+    return replace(
+        known,
+        config=config,
         unsafe_bash=args.unsafe_bash,
         auto_approve=args.auto_approve,
         trust="apply" if args.trust_project else "ignore",
@@ -180,12 +161,3 @@ def _journal(args: Namespace, root: Path) -> Path:
     if not path.is_file():
         raise UsageError(f"no workflow {args.resume!r}; see `aeon-tui runs`")
     return journal_of(path, runs_dir)
-
-
-def _root(given: str | None) -> Path:
-    if given is None:
-        return root_of_project()
-    root = Path(given).expanduser().absolute()
-    if not root.is_dir():
-        raise UsageError(f"the project root {given!r} is not a folder; choose an existing one with --project-root")
-    return root

@@ -15,8 +15,7 @@ from aeon_tui.platform.atomic_file import write_file
 from aeon_tui.reports import ExportFormat
 from aeon_tui.reports.workflow_report import WorkflowReport
 from aeon_tui.screens.workflow.transcript import items_of
-from system2.transcript import TranscriptEntries
-from system2.view import WorkflowView
+from aeon_tui.sources.workflow import WorkflowState
 
 POLL_SECONDS = 0.1
 INTERRUPTED = 1
@@ -54,18 +53,17 @@ def watch(args: Namespace, path: Path) -> int:
 
 
 def _headless(path: Path) -> int:
-    out, view, entries = stdout(), WorkflowView(), TranscriptEntries()
+    out, state = stdout(), WorkflowState()
     follower, generation = Follower(path), 0
     try:
         while True:
             for number, record in follower.read():
                 if number != generation:
-                    generation, view, entries = number, WorkflowView(), TranscriptEntries()
-                for entry in entries.of(record):
-                    view.apply(entry)
+                    generation, state = number, WorkflowState()
+                for entry in state.apply(record):
                     _print(out, entry)
-            if view.end is not None and follower.standing != "running":
-                return int(view.end["exit_code"])
+            if state.view.end is not None and follower.standing != "running":
+                return int(state.view.end["exit_code"])
             if follower.standing in ("interrupted", "gone"):
                 stderr().line("aeon-tui: the workflow was interrupted; continue it with `aeon-tui resume`")
                 return INTERRUPTED

@@ -23,7 +23,7 @@ from aeon_tui.sources.workflow import LiveWorkflowSource
 if TYPE_CHECKING:
     from aeon_core.approvals.pending import ApprovalRequest
     from aeon_core.config.trust import ProjectTrust, TrustMode
-    from system2.earlier_spec import SpecChoice
+    from system2.documents import SpecChoice
     from system2.orchestrator import Orchestrator
     from system2.workflow_result import WorkflowResult
 
@@ -68,10 +68,9 @@ class WorkflowRequest:
     def check(self) -> None:
         """Raise before anything is written where it could not begin: UsageError, ModelUnavailableError (exit 3)."""
         from system2.connect import connect_model
-        from system2.trust import assess_workflow, trusted_settings
+        from system2.trust import applied_settings
 
-        root = self.project_root
-        settings = trusted_settings(root, self.config, self.trust, lambda _: None, assess_workflow(root))
+        settings, _ = applied_settings(self.project_root, self.config, self.model, self.trust, lambda _: None)
         model = connect_model(self.model, settings, self.base_url)
         try:
             model.check()

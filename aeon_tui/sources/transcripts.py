@@ -24,10 +24,10 @@ def transcripts_folder(project_root: Path | None = None) -> Path:
     root = project_root if project_root is not None else root_of_project()
     if not (root / _FOLDER / _CONFIG).is_file():
         return root / _DEFAULT
-    from system2.trust import assess_workflow, trusted_settings
+    from system2.trust import applied_settings
 
     try:
-        return root / trusted_settings(root, None, "ignore", lambda _: None, assess_workflow(root)).transcript_dir
+        return root / applied_settings(root, None, None, "ignore", lambda _: None)[0].transcript_dir
     except UsageError:
         return root / _DEFAULT  # settings that no workflow starts with
 

@@ -139,7 +139,7 @@ def _bare(text: str) -> str:
 
 
 def _repaired(text: str, read: Read[T], cut: Callable[[], bool], strict: str) -> T:
-    found = list(_values(text))
+    found = list(values_in(text))
     reason = _outside(text, found)
     values = [value for _, _, value in found] if reason is None else []
     content = values if len(values) == 1 else [value for value in values if _has_content(value)]
@@ -171,7 +171,7 @@ def _has_content(value: Any) -> bool:
     return (isinstance(value, dict) and bool(value)) or (isinstance(value, list) and any(map(_has_content, value)))
 
 
-def _values(text: str) -> Iterator[tuple[int, int, Any]]:
+def values_in(text: str) -> Iterator[tuple[int, int, Any]]:
     """Yield the outermost values that can be repaired, with their places."""
     place = tried = 0
     while (

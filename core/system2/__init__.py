@@ -13,7 +13,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from system2.agents.definition import AgentDefinition as AgentDefinition
+    from system2.agents.library import AgentDefinition as AgentDefinition
     from system2.contracts import CompletionSignal as CompletionSignal
     from system2.contracts import DelegationContract as DelegationContract
     from system2.orchestrator import Orchestrator as Orchestrator
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from system2.workflow_result import WorkflowStatus as WorkflowStatus
 
 _PUBLIC = {
-    "AgentDefinition": "agents.definition",
+    "AgentDefinition": "agents.library",
     "AgentResult": "session",
     "AutoApproveGates": "policies",
     "BashPolicy": "policies",

@@ -8,7 +8,7 @@ import sys
 from collections.abc import Iterator
 from io import TextIOWrapper
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NoReturn, TextIO
+from typing import TYPE_CHECKING, NoReturn, TextIO
 
 if TYPE_CHECKING:
     from aeon_core.config.trust import TrustMode
@@ -38,18 +38,23 @@ def main(argv: list[str] | None = None) -> int:
         found, oldest = (".".join(map(str, version[:2])) for version in (sys.version_info, OLDEST_PYTHON))
         sys.stderr.write(f"system2: needs Python {oldest} or newer, this is {found}; run it with a newer one\n")
         return 2
-    from aeon_core.errors import AeonError
-    from aeon_core.escape import escape_controls
     from aeon_core.process_privacy import hide_process
-    from aeon_core.redaction import redact_text
 
     hide_process()
-    args = _parser().parse_args(argv)
+    return execute(_parser().parse_args(argv))
+
+
+def execute(args: argparse.Namespace) -> int:
+    """Run the command with these options and return its exit code; an error is one line on stderr."""
+    from aeon_core.errors import AeonError
+    from aeon_core.escape import escape_controls
+    from aeon_core.redaction import redact_text
+
     if isinstance(sys.stdin, TextIOWrapper):
         # What is typed may be no UTF-8, and what is sent must be.
         sys.stdin.reconfigure(errors="replace")
     try:
-        return _execute(args)
+        return _executed(args)
     except KeyboardInterrupt:
         return _report("interrupted", 1)
     except AeonError as error:
@@ -89,17 +94,16 @@ def _parser() -> _Parser:
     return parser
 
 
-def _execute(args: argparse.Namespace) -> int:
+def _executed(args: argparse.Namespace) -> int:
     from system2.signals import interruptible
 
-    root = _project_root(args.project_root)
+    root = project_root(args.project_root)
     if args.init:
         return _init(root)
     task = None if args.resume is not None else _task(args.task)
-    _check_that_gates_can_be_decided(args)
-    if task is not None and args.spec is None and not _can_ask() and not args.wait > 0:
-        _check_that_no_spec_is_lost(root)
-    with _LogFile(args, root) as log, _diagnostics_in(log):
+    if not _can_ask() and not args.wait > 0:
+        _check_without_a_person(args, root)
+    with _log_of(args, root) as log, _diagnostics_in(log):
         orchestrator = _orchestrator(args, root, log)
         try:
             with interruptible(orchestrator.abort):
@@ -116,7 +120,7 @@ def _run(args: argparse.Namespace, task: str | None, orchestrator: Orchestrator)
 
     if task is not None:
         return orchestrator.run(task, spec=args.spec)
-    root = _project_root(args.project_root)
+    root = project_root(args.project_root)
     return orchestrator.resume(find_workflow(args.resume, root, orchestrator.runs_dir, orchestrator.transcripts))
 
 
@@ -139,7 +143,8 @@ def _diagnostics_in(log: Log) -> Iterator[None]:
         logger.propagate = propagate
 
 
-def _project_root(given: str | None) -> Path:
+def project_root(given: str | None) -> Path:
+    """Return the folder that is named, else the git root around the working directory, else that. Raises UsageError."""
     from aeon_core.errors import UsageError
 
     if given is None:
@@ -169,41 +174,33 @@ def _task(given: str | None) -> str:
     return task
 
 
-def _check_that_gates_can_be_decided(args: argparse.Namespace) -> None:
+def _check_without_a_person(args: argparse.Namespace, root: Path) -> None:
+    """Raise UsageError where the gates, or what becomes of an earlier workflow's documents, can only be asked."""
     from aeon_core.errors import UsageError
+    from system2.documents import UNDECIDED, earlier_documents
 
-    if not args.auto_approve and not _can_ask() and not args.wait > 0:
+    if not args.auto_approve:
         raise UsageError(
             "there is no terminal to decide the gates on; use one, or add --auto-approve or --wait SECONDS"
         )
-
-
-def _check_that_no_spec_is_lost(root: Path) -> None:
-    from aeon_core.errors import UsageError
-    from system2.earlier_spec import UNDECIDED, earlier_documents
-
-    if earlier_documents(root):
+    if args.resume is None and args.spec is None and earlier_documents(root):
         raise UsageError(UNDECIDED)
 
 
 def _orchestrator(args: argparse.Namespace, root: Path, log: Log) -> Orchestrator:
     from system2.orchestrator import Orchestrator
-    from system2.policies import AutoApproveGates, BashPolicy, GatePolicy
+    from system2.policies import AutoApproveGates
     from system2.questions import RemoteDecisions
-    from system2.terminal import InteractiveBash, InteractiveGates, InteractiveQuestions, Terminal
+    from system2.terminal import Terminal
 
-    terminal = Terminal(sys.stdin, sys.stderr) if _can_ask() else None
+    terminal = Terminal(sys.stdin, sys.stderr, root) if _can_ask() else None
     remote = RemoteDecisions(args.wait, _line) if terminal is None and args.wait > 0 else None
-    bash: BashPolicy | None = InteractiveBash(terminal) if terminal is not None else None
-    gates: GatePolicy | None = AutoApproveGates() if args.auto_approve else None
-    if terminal is not None and not args.auto_approve:
-        gates = InteractiveGates(terminal, root)
     orchestrator = Orchestrator(
         root,
         Path(args.config).expanduser() if args.config is not None else None,
-        gates,
-        bash,
-        question_policy=InteractiveQuestions(terminal) if terminal is not None else None,
+        AutoApproveGates() if args.auto_approve else terminal,
+        terminal,
+        question_policy=terminal,
         approver=remote,
         unsafe_bash=args.unsafe_bash,
         model=args.model,
@@ -218,50 +215,35 @@ def _orchestrator(args: argparse.Namespace, root: Path, log: Log) -> Orchestrato
     return orchestrator
 
 
-class _LogFile:
-    """The log, in the file that is named or on stderr (REQ-124)."""
+@contextlib.contextmanager
+def _log_of(args: argparse.Namespace, root: Path) -> Iterator[Log]:
+    """Give the log, in the file that is named or on stderr (REQ-124)."""
+    from system2.logs import Log
+    from system2.trust import applied_settings
 
-    def __init__(self, args: argparse.Namespace, root: Path) -> None:
-        self._args, self._root = args, root
-        self._file: TextIO | None = None
-        self._path: Path | None = None
+    config = Path(args.config).expanduser() if args.config is not None else None
+    mode: TrustMode = "apply" if args.trust_project else "require"
+    # What is wrong with the settings is told once, by the orchestrator.
+    settings, _ = applied_settings(root, config, args.model, mode, lambda _: None)
+    destination = args.log_file or settings.log_destination
+    path = root / Path(destination).expanduser() if destination != "stderr" else None
+    chosen = args.log_file is not None or config is not None
+    stream = _opened(path, chosen=chosen) if path is not None else sys.stderr
 
-    def __enter__(self) -> Log:
-        from aeon_core.config.trust import refusal
-        from system2.logs import Log
-        from system2.trust import assess_workflow, said, trusted_settings
+    def write(line: str) -> None:
+        # A log that cannot be written does not stop the work.
+        with contextlib.suppress(OSError):
+            if stream is not None:
+                stream.write(f"{line}\n")
+                stream.flush()
 
-        config = Path(self._args.config).expanduser() if self._args.config is not None else None
-        assessed = assess_workflow(self._root)
-        mode: TrustMode = "apply" if self._args.trust_project else "require"
-        if mode == "require" and (error := refusal(assessed, said(config, self._args.model))) is not None:
-            raise error
-        # What is wrong with the settings is told once, by the orchestrator.
-        settings = trusted_settings(self._root, config, mode, lambda _: None, assessed)
-        destination = self._args.log_file or settings.log_destination
-        if destination != "stderr":
-            chosen = self._args.log_file is not None or config is not None
-            self._path = self._root / Path(destination).expanduser()
-            self._file = _opened(self._path, chosen=chosen)
-        log_format = self._args.log_format or settings.log_format
-        return Log(self._line, log_format, verbose=self._args.verbose, path=self._path)
-
-    def __exit__(self, *_: Any) -> None:
-        if self._file is not None:
+    try:
+        yield Log(write, args.log_format or settings.log_format, verbose=args.verbose, path=path)
+    finally:
+        if path is not None:
             # What could not be written until now cannot be written here either.
             with contextlib.suppress(OSError):
-                self._file.close()
-
-    def _line(self, line: str) -> None:
-        stream = self._file or sys.stderr
-        if stream is None:
-            return
-        try:
-            stream.write(f"{line}\n")
-            stream.flush()
-        except OSError:
-            # A log that cannot be written does not stop the work.
-            return
+                stream.close()
 
 
 def _opened(path: Path, *, chosen: bool) -> TextIO:
@@ -289,7 +271,7 @@ def _opened(path: Path, *, chosen: bool) -> TextIO:
 
 
 def _init(root: Path) -> int:
-    from system2.agents.installation import copy_shipped
+    from system2.agents.library import copy_shipped
 
     copied = copy_shipped(root, lambda warning: _line(f"WARNING: {warning}"))
     for path in copied.written:

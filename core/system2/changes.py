@@ -44,6 +44,14 @@ class FileChange:
     flag: str = ""
     """Why a person should look at it: who changed it, and that it was not theirs to change."""
 
+    @property
+    def summary(self) -> str:
+        """What became of the file, how many lines, and why a person should look at it."""
+        was = f" (was {self.was})" if self.was else ""
+        size = f"  +{self.added} −{self.removed}" if self.diff else ""
+        about = "".join(f"  {text}" for text in (self.note, self.flag) if text)
+        return f"{self.status:<8} {self.path}{was}{size}{about}"
+
     def as_dict(self) -> dict[str, Any]:
         """Return the change as plain JSON, without what is empty; `FileChange(**it)` gives it back."""
         return {name: value for name, value in asdict(self).items() if value}
@@ -132,7 +140,7 @@ def list_changes(changes: Sequence[FileChange]) -> str:
     if not changes:
         return "No file changed."
     flagged = sorted(changes, key=lambda change: not change.flag)
-    lines = [_line(change) for change in flagged[:MAX_LISTED]]
+    lines = [f"{'⚠' if change.flag else ' '} {change.summary}" for change in flagged[:MAX_LISTED]]
     if (more := len(changes) - MAX_LISTED) > 0:
         lines.append(f"  and {more:,} more")
     return "\n".join(lines)
@@ -143,11 +151,3 @@ def diffs_of(changes: Iterable[FileChange]) -> Iterator[str]:
     for change in changes:
         if change.diff:
             yield from change.diff.split("\n")
-
-
-def _line(change: FileChange) -> str:
-    sign = "⚠" if change.flag else " "
-    was = f" (was {change.was})" if change.was else ""
-    size = f"  +{change.added} −{change.removed}" if change.diff else ""
-    about = "".join(f"  {text}" for text in (change.note, change.flag) if text)
-    return f"{sign} {change.status:<8} {change.path}{was}{size}{about}"

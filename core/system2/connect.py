@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Mapping
 
 from aeon_core.errors import UsageError
 from aeon_core.llm.base import LLMAdapter
@@ -39,7 +38,7 @@ def connect_model(
         from system2.simulated import SimulatedAgents
 
         return SimulatedAgents(name.removeprefix("simulated:"))
-    made = connect(name, base_url=base_url, timeout=SILENCE, bedrock=_signer(settings, os.environ))
+    made = connect(name, base_url=base_url, timeout=SILENCE, bedrock=_signer(settings))
     if name == _named_model(settings) and settings.temperature is not None:
         return _on_bedrock(made, temperature=settings.temperature)
     return made
@@ -84,11 +83,13 @@ def _region(settings: WorkflowSettings) -> str:
     return settings.bedrock.get("region") or os.environ.get("AWS_REGION") or os.environ.get("AWS_DEFAULT_REGION") or ""
 
 
-def _signer(settings: WorkflowSettings, environ: Mapping[str, str]) -> dict[str, str]:
+def _signer(settings: WorkflowSettings) -> dict[str, str]:
     """Return `settings.bedrock`, without a profile `default` where the environment has keys.
 
     To name that profile is to name none: AWS takes keys from the environment before it, and needs no such profile then.
     """
-    has_keys = bool(environ.get("AWS_ACCESS_KEY_ID") and environ.get("AWS_SECRET_ACCESS_KEY"))
-    is_needless = (has_keys or environ.get("AWS_BEARER_TOKEN_BEDROCK")) and settings.bedrock.get("profile") == "default"
+    has_keys = bool(os.environ.get("AWS_ACCESS_KEY_ID") and os.environ.get("AWS_SECRET_ACCESS_KEY"))
+    is_needless = (has_keys or os.environ.get("AWS_BEARER_TOKEN_BEDROCK")) and settings.bedrock.get(
+        "profile"
+    ) == "default"
     return {key: value for key, value in settings.bedrock.items() if not (is_needless and key == "profile")}

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 
+from aeon_core.effects.model_calls import ModelInfo
 from aeon_core.effects.port import Effects
-from aeon_core.journal.records import AgentRecord, NoticeRecord
+from aeon_core.journal.records import NoticeRecord
+from aeon_core.json_safe import json_safe
 from aeon_core.policy import PolicyRules
 from aeon_core.tools.files.text_files import file_tools
 from aeon_core.tools.registry import ToolRegistry
@@ -26,15 +28,13 @@ OUTPUTS = f"{DEFAULT_TRANSCRIPT_DIR}/outputs"
 
 @dataclass
 class WorkflowContext:
-    """Made once for a workflow. `model_of` gives the name of an agent's model, `allowed` the rules of a person."""
+    """Made once for a workflow."""
 
     project_root: Path
     settings: WorkflowSettings
     effects: Effects
     registry: ToolRegistry
     costs: Costs
-    model_of: Callable[[str], str]
-    window_of: Callable[[str], int | None] = lambda _: None
     rules: WorkflowSettings | None = None
     """The current settings, by which calls are judged; None for `settings`, those that the workflow started with."""
     unsafe_bash: bool = False
@@ -45,6 +45,11 @@ class WorkflowContext:
     allowed: list[str] = field(default_factory=list)
     """The rules that a person has allowed, whichever agent asked."""
 
+    def model_of(self, agent: str) -> ModelInfo:
+        """Return the model that an agent has."""
+        models = self.effects.models
+        return next((known for known in models.known if agent in known.agents), models.model)
+
     @property
     def shell(self) -> ShellSettings:
         """The limits on commands."""
@@ -52,15 +57,7 @@ class WorkflowContext:
 
     def choose(self, question: Question, round_number: int = 0) -> str:
         """Return what a person chooses. Raises RunAborted if they end the workflow instead."""
-        subject = {
-            "kind": question.kind,
-            "agent": question.agent,
-            "text": question.text,
-            "choices": list(question.choices),
-            "safe": question.safe,
-            "details": list(question.details),
-            "questions": [question.text],
-        }
+        subject = json_safe({**asdict(question), "questions": [question.text]})
         decision = self.effects.decide("question", subject, pass_number=round_number, step_id=question.agent)
         if decision.decision == "abort":
             raise ended_by(decision, f"a question ({question.kind.replace('_', ' ')})")
@@ -72,10 +69,6 @@ class WorkflowContext:
         self.effects.emit(
             NoticeRecord(kind=kind, pass_number=round_number, step_id=agent, message=message, data=data)  # type: ignore[arg-type]
         )
-
-    def tell(self, record: AgentRecord) -> None:
-        """Record what an agent does."""
-        self.effects.emit(record)
 
 
 def shell_settings(project_root: Path, settings: WorkflowSettings) -> ShellSettings:

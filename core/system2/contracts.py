@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import json
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
+from contextlib import suppress
 from dataclasses import asdict, dataclass, field
 from typing import Any, Literal, get_args
 
-from aeon_core.json_safe import parse_json
-from aeon_core.suggest import shown
 from system2.agents.tools import COMPLETION_TOOL
 
 Status = Literal["success", "failure", "blockers"]
@@ -29,8 +27,6 @@ COMPLETION_TOOL_SPEC: dict[str, Any] = {
     },
 }
 """The tool that every agent has besides its own (AD-3)."""
-_MAX_OPENINGS = 200
-"""How many braces of a text are tried as the beginning of a signal."""
 
 
 @dataclass(frozen=True)
@@ -80,27 +76,25 @@ def signal_of(given: Mapping[str, Any]) -> CompletionSignal:
 
     Blockers that are announced and not listed are what the summary says.
     """
-    summary = given.get("summary")
-    status: Status | None = next((each for each in get_args(Status) if each == given.get("status")), None)
-    if status is None:
-        raise ValueError(f"status must be one of {', '.join(get_args(Status))}, got {shown(given.get('status'))}")
-    if not isinstance(summary, str):
-        raise ValueError(f"summary must be a text, got {type(summary).__name__}")
-    files = _texts("files_changed", given.get("files_changed"))
-    blockers = _texts("blockers", given.get("blockers") or [])
+    from aeon_core.tools.schema import Schema  # not loaded by whoever only shows a workflow
+
+    signal = {**given, "blockers": given.get("blockers") or []}
+    if problems := Schema(COMPLETION_TOOL_SPEC["input_schema"]).errors(signal):
+        raise ValueError("; ".join(problems))
+    status, summary, blockers = signal["status"], signal["summary"], list(signal["blockers"])
     if status == "blockers" and not blockers:
         blockers = [summary]
-    return CompletionSignal(status, files, summary, blockers)
+    return CompletionSignal(status, list(signal["files_changed"]), summary, blockers)
 
 
 def signal_in(text: str) -> CompletionSignal | None:
     """Return the last completion signal that stands in a text as a JSON object, None where there is none."""
+    from aeon_core.loose_json import values_in
+
     found = None
-    for value in _objects(text):
-        try:
+    for _, _, value in values_in(text):
+        with suppress(ValueError, TypeError):
             found = signal_of({"files_changed": [], **value})
-        except ValueError:
-            continue
     return found
 
 
@@ -109,28 +103,7 @@ def implicit_completion(text: str) -> CompletionSignal:
     return signal_in(text) or CompletionSignal("success", [], text.strip())
 
 
-def _texts(name: str, value: Any) -> list[str]:
-    if not isinstance(value, list) or not all(isinstance(item, str) for item in value):
-        raise ValueError(f"{name} must be a list of texts")
-    return list(value)
-
-
 def _items(items: Iterable[str]) -> str:
     # What follows a line break is indented, so that no item opens a section of its own.
     lines = ["- " + item.strip().replace("\n", "\n  ") for item in items if item.strip()]
     return "\n".join(lines) or "- none"
-
-
-def _objects(text: str) -> Iterator[dict[str, Any]]:
-    decoder = json.JSONDecoder()
-    at = tried = 0
-    while (start := text.find("{", at)) >= 0 and tried < _MAX_OPENINGS:
-        tried += 1
-        try:
-            _, end = decoder.raw_decode(text, start)
-            value = parse_json(text[start:end])
-        except (ValueError, RecursionError):
-            at = start + 1
-            continue
-        at = end
-        yield value

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass
 from typing import Any
 
 from aeon_core.budget import PriceEntry
@@ -13,7 +13,7 @@ from aeon_core.money import money
 DEFAULT_PRICE = PriceEntry(input=3.0, output=15.0)
 """US dollars per million tokens for a model of which no price is known: those of the Claude Sonnet models."""
 _CENT = 0.01
-_SUMMED = ("input_tokens", "output_tokens", "api_calls", "tool_turns", "cache_read_tokens", "cache_write_tokens")
+_SUMMED = ("input_tokens", "output_tokens", "api_calls", "cache_read_tokens", "cache_write_tokens")
 
 
 @dataclass(frozen=True)
@@ -58,21 +58,11 @@ class Costs:
         """Count an attempt of a call."""
         self.records.append(CostRecord.of_call(agent or "", model, usage, cost_usd))
 
-    @property
-    def cumulative(self) -> float:
-        """What was spent so far, in US dollars."""
-        return self.total().cost_usd
 
-    def total(self, records: Iterable[CostRecord] | None = None, agent: str = "", tool_turns: int = 0) -> CostRecord:
-        """Return the sum of some records, of all where None are given."""
-        summed = total_cost(self.records if records is None else records, self.model_id, agent)
-        return replace(summed, tool_turns=tool_turns)
-
-
-def total_cost(records: Iterable[CostRecord], model_id: str, agent: str = "") -> CostRecord:
+def total_cost(records: Iterable[CostRecord], model_id: str, agent: str = "", tool_turns: int = 0) -> CostRecord:
     """Return the sum of records: of an agent with the model that it had, of a workflow with the main one."""
     summed = list(records)
-    amounts = {name: sum(getattr(each, name) for each in summed) for name in _SUMMED}
+    amounts = {name: sum(getattr(each, name) for each in summed) for name in _SUMMED} | {"tool_turns": tool_turns}
     cost = round(sum(each.cost_usd for each in summed), 9)
     return CostRecord(agent, summed[0].model_id if agent and summed else model_id, cost_usd=cost, **amounts)
 

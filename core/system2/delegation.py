@@ -9,8 +9,7 @@ from typing import Any
 
 from aeon_core.errors import RunAborted
 from aeon_core.journal.records import AgentRecord
-from system2.agents.definition import AgentDefinition
-from system2.agents.library import AgentLibrary
+from system2.agents.library import AgentDefinition, AgentLibrary
 from system2.context import WorkflowContext
 from system2.contracts import DelegationContract
 from system2.policies import Question
@@ -40,8 +39,6 @@ class Delegation:
         self._sessions: dict[str, AgentSession] = {}
         self.invoked: list[str] = []
         """Who has worked, each once, in the order of their first work."""
-        self.rounds: int = 0
-        """How often agents were set to work."""
 
     def work(self, agent: str, contract: DelegationContract) -> AgentResult:
         """Have an agent work on a contract from the beginning, and return how that ended.
@@ -56,7 +53,6 @@ class Delegation:
 
     def go_on(self, agent: str, contract: DelegationContract, feedback: str) -> AgentResult:
         """Have an agent go on with what it was told at a gate, and return how that ended. Raises as `work`."""
-        self.rounds += 1
         result = self._noted(self._session(agent).go_on(contract, feedback))
         if _is_in_doubt(result) and self._choice(result) == "retry":
             return self.work(agent, contract)
@@ -65,10 +61,9 @@ class Delegation:
     def skip(self, agent: str, reason: str) -> None:
         """Leave an agent out, and say why (REQ-047)."""
         rounds = self._sessions[agent].rounds if agent in self._sessions else 0
-        self._context.tell(AgentRecord(agent=agent, state="skipped", pass_number=rounds, reason=reason))
+        self._context.effects.emit(AgentRecord(agent=agent, state="skipped", pass_number=rounds, reason=reason))
 
     def _begun(self, agent: str, contract: DelegationContract) -> AgentResult:
-        self.rounds += 1
         self._sessions.pop(agent, None)
         return self._noted(self._session(agent).run(contract))
 

@@ -1,13 +1,22 @@
-"""What agents were to produce, and whether it is there: decided by the files alone, never by what an agent says."""
+"""The documents of a workflow: what agents were to produce, and what an earlier workflow left in `spec/`.
+
+Whether one is there is decided by the files alone, never by what an agent says.
+"""
 
 from __future__ import annotations
 
 import hashlib
 import stat
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Mapping
+from itertools import takewhile
 from pathlib import Path
+from typing import Literal, get_args
 
 from aeon_core.effects.port import Effects
+from aeon_core.errors import AeonError
+from aeon_core.journal.reader import head
+from system2.constants import GATES
+from system2.policies import Question
 
 _READ_AT_ONCE = 1 << 20
 
@@ -31,7 +40,7 @@ def _state(root: Path, path: str) -> dict[str, str | None]:
     """Return a document's digest, or what is wrong with it."""
     problem, digest = None, None
     try:
-        if any(part.is_symlink() for part in _parts(root, path)):
+        if any((root / part).is_symlink() for part in (Path(path), *Path(path).parents)):
             problem = f"{path} is reached through a symbolic link; it must be a file in the project"
         elif not stat.S_ISREG((root / path).stat().st_mode):
             problem = f"{path} is not a regular file"
@@ -57,13 +66,6 @@ def digests(project_root: Path, paths: Iterable[str]) -> dict[str, str]:
     return found
 
 
-def _parts(root: Path, path: str) -> Iterator[Path]:
-    part = root
-    for name in Path(path).parts:
-        part /= name
-        yield part
-
-
 def _digest(file: Path) -> tuple[str, bool]:
     """Return the SHA-256 of a file, and whether nothing but white space is in it."""
     sha256, blank = hashlib.sha256(), True
@@ -72,3 +74,45 @@ def _digest(file: Path) -> tuple[str, bool]:
             sha256.update(content)
             blank = blank and not content.strip()
     return sha256.hexdigest(), blank
+
+
+SpecChoice = Literal["continue", "replace"]
+SPEC_CHOICES: tuple[SpecChoice, ...] = get_args(SpecChoice)
+UNDECIDED = "spec/ holds documents of an earlier workflow; add --spec continue to build on them, or --spec replace"
+ARTIFACTS = tuple(gate.artifact for gate in GATES[:-1])
+
+
+def earlier_documents(project_root: Path) -> list[str]:
+    """Return the documents of the gates that are there, in the order of the gates."""
+    return [path for path in ARTIFACTS if (project_root / path).is_file()]
+
+
+def kept_documents(present: Collection[str]) -> tuple[str, ...]:
+    """Return those that a workflow can begin with: up to the first gate whose document is missing."""
+    return tuple(takewhile(lambda path: path in present, ARTIFACTS))
+
+
+def spec_question(present: Collection[str], task: str) -> Question:
+    """Return what a person is asked where documents are `present`; `task` is that of the workflow they are from."""
+    kept = kept_documents(present)
+    names = ", ".join(path for path in ARTIFACTS if path in present)
+    is_whole = len(kept) == len(present)
+    missing = () if is_whole else (f"{ARTIFACTS[len(kept)]} is missing: later documents are rewritten",)
+    return Question(
+        "existing_spec",
+        "repo-governor",
+        f"an earlier workflow left {names}; continue with that, or replace it?",
+        ("stop", *SPEC_CHOICES),
+        "stop",
+        (*([f"its task: {task}"] if task else []), *missing),
+    )
+
+
+def earlier_task(transcripts: Path, run_id: str) -> str:
+    """Return the task of the last workflow of the project but this one, "" where it is not known."""
+    try:
+        starts = (head(path) or {} for path in sorted(transcripts.glob("*.jsonl"), reverse=True))
+        first = next((start for start in starts if start.get("run") != run_id), {})
+    except (AeonError, OSError):
+        return ""
+    return " ".join(str(first.get("task", "")).split())[:200]

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from aeon_core.approvals.pending import ApprovalDecision
 from aeon_core.effects.port import Effects
-from system2.bounded_reads import read_text_start
+from aeon_core.regular_file import read_start
 from system2.changes import FileChange
 from system2.constants import GATES, LOG_FILE, Gate
 from system2.policies import GateDecision, GateDecisionType
@@ -126,7 +126,10 @@ def closing_summary(
 
 def logged_results(project_root: Path) -> dict[str, str]:
     """Return what the project's log of the checks says of each agent; nothing where it cannot be read."""
-    return log_entries(_log(project_root))
+    try:
+        return log_entries(read_start(project_root / LOG_FILE, MAX_LOG_BYTES).decode("utf-8", "replace"))
+    except OSError:
+        return {}
 
 
 def log_entries(text: str) -> dict[str, str]:
@@ -158,13 +161,6 @@ def listed(problems: Sequence[str]) -> str:
 def _artifact(path: Path) -> str:
     """Return the text of a gate's document for those who decide, or in brackets why there is none."""
     try:
-        return read_text_start(path, MAX_ARTIFACT)
+        return read_start(path, MAX_ARTIFACT).decode("utf-8", "replace")
     except OSError as error:
         return f"({(error.strerror or str(error)).lower()})"
-
-
-def _log(project_root: Path) -> str:
-    try:
-        return read_text_start(project_root / LOG_FILE, MAX_LOG_BYTES)
-    except OSError:
-        return ""

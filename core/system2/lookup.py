@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from pathlib import Path
 
 from aeon_core.errors import UsageError
@@ -18,8 +19,7 @@ def find_workflow(run: str, project_root: Path, runs_dir: Path, transcripts: Pat
     if is_path(run):
         return Path(run).expanduser()
     if run == "last":
-        mine = (Path(each.path) for each in list_runs(runs_dir) if each.kind == WORKFLOW)
-        found = next((path for path in mine if _root_of(path) == str(project_root)), None)
+        found = next(workflows_of(project_root, runs_dir), None)
         if found is None:
             raise UsageError(f"no workflow of {str(project_root)!r} in {str(runs_dir)!r}")
         return found
@@ -33,6 +33,9 @@ def find_workflow(run: str, project_root: Path, runs_dir: Path, transcripts: Pat
         return exact[0]
 
 
-def _root_of(path: Path) -> str:
-    workflow = (head(path) or {}).get("workflow")
-    return str(workflow.get("project_root")) if isinstance(workflow, dict) else ""
+def workflows_of(project_root: Path, runs_dir: Path) -> Iterator[Path]:
+    """Yield the journals of the project's workflows, the newest first."""
+    for each in list_runs(runs_dir):
+        workflow = (head(Path(each.path)) or {}).get("workflow") if each.kind == WORKFLOW else None
+        if isinstance(workflow, dict) and workflow.get("project_root") == str(project_root):
+            yield Path(each.path)

@@ -14,7 +14,7 @@ from typing import Any
 from aeon_core.approvals.pending import Approver
 from aeon_core.config.loading import load_values
 from aeon_core.config.schema import RunConfig, recorded_config
-from aeon_core.config.trust import TrustMode, refusal
+from aeon_core.config.trust import TrustMode
 from aeon_core.effects.model_calls import Deltas, model_infos
 from aeon_core.effects.port import Effects
 from aeon_core.effects.replay_cursor import ReplayCursor
@@ -26,6 +26,7 @@ from aeon_core.journal.recovery import reopen
 from aeon_core.journal.summary import last_told
 from aeon_core.journal.writer import LineListener, fan_out, new_run_id
 from aeon_core.json_safe import clean_text, json_safe
+from aeon_core.kernel.result import shown
 from aeon_core.llm.base import LLMAdapter
 from aeon_core.paths import default_runs_directory
 from aeon_core.policy import Policy, PolicyRules
@@ -37,7 +38,7 @@ from system2.context import own_files, project_tools
 from system2.contracts import DelegationContract
 from system2.cost import CostRecord, Costs, prices_of
 from system2.delegation import OnAgentComplete
-from system2.earlier_spec import SpecChoice
+from system2.documents import SpecChoice
 from system2.logs import Log
 from system2.policies import (
     AutoApproveGates,
@@ -47,9 +48,6 @@ from system2.policies import (
     GatePolicy,
     QuestionFunction,
     QuestionPolicy,
-    RefuseBash,
-    SafeChoices,
-    UnsafeBash,
     policy_of,
 )
 from system2.program import Program, World
@@ -60,10 +58,9 @@ from system2.session import RETRIES, AgentResult
 from system2.settings import WorkflowSettings
 from system2.snapshots import SnapshotStore
 from system2.transcript import TranscriptFile, free_path
-from system2.trust import assess_workflow, said, trusted_agents, trusted_settings
-from system2.workflow_end import exit_code_of, message_of, status_of
+from system2.trust import applied_settings, trusted_agents
 from system2.workflow_journal import WorkflowJournal
-from system2.workflow_result import WorkflowResult, WorkflowStatus
+from system2.workflow_result import WorkflowResult, WorkflowStatus, exit_code_of, message_of, status_of
 
 logger: logging.Logger = logging.getLogger("aeon")
 Lines = list[dict[str, Any]]
@@ -120,10 +117,8 @@ class Orchestrator:
             raise UsageError(f"the project root {str(project_root)!r} is not a folder; choose an existing one")
         self._log = log or Log(logger.info)
         config = Path(config_path) if config_path is not None else None
-        assessed = assess_workflow(self._root)
-        if trust == "require" and (error := refusal(assessed, said(config, model))) is not None:
-            raise error
-        self.settings: WorkflowSettings = trusted_settings(self._root, config, trust, self._log.warning, assessed)
+        settings, assessed = applied_settings(self._root, config, model, trust, self._log.warning)
+        self.settings: WorkflowSettings = settings
         """The project's settings, as far as they apply."""
         rules = load_values({"project_root": str(self._root)}, trust="apply" if trust == "apply" else "ignore")
         self._policy: PolicyRules = rules.values.get("policy", PolicyRules())
@@ -134,13 +129,12 @@ class Orchestrator:
         self._bash_policy: BashPolicy | None = policy_of(bash_policy, "confirm", "Bash policy")
         self._question_policy: QuestionPolicy | None = policy_of(question_policy, "choose", "question policy")
         self._approver, self._on_agent_complete, self._sleep = approver, on_agent_complete, sleep
-        self._unsafe_bash = unsafe_bash or isinstance(self._bash_policy, UnsafeBash)
+        self._unsafe_bash = unsafe_bash
         self._listener, self._on_line, self._on_delta = listener, on_line, on_delta
         self._model, self._base_url = model, base_url
         self._opened: _Opened | None = None
         self._aborted = False
         self._at_work = threading.Lock()
-        self._task, self._ended = "", False
         self._agents: tuple[str, ...] | None = None
 
     @property
@@ -342,14 +336,9 @@ class Orchestrator:
         registry = project_tools(self._root, self.settings, lambda path: hidden(path) or rules.hides(path))
         secrets = RunSecrets(run_vault(model, registry, config), None if lines is None else lambda: lines)
         journal.redact = secrets.vault.redact_json
-        bash = self._bash_policy
-        if isinstance(bash, UnsafeBash):
-            bash = bash.asking
         automatic = isinstance(self._gate_policy, AutoApproveGates)
-        if self._approver is None:
-            bash = bash or RefuseBash()
-        questions = self._question_policy or (SafeChoices() if self._approver is None else None)
-        approver = PolicyApprover(self._gate_policy, bash, questions, self._approver, lambda: self._aborted)
+        policies = (self._gate_policy, self._bash_policy, self._question_policy)
+        approver = PolicyApprover(*policies, self._approver, lambda: self._aborted)
         costs = Costs(model.model, options.get("assumed_prices") or ())
         effects = Effects(
             journal,
@@ -387,7 +376,7 @@ class Orchestrator:
         else:
             started = RunStarted(
                 task=secrets.conceal(task),
-                config=json_safe({key: _plain(value) for key, value in config.model_dump(exclude_none=True).items()}),
+                config=json_safe({key: shown(value) for key, value in config.model_dump(exclude_none=True).items()}),
                 model=model.model,
                 simulated=model.simulated,
                 models=[known.described() for known in effects.models.known],
@@ -465,10 +454,6 @@ def _budget_of(lines: Lines, config: RunConfig) -> float | None:
         line["options"]["budget"] for line in lines if line["type"] == "run_resumed" and "budget" in line["options"]
     ]
     return said[-1] if said else config.budget
-
-
-def _plain(value: Any) -> Any:
-    return clean_text(str(value)) if isinstance(value, Path) else value
 
 
 def _checked_task(given: str) -> str:

@@ -13,7 +13,6 @@ from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeVar, runtime_checkable
 
 from aeon_core.errors import AeonError, UsageError
-from aeon_core.tools.shell.commands import unknown_program
 
 if TYPE_CHECKING:
     from system2.changes import FileChange
@@ -135,35 +134,6 @@ class QuestionPolicy(Protocol):
 
 QuestionFunction = Callable[[Question], str]
 """Stands in for a QuestionPolicy."""
-
-
-class SafeChoices:
-    """Makes the safe choice: nobody is there to ask."""
-
-    def choose(self, question: Question) -> str:
-        """Return the safe choice."""
-        return question.safe
-
-
-class RefuseBash:
-    """Confirms no command: nobody is there to ask."""
-
-    def confirm(self, command: str, is_blocklisted: bool) -> bool:  # noqa: ARG002  # the protocol's
-        """Return False."""
-        return False
-
-
-class UnsafeBash:
-    """Confirms plain commands that are not blocklisted: `--unsafe-bash` (REQ-004). Of others another policy decides."""
-
-    def __init__(self, asking: BashPolicy) -> None:
-        self.asking = asking
-
-    def confirm(self, command: str, is_blocklisted: bool) -> bool | str:
-        """Return True; for a blocklisted command, or one that cannot be read, what the other policy says (REQ-115)."""
-        if is_blocklisted or unknown_program(command) is not None:
-            return self.asking.confirm(command, is_blocklisted)
-        return True
 
 
 class AutoApproveGates:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -17,23 +16,20 @@ from aeon_core.policy import PolicyRules
 from aeon_core.tools.registry import ToolRegistry
 from system2.agent_contracts import DOCUMENTS
 from system2.agents.library import AgentLibrary
-from system2.change_tracker import ChangeTracker
+from system2.change_tracker import LIMITS, ChangeTracker
 from system2.constants import LOG_FILE
 from system2.context import WorkflowContext
 from system2.contracts import DelegationContract
-from system2.cost import Costs, dollars
+from system2.cost import Costs
 from system2.delegation import Delegation, OnAgentComplete
-from system2.documents import Documents, digests
-from system2.earlier_spec import ARTIFACTS, UNDECIDED, earlier_task, kept_documents, spec_question
+from system2.documents import ARTIFACTS, UNDECIDED, Documents, digests, earlier_task, kept_documents, spec_question
 from system2.gates import Gates
 from system2.policies import GateDecision
 from system2.session import AgentResult
 from system2.settings import WorkflowSettings
 from system2.snapshots import SnapshotStore
-from system2.suite_runs import list_tests
-from system2.workflow import MAX_FLAGGED, Workflow
-from system2.workflow_end import exit_code_of, message_of, status_of
-from system2.write_limits import LIMITS
+from system2.workflow import Workflow
+from system2.workflow_result import exit_code_of, message_of, status_of
 
 logger: logging.Logger = logging.getLogger("aeon")
 _FILES = (*DOCUMENTS.values(), LOG_FILE)
@@ -41,15 +37,15 @@ _FILES = (*DOCUMENTS.values(), LOG_FILE)
 
 @dataclass
 class World:
-    """What only a live workflow has: its agents' files, its snapshots, its listener for results."""
+    """What only a live workflow has, besides its folder; a replay has none of it."""
 
     root: Path
-    settings: WorkflowSettings
+    settings: WorkflowSettings | None = None
     """Those that hold now: what an earlier process had is in the journal."""
-    library: AgentLibrary
-    store: SnapshotStore
-    transcripts: Path
-    warn: Callable[[str], object]
+    library: AgentLibrary | None = None
+    store: SnapshotStore | None = None
+    transcripts: Path = Path()
+    warn: Callable[[str], object] = logger.warning
     on_complete: OnAgentComplete | None = None
     policy: PolicyRules = field(default_factory=PolicyRules)
     """The rules of the person's configuration and the project's."""
@@ -60,43 +56,29 @@ class World:
 
 
 class Program:
-    """Runs the workflow that the first record, `started`, describes. `world` is None in a replay."""
+    """Runs the workflow that the first record, `started`, describes."""
 
     def __init__(
-        self,
-        effects: Effects,
-        started: RunStarted,
-        registry: ToolRegistry,
-        costs: Costs,
-        world: World | None,
-        run_id: str,
+        self, effects: Effects, started: RunStarted, registry: ToolRegistry, costs: Costs, world: World, run_id: str
     ) -> None:
         self._effects, self._started, self._world, self._run_id = effects, started, world, run_id
         self._options: Mapping[str, Any] = started.workflow or {}
-        self._root = world.root if world is not None else Path(self._options["project_root"])
         self._context = WorkflowContext(
-            self._root,
+            world.root,
             WorkflowSettings(**self._options["settings"]),
             effects,
             registry,
             costs,
-            self._model_of,
-            self._window_of,
-            rules=world.settings if world is not None else None,
-            unsafe_bash=world.unsafe_bash if world is not None else False,
-            policy=world.policy if world is not None else PolicyRules(),
+            rules=world.settings,
+            unsafe_bash=world.unsafe_bash,
+            policy=world.policy,
         )
-        self._gates = Gates(
-            effects,
-            self._root,
-            automatic=world.automatic if world is not None else False,
-            resumed=world.resumed if world is not None else False,
-        )
+        self._gates = Gates(effects, world.root, automatic=world.automatic, resumed=world.resumed)
         self._delegation = Delegation(
             self._context,
-            world.library if world is not None else None,
-            on_complete=world.on_complete if world is not None else None,
-            warn=world.warn if world is not None else logger.warning,
+            world.library,
+            on_complete=world.on_complete,
+            warn=world.warn,
             limits=LIMITS if self._options.get("invoke") is None else None,
         )
         self.result: AgentResult | None = None
@@ -140,26 +122,12 @@ class Program:
         if invoked is not None:
             self.result = self._delegation.work(invoked["agent"], DelegationContract(**invoked["contract"]))
             return
-        effects, world, root = self._effects, self._world, self._root
-        tracker = ChangeTracker(effects, world.store if world is not None else None, _FILES)
+        effects, root = self._effects, self._world.root
+        tracker = ChangeTracker(effects, self._world.store, _FILES)
         tracker.begin()
         before = effects.observe("documents", lambda: digests(root, _FILES))
-
-        def facts() -> list[str]:
-            return [list_tests(self._context.test_runs), f"Cost so far: {dollars(self._context.costs.cumulative)}"]
-
-        Workflow(
-            self._started.task,
-            root,
-            effects,
-            self._delegation,
-            self._gates,
-            tracker,
-            Documents(effects, root, before),
-            facts,
-            partial(_flag, self._context),
-            self._kept_documents(before),
-        ).run()
+        documents, kept = Documents(effects, root, before), self._kept_documents(before)
+        Workflow(self._started.task, self._context, self._delegation, self._gates, tracker, documents, kept).run()
 
     def _kept_documents(self, before: Mapping[str, str]) -> tuple[str, ...]:
         """Return the documents of an earlier workflow that this one builds on. Raises RunAborted."""
@@ -168,8 +136,7 @@ class Program:
             return ()
         choice = self._options.get("spec")
         if choice is None:
-            effects, world = self._effects, self._world
-            transcripts = world.transcripts if world is not None else self._root
+            effects, transcripts = self._effects, self._world.transcripts
             task = effects.observe("earlier_task", lambda: earlier_task(transcripts, self._run_id))
             asked_at = effects.next_seq
             question = spec_question(present, task)
@@ -178,14 +145,6 @@ class Program:
                 effects.resumes_from(asked_at)
                 raise RunAborted(UNDECIDED)
         return kept_documents(present) if choice == "continue" else ()
-
-    def _model_of(self, agent: str) -> str:
-        models = self._effects.models
-        return next((known.model for known in models.known if agent in known.agents), models.model.model)
-
-    def _window_of(self, agent: str) -> int | None:
-        models = self._effects.models
-        return next((each.context_window for each in models.known if agent in each.agents), models.model.context_window)
 
     def _result(self, error: BaseException | None) -> RunResult:
         models = self._effects.models
@@ -206,8 +165,3 @@ class Program:
             simulated=self._started.simulated,
             error=described,
         )
-
-
-def _flag(context: WorkflowContext, agent: str, paths: list[str]) -> None:
-    told = ", ".join(map(repr, paths[:MAX_FLAGGED])) + (", …" if len(paths) > MAX_FLAGGED else "")
-    context.note("flagged", agent, f"{agent!r} changed files that it may not change: {told}", paths=list(paths))

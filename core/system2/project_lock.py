@@ -9,8 +9,8 @@ from pathlib import Path
 
 from aeon_core.errors import UsageError
 from aeon_core.journal.lock import holder, lock
-from aeon_core.journal.reader import head
 from aeon_core.journal.summary import is_being_written
+from system2.lookup import workflows_of
 
 
 @contextmanager
@@ -26,8 +26,8 @@ def lock_project(project_root: Path, runs_dir: Path, warn: Callable[[str], None]
         folder.mkdir(exist_ok=True)
         fd = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
         if not lock(fd):
-            running = (path for path in _newest(runs_dir) if is_being_written(path))
-            which = next((path.stem for path in running if _root_of(path) == str(project_root)), None)
+            running = filter(is_being_written, workflows_of(project_root, runs_dir))
+            which = next((path.stem for path in running), None)
             what = f"the workflow {which!r}" if which is not None else "another workflow"
             raise UsageError(
                 f"{what} is running in {str(project_root)!r}, by {holder(fd)}; wait until it ends, or stop it"
@@ -41,18 +41,6 @@ def lock_project(project_root: Path, runs_dir: Path, warn: Callable[[str], None]
         yield
     finally:
         _close(fd)
-
-
-def _newest(runs_dir: Path) -> list[Path]:
-    return sorted(runs_dir.glob("*.jsonl"), reverse=True)[:20]
-
-
-def _root_of(journal: Path) -> str:
-    try:
-        workflow = (head(journal) or {}).get("workflow")
-    except UsageError:
-        return ""
-    return str(workflow.get("project_root")) if isinstance(workflow, dict) else ""
 
 
 def _close(fd: int | None) -> None:

@@ -23,7 +23,6 @@ from system2.policies import (
     Question,
     QuestionKind,
     QuestionPolicy,
-    RefuseBash,
     answer_of,
 )
 
@@ -161,7 +160,7 @@ class PolicyApprover:
             return self._at_gate(request) if self._gates is not None else self._other(request)
         question = question_of(request.point, request.subject, request.step_id)
         if question.kind == "bash":
-            return self._command(request, question) if self._bash is not None else self._other(request)
+            return self._command(request, question) if self._bash is not None else self._other(request, NOBODY_CONFIRMS)
         policy = self._questions
         if policy is None:
             return self._other(request)
@@ -170,9 +169,9 @@ class PolicyApprover:
             return decision.model_copy(update={"feedback": NOBODY_ALLOWS})
         return decision
 
-    def _other(self, request: ApprovalRequest) -> ApprovalDecision:
+    def _other(self, request: ApprovalRequest, why_not: str = NOBODY_ALLOWS) -> ApprovalDecision:
         if self._others is None:
-            return ApprovalDecision(decision="reject", feedback=NOBODY_ALLOWS)
+            return ApprovalDecision(decision="reject", feedback=why_not if request.point == "tool" else None)
         return self._others(request)
 
     def _at_gate(self, request: ApprovalRequest) -> ApprovalDecision:
@@ -197,8 +196,6 @@ class PolicyApprover:
     def _command(self, request: ApprovalRequest, question: Question) -> ApprovalDecision:
         policy = self._bash
         assert policy is not None
-        if isinstance(policy, RefuseBash):
-            return ApprovalDecision(decision="reject", feedback=NOBODY_CONFIRMS)
         is_blocklisted = bool(request.subject.get("blocklisted"))
         said = answer_of("Bash policy", lambda: policy.confirm(question.text, is_blocklisted))
         if said is True:

@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable
-from dataclasses import dataclass
-from pathlib import PurePosixPath
+from collections.abc import Iterable, Sequence
 
 _CODE = re.compile(
     r"\.(?:py|pyi|js|jsx|mjs|cjs|ts|tsx|go|rs|java|kt|kts|scala|rb|php|c|h|cc|cpp|hpp|cs|swift|m|sh|bash|zsh|ps1|sql|html|css"
@@ -14,14 +12,15 @@ _CODE = re.compile(
 )
 _DOCUMENT = re.compile(r"\.(?:md|mdx|rst|adoc|txt)$", re.IGNORECASE)
 _DEPENDENCIES = re.compile(
-    r"^(?:requirements[\w.-]*\.(?:txt|in)|constraints[\w.-]*\.txt|pyproject\.toml|setup\.(?:py|cfg)|pipfile(?:\.lock)?|poetry\.lock"
+    r"(?:^|/)(?:requirements[\w.-]*\.(?:txt|in)|constraints[\w.-]*\.txt|pyproject\.toml|setup\.(?:py|cfg)|pipfile(?:\.lock)?|poetry\.lock"
     r"|uv\.lock|package(?:-lock)?\.json|yarn\.lock|pnpm-lock\.yaml|go\.(?:mod|sum)|cargo\.(?:toml|lock)|gemfile(?:\.lock)?"
     r"|composer\.(?:json|lock)|pom\.xml|build\.gradle(?:\.kts)?|environment\.ya?ml)$",
     re.IGNORECASE,
 )
 _CONFIGURATION = re.compile(
-    r"\.(?:ya?ml|toml|json|ini|cfg|conf|env|tf|tfvars|hcl|properties|xml)$|^(?:dockerfile|containerfile|makefile|\.env.*)$",
-    re.I,
+    r"\.(?:ya?ml|toml|json|ini|cfg|conf|env|tf|tfvars|hcl|properties|xml)$"
+    r"|(?:^|/)(?:dockerfile|containerfile|makefile|\.env[^/]*)$",
+    re.IGNORECASE,
 )
 _PROMPTS = re.compile(r"prompt|(?:^|/)(?:agents?|evals?|llms?)(?:/|\.|_)|\.(?:prompt|j2|jinja2?)$", re.IGNORECASE)
 _SPEC = "spec/"
@@ -32,44 +31,21 @@ _INCIDENT = re.compile(
 _MCP = re.compile(r"\bMCP\b|\bmodel context protocol\b", re.IGNORECASE)
 
 
-@dataclass(frozen=True)
-class Changes:
-    """What the executor has changed, by kind; what it wrote into `spec/` does not count."""
-
-    files: tuple[str, ...] = ()
-    code: bool = False
-    documents: bool = False
-    dependencies: bool = False
-    configuration: bool = False
-    prompts: bool = False
-
-    @classmethod
-    def of(cls, paths: Iterable[str]) -> Changes:
-        """Return the changes of the files at these paths, relative to the project root."""
-        files = tuple(path for path in dict.fromkeys(map(_normal, paths)) if path and not path.startswith(_SPEC))
-        names = [PurePosixPath(path).name for path in files]
-        return cls(
-            files=files,
-            code=any(map(_CODE.search, files)),
-            documents=any(_DOCUMENT.search(path) and not _DEPENDENCIES.search(_name(path)) for path in files),
-            dependencies=any(map(_DEPENDENCIES.search, names)),
-            configuration=any(map(_CONFIGURATION.search, names)),
-            prompts=any(map(_PROMPTS.search, files)),
-        )
-
-
-def skip_reason(agent: str, task: str, scope: str, changes: Changes) -> str | None:
+def skip_reason(agent: str, task: str, scope: str, changed: Iterable[str]) -> str | None:
     """Return why an agent is not needed, None where it is to work.
 
     `scope` is the record that was approved at Gate 0: a row or item of it that names the agent with yes or no decides
     for the agents that are optional. The test engineer and the code reviewer are always needed, the other agents that
-    check the work by what was changed. An agent that is not of the delegation map is needed.
+    check the work by the paths that were `changed`, but for those in `spec/`. An agent that is not of the delegation
+    map is needed.
     """
     if agent in _BY_CHANGES:
-        wanted, needs = _BY_CHANGES[agent](changes)
-        if wanted or (agent == "eval-engineer" and changes.files and _said(agent, scope)):
+        files = [path for path in changed if not path.startswith(_SPEC)]
+        kinds, needs = _BY_CHANGES[agent]
+        wanted = any(kind.search(path) for kind in kinds for path in files)
+        if wanted or (agent == "eval-engineer" and files and _said(agent, scope)):
             return None
-        return f"{needs}; the executor changed {_listed(changes.files)}"
+        return f"{needs}; the executor changed {_listed(files)}"
     if agent in _BY_TASK:
         pattern, needs = _BY_TASK[agent]
         said = _said(agent, scope)
@@ -80,14 +56,14 @@ def skip_reason(agent: str, task: str, scope: str, changes: Changes) -> str | No
     return None
 
 
-_BY_CHANGES: dict[str, Callable[[Changes], tuple[bool, str]]] = {
-    "security-sentinel": lambda changes: (
-        changes.code or changes.dependencies or changes.configuration,
+_BY_CHANGES = {
+    "security-sentinel": (
+        (_CODE, _DEPENDENCIES, _CONFIGURATION),
         "it reviews changes of code, dependencies and configuration",
     ),
-    "eval-engineer": lambda changes: (changes.prompts, "it evaluates changes of prompts and models"),
-    "docs-release": lambda changes: (
-        changes.code or changes.documents or changes.configuration or changes.dependencies,
+    "eval-engineer": ((_PROMPTS,), "it evaluates changes of prompts and models"),
+    "docs-release": (
+        (_CODE, _DOCUMENT, _DEPENDENCIES, _CONFIGURATION),
         "it documents changes of behaviour and of documents",
     ),
 }
@@ -109,15 +85,7 @@ def _said(agent: str, scope: str) -> bool | None:
     return None if found is None else found[1].lower() == "yes"
 
 
-def _normal(path: str) -> str:
-    return str(PurePosixPath(path.strip().replace("\\", "/"))).removeprefix("./") if path.strip() else ""
-
-
-def _name(path: str) -> str:
-    return PurePosixPath(path).name
-
-
-def _listed(files: tuple[str, ...]) -> str:
+def _listed(files: Sequence[str]) -> str:
     if not files:
         return "no files"
     return ", ".join(files[:3]) + (f" and {len(files) - 3} more" if len(files) > 3 else "")

@@ -14,7 +14,7 @@ from aeon_core.journal.records import RunStarted
 from aeon_core.journal.writer import JournalWriter, LineListener
 from aeon_core.runs.replay import ComparedLines, Replay, recorded_lines, recorded_tools
 from system2.cost import Costs
-from system2.program import Program
+from system2.program import Program, World
 from system2.session import RETRIES
 
 
@@ -41,7 +41,7 @@ def replay(path: Path, on_line: LineListener | None = None) -> Replay:
         retries=RETRIES,
         on_cost=costs.add,
     )
-    program = Program(effects, started, registry, costs, None, lines[0]["run"])
+    program = Program(effects, started, registry, costs, World(Path(started.workflow["project_root"])), lines[0]["run"])
     ended = False
     with contextlib.suppress(RecordingEnded, ReplayMismatchError):
         program.run()

@@ -11,14 +11,13 @@ from aeon_core.effects.model_calls import RetryRule
 from aeon_core.errors import LLMError
 from aeon_core.journal.records import AgentRecord
 from aeon_core.llm.base import LLMRequest
-from system2.agents.definition import AgentDefinition
+from system2.agents.library import AgentDefinition
 from system2.agents.tools import COMPLETION_TOOL
 from system2.context import WorkflowContext
 from system2.context_window import SUMMARIZER, WindowMeter, summary_parts, summary_prompt
 from system2.contracts import CompletionSignal, DelegationContract, implicit_completion, signal_of
-from system2.conversation import Conversation
-from system2.converse import ConverseTurn, ToolUseRequest, Turn, as_messages, turn_of, use_ids
-from system2.cost import CostRecord, dollars
+from system2.converse import Conversation, ConverseTurn, ToolUseRequest, Turn, as_messages, turn_of, use_ids
+from system2.cost import CostRecord, dollars, total_cost
 from system2.policies import Question
 from system2.prompt_injection import scan_for_injection
 from system2.toolbox import Toolbox
@@ -73,27 +72,23 @@ class _Halted(Exception):  # no error: the work ends here
 
 
 class AgentSession:
-    """One agent's conversation. `rounds` says how often the agent was set to work in others before it.
-
-    `writes` are the files that it may change without a person's approval; None for all.
-    """
+    """One agent's conversation. `writes` are the files that it may change without a person's approval; None for all."""
 
     def __init__(
         self,
         agent: AgentDefinition,
         context: WorkflowContext,
         *,
-        rounds: int = 0,
         writes: Collection[str] | None = None,
     ) -> None:
         self.agent = agent
-        self.rounds: int = rounds
+        self.rounds: int = 0
         """How often it was set to work."""
         self._context = context
         self._toolbox = Toolbox(agent, context, writes, lambda: self.rounds)
         self._conversation = Conversation()
         window = context.settings.context_window_tokens
-        self._meter = WindowMeter(min(window, context.window_of(agent.name) or window))
+        self._meter = WindowMeter(min(window, context.model_of(agent.name).context_window or window))
         self._text = ""
         self._tool_turns = 0
         for warning in self._toolbox.warnings:
@@ -125,14 +120,14 @@ class AgentSession:
     def _round(self, contract: DelegationContract, feedback: str | None) -> AgentResult:
         context, name = self._context, self.agent.name
         self.rounds += 1
-        context.tell(
+        context.effects.emit(
             AgentRecord(
                 agent=name,
                 state="started",
                 pass_number=self.rounds,
                 contract=contract.as_dict(),
                 feedback=feedback,
-                model=context.model_of(name),
+                model=context.model_of(name).model,
                 system=self.agent.system_prompt,
                 tools=self._toolbox.names,
                 source=str(self.agent.source_path),
@@ -145,9 +140,10 @@ class AgentSession:
             completion = self._work()
         except _Halted as ending:
             halted = ending.why
-        cost = context.costs.total(context.costs.records[before:], name, self._tool_turns - turns)
+        spent, main = context.costs.records[before:], context.costs.model_id
+        cost = total_cost(spent, main, name, self._tool_turns - turns)
         changed = tuple(self._toolbox.files_changed)
-        context.tell(
+        context.effects.emit(
             AgentRecord(
                 agent=name,
                 state="finished",
@@ -215,7 +211,9 @@ class AgentSession:
             try:
                 if failed:
                     raise ValueError(f"{', '.join(failed)} failed in the same reply; look at that, and signal again")
-                signal = signal_of(use.input) if use.malformed is None else _refuse_malformed()
+                if use.malformed is not None:
+                    raise ValueError("its input is not a JSON object")
+                signal = signal_of(use.input)
             except ValueError as error:
                 result = self._toolbox.answered(use, f"not taken: {error}", is_error=True)
             else:
@@ -354,7 +352,3 @@ def _signalled_texts(turn: ConverseTurn) -> list[str]:
 
 def _only_signals(turn: ConverseTurn) -> bool:
     return all(use.name == COMPLETION_TOOL for use in turn.tool_use_blocks)
-
-
-def _refuse_malformed() -> CompletionSignal:
-    raise ValueError("its input is not a JSON object")

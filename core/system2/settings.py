@@ -24,7 +24,7 @@ from system2.constants import (
 )
 
 CONFIG_FILE = Path(".system2") / "config.yml"
-NAMESPACE = ("providers", "bedrock", "orchestrator")
+NAMESPACE = "providers.bedrock.orchestrator"
 
 _AUTH_KEYS = {
     "region": ("region", "region_name", "aws_region"),
@@ -121,20 +121,17 @@ def load_settings(
     path = config_path if config_path is not None else project_root / CONFIG_FILE
     where = f"the config file {str(path)!r}"
     data = _read(path, warn, must_exist=config_path is not None)
-    bedrock = _bedrock_section(data, where, warn)
-    given = bedrock.get(NAMESPACE[-1]) or {}
-    if not isinstance(given, dict):
-        warn(f"{where}: {'.'.join(NAMESPACE)} must hold `key: value` lines; the defaults are used")
-        given = {}
+    providers = _mapping(data.get("providers"), f"{where}: providers", warn)
+    bedrock = _mapping(providers.get("bedrock"), f"{where}: providers.bedrock", warn)
+    given = _mapping(bedrock.get("orchestrator"), f"{where}: {NAMESPACE}", warn)
+    defaults = _mapping(bedrock.get("defaults"), f"{where}: providers.bedrock.defaults", warn)
     for key in [key for key in given if key not in KEYS]:
         hint = nearest(str(key), KEYS)
-        warn(f"{where}: {'.'.join(NAMESPACE)} has an unknown key, {shown(key)}, which is ignored{hint}")
-    defaults = bedrock.get("defaults")
-    defaults = defaults if isinstance(defaults, dict) else {}
+        warn(f"{where}: {NAMESPACE} has an unknown key, {shown(key)}, which is ignored{hint}")
     known = {"max_output_tokens": defaults.get("max_tokens"), "temperature": defaults.get("temperature")}
     known |= {key: value for key, value in given.items() if key in KEYS}
     settings = _settings({key: value for key, value in known.items() if value is not None}, where, warn)
-    agents = _overrides(data.get("agent_overrides"), where, warn)
+    agents = _overrides(_mapping(data.get("agent_overrides"), f"{where}: agent_overrides", warn), where, warn)
     return settings.model_copy(update={"model": _model(bedrock), "bedrock": _auth(bedrock), "agents": agents})
 
 
@@ -155,12 +152,10 @@ def _settings(given: dict[str, Any], where: str, warn: Callable[[str], None]) ->
     return _settings({key: value for key, value in given.items() if key not in bad}, where, warn)
 
 
-def _overrides(given: Any, where: str, warn: Callable[[str], None]) -> dict[str, AgentOverride]:
+def _overrides(given: dict[str, Any], where: str, warn: Callable[[str], None]) -> dict[str, AgentOverride]:
     """Return what the file says of single agents; one of another provider, or that is wrong, is told and left out."""
     found: dict[str, AgentOverride] = {}
-    if given is not None and not isinstance(given, dict):
-        warn(f"{where}: agent_overrides must hold `AGENT: {{model: …}}` lines; they are ignored")
-    for agent, said in given.items() if isinstance(given, dict) else ():
+    for agent, said in given.items():
         what = f"{where}: agent_overrides of {shown(agent)}"
         provider = said.get("provider", "bedrock") if isinstance(said, dict) else None
         if provider != "bedrock":
@@ -185,21 +180,14 @@ def _read(path: Path, warn: Callable[[str], None], *, must_exist: bool) -> dict[
     except UsageError as error:
         warn(f"{error.message}; the defaults are used")
         return {}
-    if data is not None and not isinstance(data, dict):
-        warn(f"{where} must hold `{'.'.join(NAMESPACE)}`; the defaults are used")
-    return data if isinstance(data, dict) else {}
+    return _mapping(data, where, warn)
 
 
-def _bedrock_section(data: Any, where: str, warn: Callable[[str], None]) -> dict[str, Any]:
-    """Return what the file holds under `providers.bedrock`; nothing where it holds no such thing."""
-    for key in NAMESPACE[:-1]:
-        data = data.get(key)
-        if data is None:
-            return {}
-        if not isinstance(data, dict):
-            warn(f"{where} must hold `{'.'.join(NAMESPACE)}`; the defaults are used")
-            return {}
-    return dict(data)
+def _mapping(value: Any, what: str, warn: Callable[[str], None]) -> dict[str, Any]:
+    """Return a part of the file; nothing where it holds no such thing."""
+    if value is not None and not isinstance(value, dict):
+        warn(f"{what} must hold `key: value` lines; the defaults are used")
+    return value if isinstance(value, dict) else {}
 
 
 def _model(bedrock: dict[str, Any]) -> str | None:

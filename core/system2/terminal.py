@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TextIO
 
 from aeon_core.escape import escape_controls
-from system2.bounded_reads import read_text_start
+from aeon_core.regular_file import read_start
 from system2.changes import FileChange, diffs_of
 from system2.constants import GATES
 from system2.policies import GateDecision, GateDecisionType, GateReview, Question
@@ -31,10 +31,13 @@ _ASK_WHY = "what should change? (an empty line ends it)"
 
 
 class Terminal:
-    """A person who reads `shown` and types into `typed`. One that hangs up has said nothing."""
+    """A person who reads `shown` and types into `typed`, as the policy for gates, commands and questions.
 
-    def __init__(self, typed: TextIO, shown: TextIO) -> None:
-        self._typed, self._shown = typed, shown
+    One that hangs up has said nothing.
+    """
+
+    def __init__(self, typed: TextIO, shown: TextIO, project_root: Path) -> None:
+        self._typed, self._shown, self._root = typed, shown, project_root
 
     def say(self, text: str) -> None:
         """Show a text, with control characters made visible."""
@@ -84,30 +87,23 @@ class Terminal:
             # The end of its input tells that the terminal is gone.
             return
 
-
-class InteractiveGates:
-    """Shows the artifact and what changed, and asks: approve, reject with words, or abort."""
-
-    def __init__(self, terminal: Terminal, project_root: Path) -> None:
-        self._terminal, self._root = terminal, project_root
-
     def decide(self, gate: int, artifact_path: str, summary: str) -> GateDecision:
-        """Return what the person says; the end of the input aborts."""
+        """Return what the person says of an artifact: approve, reject with words, or abort."""
         return self.review(GateReview(gate, artifact_path, summary))
 
     def review(self, review: GateReview) -> GateDecision:
-        """Return what the person says; the end of the input aborts."""
+        """Show the artifact and what changed, and return what the person says; the end of the input aborts."""
         gate = review.gate
-        self._terminal.drop_typed_ahead()
+        self.drop_typed_ahead()
         # What is decided about stands last: on a small screen a long artifact pushes out what is above it.
-        self._terminal.say(f"\n{self._excerpt(review.artifact)}")
+        self.say(f"\n{self._excerpt(review.artifact)}")
         if lines := list(diffs_of(change for change in review.changes if not _is_shown(change, review))):
             left = len(lines) - MAX_DIFF
             tail = [f"--- and {left:,} more lines: decide in `aeon-tui workflow --resume last`"] if left > 0 else []
-            self._terminal.say("\n".join(["", *lines[:MAX_DIFF], *tail]))
-        self._terminal.say(f"\n=== Gate {gate} ({GATES[gate].title}) ===\n{review.summary}\n")
+            self.say("\n".join(["", *lines[:MAX_DIFF], *tail]))
+        self.say(f"\n=== Gate {gate} ({GATES[gate].title}) ===\n{review.summary}\n")
         while True:
-            said = self._terminal.ask("approve, reject or abort? [a, w REASON, X] ")
+            said = self.ask("approve, reject or abort? [a, w REASON, X] ")
             if said is None:
                 return GateDecision(gate, GateDecisionType.ABORT, "the input ended without an answer")
             word, _, more = said.partition(" ")
@@ -116,13 +112,13 @@ class InteractiveGates:
             # With more words it is no plain yes.
             if word.lower() in _APPROVE and not more:
                 return GateDecision(gate, GateDecisionType.APPROVE)
-            if word.lower() in _REJECT and (feedback := self._terminal.ask_lines(_ASK_WHY, more.strip())):
+            if word.lower() in _REJECT and (feedback := self.ask_lines(_ASK_WHY, more.strip())):
                 return GateDecision(gate, GateDecisionType.REJECT, feedback)
-            self._terminal.say("type a to approve, w with what should change, or X to abort")
+            self.say("type a to approve, w with what should change, or X to abort")
 
     def _excerpt(self, artifact_path: str) -> str:
         try:
-            lines = read_text_start(self._root / artifact_path, MAX_BYTES).splitlines()
+            lines = read_start(self._root / artifact_path, MAX_BYTES).decode("utf-8", "replace").splitlines()
         except OSError as error:
             return f"{artifact_path}: {error.strerror}"
         more = len(lines) - MAX_LINES
@@ -130,52 +126,38 @@ class InteractiveGates:
         tail = f"--- and {more:,} more lines in {artifact_path}" if more > 0 else f"--- end of {artifact_path}"
         return "\n".join([head, *lines[:MAX_LINES], tail])
 
-
-def _is_shown(change: FileChange, review: GateReview) -> bool:
-    """Return whether a change is a new artifact, of which the excerpt shows all that the diff would."""
-    return change.path == review.artifact and change.status == "created"
-
-
-class InteractiveBash:
-    """Shows the command whole and asks; a blocklisted one needs the word `run`."""
-
-    def __init__(self, terminal: Terminal) -> None:
-        self._terminal = terminal
-
     def confirm(self, command: str, is_blocklisted: bool) -> bool | str:
-        """Return whether the person wants it to run, or why not."""
-        self._terminal.drop_typed_ahead()
-        self._terminal.say(f"\nThe agent wants to run:\n{command}")
+        """Show the command whole; return whether it may run, or why not. A blocklisted one needs the word `run`."""
+        self.drop_typed_ahead()
+        self.say(f"\nThe agent wants to run:\n{command}")
         if is_blocklisted:
-            self._terminal.say("WARNING: this command is on the list of destructive commands.")
-            said = self._terminal.ask("type 'run' to run it, or w with the reason to refuse it: ")
+            self.say("WARNING: this command is on the list of destructive commands.")
+            said = self.ask("type 'run' to run it, or w with the reason to refuse it: ")
             return said == "run" or self._reason(said)
-        said = self._terminal.ask("run it? [a, w REASON] ")
+        said = self.ask("run it? [a, w REASON] ")
         return (said is not None and said.lower() in _APPROVE) or self._reason(said)
 
     def _reason(self, said: str | None) -> bool | str:
         word, _, more = (said or "").partition(" ")
         if word.lower() not in _REJECT:
             return False
-        return self._terminal.ask_lines("what should it do instead? (an empty line ends it)", more.strip()) or False
-
-
-class InteractiveQuestions:
-    """Shows what came up and the choices; nothing typed is the safe one."""
-
-    def __init__(self, terminal: Terminal) -> None:
-        self._terminal = terminal
+        return self.ask_lines("what should it do instead? (an empty line ends it)", more.strip()) or False
 
     def choose(self, question: Question) -> str:
-        """Return the choice that the person types, or its beginning."""
-        self._terminal.drop_typed_ahead()
+        """Return the choice that the person types, or the beginning of; the safe one where nothing is typed."""
+        self.drop_typed_ahead()
         details = [f"  {line}" for detail in question.details for line in detail.split("\n")]
-        self._terminal.say("\n".join([f"\n{question.text}", *details]))
+        self.say("\n".join([f"\n{question.text}", *details]))
         while True:
-            said = self._terminal.ask(f"{', '.join(question.choices)}? [{question.safe}] ")
+            said = self.ask(f"{', '.join(question.choices)}? [{question.safe}] ")
             if not said:
                 return question.safe
             # No single letter: elsewhere it may mean something else, and be paid for.
             fitting = [choice for choice in question.choices if len(said) > 1 and choice.startswith(said.lower())]
             if len(fitting) == 1:
                 return fitting[0]
+
+
+def _is_shown(change: FileChange, review: GateReview) -> bool:
+    """Return whether a change is a new artifact, of which the excerpt shows all that the diff would."""
+    return change.path == review.artifact and change.status == "created"

@@ -6,7 +6,7 @@ Whatever goes wrong becomes a result that says so, for the agent to mend.
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -14,18 +14,84 @@ from aeon_core.effects.authorization import authorize_call
 from aeon_core.effects.outcomes import ToolOutcome
 from aeon_core.errors import ToolError
 from aeon_core.journal.records import AgentRecord
-from aeon_core.tools.base import Tool
+from aeon_core.policy import Policy, PolicyRules
+from aeon_core.tools.base import Tool, Verdict
 from aeon_core.tools.shell.blocklist import judge
-from system2.agent_policy import AgentPolicy
-from system2.agents.definition import AgentDefinition
-from system2.agents.tools import COMPLETION_TOOL, allow
+from aeon_core.tools.shell.commands import unknown_program
+from system2.agents.library import AgentDefinition
+from system2.agents.tools import COMPLETION_TOOL, Allowance, allow
 from system2.context import OUTPUTS, WorkflowContext
 from system2.contracts import COMPLETION_TOOL_SPEC
 from system2.converse import ToolResult, ToolUseRequest
 from system2.prompt_injection import scan_for_injection
-from system2.protected_files import State, changed, protected_state
+from system2.protected_files import State, changed, is_own_work, is_protected, protected_state
 from system2.suite_runs import ran_test
 from system2.tool_text import quoted_lines, result_text, scanned_text, summary_of
+
+_CHANGES = ("Write", "Edit")
+
+
+class AgentPolicy(Policy):
+    """What the agent's file allows it, what it may change without being asked, and what a person has allowed since.
+
+    `writes` are the files that it may change without a person's approval; None for all.
+    """
+
+    def __init__(
+        self, agent: str, allowance: Allowance, context: WorkflowContext, writes: Collection[str] | None
+    ) -> None:
+        super().__init__()
+        self._agent, self._allowance, self._context, self._writes = agent, allowance, context, writes
+        self._rules_of_project = context.rules or context.settings
+        self.allowed: list[str] = context.allowed
+
+    def verdict(
+        self,
+        tool: Tool,
+        arguments: Mapping[str, Any],
+        *,
+        substitutes: str | None = None,
+        objection: str | None = None,
+    ) -> Verdict:
+        """Return what is to happen with a call; journaled by the port, since it depends on the file system."""
+        if (refusal := self._allowance.refusal(tool, arguments)) is not None:
+            return Verdict("deny", refusal)
+        rules = self._rules_now()
+        unsafe = tool.name == "Bash" and self._context.unsafe_bash and self._is_plain(str(arguments.get("command")))
+        if unsafe and rules.restricted(tool, arguments) is None:
+            return Verdict("allow", "--unsafe-bash")
+        if tool.name in _CHANGES:
+            return self._change(rules, tool, arguments)
+        return rules.verdict(tool, arguments, substitutes=substitutes, objection=objection)
+
+    def _is_plain(self, command: str) -> bool:
+        return judge(command, self._rules_of_project.bash_blocklist) is None and unknown_program(command) is None
+
+    def _change(self, rules: Policy, tool: Tool, arguments: Mapping[str, Any]) -> Verdict:
+        own, restricted = tool.verdict(dict(arguments)), rules.restricted(tool, arguments)
+        for verdict in (own, restricted):
+            if verdict is not None and verdict.answer == "deny":
+                return verdict
+        places = tool.parts(dict(arguments))
+        path = str(places[0].get("file_path", "")) if places else ""
+        owns = is_own_work(self._agent, path)
+        if not owns and (own is not None or is_protected(path)):
+            return own or Verdict("ask", f"{path!r} controls the workflow or other tools")
+        if restricted is not None:
+            return restricted
+        if not owns and self._writes is not None and path not in self._writes:
+            reason = f"it is outside the agent's document, {', '.join(sorted(self._writes))}"
+        elif self._rules_of_project.file_changes == "ask":
+            reason = "the settings ask about every change"
+        else:
+            return Verdict("allow", "the agent may change this file")
+        ruled = rules.verdict(tool, arguments)
+        return ruled if ruled.answer == "allow" else Verdict("ask", reason)
+
+    def _rules_now(self) -> Policy:
+        rules = self._context.policy
+        return Policy(PolicyRules(allow=(*rules.allow, *self.allowed), ask=rules.ask, deny=rules.deny))
+
 
 _SCANNED = frozenset({"Read", "Grep", "Glob", "Bash"})
 """Whose results hold what others wrote; of Edit that is so where it fails, and shows what the file holds."""
@@ -85,7 +151,7 @@ class Toolbox:
         try:
             arguments = self._authorized(asked)
         except ToolError as error:
-            return self._told(asked, error.message, [], 0.0, is_error=True)
+            return self.answered(asked, error.message, is_error=True)
         effects.follow_abort()
         outcome = self._invoked(self._tool(asked), arguments)
         if outcome.error is not None:
@@ -97,7 +163,7 @@ class Toolbox:
         flags: list[str] = []
         if failed or asked.name in _SCANNED:
             flags = scan_for_injection(quoted_lines(text) if failed else scanned_text(asked.name, outcome.result or {}))
-        return self._told(asked, text, flags, outcome.duration_ms, is_error=failed)
+        return self.answered(asked, text, is_error=failed, flags=flags, took=outcome.duration_ms)
 
     def _kept(self, asked: ToolUseRequest, text: str) -> str | None:
         """Save a result that is too long where the agent can read it; return the file, None where that fails."""
@@ -120,15 +186,12 @@ class Toolbox:
                 self._warn(f"a command of {self._agent!r} changed {path!r}, which controls the workflow or other tools")
         return outcome
 
-    def answered(self, asked: ToolUseRequest, text: str, *, is_error: bool = False) -> ToolResult:
-        """Return the result of a tool use that the caller has dealt with itself."""
-        return self._told(asked, text, [], 0.0, is_error=is_error)
-
-    def _told(
-        self, asked: ToolUseRequest, text: str, flags: list[str], took: float, *, is_error: bool = False
+    def answered(
+        self, asked: ToolUseRequest, text: str, *, is_error: bool = False, flags: Sequence[str] = (), took: float = 0.0
     ) -> ToolResult:
+        """Record what a tool use gave, in milliseconds, and return it; `flags` say what in it instructs a model."""
         told = f"{_WARNING}\n{text}" if flags else text
-        self._context.tell(
+        self._context.effects.emit(
             AgentRecord(
                 agent=self._agent,
                 state="answered",
@@ -140,7 +203,7 @@ class Toolbox:
                 duration_ms=took,
                 input=asked.input,
                 result=told,
-                flags=flags or None,
+                flags=list(flags) or None,
             )
         )
         for flag in flags:

@@ -10,11 +10,9 @@ import json
 import os
 import threading
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import replace
 from pathlib import Path
 from typing import Any, TypedDict
 
-from aeon_core.journal.reader import read_records
 from aeon_core.llm.base import LLMResponse
 from aeon_core.timing import seconds_between
 from system2.converse import Turn, as_turns, turn_of, use_ids
@@ -36,8 +34,8 @@ class _Conversation(TypedDict):
 class TranscriptEntries:
     """Makes entries of a workflow's records, given one after the other from the first."""
 
-    def __init__(self, next_seq: int = 0) -> None:
-        self.next_seq: int = next_seq
+    def __init__(self) -> None:
+        self.next_seq: int = 0
         self._conversations: dict[str, _Conversation] = {}
         self._asked: Mapping[str, Any] = {}
         self._start: Mapping[str, Any] = {}
@@ -147,7 +145,7 @@ class TranscriptEntries:
 
     def _finished(self, record: Mapping[str, Any]) -> Iterator[tuple[str, Entry]]:
         result, error = record["result"], record["result"].get("error") or {}
-        cost = replace(total_cost(self._spent, self._start.get("model", "")), tool_turns=self._tool_turns)
+        cost = total_cost(self._spent, self._start.get("model", ""), tool_turns=self._tool_turns)
         told = {"total_cost": cost.as_dict(), "duration_s": seconds_between(self._began, record["ts"])}
         code = error.get("exit_code", {"completed": 0, "cost_ceiling": 4}.get(result["status"], 1))
         told |= {"status": result["status"], "exit_code": code}
@@ -253,13 +251,6 @@ def free_path(folder: Path, run_id: str) -> Path:
     while (path := folder / (f"{second}.jsonl" if number == 1 else f"{second}-{number}.jsonl")).exists():
         number += 1
     return path
-
-
-def read_entries(path: Path, damage: list[str] | None = None) -> Iterator[Entry]:
-    """Yield the entries of a workflow's journal or transcript. Raises UsageError where the file is neither."""
-    entries = TranscriptEntries()
-    for record in read_records(path, plans=False, damage=damage):
-        yield from entries.of(record)
 
 
 def _make_folder(folder: Path) -> None:

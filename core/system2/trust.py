@@ -9,7 +9,7 @@ from __future__ import annotations
 import hashlib
 import json
 import os
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -21,11 +21,11 @@ from aeon_core.config.trust import (
     consented,
     is_inside,
     plain_value,
+    refusal,
     shown_value,
 )
 from aeon_core.config.trust_store import refuse_foreign_folders
-from system2.agents.definition import AgentDefinition
-from system2.agents.library import SHIPPED, AgentLibrary, parse_agent
+from system2.agents.library import SHIPPED, AgentDefinition, AgentLibrary, parse_agent
 from system2.agents.tools import allow
 from system2.settings import CONFIG_FILE, WorkflowSettings, load_settings
 
@@ -33,13 +33,13 @@ _FOLDER = ".system2"
 Warn = Callable[[str], None]
 
 
-def assess_workflow(root: Path, environ: Mapping[str, str] | None = None) -> ProjectTrust:
+def assess_workflow(root: Path) -> ProjectTrust:
     """Return what the project's `.system2/config.yml` and agents ask for, and whether it is trusted. Executes nothing.
 
     Raises UsageError for a folder that belongs to another user.
     """
-    root, environ = root.absolute(), os.environ if environ is None else environ
-    refuse_foreign_folders(root, environ)
+    root = root.absolute()
+    refuse_foreign_folders(root, os.environ)
     settings = load_settings(root)
     gated = gated_settings(settings, root)
     agents = [agent for agent in AgentLibrary(root, lambda _: None).own() if needs_consent(agent)]
@@ -57,7 +57,7 @@ def assess_workflow(root: Path, environ: Mapping[str, str] | None = None) -> Pro
     asked = {key: plain_value(value, root) for key, value in gated.items()}
     asked["agents"] = sorted(agent_digest(agent) for agent in agents)
     shown = {key: shown_value(value) for key, value in gated.items()}
-    return consented(ProjectTrust(root, tuple(items), part="workflow"), asked, shown, environ)
+    return consented(ProjectTrust(root, tuple(items), part="workflow"), asked, shown, os.environ)
 
 
 def said(config: Path | None, model: object) -> set[str]:
@@ -67,16 +67,20 @@ def said(config: Path | None, model: object) -> set[str]:
     )
 
 
-def trusted_settings(
-    root: Path, config: Path | None, mode: TrustMode, warn: Warn, trust: ProjectTrust
-) -> WorkflowSettings:
-    """Return the settings that apply: of a file that the user named all, of the project's what is harmless or trusted.
+def applied_settings(
+    root: Path, config: Path | None, model: object, mode: TrustMode, warn: Warn
+) -> tuple[WorkflowSettings, ProjectTrust]:
+    """Return the settings that apply, and what the project asks for.
 
-    `warn` is told in one line what does not apply.
+    Of a file that the user named all apply, of the project's what is harmless or trusted; `warn` is told in one line
+    what does not apply. Raises TrustRequired with `require`.
     """
+    trust = assess_workflow(root)
+    if mode == "require" and (error := refusal(trust, said(config, model))) is not None:
+        raise error
     settings = load_settings(root, config, warn)
     if config is not None:
-        return settings
+        return settings, trust
     dropped = [] if mode == "apply" or trust.state == "trusted" else list(gated_settings(settings, root))
     if dropped:
         warn(f"this project is not trusted, so its {', '.join(dropped)} in {CONFIG_FILE} are ignored")
@@ -86,7 +90,7 @@ def trusted_settings(
             dropped.append(key)
             warn(f"the project's {key} is outside the project, at {place!r}, and is ignored; set it with {option}")
     defaults = WorkflowSettings()
-    return settings.model_copy(update={key: getattr(defaults, key) for key in dropped})
+    return settings.model_copy(update={key: getattr(defaults, key) for key in dropped}), trust
 
 
 def trusted_agents(root: Path, mode: TrustMode, trust: ProjectTrust) -> Callable[[AgentDefinition], bool]:
@@ -102,7 +106,7 @@ def trusted_agents(root: Path, mode: TrustMode, trust: ProjectTrust) -> Callable
 def gated_settings(settings: WorkflowSettings, root: Path) -> dict[str, Any]:
     """Return those settings of a project's file that need consent."""
     values = {key: getattr(settings, key) for key in WorkflowSettings.model_fields}
-    return {key: value for key, value in values.items() if not HARMLESS[key](value, root)}
+    return {key: value for key, value in values.items() if not _is_harmless(key, value, root)}
 
 
 def needs_consent(agent: AgentDefinition) -> bool:
@@ -127,38 +131,23 @@ def _place(value: str, root: Path) -> Path:
     return Path(value) if value.startswith("~") else root / value
 
 
-def _at_most_default(key: str) -> Callable[[Any, Path], bool]:
-    return lambda value, _root: bool(value <= getattr(_DEFAULTS, key))
+_FREE = frozenset({"log_format", "bash_blocklist", "file_changes", "temperature"})
+"""Any value of these applies by itself."""
+_LIMITS = frozenset(
+    {"cost_ceiling_usd", "cost_warning_usd", "max_tool_turns", "context_window_tokens", "max_output_tokens"}
+)
+"""These apply by themselves where they are at most the default; the other settings where they are the default."""
 
 
-def _is_default(key: str) -> Callable[[Any, Path], bool]:
-    return lambda value, _root: bool(value == getattr(_DEFAULTS, key))
-
-
-def _is_own_log(value: str, root: Path) -> bool:
-    return value == "stderr" or is_inside(_place(value, root), root / _FOLDER)
-
-
-HARMLESS: Mapping[str, Callable[[Any, Path], bool]] = {
-    "cost_ceiling_usd": _at_most_default("cost_ceiling_usd"),
-    "cost_warning_usd": _at_most_default("cost_warning_usd"),
-    "log_format": lambda *_: True,
-    "log_destination": _is_own_log,
-    "safety_mode": _is_default("safety_mode"),
-    "bash_blocklist": lambda *_: True,
-    "bash_network": _is_default("bash_network"),
-    "file_changes": lambda *_: True,
-    "prices": _is_default("prices"),
-    "transcript_dir": lambda value, root: is_inside(_place(value, root), root),
-    "max_tool_turns": _at_most_default("max_tool_turns"),
-    "context_window_tokens": _at_most_default("context_window_tokens"),
-    "max_output_tokens": _at_most_default("max_output_tokens"),
-    "model": _is_default("model"),
-    "bedrock": _is_default("bedrock"),
-    "temperature": lambda *_: True,
-    "agents": lambda value, _root: all(override.model is None for override in value.values()),
-}
-"""For each setting whether a value of the project applies by itself."""
+def _is_harmless(key: str, value: Any, root: Path) -> bool:
+    if key == "log_destination":
+        return value == "stderr" or is_inside(_place(value, root), root / _FOLDER)
+    if key == "transcript_dir":
+        return is_inside(_place(value, root), root)
+    if key == "agents":
+        return all(override.model is None for override in value.values())
+    default = getattr(_DEFAULTS, key)
+    return bool(key in _FREE or value == default or (key in _LIMITS and value < default))
 
 
 def _sentence(key: str, value: Any) -> str:

@@ -1,20 +1,19 @@
 """A workflow as its transcript tells it: one fold for the screen, live and past, and for going on after a crash.
 
-Entries come as dicts, as `transcript.read_entries` and a workflow's listener give them.
+Entries come as dicts, as `TranscriptEntries` and a workflow's listener give them; unknown types and fields are
+passed over.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import Any, Literal
 
 from system2.constants import DELEGATION_MAP, GATES
 from system2.contracts import CompletionSignal, DelegationContract
 from system2.cost import CostRecord
 from system2.policies import GateDecision, GateDecisionType
-from system2.transcript import read_entries
 
 AgentState = Literal["waiting", "running", "complete", "halted", "skipped"]
 Entry = Mapping[str, Any]
@@ -53,7 +52,7 @@ class GateView:
 
 
 class WorkflowView:
-    """The state of a workflow after the records so far; unknown types and fields are passed over."""
+    """The state of a workflow after the records so far."""
 
     def __init__(self) -> None:
         self.run_id: str = ""
@@ -116,18 +115,12 @@ class WorkflowView:
         agent.state, agent.skip_reason = "skipped", record["reason"]
 
     def _api_response(self, record: Entry) -> None:
-        usage = record.get("usage")
-        if usage:
-            self._spend(record, usage)
-
-    def _spend(self, record: Entry, usage: Mapping[str, int]) -> None:
-        read, written = usage.get("input_tokens", 0), usage.get("output_tokens", 0)
-        cost = float(record.get("cost_usd") or 0.0)
-        self.input_tokens += read
-        self.output_tokens += written
-        self.api_calls += 1
-        self.cost_usd = round(self.cost_usd + cost, 9)
-        self.cached_tokens += usage.get("cache_read_tokens", 0)
+        if usage := record.get("usage"):
+            self.input_tokens += usage.get("input_tokens", 0)
+            self.output_tokens += usage.get("output_tokens", 0)
+            self.cached_tokens += usage.get("cache_read_tokens", 0)
+            self.api_calls += 1
+            self.cost_usd = round(self.cost_usd + float(record.get("cost_usd") or 0.0), 9)
 
     def _question(self, record: Entry) -> None:
         self.question = record if record["state"] == "asked" else None
@@ -176,19 +169,3 @@ _FOLDS: dict[str, Callable[[WorkflowView, Entry], None]] = {
     "note": WorkflowView._notice,
     "workflow_end": WorkflowView._end,
 }
-
-
-def view_of(records: Iterable[Entry]) -> WorkflowView:
-    """Return the state of a workflow after all these records."""
-    view = WorkflowView()
-    for record in records:
-        view.apply(record)
-    return view
-
-
-def read_workflow(path: Path, damage: list[str] | None = None) -> WorkflowView:
-    """Return the state of the workflow in a journal or a transcript; what cannot be read is in `damage`, by line.
-
-    Raises UsageError for a file that is neither.
-    """
-    return view_of(read_entries(path, damage))

@@ -6,14 +6,15 @@ from collections.abc import Callable, Sequence
 from functools import partial
 from pathlib import Path, PurePosixPath
 
-from aeon_core.effects.port import Effects
 from aeon_core.errors import AeonError
+from aeon_core.regular_file import read_start
 from system2.agent_contracts import DOCUMENTS, contract_for, repair_contract
-from system2.bounded_reads import read_text_start
 from system2.change_tracker import SPEC_FOLDER, ChangeTracker
 from system2.changes import FileChange, list_changes
 from system2.constants import DELEGATION_MAP, LOG_FILE, MAX_CYCLES, POST_EXECUTION, TASK_GATE, Gate
+from system2.context import WorkflowContext
 from system2.contracts import DelegationContract
+from system2.cost import dollars
 from system2.delegation import Delegation
 from system2.documents import Documents
 from system2.gates import (
@@ -27,8 +28,9 @@ from system2.gates import (
     logged_results,
 )
 from system2.policies import GateDecisionType
-from system2.relevance import OPTIONAL, Changes, skip_reason
+from system2.relevance import OPTIONAL, skip_reason
 from system2.session import AgentResult
+from system2.suite_runs import list_tests
 
 EXECUTOR = "executor"
 SCOPE_FILE = GATE_OF_AGENT["repo-governor"].artifact
@@ -43,27 +45,23 @@ class WorkLeftOpen(AeonError):
 class Workflow:
     """One task's way through the delegation map.
 
-    `tracker` compares the project's files, and `facts` gives what the last gate shows of tests and cost. `kept` are the
-    documents of an earlier workflow that this one builds on: their agents work only where a gate is rejected.
+    `tracker` compares the project's files. `kept` are the documents of an earlier workflow that this one builds on:
+    their agents work only where a gate is rejected.
     """
 
     def __init__(
         self,
         task: str,
-        project_root: Path,
-        effects: Effects,
+        context: WorkflowContext,
         delegation: Delegation,
         gates: Gates,
         tracker: ChangeTracker,
         documents: Documents,
-        facts: Callable[[], Sequence[str]],
-        flag: Callable[[str, Sequence[str]], None],
         kept: Sequence[str] = (),
     ) -> None:
-        self._task, self._root, self._effects = task, project_root, effects
+        self._task, self._context, self._root, self._effects = task, context, context.project_root, context.effects
         self._delegation, self._gates, self._tracker = delegation, gates, tracker
-        self._documents, self._facts, self._flag = documents, facts, flag
-        self._kept = kept
+        self._documents, self._kept = documents, kept
         self._written: set[str] = set(kept)
         """The files that any agent wrote to by its tools."""
         self._tool_users: set[str] = set()
@@ -140,8 +138,9 @@ class Workflow:
         self._written.update(written)
         if result.cost.tool_turns:
             self._tool_users.add(agent)
-        if out_of_place := self._tracker.note(agent, written):
-            self._flag(agent, out_of_place)
+        if paths := self._tracker.note(agent, written):
+            told = ", ".join(map(repr, paths[:MAX_FLAGGED])) + (", …" if len(paths) > MAX_FLAGGED else "")
+            self._context.note("flagged", agent, f"{agent!r} changed files that it may not change: {told}", paths=paths)
         return result
 
     def _problems(self, gate: Gate, result: AgentResult) -> list[str]:
@@ -191,7 +190,11 @@ class Workflow:
             results = self._checks
             if self._executed is not None and not _is_settled(self._executed):
                 results = {EXECUTOR: self._executed, **self._checks}
-            parts = [changed, *self._in_all(), *self._facts()]
+            tests, cost = (
+                list_tests(self._context.test_runs),
+                dollars(self._effects.models.cost_usd or 0.0),
+            )
+            parts = [changed, *self._in_all(), tests, f"Cost so far: {cost}"]
             return closing_summary(self._logged(), results.items(), self._skipped.items(), parts, problems)
 
         return self._decided(LAST_GATE, summary, problems)
@@ -267,12 +270,12 @@ class Workflow:
     def _reason_to_skip(self, agent: str) -> str | None:
         if agent not in OPTIONAL:
             return None
-        return skip_reason(agent, self._task, self._scope(), Changes.of(self._changed()))
+        return skip_reason(agent, self._task, self._scope(), self._changed())
 
     def _scope(self) -> str:
         def read() -> str:
             try:
-                return read_text_start(self._root / SCOPE_FILE, MAX_SCOPE_BYTES)
+                return read_start(self._root / SCOPE_FILE, MAX_SCOPE_BYTES).decode("utf-8", "replace")
             except OSError:
                 return ""
 

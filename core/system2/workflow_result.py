@@ -1,4 +1,4 @@
-"""What a workflow came to, and where it stands (REQ-072)."""
+"""What a workflow came to, why it did not complete, and where it stands (REQ-072, REQ-121)."""
 
 from __future__ import annotations
 
@@ -6,6 +6,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Literal
 
+from aeon_core.budget import CostCeilingReached
+from aeon_core.errors import AeonError, RunAborted
 from system2.cost import CostRecord
 from system2.policies import GateDecision
 from system2.view import AgentState
@@ -25,7 +27,7 @@ class WorkflowResult:
     wall_clock_seconds: float
     transcript_path: Path | None
     """None where it could not be written."""
-    status: Literal["completed", "aborted", "failed", "cost_ceiling"] = "completed"
+    status: Ending = "completed"
     exit_code: int = 0
     """What a command ends with: 0 completed, 1 aborted or failed, 3 credentials, 4 the cost ceiling."""
     error: str | None = None
@@ -50,3 +52,26 @@ class WorkflowStatus:
     gate_decisions: list[GateDecision] = field(default_factory=list)
     cost_usd: float = 0.0
     transcript_path: Path | None = None
+
+
+def status_of(error: BaseException | None) -> Ending:
+    """Return the status of a workflow that this error has ended; None means that it is complete."""
+    if error is None:
+        return "completed"
+    if isinstance(error, CostCeilingReached):
+        return "cost_ceiling"
+    return "aborted" if isinstance(error, RunAborted | KeyboardInterrupt) else "failed"
+
+
+def exit_code_of(error: BaseException | None) -> int:
+    """Return the exit code for it, never that of bad usage: the workflow had started."""
+    codes = {"completed": 0, "cost_ceiling": 4}
+    is_refused = isinstance(error, AeonError) and error.exit_code == 3
+    return codes.get(status_of(error), 3 if is_refused and status_of(error) == "failed" else 1)
+
+
+def message_of(error: BaseException) -> str:
+    """Return why it did not complete."""
+    if isinstance(error, AeonError):
+        return error.message
+    return str(error) or ("interrupted" if isinstance(error, KeyboardInterrupt) else type(error).__name__)

@@ -14,12 +14,12 @@ from aeon_core.effects.secret_recovery import RunSecrets
 from aeon_core.journal.reader import read_records
 from aeon_core.llm.base import LLMAdapter, LLMRequest, LLMResponse, ToolCallDict
 from aeon_core.runs.setup import run_vault
-from system2.agents.definition import AgentDefinition
+from system2.agents.library import AgentDefinition
 from system2.context import WorkflowContext, own_files, project_tools
 from system2.contracts import DelegationContract
 from system2.cost import Costs, prices_of
 from system2.logs import Log
-from system2.policies import BashPolicy, Question, QuestionPolicy, RefuseBash, SafeChoices, UnsafeBash
+from system2.policies import BashPolicy, Question, QuestionPolicy
 from system2.progress import WorkflowProgress
 from system2.questions import PolicyApprover
 from system2.session import RETRIES, AgentSession
@@ -117,6 +117,7 @@ class Bench:
         questions: QuestionPolicy | None = None,
         bash: BashPolicy | None = None,
         model: LLMAdapter | None = None,
+        unsafe_bash: bool = False,
         **settings: Any,
     ) -> None:
         self.root = root
@@ -136,15 +137,14 @@ class Bench:
             budget_warning=self.settings.cost_warning_usd,
             prices=prices,
             on_unknown="ask",
+            context_window=self.model.context_window or self.settings.context_window_tokens,
         )
         self.costs = Costs(self.model.model, assumed)
-        unsafe = isinstance(bash, UnsafeBash)
-        asked = bash.asking if isinstance(bash, UnsafeBash) else bash
         effects = Effects(
             WorkflowJournal(None, "run", self.progress.on_line),
             llm=self.model,
             config=config,
-            approver=PolicyApprover(None, asked or RefuseBash(), questions or SafeChoices()),
+            approver=PolicyApprover(None, bash, questions),
             secrets=RunSecrets(run_vault(self.model, registry, config)),
             tools=registry,
             retries=RETRIES,
@@ -157,9 +157,7 @@ class Bench:
             effects,
             registry,
             self.costs,
-            lambda _: self.model.model,
-            lambda _: self.model.context_window,
-            unsafe_bash=unsafe,
+            unsafe_bash=unsafe_bash,
         )
 
     @property

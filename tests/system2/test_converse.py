@@ -10,8 +10,17 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from aeon_core.llm.base import LLMResponse
-from system2.conversation import NOT_CARRIED_OUT, SUMMARIZED, Conversation
-from system2.converse import NOTHING_SAID, ToolResult, Turn, as_messages, turn_of, use_ids
+from system2.converse import (
+    NOT_CARRIED_OUT,
+    NOTHING_SAID,
+    SUMMARIZED,
+    Conversation,
+    ToolResult,
+    Turn,
+    as_messages,
+    turn_of,
+    use_ids,
+)
 from tests.system2.kit import check_order, said, uses
 
 CALLS = st.lists(

@@ -6,7 +6,17 @@ import pytest
 
 from aeon_core.budget import PriceEntry
 from aeon_core.llm.catalogue import price_of
-from system2.cost import DEFAULT_PRICE, CostRecord, Costs, agent_summary, clock, dollars, prices_of, workflow_summary
+from system2.cost import (
+    DEFAULT_PRICE,
+    CostRecord,
+    Costs,
+    agent_summary,
+    clock,
+    dollars,
+    prices_of,
+    total_cost,
+    workflow_summary,
+)
 
 SONNET = "bedrock:us.anthropic.claude-sonnet-4-20250514-v1:0"
 
@@ -21,9 +31,8 @@ def costs_of(*calls: tuple[str, int, int, float]) -> Costs:
 
 def test_costs_add_up_over_calls_and_agents() -> None:
     costs = costs_of(("spec-coordinator", 45_230, 12_891, 0.329055), ("executor", 1_000_000, 0, 3.0))
-    assert costs.cumulative == pytest.approx(3.329055)
-    assert costs.total() == CostRecord("", SONNET, 1_045_230, 12_891, pytest.approx(3.329055), 2, 0)
-    first = costs.total(costs.records[:1], "spec-coordinator", 6)
+    assert total_cost(costs.records, SONNET) == CostRecord("", SONNET, 1_045_230, 12_891, pytest.approx(3.329055), 2, 0)
+    first = total_cost(costs.records[:1], SONNET, "spec-coordinator", 6)
     assert (first.agent_name, first.api_calls, first.tool_turns) == ("spec-coordinator", 1, 6)
 
 

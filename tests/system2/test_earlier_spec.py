@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from aeon_core.errors import UsageError
-from system2.earlier_spec import UNDECIDED
+from system2.documents import UNDECIDED
 from system2.project_lock import lock_project
 from tests.system2.kit import Answers, done, uses
 from tests.system2.workflows import ABORT, FIRST_FIVE, REJECT, TASK, Case, SaidAtGates, Watched, agents_of, files_of

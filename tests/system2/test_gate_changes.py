@@ -12,7 +12,6 @@ import pytest
 from aeon_core.llm.base import LLMRequest, LLMResponse
 from system2.policies import AutoApproveGates, GateDecision, GateReview
 from system2.suite_runs import list_tests, ran_test
-from system2.terminal import InteractiveGates
 from tests.system2.kit import Answers, Confirms, done, uses
 from tests.system2.test_changes import git
 from tests.system2.test_main import SIMULATED, at_terminal
@@ -222,8 +221,7 @@ def test_an_automatic_gate_is_in_the_log_with_its_changes_and_without_their_cont
 
 
 def test_a_gate_at_the_terminal_shows_the_diffs_and_a_new_document_once(tmp_path: Path) -> None:
-    terminal, shown = at_terminal("a", "a")
-    gates = InteractiveGates(terminal, tmp_path)
+    gates, shown = at_terminal("a", "a", root=tmp_path)
     stopper = Reviews({2: [(ABORT, None)]})
     stopper.on_ask = lambda _: gates.review(stopper.reviews[-1])
     command = uses(WRITES, ("Bash", {"command": "echo x > out.txt"}))

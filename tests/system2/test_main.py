@@ -14,7 +14,7 @@ import pytest
 
 from system2.__main__ import main
 from system2.policies import GateDecisionType, Question
-from system2.terminal import InteractiveBash, InteractiveGates, InteractiveQuestions, Terminal
+from system2.terminal import Terminal
 from tests.system2.workflows import TASK, transcript
 from tests.waiting import PATIENCE
 
@@ -169,9 +169,9 @@ def test_help_names_every_option_and_exit_code(capsys: pytest.CaptureFixture[str
     assert "4 cost ceiling reached" in " ".join(shown.split())
 
 
-def at_terminal(*typed: str) -> tuple[Terminal, io.StringIO]:
+def at_terminal(*typed: str, root: Path = Path()) -> tuple[Terminal, io.StringIO]:
     shown = io.StringIO()
-    return Terminal(io.StringIO("".join(f"{line}\n" for line in typed)), shown), shown
+    return Terminal(io.StringIO("".join(f"{line}\n" for line in typed)), shown, root), shown
 
 
 @pytest.mark.parametrize(
@@ -191,8 +191,8 @@ def test_a_gate_takes_words_and_no_rejection_without_a_reason(
 ) -> None:
     (tmp_path / "spec").mkdir()
     (tmp_path / "spec" / "scope.md").write_text("# Scope\n\x1b[2Jhidden\n", "utf-8")
-    terminal, shown = at_terminal(*typed)
-    said = InteractiveGates(terminal, tmp_path).decide(0, "spec/scope.md", "it is done")
+    terminal, shown = at_terminal(*typed, root=tmp_path)
+    said = terminal.decide(0, "spec/scope.md", "it is done")
     assert (said.decision, said.feedback) == (GateDecisionType(decision), feedback)
     text = shown.getvalue()
     assert "=== Gate 0 (scope) ===" in text
@@ -214,7 +214,7 @@ def test_a_gate_takes_words_and_no_rejection_without_a_reason(
 )
 def test_a_command_runs_only_on_a_plain_yes(typed: list[str], blocklisted: bool, said: bool | str) -> None:
     terminal, shown = at_terminal(*typed)
-    assert InteractiveBash(terminal).confirm("rm -r build\nls", blocklisted) == said
+    assert terminal.confirm("rm -r build\nls", blocklisted) == said
     assert "rm -r build\nls" in shown.getvalue()
 
 
@@ -222,5 +222,5 @@ def test_a_question_takes_the_beginning_of_a_choice_and_nothing_is_the_safe_one(
     question = Question("agent_halted", "executor", "it stopped", ("abort", "retry", "skip"), "abort", ("half done",))
     for typed, choice in (["r", "re"], "retry"), (["x", "s", "skip"], "skip"), ([""], "abort"), ([], "abort"):
         terminal, shown = at_terminal(*typed)
-        assert InteractiveQuestions(terminal).choose(question) == choice
+        assert terminal.choose(question) == choice
         assert "half done" in shown.getvalue()

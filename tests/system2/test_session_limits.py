@@ -6,7 +6,7 @@ from pathlib import Path
 
 from aeon_core.errors import LLMError
 from aeon_core.llm.base import LLMRequest, LLMResponse
-from system2.conversation import NOT_CARRIED_OUT, SUMMARIZED
+from system2.converse import NOT_CARRIED_OUT, SUMMARIZED
 from system2.session import MAX_CONTINUATIONS
 from tests.system2.kit import CONTRACT, Answers, Bench, Scripted, check_order, done, said, uses
 
@@ -123,8 +123,9 @@ def test_a_person_is_warned_once_when_the_window_gets_full(tmp_path: Path) -> No
 
 
 def test_a_window_that_the_model_knows_to_be_smaller_counts(tmp_path: Path) -> None:
-    bench = Bench(project(tmp_path, 60_000), uses(READ), done())
-    bench.model.context_window = 16_000
+    model = Scripted(uses(READ), done())
+    model.context_window = 16_000
+    bench = Bench(project(tmp_path, 60_000), model=model)
     assert bench.session().run(CONTRACT).halted == "context_overflow"
 
 

@@ -105,9 +105,9 @@ def test_without_settings_the_defaults_hold_and_nobody_is_notified(tmp_path: Pat
     ("text", "why"),
     [
         ("a: [1", "line 2 is not valid YAML: "),
-        ("[1, 2]", "must hold `providers.bedrock.orchestrator`"),
-        ("providers: 1", "must hold `providers.bedrock.orchestrator`"),
-        (under("[1]"), "must hold `key: value` lines"),
+        ("[1, 2]", "must hold `key: value` lines"),
+        ("providers: 1", ": providers must hold `key: value` lines"),
+        (under("[1]"), "orchestrator must hold `key: value` lines"),
         (b"a: \x80\x81", "is not UTF-8 text: byte 3 is 0x80"),
         ("a: &a [*a]\n" + "- " * 3000, "line 1: anchors and aliases are not supported"),
         ("{" * 100_000, "nested deeper than 100 levels"),
@@ -215,7 +215,7 @@ def test_the_published_configuration_is_read_whole(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("text", "why"),
     [
-        ("[1]", "agent_overrides must hold `AGENT: {model: …}` lines"),
+        ("[1]", "agent_overrides must hold `key: value` lines"),
         ("{executor: {provider: native}}", "of 'executor': expected `provider: bedrock`, got 'native'; ignored"),
         ("{executor: fast}", "of 'executor': expected `provider: bedrock`, got 'fast'; ignored"),
         ("{executor: {temperature: 2}}", "of 'executor' are ignored: temperature: Input should be less than"),

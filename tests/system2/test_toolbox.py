@@ -8,7 +8,6 @@ from pathlib import Path
 import pytest
 
 from system2.converse import ToolResult, ToolUseRequest
-from system2.policies import UnsafeBash
 from system2.toolbox import Toolbox
 from tests.system2.kit import CONTRACT, Answers, Bench, Confirms, agent, done, uses
 
@@ -90,9 +89,9 @@ def test_nobody_to_ask_means_no_command(tmp_path: Path) -> None:
     assert use(Bench(tmp_path), "Bash", command="ls").is_error
 
 
-@pytest.mark.parametrize("policy", [Confirms(), UnsafeBash(Confirms())])
-def test_strict_mode_refuses_blocklisted_commands_without_asking(tmp_path: Path, policy: Confirms | UnsafeBash) -> None:
-    bench = Bench(tmp_path, bash=policy, bash_blocklist=("custom-cmd",))
+@pytest.mark.parametrize("unsafe", [False, True])
+def test_strict_mode_refuses_blocklisted_commands_without_asking(tmp_path: Path, unsafe: bool) -> None:
+    bench = Bench(tmp_path, bash=Confirms(), unsafe_bash=unsafe, bash_blocklist=("custom-cmd",))
     for command in ("rm -rf /", "custom-cmd --now", "sh -c 'git push -f'"):
         result = use(bench, "Bash", command=command)
         assert result.is_error
@@ -104,7 +103,7 @@ def test_strict_mode_refuses_blocklisted_commands_without_asking(tmp_path: Path,
 
 def test_permissive_mode_asks_before_a_blocklisted_command_even_when_bash_is_unsafe(tmp_path: Path) -> None:
     asking = Confirms(answer=False)
-    bench = Bench(tmp_path, bash=UnsafeBash(asking), safety_mode="permissive", bash_blocklist=("touch",))
+    bench = Bench(tmp_path, bash=asking, unsafe_bash=True, safety_mode="permissive", bash_blocklist=("touch",))
     assert use(bench, "Bash", command="touch a").is_error
     assert asking.asked == [("touch a", True)]
     assert not use(bench, "Bash", command="echo fine").is_error
@@ -113,6 +112,14 @@ def test_permissive_mode_asks_before_a_blocklisted_command_even_when_bash_is_uns
     asking.answer = True
     assert not use(bench, "Bash", command="touch a").is_error
     assert (tmp_path / "a").exists()
+
+
+def test_unsafe_bash_asks_about_what_is_more_than_plain_commands(tmp_path: Path) -> None:
+    asking = Confirms(answer=False)
+    bench = Bench(tmp_path, bash=asking, unsafe_bash=True)
+    assert not use(bench, "Bash", command="cd . && ls -l | wc -l").is_error
+    assert use(bench, "Bash", command="$x -rf a").is_error
+    assert asking.asked == [("$x -rf a", False)]
 
 
 def test_a_limited_tool_may_be_called_within_its_limits_alone(tmp_path: Path) -> None:

@@ -8,11 +8,10 @@ import pytest
 
 from aeon_core.config.trust import grant_trust
 from aeon_core.errors import UsageError
-from system2.agents.installation import copy_shipped
-from system2.agents.library import AgentLibrary
+from system2.agents.library import AgentLibrary, copy_shipped
 from system2.orchestrator import Orchestrator
 from system2.settings import WorkflowSettings
-from system2.trust import HARMLESS, assess_workflow, trusted_agents, trusted_settings
+from system2.trust import applied_settings, assess_workflow, trusted_agents
 
 AGENT = "---\nname: executor\ndescription: does it\ntools: {tools}\n---\nDo it.\n"
 GATED = {
@@ -42,11 +41,7 @@ def says(root: Path, bedrock: dict[str, Any] | None = None, **settings: Any) -> 
 
 def settings_of(root: Path) -> tuple[WorkflowSettings, list[str]]:
     warned: list[str] = []
-    return trusted_settings(root, None, "ignore", warned.append, assess_workflow(root)), warned
-
-
-def test_every_setting_is_classified() -> None:
-    assert HARMLESS.keys() == WorkflowSettings.model_fields.keys()
+    return applied_settings(root, None, None, "ignore", warned.append)[0], warned
 
 
 @pytest.mark.parametrize("key", GATED)

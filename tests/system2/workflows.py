@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -14,6 +14,8 @@ from system2.logs import Log
 from system2.orchestrator import Orchestrator
 from system2.policies import GateDecision, GateDecisionType
 from system2.simulated import SimulatedAgents
+from system2.transcript import TranscriptEntries
+from system2.view import WorkflowView
 from tests.system2.kit import Answers, Confirms
 
 TASK = "build a REST API for invoices"
@@ -127,3 +129,24 @@ def last_transcript(root: Path) -> Path:
 def files_of(root: Path) -> dict[str, bytes]:
     """Every file of a project, with its content."""
     return {str(path.relative_to(root)): path.read_bytes() for path in sorted(root.rglob("*")) if path.is_file()}
+
+
+def read_entries(path: Path | None) -> Iterator[Mapping[str, Any]]:
+    """Yield the entries of a workflow's journal or transcript."""
+    assert path is not None
+    entries = TranscriptEntries()
+    for record in read_records(path, plans=False):
+        yield from entries.of(record)
+
+
+def view_of(entries: Iterable[Mapping[str, Any]]) -> WorkflowView:
+    """Return the state of a workflow after all these entries."""
+    view = WorkflowView()
+    for entry in entries:
+        view.apply(entry)
+    return view
+
+
+def read_workflow(path: Path | None) -> WorkflowView:
+    """Return the state of the workflow in a journal or a transcript."""
+    return view_of(read_entries(path))

@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from aeon_widgets.text_view import Block
 from aeon_widgets.workflow_conversation import ConversationItem
-
-if TYPE_CHECKING:
-    from system2.changes import FileChange
+from system2.changes import FileChange
 
 _STYLES = {"+": "complete", "-": "failed", "@": "muted"}
 
@@ -45,11 +43,6 @@ def detail_blocks(text: str) -> Iterator[Block]:
 
 def change_item(change: Mapping[str, Any]) -> ConversationItem:
     """Return a gate's changed file as its record has it; it opens to the diff."""
-    flag, note = str(change.get("flag") or ""), str(change.get("note") or "")
-    size = f" +{change.get('added', 0)} −{change.get('removed', 0)}" if change.get("diff") else ""
-    was = f" (was {change['was']})" if change.get("was") else ""
-    about = "".join(f" · {text}" for text in (note, flag) if text)
-    head = f"{change.get('status')} {change.get('path')}{was}{size}{about}"
-    return ConversationItem(
-        "⚠" if flag else "✎", "high" if flag else "text", head, tuple(diff_blocks(str(change.get("diff") or "")))
-    )
+    known = FileChange(**change)
+    icon, style = ("⚠", "high") if known.flag else ("✎", "text")
+    return ConversationItem(icon, style, known.summary, tuple(diff_blocks(known.diff)))

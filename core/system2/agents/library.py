@@ -1,18 +1,25 @@
-"""The agents of a project and our own: read one at a time when they are asked for, never written (REQ-015, REQ-103)."""
+"""The agents of a project and our own (REQ-015, REQ-103, REQ-150).
+
+They are read one at a time when they are asked for; ours are copied where a project asks for them (`--init`).
+"""
 
 from __future__ import annotations
 
 import contextlib
+import os
 from collections.abc import Callable
+from dataclasses import dataclass
 from pathlib import Path
 
-from aeon_core.errors import UsageError
+from aeon_core.atomic_file import replace_file
+from aeon_core.errors import AeonError, UsageError
 from aeon_core.regular_file import read_text
 from aeon_core.suggest import nearest
-from system2.agents.definition import AgentDefinition, AgentParseError
+from aeon_core.tools.sandbox import Sandbox
 from system2.agents.frontmatter import Frontmatter, FrontmatterError, parse, split
 from system2.agents.tools import base_name
 from system2.agents.transforms import apply_transforms
+from system2.constants import DELEGATION_MAP
 
 AGENTS_FOLDER = Path(".claude") / "agents"
 SHIPPED = Path(__file__).parents[1] / "shipped"
@@ -20,6 +27,25 @@ SHIPPED = Path(__file__).parents[1] / "shipped"
 MAX_BYTES = 512_000
 """How large a file may be; a prompt of more would fill a model's context window."""
 MAX_NAME = 100
+
+
+@dataclass(frozen=True)
+class AgentDefinition:
+    """An agent, read from one file (REQ-081)."""
+
+    name: str
+    description: str
+    tools: list[str]
+    """As the file names them; `allow` says which of our tools they are."""
+    system_prompt: str
+    """After the transforms, with the completion protocol."""
+    raw_system_prompt: str
+    """The Markdown body as it stands in the file."""
+    source_path: Path
+
+
+class AgentParseError(UsageError):
+    """A file that is no agent: the message names the file, what is wrong and what to do."""
 
 
 class AgentLibrary:
@@ -175,3 +201,55 @@ def _real(path: Path) -> Path:
 
 def _reason(error: Exception) -> str:
     return (error.strerror if isinstance(error, OSError) else None) or str(error)
+
+
+@dataclass(frozen=True)
+class Copied:
+    """What became of each of our agents, by name and in the order of delegation."""
+
+    written: tuple[Path, ...]
+    """The new files."""
+    left: dict[str, str]
+    """Why an agent was left alone."""
+
+
+def copy_shipped(project_root: Path, warn: Callable[[str], None]) -> Copied:
+    """Copy those of our agents that the project lacks into its `.claude/agents`, and return what was done.
+
+    An agent that the project has under that name, in whatever file, is left alone, and so is any file of that name.
+    `warn` is told of files there that are no agents. Raises UsageError where the folder leads out of the project or
+    cannot be written.
+    """
+    library = AgentLibrary(project_root, warn)
+    folder = _folder(project_root)
+    written: list[Path] = []
+    left: dict[str, str] = {}
+    for name in DELEGATION_MAP:
+        target = folder / f"{name}.md"
+        if not library.is_shipped(name):
+            left[name] = f"the project already has it in {library.get(name).source_path.name!r}"
+        elif os.path.lexists(target):
+            left[name] = f"there is already a file {target.name!r}"
+        else:
+            try:
+                replace_file(target, (SHIPPED / target.name).read_bytes(), mode=0o666)
+            except OSError as error:
+                raise _unwritable(target, error) from None
+            written.append(target)
+    return Copied(tuple(written), left)
+
+
+def _folder(project_root: Path) -> Path:
+    try:
+        sandbox = Sandbox(project_root)
+        folder = sandbox.root / sandbox.relative(str(AGENTS_FOLDER))
+        folder.mkdir(parents=True, exist_ok=True)
+    except AeonError as error:
+        raise UsageError(f"cannot copy agents there: {error.message}") from None
+    except OSError as error:
+        raise _unwritable(project_root / AGENTS_FOLDER, error) from None
+    return folder
+
+
+def _unwritable(path: Path, error: OSError) -> UsageError:
+    return UsageError(f"{str(path)!r} cannot be written: {error.strerror}; make it writable or choose another project")

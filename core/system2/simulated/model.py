@@ -10,6 +10,7 @@ from typing import Any
 from aeon_core.errors import ModelUnavailableError
 from aeon_core.llm.base import LLMAdapter, LLMRequest, LLMResponse, ToolCallDict
 from aeon_core.suggest import nearest
+from system2.agent_contracts import DOCUMENTS
 from system2.agents.tools import COMPLETION_TOOL
 from system2.constants import LOG_FILE, POST_EXECUTION
 from system2.simulated.documents import document, log_entry, module, module_test
@@ -24,15 +25,8 @@ REPAIR = "# Simulated: it stands for the work.\n"
 _CHARACTERS_PER_TOKEN = 4
 _LINE_NUMBER = re.compile(r"^ *\d+\t", re.MULTILINE)
 """What Read puts before each line."""
-_REPORTS = {
-    "spec/test-report.md": "test-engineer",
-    "spec/security-review.md": "security-sentinel",
-    "spec/evals.md": "eval-engineer",
-    "spec/release-notes.md": "docs-release",
-    "spec/code-review.md": "code-reviewer",
-}
+_REPORTS = {path: agent for agent, path in DOCUMENTS.items() if agent in POST_EXECUTION}
 """Whose report a file is: its writer adds an entry to the log, too."""
-assert set(_REPORTS.values()) == set(POST_EXECUTION)
 
 
 class SimulatedAgents(LLMAdapter):

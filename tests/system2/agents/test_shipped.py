@@ -6,8 +6,7 @@ from pathlib import Path
 import pytest
 
 from aeon_core.errors import UsageError
-from system2.agents.installation import copy_shipped
-from system2.agents.library import AGENTS_FOLDER, SHIPPED, AgentLibrary, parse_agent
+from system2.agents.library import AGENTS_FOLDER, SHIPPED, AgentLibrary, copy_shipped, parse_agent
 from system2.agents.tools import allow
 from system2.agents.transforms import COMPLETION_INSTRUCTION
 from system2.constants import DELEGATION_MAP
@@ -141,14 +140,10 @@ def test_a_folder_that_cannot_be_written_is_named(tmp_path: Path) -> None:
 
 
 def test_a_full_disk_leaves_no_half_of_an_agent(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    import io
+    def full(_: int) -> None:
+        raise OSError(28, "No space left on device")
 
-    class Full(io.FileIO):
-        def write(self, data: object) -> int:
-            super().write(b"---")
-            raise OSError(28, "No space left on device")
-
-    monkeypatch.setattr(Path, "open", lambda path, mode: Full(os.fspath(path), mode.replace("b", "")))
+    monkeypatch.setattr(os, "fsync", full)
     with pytest.raises(UsageError, match=r"repo-governor\.md' cannot be written: No space left on device"):
         copy_shipped(tmp_path, pytest.fail)
     assert list((tmp_path / AGENTS_FOLDER).iterdir()) == []

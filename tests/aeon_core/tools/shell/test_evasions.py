@@ -8,7 +8,6 @@ from pathlib import Path
 from aeon_core.policy import Policy, PolicyRules
 from aeon_core.tools.shell.bash import BashTool
 from aeon_core.tools.shell.isolation import Isolation
-from system2.policies import UnsafeBash
 from tests.sampling import each
 
 EVASIONS = [
@@ -55,17 +54,3 @@ def test_an_evasion_is_blocked_or_asked_about_whatever_is_allowed(rule: str, com
 def test_a_rule_about_programs_that_read_allows_no_file_to_be_written(command: str) -> None:
     rules = ("echo*", "cat*", "git *", "sort*", "sed*", "find*", "tar*", "env*")
     assert answer(command, *(f"Bash({rule})" for rule in rules)) in {"ask", "deny"}
-
-
-def test_unsafe_bash_asks_about_what_is_more_than_plain_commands() -> None:
-    asked: list[str] = []
-
-    class Refuses:
-        def confirm(self, command: str, is_blocklisted: bool) -> bool:
-            asked.append(command)
-            return is_blocklisted
-
-    policy = UnsafeBash(Refuses())
-    assert policy.confirm("cd src && ls -l | wc -l", is_blocklisted=False)
-    assert not policy.confirm("$x -rf a", is_blocklisted=False)
-    assert asked == ["$x -rf a"]

@@ -40,7 +40,7 @@ def test_a_gates_row_opens_to_each_changed_file() -> None:
         state.apply(record)
     items = gate_items(state, 1)
     assert [(item.icon, item.head) for item in items[1:3]] == [
-        ("⚠", "changed README.md +1 −1 · spec-coordinator changed it, outside its document"),
-        ("✎", "created spec/context.md +1 −0"),
+        ("⚠", "changed  README.md  +1 −1  spec-coordinator changed it, outside its document"),
+        ("✎", "created  spec/context.md  +1 −0"),
     ]
     assert list(items[1].body) == SHOWN

@@ -30,8 +30,6 @@ from aeon_widgets.workflow_artifact import WorkflowArtifact
 from aeon_widgets.workflow_conversation import WorkflowConversation
 from aeon_widgets.workflow_pipeline import WorkflowPipeline
 from system2.simulated import SimulatedAgents
-from system2.transcript import read_entries
-from system2.view import read_workflow
 from tests.aeon_tui.workflows import (
     BLOCKLISTED,
     GATE,
@@ -45,6 +43,7 @@ from tests.aeon_tui.workflows import (
     live_app,
     request,
 )
+from tests.system2.workflows import read_entries, read_workflow
 from tests.waiting import until
 
 
