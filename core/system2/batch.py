@@ -42,6 +42,7 @@ def _performed(path: Path, job: Job, config: RunConfig) -> RunResult:
         log=Log(logger.info),
         trust="apply" if job["trusts_project"] else "require",
         runs_dir=path.parent,
+        shares_rate=True,
     )
     if remote is not None:
         remote.journal = lambda: orchestrator.journal

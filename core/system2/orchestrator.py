@@ -30,6 +30,7 @@ from aeon_core.kernel.result import shown
 from aeon_core.llm.base import LLMAdapter
 from aeon_core.paths import default_runs_directory
 from aeon_core.policy import Policy, PolicyRules
+from aeon_core.runs.batch.rate_limit import rate_limited
 from aeon_core.runs.setup import run_vault
 from aeon_core.versions import versions
 from system2.agents.library import AgentLibrary
@@ -86,7 +87,8 @@ class Orchestrator:
     `model` is `PROVIDER:NAME` or an adapter; without
     one Bedrock is used, with the model that the configuration names. `on_agent_complete` gets each AgentResult,
     `listener` each line of the transcript, `on_line` each line of the journal, `on_delta` (purpose, agent, text) as a
-    reply streams in. `runs_dir` is where journals are kept. `trust` decides what happens to what the project asks for
+    reply streams in. `runs_dir` is where journals are kept; with `shares_rate` all who do so there wait where a
+    provider told one of them to. `trust` decides what happens to what the project asks for
     without consent: it is left out, or with `require` an error. Rules under `policy:` of Aeon's configuration hold for
     the agents' calls as for those of runs. Raises UsageError where the project root is no folder, or a policy is none.
     """
@@ -111,6 +113,7 @@ class Orchestrator:
         sleep: Callable[[float], object] | None = None,
         trust: TrustMode = "ignore",
         runs_dir: Path | None = None,
+        shares_rate: bool = False,
     ) -> None:
         self._root = Path(project_root).absolute()
         if not self._root.is_dir():
@@ -131,7 +134,7 @@ class Orchestrator:
         self._approver, self._on_agent_complete, self._sleep = approver, on_agent_complete, sleep
         self._unsafe_bash = unsafe_bash
         self._listener, self._on_line, self._on_delta = listener, on_line, on_delta
-        self._model, self._base_url = model, base_url
+        self._model, self._base_url, self._shares_rate = model, base_url, shares_rate
         self._opened: _Opened | None = None
         self._aborted = False
         self._at_work = threading.Lock()
@@ -252,7 +255,8 @@ class Orchestrator:
     def _usable_model(self) -> LLMAdapter:
         model = connect_model(self._model, self.settings, self._base_url)
         model.check()
-        return models_of_agents(model, self.settings)
+        model = models_of_agents(model, self.settings)
+        return rate_limited(model, self.runs_dir, self._base_url) if self._shares_rate else model
 
     def _config(self, model: LLMAdapter) -> tuple[RunConfig, list[str]]:
         """Return the options of the port, and the models of which a price is assumed."""

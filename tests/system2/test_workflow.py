@@ -10,6 +10,7 @@ import pytest
 
 from aeon_core.errors import LLMError, ModelUnavailableError, UsageError
 from aeon_core.llm.base import LLMRequest, LLMResponse
+from aeon_core.runs.batch.rate_limit import RateGate, RateLimitedModel
 from system2 import Orchestrator
 from system2.constants import DELEGATION_MAP, GATES, MAX_CYCLES
 from system2.policies import GateDecision
@@ -334,3 +335,23 @@ def test_what_agents_say_is_never_carried_out(tmp_path: Path) -> None:
     case.orchestrator.run(TASK)
     assert not (tmp_path / "pwned").exists()
     assert all("pwned" not in command for command, _ in case.bash.asked)
+
+
+def test_the_workflows_of_a_batch_wait_together_where_a_provider_limits_the_rate(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    refusals = [LLMError("slow down", retryable=True, retry_after=30.0, status_code=429)]
+
+    def refused_once(request: LLMRequest) -> None:
+        if refusals:
+            raise refusals.pop()
+
+    class Priced(Watched):
+        simulated = False
+        model = "openai:m"
+
+    monkeypatch.setattr(RateLimitedModel, "_wait", lambda model: 1.5 if model._gate.remaining() > 25 else 0.0)
+    case = Case(tmp_path, Priced(reply=refused_once), runs_dir=tmp_path / "runs", shares_rate=True)
+    assert case.orchestrator.run(TASK).exit_code == 0
+    assert RateGate(tmp_path / "runs", "openai:m").remaining() > 25
+    assert "waited 1.5 s because the provider limits the rate of this batch's requests" in str(case.kinds("note"))

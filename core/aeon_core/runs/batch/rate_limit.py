@@ -123,7 +123,8 @@ def rate_limited(model: LLMAdapter, directory: Path, base_url: str | None) -> LL
     """Return the model, or each of a chain, held back by the gates in `directory`; a simulated one as it is."""
     if isinstance(model, ModelChain):
         judge = None if model.judge is None else rate_limited(model.judge, directory, base_url)
-        return ModelChain([rate_limited(one, directory, base_url) for one in model.models], judge)
+        agents = {agent: rate_limited(one, directory, base_url) for agent, one in model.agents.items()}
+        return ModelChain([rate_limited(one, directory, base_url) for one in model.models], judge, agents)
     return model if model.simulated else RateLimitedModel(model, RateGate(directory, model.model, base_url))
 
 
