@@ -192,7 +192,6 @@ class AeonApp(Navigation):
         self._running_loop = asyncio.get_running_loop()
         # What is there after start-up stays: the collector need not look at it while keys wait.
         gc.freeze()
-        gc.set_threshold(20_000, 20, 20)
         self.monitor.begin()
         for session in self.sessions.all:
             self.start_session(session)

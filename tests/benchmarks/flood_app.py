@@ -5,6 +5,7 @@ What its view says in the end, and how the writing went, is left in a file. With
 
 from __future__ import annotations
 
+import gc
 import json
 import sys
 import threading
@@ -101,6 +102,7 @@ def _show(path: Path, out: Path, work: FloodWork | None) -> None:
     app = AeonApp(path.parent, runner)
     source = runner.source if runner is not None else FollowedSource(Awaited(path, path.parent))
     app.first_screen = screen = RunScreen(source, runner)
+    gc.set_threshold(20_000, 20, 20)  # as the command line has it
     threading.Thread(target=_leave, args=(screen, work, out), daemon=True).start()
     app.run()
 

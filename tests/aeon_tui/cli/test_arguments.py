@@ -116,6 +116,21 @@ def imported(*arguments: str) -> set[str]:
     return set(done.stderr.splitlines()[-1].split())
 
 
+COLLECTED = """
+import gc
+from aeon_tui.cli.main import main
+main(["--version"])
+begun = gc.get_stats()[0]["collections"]
+from aeon_tui.screens.run import screen
+print(gc.get_stats()[0]["collections"] - begun)
+"""
+
+
+def test_loading_a_screen_is_not_held_up_by_the_garbage_collector() -> None:
+    done = subprocess.run([sys.executable, "-c", COLLECTED], capture_output=True, text=True, env=environment())
+    assert int(done.stdout.splitlines()[-1]) <= 20, done.stderr
+
+
 def test_help_imports_neither_sdks_nor_textual_nor_pydantic() -> None:
     loaded = imported("--help")
     assert "argparse" in loaded
