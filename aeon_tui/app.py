@@ -261,7 +261,7 @@ class AeonApp(Navigation):
     def get_system_commands(self, screen: Screen[object]) -> Iterable[SystemCommand]:
         """Yield what the palette has beside the actions that have keys."""
         yield SystemCommand("Theme", "Change the colours", self.action_change_theme)
-        yield SystemCommand("Demo", "Start the guided run on the simulated model, no key", self.action_demo)
+        yield SystemCommand("Demo", "Start the guided run on the simulated model; needs no key", self.action_demo)
         yield SystemCommand("Trust this folder", "What its settings ask for", self.actions.trust_folder)
         yield SystemCommand("Revoke trust", "Stop trusting this folder", self.actions.revoke_trust)
         yield SystemCommand("New workflow", "Thirteen agents, with gates between them", self.actions.new_workflow)
@@ -285,7 +285,9 @@ class AeonApp(Navigation):
         elif not others:
             new, fork = key_of(self, "app.new_run"), key_of(self, "run.fork", BrowserScreen)
             self.clear_notifications()
-            self.notify(f"Comparing takes another run: {new} starts one, {fork} forks this one.", markup=False)
+            self.notify(
+                f"There is no other run to compare with: {new} starts one, {fork} forks this one.", markup=False
+            )
 
     def action_demo(self) -> None:
         """Start the guided run on the simulated model."""

@@ -14,6 +14,7 @@ from aeon_core.config.schema import RunConfig, find_project_root, runs_directory
 from aeon_core.convergence.criteria import load_criteria
 from aeon_core.errors import AeonError, ModelUnavailableError, UsageError
 from aeon_core.journal.values import brief
+from aeon_core.journal.view.formatting import words
 from aeon_core.judge.requirements import load_requirements
 from aeon_core.regular_file import open_regular
 from aeon_core.runs.batch.batch import (
@@ -66,7 +67,7 @@ class BatchReport:
             (f"[{self._known}/{self._total}] ", "dim"),
             (_id(result), "bold"),
             " · ",
-            (_words(status), STATUS_STYLES.get(status, "")),
+            (words(status), STATUS_STYLES.get(status, "")),
             *(f" · {part}" for part in parts if part != NOTHING),
             f" · {brief(str(_reason(result)), REASON_CELLS)}" if _reason(result) else "",
         )
@@ -74,7 +75,7 @@ class BatchReport:
     def table(self, results: Sequence[Result]) -> None:
         """Print id, status, passes, cost and time of every task, and the totals."""
         self._told_before()
-        rows = [(_id(each), _words(each["status"]), _passes(each), _cost(each), _time(each)) for each in results]
+        rows = [(_id(each), words(each["status"]), _passes(each), _cost(each), _time(each)) for each in results]
         heads = ("id", "status", "passes", "cost", "time")
         widths = [max(len(row[column]) for row in (heads, *rows)) for column in range(len(heads))]
         self._out.line((_aligned(heads, widths), "bold"))
@@ -95,7 +96,7 @@ def _aligned(row: Sequence[str], widths: Sequence[int]) -> str:
 
 
 def _totals(results: Sequence[Result]) -> str:
-    counts = Counter(_words(each["status"]) for each in results)
+    counts = Counter(words(each["status"]) for each in results)
     costs = [each["cost_usd"] for each in results if each["cost_usd"] is not None]
     unpriced = sum(1 for each in results if each["ended"] is not None and each["cost_usd"] is None)
     tasks = f"{len(results)} {'task' if len(results) == 1 else 'tasks'}"
@@ -111,10 +112,6 @@ def _totals(results: Sequence[Result]) -> str:
 
 def _id(result: Result) -> str:
     return brief(result["id"], ID_CELLS)
-
-
-def _words(status: str) -> str:
-    return status.replace("_", " ")
 
 
 def _reason(result: Result) -> Any:

@@ -7,6 +7,7 @@ from pathlib import Path
 
 from aeon_core.errors import UsageError
 from aeon_core.journal.listing import find_run, is_path
+from aeon_core.journal.view.formatting import words
 from aeon_core.journal.writer import as_dicts
 from aeon_core.runs.replay import Replay, replay
 from aeon_tui.cli import options
@@ -59,7 +60,7 @@ def _workflow(args: Namespace, path: Path) -> int:
     if args.json:
         stdout().json(done.result.model_dump(mode="json"))
     else:
-        stdout().line(f"{_words(done.result.status)}; {_count(done)} identical")
+        stdout().line(f"{words(done.result.status)}; {_count(done)} identical")
     return done.result.exit_code
 
 
@@ -94,7 +95,7 @@ def _check(out: Output, done: Replay) -> int:
     if done.difference is not None:
         _print_difference(out, done)
         return DIFFERS
-    how = "the run has not ended" if done.result is None else f"the run ended as {_words(done.result.status)}"
+    how = "the run has not ended" if done.result is None else f"the run ended as {words(done.result.status)}"
     out.line(f"{_count(done)} identical; {how}")
     return 0
 
@@ -119,7 +120,3 @@ def _print_difference(out: Output, done: Replay) -> None:
 
 def _count(done: Replay) -> str:
     return f"{done.records} {'record is' if done.records == 1 else 'records are'}"
-
-
-def _words(status: str) -> str:
-    return status.replace("_", " ")

@@ -16,7 +16,7 @@ _LONGEST = 300
 
 def ending(result: RunResult, *, scores: bool = True) -> str:
     """Return status, passes and scores; of a plain loop the status alone."""
-    status = f"run {result.status.replace('_', ' ')}"
+    status = f"run {formatting.words(result.status)}"
     if result.convergence is None:
         return status
     counted = f"{status} · {_count(result.passes, 'pass', 'passes')}"

@@ -105,7 +105,7 @@ class _Page:
     def _header(self) -> Html:
         view = self.view
         icon, style = run_style(view.status)
-        facts = [f"{icon} {view.status.replace('_', ' ')}", f"{view.model}{' (simulated)' if view.simulated else ''}"]
+        facts = [f"{icon} {formatting.words(view.status)}", f"{view.model}{' (simulated)' if view.simulated else ''}"]
         return join(
             tag("h1", brief(view.task, _TITLE)),
             tag("p", tag("strong", facts[0], class_=style), f" · {facts[1]} · ", tag("code", view.run_id)),

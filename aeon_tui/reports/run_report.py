@@ -9,7 +9,7 @@ from typing import Any
 from aeon_core.journal.history import ExecutionHistory
 from aeon_core.journal.lineage import Lineage, at_pass
 from aeon_core.journal.values import brief
-from aeon_core.journal.view.formatting import change, message
+from aeon_core.journal.view.formatting import change, message, words
 from aeon_core.journal.view.model import LogLine, RepairView, RunView, StepView
 from aeon_core.timing import seconds_after
 from aeon_tui.reports.pass_sections import (
@@ -106,7 +106,7 @@ class RunReport:
             ("run", view.run_id),
             ("task", brief(view.task, 1_000)),
             *self._parent(),
-            ("status", view.status.replace("_", " ")),
+            ("status", words(view.status)),
             ("model", f"{view.model}{' (simulated)' if view.simulated else ''}"),
             (
                 "started",
@@ -135,7 +135,7 @@ class RunReport:
     def _forks(self) -> Iterator[tuple[str, str]]:
         forks = self._family.forks
         for fork in forks[:FORKS_SHOWN]:
-            yield "forks", f"{fork.run_id}{at_pass(fork.forked_at)}, {brief(fork.status.replace('_', ' '))}"
+            yield "forks", f"{fork.run_id}{at_pass(fork.forked_at)}, {words(fork.status)}"
         if len(forks) > FORKS_SHOWN:
             yield "forks", f"… and {len(forks) - FORKS_SHOWN} more; see `aeon-tui runs`"
 

@@ -124,7 +124,7 @@ class QuitDialog(ConfirmDialog):
         title = f"{' and '.join(count(number, kind) for kind, number in kinds.items())} {are} running"
         tasks = [f"· {fit(one_line(task), _TASK_CELLS)}" for _, task in running[:_TASKS]]
         more = [f"· {len(running) - _TASKS} more"] if len(running) > _TASKS else []
-        lines = [f"Abort {them} and quit?", *tasks, *more, f"What was done is kept; resume {them} later with R."]
+        lines = [f"Abort {them} and quit?", *tasks, *more, f"All work so far is kept; R resumes {them} later."]
         super().__init__(title, lines, "Abort and quit", no="Stay")
 
     def action_quit_now(self) -> None:

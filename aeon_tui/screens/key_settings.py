@@ -171,7 +171,7 @@ class KeySettingsScreen(FilterableListScreen):
             self._give(row.id, key)
             return
         other = next(each for each in self._all if each.id == taken[1])
-        lines = [f"{shown_key(key)} is {other.place}: {other.what}.", f"If swapped, that is on {row.shown}."]
+        lines = [f"{shown_key(key)} is {other.place}: {other.what}.", f"After a swap, that is {row.shown}."]
         ask = ConfirmDialog("The key is taken", lines, "Swap", "Keep them")
         self.app.push_screen(ask, partial(self._swap, row, key, other))
 

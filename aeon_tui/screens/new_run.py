@@ -32,11 +32,11 @@ if TYPE_CHECKING:
 TOOLS = tuple(TOOL_SETS)
 HINTS = {
     "model": "PROVIDER:NAME; add fallbacks after commas",
-    "criteria": "YAML file with convergence criteria; empty: the built-in ones",
+    "criteria": "YAML file with convergence criteria; if empty, the built-in ones",
 }
-_RANGES = {"ttl": "maximum number of cycles", "budget": "maximum cost in US dollars; empty: none"}
+_RANGES = {"ttl": "maximum number of cycles", "budget": "maximum cost in US dollars; if empty, no limit"}
 PROBLEM_SECONDS = 20
-KEPT = "Your text is kept until you quit: {} brings it back. Press esc again to leave."
+KEPT = "Your text is kept until you quit: {} brings it back. Press {} again to leave."
 
 
 class TaskArea(TextArea):
@@ -243,7 +243,7 @@ class NewRunScreen(Screen[None]):
             self.app.post_message(KeepDraft(form if form.task.strip() else None))
             self.dismiss()
             return
-        self._say(KEPT.format(key_of(self.app, "app.new_run")))
+        self._say(KEPT.format(key_of(self.app, "app.new_run"), key_of(self, "new.leave")))
         self._asked_to_leave = True
 
     def _say(self, text: str) -> None:

@@ -225,7 +225,7 @@ class SettingsScreen(FilterableListScreen):
     """
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("e", "edit('own')", "Edit file", id="settings.edit"),
-        Binding("E", "edit('project')", "Edit project's", id="settings.edit_project"),
+        Binding("E", "edit('project')", "Project file", id="settings.edit_project"),
         Binding("slash", "filter", "Filter", key_display="/", id="settings.filter"),
         Binding("delete", "remove_rule", "Remove rule", id="settings.remove_rule"),
         Binding("v", "app.change_theme", "Theme", id="settings.theme"),

@@ -78,7 +78,7 @@ _AGAIN = "edit it again to fix it"
 _ARGUMENTS_HINT = "# The tool itself cannot be changed.\n"
 _LIMIT = "limit_usd"
 _REQUIREMENTS_HINT = """\
-# `requirements`: what a finished answer must satisfy, as a list; if empty, the task itself. Final with this plan.
+# `requirements`: what a finished answer must satisfy, as a list; if empty, the task itself. They are final.
 """
 
 

@@ -8,6 +8,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from aeon_core.journal.view.formatting import words
 from aeon_tui.sessions.approval_broker import ApprovalBroker
 from aeon_tui.sessions.run_jobs import Kernel, OnDelta, OnLine, RunJob, isolation_warning
 from aeon_tui.sessions.session import Session
@@ -146,7 +147,7 @@ class Runner(Session["RunResult"]):
             prefix = "aeon-tui: "
             reason = f": {one_line(str(self.result.error.get('message', '')), 500)}"
         label = " (simulated)" if self.result.simulated else ""
-        status = self.result.status.replace("_", " ")
+        status = words(self.result.status)
         next_step = resume if self.result.status == "aborted" else f"see `aeon-tui show {self.run_id}`"
         return f"{prefix}run {self.run_id}{label}: {status}{reason} · {next_step}"
 

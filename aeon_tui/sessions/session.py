@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Generic, Protocol, TypeVar
 
 from aeon_core.errors import AeonError
+from aeon_core.journal.view.formatting import words
 
 logger = logging.getLogger("aeon")
 
@@ -82,7 +83,7 @@ class Session(ABC, Generic[ResultT]):
         """How it ended, in a few words; empty before."""
         if self.error is not None:
             return f"failed: {self.error.message}"
-        return self.result.status.replace("_", " ") if self.result is not None else ""
+        return words(self.result.status) if self.result is not None else ""
 
     @property
     def exit_code(self) -> int:

@@ -48,7 +48,7 @@ async def test_one_key_copies_the_answer_of_a_run_that_has_ended_and_else_what_i
         assert "Say that 5 and 10 make 15." in copied.pop()
         assert said(run.app).startswith("Copied the prompt of s3 (")
         await run.press("8", "y")
-        assert "run_finished" in copied.pop()
+        assert "completed · Five and ten make fifteen." in copied.pop()
     async with shown(converged_run()) as run:
         await run.press("5", "I", "y")
         assert "→ Split the step, one for each part." in copied.pop()

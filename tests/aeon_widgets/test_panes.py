@@ -11,11 +11,13 @@ from aeon_core.journal.view.model import CallView, RepairView, ResultView, RunVi
 from aeon_core.journal.view.reducer import fold, result_of
 from aeon_widgets.icons import LEVELS, ROW_ICONS, RUN_STYLES, STATUS_ICONS, VARIABLES, run_style
 from aeon_widgets.outcome import outcome_blocks
+from aeon_widgets.repairs import RepairsPane
 from aeon_widgets.run_header import RunHeader, gauge, spent
 from aeon_widgets.run_list import RunList
 from aeon_widgets.run_tree import RunLine
 from aeon_widgets.step_text import output_blocks, prompt_blocks, repair_blocks, tool_blocks, waiting
 from aeon_widgets.ttl_gauge import TTLGauge
+from tests.aeon_tui.recordings import finished_run
 
 
 def result(status: str, **fields: Any) -> ResultView:
@@ -276,3 +278,14 @@ def test_a_list_marks_simulated_runs_at_every_width() -> None:
         for width in (30, 60, 89, 90, 140):
             line = "".join(text for text, _ in runs.pieces(0, width))
             assert (" sim " in line[:width]) is marked
+
+
+def test_how_a_repair_was_made_is_said_as_far_as_there_is_room() -> None:
+    pane = RepairsPane()
+    pane._repairs = fold(finished_run().records).repairs
+    shown = {width: "".join(text for text, _ in pane.pieces(0, width)).strip() for width in (60, 32, 24)}
+    assert shown == {
+        60: "✔ s2 step repaired · 1 of 2, by the model",
+        32: "✔ s2 step repaired · 1 of 2",
+        24: "✔ s2 step repaired",
+    }

@@ -36,7 +36,7 @@ def test_words_are_broken_at_spaces_and_long_words_at_the_edge() -> None:
     assert wrap("a\n\n  b", 8) == ["a", "", "  b"]
     assert wrap("字字字", 4) == ["字字", "字"]
     assert wrap_hanging("  ✔ s1 one two", 12) == ["  ✔ s1 one", "    two"]
-    for sign in "□◐▸":
+    for sign in "□◐▸•":
         assert wrap_hanging(f"{sign} one two", 8) == [f"{sign} one", "  two"]
     assert wrap_hanging("⏎ ? one two three", 12) == ["⏎ ? one two", "    three"]
     assert wrap_hanging("fork of  one two", 14) == ["fork of  one", "two"], "no more than a third is left empty"

@@ -21,7 +21,7 @@ from aeon_widgets.answer_keys import AnswerKeys
 from aeon_widgets.approval_question import REASON, RUN, ApprovalQuestion, Choice, Section, Typed
 from aeon_widgets.approval_text import ApprovalText
 from aeon_widgets.key_guard import KeyGuard, key_after_escape
-from aeon_widgets.key_names import shown_key
+from aeon_widgets.key_names import key_of, shown_key
 from aeon_widgets.pane import Pane, pane_css
 from aeon_widgets.text import count
 from aeon_widgets.virtual_list import Piece, RowsView
@@ -30,7 +30,7 @@ NOTICE_SECONDS = 3.0
 """How long the panel says that a key was not taken."""
 _SCROLLING = {"up", "down", "left", "right", "pageup", "pagedown", "home", "end", "ctrl+pageup", "ctrl+pagedown"}
 _CHOOSE = "lines.choose"
-_RUN_HINT = "type run and press enter; esc goes back"
+_RUN_HINT = "type the word run"
 DECIDE_ID = "pane.decide"
 """The binding of a screen that leads to the panel."""
 _FRAME = 4
@@ -207,7 +207,7 @@ class ApprovalPanel(Pane):
             if is_typing:
                 return True
             self.guard.swallow(event.time)
-            self._show_notice("pasted text ignored" + (" · press w to enter text" if field is not None else ""))
+            self._show_notice("pasted text ignored" + (" · open the field first" if field is not None else ""))
             return False
         if (wanted := self._opens(event.key) or self._opens(key_after_escape(event))) is not None:
             self.guard.admits(event.key, event.time, harmless=True)
@@ -277,6 +277,8 @@ class ApprovalPanel(Pane):
     def _draw_subtitle(self) -> None:
         if self._notice:
             self.border_subtitle = Content.styled(f" {self._notice} ", "$severity-high bold reverse")
+        elif self._typed is not None and self.has_class("-typing"):
+            self.border_subtitle = f"{self._typed.words} · enter sends · {key_of(self, 'approval.back')} goes back"
         else:
             self.border_subtitle = f"↓ {count(self._lines_below, 'more line')}" if self._lines_below else ""
 
@@ -303,6 +305,7 @@ class ApprovalPanel(Pane):
             self._typed = choice
             field.placeholder = _RUN_HINT if choice.typed == RUN else self.question.hint
             self.add_class("-typing")
+            self._draw_subtitle()
             # At once: the next key is a letter of the words, and no answer.
             self.screen.set_focus(field)
 
@@ -318,6 +321,7 @@ class ApprovalPanel(Pane):
     def action_close_field(self) -> None:
         """Go back from the words to the question."""
         self.remove_class("-typing")
+        self._draw_subtitle()
         self.home.focus()
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
@@ -365,8 +369,8 @@ class ApprovalPanel(Pane):
 def _lacks(typed: Typed, words: str) -> str:
     """Return what is wrong with what was typed, empty where nothing is."""
     if typed == RUN and words != RUN:
-        return "type the word run, or press esc"
-    return "give a reason: the run works with it" if typed == REASON and not words else ""
+        return "type the word run"
+    return "give a reason: the run acts on it" if typed == REASON and not words else ""
 
 
 def not_taken(event: Key) -> str:

@@ -151,7 +151,7 @@ def facts(view: RunView) -> Iterator[tuple[str, str]]:
     yield "task", one_line(view.task)
     named = view.model.startswith(SIMULATED)
     yield "model", f"{one_line(view.model, 80)}{' (simulated)' if view.simulated and not named else ''}"
-    yield "status", f"{icon} {one_line(view.status, 40).replace('_', ' ')}"
+    yield "status", f"{icon} {words(view.status)}"
     yield "now", _now(view)
     yield "passes", f"{view.passes:,}"
     yield "steps", f"{done:,} of {len(view.steps):,} complete"

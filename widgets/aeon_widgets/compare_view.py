@@ -17,6 +17,7 @@ from textual.message import Message
 from textual.reactive import reactive, var
 from typing_extensions import override
 
+from aeon_core.journal.view.formatting import words
 from aeon_widgets.compare_rows import ComparedRun, Comparison
 from aeon_widgets.compare_text import CompareRow, Span
 from aeon_widgets.icons import VARIABLES, run_style
@@ -84,7 +85,7 @@ class CompareHeader(TallyHeader):
         icon, style = ("✖", "failed") if run.view is None and run.problem else ("…", "muted")
         status = "unreadable" if run.problem else "reading …"
         if run.view is not None:
-            (icon, style), status = run_style(run.view.status), run.view.status.replace("_", " ")
+            (icon, style), status = run_style(run.view.status), words(run.view.status)
         told = f" {icon} {one_line(status, 30)}"
         room = cells - len(lead)
         name = fit(one_line(run.run_id, 80), room)

@@ -9,6 +9,7 @@ from rich.cells import cell_len
 from aeon_widgets.text import fit, one_line
 from aeon_widgets.virtual_list import Piece
 
+_CUT_WORD = re.compile(r"^…\S*\s+")
 _BEFORE = 0.3
 """The share of the width for the text before the match."""
 
@@ -22,12 +23,12 @@ def excerpt(text: str, wanted: str, width: int) -> list[Piece]:
     found = re.search(re.escape(sought), line, re.IGNORECASE) if sought else None
     if found is None:
         return [(fit(line, width), "muted")]
-    before = line[: found.start()]
+    before = _CUT_WORD.sub("…", line[: found.start()])
     room = max(int(width * _BEFORE), width - cell_len(line[found.start() :]))
     if cell_len(before) > room:
         while before and cell_len(before) >= room:
             before = before[1:]
-        before = f"…{before}"
+        before = _CUT_WORD.sub("…", f"…{before}")
     marked = fit(found.group(), width - cell_len(before))
     rest = fit(line[found.end() :], width - cell_len(before) - cell_len(marked))
     return [(before, "muted"), (marked, "accent bold"), (rest, "muted")]

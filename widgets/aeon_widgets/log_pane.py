@@ -19,8 +19,16 @@ from aeon_widgets.text import count, fit, one_line
 from aeon_widgets.virtual_list import LinesView, Piece
 
 TYPE_WIDTH = 12
-_SHORT = {"manual_intervention": "for a person"}
-"""What a type is called that is wider than its column."""
+_NAMES = {
+    "run_started": "run",
+    "run_resumed": "run",
+    "run_finished": "run",
+    "journal_recovered": "journal",
+    "manual_intervention": "for a person",
+    "pass": "end of pass",
+    "ttl": "TTL",
+}
+"""What a type is called in its column, where that is not its name."""
 
 
 class LogPane(LinesView, Pane):
@@ -149,6 +157,9 @@ class LogPane(LinesView, Pane):
         mark, style = LEVELS.get(line.level, LEVELS["info"])
         time = fit(local_time(line.ts, "%H:%M:%S"), 8)
         parts = [(f" {time:<8} ", "muted"), (f"{mark} ", style)]
+        text = one_line(line.text)
         if width >= 60:
-            parts.append((f"{fit(one_line(_SHORT.get(line.type, line.type), 40), TYPE_WIDTH):<{TYPE_WIDTH}} ", "muted"))
-        return [*parts, (one_line(line.text), style)]
+            name = fit(one_line(_NAMES.get(line.type, line.type), 40), TYPE_WIDTH)
+            parts.append((f"{name:<{TYPE_WIDTH}} ", "muted"))
+            text = text.removeprefix(f"{name} ")
+        return [*parts, (text, style)]

@@ -6,6 +6,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import ClassVar
 
+from rich.cells import cell_len
 from textual.message import Message
 from typing_extensions import override
 
@@ -57,7 +58,11 @@ class RepairsPane(RowsView, Pane):
         icon, style = ("✔", "complete") if repair.error is None else ("✖", "failed")
         outcome, how = repair_words(repair)
         place = f"{one_line(repair.step_id, 30)} " if repair.step_id else ""
-        return [(f" {icon} ", style), (place, "bold"), (f"{outcome} ", style), (f"· {how}", "muted")]
+        room = width - cell_len(f" {icon} {place}{outcome} ")
+        # What says less of how it was done is better than a word that is cut.
+        ways = (f"· {how}", f"· {how.partition(',')[0]}", "")
+        told = next(way for way in ways if cell_len(way) <= room or not way)
+        return [(f" {icon} ", style), (place, "bold"), (f"{outcome} ", style), (told, "muted")]
 
     def on_rows_view_chosen(self, event: RowsView.Chosen) -> None:
         if event.rows is self:

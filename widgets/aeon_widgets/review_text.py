@@ -186,7 +186,7 @@ def _issues(subject: Subject, pass_number: int) -> Iterator[Section]:
             f"{icon} {severities.count(name)} {name}" for name, icon in SEVERITY_ICONS.items() if name in severities
         ]
         blocks = [block for each in issues for block in (*issue_blocks(pass_number, each), GAP)][:-1]
-        yield Section(f"{count(len(issues), 'issue')}: {' · '.join(told)}", tuple(blocks))
+        yield Section(f"{count(len(issues), 'issue')}: {', '.join(told)}", tuple(blocks))
 
 
 ANSWERS = "answers"

@@ -9,7 +9,7 @@ from functools import cache
 
 from rich.cells import cell_len
 
-from aeon_core.journal.view.formatting import score
+from aeon_core.journal.view.formatting import score, words
 from aeon_core.timing import seconds_after
 from aeon_widgets.icons import run_style
 from aeon_widgets.run_tree import LIVE, WORKFLOW, RunRow
@@ -90,7 +90,7 @@ def status_cell(run: RunRow, mark: str) -> tuple[str, str]:
     """Return a run's status as icon and word, fitted, and its style. `mark` precedes it, one cell."""
     waits = is_waiting(run)
     icon, style = (WAITING_ICON, "medium") if waits else run_style(run.status)
-    word = f"waits: {run.waits_for}" if waits else run.status.replace("_", " ")
+    word = f"waits: {run.waits_for}" if waits else words(run.status)
     return pad(f"{mark or ' '} {icon} {fit(one_line(word, 30), STATUS_CELLS - 5)}", STATUS_CELLS), style
 
 

@@ -14,6 +14,7 @@ from textual.strip import Strip
 from textual.visual import Visual
 from typing_extensions import override
 
+from aeon_core.journal.view.formatting import words
 from aeon_core.journal.view.model import RunView
 from aeon_core.money import money
 from aeon_widgets.icons import VARIABLES, run_style
@@ -105,7 +106,7 @@ class RunHeader(TallyHeader):
 
     def _first_line(self, width: int) -> Content:
         icon, style = run_style(self._status)
-        status = f"{icon} {self._status.replace('_', ' ')}"
+        status = f"{icon} {words(self._status)}"
         room = width - len(" aeon  ") - len(status) - 2
         task = fit(one_line(self._view.task) or "…", room)
         left = Content.assemble(("aeon", "bold $aeon-accent"), SEPARATOR, (task, "bold"))

@@ -8,7 +8,7 @@ from datetime import datetime
 from typing import TYPE_CHECKING
 
 from aeon_core.journal.values import str_of
-from aeon_core.journal.view.formatting import scored_reasons
+from aeon_core.journal.view.formatting import scored_reasons, words
 from aeon_core.timing import local_time, seconds_after
 from aeon_widgets.icons import ROW_ICONS, run_style, shown_status
 from aeon_widgets.run_columns import SIMULATED, WAITING_ICON, cost, is_waiting
@@ -124,8 +124,7 @@ def _kin(run: RunRow, kin: Kin) -> Iterator[Block]:
         gone = "" if kin.parent_is_there else " (its journal is gone)"
         yield _fact("fork of", f"{one_line(run.parent, 80)}{at_pass(run.forked_at)}{gone}")
     for fork in kin.forks[:FORKS_SHOWN]:
-        icon = run_style(fork.status)[0]
-        yield _fact("fork", f"{icon} {one_line(fork.run_id, 80)}{at_pass(fork.forked_at)}")
+        yield _fact("fork", f"{one_line(fork.run_id, 80)}{at_pass(fork.forked_at)}, {words(fork.status)}")
     if len(kin.forks) > FORKS_SHOWN:
         yield _fact("", f"… {len(kin.forks) - FORKS_SHOWN} more forks")
 

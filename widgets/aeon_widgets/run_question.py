@@ -19,8 +19,8 @@ from aeon_widgets.text_view import Block
 Subject = Mapping[str, Any]
 REVIEWED = ("plan", "pass")
 """The points at which a person looks at what there is, rather than at what is about to be done."""
-_WHAT_TO_FIX = "what should change? enter sends it, esc goes back"
-_WHY_NOT = "why not? enter sends it, esc goes back"
+_WHAT_TO_FIX = "what should change?"
+_WHY_NOT = "why not?"
 ALWAYS = "always"
 """What the choice of a rule sends."""
 END = Choice("X", "End here, not finished", "abort")

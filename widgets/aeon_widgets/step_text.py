@@ -179,7 +179,7 @@ def pass_blocks(view: RunView, number: int, calls: Sequence[CallView]) -> list[B
     for each in view.assessments:
         if each.pass_number == number:
             style = "complete" if each.converged else "medium"
-            blocks.append((f"{style} bold", formatting.verdict(each)))
+            blocks.append((f"{style} bold", "converged" if each.converged else "not converged"))
             blocks += [("", reason) for reason in ([formatting.scores(each)] if not each.not_judged else [])]
             blocks += [("medium", f"✖ {reason}") for reason in formatting.scored_reasons(each) if not each.converged]
     changes = [each for each in view.refinements if each.pass_number == number]

@@ -14,7 +14,7 @@ MAX_SHOWN = 200_000
 """Characters of one text that are shown; the journal holds the rest."""
 
 _TOKENS = re.compile(r"\s+|\S+")
-_LEAD = re.compile(r"(?: *[○▶✔✖⊘◼□◐▸▾⏎?⚠✎~·+…→│└] +)+|[a-z]+(?: [a-z]+)? {2,}| {2,}")
+_LEAD = re.compile(r"(?: *[○▶✔✖⊘◼□◐▸▾⏎•?⚠✎~·+…→│└] +)+|[a-z]+(?: [a-z]+)? {2,}| {2,}")
 _TAB = " " * 4
 _UNITS = ("bytes", "kB", "MB", "GB")
 

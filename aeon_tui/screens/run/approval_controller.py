@@ -21,6 +21,7 @@ from aeon_tui.sessions.approval_broker import ApprovalBroker, ApprovalSource
 from aeon_widgets.approval_panel import ApprovalPanel
 from aeon_widgets.approval_question import Section
 from aeon_widgets.key_guard import KeyGuard
+from aeon_widgets.key_names import key_of
 from aeon_widgets.review_text import ANSWERS, given_answers, question_sections
 from aeon_widgets.run_question import ALWAYS, REVIEWED, run_question
 from aeon_widgets.text import one_line
@@ -33,7 +34,7 @@ if TYPE_CHECKING:
     from aeon_tui.sources.base import RecordSource
 
 UNUSED = "The run ends here, so your answers are not used; its journal keeps them."
-KEPT = "Your answers are kept: the question has them when you resume the run."
+KEPT = "Your answers are kept for when you resume the run."
 
 
 def broker_of(source: RecordSource, runner: Runner | None) -> ApprovalSource | None:
@@ -134,7 +135,8 @@ class ApprovalController(PanelController):
 
         # The dialog gets the keys now; the first one after it may be for the question again.
         panel.wait_on()
-        lines = ["What it has done is kept. Resume it later with R: it asks this again."]
+        resumes = key_of(self._screen, "run.resume")
+        lines = [f"Its work so far is kept; {resumes} resumes it later, and it asks this again."]
         self._screen.app.push_screen(ConfirmDialog("End the run here?", lines, "End it"), answered)
 
     def allow_always(self, panel: ApprovalPanel) -> None:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 from textual import on
 
 from aeon_core.journal.view import reducer
+from aeon_core.journal.view.formatting import words
 from aeon_tui.messages import CompareRuns, ShowRuns, TitleTerminal
 from aeon_tui.screens.context import context_of
 from aeon_tui.screens.panel_controller import Place
@@ -253,8 +254,8 @@ class RunScreen(TimeTravel):
         if self._broker is not None and (self._runner is None or self.is_active):
             # A question may be there before the record that makes it the status.
             asked = WAITING if self._runner is None else WAITING_HERE
-            words = asked if urgent else self._shown_status.replace("_", " ")
-            self.app.post_message(TitleTerminal(f"aeon: {words} · {one_line(self.view.task, 60)}", urgent))
+            told = asked if urgent else words(self._shown_status)
+            self.app.post_message(TitleTerminal(f"aeon: {told} · {one_line(self.view.task, 60)}", urgent))
 
     def _ask(self) -> None:
         if self._asking.show(self.view, home=self.query_one(PlanTree)):

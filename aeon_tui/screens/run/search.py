@@ -114,7 +114,7 @@ class SearchScreen(Screen[StepPlace | None]):
             search.wanted,
             steps={step.step_id: step.description for step in self._view.steps.values()},
         )
-        self._say(_result(search))
+        self._say(_result(search, key_of(self, "search.back")))
 
     def _say(self, text: str) -> None:
         self.query_one(HeadLine).title = text
@@ -181,13 +181,13 @@ class SearchScreen(Screen[StepPlace | None]):
             self.dismiss()
 
 
-def _result(search: RecordSearch) -> str:
+def _result(search: RecordSearch, cancel: str) -> str:
     if search.error is not None:
         return one_line(search.error.message)
     number = len(search.found)
     found = f"{count(number, 'record')} {'matches' if number == 1 else 'match'}" if number else "no record matches"
     if not search.ended:
-        return f"searching … {number:,} found · escape cancels"
+        return f"searching … {number:,} found · {cancel} cancels"
     if search.full:
         return f"the first {MOST:,} matching records"
     return f"{found} so far; the search was cancelled" if search.cancelled else found

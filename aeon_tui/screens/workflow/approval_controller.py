@@ -99,7 +99,7 @@ def _gate(subject: Mapping[str, Any]) -> ApprovalQuestion:
     headline = f"Gate {subject['gate']} · {subject['title']}: approve {artifact}?"
     send_back = Choice("w", "Send it back, and say what to change", "reject", REASON)
     answers = (Choice("a", "Approve it and continue", "approve"), send_back, _END)
-    return ApprovalQuestion("gate", headline, tuple(blocks), answers, hint="what should change? enter sends it")
+    return ApprovalQuestion("gate", headline, tuple(blocks), answers, hint="what should change?")
 
 
 def _command(subject: Mapping[str, Any], question: Question) -> ApprovalQuestion:
@@ -110,7 +110,7 @@ def _command(subject: Mapping[str, Any], question: Question) -> ApprovalQuestion
         blocks.append(("high", "✖ this command is on the list of destructive commands"))
     rule = (dict_of(subject.get("proposal")) or {}).get("rule")
     always = (Choice("A", f"Always allow {one_line(rule, 40)}", ALWAYS),) if isinstance(rule, str) else ()
-    hint = "why not? the agent reads it; enter sends it"
+    hint = "why not? the agent reads it"
     answers = (run, *always, _REFUSE, _END)
     return ApprovalQuestion("command", headline, (*blocks, (SHELL, question.text)), answers, hint=hint)
 

@@ -311,7 +311,7 @@ class WorkflowScreen(WorkflowPanes):
 
     def action_abort(self) -> None:
         """Ask, and end the workflow; it can be gone on with."""
-        lines = [f"What was approved is kept. {key_of(self, 'workflow.resume')} resumes it later."]
+        lines = [f"What you approved is kept; {key_of(self, 'workflow.resume')} resumes the workflow later."]
         dialog = ConfirmDialog("End the workflow here?", lines, "End it")
         self.app.push_screen(dialog, lambda yes: self._abort() if yes else None)
 

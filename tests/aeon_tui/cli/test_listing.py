@@ -95,7 +95,7 @@ def test_show_names_where_a_run_comes_from_and_what_was_forked_from_it(cli: Cli)
     write(RUNS, started(parent={**fork, "pass": 1}), finished("ttl_expired"), run="20261120-100000-cccccc")
     assert cli("show", "20261120-08").out.splitlines()[8:11] == [
         "forks    20261120-090000-bbbbbb at pass 2, interrupted",
-        "         20261120-100000-cccccc at pass 1, ttl expired",
+        "         20261120-100000-cccccc at pass 1, TTL expired",
         "",
     ]
     text = cli("show", "20261120-09").out

@@ -105,7 +105,7 @@ def test_a_run_is_started_decided_answered_compared_left_forked_and_copied(
     assert answered.keys <= 2
 
     rejected = Action(app)
-    rejected.press("w", lambda: "enter sends it" in app.text)
+    rejected.press("w", lambda: "enter sends" in app.text)
     rejected.type("name the fields")
     rejected.press("Enter", lambda: decided(tmp_path, "reject", feedback="name the fields"))
     assert rejected.keys <= 2

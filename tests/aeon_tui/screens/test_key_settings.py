@@ -81,7 +81,7 @@ async def test_a_key_that_is_taken_is_swapped_only_after_a_question() -> None:
         await give(app, pilot, "f")
         await until(pilot, lambda: isinstance(app.screen, ConfirmDialog))
         said = " ".join(str(each.render()) for each in app.screen.query(".line"))
-        assert said == "f is Run: Follow. If swapped, that is on z."
+        assert said == "f is Run: Follow. After a swap, that is z."
         await pilot.press("n")
         await until(pilot, lambda: isinstance(app.screen, KeySettingsScreen))
         assert app.user_settings.keymap == {}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from math import floor
 from typing import Any
 
@@ -230,7 +231,7 @@ def run_level(status: str) -> str:
 
 
 def run_finished(view: RunView, data: dict[str, Any]) -> str:
-    head = f"run {brief(view.status, 20).replace('_', ' ')}"
+    head = f"run {words(view.status)}"
     if data.get("error") is not None:
         return f"{head} · {message(data['error'])}"
     return f"{head} · {brief(data['answer'])}" if data.get("answer") else head
@@ -241,8 +242,8 @@ _PLACE = frozenset({"step_id", "replaces"})
 
 
 def words(name: str) -> str:
-    """Return a name of the specification as words: `do_say_mismatch` as `do say mismatch`."""
-    return brief(name, 30).replace("_", " ")
+    """Return a name of the specification as words: `do_say_mismatch` as `do say mismatch`, a TTL in capitals."""
+    return re.sub(r"\bttl\b", "TTL", brief(name, 30).replace("_", " "))
 
 
 def score(value: float | None) -> str:

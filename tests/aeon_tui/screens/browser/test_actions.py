@@ -193,8 +193,8 @@ async def test_the_name_of_a_run_is_no_markup_in_a_title(folder: Path, key: str)
     async with browsing(list_runs, folder) as (pilot, screen):
         screen.query_one(RunList).move_to(next(at for at, run in enumerate(list_runs(folder)) if run.task == "odd"))
         await pilot.press(key)
-        await until(pilot, lambda: pilot.app.screen.is_modal)
-        title = pilot.app.screen.query_one("Vertical")._border_title
+        boxes = await until(pilot, lambda: pilot.app.screen.is_modal and pilot.app.screen.query("Vertical"))
+        title = boxes.first()._border_title
         assert str(title).endswith("z[b]y")
 
 
@@ -218,7 +218,9 @@ async def test_a_single_run_says_what_comparing_takes(tmp_path: Path) -> None:
     write(tmp_path, started(task="odd"), ttl(1), finished("failed"), run="a")
     async with browsing(list_runs, tmp_path) as (pilot, screen):
         await pilot.press("C")
-        await until(pilot, lambda: said(pilot) == "Comparing takes another run: s starts one, F forks this one.")
+        await until(
+            pilot, lambda: said(pilot) == "There is no other run to compare with: s starts one, F forks this one."
+        )
         assert pilot.app.screen is screen
 
 

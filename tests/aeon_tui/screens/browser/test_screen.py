@@ -64,8 +64,8 @@ async def test_there_is_a_column_more_as_there_is_room() -> None:
     run = replace(summary(30, status="ttl_expired"), passes=3, cost_usd=1.5, completeness=0.829, coherence=1.0)
     async with browsing(lambda directory: [run]) as (_, screen):
         rows = screen.query_one(RunList)
-        assert " ".join(text(rows, 0, 60).split()) == "✖ ttl expired add 5 and 10 sim 30 min"
-        assert " ".join(text(rows, 0, 80).split()) == "✖ ttl expired add 5 and 10 sim 3 0.82 1.00 30 min"
+        assert " ".join(text(rows, 0, 60).split()) == "✖ TTL expired add 5 and 10 sim 30 min"
+        assert " ".join(text(rows, 0, 80).split()) == "✖ TTL expired add 5 and 10 sim 3 0.82 1.00 30 min"
         assert " ".join(text(rows, 0, 90).split()).endswith("sim 3 0.82 1.00 $1.50 30 min")
         assert " ".join(text(rows, 0, 101).split()).endswith("sim 3 0.82 1.00 default $1.50 30 min")
         assert " ".join(text(rows, 0, 200).split()).endswith("$1.50 20261120-093000-a1b2c3 30 min")

@@ -111,7 +111,7 @@ async def compare(panes: Panes, run: OwnFold, *, opened: bool = True) -> None:
 def check_header(panes: Panes, run: OwnFold) -> None:
     first, second = panes.lines(RunHeader)
     status = run.result["status"] if run.result is not None else "running" if panes.live else "interrupted"
-    assert first.rstrip().endswith(status.replace("_", " "))
+    assert first.rstrip().endswith(status.replace("_", " ").replace("ttl", "TTL"))
     assert " ".join(run.started["task"].split())[:60] in first
     assert run.model in second
     assert ("SIMULATED" in second) == run.started.get("simulated", False)

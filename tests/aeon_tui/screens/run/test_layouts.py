@@ -93,7 +93,7 @@ async def test_at_every_size_the_panes_are_side_by_side_and_mark_what_they_cut(s
             assert screen.max_scroll_y == 0
             assert problems_of(pilot.app) == [], size
             first = drawn(screen)[0].rstrip()
-            assert first.endswith(screen.status.replace("_", " "))
+            assert first.endswith(screen.status.replace("_", " ").replace("ttl", "TTL"))
             assert screen.view.task in first or "…" in first
             check_footer(screen)
             check_rows(screen.query_one(PlanTree))

@@ -87,7 +87,7 @@ async def test_what_is_folded_into_a_row_is_unfolded_with_keys_mouse_or_by_what_
             "✔ refine the plan complete",
         ]
         assert run.tree.selected == RowKey("pass", "", 1)
-        assert run.text.text.splitlines()[0].startswith("not converged: ")
+        assert run.text.text.splitlines()[0].startswith("not converged")
         assert "✔ evaluate · 1 model call" in run.text.text
         await run.press("enter")
         assert rows(run) == folded

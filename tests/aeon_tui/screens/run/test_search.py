@@ -159,7 +159,7 @@ async def test_a_search_is_cancelled_by_escape_and_what_was_found_stays(
     async with searching(tmp_path, finished_run()) as on:
         on.screen.query_one(FilterLine).value = "needle"
         await on.pilot.press("enter")
-        await on.until(lambda: on.said == "searching … 1 found · escape cancels")
+        await on.until(lambda: on.said == "searching … 1 found · esc cancels")
         await on.pilot.press("down", "escape")
         await on.until(lambda: on.said == "1 record matches so far; the search was cancelled")
         assert isinstance(on.pilot.app.screen, SearchScreen)
