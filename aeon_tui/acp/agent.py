@@ -39,8 +39,6 @@ class Session(Conversation):
     """A conversation in an editor."""
 
     cwd: Path = field(default_factory=Path)
-    notice: str = ""
-    """What to show before the first run."""
     updates: Updates = field(init=False)
     """Of the run."""
     turn: asyncio.Task[schema.StopReason] | None = None
@@ -173,9 +171,8 @@ class AeonAgent:
         before, run = session.run, await session.prompt(text)
         if run is not before:
             session.updates = Updates(session.cwd)
-            await self._send(
-                session, [acp.update_agent_message_text(f"{session.notice}\n\n")] if session.notice else []
-            )
+        if session.notice:
+            await self._send(session, [acp.update_agent_message_text(f"{session.notice}\n\n")])
             session.notice = ""
         result = await session.follow(
             run,

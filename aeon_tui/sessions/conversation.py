@@ -35,6 +35,8 @@ class Conversation:
     """The run in progress, or the last one."""
     question: ApprovalRequest | None = None
     """The question that the next prompt answers."""
+    notice: str = ""
+    """What to show once, before what follows the prompt."""
 
     def past(self) -> Iterator[list[dict[str, Any]]]:
         """Yield the records of each run that there is, and take in what was asked and answered."""
@@ -53,7 +55,8 @@ class Conversation:
         if self.run is None or self.run.ended:
             self.run = await self._start(text)
         elif question is not None:
-            self.decide(question, ApprovalDecision(decision="reject", feedback=text))
+            if not self.decide(question, ApprovalDecision(decision="reject", feedback=text)):
+                self.notice = "Decided elsewhere: your message was not used. Send it again once the run has ended."
         else:
             raise UsageError("the last run of this session has not ended yet")
         return self.run
@@ -81,12 +84,14 @@ class Conversation:
             self.turns.append((run.task, run.result.answer or ""))
         return run.result
 
-    def decide(self, request: ApprovalRequest, decision: ApprovalDecision) -> None:
-        """Answer the run's question; a rule that is allowed with it is allowed from here on."""
+    def decide(self, request: ApprovalRequest, decision: ApprovalDecision) -> bool:
+        """Answer the run's question; a rule that is allowed with it is allowed from here on.
+
+        Return whether the run still waited for that.
+        """
         if decision.allow is not None:
             self.allowed.append(decision.allow.rule)
-        if self.run is not None:
-            self.run.broker.decide(request.digest, decision)
+        return self.run is not None and self.run.broker.decide(request.digest, decision)
 
     def _journals(self) -> Iterator[Path]:
         for number in itertools.count(1):

@@ -44,6 +44,8 @@ class StreamedRun(Runner):
         self._loop = asyncio.get_running_loop()
         self._events: asyncio.Queue[Event | Literal["asked", "ended"]] = asyncio.Queue()
         self._tools = tools
+        self._shown: str | None = None
+        """The digest of the question whose record was shown last."""
         self.stream = _Deltas(self)
         self.listen(lambda: self._post("ended" if self.ended else "asked"))
 
@@ -61,10 +63,14 @@ class StreamedRun(Runner):
             while (event := await self._events.get()) != "ended":
                 if event != "asked":
                     await show(event)
+                    if isinstance(event, dict) and event["type"] == "approval":
+                        self._shown = event.get("digest")
                 elif self.waiting is not asked:
                     if asking is not None:
                         asking.cancel()
                     asked, asking = self.waiting, None
+                    if asked is not None and asked.digest != self._shown:
+                        asked = None  # its record is still to come, and this event once more after that
                     if asked is not None:
                         asking = asyncio.ensure_future(ask(asked))
                         asking.add_done_callback(lambda _: self._post("asked"))

@@ -235,6 +235,20 @@ async def test_what_is_decided_in_a_terminal_is_no_longer_asked_in_the_editor(tm
         assert next(iter(editor.calls().values()))["status"] == "completed"
 
 
+async def test_words_for_a_question_that_was_decided_in_a_terminal_are_answered(tmp_path: Path) -> None:
+    async with agent(tmp_path, *MODEL) as (connection, editor):
+        session = (await connection.new_session(cwd=str(tmp_path), mcp_servers=[])).session_id
+        await connection.set_session_mode(session_id=session, mode_id="plan")
+        editor.answers = ["Tell it what to change"]
+        await connection.prompt(session_id=session, prompt=[text_block("add 5 and 10")])
+        command = ("decide", session, "approve", "--runs-dir", str(tmp_path / "runs"))
+        assert (await asyncio.to_thread(process, *command)).returncode == 0
+        editor.answers = ["Take the result"]
+        await connection.prompt(session_id=session, prompt=[text_block("multiply them, please")])
+        assert editor.text().count("Decided elsewhere: your message was not used.") == 1
+        assert journal(tmp_path, session)[-1]["result"]["status"] == "converged"
+
+
 async def test_an_answer_that_was_not_offered_ends_the_run(tmp_path: Path) -> None:
     async with agent(tmp_path, *MODEL, "--tools", "files") as (connection, editor):
         session = (await connection.new_session(cwd=str(tmp_path), mcp_servers=[])).session_id
