@@ -155,6 +155,7 @@ async def test_escape_asks_before_it_discards_a_field() -> None:
 
 async def test_model_ttl_budget_requirements_and_criteria_are_asked_for_as_they_were_changed() -> None:
     async with asked(2) as fork:
+        await fork.reads(2)
         for field, typed in (("model", "simulated:missing-tool"), ("ttl", "60"), ("budget", "1.5")):
             fork.dialog.query_one(f"#{field}", Input).value = typed
         fork.text.load_text("requirements:\n- It is short\ncriteria:\n  completeness: 0.8\n")

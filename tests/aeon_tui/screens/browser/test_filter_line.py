@@ -128,7 +128,7 @@ async def test_enter_searches_the_full_text_and_shows_the_place_under_each_run(f
             "three",
             "ttl needle of old",
             "one",
-            "run_finished a needle, found",
+            "answer a needle, found",
         ]
         assert "2 of 3 match" in title(screen)
         await typed(pilot, "down", "down", "down")
