@@ -23,7 +23,16 @@ from aeon_tui.cli.parser import build_parser
 from system2.settings import load_settings
 from tools.docs.__main__ import BESIDE, assemble
 from tools.docs.reference import pages
-from tools.transcripts import EDITORS, editor_transcript, example, portable, transcript
+from tools.transcripts import (
+    EDITORS,
+    RECORDINGS,
+    editor_transcript,
+    example,
+    portable,
+    recording_transcript,
+    titled,
+    transcript,
+)
 from tools.transcripts import PAGES as TRANSCRIPTS
 from tools.yaml_editor import problems
 
@@ -95,6 +104,10 @@ def test_a_page_does_what_it_says(
             for line in filter(None, block.text.splitlines()):
                 assert " ".join(line.split()) in " ".join(printed.split()), line
             printed = None
+
+
+def test_the_page_about_recorded_runs_shows_what_happens() -> None:
+    assert recording_transcript() == titled(RECORDINGS, "output")["text"]
 
 
 @pytest.mark.parametrize("page", TRANSCRIPTS, ids=lambda page: page.stem)

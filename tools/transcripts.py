@@ -18,6 +18,9 @@ PAGES = tuple(DOCS / "how-to" / name for name in ("acp.md", "mcp.md"))
 """Pages that end with an example in Python and what it prints."""
 EDITORS = DOCS / "how-to" / "configure.md"
 """The page that ends with a plan file and what an editor says about it."""
+RECORDINGS = DOCS / "how-to" / "test.md"
+"""The page whose test in Python differs from its recording, and what pytest says about it."""
+_TITLED = r'^```[a-z]+ title="{}"\n(?P<text>.*?)^```$'
 _EXAMPLE = re.compile(
     r"^```(?:python|yaml)\n(?P<code>.*?)^```\n\n```text\n(?P<printed>.*?)^```$", re.MULTILINE | re.DOTALL
 )
@@ -58,13 +61,40 @@ def editor_transcript() -> str:
         return "".join(f"{problem}\n" for problem in problems(file))
 
 
+def titled(page: Path, title: str) -> re.Match[str]:
+    """Return the `text` of a page's block with a title."""
+    found = re.search(_TITLED.format(re.escape(title)), page.read_text(), re.MULTILINE | re.DOTALL)
+    assert found is not None, f"{page} has no block {title!r}"
+    return found
+
+
+def recording_transcript() -> str:
+    """Return what pytest says of the page's test once it is recorded and its task is another."""
+    environ = {name: value for name, value in os.environ.items() if not name.startswith(("AEON_", "PYTEST_"))}
+    with tempfile.TemporaryDirectory() as folder:
+
+        def pytest(*options: str) -> subprocess.CompletedProcess[str]:
+            command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", *options]
+            return subprocess.run(command, cwd=folder, env=environ, check=False, capture_output=True, text=True)
+
+        test = Path(folder) / "tests" / "test_words.py"
+        test.parent.mkdir()
+        test.write_text(titled(RECORDINGS, "tests/test_words.py")["text"])
+        for options in (["--aeon-record"], []):
+            pytest(*options).check_returncode()
+        test.write_text(test.read_text().replace("to be or not to be", "to be"))
+        lines = pytest("tests/test_words.py").stdout.splitlines()
+    return "".join(f"{line.rstrip()}\n" for line in lines if line.startswith((">", "E")))
+
+
 def write_transcripts() -> list[Path]:
     """Write each page anew and return the pages."""
-    printed = {page: transcript(page) for page in PAGES}
+    printed = {page: (transcript(page), example(page).span("printed")) for page in PAGES}
+    printed[RECORDINGS] = recording_transcript(), titled(RECORDINGS, "output").span("text")
     if shutil.which("npx") is not None:
-        printed[EDITORS] = editor_transcript()
-    for page, lines in printed.items():
-        text, (start, end) = page.read_text(), example(page).span("printed")
+        printed[EDITORS] = editor_transcript(), example(EDITORS).span("printed")
+    for page, (lines, (start, end)) in printed.items():
+        text = page.read_text()
         page.write_text(text[:start] + lines + text[end:])
     return list(printed)
 

@@ -11,7 +11,6 @@ import pytest
 import pytest_aeon.recorder  # noqa: F401  # a session inside of one drops what it imports itself
 from aeon_core import Orchestrator, RunConfig
 from tests.fakes import ScriptedModel, add, steps
-from tests.test_documents import ROOT, blocks
 
 pytest_plugins = ["pytester"]
 
@@ -179,15 +178,3 @@ def test_a_session_that_does_not_use_the_plugin_loads_nothing_of_aeon(pytester: 
         """
     )
     pytester.runpytest_subprocess().assert_outcomes(passed=1)
-
-
-def test_the_page_about_recorded_runs_shows_what_happens(pytester: pytest.Pytester) -> None:
-    files = {block.title: block.text for block in blocks(ROOT / "docs" / "how-to" / "test.md") if block.title}
-    pytester.makeini(INI)
-    test = pytester.mkdir("tests") / "test_words.py"
-    test.write_text(files["tests/test_words.py"])
-    pytester.runpytest("--aeon-record", "tests/test_words.py").assert_outcomes(passed=1)
-    pytester.runpytest().assert_outcomes(passed=2)
-    test.write_text(test.read_text().replace("to be or not to be", "to be"))
-    shown = [line.rstrip() for line in pytester.runpytest("tests/test_words.py").outlines]
-    assert [line for line in files["output"].splitlines() if line not in shown] == []
