@@ -99,7 +99,7 @@ async def test_a_shown_run_is_compared_by_key_where_it_has_a_journal(tmp_path: P
         await until(pilot, lambda: isinstance(app.screen, RunScreen))
         assert [command.name for command in PaletteProvider(app.screen).commands()].count("Compare") == 1
         await pilot.press("C")
-        await until(pilot, lambda: any("takes another run" in each.message for each in app._notifications))
+        await until(pilot, lambda: any("no other run to compare with" in each.message for each in app._notifications))
         assert isinstance(app.screen, RunScreen)
         write(tmp_path, started(), finished(answer="15"), run="20261120-090000-bbbbbb")
         await pilot.press("C")
