@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from pathlib import Path
 from typing import ClassVar, Literal
 
@@ -12,36 +11,22 @@ from textual.binding import Binding, BindingType
 from textual.containers import Vertical
 from textual.content import Content
 from textual.widgets import Input, Static
-from typing_extensions import override
 
 from aeon_core.errors import UsageError
 from aeon_core.escape import escape_controls
 from aeon_core.paths import expanded
+from aeon_tui.screens.choice_rows import ChoiceRows
 from aeon_tui.screens.dialogs import Dialog
 from aeon_widgets.key_names import key_of
-from aeon_widgets.virtual_list import Piece, RowsView
 
 Form = Literal["md", "html", "json"]
 FORMS: dict[Form, str] = {"md": "Markdown", "html": "web page", "json": "JSON, the full history"}
 
 
-class FormRows(RowsView):
-    """The forms, of which one is chosen."""
+class FormRows(ChoiceRows[Form]):
+    """The forms."""
 
     HELP_TITLE = "Forms"
-
-    def on_mount(self) -> None:
-        self.set_line_count(len(FORMS))
-
-    @property
-    def form(self) -> Form:
-        """The form that is chosen."""
-        return list(FORMS)[self.cursor]
-
-    @override
-    def pieces(self, index: int, width: int) -> Iterable[Piece]:
-        form, words = list(FORMS.items())[index]
-        return [(f" {'◉' if index == self.cursor else '○'} .{form:<6}{words}", "")]
 
 
 class ExportDialog(Dialog[Path | None]):
@@ -68,7 +53,7 @@ class ExportDialog(Dialog[Path | None]):
             box.border_title = Content(f"Export {escape_controls(self._run_id[:40])}")
             box.border_subtitle = f"enter writes · tab format · {key_of(self, 'export.cancel')} cancels"
             yield Input(f"{self._run_id}.md", compact=True, id="file", select_on_focus=False)
-            yield FormRows()
+            yield FormRows({form: [(f".{form:<6}{words}", "")] for form, words in FORMS.items()})
             yield Static(f"in {escape_controls(str(self._folder))}", id="hint", markup=False)
             yield Static("", id="problem", markup=False)
 
@@ -77,7 +62,7 @@ class ExportDialog(Dialog[Path | None]):
 
     def on_rows_view_moved(self) -> None:
         """Give the file the ending of the form that was chosen."""
-        line, wanted = self.query_one("#file", Input), self.query_one(FormRows).form
+        line, wanted = self.query_one("#file", Input), self.query_one(FormRows).value
         path = Path(line.value.strip() or self._run_id)
         if form_of(path) != wanted:
             line.value = f"{path.with_suffix('') if form_of(path) is not None else path}.{wanted}"
@@ -90,7 +75,7 @@ class ExportDialog(Dialog[Path | None]):
         """Light the form that the file's ending says."""
         self.say("")
         if (form := form_of(Path(self.query_one("#file", Input).value.strip()))) is not None:
-            self.query_one(FormRows).cursor = list(FORMS).index(form)
+            self.query_one(FormRows).choose(form)
 
     @on(Input.Submitted)
     def _submitted(self, event: Input.Submitted) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import ClassVar
 
@@ -12,16 +11,19 @@ from textual.binding import Binding, BindingType
 from textual.containers import Vertical
 from textual.content import Content
 from textual.widgets import Input, Static
-from typing_extensions import override
 
 from aeon_core.escape import escape_controls
 from aeon_core.journal.records import Verdict
+from aeon_tui.screens.choice_rows import ChoiceRows
 from aeon_tui.screens.dialogs import Dialog
 from aeon_widgets.key_guard import KeyGuard
 from aeon_widgets.key_names import key_of
 from aeon_widgets.virtual_list import Piece, RowsView
 
-_VERDICTS: dict[Verdict, str] = {"good": "it does what was asked", "bad": "it does not, or it is wrong"}
+_VERDICTS: dict[Verdict, list[Piece]] = {
+    "good": [("good  it does what was asked", "")],
+    "bad": [("bad   it does not, or it is wrong", "")],
+}
 _HINT = "Saved in the run's journal; the last label counts. The settings show how often the judge agreed with you."
 
 
@@ -33,28 +35,10 @@ class LabelAnswer:
     why: str
 
 
-class VerdictRows(RowsView):
-    """Good and bad, of which one is chosen."""
+class VerdictRows(ChoiceRows[Verdict]):
+    """Good and bad."""
 
     HELP_TITLE = "Verdict"
-
-    def __init__(self, verdict: Verdict) -> None:
-        super().__init__()
-        self._first = list(_VERDICTS).index(verdict)
-
-    def on_mount(self) -> None:
-        self.set_line_count(len(_VERDICTS))
-        self.cursor = self._first
-
-    @property
-    def verdict(self) -> Verdict:
-        """The one that is chosen."""
-        return list(_VERDICTS)[self.cursor]
-
-    @override
-    def pieces(self, index: int, width: int) -> Iterable[Piece]:
-        verdict, words = list(_VERDICTS.items())[index]
-        return [(f" {'◉' if index == self.cursor else '○'} {verdict:<6}{words}", "")]
 
 
 class LabelDialog(Dialog[LabelAnswer | None]):
@@ -84,7 +68,7 @@ class LabelDialog(Dialog[LabelAnswer | None]):
         with Vertical() as box:
             box.border_title = Content(f"Label {escape_controls(self._run_id[:40])}")
             box.border_subtitle = f"enter saves · ↑↓ choose · tab why · {key_of(self, 'label.cancel')} cancels"
-            yield VerdictRows(self._before.verdict)
+            yield VerdictRows(_VERDICTS, self._before.verdict)
             yield Input(escape_controls(self._before.why), placeholder="why (optional)", compact=True, id="why")
             yield Static(_HINT, id="hint", markup=False)
 
@@ -97,7 +81,7 @@ class LabelDialog(Dialog[LabelAnswer | None]):
     def _keep(self, event: RowsView.Chosen | Input.Submitted) -> None:
         event.stop()
         if self._guard.is_open:
-            self.dismiss(LabelAnswer(self.query_one(VerdictRows).verdict, self.query_one("#why", Input).value.strip()))
+            self.dismiss(LabelAnswer(self.query_one(VerdictRows).value, self.query_one("#why", Input).value.strip()))
 
     def action_cancel(self) -> None:
         """Label nothing."""

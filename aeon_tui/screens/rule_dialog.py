@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
@@ -13,12 +13,12 @@ from textual.binding import Binding, BindingType
 from textual.containers import Vertical
 from textual.screen import Screen
 from textual.widgets import Input, Static
-from typing_extensions import override
 
 from aeon_core.errors import AeonError
 from aeon_core.journal.records import Scope
 from aeon_core.journal.values import dict_of, str_of
 from aeon_core.paths import PROJECT_FOLDER
+from aeon_tui.screens.choice_rows import ChoiceRows
 from aeon_tui.screens.dialogs import Dialog
 from aeon_widgets.key_guard import KeyGuard
 from aeon_widgets.key_names import key_of
@@ -26,8 +26,6 @@ from aeon_widgets.virtual_list import Piece, RowsView
 
 if TYPE_CHECKING:
     from aeon_core.approvals.pending import AllowedRule
-
-_SCOPES: dict[Scope, str] = {"run": "this run", "project": "this project", "always": "always"}
 
 
 @dataclass(frozen=True)
@@ -65,35 +63,20 @@ def ask_for_rule(
     screen.app.push_screen(RuleDialog(proposed), answered)
 
 
-class ScopeRows(RowsView):
-    """Where a rule holds; one is chosen."""
+class ScopeRows(ChoiceRows[Scope]):
+    """Where a rule holds."""
 
     HELP_TITLE = "Scope"
 
-    def __init__(self, root: Path) -> None:
-        super().__init__()
-        made = (root / PROJECT_FOLDER).is_dir()
-        self._hints = {
-            "run": "until it ends, also when it is resumed",
-            "project": f"in {PROJECT_FOLDER}/config.yml"
-            if made
-            else f"makes {PROJECT_FOLDER}/, where later runs are kept",
-            "always": "in your own settings, for every project",
-        }
 
-    def on_mount(self) -> None:
-        self.set_line_count(len(_SCOPES))
-
-    @property
-    def scope(self) -> Scope:
-        """The one that is chosen."""
-        return list(_SCOPES)[self.cursor]
-
-    @override
-    def pieces(self, index: int, width: int) -> Iterable[Piece]:
-        scope, words = list(_SCOPES.items())[index]
-        sign = "◉" if index == self.cursor else "○"
-        return [(f" {sign} {words:<14}", "bold" if index == self.cursor else ""), (self._hints[scope], "muted")]
+def _scopes(root: Path) -> dict[Scope, list[Piece]]:
+    made = (root / PROJECT_FOLDER).is_dir()
+    in_project = f"in {PROJECT_FOLDER}/config.yml" if made else f"makes {PROJECT_FOLDER}/, where later runs are kept"
+    return {
+        "run": [("this run      ", ""), ("until it ends, also when it is resumed", "muted")],
+        "project": [("this project  ", ""), (in_project, "muted")],
+        "always": [("always        ", ""), ("in your own settings, for every project", "muted")],
+    }
 
 
 class RuleDialog(Dialog["AllowedRule | None"]):
@@ -126,7 +109,7 @@ class RuleDialog(Dialog["AllowedRule | None"]):
             box.border_title = "Always allow calls that match this rule?"
             box.border_subtitle = f"enter approves and saves · ↑↓ scope · {key_of(self, 'rule.cancel')} back"
             yield Input(self._subject.rule, compact=True, select_on_focus=False, id="rule")
-            yield ScopeRows(self._subject.root)
+            yield ScopeRows(_scopes(self._subject.root))
             yield Static("", id="problem", markup=False)
 
     def on_mount(self) -> None:
@@ -146,7 +129,7 @@ class RuleDialog(Dialog["AllowedRule | None"]):
             self._show(problem)
         else:
             self._is_saving = True
-            self._save(rule, self.query_one(ScopeRows).scope)
+            self._save(rule, self.query_one(ScopeRows).value)
 
     @work(thread=True, exclusive=True, group="rule", exit_on_error=False)
     def _save(self, rule: str, scope: Scope) -> None:
@@ -171,8 +154,7 @@ class RuleDialog(Dialog["AllowedRule | None"]):
 
     def action_scope(self, by: int) -> None:
         """Choose another scope."""
-        rows = self.query_one(ScopeRows)
-        rows.cursor = max(0, min(len(_SCOPES) - 1, rows.cursor + by))
+        self.query_one(ScopeRows).action_cursor(by)
 
     def action_cancel(self) -> None:
         """Go back to the question."""

@@ -91,7 +91,7 @@ async def test_the_dialog_begins_with_the_last_label(runs: Path) -> None:
     async with browsing(runs) as (app, pilot):
         await pilot.press("L")
         await until(pilot, lambda: asks(app))
-        assert app.screen.query_one(VerdictRows).verdict == "bad"
+        assert app.screen.query_one(VerdictRows).value == "bad"
         assert app.screen.query_one(Input).value == "not what I asked"
         await pilot.press("up", "enter")
         await until(pilot, lambda: said(app))

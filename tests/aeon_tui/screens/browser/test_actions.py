@@ -143,7 +143,7 @@ async def test_a_click_chooses_the_form_and_the_ending_that_is_typed_does(folder
         assert line.value == "c.json"
         line.value = "report.HTML"
         await pilot.pause()
-        assert pilot.app.screen.query_one(FormRows).form == "html"
+        assert pilot.app.screen.query_one(FormRows).value == "html"
         line.value = "report.doc"
         line.focus()
         await pilot.press("enter")
