@@ -378,8 +378,10 @@ class AeonApp(Navigation):
         """Quit; while anything runs only after one question, as all of it is aborted then."""
         if (active := self.sessions.active) and not self._quitting:
             from aeon_tui.screens.dialogs import QuitDialog
+            from aeon_tui.screens.run.screen import RunScreen
 
-            self.push_screen(QuitDialog([(each.what, each.task) for each in active]), self._quit_if)
+            running = [(each.what, each.task) for each in active]
+            self.push_screen(QuitDialog(running, key_of(self, "run.resume", RunScreen)), self._quit_if)
         else:
             await self.abort_and_quit()
 

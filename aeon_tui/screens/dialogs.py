@@ -117,14 +117,14 @@ class QuitDialog(ConfirmDialog):
         Binding("ctrl+c", "quit_now", "Quit", show=False, id="app.copy"),
     ]
 
-    def __init__(self, running: Sequence[tuple[str, str]]) -> None:
-        """`running` has the kind, `run` or `workflow`, and the task of each."""
+    def __init__(self, running: Sequence[tuple[str, str]], resumes: str) -> None:
+        """`running` has the kind, `run` or `workflow`, and the task of each; `resumes` is the key that resumes one."""
         kinds = Counter(kind for kind, _ in running)
         them, are = ("it", "is") if len(running) == 1 else ("them", "are")
         title = f"{' and '.join(count(number, kind) for kind, number in kinds.items())} {are} running"
         tasks = [f"· {fit(one_line(task), _TASK_CELLS)}" for _, task in running[:_TASKS]]
         more = [f"· {len(running) - _TASKS} more"] if len(running) > _TASKS else []
-        lines = [f"Abort {them} and quit?", *tasks, *more, f"All work so far is kept; R resumes {them} later."]
+        lines = [f"Abort {them} and quit?", *tasks, *more, f"All work so far is kept; {resumes} resumes {them} later."]
         super().__init__(title, lines, "Abort and quit", no="Stay")
 
     def action_quit_now(self) -> None:

@@ -10,6 +10,7 @@ import pytest
 from textual.pilot import Pilot
 
 from aeon_core import RunConfig
+from aeon_core.config.keys import AppSettings
 from aeon_core.journal.reader import read_records
 from aeon_core.journal.recovery import reopen
 from aeon_core.journal.view.reducer import fold
@@ -181,6 +182,7 @@ async def test_a_run_of_another_process_counts_while_it_lives_and_asks(tmp_path:
 
 async def test_quitting_asks_once_and_journals_all_as_aborted(tmp_path: Path) -> None:
     app = AeonApp(tmp_path)
+    app.apply_settings(AppSettings(keys={"run.resume": "f8"}))
     async with app.run_test(size=(100, 30)) as pilot:
         first, second = await two_waiting(app, pilot)
         await pilot.press("q")
@@ -188,7 +190,8 @@ async def test_quitting_asks_once_and_journals_all_as_aborted(tmp_path: Path) ->
         assert isinstance(dialog, QuitDialog)
         text = "\n".join(str(each.render()) for each in dialog.query(".line"))
         assert dialog.query_one("Vertical").border_title == "2 runs are running"
-        assert [each in text for each in ("Abort them and quit?", "add 5 and 10", "add 7 and 8")] == [True] * 3
+        expected = ("Abort them and quit?", "add 5 and 10", "add 7 and 8", "f8 resumes them later")
+        assert [each in text for each in expected] == [True] * 4
         await pilot.press("y")
         await until(pilot, lambda: not app.is_running)
     assert not app.sessions.running

@@ -125,7 +125,7 @@ def test_quitting_while_runs_go_on(snap_compare: Compare, size: tuple[int, int])
     async def quit_app(pilot: Pilot[None]) -> None:
         await in_the_list()(pilot)  # type: ignore[misc]
         running = [("run", TASK), ("run", "summarise the report"), ("workflow", "build a REST API for invoices")]
-        await pilot.app.push_screen(QuitDialog(running))
+        await pilot.app.push_screen(QuitDialog(running, "R"))
         await pilot.pause()
 
     assert snap_compare(browser_app(FAMILIES), terminal_size=size, run_before=quit_app)
