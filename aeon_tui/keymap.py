@@ -131,7 +131,7 @@ def _first_clash(wanted: Mapping[str, str]) -> tuple[str, str, str] | None:
 
 
 def own_keys() -> dict[str, str]:
-    """Return the keys that each action has where nothing else is said, with commas between."""
+    """Return the default keys of each action, separated by commas."""
     return {each.id: ",".join(each.keys) for each in known_keys().values()}
 
 

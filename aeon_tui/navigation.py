@@ -174,7 +174,7 @@ class Navigation(App[None]):
             self.pop_screen()
 
     def _keep_or_drop(self, left: Screen[Any]) -> None:
-        """Keep the screen of a session as it is left, until its end was told.
+        """Keep the screen of a session as it is left, until the person knows of its end.
 
         Called before it leaves the stack, as Textual removes at once what is neither on the stack nor installed.
         """

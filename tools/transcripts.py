@@ -88,7 +88,7 @@ def recording_transcript() -> str:
 
 
 def write_transcripts() -> list[Path]:
-    """Write each page anew and return the pages."""
+    """Replace the transcript of each page and return the pages."""
     printed = {page: (transcript(page), example(page).span("printed")) for page in PAGES}
     printed[RECORDINGS] = recording_transcript(), titled(RECORDINGS, "output").span("text")
     if shutil.which("npx") is not None:

@@ -62,7 +62,7 @@ class PanelController:
         return self._panel is not None and self._panel.has_focus_within
 
     def waiting(self) -> ApprovalRequest | None:
-        """Return what is asked now; a person is told, once, what was decided elsewhere."""
+        """Return what is asked now; notify the person, once, of what was decided elsewhere."""
         if self._broker is None:
             return None
         if news := self._broker.pop_notice():

@@ -223,7 +223,7 @@ def _log_of(args: argparse.Namespace, root: Path) -> Iterator[Log]:
 
     config = Path(args.config).expanduser() if args.config is not None else None
     mode: TrustMode = "apply" if args.trust_project else "require"
-    # What is wrong with the settings is told once, by the orchestrator.
+    # The orchestrator says, once, what is wrong with the settings.
     settings, _ = applied_settings(root, config, args.model, mode, lambda _: None)
     destination = args.log_file or settings.log_destination
     path = root / Path(destination).expanduser() if destination != "stderr" else None

@@ -113,8 +113,8 @@ def load_settings(
 ) -> WorkflowSettings:
     """Return the settings of a project, or of the file that is named; the file is never written (REQ-141).
 
-    What cannot be used falls back to its default, and `warn` is told in one line: a file that is missing or no YAML as
-    a whole, a wrong value alone (REQ-094). Without a file in the project nobody is told: it needs none.
+    What cannot be used falls back to its default, and `warn` gets one line: a file that is missing or no YAML as
+    a whole, a wrong value alone (REQ-094). Without a file in the project it gets none: there need be no file.
 
     Raises UsageError for a blocklist that cannot be used: it must not be lost (REQ-028a).
     """

@@ -33,7 +33,7 @@ _ASK_WHY = "what should change? (an empty line ends it)"
 class Terminal:
     """A person who reads `shown` and types into `typed`, as the policy for gates, commands and questions.
 
-    One that hangs up has said nothing.
+    One who hangs up has said nothing.
     """
 
     def __init__(self, typed: TextIO, shown: TextIO, project_root: Path) -> None:

@@ -72,8 +72,8 @@ def applied_settings(
 ) -> tuple[WorkflowSettings, ProjectTrust]:
     """Return the settings that apply, and what the project asks for.
 
-    Of a file that the user named all apply, of the project's what is harmless or trusted; `warn` is told in one line
-    what does not apply. Raises TrustRequired with `require`.
+    Of a file that the user named all apply, of the project's what is harmless or trusted; `warn` gets one line
+    about what does not apply. Raises TrustRequired with `require`.
     """
     trust = assess_workflow(root)
     if mode == "require" and (error := refusal(trust, said(config, model))) is not None:

@@ -40,7 +40,7 @@ class AgentDefinition:
     system_prompt: str
     """After the transforms, with the completion protocol."""
     raw_system_prompt: str
-    """The Markdown body as it stands in the file."""
+    """The Markdown body as the file has it."""
     source_path: Path
 
 
@@ -217,8 +217,8 @@ def copy_shipped(project_root: Path, warn: Callable[[str], None]) -> Copied:
     """Copy those of our agents that the project lacks into its `.claude/agents`, and return what was done.
 
     An agent that the project has under that name, in whatever file, is left alone, and so is any file of that name.
-    `warn` is told of files there that are no agents. Raises UsageError where the folder leads out of the project or
-    cannot be written.
+    `warn` gets a line about each file there that is no agent. Raises UsageError where the folder leads out of the
+    project or cannot be written.
     """
     library = AgentLibrary(project_root, warn)
     folder = _folder(project_root)
