@@ -17,6 +17,7 @@ from textual.screen import Screen
 from typing_extensions import override
 
 from aeon_core.errors import AeonError
+from aeon_core.journal.view.formatting import words
 from aeon_core.timing import local_time
 from aeon_tui.screens.keys import label_of
 from aeon_widgets.call_rows import RowKey
@@ -200,4 +201,4 @@ def _task(run: RunSummary) -> str:
 
 
 def _about(run: RunSummary) -> str:
-    return one_line(f"{run.status.replace('_', ' ')} · {local_time(run.started, '%Y-%m-%d %H:%M')} · {run.run_id}", 200)
+    return one_line(f"{words(run.status)} · {local_time(run.started, '%Y-%m-%d %H:%M')} · {run.run_id}", 200)

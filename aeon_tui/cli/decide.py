@@ -24,6 +24,7 @@ from aeon_core.journal.listing import find_run
 from aeon_core.journal.reader import head
 from aeon_core.journal.summary import is_being_written, summarise
 from aeon_core.journal.values import strs_of
+from aeon_core.journal.view.formatting import words
 from aeon_core.paths import expanded
 from aeon_tui.cli import options
 from aeon_tui.cli.output import stderr, stdout
@@ -71,7 +72,7 @@ def _question(path: Path, run: str) -> PendingApproval:
             f"`aeon-tui resume {run}` continues the run and asks again"
         )
     summary = summarise(path)
-    how = f"has ended as {summary.status.replace('_', ' ')}" if summary is not None else "has ended"
+    how = f"has ended as {words(summary.status)}" if summary is not None else "has ended"
     raise UsageError(f"the run {path.stem!r} {how}; it is not waiting for a decision")
 
 

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from aeon_core.errors import UsageError
+from aeon_core.journal.view.formatting import words
 from aeon_tui.sessions.approval_points import approval_points, resumed_approval_points
 from aeon_tui.sessions.option_overrides import merge_overrides, started_of, usable_model
 from aeon_tui.sessions.run_jobs import Kernel, OnDelta, OnLine, is_paced, kernel_parts
@@ -117,7 +118,7 @@ class Ended:
     exit_code: int
 
     def __str__(self) -> str:
-        return f"the run ended as {self.status.replace('_', ' ')}; there is nothing left to do"
+        return f"the run ended as {words(self.status)}; there is nothing left to do"
 
 
 def ended_for_good(path: Path) -> Ended | None:

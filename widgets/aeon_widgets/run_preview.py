@@ -68,7 +68,7 @@ def _standing(run: RunRow, view: RunView) -> Iterator[Block]:
         yield "medium", f"{WAITING_ICON} waiting for a decision about {what}; open it to decide"
         return
     icon, style = run_style(run.status)
-    yield style, f"{icon} {one_line(run.status, 40).replace('_', ' ')}"
+    yield style, f"{icon} {words(run.status)}"
     error = view.result.error if view.result is not None else None
     if error is not None:
         yield "high", one_line(str_of(error.get("message")), 400)
