@@ -195,7 +195,7 @@ def summary(view: RunView) -> list[Piece]:
     icon, style = ("✔", "complete") if last.converged else ("✖", "medium")
     met = sum(each.met == "yes" for each in last.requirements)
     told = (
-        f"{met} of {len(last.requirements)} met"
+        f"{met} of {count(len(last.requirements), 'requirement')}"
         if last.requirements
         else words((last.reason_codes or ["no reason"])[0])
     )

@@ -14,7 +14,7 @@ from aeon_widgets.icons import VARIABLES
 from aeon_widgets.text import fit
 from aeon_widgets.virtual_list import Piece
 
-NAME_WIDTH = 16
+NAME_WIDTH = 14
 
 
 class RailLine(Widget):

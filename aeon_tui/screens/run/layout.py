@@ -56,15 +56,13 @@ class RunPane:
     """Rows below which it is no use, its border included."""
     in_passes: bool = False
     """Whether only a run in passes has it."""
-    line: str = ""
-    """What its line is called, where that is not its title."""
 
 
 ALL: tuple[RunPane, ...] = (
     RunPane(1, "Plan", PlanTree),
     RunPane(2, "Step", StepPane),
     RunPane(3, "TTL", TTLGauge, summary=ttl_gauge.summary, rows=6),
-    RunPane(4, "Convergence", ConvergencePane, "Conv.", convergence.summary, 6, True, "Requirements"),
+    RunPane(4, "Convergence", ConvergencePane, "Conv.", convergence.summary, 6, True),
     RunPane(5, "Issues", IssuesPane, summary=issues.summary, rows=4, in_passes=True),
     RunPane(6, "Repairs", RepairsPane, "Rep.", repairs.summary, 3),
     RunPane(7, "Answer", Outcome),
@@ -302,8 +300,6 @@ def _lines(numbers: Sequence[int]) -> int:
 
 def rail_lines() -> dict[int, list[RailLine]]:
     """Return new lines for the column's closed panes, by the pane they come before."""
-    lines = {
-        number: [RailLine(number, pane.line or pane.title, line_id=f"line-{number}")] for number, pane in SIDE.items()
-    }
+    lines = {number: [RailLine(number, pane.title, line_id=f"line-{number}")] for number, pane in SIDE.items()}
     lines[TTL].append(RailLine(TTL, "Cost", line_id=COST, numbered=False))
     return lines

@@ -93,7 +93,7 @@ async def test_a_low_column_says_on_a_line_each_what_its_other_panes_have() -> N
         assert told(run) == ["3 TTL █████ 50 of 50 left", "Cost $0 (simulated)", "5 Issues ✖1 ⚠1 ·1", "6 Repairs none"]
         await run.press("5")
         assert beside(run) == ["TTLGauge", "IssuesPane"]
-        assert told(run) == ["4 Requirements ✖ 1 of 3 met", "6 Repairs none"]
+        assert told(run) == ["4 Convergence ✖ 1 of 3 requirements", "6 Repairs none"]
         await run.pilot.click(next(line for line in run.screen.query(RailLine) if line.number == 4))
         await until(run.pilot, lambda: run.screen.query_one(ConvergencePane).has_focus)
         assert beside(run) == ["ConvergencePane"]
