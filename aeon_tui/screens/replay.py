@@ -57,7 +57,7 @@ class ReplayScreen(RunScreen):
     def note(self) -> str:
         """That this is a replay, its speed, and from which record on Aeon now differs."""
         differs = self._check.differs_at if self._check is not None else None
-        what = "" if differs is None else f" · differs from {differs} on"
+        what = "" if differs is None else f" · differs from record {differs} on"
         return f"REPLAY {speed_words(self._replay.speed)}{what}"
 
     @override

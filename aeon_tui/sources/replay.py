@@ -15,7 +15,6 @@ from aeon_core.timing import seconds_after
 from aeon_tui.sources.base import ReadAheadSource, RecordsOnly, RecordSource
 
 if TYPE_CHECKING:
-    from aeon_core.effects.replay_cursor import Difference
     from aeon_core.runs.replay import Replay
 
 PAUSE_SECONDS = 3.0
@@ -190,11 +189,7 @@ class ReplayCheck:
         else:
             if difference is not None:
                 self.differs_at = difference.seq
-                self.finding = _difference_line(difference)
-
-
-def _difference_line(found: Difference) -> str:
-    return (
-        f"Aeon now behaves differently: record {found.seq} differs · {found.where} · recorded {found.recorded} · now "
-        f"{found.now}"
-    )
+                self.finding = (
+                    f"Aeon now behaves differently from record {difference.seq} on; `aeon-tui replay RUN --check` "
+                    "shows how"
+                )
