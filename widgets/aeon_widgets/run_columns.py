@@ -41,7 +41,7 @@ class Column:
 SIM, PASSES, SCORES, MODEL, COST, RUN, AGE = COLUMNS = (
     Column("sim", "", 4, 0),
     Column("passes", "pass", 6, 24),
-    Column("scores", "compl coh", 11, 24, "scores"),
+    Column("scores", "scores", 11, 24, "scores"),
     Column("model", " model", 18, 24, to_left=True),
     Column("cost", "cost", 8, 24, "cost"),
     Column("run", " run", 24, 60, to_left=True),

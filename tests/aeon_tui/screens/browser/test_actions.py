@@ -267,10 +267,10 @@ async def test_o_orders_by_cost_then_by_scores_with_live_runs_first() -> None:
 async def test_a_click_on_a_title_orders_and_another_one_goes_back() -> None:
     async with browsing(lambda _: RUNS) as (pilot, screen):  # type: ignore[arg-type, return-value]
         head = screen.query_one(RunListHeader)
-        at = str(head.render()).index("compl")
+        at = str(head.render()).index("scores")
         by_scores = await tried(pilot, screen, lambda: pilot.click(RunListHeader, offset=(at, 0)))
         assert by_scores[2] == "good"
-        assert "compl coh▾" in str(head.render())
+        assert "scores▾" in str(head.render())
         await pilot.click(RunListHeader, offset=(2, 0))
         assert tasks(screen) == by_scores
         assert (await tried(pilot, screen, lambda: pilot.click(RunListHeader, offset=(at, 0))))[2] == "poor"
