@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import shutil
 from dataclasses import dataclass
 from importlib.metadata import entry_points
 from importlib.util import find_spec
@@ -90,8 +89,7 @@ def _simulated() -> HealthCheck:
 
 
 def _files() -> HealthCheck:
-    how = "with ripgrep" if shutil.which("rg") else "in Python; ripgrep would make large searches faster"
-    return HealthCheck("files", f"usable: --tools files; Grep searches {how}")
+    return HealthCheck("files", "usable: --tools files")
 
 
 def _shell(config: RunConfig) -> HealthCheck:

@@ -289,7 +289,7 @@ def test_a_pattern_that_backtracks_for_ever_is_an_error_that_says_what_to_do(
     reason = rf"^Grep: pattern {re.escape(repr(pattern))} takes more than 0\.05 s on one text; write it"
     for options in ({}, {"multiline": True}):
         with pytest.raises(ToolError, match=reason) as caught:
-            invoked(GrepTool(Sandbox(root), ripgrep=False), pattern=pattern, **options)
+            invoked(GrepTool(Sandbox(root)), pattern=pattern, **options)
         assert "\n" not in caught.value.message
 
 

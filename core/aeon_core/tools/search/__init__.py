@@ -1,4 +1,1 @@
-"""Tools that search the project.
-
-`tools.GrepTool` and `tools.GlobTool`, by ripgrep where it is installed.
-"""
+"""Tools that search the project: `tools.GrepTool` and `tools.GlobTool`."""

@@ -13,7 +13,6 @@ from aeon_core.tools.sandbox import Sandbox
 from aeon_core.tools.search.expression import PatternError
 from aeon_core.tools.search.listing import FILE_TYPES, Listing, glob_matcher, is_hidden, list_files
 from aeon_core.tools.search.matching import MAX_FILE, MAX_TOTAL, Answer, Mode, Query, Searcher
-from aeon_core.tools.search.ripgrep import find_ripgrep, narrowed
 
 MAX_SECONDS = 20.0
 """How long one search may take."""
@@ -233,11 +232,6 @@ class GrepTool(SearchTool):
         {"pattern": "TODO", "path": "src", "output_mode": "content", "context": 2},
     )
 
-    def __init__(self, sandbox: Sandbox, *, hidden: Callable[[str], bool] | None = None, ripgrep: bool = True) -> None:
-        """Use ripgrep, where there is one, to go through many files faster; the results are the same without it."""
-        super().__init__(sandbox, hidden=hidden)
-        self._ripgrep = find_ripgrep(sandbox.root) if ripgrep else None
-
     def run(
         self,
         deadline: float,
@@ -271,8 +265,6 @@ class GrepTool(SearchTool):
         accepts = self._accepts(glob, type, deadline)
         listing = self.listed(path, include_ignored, deadline)
         paths = by_path(file for file in listing.files if accepts(listing.below(file)))
-        if self._ripgrep:
-            paths = narrowed(self._ripgrep, self.sandbox.root, paths, pattern, case_insensitive, deadline)
         paths = self.sandbox.without_foreign_links(paths)
         return result_of(searcher.search(str(self.sandbox.root), paths), query)
 
