@@ -243,7 +243,7 @@ def _read(line: str, request: ApprovalRequest, question: ApprovalQuestion, out: 
 def _with_rule(request: ApprovalRequest, typed: str, out: Output) -> ApprovalDecision | None:
     """Return the approval with a rule for this run: the one that was typed, else the one that is proposed."""
     from aeon_core.approvals.pending import AllowedRule
-    from aeon_core.rule_proposal import rule_problem
+    from aeon_core.policy import rule_problem
 
     proposal = dict_of(request.subject.get("proposal")) or {}
     rule, about = typed or str_of(proposal.get("rule")), proposal.get("about")

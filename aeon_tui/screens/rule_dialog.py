@@ -122,7 +122,7 @@ class RuleDialog(Dialog["AllowedRule | None"]):
         event.stop()
         if not self._guard.is_open or self._is_saving:
             return
-        from aeon_core.rule_proposal import rule_problem
+        from aeon_core.policy import rule_problem
 
         subject, rule = self._subject, self.query_one("#rule", Input).value.strip()
         if problem := rule_problem(rule, subject.tool_name, subject.about, subject.arguments):

@@ -12,8 +12,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from aeon_core import tool
-from aeon_core.policy import Policy, PolicyRules
-from aeon_core.rule_proposal import MAX_RULE, propose_rule, rule_problem
+from aeon_core.policy import MAX_RULE, Policy, PolicyRules, propose_rule, rule_problem
 from aeon_core.tools.base import Tool
 from aeon_core.tools.files.edit import EditTool
 from aeon_core.tools.sandbox import Sandbox

@@ -13,11 +13,11 @@ from aeon_core.llm.catalogue import claude_thinking, takes_claude_effort
 from aeon_core.llm.connect import Endpoint, check_timeout, find_key, find_url
 from aeon_core.llm.errors import failure, told_failure, unusable
 from aeon_core.llm.http import ROOM_FOR_THINKING, Option, RemoteModel, client_options
-from aeon_core.llm.strict_schema import closed_schema
 from aeon_core.llm.wire import (
     Deltas,
     StreamedReply,
     ToolNames,
+    closed_schema,
     read_arguments,
     read_usage,
     tool_call,

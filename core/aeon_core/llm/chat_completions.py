@@ -12,12 +12,12 @@ from aeon_core.json_safe import parse_json
 from aeon_core.llm.base import LLMRequest, LLMResponse, Message, ToolCallDict, Usage
 from aeon_core.llm.connect import Endpoint
 from aeon_core.llm.errors import failure, told_failure, unusable
-from aeon_core.llm.strict_schema import is_strict
 from aeon_core.llm.wire import (
     Deltas,
     StreamedReply,
     ToolNames,
     arguments_text,
+    is_strict,
     read_arguments,
     read_usage,
     tool_call,

@@ -25,8 +25,16 @@ from aeon_core.llm.errors import (
     too_long_failure,
     unusable,
 )
-from aeon_core.llm.strict_schema import closed_schema
-from aeon_core.llm.wire import Deltas, StreamedReply, ToolNames, read_arguments, read_usage, tool_call, turns
+from aeon_core.llm.wire import (
+    Deltas,
+    StreamedReply,
+    ToolNames,
+    closed_schema,
+    read_arguments,
+    read_usage,
+    tool_call,
+    turns,
+)
 from aeon_core.redaction import REDACTED
 
 RENEW = "set AWS_PROFILE, or AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, or run `aws sso login`"

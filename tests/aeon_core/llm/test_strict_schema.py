@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from anthropic import transform_schema
 
-from aeon_core.llm.strict_schema import closed_schema, is_strict
+from aeon_core.llm.wire import closed_schema, is_strict
 
 
 def closed(**properties: Any) -> dict[str, Any]:

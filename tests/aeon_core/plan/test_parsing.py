@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from aeon_core import Plan
 from aeon_core.errors import ValidationError
-from aeon_core.llm.strict_schema import closed_schema, is_strict
+from aeon_core.llm.wire import closed_schema, is_strict
 from aeon_core.plan.parsing import MAX_PROBLEMS, dump_plan, parse_plan
 from aeon_core.plan.wire import plan_schema
 from aeon_core.tools.schema import Schema

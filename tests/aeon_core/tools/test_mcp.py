@@ -11,8 +11,8 @@ from aeon_core.effects.outcomes import invoke_tool
 from aeon_core.errors import ToolError
 from aeon_core.redaction import redact_text
 from aeon_core.tools.base import Tool
-from aeon_core.tools.mcp.result import MAX_TEXT
 from aeon_core.tools.mcp.servers import McpTools
+from aeon_core.tools.mcp.tool import MAX_TEXT
 from aeon_core.tools.registry import ToolRegistry
 from tests.aeon_core.tools.mcp_help import assert_nothing_is_left, http_server, stdio
 from tests.aeon_core.tools.mcp_server import NESTED

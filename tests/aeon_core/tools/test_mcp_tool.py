@@ -15,9 +15,19 @@ from hypothesis import strategies as st
 from aeon_core.errors import UsageError
 from aeon_core.json_safe import json_safe
 from aeon_core.tools.base import Tool
-from aeon_core.tools.mcp.result import MAX_TEXT, Answer, ErrorOutput, TooLarge, Words, result_of, text_of
 from aeon_core.tools.mcp.settings import McpServer
-from aeon_core.tools.mcp.tool import MAX_NAME, tool_names, tools_from
+from aeon_core.tools.mcp.tool import (
+    MAX_NAME,
+    MAX_TEXT,
+    Answer,
+    ErrorOutput,
+    TooLarge,
+    Words,
+    result_of,
+    text_of,
+    tool_names,
+    tools_from,
+)
 
 OBJECT = {"type": "object"}
 

@@ -3,7 +3,6 @@
 It calculates, uses a tool that a task names, follows `behaviours.yml` for every other task, and misbehaves on request.
 """
 
-from aeon_core.llm.simulated.misbehaviours import SIMULATED_MODELS
-from aeon_core.llm.simulated.model import SimulatedModel
+from aeon_core.llm.simulated.model import SIMULATED_MODELS, SimulatedModel
 
 __all__ = ["SIMULATED_MODELS", "SimulatedModel"]

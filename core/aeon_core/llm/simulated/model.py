@@ -1,30 +1,149 @@
-"""The simulated model as an adapter (contract: Models)."""
+"""The simulated models as an adapter, and what each but `default` does wrong (contract: Models)."""
 
 from __future__ import annotations
 
 import hashlib
 import json
+import re
+from typing import Any
 
 from aeon_core.errors import LLMError, ModelUnavailableError, ValidationError
 from aeon_core.json_safe import clean_text
 from aeon_core.llm.base import LLMAdapter, LLMRequest, LLMResponse, ToolCallDict
-from aeon_core.llm.simulated.misbehaviours import (
-    HOSTILE,
-    SIMULATED_MODELS,
-    insisting,
-    spoiled,
-    written_answer,
-    written_object,
-    written_plan,
-    written_refinement,
-    written_repair,
-    written_report,
-    written_text,
-)
-from aeon_core.llm.simulated.prompt import MissingResultError, Prompt, read_prompt
-from aeon_core.llm.simulated.script import answer, judgement, make_plan, profile, reason, refinement
-from aeon_core.llm.simulated.tool_use import call_arguments, repair
+from aeon_core.llm.simulated.prompt import MAX_GOAL, MissingResultError, Prompt, clip, read_prompt
+from aeon_core.llm.simulated.script import action, answer, judgement, make_plan, profile, reason, refinement, thought
+from aeon_core.llm.simulated.tool_use import Arguments, call_arguments, repair
 from aeon_core.suggest import close
+
+
+def insisting(prompt: Prompt) -> dict[str, Any]:
+    """Return a refinement that replaces every executed step it is shown by one that does the same."""
+    shown = [str(fragment.get("step_id")) for fragment in prompt.fragments]
+    actions = []
+    for step in prompt.steps:
+        if step["step_id"] in shown and step.get("status") in ("failed", "complete"):
+            again = thought(step["step_id"], clip(str(step.get("description")), MAX_GOAL), None)
+            again |= {"tool": step["tool"], "agent": None} if step.get("tool") else {}
+            actions.append(action("step_mark_invalid", step["step_id"], [again], "it is to be done once more"))
+    return {"actions": actions, "follow_up_questions": []}
+
+
+SIMULATED_MODELS: dict[str, str] = {
+    "default": "calculates, and follows a script for every other task",
+    "malformed": "writes its plan in a code fence with a trailing comma: repaired locally",
+    "broken": "leaves its plan unclosed, then repairs it when asked",
+    "unrepairable": "leaves its plan unclosed, and its repairs too: the run fails",
+    "missing-tool": "plans with a tool that is not registered, then names a fitting one when asked",
+    "no-such-tool": "plans with a tool that is not registered and insists on it: fallback reasoning",
+    "bad-arguments": "gives tool arguments of the wrong type, then corrects them when asked",
+    "flaky": "fails the first attempt of every call with a 503: retried",
+    "down": "fails every call with a 503",
+    "refused-key": "fails every call with a 401, as for a refused key",
+    "rambling": "writes prose around its JSON: repaired locally",
+    "stubborn": "replaces what was found wanting by the same again: after three times it is left to a person",
+    "unrefinable": "leaves its refinements unclosed, and their repairs too: the plan stays, the second ends the run",
+    "muddled": "judges in prose that nobody can read: the result is not judged",
+    "careless": "gets the last figure of its answer wrong: the judge finds the contradiction",
+    "hostile": "puts markup, escape sequences, NUL and a lone surrogate into its texts, and is right otherwise",
+}
+"""What `connect("simulated:NAME")` takes as NAME, and what that model does."""
+
+HOSTILE = " [bold]not bold[/] [/] [@click=app.quit]quit[/] \x1b[31mred\x1b[0m \x00 \ud800"
+_SHOWN = ("goal", "description", "raw_inference", "reason", "follow_up_questions")
+_MISSING_TOOL = "assistant_tool"
+_LAST_FIGURE = re.compile(r"(?<![\w.-])\d{1,9}(?!\w)(?=\D*$)", re.ASCII)
+
+
+def written_plan(name: str, plan: dict[str, Any], listed: list[str]) -> str:
+    """Return a plan as the model of that name writes it. `listed` are the names of the tools it may use."""
+    if name in ("missing-tool", "no-such-tool"):
+        _misname_tools(plan["steps"], listed)
+    elif name == "bad-arguments":
+        for step in plan["steps"]:
+            step["arguments"] = spoiled(step["arguments"]) if step["arguments"] else step["arguments"]
+    return written_object(name, plan, "plan")
+
+
+def written_report(name: str, report: dict[str, Any]) -> str:
+    """Return a judge's report as the model of that name writes it; nobody repairs one that cannot be read."""
+    if name == "muddled":
+        return "It looks right to me, though one might ask whether it is complete."
+    return written_object(name if name in ("hostile", "rambling") else "default", report, "report")
+
+
+def written_refinement(name: str, refinement: dict[str, Any], listed: list[str]) -> str:
+    """Return a refinement as the model of that name writes it. `listed` are the names of the tools it may use."""
+    for each in refinement["actions"]:
+        steps = each["changes"]["steps"]
+        if name == "no-such-tool":
+            _misname_tools(steps, listed)
+        for step in steps:
+            arguments = step.pop("arguments")
+            step["arguments_json"] = None if arguments is None else json.dumps(arguments, ensure_ascii=False)
+    return written_object("unrepairable" if name == "unrefinable" else name, refinement, "refinement")
+
+
+def written_object(name: str, value: dict[str, Any], what: str) -> str:
+    """Return an object as the model of that name writes it, with prose that calls it `what`."""
+    if name == "hostile":
+        value = _hostile(value)
+    # Escaped where a lone surrogate could not be sent otherwise.
+    text = json.dumps(value, ensure_ascii=name == "hostile", indent=2 if name == "malformed" else None)
+    if name == "malformed":
+        return f"```json\n{text[:-2].rstrip()},\n}}\n```"
+    if name in ("broken", "unrepairable"):
+        return text.removesuffix("}").removesuffix("]")
+    return _with_prose(text, what) if name == "rambling" else text
+
+
+def _hostile(value: Any, key: str = "") -> Any:
+    """Return a value with the texts that are shown to a person made hostile."""
+    if isinstance(value, dict):
+        return {name: _hostile(item, name) for name, item in value.items()}
+    if isinstance(value, list):
+        return [_hostile(item, key) for item in value]
+    return value + HOSTILE if isinstance(value, str) and key in _SHOWN else value
+
+
+def written_repair(name: str, original: str, repaired: str) -> str:
+    """Return a repair as the model of that name writes it."""
+    if name in ("unrepairable", "unrefinable", "no-such-tool"):
+        return original
+    return _with_prose(repaired, "corrected JSON") if name == "rambling" else repaired
+
+
+def written_text(name: str, text: str) -> str:
+    """Return a plain reply as the model of that name writes it."""
+    return text + HOSTILE if name == "hostile" else text
+
+
+def written_answer(name: str, text: str) -> str:
+    """Return an answer as the model of that name writes it."""
+    return (
+        _LAST_FIGURE.sub(lambda match: str(int(match[0]) + 1), text) if name == "careless" else written_text(name, text)
+    )
+
+
+def spoiled(arguments: Arguments) -> Arguments:
+    """Return arguments of the wrong types: numbers as strings, everything else in a list."""
+    return {
+        key: repr(value) if isinstance(value, (int, float)) and not isinstance(value, bool) else [value]
+        for key, value in arguments.items()
+    }
+
+
+def _with_prose(text: str, what: str) -> str:
+    return f"Certainly! Here is the {what} you asked for:\n\n{text}\n\nLet me know whether this helps."
+
+
+def _misname_tools(steps: list[dict[str, Any]], listed: list[str]) -> None:
+    using = [step for step in steps if step["tool"]] or steps[:1]
+    for step in using:
+        name = _MISSING_TOOL
+        while name in listed:
+            name += "_2"
+        step["tool"], step["agent"] = name, None
+
 
 _PIECES = 4
 _CHARACTERS_PER_TOKEN = 4

@@ -18,9 +18,12 @@ from pathlib import Path
 from typing import Any, Protocol, Self, TypeVar
 
 from aeon_core.errors import ToolError, UsageError
-from aeon_core.tools.mcp.result import (
+from aeon_core.tools.mcp.settings import McpServer, resolved
+from aeon_core.tools.mcp.tool import (
     Answer,
     Ended,
+    Listed,
+    McpTool,
     Refused,
     SessionLost,
     TooLarge,
@@ -30,13 +33,10 @@ from aeon_core.tools.mcp.result import (
     text_of,
     words,
 )
-from aeon_core.tools.mcp.settings import McpServer, resolved
-from aeon_core.tools.mcp.tool import Listed, McpTool
 from aeon_core.tools.protected_paths import find_protected, find_repositories
 from aeon_core.tools.shell.isolation import Isolation, probe
-from aeon_core.tools.shell.limits import Limits
 from aeon_core.tools.shell.secret_paths import hidden_and_shown
-from aeon_core.tools.shell.settings import ShellSettings
+from aeon_core.tools.shell.settings import Limits, ShellSettings
 
 _PASSED_ON = re.compile(
     r"PATH|HOME|LANG|LANGUAGE|LC_[A-Z]+|TERM|TZ|TMPDIR|SHELL|USER|LOGNAME|XDG_(?:CACHE|CONFIG|DATA|STATE)_HOME"

@@ -17,21 +17,23 @@ from aeon_core.extras import missing_extra
 from aeon_core.process_privacy import hide_process
 from aeon_core.tools.base import Tool
 from aeon_core.tools.mcp.connection import LoopClosed, LoopThread, Server, Watched, program
-from aeon_core.tools.mcp.result import (
+from aeon_core.tools.mcp.settings import McpServer, servers_from
+from aeon_core.tools.mcp.tool import (
     CONNECTION_CLOSED,
     Answer,
     Block,
     Ended,
     ErrorOutput,
+    Listed,
+    McpTool,
     Refused,
     SessionLost,
     Unusable,
     Words,
     innermost,
+    tools_from,
     why_unusable,
 )
-from aeon_core.tools.mcp.settings import McpServer, servers_from
-from aeon_core.tools.mcp.tool import Listed, McpTool, tools_from
 from aeon_core.versions import versions
 
 if TYPE_CHECKING:

@@ -8,13 +8,27 @@ do damage. It is no wall against one that looks for others: that is what isolati
 
 from __future__ import annotations
 
+import posixpath
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 
 from aeon_core.errors import UsageError
-from aeon_core.tools.shell.commands import read
-from aeon_core.tools.shell.rules import destruction
+from aeon_core.tools.shell.commands import SimpleCommand, read
+from aeon_core.tools.shell.programs import (
+    CLIENTS,
+    DATA_VERBS,
+    GIT_OPTIONS,
+    INTERPRETERS,
+    RUNNERS_OF_TASKS,
+    SHELLS,
+    SIMPLE_RUNNERS,
+    TAKES_DATA,
+    TASK_RUNNERS,
+    WRITERS,
+    operand_start,
+)
 
 _TEXTS = {
     "rm -rf /": r"rm\s+-rf\s+/",
@@ -114,3 +128,238 @@ def _holds(name: str, text: str) -> bool:
 
 def _cut(text: str) -> str:
     return text if len(text) <= _SHOWN else text[: _SHOWN - 1] + "…"
+
+
+Finding = tuple[str, str]
+"""The name of a blocklist pattern, and why a command matches it."""
+
+_NAMED = 60
+
+
+def _release(command: SimpleCommand) -> Finding | None:
+    """Return a finding for `npm publish`, `make deploy`, `./deploy.sh`: where the word names what is done."""
+    for name in ("deploy", "publish"):
+        if any(
+            name == word or (splits and name in re.split(r"[._:/-]", word)) for word, splits in _actions(command.words)
+        ):
+            return name, f"{command.text[:_NAMED]!r} would {name}"
+    return None
+
+
+def _actions(words: tuple[str, ...]) -> list[tuple[str, bool]]:
+    """Return the words that name what is done, each with whether a part of it counts, as in `deploy:prod`."""
+    program, arguments = posixpath.basename(words[0]), words[1:]
+    actions = [(words[0], True)]
+    before = arguments[: arguments.index("--")] if "--" in arguments else arguments
+    operands = [word for word in before if not word.startswith("-") and "=" not in word]
+    if program in TASK_RUNNERS:
+        return actions + [(word, True) for word in operands]
+    if program in SHELLS or INTERPRETERS.fullmatch(program) or program in {"source", "."}:
+        return actions + _script_actions(words)
+    if program in TAKES_DATA or program in SIMPLE_RUNNERS:
+        return actions
+    if program == "git":
+        operands = list(words[operand_start(words, GIT_OPTIONS) :][:1])
+    for place, word in enumerate(operands[:3]):
+        if place and (operands[place - 1] in DATA_VERBS or not re.fullmatch(r"@?\w[\w:.-]*", operands[place - 1])):
+            break
+        actions.append((word, place == 0 or operands[place - 1] in RUNNERS_OF_TASKS))
+    return actions
+
+
+def _script_actions(words: tuple[str, ...]) -> list[tuple[str, bool]]:
+    """Return the script or module that is run, and its first argument; nothing where code is given instead."""
+    start = operand_start(words, frozenset({"-W", "-X", "-o", "-O", "--rcfile"}))
+    options = words[1:start]
+    if "-m" in options:
+        module = words[options.index("-m") + 2 :]
+        return _actions(module) if module else []
+    if any(re.fullmatch(r"-[a-zA-Z]*[ce]|--eval", option) for option in options):
+        return []
+    return [
+        (word, place == 0 or words[start] in RUNNERS_OF_TASKS) for place, word in enumerate(words[start : start + 2])
+    ]
+
+
+def _forced_push(command: SimpleCommand) -> Finding | None:
+    """Return a finding for `git push --force` in any spelling, and for `push --force` of any other program."""
+    words = command.words
+    if command.program == "git":
+        start = operand_start(words, GIT_OPTIONS)
+        return _git_push(words[start + 1 :]) if words[start : start + 1] == ("push",) else None
+    if command.program not in TAKES_DATA and any(
+        one == "push" and other.startswith("--force") for one, other in pairwise(words[1:])
+    ):
+        return "push --force", "the push overwrites what others have pushed"
+    return None
+
+
+def _git_push(arguments: tuple[str, ...]) -> Finding | None:
+    for word in arguments:
+        if word.startswith("--force"):
+            return "push --force", f"git push {word} overwrites what others have pushed"
+        if re.fullmatch(r"-[a-zA-Z0-9]*f[a-zA-Z0-9]*", word):
+            return "git push -f", f"git push {word} overwrites what others have pushed"
+        if re.match(r"\+.", word):
+            return "push --force", f"the refspec {word!r} overwrites what others have pushed"
+    return None
+
+
+_DISK = re.compile(r"/dev/(?:sd|nvme|vd|hd|xvd|mmcblk|disk)")
+_EVERYTHING = {"/", "~", ".", "..", "*", "/*", "~/*", "./*", "../*", ".*", "./.*"}
+_NARROWS = re.compile(r"-(?:i?name|i?path|i?regex|i?wholename|[acm]?(?:newer|time|min)\w*|size|user|group|empty|perm)")
+_ALL_RIGHTS = re.compile(r"(?:0*[0-7]?777|(?:[ugo]*[ao][ugoa]*)?[+=](?=\w*r)(?=\w*w)(?=\w*[xX])[rwxXst]+)")
+_SQL = {
+    "DROP TABLE": re.compile(r"\bDROP\s+TABLE\b", re.IGNORECASE),
+    "DROP DATABASE": re.compile(r"\bDROP\s+(?:DATABASE|SCHEMA)\b|\bdropDatabase\s*\(", re.IGNORECASE),
+    "TRUNCATE": re.compile(r"\bTRUNCATE\b", re.IGNORECASE),
+}
+_BARE_SQL = re.compile(r"(?i:DROP\s+(?:TABLE|DATABASE|SCHEMA)\b|TRUNCATE\s+TABLE\b)|(?!truncate\b)(?i:TRUNCATE)\b")
+"""A statement in the place of a command. `truncate` in small letters is a program of its own."""
+_GLUED = re.compile(r"-[a-zA-Z](?=[a-zA-Z])")
+"""A short option with its value behind it: `mysql -e"TRUNCATE t"`."""
+
+
+def destruction(command: SimpleCommand, line: str) -> Finding | None:
+    """Return the pattern that a command of the line matches, and why; None where it matches none."""
+    if not command.words:
+        return _disk(command)
+    found = (rule(command) for rule in _RULES)
+    return next((finding for finding in found if finding), None) or _sql(command, line)
+
+
+def _remove(command: SimpleCommand) -> Finding | None:
+    if command.program != "rm":
+        return None
+    options, targets = _options(command)
+    recursive = _has(options, "rR", "--recursive")
+    force = _has(options, "f", "--force")
+    for target in targets:
+        place = _normal(target)
+        everything = place in _EVERYTHING
+        if not (recursive and (force or everything)):
+            continue
+        if place.startswith(("/", "~")):
+            return f"rm -rf {place[0]}", f"rm removes {target!r} and everything in it"
+        if everything or target.startswith(".") or place.startswith(".."):
+            return "rm -rf .", f"rm removes {target!r} and everything in it"
+    return None
+
+
+def _find(command: SimpleCommand) -> Finding | None:
+    """Judge `find / -delete`, and a find that hands all it finds to rm: what it removes is where it starts."""
+    if command.program != "find":
+        return None
+    words = command.arguments
+    tests = [word for word in words if word.startswith(("-", "(", "!"))]
+    deletes = "-delete" in words or any(
+        one.startswith(("-exec", "-ok")) and posixpath.basename(other) in {"rm", "unlink", "shred"}
+        for one, other in pairwise(words)
+    )
+    if not deletes:
+        return None
+    starts = [_normal(word) for word in words[: words.index(tests[0])]] or ["."]
+    narrowed = any(_NARROWS.fullmatch(test) for test in tests)
+    for start in starts:
+        if start in {"/", "~", "/*", "~/*"} or (start in _EVERYTHING and not narrowed):
+            return f"rm -rf {start[0] if start[0] in '/~' else '.'}", f"find removes everything it finds in {start!r}"
+    return None
+
+
+def _disk(command: SimpleCommand) -> Finding | None:
+    targets = [redirect.target for redirect in command.redirects if redirect.writes]
+    if command.program in WRITERS:
+        operands = [word for word in command.arguments if not word.startswith("-")]
+        targets += operands[-1:] if command.program in {"cp", "mv", "install", "rsync", "ln"} else operands
+    if command.program == "dd":
+        targets += [word[3:] for word in command.arguments if word.startswith("of=")]
+    for target in targets:
+        if _DISK.match(_normal(target)):
+            return "> /dev/sd", f"{target!r} is a disk that would be overwritten"
+    return None
+
+
+def _filesystem(command: SimpleCommand) -> Finding | None:
+    if re.fullmatch(r"mkfs(?:\..*)?|mke2fs|newfs\w*", command.program):
+        return "mkfs", f"{command.program} overwrites what is there with a new file system"
+    return None
+
+
+def _copy(command: SimpleCommand) -> Finding | None:
+    if command.program in {"dd", "dcfldd", "dc3dd"} and any(word.startswith("if=") for word in command.arguments):
+        return "dd if=", "dd overwrites its output with raw data"
+    return None
+
+
+def _rights(command: SimpleCommand) -> Finding | None:
+    if command.program != "chmod":
+        return None
+    options, operands = _options(command)
+    modes = operands[:1] + [option for option in options if "=" not in option]
+    if _has(options, "R", "--recursive") and any(_ALL_RIGHTS.fullmatch(part) for part in ",".join(modes).split(",")):
+        return "chmod -R 777", "chmod lets everyone change everything below a folder"
+    return None
+
+
+def _evaluate(command: SimpleCommand) -> Finding | None:
+    return ("eval", "eval runs text that is made while the line runs") if command.program == "eval" else None
+
+
+def _sql(command: SimpleCommand, line: str) -> Finding | None:
+    program = command.program
+    bare = _BARE_SQL.match(" ".join(command.words))
+    if bare:
+        return next(name for name, pattern in _SQL.items() if pattern.search(bare[0])), "it is an SQL statement"
+    if program not in CLIENTS:
+        return None
+    if program == "dropdb" or (program == "mysqladmin" and "drop" in command.arguments):
+        return "DROP DATABASE", f"{program} removes a database"
+    # Where a variable, a pipe or a here-document holds the statement, only the line as a whole tells.
+    is_elsewhere = command.piped or command.stdin or any("$" in word for word in command.arguments)
+    text = line if is_elsewhere else "\n".join(_GLUED.sub(r"\g<0> ", word, count=1) for word in command.arguments)
+    for name, pattern in _SQL.items():
+        if pattern.search(text) or pattern.search(_without_comments(text)):
+            return name, f"{program} would {name}"
+    return None
+
+
+def _without_comments(sql: str) -> str:
+    first, *others = sql.split("/*")
+    return " ".join((first, *(other.partition("*/")[2] for other in others)))
+
+
+def _options(command: SimpleCommand) -> tuple[list[str], list[str]]:
+    """Return the options and the operands; GNU programs take options behind operands, up to `--`."""
+    words = list(command.arguments)
+    end = words.index("--") if "--" in words else len(words)
+    options = [word for word in words[:end] if word.startswith("-") and len(word) > 1]
+    return options, [word for word in words[:end] if not word.startswith("-") or word == "-"] + words[end + 1 :]
+
+
+def _has(options: list[str], letters: str, name: str) -> bool:
+    """Return whether an option is given: in a cluster of letters, or by its name or what it may be shortened to."""
+    return any(
+        name.startswith(option) and len(option) > 2
+        if option.startswith("--")
+        else any(letter in option for letter in letters)
+        for option in options
+    )
+
+
+def _normal(path: str) -> str:
+    """Return the path without `//`, `/./` and `x/..`; a path of blanks only is kept."""
+    normal = posixpath.normpath(path) if path.strip() else path
+    return "/" + normal.lstrip("/") if normal.startswith("/") else normal
+
+
+_RULES: tuple[Callable[[SimpleCommand], Finding | None], ...] = (
+    _remove,
+    _find,
+    _disk,
+    _filesystem,
+    _copy,
+    _rights,
+    _evaluate,
+    _forced_push,
+    _release,
+)

@@ -18,7 +18,7 @@ from functools import cache
 from pathlib import Path
 
 from aeon_core.paths import is_placeholder
-from aeon_core.tools.shell.limits import Limits
+from aeon_core.tools.shell.settings import Limits
 
 _LOAD, _EQUALS, _AT_LEAST, _HAS_BITS, _AND, _RETURN = 0x20, 0x15, 0x35, 0x45, 0x54, 0x06
 _NUMBER, _ARCHITECTURE, _ARGUMENTS = 0, 4, 16

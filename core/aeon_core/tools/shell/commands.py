@@ -14,8 +14,23 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
 
-from aeon_core.tools.shell.options import GIT_OPTIONS, operand_start, runs_others, writes_files
-from aeon_core.tools.shell.programs import CLIENTS, INTERPRETERS, READERS, RUNNERS, SHELLS, SIMPLE_RUNNERS, TAKES_DATA
+from aeon_core.errors import ToolError
+from aeon_core.tools.base import exact_pattern
+from aeon_core.tools.shell.programs import (
+    CLIENTS,
+    GIT_OPTIONS,
+    GIT_RECORDS,
+    INTERPRETERS,
+    ONLY_READ,
+    READERS,
+    RUNNERS,
+    SHELLS,
+    SIMPLE_RUNNERS,
+    TAKES_DATA,
+    operand_start,
+    runs_others,
+    writes_files,
+)
 
 MAX_TEXT = 50_000
 """How long a line may be, in characters; a longer one is not read."""
@@ -572,3 +587,28 @@ class _Reader:
             word.add("$", "$")
         else:
             raise _NotPlainError(f"what begins with {self._text[start : start + 10]!r}")
+
+
+_COMPOUND_START = re.compile(r"\s*(?:(?:for|while|until|if|time)\b|[!({])")
+
+
+def rule_pattern(text: str) -> str:
+    """Return the pattern for a command line. Raises ToolError where it is not one plain command, with the reason."""
+    line = read(text)
+    if line.doubt is not None or line.unread:
+        raise ToolError(line.doubt or "what the line runs is unknown")
+    if len(line.commands) != 1 or _COMPOUND_START.match(text):
+        raise ToolError("it is a compound command")
+    command = line.commands[0]
+    if command.stdin is not None or any(redirect.target not in SINKS for redirect in command.redirects):
+        raise ToolError("it redirects input or output")
+    if command.assignments or not command.words:
+        raise ToolError("it sets a variable")
+    first, second = (*command.words[:2], "")[:2]
+    if first in ONLY_READ:
+        return f"{first} *"
+    if first == "git" and second in GIT_RECORDS:
+        return f"git {second} *"
+    if not all(command.literal):
+        raise ToolError("the values of its variables and patterns may change")
+    return exact_pattern(command.text)

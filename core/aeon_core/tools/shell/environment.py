@@ -8,7 +8,7 @@ from collections.abc import Collection, Mapping
 from pathlib import Path
 
 from aeon_core.redaction import holds_secret
-from aeon_core.tools.shell.toolchains import words
+from aeon_core.tools.shell.secret_paths import words
 
 _KEPT = words(
     """

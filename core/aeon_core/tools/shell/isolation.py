@@ -17,9 +17,8 @@ from typing import Literal
 
 from aeon_core.errors import ToolError
 from aeon_core.tools.shell.bubblewrap import TEMP, bubblewrap, filter_program
-from aeon_core.tools.shell.limits import Limits
 from aeon_core.tools.shell.process import Job, Output, run
-from aeon_core.tools.shell.settings import ShellSettings
+from aeon_core.tools.shell.settings import Limits, ShellSettings
 
 Rung = Literal["bubblewrap", "namespaces", "landlock", "none"]
 

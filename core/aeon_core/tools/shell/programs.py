@@ -1,21 +1,28 @@
-"""The programs that the rules know, by what they do with their arguments."""
+"""What the rules know of programs, and the options by which those that seem to read only write or run others.
+
+What a rule such as `Bash(git diff*)` allows does not cover what `--output=x` writes; a program that another runs is
+asked about. Programs whose very purpose is to write (`cp`, `tee`) have no options here: their name says it. A word that
+may be such an option counts as one, a value glued to another option too (`sort -to`): nothing is missed, some things
+are asked about.
+"""
 
 from __future__ import annotations
 
 import re
+from itertools import pairwise
 
 
-def _names(text: str) -> frozenset[str]:
+def _words(text: str) -> frozenset[str]:
     return frozenset(text.split())
 
 
-SHELLS = _names("sh bash dash zsh ksh mksh ash fish rbash")
+SHELLS = _words("sh bash dash zsh ksh mksh ash fish rbash")
 INTERPRETERS = re.compile(r"(?:python|perl|ruby|node|nodejs|php|lua|deno|bun|pypy|osascript)[\d.]*")
 
-SIMPLE_RUNNERS = _names("env sudo doas timeout time nice nohup setsid command builtin exec")
+SIMPLE_RUNNERS = _words("env sudo doas timeout time nice nohup setsid command builtin exec")
 """They run what follows: after a duration for `timeout`, assignments for `env` and `sudo`. Options are not read."""
 
-RUNNERS = _names(
+RUNNERS = _words(
     """
     pkexec coproc ionice chrt taskset stdbuf unbuffer chroot unshare nsenter setpriv strace ltrace fakeroot busybox
     toybox systemd-run flock watch xargs parallel su runuser gosu script ssh bwrap at batch tmux screen expect npx bunx
@@ -25,7 +32,7 @@ RUNNERS = _names(
 )
 """They run text or words in ways that are not read here, or give a word another meaning."""
 
-READERS = _names(
+READERS = _words(
     """
     echo cat tac ls dir ll cd pushd popd grep egrep fgrep head tail wc cut paste join comm diff cmp mkdir rmdir touch
     stat tree du df basename dirname realpath readlink pwd sleep true false seq expr column fold nl rev md5sum sha1sum
@@ -34,7 +41,7 @@ READERS = _names(
 )
 """Whatever their arguments turn out to be, they destroy nothing and run nothing."""
 
-ONLY_READ = _names(
+ONLY_READ = _words(
     """
     ls cat head tail wc grep egrep fgrep rg find fd tree du df stat file diff cmp comm sort uniq cut nl column pwd echo
     which basename dirname realpath readlink md5sum sha1sum sha256sum jq ps date
@@ -42,15 +49,15 @@ ONLY_READ = _names(
 )
 """Whose name says that they read: a rule may allow them with any arguments, but for options that write (`options`)."""
 
-GIT_RECORDS = _names(
+GIT_RECORDS = _words(
     "status log diff show blame ls-files ls-tree rev-parse rev-list describe shortlog cat-file add commit"
 )
 """The same of git's sub-commands: they read, or record what is there."""
 
-WRITERS = _names("tee cp mv install rsync ln shred wipefs sponge truncate blkdiscard sgdisk")
+WRITERS = _words("tee cp mv install rsync ln shred wipefs sponge truncate blkdiscard sgdisk")
 """They write to a path among their arguments."""
 
-CLIENTS = _names(
+CLIENTS = _words(
     """
     psql pgcli mysql mycli mariadb mysqladmin sqlite sqlite3 litecli duckdb clickhouse clickhouse-client
     sqlcmd osql tsql isql sqlplus usql mongosh mongo bq snowsql cockroach cqlsh dropdb db2 trino presto hive
@@ -59,7 +66,7 @@ CLIENTS = _names(
 )
 """Clients of databases."""
 
-TASK_RUNNERS = _names(
+TASK_RUNNERS = _words(
     """
     make gmake ninja just task rake mvn mvnw gradle gradlew ant sbt lein grunt gulp mage doit waf scons invoke
     inv fab npm-run-all run-s run-p ansible-playbook nox tox
@@ -67,7 +74,7 @@ TASK_RUNNERS = _names(
 )
 """Each of their operands names something that they do."""
 
-DATA_VERBS = _names(
+DATA_VERBS = _words(
     """
     test install i add view info show remove uninstall search generate g help get list ls logs log status
     describe delete rm create new init build tag pull push checkout clone open edit diff policy why update
@@ -76,10 +83,10 @@ DATA_VERBS = _names(
 )
 """Sub-commands whose operands are files or names, of whatever program."""
 
-RUNNERS_OF_TASKS = _names("run run-script exec x task dlx job workflow do call")
+RUNNERS_OF_TASKS = _words("run run-script exec x task dlx job workflow do call")
 """Sub-commands whose first operand names what is done."""
 
-TAKES_DATA = _names(
+TAKES_DATA = _words(
     """
     echo printf cat tac ls dir ll cd pushd popd grep egrep fgrep zgrep rg ag ack find fd locate sed awk gawk
     mawk head tail less more most bat wc sort uniq cut tr paste join comm diff colordiff cmp patch cp mv rm
@@ -96,3 +103,166 @@ TAKES_DATA = _names(
     """
 )
 """Their operands are files, patterns, names or text: never what is done."""
+
+
+GIT_OPTIONS = frozenset({"-C", "-c", "--git-dir", "--work-tree", "--namespace", "--exec-path", "--super-prefix"})
+"""Options of git itself, before its sub-command, whose value is the next word."""
+
+_WRITING = {
+    **dict.fromkeys(
+        ("sort", "shuf", "iconv", "gpg", "sdiff", "git archive", "git mailsplit"),
+        "-o --output",
+    ),
+    **dict.fromkeys(("git format-patch", "git bugreport", "git diagnose"), "-o --output --output-directory"),
+    "tree": "-o",
+    "patch": "-o --output -r --reject-file",
+    "openssl": "-out",
+    "less": "-o -O --log-file --LOG-FILE",
+    "curl": """-o --output -O --remote-name --remote-name-all -J --output-dir -D --dump-header -c --cookie-jar --trace
+        --trace-ascii --stderr --etag-save --hsts --alt-svc --libcurl""",
+    "perl": "-i",
+    "ruby": "-i",
+    "yq": "-i --inplace",
+    "gawk": "-o --pretty-print -d --dump-variables -p --profile",
+    "find": "-fprint -fprint0 -fprintf -fls -delete",
+    "date": "-s --set",
+    "xxd": "-r",
+    "file": "-C --compile",
+    "dot": "-o -O",
+    "objdump": "--dwarf-check-out",
+    "ctags": "-o -f",
+    "jq": "--output-file",
+    "git": "--output",
+    "git fast-export": "--export-marks",
+    "git bundle": "create",
+    "git apply": "--build-fake-ancestor",
+    "git config": "--edit -e",
+    "git branch": "--edit-description",
+    "git symbolic-ref": "--delete -d",
+}
+"""By program, or sub-command of git: the options that write."""
+
+_FD = "-x -X --exec --exec-batch"
+_RUNNING = {
+    "tar": """--to-command -I --use-compress-program -F --info-script --new-volume-script --rsh-command --rmt-command
+        --checkpoint-action""",
+    "rg": "--pre --hostname-bin",
+    "sort": "--compress-program",
+    "split": "--filter",
+    "rsync": "-e --rsh",
+    "scp": "-S -o",
+    "sftp": "-S -D -o -b",
+    "find": "-exec -execdir -ok -okdir",
+    "fd": _FD,
+    "fdfind": _FD,
+    "fzf": "--preview --bind --execute",
+    "less": "-k --lesskey-file --lesskey-src",
+    "make": "--eval",
+    "gmake": "--eval",
+    "man": "-P --pager -H --html",
+    "zip": "-TT --unzip-command",
+    "wget": "--use-askpass -e --execute",
+    "cpio": "--rsh-command",
+    "gcc": "-wrapper",
+    "npm": "--script-shell",
+    "git push": "--receive-pack --exec",
+    "git fetch": "--upload-pack",
+    "git pull": "--upload-pack",
+    "git ls-remote": "--upload-pack --exec",
+    "git archive": "--exec",
+    "git rebase": "-x --exec",
+    "git grep": "-O --open-files-in-pager",
+    "git clone": "-u --upload-pack",
+}
+"""The same for the options that name another program to run."""
+_ENVIRONMENTS = re.compile(
+    r"(?:uv|poetry|pipenv|hatch|pdm|rye|conda|mamba|bundle) .*\b(?:run|exec|tool|x)\b.*"
+    r"|(?:npm|pnpm|yarn|bun) (?:.* )?(?:exec|dlx|x) .*"
+    r"|(?:docker|podman|nerdctl|kubectl|oc|lxc|vagrant|toolbox|distrobox) .*\b(?:exec|run|sh|ssh|debug|enter)\b.*"
+)
+"""Commands that run others somewhere else: in an environment, a container."""
+_SETTINGS = re.compile(
+    r"config .*(?:pager|editor|command|helper|textconv|clean|smudge|process|cmd|driver|alias|hook|fsmonitor|program).*"
+    r"|(?:bisect|submodule|filter-branch|difftool|mergetool|send-email|daemon|instaweb)\b.*",
+    re.IGNORECASE,
+)
+"""Sub-commands of git that run others, or set what git runs."""
+_EDITORS = {"vi", "vim", "nvim", "ex", "ed", "emacs", "view"}
+_ESCAPES = re.compile(r"\\!|\.(?:shell|system)\b|\bPROGRAM\b", re.IGNORECASE)
+_AWK_RUNS = re.compile(r"system\s*\(|\|\s*&?\s*(?:getline|\"|\w)|\"\s*\||@load|@include")
+_AWK_WRITES = re.compile(r"print[^;\n}]*>")
+_AWKS = {"awk", "gawk", "mawk", "nawk"}
+_ADDRESS = r"(?:\d+|\$|/[^/\\\[]*/)"
+_SED_READS = re.compile(
+    rf"(?:{_ADDRESS}(?:,\s*{_ADDRESS})?)?\s*!?\s*(?:[pdqDPnNgGhHxl=]?|s([/|,#])(?:(?!\1)[^\\\n]|\\.)*\1(?:(?!\1)[^\\\n]|\\.)*\1[gpiI\d]*)"
+)
+
+
+def operand_start(words: tuple[str, ...], valued: frozenset[str]) -> int:
+    """Return the index of the first word after the program that is neither an option, nor an option's value."""
+    index = 1
+    while index < len(words) and words[index].startswith(("-", "+")) and len(words[index]) > 1:
+        if words[index] == "--":
+            return index + 1
+        index += 2 if words[index] in valued else 1
+    return min(index, len(words))
+
+
+def writes_files(program: str, words: tuple[str, ...]) -> bool:
+    """Return whether an option or an unusual operand makes a program write a file, or run what it does not name."""
+    if any(_has(words, _WRITING.get(name, "")) for name in _names(program, words)):
+        return True
+    if program in {"uniq", "xxd"}:
+        return len([word for word in words if not word.startswith("-")]) > 2
+    if program == "sed":
+        return not _only_reads(words)
+    if program in _AWKS:
+        options = ("-f", "-i", "-l", "-E", "--file", "--include", "--load", "--exec")
+        return any(_AWK_RUNS.search(word) or _AWK_WRITES.search(word) or word.startswith(options) for word in words[1:])
+    return False
+
+
+def runs_others(program: str, words: tuple[str, ...], stdin: str) -> bool:
+    """Return whether an option, an operand or the input makes a program run another."""
+    if any(_has(words, _RUNNING.get(name, "")) for name in _names(program, words)):
+        return True
+    if program == "git":
+        start = operand_start(words, GIT_OPTIONS)
+        own = any(re.match(r"-c|--(?:config-env|exec-path|git-dir)\b", word) for word in words[1:start])
+        return own or bool(_SETTINGS.match(" ".join(words[start:])))
+    if program in _EDITORS:
+        return bool(stdin) or program in {"ex", "ed"} or any(word.startswith(("-", "+")) for word in words[1:])
+    if program in _AWKS:
+        return any(map(_AWK_RUNS.search, words[1:]))
+    if program in CLIENTS:
+        return any(map(_ESCAPES.search, (*words[1:], stdin)))
+    if program in {"make", "gmake"}:
+        return any(re.match(r"\.?SHELL\w*\s*[:+?]?=|-f-|-$", word) for word in words[1:])
+    return bool(_ENVIRONMENTS.match(" ".join((program, *words[1:]))))
+
+
+def _names(program: str, words: tuple[str, ...]) -> tuple[str, ...]:
+    """Return the names under which the tables have a command."""
+    return (program, *(f"git {word}" for word in words[operand_start(words, GIT_OPTIONS) :][:1] if program == "git"))
+
+
+def _has(words: tuple[str, ...], names: str) -> bool:
+    """Return whether one of the options is given: long ones also shortened, short ones also in a cluster."""
+    options = names.split()
+    letters = "".join(option[1] for option in options if len(option) == 2)
+    cluster = re.compile(rf"-[a-zA-Z0-9]*[{letters}]") if letters else None
+    for word in words[1:]:
+        name = word.partition("=")[0]
+        shortened = len(name) > 3 and name.startswith("--") and any(option.startswith(name) for option in options)
+        if name in options or shortened or (cluster and cluster.match(word)):
+            return True
+    return False
+
+
+def _only_reads(words: tuple[str, ...]) -> bool:
+    """Return whether a sed script only prints, deletes and replaces."""
+    if any(word.startswith("-") and not re.fullmatch(r"-[nEru]+e?|-e|--quiet", word) for word in words[1:]):
+        return False
+    scripts = [script for option, script in pairwise(words) if re.fullmatch(r"-\w*e", option)]
+    scripts = scripts or [word for word in words[1:] if not word.startswith("-")][:1]
+    return all(_SED_READS.fullmatch(part.strip()) for script in scripts for part in script.split(";"))

@@ -13,8 +13,7 @@ from pathlib import Path
 import pytest
 
 from aeon_core.tools.shell.bash import BashTool
-from aeon_core.tools.shell.secret_paths import hidden_paths
-from aeon_core.tools.shell.toolchains import visible_paths
+from aeon_core.tools.shell.secret_paths import hidden_paths, visible_paths
 from tests.aeon_core.tools.shell.rungs import RUNGS, said, tool_in, words
 from tests.sampling import sample
 
