@@ -5,20 +5,26 @@ from __future__ import annotations
 import contextlib
 from collections.abc import Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from textual.screen import Screen
 
+from aeon_core.errors import AeonError
 from aeon_tui.messages import TitleTerminal
 from aeon_tui.navigation import Navigation
 from aeon_tui.platform.background_tasks import NOTICE_SECONDS
 from aeon_tui.sessions.session import AnySession
 from aeon_tui.sessions.session_list import SessionChange
 from aeon_widgets.key_names import key_of
+from aeon_widgets.run_tree import LIVE
 from aeon_widgets.tally import ROOMY, Tally, TallyHeader
 from aeon_widgets.text import fit, one_line
 
+if TYPE_CHECKING:
+    from aeon_core.journal.summary import RunSummary
+
 ELSEWHERE_SECONDS = 3.0
-"""Seconds between checks whether runs of other processes wait."""
+"""Seconds between looks at the runs of other processes."""
 _TASK_CELLS = 50
 
 
@@ -31,8 +37,8 @@ class SessionMonitor:
 
     def __init__(self, app: Navigation) -> None:
         self._app = app
-        self._elsewhere: Sequence[Path] = ()
-        """Journals of other processes that wait for a decision."""
+        self._elsewhere: Sequence[RunSummary] = ()
+        """The live runs of other processes, the oldest first."""
         self._unseen: list[AnySession] = []
         """Ended while something else was on screen."""
         self._shown: object = None
@@ -80,27 +86,31 @@ class SessionMonitor:
         self._app.run_worker(self._read_elsewhere, thread=True, exclusive=True, group="elsewhere", exit_on_error=False)
 
     def _read_elsewhere(self) -> None:
-        from aeon_tui.sources.waiting_runs import waiting_runs
-
-        found = waiting_runs(self._app.runs_dir)
+        found: list[RunSummary] = []
+        with contextlib.suppress(AeonError, OSError):  # the list itself says what is wrong with the folder
+            found = [each for each in self._app.listed_runs() if each.status == LIVE]
         with contextlib.suppress(RuntimeError):  # the app has ended
             self._app.call_from_thread(self._take_elsewhere, found)
 
-    def _take_elsewhere(self, found: Sequence[Path]) -> None:
-        self._elsewhere = [each for each in found if self._app.sessions.of(each) is None]
+    def _take_elsewhere(self, found: Sequence[RunSummary]) -> None:
+        self._elsewhere = [each for each in reversed(found) if self._app.sessions.of(Path(each.path)) is None]
         if self._app.screen_stack:
             self.show_tally()
 
     def tally(self) -> Tally:
-        """Return what there is beside what the screen says of its own run."""
+        """Return what there is, in this process and in others; nothing where the screen itself says all of it."""
         if not self._app.screen_stack:
             return Tally()
         sessions, shown = self._app.sessions, self._app.shown_screen
-        waiting = [*sessions.waiting, *self._elsewhere]
-        here = self._app.session_on(shown)
-        if sessions.active in ([], [here]) and all(each in (here, _journal(shown)) for each in waiting):
+        live = [*sessions.active, *(Path(each.path) for each in self._elsewhere)]
+        if all(each in (self._app.session_on(shown), _journal(shown)) for each in live):
             return Tally()
-        return Tally(len(sessions.active), len(waiting))
+        waiting = len(sessions.waiting) + len(self._waiting_elsewhere)
+        return Tally(len(live) - waiting, waiting)
+
+    @property
+    def _waiting_elsewhere(self) -> list[Path]:
+        return [Path(each.path) for each in self._elsewhere if each.waits_for]
 
     def show_tally(self) -> None:
         """Show the tally in the header of the screen, and the keys that lead to what it counts."""
@@ -125,7 +135,7 @@ class SessionMonitor:
         """Return what waits but for what is on screen, in the order of the whole queue from that on."""
         shown = self._app.shown_screen
         here: AnySession | Path | None = self._app.session_on(shown) or _journal(shown)
-        queue: list[AnySession | Path] = [*self._app.sessions.waiting, *self._elsewhere, *self._unseen]
+        queue: list[AnySession | Path] = [*self._app.sessions.waiting, *self._waiting_elsewhere, *self._unseen]
         place = queue.index(here) + 1 if here in queue else 0
         return [each for each in queue[place:] + queue[:place] if each != here]
 

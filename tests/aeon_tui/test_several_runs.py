@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -63,7 +64,7 @@ async def two_waiting(app: AeonApp, pilot: Pilot[None]) -> tuple[AnySession, Any
     """Start two runs, the second shown; both end their pass and wait."""
     first, second = start(app, "add 5 and 10"), start(app, "add 7 and 8")
     await until(pilot, lambda: first.waiting is not None and second.waiting is not None)
-    await until(pilot, lambda: panel_has_focus(app) and tally(app) == Tally(2, 2))
+    await until(pilot, lambda: panel_has_focus(app) and tally(app) == Tally(0, 2))
     return first, second
 
 
@@ -76,7 +77,7 @@ async def test_two_runs_wait_are_decided_one_after_the_other_and_leave_whole_jou
         await pilot.press("a")
         await until(pilot, lambda: second.result is not None)
         assert first.waiting is not None, "it decided the run that was shown"
-        await until(pilot, lambda: tally(app) == Tally(1, 1))
+        await until(pilot, lambda: tally(app) == Tally(0, 1))
         await pilot.press("a")
         await until(pilot, lambda: shown(app) is first and panel_has_focus(app))
         await pilot.press("a")
@@ -105,8 +106,8 @@ async def test_a_run_that_is_left_continues_and_is_there_again_as_it_was_left(
         screen = app.screen
         selected = screen.query_one(PlanTree).selected
         await pilot.press("escape")
-        await until(pilot, lambda: isinstance(app.screen, BrowserScreen) and tally(app) == Tally(2, 2))
-        await until(pilot, lambda: titles[-1] == "aeon: 2 running · 2 wait for you")
+        await until(pilot, lambda: isinstance(app.screen, BrowserScreen) and tally(app) == Tally(0, 2))
+        await until(pilot, lambda: titles[-1] == "aeon: 2 wait for you")
         rows = app.screen.query_one(RunList)
         await until(pilot, lambda: [line.run.waits_for for line in rows._lines] == ["pass", "pass"])
         first_row = rows.selected
@@ -127,7 +128,7 @@ async def test_a_run_that_is_left_continues_and_is_there_again_as_it_was_left(
         assert panel_has_focus(app), "the first key leads to the panel"
         assert second.waiting is not None
         await pilot.press("comma")
-        await until(pilot, lambda: isinstance(app.screen, SettingsScreen) and tally(app) == Tally(2, 2))
+        await until(pilot, lambda: isinstance(app.screen, SettingsScreen) and tally(app) == Tally(0, 2))
         await pilot.press("a")
         await until(pilot, lambda: shown(app) is first or shown(app) is second)
         await pilot.press("escape")
@@ -160,24 +161,40 @@ async def test_what_ends_off_screen_is_reported_and_shown_by_the_same_key(tmp_pa
         assert app._session_screens == {}, "nobody needs their screens any more"
 
 
-async def test_a_run_of_another_process_counts_while_it_lives_and_asks(tmp_path: Path) -> None:
+async def test_runs_of_other_processes_count_while_they_live(tmp_path: Path) -> None:
+    asks = live_run()
+    asks.add("approval", **{"pass": 1, "point": "pass", "state": "asked", "digest": "d"})
+    working, waits = tmp_path / "working.jsonl", tmp_path / f"{RUN_ID}.jsonl"
+    for journal, run in ((working, live_run()), (waits, asks)):
+        journal.write_text("".join(f"{json.dumps(record)}\n" for record in run.records))
     app = AeonApp(tmp_path)
     async with app.run_test(size=(100, 30)) as pilot:
-        journal = tmp_path / f"{RUN_ID}.jsonl"
-        journal.write_text("".join(f"{json.dumps(record)}\n" for record in live_run().records))
-        journal.with_suffix(".inbox").touch(mode=0o600)
         app.monitor._look_elsewhere()
         await app.workers.wait_for_complete()
-        assert tally(app) == Tally(), "what a process left that died"
-        writer = reopen(journal)
-        try:
+        assert tally(app) == Tally(), "what processes left that died"
+        with closing(reopen(working)), closing(reopen(waits)):
             app.monitor._look_elsewhere()
-            await until(pilot, lambda: tally(app) == Tally(0, 1))
+            await until(pilot, lambda: tally(app) == Tally(1, 1))
             await pilot.press("a")
-            await until(pilot, lambda: isinstance(app.screen, RunScreen) and app.screen.chosen_run == journal)
-            assert tally(app) == Tally(), "the screen says so itself"
-        finally:
-            writer.close()
+            await until(pilot, lambda: isinstance(app.screen, RunScreen) and app.screen.chosen_run == waits)
+            assert tally(app) == Tally(1, 1)
+            here = start(app, "add 5 and 10")
+            await until(pilot, lambda: here.waiting is not None and tally(app) == Tally(1, 2))
+            here.abort()
+            await until(pilot, lambda: tally(app) == Tally(1, 1))
+
+
+async def test_a_screen_that_says_of_the_only_run_how_it_is_has_no_tally(tmp_path: Path) -> None:
+    journal = tmp_path / f"{RUN_ID}.jsonl"
+    journal.write_text("".join(f"{json.dumps(record)}\n" for record in live_run().records))
+    app = AeonApp(tmp_path)
+    async with app.run_test(size=(100, 30)) as pilot:
+        with closing(reopen(journal)):
+            app.monitor._look_elsewhere()
+            await until(pilot, lambda: tally(app) == Tally(1))
+            app.open_journal(journal)
+            await until(pilot, lambda: isinstance(app.screen, RunScreen))
+            assert tally(app) == Tally()
 
 
 async def test_quitting_asks_once_and_journals_all_as_aborted(tmp_path: Path) -> None:
@@ -185,6 +202,7 @@ async def test_quitting_asks_once_and_journals_all_as_aborted(tmp_path: Path) ->
     app.apply_settings(AppSettings(keys={"run.resume": "f8"}))
     async with app.run_test(size=(100, 30)) as pilot:
         first, second = await two_waiting(app, pilot)
+        await until(pilot, lambda: app.user_settings.keymap)
         await pilot.press("q")
         dialog = app.screen
         assert isinstance(dialog, QuitDialog)

@@ -1,4 +1,4 @@
-"""How many runs are live and how many wait for the user, at the right of every header's first line."""
+"""How many runs are running and how many wait for the user, at the right of every header's first line."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _RULE = " │ "
 
 
 class Tally(NamedTuple):
-    """What runs in this app, and what waits for a decision, here or in another process."""
+    """How many runs wait for a decision, and how many others run, in this process or another."""
 
     running: int = 0
     waiting: int = 0

@@ -21,7 +21,8 @@ from aeon_tui.screens.browser.filter_line import FilteredScreen
 from aeon_tui.screens.browser.filter_suggestions import Present
 from aeon_tui.screens.browser.preview import PreviewPane
 from aeon_tui.screens.browser.run_search import Runs, RunSearch
-from aeon_tui.screens.browser.widgets import BrowserTitle, FilterHint, ListRuns, RunsText, listing_of
+from aeon_tui.screens.browser.widgets import BrowserTitle, FilterHint, ListRuns, RunsText
+from aeon_tui.screens.context import context_of
 from aeon_widgets.filter_line import FilterLine
 from aeon_widgets.footer import KeyFooter
 from aeon_widgets.key_names import key_of
@@ -176,9 +177,7 @@ class BrowserScreen(FilteredScreen):
         began = time.monotonic()
         self._due_at = began + REFRESH_SECONDS
         try:
-            if self._read is None:
-                self._read = listing_of(self._runs_dir)
-            found = self._read(self._runs_dir)
+            found = self._read(self._runs_dir) if self._read is not None else context_of(self).listed_runs()
         except AeonError as error:
             self.app.call_from_thread(self._show_problem, error.message)
         except OSError as error:

@@ -22,14 +22,6 @@ if TYPE_CHECKING:
 ListRuns = Callable[[Path], "Sequence[RunSummary]"]
 
 
-def listing_of(runs_dir: Path) -> ListRuns:
-    """Return what lists runs, and the project's workflows, again and again, and reads only what has changed."""
-    from aeon_tui.sources.run_index import RunIndex
-
-    listing = RunIndex(runs_dir)
-    return lambda _: listing.runs()
-
-
 class BrowserTitle(TallyHeader):
     """What the list is of, how many there are, and what they are ordered by."""
 
