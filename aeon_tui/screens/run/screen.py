@@ -378,10 +378,11 @@ class RunScreen(TimeTravel):
             self.app.push_screen(LineageScreen(self.journal, context_of(self).listed_runs, self._clock))
 
     def action_back(self) -> None:
-        """Hide the guide, leave a zoomed pane, or go to the list of runs: the run continues."""
-        if self.query("#guide"):
-            self.query("#guide").remove()
-        elif self.maximized is not None:
+        """Leave a zoomed pane, hide the guide, or go to the list of runs: the run continues."""
+        guide = [each for each in self.query("#guide") if each.display]
+        if self.maximized is not None:
             self.minimize()
+        elif guide:
+            guide[0].remove()
         else:
             self.app.post_message(ShowRuns())

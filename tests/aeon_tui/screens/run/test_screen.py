@@ -30,7 +30,7 @@ from aeon_widgets.step_pane import StepPane, StepText
 from aeon_widgets.ttl_gauge import TTLGauge
 from tests.aeon_tui.fakes import ListSource, build_scripted
 from tests.aeon_tui.recordings import HOSTILE, START, Recording, failed_run, finished_run, hostile_run, live_run
-from tests.waiting import PATIENCE
+from tests.waiting import PATIENCE, until
 
 
 class Shown:
@@ -183,6 +183,16 @@ async def test_a_run_whose_end_is_not_journaled_is_shown_as_failed(status: str, 
         assert (outcome.display, outcome.pane_title, outcome.text) == (True, "Error", message)
 
 
+async def test_one_escape_leaves_a_demo_whose_question_hides_its_guide() -> None:
+    runner = Runner(NewRunJob("t", RunConfig(), guide=GUIDE), Path("r1.jsonl"), build_scripted(live_run().records))
+    app = AeonApp(Path("unused"), runner)
+    async with app.run_test(size=(80, 24)) as pilot:
+        app.screen.add_class("-asking")
+        await pilot.press("escape")
+        await until(pilot, lambda: isinstance(app.screen, BrowserScreen))
+        runner.abort()
+
+
 @pytest.mark.parametrize("size", [(80, 24), (120, 40)])
 async def test_the_demo_says_what_to_watch_until_it_is_hidden(size: tuple[int, int]) -> None:
     runner = Runner(NewRunJob("t", RunConfig(), guide=GUIDE), Path("r1.jsonl"), build_scripted(live_run().records))
@@ -193,6 +203,9 @@ async def test_the_demo_says_what_to_watch_until_it_is_hidden(size: tuple[int, i
         assert (guide.region.y, guide.region.height) == (2, 2)
         text = " ".join(" ".join(strip.text.split()) for strip in app.screen._compositor.render_strips()[2:4])
         assert text == GUIDE.format(approve="a", back="esc")
+        await pilot.press("z", "escape")
+        await pilot.pause()
+        assert app.screen.maximized is None
         await pilot.press("escape")
         await pilot.pause()
         assert not app.screen.query("#guide")
