@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Any
 from textual import work
 from textual.app import App
 from textual.binding import ActiveBinding, Binding
-from textual.command import CommandPalette
 from textual.screen import Screen
 
 from aeon_tui.messages import SessionChanged
@@ -63,10 +62,8 @@ class Navigation(App[None]):
 
     @property
     def shown_screen(self) -> Screen[object]:
-        """The screen that a person works with: the one below the command palette where that is open."""
-        stack = self.screen_stack
-        below = len(stack) > 1 and isinstance(stack[-1], CommandPalette)
-        return stack[-2] if below else stack[-1]
+        """The screen that a person works with: the one below the dialogs, and the palette, that are open."""
+        return next(each for each in reversed(self.screen_stack) if not each.is_modal)
 
     @work(thread=True, exclusive=True, group="open")
     def open_journal(self, path: Path, seq: int | None = None) -> None:

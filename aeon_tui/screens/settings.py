@@ -341,6 +341,7 @@ class SettingsScreen(FilterableListScreen):
 
         def answered(yes: bool | None) -> None:
             if yes:
+                self.query_one(SettingsList).action_cursor(-1)  # what follows stays near
                 self._remove_rule(rule)
 
         lines = [f"{rule.answer}: {rule.rule}", f"In {rule.file}"]

@@ -18,7 +18,7 @@ from aeon_core.journal.view.reducer import fold
 from aeon_tui.app import AeonApp
 from aeon_tui.platform import suspension
 from aeon_tui.screens.browser.screen import BrowserScreen
-from aeon_tui.screens.dialogs import QuitDialog
+from aeon_tui.screens.dialogs import ConfirmDialog, QuitDialog
 from aeon_tui.screens.pane_screen import PaneScreen
 from aeon_tui.screens.run.screen import RunScreen
 from aeon_tui.screens.settings import SettingsScreen
@@ -195,6 +195,9 @@ async def test_a_screen_that_says_of_the_only_run_how_it_is_has_no_tally(tmp_pat
             app.open_journal(journal)
             await until(pilot, lambda: isinstance(app.screen, RunScreen))
             assert tally(app) == Tally()
+            app.push_screen(ConfirmDialog("Sure?", ["It is."], "Yes"))
+            await pilot.pause()
+            assert app.monitor.tally() == Tally(), "nor under a dialog"
 
 
 async def test_quitting_asks_once_and_journals_all_as_aborted(tmp_path: Path) -> None:

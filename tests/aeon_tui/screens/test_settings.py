@@ -250,6 +250,7 @@ async def test_saved_rules_are_listed_with_their_scope_and_delete_removes_one(
     save_rule("Edit(src/**)", "project", Path.cwd())
     async with open_settings() as (app, pilot):
         listed = app.screen.query_one(SettingsList)
+        rows = listed.rows
         rules = [(each.key.strip(), each.value, each.source) for each in listed.rows if each.rule is not None]
         assert rules == [
             ("allow", "Bash(ls *)", "own file: always"),
@@ -257,6 +258,13 @@ async def test_saved_rules_are_listed_with_their_scope_and_delete_removes_one(
             ("allow", "Edit(src/**)", "project's file"),
         ]
         assert "delete" not in app.screen.active_bindings, "a setting is not removed"
+        listed.move_to([each.rule is not None for each in listed.rows].index(True))
+        await pilot.press("j", "delete")
+        await until(pilot, lambda: isinstance(app.screen, ConfirmDialog))
+        await pilot.press("y")
+        await until(pilot, lambda: "Read(*.env)" not in own.read_text() and len(listed.rows) == len(rows) - 1)
+        assert listed.selected is not None
+        assert listed.selected.value == "Bash(ls *)", "the next rule is one key away"
         await pilot.press("slash", *"src/", "enter", "j")
         await until(pilot, lambda: "policy.allow" in explained(app))
         await pilot.press("delete", "escape")
