@@ -50,6 +50,13 @@ async def test_one_key_copies_the_answer_of_a_run_that_has_ended_and_else_what_i
         await run.press("8", "y")
         assert "completed · Five and ten make fifteen." in copied.pop()
     async with shown(converged_run()) as run:
+        judged = (RowKey("calls", "judge", 1), "the result of s3 says")
+        for row, told in ((RowKey("pass", "", 1), "completeness 0."), judged):
+            run.tree.select(row)
+            await run.press("2", "y")
+            text = copied.pop()
+            assert told in text
+            assert '{"' not in text, "what is copied is what is shown, not the reply behind it"
         await run.press("5", "I", "y")
         assert "→ Split the step, one for each part." in copied.pop()
         assert said(run.app).startswith("Copied the issue (")

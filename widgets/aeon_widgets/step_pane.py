@@ -152,7 +152,7 @@ class StepPane(Vertical, Pane):
 
     @property
     def item(self) -> Item | None:
-        """The output of the step or the reply of the calls, else all that the tab says."""
+        """The output of the step or what the model wrote to be read, else all that the tab shows."""
         step, tab = self._opened.step, TABS[self.tab].lower()
         place = f"of {one_line(step.step_id, 30)}" if step is not None else "of these calls"
         if self.tab:
@@ -161,8 +161,10 @@ class StepPane(Vertical, Pane):
             text = readable(step.output)
             return Item(f"the output {place}", text, ".json" if form_of(text) == "json" else ".md")
         replies = [call.response["text"] for call in self._opened.calls if call.response and call.response.get("text")]
-        text = str(replies[-1]) if replies else self.query_one(StepText).source
-        return Item(f"the reply {place}" if replies else f"the output {place}", text, ".md")
+        reply = str(replies[-1]) if replies and self._key is not None and self._key.kind != "pass" else ""
+        if reply and form_of(reply) != "json":
+            return Item(f"the reply {place}", reply, ".md")
+        return Item(f"the output {place}", self.query_one(StepText).source, ".md")
 
     def compose(self) -> ComposeResult:
         yield TabBar()
