@@ -19,16 +19,12 @@ _MAX_EXPLAINED_DEPTH = 6
 _MAX_SHOWN = 60
 _MAX_LISTED = 8
 _MASK = "the value"
-_MAX_EXAMPLE_DEPTH = 8
+_MAX_EXAMPLE_DEPTH = 4
 _MAX_OPTIONAL_DEPTH = 3
-_MAX_EXAMPLE_NODES = 300
-_MAX_EXAMPLE_SIZE = 20_000
 _MAX_EXAMPLE_NUMBER = 1e15
-_MAX_EXAMPLE_ITEMS = 20
+_MAX_EXAMPLE_NODES = 300
+_MAX_EXAMPLE_ITEMS = 3
 _MAX_EXAMPLE_LENGTH = 1000
-_DRAFT = "https://json-schema.org/draft/2020-12/schema"
-_BOUNDS = ("minimum", "exclusiveMinimum", "maximum", "exclusiveMaximum")
-_SCALAR_KEYWORDS = ("$schema", *_BOUNDS, "multipleOf", "minLength", "maxLength", "pattern")
 _FORMATS = {
     "date": "2026-01-31",
     "date-time": "2026-01-31T09:30:00Z",
@@ -94,7 +90,7 @@ class Schema:
 
     def example(self) -> Any:
         """Return a small valid instance, always the same one for a schema, or None where none was found."""
-        for everything in (not self.schema.get("required"), True, False):
+        for everything in (not self.schema.get("required"), bool(self.schema.get("required"))):
             try:
                 candidate = json_safe(_Example(self.schema, everything).of(self.schema))
             except (ArithmeticError, AttributeError, LookupError, TypeError, ValueError):
@@ -121,19 +117,17 @@ class Schema:
 
 
 class _Example:
-    """Makes an instance by walking a schema; with `everything`, optional properties are filled in too."""
+    """Makes an instance by walking a schema: the properties that it requires, with `everything` the others too."""
 
     def __init__(self, root: dict[str, Any], everything: bool) -> None:
         self._root = root
         self._everything = everything
         self._left = _MAX_EXAMPLE_NODES
-        self._size = 0
 
     def of(self, schema: Any, depth: int = 0) -> Any:
-        self._size += 1
+        self._left -= 1
         if not isinstance(schema, dict) or depth > _MAX_EXAMPLE_DEPTH or self._left <= 0:
             return "text"
-        self._left -= 1
         schema = self._flat(schema, depth)
         if "const" in schema:
             return schema["const"]
@@ -142,104 +136,67 @@ class _Example:
                 return given[0]
         kind = _kind(schema)
         if kind == "object":
-            return self._object(schema, depth)
+            optional = schema.get("properties", ()) if self._everything and depth < _MAX_OPTIONAL_DEPTH else ()
+            names = [*optional, *schema.get("required", ())]
+            known, other = schema.get("properties", {}), schema.get("additionalProperties")
+            return {name: self.of(known.get(name, other), depth + 1) for name in dict.fromkeys(names)}
         if kind == "array":
-            return self._array(schema, depth)
-        return _scalar(kind, {**schema, "$schema": self._root.get("$schema", _DRAFT)})
+            first = [self.of(item, depth + 1) for item in schema.get("prefixItems", ())]
+            count = min(int(schema.get("minItems", 1)), _MAX_EXAMPLE_ITEMS) if schema.get("items") is not False else 0
+            return first + [self.of(schema.get("items"), depth + 1) for _ in range(count - len(first))]
+        if kind in ("null", "boolean"):
+            return None if kind == "null" else True
+        return _string(schema) if kind == "string" else _number(schema, kind)
 
     def _flat(self, schema: dict[str, Any], depth: int) -> dict[str, Any]:
         """Return the schema with its local reference, its `allOf` and the first of its alternatives merged in."""
-        parts = list(schema.get("allOf", ()))
+        parts = [*schema.get("allOf", ()), *(schema[key][0] for key in ("anyOf", "oneOf") if schema.get(key))]
         if "$ref" in schema:
-            parts.append(self._target(schema["$ref"]))
-        parts += [schema[key][0] for key in ("anyOf", "oneOf") if schema.get(key)]
-        rest = {key: value for key, value in schema.items() if key not in ("$ref", "allOf", "anyOf", "oneOf")}
+            target: Any = self._root
+            for part in schema["$ref"].removeprefix("#").split("/")[1:]:
+                target = target[part.replace("~1", "/").replace("~0", "~")]
+            parts.append(target)
         for part in parts:
             self._left -= 1
             if isinstance(part, dict) and depth < _MAX_EXAMPLE_DEPTH and self._left > 0:
-                rest = _merged(self._flat(part, depth + 1), rest)
-        return rest
-
-    def _target(self, reference: str) -> Any:
-        target: Any = self._root
-        for part in reference.removeprefix("#").split("/")[1:]:
-            target = target.get(part.replace("~1", "/").replace("~0", "~")) if isinstance(target, dict) else None
-        return target
-
-    def _object(self, schema: dict[str, Any], depth: int) -> dict[str, Any]:
-        properties = schema.get("properties", {})
-        optional_too = self._everything and depth < _MAX_OPTIONAL_DEPTH
-        names = [name for name in properties if optional_too or name in schema.get("required", ())]
-        names += [name for name in schema.get("required", ()) if name not in properties]
-        return {name: self.of(properties.get(name, schema.get("additionalProperties")), depth + 1) for name in names}
-
-    def _array(self, schema: dict[str, Any], depth: int) -> list[Any]:
-        items = schema.get("items")
-        first = items if isinstance(items, list) else schema.get("prefixItems", [])
-        values = [self.of(item, depth + 1) for item in first]
-        least = min(_size(schema, "minItems", 1), _MAX_EXAMPLE_ITEMS) if items is not False else 0
-        if len(values) < least:
-            values += self._repeated(items, depth + 1, least - len(values))
-        return values[: _size(schema, "maxItems", len(values))]
-
-    def _repeated(self, schema: Any, depth: int, count: int) -> list[Any]:
-        """Return the same instance so many times. Raises ValueError where arrays in arrays multiply beyond bounds."""
-        before = self._size
-        instance = self.of(schema, depth)
-        self._size += (count - 1) * (self._size - before)
-        if self._size > _MAX_EXAMPLE_SIZE:
-            raise ValueError("the example is too large")
-        return [instance] * count
-
-
-def _merged(below: dict[str, Any], above: dict[str, Any]) -> dict[str, Any]:
-    merged = {**below, **above}
-    if "properties" in below and "properties" in above:
-        merged["properties"] = {**below["properties"], **above["properties"]}
-    if "required" in below and "required" in above:
-        merged["required"] = list(dict.fromkeys([*below["required"], *above["required"]]))
-    return merged
+                below = self._flat(part, depth + 1)
+                properties = {**below.get("properties", {}), **schema.get("properties", {})}
+                required = [*below.get("required", ()), *schema.get("required", ())]
+                schema = {**below, **schema, "properties": properties, "required": required}
+        return schema
 
 
 def _kind(schema: dict[str, Any]) -> str:
     kind = schema.get("type")
     if isinstance(kind, list):
         kind = next((one for one in kind if one != "null"), "null")
-    if kind is None:
-        hints = {"properties": "object", "required": "object", "items": "array", "prefixItems": "array"}
-        hints |= {"minimum": "number", "maximum": "number", "multipleOf": "number"}
-        kind = next((hints[key] for key in schema if key in hints), "string")
-    return str(kind)
+    hints = {"items": "array", "prefixItems": "array", "minimum": "number", "maximum": "number"}
+    hinted = "object" if schema.get("properties") or schema.get("required") else "string"
+    return str(kind or next((hints[key] for key in schema if key in hints), hinted))
 
 
-def _scalar(kind: str, schema: dict[str, Any]) -> Any:
-    """Return the first of some likely values that the keywords of a scalar's schema allow."""
-    if kind in ("null", "boolean"):
-        return None if kind == "null" else True
-    candidates = _strings(schema) if kind == "string" else _numbers(schema)
-    keywords = {key: schema[key] for key in _SCALAR_KEYWORDS if key in schema} | {"type": kind}
-    check = jsonschema_rs.validator_for(keywords, offline=True).is_valid
-    return next((candidate for candidate in candidates if check(candidate)), candidates[0])
+def _number(schema: dict[str, Any], kind: str) -> float:
+    """Return a number between the bounds, or beside the only one. Raises ValueError where that is a long one."""
+    low = max((schema[key] for key in ("minimum", "exclusiveMinimum") if key in schema), default=None)
+    high = min((schema[key] for key in ("maximum", "exclusiveMaximum") if key in schema), default=None)
+    if low is not None and high is not None:
+        number = (low + high) / 2
+    else:
+        number = low + 1 if low is not None else high - 1 if high is not None else 1
+    step = schema.get("multipleOf")
+    number = -(-number // step) * step if step else number
+    if abs(number) > _MAX_EXAMPLE_NUMBER:
+        raise ValueError("the bounds leave only long numbers")
+    return int(number) if kind == "integer" or number == int(number) else number
 
 
-def _size(schema: dict[str, Any], keyword: str, default: int) -> int:
-    # 2.0 is an integer to JSON Schema.
-    return int(schema.get(keyword, default))
-
-
-def _numbers(schema: dict[str, Any]) -> list[Any]:
-    bounds = [schema[key] for key in _BOUNDS if abs(schema.get(key, _MAX_EXAMPLE_NUMBER)) < _MAX_EXAMPLE_NUMBER]
-    step = schema.get("multipleOf", 1)
-    numbers = [1, 0, step, *bounds, *(bound + 1 for bound in bounds), *(bound - 1 for bound in bounds)]
-    numbers += [sum(bounds[:2]) / 2, *(bound // step * step + extra for bound in bounds for extra in (0, step))]
-    return numbers + [int(number) for number in numbers if abs(number) < _MAX_EXAMPLE_NUMBER]
-
-
-def _strings(schema: dict[str, Any]) -> list[Any]:
-    least = min(_size(schema, "minLength", 0), _MAX_EXAMPLE_LENGTH)
-    text = "text".ljust(least, "t")[: _size(schema, "maxLength", _MAX_EXAMPLE_LENGTH)]
-    named = _FORMATS.get(schema.get("format", ""))
-    return [*([named] if named else []), text, *(_STRINGS if "pattern" in schema else ())]
+def _string(schema: dict[str, Any]) -> str:
+    text = "text".ljust(min(int(schema.get("minLength", 0)), _MAX_EXAMPLE_LENGTH), "t")
+    text = _FORMATS.get(schema.get("format", ""), text[: int(schema.get("maxLength", _MAX_EXAMPLE_LENGTH))])
+    if "pattern" not in schema:
+        return text
+    fits = jsonschema_rs.validator_for({"pattern": schema["pattern"]}, offline=True).is_valid
+    return next(filter(fits, (text, *_STRINGS)), text)
 
 
 def _nests_deeper(value: Any, depth: int) -> bool:
