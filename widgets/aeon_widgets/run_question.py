@@ -13,7 +13,7 @@ from aeon_core.money import money
 from aeon_widgets.approval_question import REASON, ApprovalQuestion, Choice, Section
 from aeon_widgets.call_text import budget_blocks, call_blocks, call_title
 from aeon_widgets.review_text import pass_body, pass_sections, plan_body, plan_sections
-from aeon_widgets.text import count, one_line
+from aeon_widgets.text import count, fit, one_line
 from aeon_widgets.text_view import Block
 
 Subject = Mapping[str, Any]
@@ -122,7 +122,11 @@ def choices(point: str, subject: Subject, pass_number: int = 1) -> list[Choice]:
         ]
     return [
         Choice("a", _call_words(subject), "approve"),
-        *([Choice("A", f"Always allow {one_line(rule, 40)}", ALWAYS)] if (rule := _proposed_rule(subject)) else []),
+        *(
+            [Choice("A", f"Always allow {fit(one_line(rule), 40)}", ALWAYS)]
+            if (rule := _proposed_rule(subject))
+            else []
+        ),
         Choice("w", "Refuse it, and say why", "reject", REASON),
         Choice("e", "Edit the arguments", "edit"),
         END,

@@ -15,7 +15,7 @@ from aeon_widgets.approval_panel import ApprovalPanel
 from aeon_widgets.approval_question import REASON, RUN, ApprovalQuestion, Choice
 from aeon_widgets.call_text import SHELL
 from aeon_widgets.run_question import ALWAYS
-from aeon_widgets.text import one_line
+from aeon_widgets.text import fit, one_line
 from aeon_widgets.text_view import Block
 from system2.changes import FileChange
 
@@ -109,7 +109,7 @@ def _command(subject: Mapping[str, Any], question: Question) -> ApprovalQuestion
         headline, run = "Run this destructive command?", Choice("a", "Type 'run' to run it", "approve", RUN)
         blocks.append(("high", "✖ this command is on the list of destructive commands"))
     rule = (dict_of(subject.get("proposal")) or {}).get("rule")
-    always = (Choice("A", f"Always allow {one_line(rule, 40)}", ALWAYS),) if isinstance(rule, str) else ()
+    always = (Choice("A", f"Always allow {fit(one_line(rule), 40)}", ALWAYS),) if isinstance(rule, str) else ()
     hint = "why not? the agent reads it"
     answers = (run, *always, _REFUSE, _END)
     return ApprovalQuestion("command", headline, (*blocks, (SHELL, question.text)), answers, hint=hint)
