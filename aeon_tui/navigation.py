@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from aeon_tui.sources.base import RecordSource
     from aeon_tui.sources.run_index import RunIndex
 
-COPY_OR_QUIT = Binding("ctrl+c", "copied_or_quit", "Copy selection, else quit", show=False, id="app.copy")
+COPY_OR_QUIT = Binding("ctrl+c", "copied_or_quit", "Copy, or quit", show=False, id="app.copy")
 """The screen's own binding of the key comes first, and copies where text is selected."""
 
 

@@ -253,7 +253,7 @@ PICTURES = [
     Picture("run-finished", _past("open")),
     Picture("run-changes", _past("open"), keys=("1", "k", "k", "k", "k", "2", "left")),
     Picture("run-not-converged", _past("stubborn"), size=(200, 50)),
-    Picture("run-repair", _past("missing-tool"), keys=("6", "enter")),
+    Picture("run-repair", _past("no-such-tool"), keys=("6", "enter")),
     Picture("run-prompt", _past("no-such-tool"), keys=("p",)),
     Picture("run-failed", _past("down")),
     Picture("run-80x24", _past("stubborn"), size=(80, 24), keys=("5",)),

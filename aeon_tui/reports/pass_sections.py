@@ -85,7 +85,7 @@ def _filled(*sections: Section) -> list[Section]:
 def _pass(view: RunView, number: int, *, begun: bool, cut: bool, alone: bool) -> Iterator[Note]:
     assessment = _assessment_of(view, number)
     unknown = "not assessed" if begun else "has not started"
-    head = unknown if assessment is None else formatting.verdict(assessment)
+    head = unknown if assessment is None else "converged" if assessment.converged else "not converged"
     yield Note("text", f"pass {number}{' (cut short)' if cut else ''} · {head}")
     if phases := _phases(view, number):
         yield Note("info", phases, 1)

@@ -169,7 +169,7 @@ async def test_the_key_help_says_what_ctrl_c_does() -> None:
         await until(pilot, lambda: live.app.screen.query(KeyColumns))
         text = live.app.screen.query_one(KeyColumns).text
         assert [line.split(maxsplit=1) for line in text.splitlines() if "ctrl+c" in line] == [
-            ["ctrl+c", "Copy selection, else quit"]
+            ["ctrl+c", "Copy, or quit"]
         ]
 
 

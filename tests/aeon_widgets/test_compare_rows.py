@@ -84,7 +84,7 @@ def test_scores_are_reported_pass_by_pass_with_the_verdict() -> None:
     assert found[1][1].startswith("          ✖ not converged: the goal is not covered; the parts are inconsistent")
     assert found[2:] == [
         ("B", "", "pass 2    complete █ 1.00  coherent ▇ 0.95"),
-        ("B", "", "          ✔ converged: complete; coherent; consistent"),
+        ("B", "", "          ✔ converged: complete, coherent, consistent"),
     ]
 
 

@@ -144,7 +144,7 @@ def test_convergence_tells_scores_as_a_trend_with_flags_and_reasons() -> None:
         ("", "  coherent ██ 1.00 ±0"),
         ("flags", "✔ plan ✔ step ✔ answer ✔ memory"),
         ("complete", "✔ complete, coherent, consistent"),
-        ("muted", "pass 1 not converged: incomplete, failed step"),
+        ("muted", "pass 1 not converged: the goal is not covered; a step failed"),
     ]
 
 

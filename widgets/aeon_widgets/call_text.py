@@ -9,6 +9,7 @@ from typing import Any
 
 from aeon_core.journal.values import dict_of, str_of
 from aeon_core.money import money
+from aeon_widgets.call_rows import CALL_LABELS
 from aeon_widgets.text import MAX_SHOWN, one_line
 from aeon_widgets.text_view import Block
 
@@ -114,7 +115,8 @@ _MONEY_WIDTH = max(map(len, _MONEY.values()))
 def budget_blocks(subject: Subject) -> Iterator[Block]:
     """Yield what was spent, and what the next call may cost."""
     if model := subject.get("model"):
-        yield "muted", f"the next call: {_brief(subject.get('purpose', ''))}, to {_brief(model)}"
+        purpose = str_of(subject.get("purpose"))
+        yield "muted", f"the next call asks {_brief(model)} to {CALL_LABELS.get(purpose, _brief(purpose))}"
     for key, words in _MONEY.items():
         usd = subject.get(key)
         if isinstance(usd, int | float) and (usd or key != "held_usd"):

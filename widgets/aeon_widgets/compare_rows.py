@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from aeon_core.journal.values import str_of
-from aeon_core.journal.view.formatting import reasons, words
+from aeon_core.journal.view.formatting import verdict, words
 from aeon_core.journal.view.model import AssessmentView, IssueView, RunView
 from aeon_core.journal.view.step_issues import found_issues
 from aeon_core.money import money
@@ -146,7 +146,7 @@ def facts(view: RunView) -> Iterator[tuple[str, str]]:
     """Yield name and value of what is known of a run at a glance."""
     icon, _ = run_style(view.status)
     tokens = [view.usage.get(name, 0) for name in ("input_tokens", "output_tokens")]
-    done = sum(step.status == "complete" for step in view.steps.values())
+    done = sum(step.status == "complete" for step in view.wanted_steps)
     price = "price unknown" if view.cost_usd is None else money(view.cost_usd)
     yield "task", one_line(view.task)
     named = view.model.startswith(SIMULATED)
@@ -154,7 +154,7 @@ def facts(view: RunView) -> Iterator[tuple[str, str]]:
     yield "status", f"{icon} {words(view.status)}"
     yield "now", _now(view)
     yield "passes", f"{view.passes:,}"
-    yield "steps", f"{done:,} of {len(view.steps):,} complete"
+    yield "steps", f"{done:,} of {len(view.wanted_steps):,} complete"
     yield "repairs", f"{len(view.repairs):,}"
     yield "TTL", f"{view.ttl_spent:,} of {count(view.ttl_allocated, 'cycle')} used"
     yield "tokens", f"{tokens[0]:,} in, {tokens[1]:,} out"
@@ -211,8 +211,7 @@ def _gain(parent: float | None, own: float | None) -> str:
 def _verdict(shown: AssessmentView | None) -> str | None:
     if shown is None:
         return None
-    why = "; ".join(reasons(shown)) or "no reason was recorded"
-    return f"{' ' * _LABEL}{'✔ converged' if shown.converged else '✖ not converged'}: {why}"
+    return f"{' ' * _LABEL}{'✔' if shown.converged else '✖'} {verdict(shown)}"
 
 
 def _either(left: str | None, right: str | None, hang: int = _LABEL) -> CompareRow:

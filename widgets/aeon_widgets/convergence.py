@@ -218,7 +218,7 @@ def convergence_parts(view: RunView) -> Iterator[Block | Verdict]:
     if view.requirements and not last.requirements:
         yield from requirement_blocks(view.requirements)
     for earlier in view.assessments[-2 : -PASSES_SHOWN - 1 : -1]:
-        yield "muted", f"pass {earlier.pass_number} {verdict(earlier).replace('_', ' ')}"
+        yield "muted", f"pass {earlier.pass_number} {verdict(earlier)}"
 
 
 def _trends(shown: Sequence[AssessmentView], left_out: int) -> Iterator[Block]:

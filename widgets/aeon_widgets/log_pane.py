@@ -24,6 +24,7 @@ _NAMES = {
     "run_resumed": "run",
     "run_finished": "run",
     "journal_recovered": "journal",
+    "llm": "model",
     "manual_intervention": "for a person",
     "pass": "end of pass",
     "ttl": "TTL",
@@ -42,9 +43,7 @@ class LogPane(LinesView, Pane):
     """Empty: any record may be worth a line."""
 
     BINDINGS: ClassVar[list[BindingType]] = [
-        Binding(
-            "enter", "open", "More or less", key_display="⏎", tooltip="Show more of the log, or less", id="log.open"
-        )
+        Binding("enter", "open", "Expand", key_display="⏎", tooltip="Show more of the log, or less", id="log.open")
     ]
 
     @dataclass

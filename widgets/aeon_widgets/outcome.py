@@ -69,9 +69,10 @@ class Outcome(TextView, Pane):
         self._hold(self.later and view.result is None)
         self.set_class(view.result is not None or bool(left) or self.later, "-told")
         if view.result is not None:
+            fragments = len(view.manual_interventions)
             parts = [
                 TITLES.get(view.result.status, "Answer"),
-                f"{count(len(fragments), 'step')} for you" if (fragments := view.manual_interventions) else "",
+                f"{count(fragments, 'step')} need{'s' * (fragments == 1)} you" if fragments else "",
                 count(len(questions), "open question") if (questions := view.follow_up_questions) else "",
             ]
             self.pane_title = " · ".join(part for part in parts if part)

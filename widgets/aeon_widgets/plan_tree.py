@@ -118,7 +118,7 @@ class PlanTree(RowsView, Pane):
         self._fold_rows(view)
         self._lay_out()
         self._settle_selection()
-        wanted = [step for step in view.steps.values() if step.status != "invalid"]
+        wanted = view.wanted_steps
         done = sum(step.status == "complete" for step in wanted)
         self.pane_title = f"Plan {done}/{len(wanted)} done" if view.steps else "Plan"
 
@@ -317,19 +317,21 @@ class PlanTree(RowsView, Pane):
         keys = self._folds[key]
         waiting = next((each for each in reversed(keys) if self._waits(each)), None)
         assessed = next((each for each in self._view.assessments if each.pass_number == key.pass_number), None)
+        mark = f" {WARNED}" if self._unreadable & {*keys} else self._clock(waiting, width)
+        room = width - cell_len(label) - len(mark) - 4
         told: Piece = ("", "")
         if waiting is not None:
             status = shown_status("running", self.live)
             told = (f"{ROW_ICONS[status]} {CALL_LABELS.get(waiting.name, one_line(waiting.name, 40))}", status)
         elif assessed is not None:
             icon, style = ("✔", "complete") if assessed.converged else ("✖", "medium")
-            scores = f"{score(assessed.completeness_score)} {score(assessed.coherence_score)}"
+            completeness, coherence = score(assessed.completeness_score), score(assessed.coherence_score)
+            named = f"complete {completeness} coherent {coherence}"
+            scores = named if cell_len(named) + 2 <= room else f"{completeness} {coherence}"
             told = (f"{icon} {'not judged' if assessed.not_judged else scores}", style)
         elif self._calls.last_of(keys[-1]).error:
-            told = (f"{ROW_ICONS['failed']} {call_label(keys[-1], with_pass=False)} failed", "failed")
-        mark = f" {WARNED}" if self._unreadable & {*keys} else self._clock(waiting, width)
+            told = (f"{ROW_ICONS['failed']} failed: {call_label(keys[-1], with_pass=False)}", "failed")
         fold = "▾" if self._is_open(key) else "▸"
-        room = width - cell_len(label) - len(mark) - 4
         # A score that is cut would look like another one.
         fits = assessed is None or waiting is not None or cell_len(told[0]) <= room
         shown = fit(told[0] if fits else told[0][:1], room)

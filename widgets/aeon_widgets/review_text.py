@@ -76,7 +76,7 @@ def pass_sections(subject: Subject, pass_number: int, assessments: Sequence[Asse
         yield _scores(subject, shown, pass_number, assessments)
     yield from _issues(subject, pass_number)
     plan = dict_of(subject.get("plan")) or {}
-    if steps := list(nodes(plan)):
+    if steps := [node for node, _, _ in nodes(plan) if node.get("status") != "invalid"]:
         yield Section(f"the plan: {count(len(steps), 'step')}", tuple(step_blocks(plan)))
 
 

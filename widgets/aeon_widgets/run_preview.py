@@ -139,18 +139,19 @@ def _answer(view: RunView) -> Iterator[Block]:
 
 def _plan(run: RunRow, view: RunView) -> Iterator[Block]:
     yield "", ""
-    if not view.steps:
+    steps = view.wanted_steps
+    if not steps:
         yield "muted", "No plan yet." if run.status == LIVE else "It has no plan."
         return
-    done = sum(step.status == "complete" for step in view.steps.values())
-    yield "accent", f"Plan · {done} of {count(len(view.steps), 'step')} complete"
-    for step in list(view.steps.values())[:STEPS_SHOWN]:
+    done = sum(step.status == "complete" for step in steps)
+    yield "accent", f"Plan · {done} of {count(len(steps), 'step')} complete"
+    for step in steps[:STEPS_SHOWN]:
         status = shown_status(step.status, run.status == LIVE)
         style = {"running": "running", "failed": "failed", "complete": ""}.get(status, "muted")
         text = f"{ROW_ICONS[status]} {one_line(step.step_id, 40)} {one_line(step.description, 300)}"
         yield style, f"{'  ' * min(step.depth, 6)}{text}"
-    if len(view.steps) > STEPS_SHOWN:
-        yield "muted", f"… {len(view.steps) - STEPS_SHOWN:,} more"
+    if len(steps) > STEPS_SHOWN:
+        yield "muted", f"… {len(steps) - STEPS_SHOWN:,} more"
 
 
 def _fact(label: str, value: str) -> Block:

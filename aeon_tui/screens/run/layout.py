@@ -83,6 +83,8 @@ _FIRST = (CONVERGENCE, ISSUES, TTL, REPAIRS)
 """The order in which panes of the column are opened as long as there is room."""
 _TTL_ROWS = 10
 """Rows in which the TTL pane has all its lines."""
+_ISSUE_ROWS = 6
+"""Rows that an issue with its repair takes at most, as a rule."""
 
 CSS = """
     RunScreen {
@@ -220,7 +222,7 @@ class Layout:
             line.display = column and line.number in having and line.number not in there
         self.pane(STEP).display = self._screen.query_one("#middle").display = column or not there
         self._screen.query_one("#side").display = column or bool(there)
-        self._share(there, having, rows if column else 0)
+        self._share(there, having, rows if column else 0, len(shown.issues))
         self._screen.update_classes(
             {
                 "-turns": not column and bool(there),
@@ -248,7 +250,7 @@ class Layout:
                 left -= more
         return sorted(opened)
 
-    def _share(self, there: Sequence[int], having: Sequence[int], rows: int) -> None:
+    def _share(self, there: Sequence[int], having: Sequence[int], rows: int, issues: int) -> None:
         """Give what is left of the column to the panes that have more to say than fits into the least they get."""
         left = max(0, rows - sum(SIDE[number].rows if number in there else _lines([number]) for number in having))
         more = dict.fromkeys(SIDE, 0)
@@ -258,7 +260,7 @@ class Layout:
         if REPAIRS in there and left > _TTL_ROWS:
             more[REPAIRS] = 4
             left -= 4
-        more[CONVERGENCE] = left * 2 // 3 if ISSUES in there else left
+        more[CONVERGENCE] = left - min(left // 3, issues * _ISSUE_ROWS) if ISSUES in there else left
         for number, pane in SIDE.items():
             bounded = rows and number != (ISSUES if CONVERGENCE in having else REPAIRS)
             self.pane(number).styles.max_height = pane.rows + more[number] if bounded else None

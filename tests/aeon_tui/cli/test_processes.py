@@ -48,7 +48,7 @@ def test_the_demo_shows_a_repair_two_passes_and_its_answer_on_one_screen() -> No
         "warning: validation found 1 issue · high · hallucination · s1: ",
         "change s1, accepted: ",
         "s1 complete · reasoning → ",
-        "pass 1 not converged: incomplete · completeness 0.",
+        "pass 1 not converged: the goal is not covered · completeness 0.",
         "replace s5, accepted: ",
         "── pass 2 ──",
         "s5.1 complete · reasoning → ",

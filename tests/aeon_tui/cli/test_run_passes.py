@@ -49,7 +49,7 @@ def test_passes_scores_reasons_refinements_and_questions_are_reported_in_order(c
         "plan generated · 5 steps · ",
         "s5 complete · reasoning → ",
         "warning: validation found 1 issue · high · specificity · s5: ",
-        "pass 1 not converged: incomplete · completeness 0.00, coherence 1.00",
+        "pass 1 not converged: the goal is not covered · completeness 0.00, coherence 1.00",
         "pass 1 · the goal is not covered, completeness is 0.00 of 0.80",
         "replace s5, accepted: executed steps are invalid and replaced: s5 by s5-r1",
         "    because: its result only repeats what is asked for; high · specificity · s5: ",

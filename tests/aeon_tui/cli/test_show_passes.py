@@ -29,7 +29,7 @@ from tests.aeon_tui.reports.pages import Page
 
 PASSES = """
 Passes
-pass 1 · not converged: incomplete, failed_step
+pass 1 · not converged
     plan 3 ms, evaluate 3 ms, refine 3 ms
     completeness 0.50, coherence 1.00 · plan agrees, step agrees, answer disagrees, memory agrees
     because: the goal is not covered
@@ -49,7 +49,7 @@ pass 1 · not converged: incomplete, failed_step
     refinement: change s1, accepted: done
         because: it says nothing; high · specificity · s1: 'Do it' says nothing
     advisory: s1 · validation also proposed: less · the planner's refinement was kept
-pass 2 · converged: complete, coherent, consistent
+pass 2 · converged
     execute 3 ms, evaluate 3 ms
     completeness 1.00 (+0.50), coherence 1.00 (unchanged) · plan agrees, step agrees, answer agrees, memory agrees
     profile 2 for pass 2 (deep reasoning, 20 cycles): convergence was not reached
@@ -66,7 +66,7 @@ Questions about the task
 Which database is meant?
 
 Needs your attention
-s1 needs a person after 3 refinements (refinement limit): refined too often
+s1 needs a person: refined too often
 """
 
 
@@ -78,7 +78,7 @@ def test_passes_are_reported_with_scores_reasons_flags_refinements_and_depth(cli
 def test_one_pass_is_reported_alone_with_the_profile_it_went_by(cli: Cli) -> None:
     write(RUNS, *two_adaptive_passes())
     first = cli("show", "last", "--pass", "1").out
-    assert "\nPass\npass 1 · not converged: incomplete, failed_step\n" in first
+    assert "\nPass\npass 1 · not converged\n" in first
     assert "pass 2" not in first
     assert QUESTION not in first
     second = cli("show", "last", "--pass", "2").out
@@ -92,7 +92,7 @@ def test_what_the_engine_did_is_shown_from_its_journal(cli: Cli) -> None:
     RUNS.mkdir(parents=True)
     refined_run(RUNS / "r.jsonl")
     out = cli("show", "last").out
-    assert "pass 1 · not converged: incomplete, failed_step\n    plan " in out
+    assert "pass 1 · not converged\n    plan " in out
     assert "\n    completeness 0.50, coherence 1.00 · plan agrees" in out
     assert "\n    completeness 1.00 (+0.50), coherence 1.00 (unchanged) · plan agrees" in out
     assert "\nscores   completeness 0.50 → 1.00, coherence 1.00 → 1.00\n" in out
@@ -111,7 +111,7 @@ def test_a_run_without_evaluation_has_no_such_sections(cli: Cli, form: tuple[str
 def test_the_markdown_report_nests_what_belongs_to_a_pass(cli: Cli) -> None:
     write(RUNS, *two_adaptive_passes())
     out = cli("show", "last", "--export", "md").out
-    assert "## Passes\n\n- pass 1 · not converged: incomplete, failed\\_step\n  - plan 3 ms, evaluate 3 ms, " in out
+    assert "## Passes\n\n- pass 1 · not converged\n  - plan 3 ms, evaluate 3 ms, " in out
     assert "refine 3 ms\n  - completeness 0.50, coherence 1.00 · plan agrees" in out
     assert "  - refinement: change s1, refused: still vague\n    - because: it says nothing; high" in out
     assert "## Across passes\n\n- s1 was refined 3 times" in out
@@ -151,17 +151,17 @@ def test_what_is_left_to_a_person_occurs_once_also_where_the_run_was_cut(cli: Cl
     for form in ((), ("--export", "md"), ("--export", "html")):
         out = cli("show", RUN_ID, *form).out
         out = out if "html" not in form else Page(out).text.partition("of the journal\n")[0]
-        assert (out.count(QUESTION), out.count("needs a person after 3 refinements")) == (1, 1)
+        assert (out.count(QUESTION), out.count("needs a person: ")) == (1, 1)
         assert "for a person\n" not in out
 
 
 def test_a_pass_that_did_not_end_is_reported_as_cut_short_unless_it_still_runs(cli: Cli) -> None:
     path = write(RUNS, *two_adaptive_passes()[:-2])
-    assert "\npass 1 · not converged: " in cli("show", "last").out
-    assert "\npass 2 (cut short) · converged: " in cli("show", "last").out
+    assert "\npass 1 · not converged\n" in cli("show", "last").out
+    assert "\npass 2 (cut short) · converged\n" in cli("show", "last").out
     with path.open("rb") as file:
         fcntl.flock(file, fcntl.LOCK_EX)
-        assert "\npass 2 · converged: " in cli("show", "last").out
+        assert "\npass 2 · converged\n" in cli("show", "last").out
 
 
 def test_of_many_issues_the_first_are_shown_with_how_many_more_there_are(cli: Cli) -> None:

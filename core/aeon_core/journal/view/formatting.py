@@ -259,9 +259,9 @@ def scores(shown: AssessmentView) -> str:
 
 
 def verdict(shown: AssessmentView) -> str:
-    """Return whether the pass converged, and its reason codes."""
-    codes = ", ".join(brief(code, 40) for code in shown.reason_codes[:20]) or "no reason was recorded"
-    return f"{'converged' if shown.converged else 'not converged'}: {codes}"
+    """Return whether the pass converged, and why."""
+    why = (", " if shown.converged else "; ").join(reasons(shown)) or "no reason was recorded"
+    return f"{'converged' if shown.converged else 'not converged'}: {why}"
 
 
 def label(shown: LabelView) -> str:
@@ -465,5 +465,4 @@ def advisory(shown: AdvisoryView) -> str:
 
 def intervention(shown: InterventionView) -> str:
     """Return one line about a fragment that a person should look at."""
-    tried = f" after {shown.attempts} refinement{'' if shown.attempts == 1 else 's'}" if shown.attempts else ""
-    return f"{brief(shown.step_id, 40)} needs a person{tried} ({words(shown.cause)}): {brief(shown.reason)}"
+    return f"{brief(shown.step_id, 40)} needs a person: {brief(shown.reason)}"

@@ -285,9 +285,7 @@ class InterventionView:
     """A fragment of the plan that a person should look at."""
 
     step_id: str
-    cause: str
     reason: str
-    attempts: int
 
 
 @dataclass
@@ -403,6 +401,11 @@ class RunView:
     def adaptive(self) -> bool:
         """Whether the run goes round in passes, rather than once through a plain loop."""
         return self.config.get("single_pass") is False or bool(self.profiles or self.reports or self.assessments)
+
+    @property
+    def wanted_steps(self) -> list[StepView]:
+        """The steps of the plan without those that others replaced."""
+        return [step for step in self.steps.values() if step.status != "invalid"]
 
     @property
     def profile(self) -> ProfileView | None:

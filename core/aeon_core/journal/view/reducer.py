@@ -268,12 +268,7 @@ def outcome(view: RunView, result: Record) -> None:
 
 
 def _intervention(entry: Record) -> InterventionView:
-    return InterventionView(
-        step_id=str_of(entry.get("step_id")),
-        cause=str_of(entry.get("cause")),
-        reason=str_of(entry.get("reason")),
-        attempts=int_of(entry.get("attempts")),
-    )
+    return InterventionView(step_id=str_of(entry.get("step_id")), reason=str_of(entry.get("reason")))
 
 
 def _score(value: Any) -> float | None:

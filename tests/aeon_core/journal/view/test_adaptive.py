@@ -88,9 +88,7 @@ def test_what_is_left_to_a_person_is_known_when_the_run_has_ended_and_unknown_wh
     assert fold(parsed(*records[:-1])).follow_up_questions == []
     view = fold(parsed(*records))
     assert view.follow_up_questions == [QUESTION]
-    assert [(each.step_id, each.cause, each.attempts) for each in view.manual_interventions] == [
-        ("s1", "refinement_limit", 3)
-    ]
+    assert [(each.step_id, each.reason) for each in view.manual_interventions] == [("s1", "refined too often")]
     resumed = fold(parsed(*records, RunResumed(options={}, continues_at=0)))
     assert (resumed.follow_up_questions, resumed.manual_interventions) == ([], [])
 

@@ -97,12 +97,12 @@ def test_questions_and_fragments_are_known_when_they_arise_once_each() -> None:
             notice("questions", {"questions": [QUESTION]}),
             notice("questions", {"questions": [QUESTION, "Who reads it?"]}),
             notice("manual_intervention", LEFT),
-            notice("manual_intervention", {**LEFT, "attempts": 3}),
+            notice("manual_intervention", {**LEFT, "reason": "refined again"}),
             notice("budget_warning", {"questions": ["none"]}),
         )
     )
     assert view.follow_up_questions == [QUESTION, "Who reads it?"]
-    assert [(each.step_id, each.attempts) for each in view.manual_interventions] == [("s1", 3)]
+    assert [(each.step_id, each.reason) for each in view.manual_interventions] == [("s1", "refined again")]
 
 
 def test_a_result_has_the_last_word_until_the_run_continues() -> None:

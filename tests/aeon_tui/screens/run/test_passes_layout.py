@@ -287,7 +287,7 @@ async def test_a_reply_that_nobody_could_read_is_marked_and_leads_to_its_own_rep
         run_of.add("supervisor", action_type="json_repair", **refused)
     run_of.repair({"text": "{"}, {"text": "{}"}, "s1", "json_repair")
     async with shown(run_of, live=True) as run:
-        assert rows(run)[-1] == "▸ pass 1 ✖ 0.40 0.60 ⚠"
+        assert rows(run)[-1] == "▸ pass 1 ✖ complete 0.40 coherent 0.60 ⚠"
         await run.press("G", "right")
         assert rows(run)[-1] == "✔ refine the plan ⚠ complete"
         assert "⚠" not in rows(run)[6], "the first refinement was readable"

@@ -52,7 +52,7 @@ async def test_the_tree_has_the_steps_that_count_and_a_row_for_each_pass() -> No
             "✔ s1 Name the parts ·1 complete",
             "✔ s2 Describe each part in three sentences ✎1 complete",
             "✔ s3 Put the parts together ✖1 complete",
-            "▸ pass 1 ✖ 0.40 0.60",
+            "▸ pass 1 ✖ complete 0.40 coherent 0.60",
         ]
         await run.go_on(second_pass().records[len(first_pass().records) :])
         assert rows(run) == [
@@ -61,7 +61,7 @@ async def test_the_tree_has_the_steps_that_count_and_a_row_for_each_pass() -> No
             "▶ s3-r1 replaces s3 · Work out the parts and put them together ⊘1 ✎1 running",
             "▶ s3.1 Work out the resources ⠴ 49 s running",
             "○ s3.2 Work out the error replies pending",
-            "▸ pass 1 ✖ 0.40 0.60",
+            "▸ pass 1 ✖ complete 0.40 coherent 0.60",
         ]
         assert row(run.tree, 3, 60).startswith("   ▶ s3.1"), "a substep is indented"
         assert run.tree.pane_title == "Plan 2/5 done", "a step that was replaced is not waited for"
@@ -78,7 +78,7 @@ async def test_what_is_folded_into_a_row_is_unfolded_with_keys_mouse_or_by_what_
         assert run.tree.selected == RowKey("step", "s3-r1")
         await run.press("right", "left", "end", "enter")
         assert rows(run)[-7:] == [
-            "▾ pass 1 ✖ 0.40 0.60",
+            "▾ pass 1 ✖ complete 0.40 coherent 0.60",
             "✔ assess the task complete",
             "✔ make the plan complete",
             "✔ refine the plan complete",
@@ -268,7 +268,7 @@ async def test_a_run_that_did_not_converge_says_why_and_what_needs_a_person() ->
             "✖ The run ended without an accepted result.",
             f"why: {low}; another pass would change nothing",
             "Not finished.",
-            "⚠ s3 needs a person after 3 refinements (refinement limit): refined 3 times",
+            "⚠ s3 needs a person: refined 3 times",
             f"? {QUESTION}",
         ]
 

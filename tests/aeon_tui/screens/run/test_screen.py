@@ -605,7 +605,7 @@ async def test_the_key_help_has_one_line_an_action_in_columns_and_typing_narrows
         await run.press("escape")
         assert "z Zoom" in keys.text
         await run.press("slash", *"everywhere quit")
-        assert keys.text == "ctrl+c Copy selection, else quit\nctrl+q  q Quit"
+        assert keys.text == "ctrl+c Copy, or quit\nctrl+q  q Quit"
         await run.press("escape", "escape")
         assert run.app.screen is run.screen
 
