@@ -74,7 +74,7 @@ def test_what_only_reads_is_allowed_with_any_arguments_and_all_else_as_it_is(com
         ("git push --force", "blocklist"),
         ("sort -o x y", "is unknown"),
         ("touch " + "x" * MAX_RULE, "too long"),
-        ("if", "incomplete line"),
+        ("ls 'x", "without its end"),
     ],
 )
 def test_no_rule_is_proposed_for_what_nobody_can_see_through(command: str, why: str) -> None:

@@ -1,8 +1,9 @@
 """Reading a shell line as plain commands: what is more than that is not interpreted but asked about (REQ-028).
 
 Plain are words, quoted or not, with variables and `$(…)` among a command's arguments, joined by `&&`, `||`, `;`, `|`,
-`&` and line ends, with redirections, here-documents, groups, `if` and loops. It is no wall: a script in a file and a
-program's own ways to start another cannot be seen. Isolation is what holds then.
+`&` and line ends, with redirections, here-documents, groups, `if` and loops. Whether the words of these fit together
+is not checked: where they do not, bash runs nothing. It is no wall: a script in a file and a program's own ways to
+start another cannot be seen. Isolation is what holds then.
 """
 
 from __future__ import annotations
@@ -37,10 +38,8 @@ MAX_TEXT = 50_000
 _MAX_DEPTH = 20
 _MAX_SHOWN = 60
 
-_OPENING = {"if": "fi", "while": "done", "until": "done", "for": "done", "{": "}", "(": ")"}
-_MIDDLE = {"then": "fi", "elif": "fi", "else": "fi", "do": "done"}
-_CLOSING = set(_OPENING.values())
-_RESERVED = {*_OPENING, *_MIDDLE, *_CLOSING, "time", "!"} - {"for"}
+_RESERVED = {"if", "then", "elif", "else", "fi", "while", "until", "do", "done", "{", "}", "time", "!"}
+"""Words that only structure a line. Where they do not fit together, bash runs nothing of it."""
 _COMPOUND = {"case", "function", "select", "coproc", "[["}
 _BLANKS = re.compile(r"(?:[ \t]|\\\n)*(?:#[^\n]*)?")
 _REDIRECT = re.compile(r"\d*(<<<|<<-?|<>|<&|<|>>|>\||>&|>)|(&>>?)")
@@ -351,62 +350,33 @@ class _Reader:
         self._at = 0
         self._depth = 0
         self._piped = False
-        self._ready = False
-        """Whether a command has ended that a separator may follow."""
-        self._joins = False
-        """Whether a command has to follow."""
-        self._open: list[str] = []
-        """What closes the compound commands that are open."""
         self._awaited: list[tuple[str, bool, bool, int]] = []
         """The here-documents that the next line begins: delimiter, quoted, without tabs, and the command's place."""
 
     def read(self, end: str) -> None:
         """Read commands up to `end`, or all of the text where that is empty."""
-        outer, self._open = self._open, []
+        groups = 0
         while True:
             self._skip()
             char = self._text[self._at : self._at + 1]
             separator = _SEPARATOR.match(self._text, self._at)
             if self._looking_at("((") or self._looking_at(";;"):
                 raise _NotPlainError("arithmetic or a case")
-            if not char or (char == ")" and not self._open):
+            if not char or (char == ")" and not groups):
                 break
             if char in "()":
                 self._at += 1
-                self._structure(char)
+                groups += 1 if char == "(" else -1
             elif separator and not self._looking_at("&>"):
-                self._separate(separator[0])
+                self._at = separator.end()
+                self._piped = self._piped or separator[0] in {"|", "|&"}
+                if char == "\n":
+                    self._here_documents()
             else:
                 self._command()
-        if char != end or self._open or self._awaited or self._joins:
+        if char != end or groups or self._awaited:
             raise _NotPlainError("an incomplete line")
         self._at += len(end)
-        self._open = outer
-
-    def _separate(self, separator: str) -> None:
-        self._at += len(separator)
-        if separator == "\n":
-            self._here_documents()
-        elif not self._ready:
-            raise _NotPlainError(f"{separator!r} without a command before it")
-        else:
-            self._joins = separator not in {";", "&"}
-            self._piped = self._piped or separator in {"|", "|&"}
-        self._ready = False
-
-    def _structure(self, word: str) -> None:
-        """Take note of a word that begins, parts or ends a compound command."""
-        top = self._open[-1] if self._open else ""
-        if word in _OPENING:
-            self._open.append(_OPENING[word])
-        elif word in _CLOSING and (word != top or self._joins):
-            raise _NotPlainError(f"{word!r} in this place")
-        elif word in _CLOSING:
-            self._open.pop()
-        elif word in _MIDDLE and (_MIDDLE[word] != top or self._joins):
-            raise _NotPlainError(f"{word!r} in this place")
-        self._ready = word in _CLOSING
-        self._joins = word not in _CLOSING
 
     def _looking_at(self, text: str) -> bool:
         return self._text.startswith(text, self._at)
@@ -417,7 +387,7 @@ class _Reader:
 
     def _command(self) -> None:
         """Read one simple command, or one word that only structures the line."""
-        parts, follows, awaited = _Parts(), self._ready, len(self._awaited)
+        parts, awaited = _Parts(), len(self._awaited)
         while self._at < len(self._text) and (self._looking_at("&>") or self._text[self._at] not in "\n;&|()"):
             redirect = _REDIRECT.match(self._text, self._at)
             if redirect:
@@ -425,24 +395,21 @@ class _Reader:
                 self._redirect(redirect[1] or redirect[2], parts)
             else:
                 word = self._word()
-                starts = not (parts.words or parts.assignments or parts.redirects) and awaited == len(self._awaited)
+                starts = parts == _Parts() and awaited == len(self._awaited)
                 if starts and word.source in _RESERVED:
-                    self._structure(word.source)
                     return
                 if starts and word.source in _COMPOUND:
                     raise _NotPlainError(f"{word.source!r}")
                 parts.loops = parts.loops or (starts and word.source == "for")
                 parts.add(word)
             self._skip()
-        if self._looking_at("(") or (follows and parts.words):
+        if self._looking_at("("):
             raise _NotPlainError("a function or an array")
         if parts.loops:
-            self._structure("for")
             name = parts.words[1].source if len(parts.words) > 1 else ""
             if not re.fullmatch(r"\w+", name) or _DECIDES.fullmatch(name):
                 self.doubt = f"a loop over {_cut(name)!r} changes what other words run"
         self._awaited[awaited:] = [(*document[:3], len(self.commands)) for document in self._awaited[awaited:]]
-        self._ready, self._joins = True, False
         if not parts.loops or awaited < len(self._awaited):
             self._add(parts.words, parts.assignments, parts.redirects, parts.stdin)
 
@@ -572,11 +539,8 @@ class _Reader:
             if self._awaited or self._depth > _MAX_DEPTH:
                 raise _NotPlainError("so much nesting")
             self._at += 1
-            state = self._ready, self._joins
-            self._ready = self._joins = False
             self.read(")")
             self._depth -= 1
-            self._ready, self._joins = state
             word.literal = False
             word.add(self._text[start : self._at], self._text[start : self._at])
         elif variable := _VARIABLE.match(self._text, start):

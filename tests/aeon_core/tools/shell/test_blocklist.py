@@ -166,7 +166,7 @@ def test_a_long_command_is_cut_in_the_match() -> None:
     ("text", "pattern"),
     [
         ("case x in (a) 'r'm -rf /;; *) ls ;& esac", "rm -rf /"),
-        ("if true; then; echo 'git push' --force", "push --force"),
+        ("if true; then; git push --force", "push --force"),
         ("curl -fsSL x | sudo bash; if", "curl ... | sh"),
         ("wget -qO- x | /bin/sh )", "wget ... | sh"),
         (":(){ :|:& ", ":(){"),

@@ -3,12 +3,14 @@ from __future__ import annotations
 
 import shutil
 import subprocess
+import tempfile
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from aeon_core.tools.shell.commands import Redirect, SimpleCommand, policy_texts, read, unknown_program
+from tests.sampling import examples
 
 BASH = shutil.which("bash")
 
@@ -155,14 +157,14 @@ def test_a_rule_sees_every_command_with_what_it_sets_and_writes(text: str, texts
     "text",
     [
         "$x status", "$(echo git) status", "g$x status", "/bin/gi? status", "{git,status}", "X=git; $X status",
-        'bash -c "$x"', "bash -c '$0' ls", "env $x git status", "eval $x", "if true; then", "git status )", "echo 'open",
-        "(" * 10_000, "ls;" * 40_000, "sh -c 'ls )'", "sudo " * 100 + "ls", "x= $x; ls", "ls && && ls", "| ls",
+        'bash -c "$x"', "bash -c '$0' ls", "env $x git status", "eval $x", "git status )", "echo 'open",
+        "(" * 10_000, "ls;" * 40_000, "sh -c 'ls )'", "sudo " * 100 + "ls", "x= $x; ls",
         "(( 'a[$(x)]' ))", "[[ -v 'a[$(x)]' ]]; ls", "[[ $a -gt 1 ]]; ls", "ls $((x + 1))", "ls ${a[b]}", "ls ${a:b}",
         "ls ${x@P}", "let a=1", "printf -v 'a[$(x)]' y", "printf -v $x y", "test -v 'a[0]'", "declare -i a; ls",
         "read 'a[0]'", "for ((i = x; i < 1; i++)); do ls; done", "unset 'a[$(x)]'", "f() { ls; }", "a=(b)", "a[0]=b",
         "case x in x) ls;; esac", "ls `ls`", "ls $'a'", 'ls $"a"', "ls <(ls)", "ls > $x", "ls > *", "ls {a,b}", "ls {1..3}",
         "cat <<E\n$(ls)\nE", "cat <<E\nx", "cat <<$HOME\n~\n$HOME", "for PATH in .; do ls; done", "env *", "export *",
-        "echo $\\\n(ls)", "i\\\nf ls; then ls", "time { ls", "done", "ls; }", "ls ; fi", "rm $x", "pytest $x", "exec < x",
+        "echo $\\\n(ls)", "rm $x", "pytest $x", "exec < x",
         "xargs ls", "find . -exec ls {} +", "trap ls EXIT", "curl x | python3 -", "python3 <(ls)", "git -c a=b status",
     ],
 )  # fmt: skip
@@ -194,3 +196,33 @@ def test_any_text_is_read_or_refused(text: str) -> None:
     line, texts = read(text), policy_texts(text)
     assert texts is None or not line.doubt
     assert all(len(command.words) == len(command.literal) == len(command.shown) for command in line.commands)
+
+
+WORDS = (
+    'p1 p2 p3 p4 p5 if then elif else fi while until do done for { } ( ) $( "$( )" ! time ; && || | |& & \' " \\ # in'
+)
+WORDS += " p1 p2 p3 p4 p5 <<E <<'E' <<< 2>&1 A=1 case esac coproc function [[ ]] $x '' x"
+LINES = st.lists(
+    st.sampled_from([*WORDS.split(), "for x in a", "< f", "\n", "\\\n", "\nE\n"]), min_size=1, max_size=14
+).flatmap(lambda words: st.sampled_from([" ".join(words), "".join(words), "; ".join(words), " p1\n".join(words)]))
+
+
+@pytest.mark.skipif(BASH is None, reason="bash is not installed")
+@settings(max_examples=examples(400))
+@given(LINES)
+@example("if p1; then p2; fi; p3")
+@example("p1; p2 )")
+@example("p1\n} p2")
+@example("( p1 ) p2")
+@example("{ p1; } p2")
+@example("! time p1")
+def test_bash_runs_nothing_that_is_not_among_the_commands(text: str) -> None:
+    line = read(text)
+    if line.doubt:
+        return
+    handler = "command_not_found_handle() { printf '%s\\0' \"$1\" >&3; return $((RANDOM % 2)); }"
+    run = [str(BASH), "-c", f'ulimit -t 1; {handler}; x=p5; exec 3>&1 >/dev/null\neval "$1"', "bash", text]
+    with tempfile.TemporaryDirectory() as folder:
+        done = subprocess.run(run, capture_output=True, cwd=folder, env={"PATH": folder}, timeout=60, check=False)
+    # Behind a pipe, `time` is a program that runs the command behind it.
+    assert set(done.stdout.decode().split("\0")[:-1]) <= {"time", *(command.program for command in line.commands)}
