@@ -200,7 +200,9 @@ def _patterns(history: ExecutionHistory) -> Iterator[Note]:
         )
     for blocker in patterns.convergence_blockers:
         if len(blocker.passes) > 1:
-            yield Note("text", f"{brief(blocker.reason_code, 60)} prevented convergence ({_those(blocker.passes)})")
+            yield Note(
+                "text", f"{formatting.words(blocker.reason_code)} prevented convergence ({_those(blocker.passes)})"
+            )
     for adjustment in patterns.depth_adjustments:
         if adjustment.converged is not None:
             yield Note("text", _adjustment(adjustment))

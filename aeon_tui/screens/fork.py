@@ -288,7 +288,9 @@ class ForkDialog(Dialog[None]):
         text = self.query_one(f"#{field}", Input).value.strip()
         if not text.isascii() or not text.isdecimal() or len(text) > _DIGITS or int(text) < least:
             self.query_one(f"#{field}", Input).focus()
-            raise UsageError(f"the {name} is {text[:40]!r}; expected a whole number, {least} or more")
+            raise UsageError(
+                f"the {name} is {repr(text[:40]) if text else 'empty'}; expected a whole number, {least} or more"
+            )
         return int(text)
 
     def _budget(self) -> float | None:

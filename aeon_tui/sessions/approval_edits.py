@@ -153,7 +153,7 @@ def _shown(request: ApprovalRequest) -> tuple[Any, str]:
         return edit, f"The plan of pass {request.pass_number}"
     if request.point == "budget":
         return {_LIMIT: subject.get("proposed_usd")}, "What the run may cost, in US dollars"
-    return subject.get("arguments"), f"The arguments of the call of {subject.get('tool_name')}"
+    return subject.get("arguments"), f"The arguments of {subject.get('tool_name')}"
 
 
 def _told(value: Any) -> dict[str, Any]:

@@ -106,6 +106,7 @@ async def test_what_is_wrong_is_one_line_and_all_that_was_typed_stays() -> None:
         for field, typed, problem in (
             ("model", "nobody:x", "has an unknown provider"),
             ("ttl", "-", "the TTL is '-'; expected a whole number, 0 or more"),
+            ("ttl", " ", "the TTL is empty; expected a whole number, 0 or more"),
             ("ttl", "9" * 20, "expected a whole number, 0 or more"),
             ("budget", "much", "Budget"),
         ):

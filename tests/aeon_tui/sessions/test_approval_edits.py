@@ -168,7 +168,7 @@ def test_the_arguments_of_a_call_are_edited_as_yaml(tmp_path: Path, monkeypatch:
     decision = ApprovalEdits(TOOLS).edit(call())
     assert decision is not None
     assert (decision.decision, decision.edited) == ("edit", {**ARGUMENTS, "times": 3})
-    assert seen(tmp_path).startswith("# The arguments of the call of erase.\n")
+    assert seen(tmp_path).startswith("# The arguments of erase.\n")
     assert "# The tool itself cannot be changed.\n" in seen(tmp_path)
     assert list(tmp_path.glob("aeon-arguments-*")) == []
 
