@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from aeon_core.atomic_file import replace_file
 from aeon_core.errors import UsageError
+from aeon_core.regular_file import replace_file
 
 
 def write_file(path: Path, text: str) -> None:

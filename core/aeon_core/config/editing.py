@@ -12,9 +12,8 @@ from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from aeon_core.atomic_file import replace_file
 from aeon_core.errors import UsageError
-from aeon_core.regular_file import read_whole
+from aeon_core.regular_file import read_whole, replace_file
 from aeon_core.yaml_file import SETTINGS, YamlError, compose_yaml, parse_yaml
 
 if TYPE_CHECKING:

@@ -12,8 +12,8 @@ from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any, Literal, get_args
 
-from aeon_core.atomic_file import replace_file
 from aeon_core.errors import UsageError
+from aeon_core.regular_file import replace_file
 from aeon_core.tools.imports import file_bytes
 
 FOLDERS = (".aeon", ".system2", ".git")

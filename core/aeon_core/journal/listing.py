@@ -14,7 +14,6 @@ from typing import Any
 
 from pydantic_core import SchemaValidator, ValidationError, core_schema, from_json, to_json
 
-from aeon_core.atomic_file import replace_file
 from aeon_core.errors import UsageError
 from aeon_core.journal.index import HEAD, seq_of
 from aeon_core.journal.reader import BEGINNINGS, open_journal, record_type
@@ -30,7 +29,7 @@ from aeon_core.journal.summary import (
     unended_status,
 )
 from aeon_core.paths import default_runs_directory, expanded
-from aeon_core.regular_file import open_regular, read_whole
+from aeon_core.regular_file import open_regular, read_whole, replace_file
 
 CACHE = ".runs-list"
 """Name of the file in the runs directory."""

@@ -11,9 +11,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
-from aeon_core.atomic_file import replace_file
 from aeon_core.errors import AeonError, UsageError
-from aeon_core.regular_file import read_text
+from aeon_core.regular_file import read_text, replace_file
 from aeon_core.suggest import nearest
 from aeon_core.tools.sandbox import Sandbox
 from system2.agents.frontmatter import Frontmatter, FrontmatterError, parse, split

@@ -64,13 +64,6 @@ def written_plan(name: str, plan: dict[str, Any], listed: list[str]) -> str:
     return written_object(name, plan, "plan")
 
 
-def written_report(name: str, report: dict[str, Any]) -> str:
-    """Return a judge's report as the model of that name writes it; nobody repairs one that cannot be read."""
-    if name == "muddled":
-        return "It looks right to me, though one might ask whether it is complete."
-    return written_object(name if name in ("hostile", "rambling") else "default", report, "report")
-
-
 def written_refinement(name: str, refinement: dict[str, Any], listed: list[str]) -> str:
     """Return a refinement as the model of that name writes it. `listed` are the names of the tools it may use."""
     for each in refinement["actions"]:
@@ -103,25 +96,6 @@ def _hostile(value: Any, key: str = "") -> Any:
     if isinstance(value, list):
         return [_hostile(item, key) for item in value]
     return value + HOSTILE if isinstance(value, str) and key in _SHOWN else value
-
-
-def written_repair(name: str, original: str, repaired: str) -> str:
-    """Return a repair as the model of that name writes it."""
-    if name in ("unrepairable", "unrefinable", "no-such-tool"):
-        return original
-    return _with_prose(repaired, "corrected JSON") if name == "rambling" else repaired
-
-
-def written_text(name: str, text: str) -> str:
-    """Return a plain reply as the model of that name writes it."""
-    return text + HOSTILE if name == "hostile" else text
-
-
-def written_answer(name: str, text: str) -> str:
-    """Return an answer as the model of that name writes it."""
-    return (
-        _LAST_FIGURE.sub(lambda match: str(int(match[0]) + 1), text) if name == "careless" else written_text(name, text)
-    )
 
 
 def spoiled(arguments: Arguments) -> Arguments:
@@ -165,6 +139,7 @@ class SimulatedModel(LLMAdapter):
             raise ModelUnavailableError(f"unknown simulated model {name[:60]!r}; {hint} {', '.join(SIMULATED_MODELS)}")
         self.name = name
         self.model: str = f"simulated:{name}"
+        self._hostile = HOSTILE if name == "hostile" else ""
         self._failed_once: set[bytes] = set()
 
     def complete(self, request: LLMRequest) -> LLMResponse:
@@ -206,15 +181,22 @@ class SimulatedModel(LLMAdapter):
             plan = make_plan(prompt.text("task"), prompt.tools)
             return written_plan(self.name, plan, [tool["name"] for tool in prompt.tools])
         if request.purpose == "repair":
-            return written_repair(self.name, prompt.text("original"), repair(prompt))
+            original = self.name in ("unrepairable", "unrefinable", "no-such-tool")
+            text = prompt.text("original") if original else repair(prompt)
+            return _with_prose(text, "corrected JSON") if self.name == "rambling" else text
         if request.purpose in ("reason", "fallback"):
-            return written_text(self.name, reason(prompt, fallback=request.purpose == "fallback"))
+            return reason(prompt, fallback=request.purpose == "fallback") + self._hostile
         if request.purpose == "answer":
-            return written_answer(self.name, answer(prompt))
+            text = answer(prompt) + self._hostile
+            return _LAST_FIGURE.sub(lambda figure: str(int(figure[0]) + 1), text) if self.name == "careless" else text
         if request.purpose == "profile":
             return written_object(self.name, profile(prompt), "profile")
         if request.purpose == "judge":
-            return written_report(self.name, judgement(prompt))
+            if self.name == "muddled":
+                return "It looks right to me, though one might ask whether it is complete."
+            # Nobody repairs a report that cannot be read.
+            name = self.name if self.name in ("hostile", "rambling") else "default"
+            return written_object(name, judgement(prompt), "report")
         if request.purpose == "review":
             return json.dumps({"issues": []})
         if request.purpose == "refine":

@@ -15,12 +15,11 @@ import tempfile
 import threading
 from pathlib import Path
 
-from aeon_core.atomic_file import replace_file
 from aeon_core.errors import LLMError
 from aeon_core.llm.base import LLMAdapter, LLMRequest, LLMResponse
 from aeon_core.llm.chain import ModelChain
 from aeon_core.llm.retry import MAX_WAIT
-from aeon_core.regular_file import read_start
+from aeon_core.regular_file import read_start, replace_file
 
 UNTOLD_WAIT = 1.0
 """Seconds that all wait where a provider refuses for the rate and does not say for how long."""
