@@ -39,9 +39,9 @@ TITLES = {
 }
 CHOICES = {
     ("injection", "stop"): "stop the agent",
-    ("injection", "continue"): "it is harmless: continue",
+    ("injection", "continue"): "it is harmless",
     ("cost_ceiling", "stop"): "end the workflow here; it can be resumed",
-    ("cost_ceiling", "continue"): "continue, and ask again after the same amount",
+    ("cost_ceiling", "continue"): "ask again after the same amount",
     ("context_overflow", "abort"): "stop the agent",
     ("context_overflow", "summarize"): "continue with a summary of the conversation",
     ("api_error", "abort"): "end the workflow here; it can be resumed",
