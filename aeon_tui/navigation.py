@@ -141,7 +141,8 @@ class Navigation(App[None]):
         left = self.screen
         # The screen that the app opened on stays: nothing can be put in its place.
         if left is not shown:
-            if self.is_screen_installed(shown):
+            # One that a comparison was opened from is below that on the stack, too.
+            if self.is_screen_installed(shown) and shown not in self.screen_stack:
                 self.uninstall_screen(shown)
             if isinstance(left, (RunScreen, WorkflowScreen)) and len(self.screen_stack) > 1:
                 self._keep_or_drop(left)
@@ -178,7 +179,7 @@ class Navigation(App[None]):
         session = self.session_on(left)
         if session is not None and self.sessions.has_told(session):
             del self._session_screens[session]
-        elif session is not None:
+        elif session is not None and not self.is_screen_installed(left):
             self.install_screen(left, f"session-{id(session)}")
 
     def compare_runs(self, a: Path, b: Path, side: int = 0) -> None:

@@ -18,6 +18,7 @@ from aeon_core.journal.view.reducer import fold
 from aeon_tui.app import AeonApp
 from aeon_tui.platform import suspension
 from aeon_tui.screens.browser.screen import BrowserScreen
+from aeon_tui.screens.compare import CompareScreen
 from aeon_tui.screens.dialogs import ConfirmDialog, QuitDialog
 from aeon_tui.screens.pane_screen import PaneScreen
 from aeon_tui.screens.run.screen import RunScreen
@@ -133,6 +134,30 @@ async def test_a_run_that_is_left_continues_and_is_there_again_as_it_was_left(
         await until(pilot, lambda: shown(app) is first or shown(app) is second)
         await pilot.press("escape")
         await until(pilot, lambda: isinstance(app.screen, SettingsScreen))
+        first.abort()
+        second.abort()
+        await until(pilot, lambda: not app.sessions.running)
+
+
+async def test_a_run_that_is_shown_from_a_comparison_opened_on_it_can_be_left_twice(tmp_path: Path) -> None:
+    app = AeonApp(tmp_path)
+    async with app.run_test(size=(100, 30)) as pilot:
+        first, second = await two_waiting(app, pilot)
+        assert first.journal is not None
+        assert second.journal is not None
+        app.compare_runs(first.journal, second.journal)
+        await until(pilot, lambda: isinstance(app.screen, CompareScreen))
+        for _ in range(2):
+            app.show_session(second)
+            await until(pilot, lambda: shown(app) is second)
+            await pilot.press("escape")
+            await until(pilot, lambda: isinstance(app.screen, CompareScreen))
+        await pilot.press("escape")
+        await until(pilot, lambda: shown(app) is second)
+        await pilot.press("escape")
+        await until(pilot, lambda: isinstance(app.screen, BrowserScreen))
+        app.show_session(second)
+        await until(pilot, lambda: shown(app) is second and panel_has_focus(app))
         first.abort()
         second.abort()
         await until(pilot, lambda: not app.sessions.running)
