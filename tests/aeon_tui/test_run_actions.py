@@ -234,7 +234,8 @@ async def test_a_fork_from_the_shown_moment_runs_next_to_its_parent(runs: Path) 
         fork = app.sessions.all[-1].journal
         assert fork is not None
         assert compared._paths == [journal(runs), fork]
-        assert "B is a fork of A, from the end of pass 1" in compared.query_one(CompareHeader).render().plain
+        header = compared.query_one(CompareHeader)
+        await until(pilot, lambda: "B is a fork of A, from the end of pass 1" in header.render().plain)
         await pilot.press("enter")
         await until(pilot, lambda: isinstance(app.screen, RunScreen) and app.screen.chosen_run == fork)
         forked = app.screen
