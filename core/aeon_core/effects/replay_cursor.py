@@ -118,6 +118,8 @@ class ReplayCursor:
     def __init__(self, lines: Iterable[Mapping[str, Any]]) -> None:
         self._lines, self._changes, self._repeats = _that_hold(lines)
         self._next = 0
+        self.difference: Difference | None = None
+        """Where the kernel did something else; None as long as it did the same."""
         self.redact: Callable[[bytes], bytes] = redact_json
         """Puts tokens in place of the secrets in what the kernel emits from prompts and tools, which may hold some."""
 
@@ -192,12 +194,9 @@ class ReplayCursor:
         Raises ReplayMismatchError that shows the difference.
         """
         line = self._lines[self._next]
-        emitted = self.emitted(record)
-        recorded = {key: value for key, value in line.items() if key not in ENVELOPE}
-        if line["type"] != record.tag:
-            raise ReplayMismatchError(f"record {line['seq']} is {line['type']!r}, the kernel emits {record.tag!r}")
-        if difference := _difference(recorded, emitted, record.tag):
-            raise ReplayMismatchError(f"record {line['seq']} differs: {difference}", seq=line["seq"])
+        self.difference = record_difference(line, record.tag, self.emitted(record))
+        if self.difference is not None:
+            raise ReplayMismatchError(str(self.difference), seq=line["seq"])
         self._next += 1
         return int(line["seq"])
 
@@ -251,24 +250,3 @@ def _that_hold(lines: Iterable[Mapping[str, Any]]) -> tuple[list[Mapping[str, An
 
 def _within(held: list[Mapping[str, Any]], placed: _Placed) -> _Placed:
     return [(min(place, len(held)), line) for place, line in placed]
-
-
-def _difference(recorded: Any, emitted: Any, path: str) -> str | None:
-    if isinstance(recorded, dict) and isinstance(emitted, dict):
-        for key in [*recorded, *(key for key in emitted if key not in recorded)]:
-            if key in NOT_COMPARED or key.endswith("_ms"):
-                continue
-            if found := _difference(recorded.get(key), emitted.get(key), f"{path}.{key}"):
-                return found
-        return None
-    if isinstance(recorded, list) and isinstance(emitted, list) and len(recorded) == len(emitted):
-        pairs = enumerate(zip(recorded, emitted, strict=True))
-        return next((found for i, (a, b) in pairs if (found := _difference(a, b, f"{path}[{i}]"))), None)
-    if recorded == emitted and isinstance(recorded, bool) is isinstance(emitted, bool):
-        return None
-    return f"{path} was {_clip(recorded)}, is now {_clip(emitted)}"
-
-
-def _clip(value: Any) -> str:
-    text = json.dumps(value, ensure_ascii=False)
-    return text if len(text) <= 200 else f"{text[:200]}…"

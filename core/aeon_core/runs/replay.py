@@ -19,7 +19,6 @@ from aeon_core.effects.replay_cursor import (
     ReplayCursor,
     ended_early,
     outcome_missing,
-    record_difference,
 )
 from aeon_core.entities import RunResult
 from aeon_core.errors import AeonError, ReplayMismatchError, ToolError, UsageError
@@ -59,7 +58,7 @@ class Replay:
 
 
 class ComparedLines(ReplayCursor):
-    """Recorded lines that say in full where the kernel does something else.
+    """Recorded lines of which a later version means the same.
 
     Of the options of a run only those are compared that were recorded or are in `request.options`: a later version has
     more, with defaults. Folders and files may be elsewhere: what was read from them is in the records.
@@ -67,7 +66,6 @@ class ComparedLines(ReplayCursor):
 
     def __init__(self, lines: Iterable[Mapping[str, Any]], request: RunRequest | None = None) -> None:
         super().__init__(lines)
-        self.difference: Difference | None = None
         self._request = request
 
     def expect(self, record: Record) -> int:
@@ -80,13 +78,7 @@ class ComparedLines(ReplayCursor):
             compared = {**{key: value for key, value in compared.items() if key not in _PLACES}, **places}
             begins = self._request.begins if self._request is not None else {}
             record = record.model_copy(update={"config": compared, **begins})
-        try:
-            return super().expect(record)
-        except ReplayMismatchError:
-            line = self.peek()
-            assert line is not None
-            self.difference = record_difference(line, record.tag, self.emitted(record))
-            raise
+        return super().expect(record)
 
 
 def _those_in(recorded: Any, now: Any) -> Any:

@@ -15,7 +15,7 @@ from aeon_core.effects.model_calls import check_budget, model_infos
 from aeon_core.effects.replay_cursor import ReplayCursor
 from aeon_core.effects.secret_recovery import RunSecrets
 from aeon_core.entities import RunResult
-from aeon_core.errors import UsageError
+from aeon_core.errors import ReplayMismatchError, UsageError
 from aeon_core.journal.reader import STATE_TYPES, read_records
 from aeon_core.journal.records import RunResumed
 from aeon_core.journal.recovery import reopen
@@ -115,7 +115,11 @@ class Resumption:
 
     def run(self) -> RunResult:
         """Go on to the run's end. Raises ReplayMismatchError, and writes nothing, where this version does otherwise."""
-        return self._orchestrator.run(self._lines[0]["task"], given_plan_of(self._lines))
+        try:
+            return self._orchestrator.run(self._lines[0]["task"], given_plan_of(self._lines))
+        except ReplayMismatchError as error:
+            why = "the run cannot be resumed: Aeon or its tools have changed since it was recorded"
+            raise ReplayMismatchError(f"{why}; fork it instead ({error})") from error
 
     def abort(self) -> None:
         """End the run, as `Orchestrator.abort` does."""

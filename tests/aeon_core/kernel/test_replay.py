@@ -60,7 +60,7 @@ def test_an_altered_outcome_is_noticed_where_it_first_shows() -> None:
     _, records = run(ScriptedModel(answer="x"), dict(plan))
     finished = next(r for r in of(records, "tool") if r["state"] == "finished")
     finished["result"] = {"result": 3}
-    with pytest.raises(ReplayMismatchError, match=r"memory\.value\.result was 2, is now 3"):
+    with pytest.raises(ReplayMismatchError, match=r"memory · value\.result was 2, is now 3"):
         replay(records, plan=dict(plan))
 
 
@@ -90,5 +90,5 @@ def test_a_mismatch_names_the_record_and_shows_the_difference() -> None:
     from aeon_core.journal.records import MemoryRecord
 
     cursor = ReplayCursor(of(records, "memory"))
-    with pytest.raises(ReplayMismatchError, match=r"memory\.value\.result was 2, is now 7"):
+    with pytest.raises(ReplayMismatchError, match=r"memory · value\.result was 2, is now 7"):
         cursor.expect(MemoryRecord(key="s1", value={"result": 7}))
