@@ -34,7 +34,7 @@ class Progress:
         self._steps_printed: set[str] = set()
         self._pass_told = 0
         self._last_found = ""
-        self._reasons_told: list[str] = []
+        self._reasons_told: set[tuple[int, str]] = set()
 
     def __call__(self, record: dict[str, Any]) -> None:
         before = self.view.log_count
@@ -91,17 +91,24 @@ class Progress:
             self._out.line((f"── pass {number} ──", "bold"))
 
     def _assessed(self) -> None:
-        """Print an assessment; if a pass is assessed twice, as the last one may be, only what is new."""
+        """Print an assessment and the reasons that its line does not name; of a pass assessed twice, only new ones."""
         found = self.view.assessments[-1]
-        reasons = [f"pass {found.pass_number} · {reason}" for reason in formatting.scored_reasons(found)]
-        new = [reason for reason in reasons if reason not in self._reasons_told]
-        self._reasons_told += new
+        reasons = [
+            reason
+            for reason in formatting.scored_reasons(found)
+            if (found.pass_number, reason) not in self._reasons_told
+        ]
+        self._reasons_told |= {(found.pass_number, reason) for reason in reasons}
         style = "green" if found.converged else "yellow"
-        if len(new) == len(reasons):
+        named = formatting.reasons(found)
+        if len(reasons) == len(named):
             self._out.line((formatting.convergence(found), style))
+        else:
+            named = []
         if not found.converged and not self.guided:
-            for reason in new:
-                self._out.line((reason, style))
+            for reason in reasons:
+                if reason not in named:
+                    self._out.line((f"pass {found.pass_number} · {reason}", style))
 
     def _line(self, line: LogLine) -> None:
         if self.guided and line.type in UNGUIDED:

@@ -79,7 +79,8 @@ def test_a_pass_that_is_assessed_again_prints_only_what_is_new(cli: Cli, monkeyp
     assert [line.partition(" · ")[2].partition(",")[0] for line in found] == [
         "high · consistency · s2: step 's2' failed: calculator: division by zero"
     ]
-    assert told.count("pass 1 · a step failed") == told.count("pass 1 · another pass would change nothing") == 1
+    assert sum("a step failed" in line for line in told) == 1
+    assert told.count("pass 1 · another pass would change nothing") == 1
     assert told[-2].startswith("aeon-tui: not converged after 1 pass: step s2 failed: calculator: division by zero")
     assert told[-1].startswith("run not converged · 1 pass · completeness 0.")
 
