@@ -84,12 +84,12 @@ class Orchestrator:
     A policy is an object with its method, or a function instead. Where no `gate_policy` is given, and no
     `approver`, a workflow cannot start; where no `bash_policy` or `question_policy` is given, the approver is asked,
     and without one commands are refused and the safe choice is made. `unsafe_bash` runs plain commands without asking.
-    `model` is `PROVIDER:NAME` or an adapter; without
-    one Bedrock is used, with the model that the configuration names. `on_agent_complete` gets each AgentResult,
-    `listener` each line of the transcript, `on_line` each line of the journal, `on_delta` (purpose, agent, text) as a
-    reply streams in. `runs_dir` is where journals are kept; with `shares_rate` all who do so there wait where a
-    provider told one of them to. `trust` decides what happens to what the project asks for
-    without consent: it is left out, or with `require` an error. Rules under `policy:` of Aeon's configuration hold for
+    `model` is `PROVIDER:NAME` or an adapter; without one Bedrock is used, with the model that the configuration names.
+    `on_agent_complete` gets each AgentResult, `listener` each line of the transcript, `on_line` each line of the
+    journal, `on_delta` (purpose, agent, text) as a reply streams in, `on_call` (tool name, agent, part of the
+    arguments' JSON) as a tool call of it does. `runs_dir` is where journals are kept; with `shares_rate` all who do so
+    there wait where a provider told one of them to. `trust` decides what happens to what the project asks for without
+    consent: it is left out, or with `require` an error. Rules under `policy:` of Aeon's configuration hold for
     the agents' calls as for those of runs. Raises UsageError where the project root is no folder, or a policy is none.
     """
 
@@ -110,6 +110,7 @@ class Orchestrator:
         listener: LineListener | None = None,
         on_line: LineListener | None = None,
         on_delta: Deltas | None = None,
+        on_call: Deltas | None = None,
         sleep: Callable[[float], object] | None = None,
         trust: TrustMode = "ignore",
         runs_dir: Path | None = None,
@@ -133,7 +134,8 @@ class Orchestrator:
         self._question_policy: QuestionPolicy | None = policy_of(question_policy, "choose", "question policy")
         self._approver, self._on_agent_complete, self._sleep = approver, on_agent_complete, sleep
         self._unsafe_bash = unsafe_bash
-        self._listener, self._on_line, self._on_delta = listener, on_line, on_delta
+        self._listener, self._on_line = listener, on_line
+        self._on_delta, self._on_call = on_delta, on_call
         self._model, self._base_url, self._shares_rate = model, base_url, shares_rate
         self._opened: _Opened | None = None
         self._aborted = False
@@ -351,6 +353,7 @@ class Orchestrator:
             approver=approver,
             recorded=recorded,
             on_delta=self._on_delta,
+            on_call=self._on_call,
             resumed=resumed,
             secrets=secrets,
             tools=registry,

@@ -6,6 +6,7 @@ import contextlib
 import logging
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import Any, Literal, cast
 
 from aeon_core.budget import Budget, CostCeilingReached, request_tokens_at_most
@@ -98,7 +99,8 @@ def check_budget(config: RunConfig, models: Sequence[ModelInfo]) -> None:
 logger: logging.Logger = logging.getLogger("aeon")
 
 Deltas = Callable[[str, str | None, str], None]
-"""Gets the purpose of a call, its step's id and the next piece of its reply."""
+"""Gets the purpose of a call, its step's id and the next piece of its reply; or, of a tool call in it, the tool's name,
+the step's id and the next piece of the arguments' JSON, which is empty where the call begins."""
 OnCost = Callable[[str | None, str, Mapping[str, int], float | None], None]
 """Gets each attempt's step, model, tokens and cost in US dollars, both live and recorded."""
 AskToLift = Callable[[CostCeilingReached, "ModelCall"], float | None]
@@ -141,6 +143,7 @@ class ModelCalls:
         *,
         recorded: Mapping[str, Any] | None,
         on_delta: Deltas | None,
+        on_call: Deltas | None,
         ask_to_lift: AskToLift,
         retries: RetryRule | None = None,
         on_cost: OnCost | None = None,
@@ -148,7 +151,7 @@ class ModelCalls:
         self._stream = line
         self._secrets = secrets
         self._adapters = adapters_of(llm)
-        self._on_delta = on_delta
+        self._on_delta, self._on_call = on_delta, on_call
         self._ask_to_lift = ask_to_lift
         self._retries, self._on_cost = retries or RetryRule(), on_cost
         self._conversations: dict[str, tuple[str, dict[str, Any]]] = {}
@@ -362,7 +365,9 @@ class ModelCalls:
         except LostSecretError as error:
             return ModelOutcome(None, LLMError(error.message, error_type="LostSecretError", unsent=True))
         if (listener := self._on_delta) is not None:
-            request.on_delta = _guarded(listener, call)
+            request.on_delta = partial(_tell, listener, call, call.request.purpose)
+        if (calls := self._on_call) is not None:
+            request.on_call = partial(_tell, calls, call)
         outcome = call_model(adapter, request, self._stream.aborted, self._secrets.conceal)
         usage = outcome.response.usage if outcome.response is not None else _usage_of(outcome.error)
         if outcome.error is not None and (call.begun or (usage is not None and listener is not None)):
@@ -559,14 +564,10 @@ def _recorded_error(described: dict[str, Any], usage: dict[str, int] | None) -> 
     )
 
 
-def _guarded(listener: Deltas, call: ModelCall) -> Callable[[str], None]:
-    """Return what hands text on to a listener, whose failure is no failure of the call."""
-
-    def listen(text: str) -> None:
-        call.begun = True
-        try:
-            listener(call.request.purpose, call.step_id, text)
-        except Exception:
-            logger.exception("a reply listener failed; the run continues")
-
-    return listen
+def _tell(listener: Deltas, call: ModelCall, what: str, text: str) -> None:
+    """Hand a piece of a reply on to a listener, whose failure is no failure of the call."""
+    call.begun = True
+    try:
+        listener(what, call.step_id, text)
+    except Exception:
+        logger.exception("a reply listener failed; the run continues")

@@ -66,6 +66,8 @@ class StreamedMessage(StreamedReply):
             self._blocks[self._index(index)] = block = self._object(event, "content_block")
             self._parts[index] = []
             deltas(block.get("text"))
+            if block.get("type") == "tool_use":
+                deltas.begin_call(block.get("name"))
         elif kind == "content_block_delta":
             self._add(self._index(index), self._object(event, "delta"), deltas)
         elif kind == "message_delta":
@@ -84,6 +86,8 @@ class StreamedMessage(StreamedReply):
         self._parts[index].append(text)
         if key == "text":
             deltas(text)
+        else:
+            deltas.add_arguments(self._blocks[index].get("name"), text)
 
     def _block(self, index: Any, block: dict[str, Any]) -> dict[str, Any]:
         text = "".join(self._parts[index])
@@ -218,7 +222,8 @@ class AnthropicModel(RemoteModel):
         return "output_config" if "format" in config else "effort" if "effort" in config else None
 
     def _send(self, client: Any, request: LLMRequest, params: dict[str, Any]) -> LLMResponse:
-        names, deltas = ToolNames(request.tools), Deltas(request.on_delta)
+        names = ToolNames(request.tools)
+        deltas = Deltas(request, names)
         if "stream" not in params:
             raw = client.messages.with_raw_response.create(**params)
             return self._read(self._body(raw.http_response.content), names)

@@ -60,9 +60,11 @@ class LLMRequest:
     `tools` are dicts with `name`, `description`, `input_schema` (and more, which an adapter leaves out of its
     request): the model may answer with a native tool use, and for the purpose `tool_call` it must where the provider
     can force the one tool. `schema` asks for structured output under the schema name
-    `aeon_<purpose>`. `on_delta` receives text as it arrives, on the thread that makes the call. `effort` is how much
-    a model that can be told so thinks before it replies; None asks for nothing. What it thinks counts in `max_tokens`,
-    of which `reply_tokens` are meant for the reply itself, where that is not all of them.
+    `aeon_<purpose>`. `on_delta` receives text as it arrives, on the thread that makes the call; `on_call`
+    receives a native tool use of a streamed reply: (tool name, "") where it begins, then (tool name, part of the
+    arguments' JSON). `effort` is how much a model that can be told so thinks before it replies; None asks for nothing.
+    What it thinks counts in `max_tokens`, of which `reply_tokens` are meant for the reply itself, where that is not all
+    of them.
     """
 
     purpose: Purpose
@@ -72,6 +74,7 @@ class LLMRequest:
     schema: dict[str, Any] | None = None
     max_tokens: int = DEFAULT_MAX_TOKENS
     on_delta: Callable[[str], None] | None = field(default=None, compare=False, repr=False)
+    on_call: Callable[[str, str], None] | None = field(default=None, compare=False, repr=False)
     effort: Effort | None = None
     reply_tokens: int | None = None
     cache_prefix: bool = False

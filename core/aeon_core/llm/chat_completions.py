@@ -168,7 +168,7 @@ class StreamedCompletion(StreamedReply):
                 raise self._unusable("an event's delta is of a wrong type")
             self._add_text(delta, deltas)
             for call in delta.get("tool_calls") or []:
-                self._add_call(call)
+                self._add_call(call, deltas)
             stop = choice.get("finish_reason")
             self._stop = stop if isinstance(stop, str) and stop else self._stop
 
@@ -181,7 +181,7 @@ class StreamedCompletion(StreamedReply):
                 parts.append(text)
                 deltas(text)
 
-    def _add_call(self, part: Any) -> None:
+    def _add_call(self, part: Any, deltas: Deltas) -> None:
         function = part.get("function") if isinstance(part, dict) else None
         if not isinstance(function, dict):
             raise self._unusable("an event's tool call is of a wrong type")
@@ -191,9 +191,12 @@ class StreamedCompletion(StreamedReply):
             key = part.get("id") or next(reversed(self._calls), 0)
         call = self._calls.setdefault(key, {"id": part.get("id"), "name": None, "texts": [], "whole": None})
         arguments = function.get("arguments")
-        call["name"] = call["name"] or function.get("name")
+        if call["name"] is None and (name := function.get("name")):
+            call["name"] = name
+            deltas.begin_call(name)
         if isinstance(arguments, str):
             call["texts"].append(arguments)
+            deltas.add_arguments(call["name"], arguments)
         elif arguments is not None:
             call["whole"] = arguments
 

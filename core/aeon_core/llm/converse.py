@@ -371,7 +371,7 @@ class StreamedConverse(StreamedReply):
         if not isinstance(event, dict):
             raise self._unusable(f"an event is of type {type(event).__name__}, expected an object")
         if (begun := event.get("contentBlockStart")) is not None:
-            self._begin(self._index(begun), begun)
+            self._begin(self._index(begun), begun, deltas)
         elif (part := event.get("contentBlockDelta")) is not None:
             self._add(self._index(part), part, deltas)
         elif (end := event.get("messageStop")) is not None:
@@ -380,12 +380,13 @@ class StreamedConverse(StreamedReply):
         elif isinstance(told := event.get("metadata"), dict):
             self._usage = told.get("usage", self._usage)
 
-    def _begin(self, index: int, begun: dict[str, Any]) -> None:
+    def _begin(self, index: int, begun: dict[str, Any], deltas: Deltas) -> None:
         start = begun.get("start")
         use = start.get("toolUse") if isinstance(start, dict) else None
         if isinstance(use, dict):
             self._uses[index] = use
             self._texts[index] = []
+            deltas.begin_call(use.get("name"))
 
     def _add(self, index: int, part: dict[str, Any], deltas: Deltas) -> None:
         delta = part.get("delta")
@@ -400,6 +401,8 @@ class StreamedConverse(StreamedReply):
         self._texts.setdefault(index, []).append(text)
         if "text" in delta:
             deltas(text)
+        else:
+            deltas.add_arguments(self._uses[index].get("name"), text)
 
     def _block(self, index: int) -> dict[str, Any]:
         text = "".join(self._texts[index])
@@ -571,7 +574,7 @@ class ConverseModel(LLMAdapter):
             streamed = StreamedConverse(
                 place, lambda error, usage: bedrock_failure(error, place, self._client.secrets(), usage)
             )
-            reply = streamed.read(started["stream"], Deltas(request.on_delta))
+            reply = streamed.read(started["stream"], Deltas(request, names))
         finally:
             started["stream"].close()
         return read_reply(reply, place, names)

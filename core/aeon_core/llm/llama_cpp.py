@@ -279,7 +279,8 @@ class LlamaCppModel(LLMAdapter):
 
         A schema is enforced by a grammar while the model writes; one that llama.cpp makes no grammar of is not.
         """
-        names, deltas = ToolNames(request.tools), Deltas(request.on_delta)
+        names = ToolNames(request.tools)
+        deltas = Deltas(request, names)
         params = self._built(request, names)
         with contextlib.closing(self._events(params)) as events:
             whole = StreamedCompletion(self._place, None).read(events, deltas)

@@ -141,7 +141,8 @@ class OpenAIModel(RemoteModel):
         return None
 
     def _send(self, client: Any, request: LLMRequest, params: dict[str, Any]) -> LLMResponse:
-        names, deltas = ToolNames(request.tools), Deltas(request.on_delta)
+        names = ToolNames(request.tools)
+        deltas = Deltas(request, names)
         if "stream" in params:
             reply = self._streamed(client, params, names, deltas)
         else:

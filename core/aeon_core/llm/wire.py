@@ -11,7 +11,7 @@ from typing import Any
 
 from aeon_core.errors import AeonError, LLMError
 from aeon_core.json_safe import json_safe, parse_json
-from aeon_core.llm.base import Message, ToolCallDict, Usage
+from aeon_core.llm.base import LLMRequest, Message, ToolCallDict, Usage
 from aeon_core.llm.connect import Endpoint
 from aeon_core.llm.errors import unusable
 
@@ -172,21 +172,35 @@ def _count(value: Any) -> int | None:
 
 
 class Deltas:
-    """Hands text on as it arrives. A listener that fails is dropped; the call continues."""
+    """Hands text and tool calls on as they arrive. A listener that fails is dropped; the call continues."""
 
-    def __init__(self, listener: Callable[[str], None] | None) -> None:
-        self._listener = listener
+    def __init__(self, request: LLMRequest, names: ToolNames) -> None:
+        self._on_text, self._on_call = request.on_delta, request.on_call
+        self._names = names
 
     def __call__(self, text: Any) -> None:
-        if self._listener is None or not isinstance(text, str) or not text:
-            return
+        """Hand on a part of the reply's text."""
+        if self._on_text is not None and isinstance(text, str) and text:
+            self._tell(self._on_text, text)
+
+    def begin_call(self, wire_name: Any) -> None:
+        """Tell that a tool call begins."""
+        if self._on_call is not None and isinstance(wire_name, str) and wire_name:
+            self._tell(self._on_call, self._names.real(wire_name), "")
+
+    def add_arguments(self, wire_name: Any, text: str) -> None:
+        """Hand on a part of the JSON of a tool call's arguments."""
+        if self._on_call is not None and isinstance(wire_name, str) and wire_name and text:
+            self._tell(self._on_call, self._names.real(wire_name), text)
+
+    def _tell(self, listener: Callable[..., None], *parts: str) -> None:
         try:
-            self._listener(text)
+            listener(*parts)
         except AeonError:
             raise
         except Exception as error:
             logger.warning("a listener for streamed text failed and was removed: %s", type(error).__name__)
-            self._listener = None
+            self._on_text = self._on_call = None
 
 
 class StreamedReply(ABC):

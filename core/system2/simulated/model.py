@@ -56,6 +56,10 @@ class SimulatedAgents(LLMAdapter):
             text, calls = self._next(turns, tools)
         if request.on_delta is not None:
             request.on_delta(text)
+        if request.on_call is not None:
+            for call in calls:
+                for part in ("", json.dumps(call["arguments"])):
+                    request.on_call(call["name"], part)
         said = len(request.system) + sum(len(json.dumps(message)) for message in request.messages)
         written = len(text) + len(json.dumps(calls))
         return LLMResponse(

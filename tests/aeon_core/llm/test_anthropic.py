@@ -231,9 +231,12 @@ def test_a_stream_is_handed_on_as_it_comes_and_keeps_its_usage(anthropic_model: 
         )
     )
     heard: list[str] = []
-    reply = anthropic_model().complete(request(tools=[TOOL], on_delta=heard.append))
+    called: list[tuple[str, str]] = []
+    told = {"on_delta": heard.append, "on_call": lambda *part: called.append(part)}
+    reply = anthropic_model().complete(request(tools=[TOOL], **told))
     assert server.bodies[0]["stream"] is True
     assert heard == ["hel", "lo"]
+    assert called == [("calculator", ""), ("calculator", '{"a":'), ("calculator", " 5}")]
     assert reply == LLMResponse(
         text="hello",
         tool_calls=[{"id": "t1", "name": "calculator", "arguments": {"a": 5}}],

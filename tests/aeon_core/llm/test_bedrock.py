@@ -8,6 +8,7 @@ import re
 import threading
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -22,6 +23,7 @@ from tests.aeon_core.llm.converse_server import (
     ask,
     bedrock_models,
     converse,
+    frame,
     no_credentials,
     refused,
     said,
@@ -93,6 +95,39 @@ def test_a_reply_streams_and_is_the_same_in_the_end(make: Make, server: Server) 
     assert heard == ["he", "llo"]
     assert server.requests[0].path.endswith("/converse-stream")
     assert reply == LLMResponse(text="hello", usage=READ_USAGE, stop_reason="end")  # type: ignore[arg-type]
+
+
+def test_a_tool_use_streams_under_the_tools_own_name(make: Make, server: Server) -> None:
+    def frames(event: str, **part: Any) -> bytes:
+        return frame(event, {"contentBlockIndex": 1, **part})
+
+    server.script(
+        stream(
+            *text_frames("so"),
+            frames("contentBlockStart", start={"toolUse": {"toolUseId": "t1", "name": "file_read"}}),
+            frames("contentBlockDelta", delta={"toolUse": {"input": '{"path":'}}),
+            frames("contentBlockDelta", delta={"toolUse": {"input": ""}}),
+            frames("contentBlockDelta", delta={"toolUse": {"input": ' "a"}'}}),
+            stop_frame("tool_use"),
+            usage_frame(),
+        )
+    )
+    called: list[tuple[str, str]] = []
+    told = {"on_delta": lambda _: None, "on_call": lambda *part: called.append(part)}
+    reply = make().complete(ask(tools=[TOOL], **told))
+    assert called == [("file.read", ""), ("file.read", '{"path":'), ("file.read", ' "a"}')]
+    assert reply.tool_calls == [{"id": "t1", "name": "file.read", "arguments": {"path": "a"}}]
+
+
+def test_a_listener_for_calls_that_fails_is_dropped(make: Make, server: Server) -> None:
+    use = {"contentBlockIndex": 0, "start": {"toolUse": {"toolUseId": "t1", "name": "file_read"}}}
+    server.script(stream(frame("contentBlockStart", use), stop_frame("tool_use"), usage_frame()))
+
+    def fail(*_: str) -> None:
+        raise ValueError("the screen is gone")
+
+    reply = make().complete(ask(tools=[TOOL], on_delta=lambda _: None, on_call=fail))
+    assert [call["name"] for call in reply.tool_calls] == ["file.read"]
 
 
 def test_a_schema_is_asked_for_where_it_can_be_said(make: Make, server: Server) -> None:

@@ -10,17 +10,19 @@ from hypothesis import strategies as st
 
 from aeon_core.errors import LLMError
 from aeon_core.escape import escape_controls
+from aeon_core.llm.base import LLMRequest
 from aeon_core.llm.connect import PLACEHOLDER_KEY, Endpoint
 from aeon_core.llm.converse import StreamedConverse, bedrock_failure, read_reply, scrubbed
 from aeon_core.llm.errors import MAX_MESSAGE
 from aeon_core.llm.wire import Deltas, ToolNames
 
+NOBODY = LLMRequest("answer", "", [])
 PLACE = Endpoint("bedrock", "m", "https://bedrock.example", None, "AWS_PROFILE", PLACEHOLDER_KEY)
 
 
 def events(*parts: dict[str, Any]) -> dict[str, Any]:
     return StreamedConverse(PLACE, lambda error, usage: bedrock_failure(error, PLACE, (), usage)).read(
-        parts, Deltas(None)
+        parts, Deltas(NOBODY, ToolNames([]))
     )
 
 

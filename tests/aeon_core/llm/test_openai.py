@@ -238,7 +238,10 @@ def test_streamed_tool_calls_are_put_together_by_index(openai_model: Make, serve
             chunk("tool_calls"),
         )
     )
-    reply = openai_model().complete(request(tools=[TOOL], on_delta=lambda _: None))
+    called: list[str] = []
+    told = {"on_delta": lambda _: None, "on_call": lambda name, text: called.append(f"{name} {text}")}
+    reply = openai_model().complete(request(tools=[TOOL], **told))
+    assert called == ["calculator ", 'calculator {"a":', "echo ", "echo {", "echo }", "calculator  5}"]
     assert reply.tool_calls == [
         {"id": "a", "name": "calculator", "arguments": {"a": 5}},
         {"id": "b", "name": "echo", "arguments": {}},

@@ -54,9 +54,20 @@ class Draft:
     questions: tuple[str, ...] = ()
 
 
+def partial_json(text: str) -> Any:
+    """Return the JSON value that a text begins, whatever is before it; None where there is none."""
+    start = _OPENING.search(text)
+    if start is None:
+        return None
+    try:
+        return from_json(text[start.start() :].rstrip("`\n "), allow_partial="trailing-strings")
+    except ValueError:
+        return None
+
+
 def read_draft(purpose: str, text: str) -> Draft | None:
     """Return what a reply for this purpose holds so far; None where it is no JSON, or nothing can be read yet."""
-    value = _partial(text)
+    value = partial_json(text)
     if not isinstance(value, dict | list):
         return None
     if purpose == "plan":
@@ -71,17 +82,6 @@ def read_draft(purpose: str, text: str) -> Draft | None:
         tuple(_texts(value.get("issues"), "description")),
         tuple(_texts(value.get("follow_up_questions"))),
     )
-
-
-def _partial(text: str) -> Any:
-    """Return the JSON value that a text begins, whatever is before it; None where there is none."""
-    start = _OPENING.search(text)
-    if start is None:
-        return None
-    try:
-        return from_json(text[start.start() :].rstrip("`\n "), allow_partial="trailing-strings")
-    except ValueError:
-        return None
 
 
 def _plan(value: Any) -> Iterator[DraftStep]:
