@@ -35,25 +35,36 @@ class Stream:
         self.version = 0
         self._now = now
         self._parts: list[str] = []
+        self._calls: list[tuple[str, list[str]]] = []
         self._kept = 0
         self._arrived = 0
         self._since = 0.0
 
     def add(self, purpose: str, step_id: str | None, text: str) -> None:
         """Append what has arrived."""
+        self.purpose, self.step_id = purpose, step_id
+        self._append(self._parts, text)
+
+    def add_call(self, tool_name: str, step_id: str | None, text: str) -> None:
+        """Append what has arrived of a tool call's arguments; without text, the call begins."""
+        self.step_id = step_id
+        if not text:
+            self._calls.append((tool_name, []))
+        self._append(next(parts for name, parts in reversed(self._calls) if name == tool_name), text)
+
+    def _append(self, parts: list[str], text: str) -> None:
         if not self._arrived:
             self._since = self._now()
-        self.purpose, self.step_id = purpose, step_id
         self._arrived += len(text)
         if self._kept < STREAM_LIMIT:
-            self._parts.append(text)
+            parts.append(text)
             self._kept += len(text)
             self.version += 1
 
     def clear(self) -> None:
         """Forget it: the call has ended, or another begins."""
-        if self._arrived:
-            self._parts = []
+        if self._arrived or self._calls:
+            self._parts, self._calls = [], []
             self._kept = self._arrived = 0
             self.version += 1
 
@@ -67,6 +78,11 @@ class Stream:
     def text(self) -> str:
         """What has arrived so far."""
         return "".join(self._parts)
+
+    @property
+    def calls(self) -> list[tuple[str, str]]:
+        """The tool calls that have begun so far: the tool's name, and what has arrived of the arguments' JSON."""
+        return [(tool_name, "".join(parts)) for tool_name, parts in self._calls]
 
 
 Build = Callable[[RunJob, Path, OnLine, OnDelta, "Approver | None"], Kernel]

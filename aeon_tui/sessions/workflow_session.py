@@ -192,6 +192,7 @@ class WorkflowRunner(Session["WorkflowResult"]):
             log=Log(self._on_log),
             on_line=self._on_line,
             on_delta=self.stream.add,
+            on_call=self.stream.add_call,
             runs_dir=asked.runs_dir,
         )
 

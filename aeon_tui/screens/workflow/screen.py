@@ -17,7 +17,7 @@ from aeon_tui.screens.panel_controller import Place
 from aeon_tui.screens.run.status import utc_now
 from aeon_tui.screens.workflow.approval_controller import WorkflowApprovalController, broker_of
 from aeon_tui.screens.workflow.panes import CSS, TALK, WorkflowPanes, artifact_text, artifacts_of
-from aeon_tui.screens.workflow.transcript import gate_items, items_of, whole_items
+from aeon_tui.screens.workflow.transcript import gate_items, items_of, reply_blocks, whole_items
 from aeon_tui.sessions.workflow_session import WorkflowRunner
 from aeon_tui.sources.workflow import WORKFLOW_ROW, WorkflowSource, WorkflowState, gate_of, seconds_between
 from aeon_widgets.approval_panel import ApprovalPanel
@@ -26,7 +26,6 @@ from aeon_widgets.key_guard import KeyGuard
 from aeon_widgets.key_names import key_of
 from aeon_widgets.run_question import ALWAYS
 from aeon_widgets.text import count, one_line
-from aeon_widgets.text_view import Block
 from aeon_widgets.virtual_list import RowsView
 from aeon_widgets.workflow_artifact import WorkflowArtifact
 from aeon_widgets.workflow_conversation import ConversationItem, WorkflowConversation
@@ -194,9 +193,12 @@ class WorkflowScreen(WorkflowPanes):
         stream = self._runner.stream if self._runner is not None and busy.name == "writes" else None
         seconds = seconds_between(self.state.busy_since, now)
         doing = replace(busy, seconds=seconds, tokens_per_second=stream.tokens_per_second if stream else None)
-        body: tuple[Block, ...] = (("", f"{stream.text}▌"),) if stream is not None and stream.text else ()
+        body = list(reply_blocks(stream.text, stream.calls)) if stream is not None else []
+        if body:
+            style, text = body[-1]
+            body[-1] = style, f"{text}▌"
         words = " · ".join(part for part in (doing.name, doing.time, doing.rate) if part)
-        talk.update_live(ConversationItem(doing.spinner, "running", one_line(words, 300), body, True))
+        talk.update_live(ConversationItem(doing.spinner, "running", one_line(words, 300), tuple(body), True))
 
     def _items_of(self, key: str) -> list[ConversationItem]:
         if (gate := gate_of(key)) is not None:

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any
 
+from aeon_core.journal.view.draft import partial_json
 from aeon_core.money import money
 from aeon_core.timing import span
 from aeon_tui.screens.workflow.gate_changes import change_item, detail_blocks, summary_blocks
@@ -33,6 +34,16 @@ def items_of(entry: Entry) -> Iterator[ConversationItem]:
     told = _TOLD.get(str(entry.get("type")))
     if told is not None:
         yield from told(entry)
+
+
+def reply_blocks(text: str, calls: Iterable[tuple[str, str]]) -> Iterator[Block]:
+    """Yield what has arrived of a reply: its text, and its tool calls as what they become."""
+    if text:
+        yield "", text
+    for tool_name, arguments in calls:
+        yield "accent", tool_name
+        given = partial_json(arguments)
+        yield from _input(given if isinstance(given, dict) else {})
 
 
 def _start(entry: Entry) -> Iterator[ConversationItem]:

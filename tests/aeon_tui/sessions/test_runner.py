@@ -107,6 +107,29 @@ def test_a_stream_is_bounded() -> None:
     assert len(stream.text) == STREAM_LIMIT
 
 
+def test_a_stream_keeps_the_text_and_each_tool_call_apart_until_it_is_cleared() -> None:
+    stream = Stream()
+    stream.add("tool_call", "planner", "I write it.")
+    for tool, text in (
+        ("Write", ""),
+        ("Write", '{"file'),
+        ("Write", ""),
+        ("Bash", ""),
+        ("Write", '_path"'),
+        ("Bash", "{}"),
+    ):
+        stream.add_call(tool, "planner", text)
+    assert (stream.text, stream.step_id) == ("I write it.", "planner")
+    assert stream.calls == [("Write", '{"file'), ("Write", '_path"'), ("Bash", "{}")]
+    version = stream.version
+    stream.clear()
+    assert (stream.text, stream.calls) == ("", [])
+    assert stream.version > version
+    stream.add_call("Bash", None, "")
+    stream.clear()
+    assert stream.calls == [], "also of one that has only begun"
+
+
 def test_a_stream_says_how_fast_it_comes_once_that_can_be_told() -> None:
     clock = iter([0.0, 10.0, 10.1, 12.0])
     stream = Stream(lambda: next(clock))

@@ -344,7 +344,7 @@ async def test_it_holds_at_every_size(size: tuple[int, int]) -> None:
 
 
 class Held(SimulatedAgents):
-    """Streams its text, and ends the reply when it is let go."""
+    """Streams its text and calls, and ends the reply when it is let go."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -372,14 +372,16 @@ async def test_what_an_agent_writes_and_calls_is_on_screen_while_it_happens(
     ticks = itertools.count()
     runner.stream = Stream(now=lambda: float(next(ticks)))
     async with app.run_test(size=(100, 30)) as pilot:
-        await until(pilot, lambda: "I look at what is there first.▌" in drawn(app))
+        await until(pilot, lambda: "pattern: **/*▌" in drawn(app))
+        assert "I look at what is there first." in drawn(app)
         await until(pilot, lambda: re.search(r"writes · \d+ s · \d+ tokens/s", drawn(app)))
         assert any(sign in drawn(app) for sign in SPINNER)
         model.go_on.release()
         await until(pilot, lambda: re.search(r"Glob \*\*/\* · \d+ s", drawn(app)))
         assert "▌" not in drawn(app)
         tool.release()
-        await until(pilot, lambda: "I write what is asked for.▌" in drawn(app))
+        await until(pilot, lambda: "▌" in drawn(app))
+        assert "{" not in drawn(app), "never raw JSON"
         runner.abort()
         model.go_on.release(1_000)
         await until(pilot, lambda: not runner.running)
