@@ -240,7 +240,7 @@ def resume_request(
     first = head(path)
     workflow = first.get("workflow") if first is not None else None
     if first is None or not isinstance(workflow, dict):
-        earlier = " of an earlier version; start a new one with --spec continue" if first is not None else ""
+        earlier = ": a transcript can only be shown; start a new one with --spec continue" if first is not None else ""
         raise UsageError(f"{str(path)!r} is not the journal of a workflow{earlier}")
     last = last_told(tail(path))
     if last.get("type") == "run_finished" and last.get("resumes_at") is None:

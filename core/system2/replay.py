@@ -10,6 +10,7 @@ from aeon_core.effects.port import Effects
 from aeon_core.effects.replay_cursor import RecordedModel, RecordingEnded, ended_early, outcome_missing
 from aeon_core.entities import RunResult
 from aeon_core.errors import ReplayMismatchError, UsageError
+from aeon_core.journal.reader import head
 from aeon_core.journal.records import RunStarted
 from aeon_core.journal.writer import JournalWriter, LineListener
 from aeon_core.runs.replay import ComparedLines, Replay, recorded_lines, recorded_tools
@@ -23,9 +24,9 @@ def replay(path: Path, on_line: LineListener | None = None) -> Replay:
 
     `on_line` gets each record as it is emitted. Raises UsageError where the file is no workflow's journal, or damaged.
     """
-    lines = recorded_lines(path)
-    if not isinstance(lines[0].get("workflow"), dict):
+    if not isinstance((head(path) or {}).get("workflow"), dict):
         raise UsageError(f"{str(path)!r} is not the journal of a workflow: a transcript can only be shown")
+    lines = recorded_lines(path)
     started = RunStarted.model_validate(lines[0])
     assert started.workflow is not None
     cursor = ComparedLines(lines)
