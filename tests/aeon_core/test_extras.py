@@ -97,4 +97,4 @@ def test_a_missing_extra_is_exit_3_with_the_command(monkeypatch: pytest.MonkeyPa
 
 def test_doctor_knows_what_every_extra_is_for() -> None:
     project = tomllib.loads((Path(__file__).parents[2] / "pyproject.toml").read_text())["project"]
-    assert set(EXTRAS) == set(project["optional-dependencies"]) - {"bench"}
+    assert set(EXTRAS) == set(project["optional-dependencies"])

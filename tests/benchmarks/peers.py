@@ -1,4 +1,4 @@
-"""The same steps in other programs of the kind, where they are installed (the `bench` extra)."""
+"""The same steps in other programs of the kind, where they are installed (the `bench` group)."""
 
 from __future__ import annotations
 

@@ -137,6 +137,6 @@ def report() -> None:
             ratios = (f"{each[who]:>7.1f} {each[who] / each['floor']:>5.1f}" for who in ("single", "multi"))
             print(
                 f"{count:>6} {each['floor']:>7.1f} {' '.join(ratios)} {size:>11.0f} {memory:>9.1f}  "
-                f"{others or '(none installed: pip install aeon-tui[bench])'}"
+                f"{others or '(none installed: ./dev bench does it)'}"
             )
     print(f"a step at {SIZES[-1]} steps costs {flat[SIZES[-1]] / flat[SIZES[0]]:.2f} times one at {SIZES[0]}\n")
