@@ -16,7 +16,6 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
-from aeon_core.config.keys import TOOL_SETS
 from aeon_core.errors import AeonError, UsageError
 from aeon_core.json_safe import clean_text
 from aeon_core.redaction import redact_text
@@ -79,7 +78,7 @@ def _register(spec: str, value: Any, registry: ToolRegistry) -> None:
 def _parts(spec: str) -> tuple[str, str]:
     module_name, colon, attribute = spec.partition(":")
     if not colon or not all(part.isidentifier() for part in [*module_name.split("."), *attribute.split(".")]):
-        raise _error(spec, f"expected {', '.join(TOOL_SETS)} or module:attribute, such as my_tools:search")
+        raise _error(spec, "expected files, shell, mcp or module:attribute, such as my_tools:search")
     return module_name, attribute
 
 
