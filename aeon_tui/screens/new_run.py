@@ -14,9 +14,9 @@ from textual.screen import Screen
 from textual.widgets import Input, Static, TextArea
 from textual.worker import get_current_worker
 
-from aeon_core.config.keys import TOOL_SETS
 from aeon_core.errors import AeonError
 from aeon_core.escape import escape_controls
+from aeon_core.tools import TOOL_SETS
 from aeon_tui.messages import KeepDraft, StartRun
 from aeon_tui.screens.context import context_of
 from aeon_tui.screens.forms import Field, ModelList, Problem, TextField, Tick

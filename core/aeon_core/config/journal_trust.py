@@ -15,7 +15,7 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
-from aeon_core.config.keys import KEYS, TOOL_SETS
+from aeon_core.config.keys import KEYS
 from aeon_core.config.schema import RunConfig, find_project_root, recorded_config
 from aeon_core.config.trust import HARMLESS, TrustItem, items_of, plain_value, split_values
 from aeon_core.config.trust_store import load_entry, update_entry
@@ -23,6 +23,7 @@ from aeon_core.errors import AeonError, UsageError
 from aeon_core.journal.values import dict_of, strs_of
 from aeon_core.journal.writer import LineListener
 from aeon_core.policy import PolicyRules
+from aeon_core.tools import TOOL_SETS
 from aeon_core.tools.imports import file_digest
 
 logger: logging.Logger = logging.getLogger("aeon")

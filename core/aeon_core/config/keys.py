@@ -10,6 +10,7 @@ from typing import Annotated, Any, cast
 from aeon_core.errors import UsageError
 from aeon_core.paths import expanded
 from aeon_core.suggest import is_server_url, shown
+from aeon_core.tools import TOOL_SETS
 
 
 @dataclass(frozen=True)
@@ -43,12 +44,6 @@ class ConfigKey:
     """Whether a text of it is a whole number."""
 
 
-TOOL_SETS: Mapping[str, str] = {
-    "files": "let the model read, search and change the project's files",
-    "shell": "let the model run commands",
-    "mcp": "start the configured MCP servers",
-}
-"""What `tools` may name besides Python, each with what consent to it allows."""
 _SETS = ", ".join(TOOL_SETS)
 
 CONFIG_KEYS: Mapping[str, ConfigKey] = {

@@ -16,10 +16,10 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Literal
 
-from aeon_core.config.keys import TOOL_SETS
 from aeon_core.config.trust_store import load_entry, remove_entries, update_entry
 from aeon_core.errors import UsageError
 from aeon_core.paths import PROJECT_FOLDER
+from aeon_core.tools import TOOL_SETS
 from aeon_core.tools.imports import file_bytes, file_digest, module_files
 
 TrustMode = Literal["require", "apply", "ignore", "never"]

@@ -19,6 +19,7 @@ from typing import Any
 from aeon_core.errors import AeonError, UsageError
 from aeon_core.json_safe import clean_text
 from aeon_core.redaction import redact_text
+from aeon_core.tools import TOOL_SETS
 from aeon_core.tools.imports import ProjectFinder, module_files
 from aeon_core.tools.registry import ToolRegistry
 
@@ -78,7 +79,7 @@ def _register(spec: str, value: Any, registry: ToolRegistry) -> None:
 def _parts(spec: str) -> tuple[str, str]:
     module_name, colon, attribute = spec.partition(":")
     if not colon or not all(part.isidentifier() for part in [*module_name.split("."), *attribute.split(".")]):
-        raise _error(spec, "expected files, shell, mcp or module:attribute, such as my_tools:search")
+        raise _error(spec, f"expected {', '.join(TOOL_SETS)} or module:attribute, such as my_tools:search")
     return module_name, attribute
 
 
