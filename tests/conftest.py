@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import logging
 import os
 import signal
@@ -31,6 +32,12 @@ def pytest_configure(config: pytest.Config) -> None:
     """Let markers decide how much is tried: see `tests/sampling.py`."""
     sampling.scope["all"] = "not exhaustive" not in config.option.markexpr
     settings.load_profile("all" if sampling.scope["all"] else "few")
+
+
+def pytest_collection_finish() -> None:
+    """Collect garbage as rarely as the commands do, and never look through what was imported."""
+    gc.freeze()
+    gc.set_threshold(20_000, 20, 20)
 
 
 @pytest.fixture(autouse=True)

@@ -106,10 +106,12 @@ def test_a_page_does_what_it_says(
             printed = None
 
 
+@pytest.mark.exhaustive
 def test_the_page_about_recorded_runs_shows_what_happens() -> None:
     assert recording_transcript() == titled(RECORDINGS, "output")["text"]
 
 
+@pytest.mark.exhaustive
 @pytest.mark.parametrize("page", TRANSCRIPTS, ids=lambda page: page.stem)
 def test_a_transcript_is_what_the_example_prints(page: Path) -> None:
     """Reports that a client gets while it asks may be printed before or after what is asked."""

@@ -146,7 +146,7 @@ async def test_a_run_that_does_not_end_does_not_hold_the_app(monkeypatch: pytest
         live.kernels[0].deaf = True
         await pilot.press("q", "y")
         await until(pilot, lambda: not live.app.is_running)
-    assert live.runner.running
+        assert live.runner.running
 
 
 async def test_ctrl_c_copies_where_text_is_selected_and_quits_elsewhere() -> None:
@@ -183,10 +183,11 @@ async def test_a_reply_is_shown_while_it_streams_in() -> None:
         await until(pilot, lambda: "▌" not in live.screen.query_one(StepText).text)
 
 
-async def test_what_start_up_made_is_kept_from_the_collector() -> None:
-    assert gc.get_freeze_count() == 0
+async def test_what_start_up_made_is_kept_from_the_collector(monkeypatch: pytest.MonkeyPatch) -> None:
+    freezes: list[None] = []
+    monkeypatch.setattr(gc, "freeze", lambda: freezes.append(None))
     async with running():
-        assert gc.get_freeze_count() > 1_000
+        assert freezes
 
 
 def test_run_app_prints_one_line_with_the_run_and_returns_its_exit_code(

@@ -135,6 +135,7 @@ async def test_a_tab_shows_the_runs_and_takes_keys(served: Served) -> None:
     assert served.process.poll() is None
 
 
+@pytest.mark.exhaustive
 @pytest.mark.skipif(chromium() is None, reason="there is no Chromium")
 def test_a_browser_paints_the_app_sends_keys_and_asks_nobody_else(served: Served) -> None:
     write(Path("kept"), started())

@@ -26,6 +26,7 @@ from mcp_types import ElicitResult
 from aeon_tui.sessions.pending_approval import pending_question
 from tests.aeon_tui.cli.conftest import Cli, environment, process
 from tests.npm import install
+from tests.sampling import sample
 from tests.waiting import PATIENCE
 
 pytestmark = pytest.mark.usefixtures("default_signals")
@@ -86,7 +87,7 @@ def journal(folder: Path, run: str) -> list[dict[str, Any]]:
     return [json.loads(line) for line in (folder / "runs" / f"{run}.jsonl").read_text().splitlines()]
 
 
-@pytest.mark.parametrize(("mode", "version"), [("auto", "2026-07-28"), ("legacy", "2025-11-25")])
+@pytest.mark.parametrize(("mode", "version"), sample([("auto", "2026-07-28"), ("legacy", "2025-11-25")], rows=True))
 async def test_a_run_asks_the_person_at_the_client(tmp_path: Path, mode: str, version: str) -> None:
     person = Person("Write it", "Refuse it, and say why", reason="not this file")
     async with connected(tmp_path, *MODEL, mode=mode, person=person) as client:
@@ -137,7 +138,7 @@ async def test_a_run_that_nobody_decides_about_ends_after_the_time_to_wait(tmp_p
         assert (done["status"], (tmp_path / "out.txt").exists()) == ("aborted", False)
 
 
-@pytest.mark.parametrize("mode", ["auto", "legacy"])
+@pytest.mark.parametrize("mode", sample(["auto", "legacy"]))
 async def test_decide_asks_about_a_run_of_another_process(tmp_path: Path, mode: str) -> None:
     command = ("run", "--headless", *MODEL, "--approve", "tool", "--wait", "100", "--runs-dir", str(tmp_path / "runs"))
     person = Person("Write it")

@@ -20,6 +20,8 @@ if PROGRAM is None:
 
 from playwright.sync_api import Browser, Page, expect  # noqa: E402  # where there is one alone
 
+pytestmark = pytest.mark.exhaustive
+
 PROMPT = "the beginning\n" + "filler </script> & more\n" * 400 + "a needle at the end of a long prompt"
 HOSTILE = "</script><script>document.title='owned'</script><img src=x onerror=document.title='owned'>"
 
