@@ -9,7 +9,7 @@ from importlib.util import find_spec
 from pathlib import Path
 
 from aeon_core.config.schema import RunConfig
-from aeon_core.extras import extras, install_command
+from aeon_core.installation import extras, install_command
 
 KEY_VARIABLES = {"anthropic": ("ANTHROPIC_API_KEY", "ANTHROPIC_AUTH_TOKEN"), "openai": ("OPENAI_API_KEY",)}
 """The variables that may hold a provider's key."""

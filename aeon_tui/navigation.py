@@ -17,7 +17,7 @@ from aeon_tui.sessions.runner import Runner
 from aeon_tui.sessions.session_list import SessionList
 
 if TYPE_CHECKING:
-    from aeon_core.journal.awaiting import Awaited
+    from aeon_core.journal.listing import Awaited
     from aeon_core.journal.summary import RunSummary
     from aeon_tui.sessions.run_jobs import RunJob
     from aeon_tui.sessions.session import AnySession

@@ -65,7 +65,7 @@ class Version(argparse.Action):
         super().__init__(option_strings, dest, nargs=0, help="show the version and exit")
 
     def __call__(self, parser: argparse.ArgumentParser, *_: Any) -> None:
-        from aeon_core.versions import versions
+        from aeon_core.installation import versions
 
         print(f"aeon-tui {versions()['aeon']}")
         parser.exit()

@@ -11,9 +11,9 @@ from aeon_core.config.keys import PATH_KEYS
 from aeon_core.config.loading import LoadedConfig, user_config_file
 from aeon_core.config.schema import RunConfig, runs_directory
 from aeon_core.errors import AeonError, UsageError
+from aeon_core.installation import versions
 from aeon_core.llm.catalogue import price_date, price_of
 from aeon_core.runs.factory import connect_model
-from aeon_core.versions import versions
 from aeon_tui.cli import options
 from aeon_tui.cli.output import Output, stdout
 from aeon_tui.health import HealthCheck, optional, providers

@@ -10,9 +10,9 @@ from pathlib import Path
 
 from aeon_core.approvals.remote_approver import how_to_decide
 from aeon_core.errors import JournalError
-from aeon_core.journal.awaiting import Awaited
 from aeon_core.journal.follow import Follower
 from aeon_core.journal.history import final_result
+from aeon_core.journal.listing import Awaited
 from aeon_core.journal.view import reducer
 from aeon_tui.cli.approval_prompt import show
 from aeon_tui.cli.headless import progress_of

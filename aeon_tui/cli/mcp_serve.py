@@ -13,9 +13,8 @@ from typing import TYPE_CHECKING
 
 from aeon_core.config.schema import runs_directory
 from aeon_core.errors import UsageError
-from aeon_core.extras import missing_extra
+from aeon_core.installation import missing_extra, versions
 from aeon_core.paths import expanded
-from aeon_core.versions import versions
 from aeon_tui.cli import options
 from aeon_tui.cli.diagnostics import diagnostics
 from aeon_tui.cli.output import is_terminal, stderr

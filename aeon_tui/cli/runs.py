@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from argparse import Namespace
 
-from aeon_core.journal.lineage import at_pass
+from aeon_core.journal.listing import at_pass
 from aeon_core.journal.summary import WORKFLOW, RunSummary
 from aeon_core.journal.values import brief
 from aeon_core.timing import local_time

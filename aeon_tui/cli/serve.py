@@ -9,7 +9,7 @@ import sys
 from argparse import Namespace
 
 from aeon_core.errors import UsageError
-from aeon_core.extras import missing_extra
+from aeon_core.installation import missing_extra
 from aeon_core.paths import expanded
 from aeon_tui.cli import options
 from aeon_tui.cli.output import stderr

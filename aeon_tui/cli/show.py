@@ -8,7 +8,7 @@ from pathlib import Path
 
 from aeon_core.errors import UsageError
 from aeon_core.journal.history import open_end, open_run
-from aeon_core.journal.lineage import Lineage, lineage_of
+from aeon_core.journal.listing import Lineage, lineage_of
 from aeon_core.journal.view.formatting import message
 from aeon_core.journal.view.model import RunView
 from aeon_core.paths import expanded

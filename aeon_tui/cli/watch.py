@@ -6,8 +6,8 @@ from argparse import Namespace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from aeon_core.journal.awaiting import Awaited
 from aeon_core.journal.follow import Follower
+from aeon_core.journal.listing import Awaited
 from aeon_core.journal.reader import head
 from aeon_tui.cli import options
 from aeon_tui.cli.output import in_app

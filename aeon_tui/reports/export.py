@@ -8,7 +8,7 @@ from typing import Any
 
 from aeon_core.escape import escape_controls, escape_json
 from aeon_core.journal.history import open_run
-from aeon_core.journal.lineage import lineage_of
+from aeon_core.journal.listing import lineage_of
 from aeon_tui.reports import ExportFormat
 from aeon_tui.reports.markdown import markdown
 from aeon_tui.reports.run_changes import RunChanges

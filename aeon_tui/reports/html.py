@@ -7,6 +7,7 @@ from dataclasses import replace
 from typing import Any
 from urllib.parse import quote
 
+from aeon_core.installation import versions
 from aeon_core.journal.values import brief, id_of, str_of
 from aeon_core.journal.view import formatting
 from aeon_core.journal.view.formatting import message, repair_words, route
@@ -14,7 +15,6 @@ from aeon_core.journal.view.model import CallView, LogLine, RepairView, StepView
 from aeon_core.journal.view.reducer import nodes
 from aeon_core.money import money
 from aeon_core.timing import seconds_after, span
-from aeon_core.versions import versions
 from aeon_tui.reports.pass_sections import Note
 from aeon_tui.reports.run_changes import ApprovalChange, PassSpan
 from aeon_tui.reports.run_report import RunReport, answer_title, notes, status_of

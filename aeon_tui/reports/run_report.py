@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from aeon_core.journal.history import ExecutionHistory
-from aeon_core.journal.lineage import Lineage, at_pass
+from aeon_core.journal.listing import Lineage, at_pass
 from aeon_core.journal.values import brief
 from aeon_core.journal.view.formatting import change, message, words
 from aeon_core.journal.view.model import LogLine, RepairView, RunView, StepView

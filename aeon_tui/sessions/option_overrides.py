@@ -19,7 +19,7 @@ _OF_TODAY = ("wait",)
 
 def started_of(path: Path) -> dict[str, Any]:
     """Return the `run_started` record of a journal. Raises UsageError where the file is none."""
-    from aeon_core.journal.strict import sound_records
+    from aeon_core.journal.recovery import sound_records
 
     return next(sound_records(path))
 

@@ -11,8 +11,8 @@ from pathlib import Path
 from typing import Any
 
 from aeon_core.errors import AeonError
-from aeon_core.journal.awaiting import Awaited
 from aeon_core.journal.follow import Follower, FollowPosition, Standing
+from aeon_core.journal.listing import Awaited
 from aeon_core.journal.summary import is_being_written
 from aeon_core.journal.view import reducer
 from aeon_core.journal.view.model import RunView

@@ -148,7 +148,7 @@ class LiveSource:
 
 def _follow(journal: Path) -> RecordSource:
     """Return what follows a journal of which a view is shown already."""
-    from aeon_core.journal.awaiting import Awaited
+    from aeon_core.journal.listing import Awaited
     from aeon_tui.sources.followed import FollowedSource
 
     return FollowedSource(Awaited(journal, journal.parent), fast=True)

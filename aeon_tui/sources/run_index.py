@@ -6,8 +6,86 @@ from pathlib import Path
 
 from aeon_core.errors import UsageError
 from aeon_core.journal.listing import Listing
-from aeon_core.journal.summary import WORKFLOW, RunSummary
-from aeon_tui.sources.transcripts import transcripts_folder
+from aeon_core.journal.reader import head
+from aeon_core.journal.summary import WORKFLOW, RunSummary, is_workflow_start, journal_entries
+
+_FOLDER = Path(".system2")
+_CONFIG = "config.yml"
+_DEFAULT = _FOLDER / "runs"
+
+
+def root_of_project(start: Path | None = None) -> Path:
+    """Return the project that a folder, or else the working directory, belongs to: its git root, else itself."""
+    here = (start or Path.cwd()).absolute()
+    return next((folder for folder in (here, *here.parents) if (folder / ".git").exists()), here)
+
+
+def transcripts_folder(project_root: Path | None = None) -> Path:
+    """Return where the transcripts of a project are. Its settings are only read where it has any."""
+    root = project_root if project_root is not None else root_of_project()
+    if not (root / _FOLDER / _CONFIG).is_file():
+        return root / _DEFAULT
+    from system2.trust import applied_settings
+
+    try:
+        return root / applied_settings(root, None, None, "ignore", lambda _: None)[0].transcript_dir
+    except UsageError:
+        return root / _DEFAULT  # settings that no workflow starts with
+
+
+def is_workflow(path: Path) -> bool:
+    """Return whether a file is the journal of a workflow, or a transcript of one. Reads its first line."""
+    try:
+        first = head(path)
+    except (UsageError, OSError):
+        return False
+    return first is not None and is_workflow_start(first)
+
+
+def find_journal(run: str, runs_dir: Path, *, newest_of_all: bool = False) -> Path:
+    """Return the journal of a run or a workflow as `find_run` does, else the transcript of the project with that id.
+
+    A transcript leads to the journal that it was written from, where that is there. With `newest_of_all`, `last` may be
+    a transcript of an earlier version, which had no journal. Raises UsageError.
+    """
+    from aeon_core.journal.listing import find_run
+
+    transcript = _newest_transcript() if newest_of_all and run == "last" else None
+    try:
+        found = find_run(run, runs_dir)
+    except UsageError:
+        if (named := transcript or transcript_of(run)) is not None:
+            return _source_of(named, runs_dir)
+        raise
+    return transcript if transcript is not None and _began(transcript) > _began(found) else _source_of(found, runs_dir)
+
+
+def _source_of(path: Path, runs_dir: Path) -> Path:
+    """Return the journal that a transcript was written from, where it is there; else the file itself."""
+    first = head(path) or {}
+    journal = runs_dir / f"{first.get('journal')}.jsonl"
+    return journal if first.get("type") == "workflow_start" and journal.is_file() else path
+
+
+def transcript_of(run: str | None) -> Path | None:
+    """Return the transcript of the project that an id, or the beginning of one, names; None where there is none."""
+    if not run or "/" in run:
+        return None
+    known = [Path(each.path) for each in journal_entries(transcripts_folder()) if each.name.startswith(run)]
+    exact = [path for path in known if path.stem == run]
+    fitting = exact or known
+    return fitting[0] if len(fitting) == 1 else None
+
+
+def _newest_transcript() -> Path | None:
+    known = [Path(each.path) for each in journal_entries(transcripts_folder())]
+    own = [path for path in known if is_workflow(path) and "journal" not in (head(path) or {})]
+    return max(own, key=_began, default=None)
+
+
+def _began(path: Path) -> str:
+    first = head(path)
+    return str(first.get("ts", "")) if first is not None else ""
 
 
 class RunIndex:

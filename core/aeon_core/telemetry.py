@@ -16,7 +16,7 @@ from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Any
 
 from aeon_core.errors import UsageError
-from aeon_core.extras import missing_extra
+from aeon_core.installation import missing_extra
 from aeon_core.telemetry_fields import (
     AGENT,
     Fields,

@@ -13,7 +13,7 @@ from typing import Any
 from aeon_core.approvals.pending import ApprovalDecision
 from aeon_core.errors import UsageError
 from aeon_core.journal.reader import parse_line
-from aeon_core.journal.strict import sound_records
+from aeon_core.journal.recovery import sound_records
 from aeon_core.journal.summary import run_id_of
 from aeon_core.journal.writer import new_run_id
 from aeon_core.json_safe import clean_text

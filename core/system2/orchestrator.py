@@ -20,6 +20,7 @@ from aeon_core.effects.port import Effects
 from aeon_core.effects.replay_cursor import ReplayCursor
 from aeon_core.effects.secret_recovery import RunSecrets
 from aeon_core.errors import UsageError
+from aeon_core.installation import versions
 from aeon_core.journal.reader import head
 from aeon_core.journal.records import RunResumed, RunStarted
 from aeon_core.journal.recovery import reopen
@@ -32,7 +33,6 @@ from aeon_core.paths import default_runs_directory
 from aeon_core.policy import Policy, PolicyRules
 from aeon_core.runs.batch.rate_limit import rate_limited
 from aeon_core.runs.setup import run_vault
-from aeon_core.versions import versions
 from system2.agents.library import AgentLibrary
 from system2.connect import connect_model, models_of_agents
 from system2.context import own_files, project_tools

@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from aeon_core import extras
-from aeon_core.extras import install_command, missing_extra
+from aeon_core import installation
+from aeon_core.installation import install_command, missing_extra
 from aeon_tui.health import EXTRAS
 
 NEEDED = [
@@ -39,14 +39,14 @@ def install(monkeypatch: pytest.MonkeyPatch, prefix: Path, *packages: str, **fil
             raise PackageNotFoundError(name)
         return Installed(**files)
 
-    monkeypatch.setattr(extras, "distribution", distribution)
+    monkeypatch.setattr(installation, "distribution", distribution)
     monkeypatch.setattr(sys, "prefix", str(prefix))
     monkeypatch.setenv("VIRTUAL_ENV", str(prefix))
 
 
 def test_an_extra_is_installed_where_all_its_packages_are(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     install(monkeypatch, tmp_path, "boto3", "mcp")
-    assert extras.extras() == {"bedrock": False, "mcp": True, "bench": False}
+    assert installation.extras() == {"bedrock": False, "mcp": True, "bench": False}
 
 
 @pytest.mark.parametrize(
@@ -79,7 +79,7 @@ def test_another_environment_than_the_shells_and_one_of_uv_have_their_own_pip(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     install(monkeypatch, tmp_path, INSTALLER="uv")
-    monkeypatch.setattr(extras, "find_spec", lambda _: None)
+    monkeypatch.setattr(installation, "find_spec", lambda _: None)
     assert install_command("mcp") == "uv pip install 'aeon-tui[mcp]'"
     install(monkeypatch, tmp_path, INSTALLER="pip")
     monkeypatch.delenv("VIRTUAL_ENV")

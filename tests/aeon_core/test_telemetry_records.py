@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from opentelemetry.trace import StatusCode
 
-from aeon_core.extras import MissingExtraError
+from aeon_core.installation import MissingExtraError
 from aeon_core.telemetry import OtelListener, otel_listener
 from tests.aeon_core.telemetry_collected import (
     RUN,

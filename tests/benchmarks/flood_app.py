@@ -92,7 +92,7 @@ def _leave(screen: RunScreen, work: FloodWork | None, out: Path) -> None:
 
 
 def _show(path: Path, out: Path, work: FloodWork | None) -> None:
-    from aeon_core.journal.awaiting import Awaited
+    from aeon_core.journal.listing import Awaited
     from aeon_tui.app import AeonApp
     from aeon_tui.screens.run.screen import RunScreen
     from aeon_tui.sessions.runner import Runner

@@ -118,7 +118,7 @@ def _facts(run: RunRow, view: RunView, kin: Kin, now: datetime) -> Iterator[Bloc
 
 def _kin(run: RunRow, kin: Kin) -> Iterator[Block]:
     # With it comes what lists runs: nothing that the first screen needs.
-    from aeon_core.journal.lineage import at_pass
+    from aeon_core.journal.listing import at_pass
 
     if run.parent is not None:
         gone = "" if kin.parent_is_there else " (its journal is gone)"

@@ -11,8 +11,8 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any
 
 from aeon_core.errors import AeonError
+from aeon_core.installation import FORM
 from aeon_core.redaction import REDACTED, SecretVault, tokens_in
-from aeon_core.versions import FORM
 
 Line = Mapping[str, Any]
 Recorded = Callable[[], Iterable[Line]]

@@ -1,14 +1,11 @@
-"""The list of a great many runs: two short reads a run, and of those that have ended none the next time.
-
-What was read is kept in a file beside the journals, which may be deleted at will: it only saves time.
-"""
+"""The runs of a directory: listed, found by name, awaited, and related to each other."""
 
 from __future__ import annotations
 
 import contextlib
 import os
 import threading
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -277,3 +274,91 @@ def find_run(run: str | Path, runs_dir: Path | None = None) -> Path:
         raise UsageError(f"no run {name!r} in {str(directory)!r}; see `aeon-tui runs`")
     few = ", ".join(path.stem for path in found[:3])
     raise UsageError(f"{name!r} matches {len(found)} runs ({few}, …); use a longer prefix")
+
+
+@dataclass(frozen=True)
+class Lineage:
+    """The next of kin of a run. Of a run that is no fork, `parent` is None."""
+
+    parent: str | None = None
+    """The id of the run that it was forked from."""
+    forked_at: int | None = None
+    """The pass that it began with; None where that is not told."""
+    parent_is_there: bool = False
+    """Whether the parent's journal is in the same folder."""
+    forks: list[RunSummary] = field(default_factory=list)
+    """What was forked from it, the oldest first."""
+
+
+def lineage_of(path: Path, *, cache: bool = True) -> Lineage:
+    """Return the family of a journal's run among the runs of the same directory; `cache` as for `list_runs`."""
+    run = summarise(path)
+    if run is None:
+        return Lineage()
+    try:
+        others = [other for other in list_runs(path.parent, cache=cache) if other.run_id != run.run_id]
+    except UsageError:  # a directory may refuse to be listed, and a file in it be read all the same
+        others = []
+    return Lineage(
+        parent=run.parent,
+        forked_at=run.forked_at,
+        parent_is_there=any(other.run_id == run.parent for other in others),
+        forks=[other for other in reversed(others) if other.parent == run.run_id],
+    )
+
+
+def at_pass(number: int | None) -> str:
+    """Return for example ` at pass 2`; empty where the pass of a fork is not told."""
+    return f" at pass {number}" if number is not None else ""
+
+
+_NEAR = 0.8
+_FEW = 3
+
+
+class Awaited:
+    """A run by its name, as `find_run` takes it; without one, the newest live run, else the newest.
+
+    `find` may be called again and again until the run is there. `words` names it in a sentence.
+    """
+
+    def __init__(self, run: str | Path | None, runs_dir: Path) -> None:
+        self._run, self._runs_dir = run, runs_dir
+        self.words: str = f"a run in {str(runs_dir)!r}"
+        if run not in (None, "last"):
+            self.words = f"the journal {str(run)!r}" if self._is_path else f"the run {run!r} in {str(runs_dir)!r}"
+
+    @property
+    def _is_path(self) -> bool:
+        return self._run is not None and is_path(self._run)
+
+    def find(self) -> Path | None:
+        """Return the run's journal, None where there is none yet; that of a path need not exist.
+
+        Raises UsageError where the name is the beginning of several runs, or the directory cannot be read.
+        """
+        if self._run in (None, "last"):
+            return self._newest()
+        if self._is_path:
+            return expanded(self._run or "", "the journal")
+        name = str(self._run)
+        is_there = not name or any(entry.name.startswith(name) for entry in journal_entries(self._runs_dir))
+        return find_run(name, self._runs_dir) if is_there else None
+
+    def _newest(self) -> Path | None:
+        runs = list_runs(self._runs_dir)
+        live = [run for run in runs if run.status == "running"] if self._run is None else []
+        return next((Path(run.path) for run in (*live, *runs)), None)
+
+    def argument(self, path: Path) -> str:
+        """Return what names the run of a journal on the command line: its id, or its path if it is elsewhere."""
+        return path.stem if path.parent == self._runs_dir else str(path)
+
+    def near(self) -> list[str]:
+        """Return run ids that the name may be a misspelling of, the nearest first; few."""
+        if self._run in (None, "last") or self._is_path:
+            return []
+        import difflib
+
+        names = [entry.name.removesuffix(SUFFIX) for entry in journal_entries(self._runs_dir)]
+        return difflib.get_close_matches(str(self._run), names, n=_FEW, cutoff=_NEAR)

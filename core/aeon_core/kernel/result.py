@@ -15,6 +15,7 @@ from aeon_core.effects.port import Effects
 from aeon_core.entities import RunResult, RunStatus, TTLExpiredMetadata, UsageTotals
 from aeon_core.errors import AeonError, JournalError
 from aeon_core.evaluation.evaluator import depth_evidence
+from aeon_core.installation import versions
 from aeon_core.journal.records import NoticeRecord, PassRecord, PlanCause, ProfileRecord, RunStarted
 from aeon_core.journal.writer import JournalWriter
 from aeon_core.json_safe import clean_text, json_safe
@@ -26,7 +27,6 @@ from aeon_core.plan.refinement.actions import Advisory, RefinementLedger
 from aeon_core.timing import seconds_between
 from aeon_core.tools.registry import ToolRegistry
 from aeon_core.validation.report import SemanticValidationReport
-from aeon_core.versions import versions
 
 
 @dataclass

@@ -17,11 +17,10 @@ from importlib.util import find_spec
 from typing import Any
 
 from aeon_core.errors import AeonError, ModelUnavailableError
-from aeon_core.extras import missing_extra
+from aeon_core.installation import missing_extra, versions
 from aeon_core.llm.connect import PLACEHOLDER_KEY, Endpoint, check_timeout, find_url
 from aeon_core.llm.converse import RENEW, ConverseModel, code_of, reason, scrubbed
 from aeon_core.llm.errors import one_line
-from aeon_core.versions import versions
 
 logger: logging.Logger = logging.getLogger("aeon")
 

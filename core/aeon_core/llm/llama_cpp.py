@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Any, BinaryIO, Literal
 
 from aeon_core.errors import LLMError, ModelUnavailableError
-from aeon_core.extras import missing_extra
+from aeon_core.installation import missing_extra
 from aeon_core.json_safe import NotJsonSafeError, json_safe
 from aeon_core.llm.base import LLMAdapter, LLMRequest, LLMResponse, ToolCallDict
 from aeon_core.llm.chat_completions import (

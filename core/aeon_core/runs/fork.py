@@ -19,7 +19,7 @@ from aeon_core.effects.secret_recovery import RunSecrets
 from aeon_core.entities import RunResult, TTLState
 from aeon_core.errors import UsageError
 from aeon_core.journal.reader import read_records
-from aeon_core.journal.strict import sound_records
+from aeon_core.journal.recovery import sound_records
 from aeon_core.journal.summary import run_id_of
 from aeon_core.journal.values import strs_of
 from aeon_core.journal.writer import LineListener

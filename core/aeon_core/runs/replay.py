@@ -23,7 +23,7 @@ from aeon_core.effects.replay_cursor import (
 from aeon_core.entities import RunResult
 from aeon_core.errors import AeonError, ReplayMismatchError, ToolError, UsageError
 from aeon_core.journal.records import Record, RunStarted
-from aeon_core.journal.strict import sound_records
+from aeon_core.journal.recovery import sound_records
 from aeon_core.journal.writer import LineListener
 from aeon_core.json_safe import json_safe
 from aeon_core.judge.requirements import load_requirements

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from aeon_core.errors import UsageError
-from aeon_core.journal.awaiting import Awaited
+from aeon_core.journal.listing import Awaited
 from tests.aeon_core.journal.build import finished, started, write
 
 

@@ -5,9 +5,9 @@ from pathlib import Path
 import pytest
 
 from aeon_core.errors import UsageError
-from aeon_core.journal import lineage as family_module
+from aeon_core.journal import listing
 from aeon_core.journal.history import open_history
-from aeon_core.journal.lineage import Lineage, at_pass, lineage_of
+from aeon_core.journal.listing import Lineage, at_pass, lineage_of
 from tests.aeon_core.journal.build import finished, started, ttl, write
 
 
@@ -48,7 +48,7 @@ def test_where_the_folder_cannot_be_listed_the_parent_is_known_anyway(
         raise UsageError("the runs folder cannot be read")
 
     path = fork(tmp_path, "b", "a")
-    monkeypatch.setattr(family_module, "list_runs", refuse)
+    monkeypatch.setattr(listing, "list_runs", refuse)
     assert lineage_of(path) == Lineage(parent="a", forked_at=1)
 
 

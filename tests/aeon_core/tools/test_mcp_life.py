@@ -17,7 +17,7 @@ import pytest
 
 from aeon_core import Orchestrator, RunConfig
 from aeon_core.errors import ToolError, UsageError
-from aeon_core.extras import MissingExtraError
+from aeon_core.installation import MissingExtraError
 from aeon_core.tools.mcp.servers import McpTools
 from aeon_core.tools.registry import default_registry
 from tests.aeon_core.tools.mcp_help import (

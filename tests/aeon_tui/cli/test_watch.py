@@ -14,7 +14,7 @@ from typing import IO, Any
 
 import pytest
 
-from aeon_core.journal.awaiting import Awaited
+from aeon_core.journal.listing import Awaited
 from aeon_core.journal.view.reducer import fold
 from aeon_tui.app import AeonApp
 from aeon_tui.cli.followed_run import FollowedRun

@@ -9,8 +9,8 @@ import pytest
 from textual.pilot import Pilot
 from textual.widgets import Input
 
-from aeon_core.journal.awaiting import Awaited
 from aeon_core.journal.labels import label_run, last_label
+from aeon_core.journal.listing import Awaited
 from aeon_core.journal.recovery import reopen
 from aeon_tui.app import AeonApp
 from aeon_tui.screens.browser.screen import BrowserScreen

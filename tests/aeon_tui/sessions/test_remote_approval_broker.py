@@ -10,7 +10,7 @@ import pytest
 
 from aeon_core.approvals.inbox import Inbox, send
 from aeon_core.approvals.pending import ApprovalDecision, pending_approval
-from aeon_core.journal.awaiting import Awaited
+from aeon_core.journal.listing import Awaited
 from aeon_tui.app import AeonApp
 from aeon_tui.screens.run.screen import RunScreen
 from aeon_tui.sessions import remote_approval_broker

@@ -12,7 +12,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from aeon_core.journal.awaiting import Awaited
+from aeon_core.journal.listing import Awaited
 from aeon_core.journal.view import reducer
 from aeon_core.journal.view.model import RunView
 from aeon_core.journal.view.reducer import fold

@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 from textual.pilot import Pilot
 
-from aeon_core.journal.awaiting import Awaited
+from aeon_core.journal.listing import Awaited
 from aeon_core.journal.view import reducer
 from aeon_core.journal.view.model import RunView
 from aeon_core.journal.view.reducer import fold

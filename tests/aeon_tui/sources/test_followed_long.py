@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from aeon_core.journal.awaiting import Awaited
+from aeon_core.journal.listing import Awaited
 from aeon_core.journal.view.model import RunView
 from aeon_core.journal.view.reducer import fold
 from aeon_tui.sources import catch_up, followed

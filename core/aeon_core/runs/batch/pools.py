@@ -13,7 +13,7 @@ from typing import Any, Protocol
 from urllib.parse import urlsplit
 
 from aeon_core.errors import UsageError
-from aeon_core.extras import missing_extra
+from aeon_core.installation import missing_extra
 from aeon_core.runs.batch.worker import prepare_process
 
 Work = Callable[[Any], dict[str, Any]]

@@ -23,7 +23,7 @@ from aeon_core.entities import RunResult
 from aeon_core.errors import AeonError
 from aeon_core.journal.history import open_history
 from aeon_core.journal.reader import head, read_records, tail
-from aeon_core.journal.strict import sound_records
+from aeon_core.journal.recovery import sound_records
 from aeon_core.journal.summary import is_being_written, last_told
 from aeon_core.json_safe import clean_text
 from aeon_core.llm.base import LLMAdapter

@@ -13,7 +13,7 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self
 
 from aeon_core.errors import ToolError, UsageError
-from aeon_core.extras import missing_extra
+from aeon_core.installation import missing_extra, versions
 from aeon_core.process_privacy import hide_process
 from aeon_core.tools.base import Tool
 from aeon_core.tools.mcp.connection import LoopClosed, LoopThread, Server, Watched, program
@@ -34,7 +34,6 @@ from aeon_core.tools.mcp.tool import (
     tools_from,
     why_unusable,
 )
-from aeon_core.versions import versions
 
 if TYPE_CHECKING:
     from mcp import Client

@@ -15,7 +15,7 @@ import pytest
 
 from aeon_core.config.schema import RunConfig
 from aeon_core.errors import UsageError
-from aeon_core.extras import MissingExtraError
+from aeon_core.installation import MissingExtraError
 from aeon_core.runs.batch.batch import Batch, BatchTask, dask_pool, read_tasks
 from tests.waiting import PATIENCE, wait_until
 

@@ -1,13 +1,15 @@
-"""The optional packages of the distribution: which extras are installed, and the command that installs one."""
+"""What is installed: the optional packages, the command that adds one, and the versions that a run is recorded with."""
 
 from __future__ import annotations
 
 import json
 import os
+import platform
 import re
 import shlex
 import sys
-from importlib.metadata import Distribution, PackageNotFoundError, distribution
+from functools import lru_cache
+from importlib.metadata import Distribution, PackageNotFoundError, distribution, version
 from importlib.util import find_spec
 from pathlib import Path
 from urllib.parse import unquote
@@ -75,3 +77,23 @@ def _distribution(name: str) -> Distribution | None:
         return distribution(name)
     except PackageNotFoundError:
         return None
+
+
+FORM = "tokens"
+"""How a secret is written: as a token of its own. Journals of versions that wrote one text for all do not say."""
+
+
+@lru_cache(maxsize=1)
+def _versions() -> dict[str, str]:
+    found = {"python": platform.python_version()}
+    for name, package in (("aeon", DISTRIBUTION), ("pydantic", "pydantic")):
+        try:
+            found[name] = version(package)
+        except PackageNotFoundError:
+            found[name] = "unknown"
+    return found
+
+
+def versions() -> dict[str, str]:
+    """Return the versions of Aeon and what its records depend on, by name; `redaction` is the form of its records."""
+    return {**_versions(), "redaction": FORM}
