@@ -347,7 +347,7 @@ class AeonApp(Navigation):
     @override
     def action_suspend_process(self) -> None:
         """Give the terminal back to the shell until `fg`, or say why that cannot be."""
-        from aeon_tui.platform.suspension import suspend
+        from aeon_tui.platform.terminal import suspend
 
         if problem := suspend(self, len(self.sessions.active)):
             self.notify(problem, severity="warning", markup=False)

@@ -11,7 +11,7 @@ from textual.message import Message
 
 if TYPE_CHECKING:
     from aeon_core.journal.summary import RunSummary
-    from aeon_tui.sessions.fork_edits import ForkRequest
+    from aeon_tui.sessions.fork_job import ForkRequest
     from aeon_tui.sessions.new_run_form import NewRunForm
     from aeon_tui.sessions.workflow_session import WorkflowRequest
 

@@ -14,7 +14,7 @@ from textual.screen import Screen
 from aeon_tui.messages import SessionChanged
 from aeon_tui.platform.background_tasks import NOTICE_SECONDS
 from aeon_tui.sessions.runner import Runner
-from aeon_tui.sessions.session_list import SessionList
+from aeon_tui.sessions.session import SessionList
 
 if TYPE_CHECKING:
     from aeon_core.journal.listing import Awaited
@@ -69,7 +69,7 @@ class Navigation(App[None]):
     def open_journal(self, path: Path, seq: int | None = None) -> None:
         """Show the run of a journal, followed live if another process writes it; at `record` if given."""
         from aeon_tui.sources.followed import source_of
-        from aeon_tui.sources.transcripts import is_workflow
+        from aeon_tui.sources.run_index import is_workflow
 
         session = self.sessions.of(path)
         if session is not None and session in self._session_screens:

@@ -21,8 +21,7 @@ if TYPE_CHECKING:
     from aeon_tui.messages import ForkWorkflow
     from aeon_tui.screens.label import LabelAnswer
     from aeon_tui.screens.trust import TrustAnswer
-    from aeon_tui.sessions.fork_edits import ForkRequest
-    from aeon_tui.sessions.fork_job import ForkJob
+    from aeon_tui.sessions.fork_job import ForkJob, ForkRequest
     from aeon_tui.sessions.new_run_form import NewRunForm
     from aeon_tui.sessions.resume_job import ResumeJob
     from aeon_tui.sessions.run_jobs import NewRunJob
@@ -71,7 +70,7 @@ class RunActions:
         """Ask for the task of a workflow, and do it in the project of the working directory, on Bedrock."""
         from aeon_tui.screens.workflow.task import WorkflowTaskScreen
         from aeon_tui.sessions.workflow_session import WorkflowRequest
-        from aeon_tui.sources.transcripts import root_of_project
+        from aeon_tui.sources.run_index import root_of_project
 
         if not isinstance(self.app.screen, WorkflowTaskScreen):
             self.app.push_screen(WorkflowTaskScreen(WorkflowRequest(root_of_project())))
@@ -127,7 +126,7 @@ class RunActions:
         self._tasks.run(partial(self._trust_folder, then))
 
     def _trust_folder(self, then: Callable[[], object]) -> None:
-        from aeon_tui.sources.transcripts import root_of_project
+        from aeon_tui.sources.run_index import root_of_project
         from system2.trust import assess_workflow
 
         parts = [self.today().trust, assess_workflow(root_of_project())]
@@ -152,7 +151,7 @@ class RunActions:
 
     def _revoke_trust(self, then: Callable[[], object]) -> None:
         from aeon_core.config.trust import revoke_trust
-        from aeon_tui.sources.transcripts import root_of_project
+        from aeon_tui.sources.run_index import root_of_project
 
         root = self.today().trust.root
         # All of them: `any` would stop at the first that was trusted.
@@ -223,7 +222,7 @@ class RunActions:
     def _resume(self, path: Path) -> None:
         from aeon_core.journal.recovery import make_sure_nobody_writes
         from aeon_tui.sessions.resume_job import ended_for_good, resume_job
-        from aeon_tui.sources.transcripts import is_workflow
+        from aeon_tui.sources.run_index import is_workflow
 
         if is_workflow(path):
             self._resume_workflow(path)
@@ -278,7 +277,7 @@ class RunActions:
         self._tasks.notify(f"Labelled {answer.verdict}: {path.stem}")
 
     def _ask_for_fork(self, path: Path, start: int | None) -> None:
-        from aeon_tui.sources.transcripts import is_workflow
+        from aeon_tui.sources.run_index import is_workflow
 
         dialog = self._fork_dialog(path, start) if not is_workflow(path) else self._workflow_fork_dialog(path)
 

@@ -62,8 +62,7 @@ class RunFiles:
             self._tasks.run(lambda: self._write(run, file))
 
     def _write(self, run: Path, file: Path) -> None:
-        from aeon_tui.platform.atomic_file import write_file
-        from aeon_tui.reports.export import export_journal
+        from aeon_tui.reports.export import export_journal, write_file
 
         form = form_of(file)
         if form is not None:

@@ -13,8 +13,7 @@ from aeon_core.errors import AeonError
 from aeon_tui.messages import TitleTerminal
 from aeon_tui.navigation import Navigation
 from aeon_tui.platform.background_tasks import NOTICE_SECONDS
-from aeon_tui.sessions.session import AnySession
-from aeon_tui.sessions.session_list import SessionChange
+from aeon_tui.sessions.session import AnySession, SessionChange
 from aeon_widgets.key_names import key_of
 from aeon_widgets.run_tree import LIVE
 from aeon_widgets.tally import ROOMY, Tally, TallyHeader

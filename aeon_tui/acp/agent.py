@@ -15,10 +15,9 @@ from acp import Client, RequestError, schema
 
 from aeon_core import ApprovalRequest
 from aeon_tui.acp.updates import Updates
-from aeon_tui.sessions.approval_answers import answers, decision
 from aeon_tui.sessions.conversation import Conversation, Mode
 from aeon_tui.sessions.run_jobs import new_journal
-from aeon_tui.sessions.served_runs import ENDING_SECONDS, ServedRuns, errors_as
+from aeon_tui.sessions.served_runs import ENDING_SECONDS, ServedRuns, answers, decision, errors_as
 from aeon_widgets.run_question import ALWAYS, REVIEWED
 from aeon_widgets.text import one_line
 

@@ -13,8 +13,7 @@ from acp.schema import PlanEntry, PlanEntryStatus, ToolCallLocation, ToolCallSta
 from aeon_core import RunResult
 from aeon_tui.reports.exit_summary import ending, why_not_usable
 from aeon_tui.reports.run_report import readable
-from aeon_tui.sessions.progress_lines import ProgressLines
-from aeon_tui.sessions.streamed_run import Delta, Event
+from aeon_tui.sessions.served_runs import Delta, Event, ProgressLines
 from aeon_widgets.run_question import REVIEWED, headline, run_question
 from aeon_widgets.text import one_line
 

@@ -12,12 +12,10 @@ from aeon_core.config.schema import runs_directory
 from aeon_core.errors import UsageError
 from aeon_core.installation import missing_extra, versions
 from aeon_tui.cli import options
-from aeon_tui.cli.diagnostics import diagnostics
-from aeon_tui.cli.output import is_terminal
-from aeon_tui.cli.stdio_server import serve_until_hung_up
-from aeon_tui.platform.json_lines import JsonLines
+from aeon_tui.cli.output import diagnostics, is_terminal
 from aeon_tui.platform.stdio_capture import reserve_stdio
-from aeon_tui.sessions.approval_points import approval_points
+from aeon_tui.platform.stdio_server import JsonLines, serve_until_hung_up
+from aeon_tui.sessions.run_options import approval_points
 from aeon_tui.sessions.served_runs import ServedRuns
 
 

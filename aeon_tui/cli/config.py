@@ -22,7 +22,7 @@ from aeon_core.suggest import nearest
 from aeon_core.yaml_file import YamlError, parse_yaml
 from aeon_tui.cli import options
 from aeon_tui.cli.output import Output, stderr, stdout
-from aeon_tui.sessions.approval_points import approval_points
+from aeon_tui.sessions.run_options import approval_points
 
 DEFAULT = "default"
 _MAX_BYTES = 1_000_000

@@ -13,7 +13,7 @@ from aeon_core.journal.summary import summarise
 from aeon_core.journal.values import brief
 from aeon_tui.cli import options
 from aeon_tui.cli.output import can_answer, stderr
-from aeon_tui.sources.transcripts import find_journal
+from aeon_tui.sources.run_index import find_journal
 from aeon_widgets.text import count, size
 
 TASK_CELLS = 60

@@ -22,7 +22,7 @@ from aeon_tui.cli.result_output import print_result
 from aeon_tui.platform.stdio_capture import capture_stdio
 from aeon_tui.sessions.approval_edits import edit_plan, load_edited_plan
 from aeon_tui.sessions.fork_job import ForkJob, fork_job
-from aeon_tui.sources.transcripts import find_journal, is_workflow
+from aeon_tui.sources.run_index import find_journal, is_workflow
 
 
 def execute(args: Namespace) -> int:

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
+import os
+import signal
 from argparse import Namespace
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -14,11 +17,10 @@ from aeon_core.config.schema import RunConfig
 from aeon_core.entities import RunResult
 from aeon_core.escape import escape_controls
 from aeon_core.policy import Policy, PolicyRules
-from aeon_tui.cli.diagnostics import diagnostics
-from aeon_tui.cli.interrupts import forwarded_signals
-from aeon_tui.cli.output import Output, can_answer, stderr
+from aeon_tui.cli.output import Output, can_answer, diagnostics, stderr
 from aeon_tui.cli.progress import Progress
 from aeon_tui.platform.stdio_capture import capture_stdio
+from aeon_tui.platform.terminal import handled
 from aeon_tui.sessions.run_jobs import isolation_warning
 
 if TYPE_CHECKING:
@@ -27,6 +29,26 @@ if TYPE_CHECKING:
     from aeon_tui.cli.approval_prompt import TerminalApprover
     from aeon_tui.sessions.fork_job import ForkJob
     from aeon_tui.sessions.resume_job import ResumeJob
+
+ABORTING = b"aeon-tui: aborting; press Ctrl-C again to stop at once\n"
+
+
+@contextlib.contextmanager
+def forwarded_signals(wish: Callable[[], None], said: bytes = ABORTING) -> Iterator[None]:
+    """Call `wish` at the first Ctrl-C or termination, and say so on stderr; the next one is a KeyboardInterrupt."""
+    asked = False
+
+    def pass_on(*_: Any) -> None:
+        nonlocal asked
+        if asked:
+            raise KeyboardInterrupt
+        asked = True
+        with contextlib.suppress(OSError):
+            os.write(2, said)
+        wish()
+
+    with handled(pass_on, signal.SIGINT, signal.SIGTERM):
+        yield
 
 
 def progress_of(args: Namespace, *, guided: bool = False) -> Progress:

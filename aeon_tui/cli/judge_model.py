@@ -18,8 +18,7 @@ from aeon_core.llm.base import LLMAdapter, LLMRequest, LLMResponse
 from aeon_core.llm.retry import attempts
 from aeon_core.money import money
 from aeon_core.redaction import redact_text
-from aeon_tui.cli.diagnostics import logged_to
-from aeon_tui.cli.output import Output
+from aeon_tui.cli.output import Output, logged_to
 
 
 class JudgeModel:

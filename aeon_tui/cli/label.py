@@ -8,7 +8,7 @@ from aeon_core.journal.labels import label_run
 from aeon_core.json_safe import clean_text
 from aeon_tui.cli import options
 from aeon_tui.cli.output import stderr
-from aeon_tui.sources.transcripts import find_journal
+from aeon_tui.sources.run_index import find_journal
 
 
 def execute(args: Namespace) -> int:

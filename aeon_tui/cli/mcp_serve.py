@@ -16,10 +16,9 @@ from aeon_core.errors import UsageError
 from aeon_core.installation import missing_extra, versions
 from aeon_core.paths import expanded
 from aeon_tui.cli import options
-from aeon_tui.cli.diagnostics import diagnostics
-from aeon_tui.cli.output import is_terminal, stderr
-from aeon_tui.cli.stdio_server import serve_until_hung_up
+from aeon_tui.cli.output import diagnostics, is_terminal, stderr
 from aeon_tui.cli.tools import inspected_tools
+from aeon_tui.platform.stdio_server import serve_until_hung_up
 from aeon_tui.sessions.served_runs import ServedRuns
 
 if TYPE_CHECKING:

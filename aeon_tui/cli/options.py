@@ -90,12 +90,19 @@ def ask_for_workflow_trust(args: Namespace, trust: ProjectTrust) -> None:
 
 def _prompt_for(trust: ProjectTrust, args: Namespace, loaded: LoadedValues) -> None:
     from aeon_core.config.trust import grant_trust
-    from aeon_tui.cli.trust_prompt import prompt_for_trust
+    from aeon_tui.app import run_app
+    from aeon_tui.screens.trust import TrustGate
 
-    answer = prompt_for_trust(trust, loaded.app, runs_dir_of(loaded))
-    if answer is None:
+    gate = TrustGate(trust)
+
+    def prepare(app: AeonApp) -> None:
+        app.apply_settings(loaded.app)
+        app.first_screen = gate
+
+    run_app(runs_dir_of(loaded), prepare=prepare)
+    if gate.answer is None:
         raise AeonError("nothing was run: you did not decide whether to trust this folder")
-    if answer == "trust":
+    if gate.answer == "trust":
         grant_trust(trust)
     else:
         args.declined_trust, args.told_ignored = trust, True

@@ -14,20 +14,19 @@ from aeon_core.config.schema import RunConfig, runs_directory
 from aeon_core.errors import UsageError
 from aeon_core.runs.factory import build_tools, connect_model, telemetry
 from aeon_tui.cli import options
-from aeon_tui.cli.diagnostics import diagnostics
 from aeon_tui.cli.headless import (
     aborting,
     approver_of,
+    forwarded_signals,
     progress_of,
     warn_of_approvals,
     warn_of_isolation,
 )
-from aeon_tui.cli.interrupts import forwarded_signals
-from aeon_tui.cli.output import in_app, is_terminal, stderr
+from aeon_tui.cli.output import diagnostics, in_app, is_terminal, stderr
 from aeon_tui.cli.result_output import print_result
 from aeon_tui.platform.stdio_capture import capture_stdio
-from aeon_tui.sessions.approval_points import approval_points
 from aeon_tui.sessions.run_jobs import DEMO_MODEL, DEMO_TASK, GUIDE, NewRunJob, new_journal
+from aeon_tui.sessions.run_options import approval_points
 
 if TYPE_CHECKING:
     from aeon_core.llm.base import LLMAdapter

@@ -15,12 +15,11 @@ from aeon_core.paths import expanded
 from aeon_tui.cli import options
 from aeon_tui.cli.output import STATUS_STYLES, Output, stderr, stdout
 from aeon_tui.cli.result_output import print_answer, print_sections, print_steps
-from aeon_tui.platform.atomic_file import write_file
 from aeon_tui.reports import ExportFormat
-from aeon_tui.reports.export import render_run
+from aeon_tui.reports.export import render_run, write_file
 from aeon_tui.reports.run_changes import RunChanges
 from aeon_tui.reports.run_report import RunReport
-from aeon_tui.sources.transcripts import find_journal, is_workflow
+from aeon_tui.sources.run_index import find_journal, is_workflow
 
 DAMAGE_SHOWN = 20
 LONG = 64 * 1024 * 1024

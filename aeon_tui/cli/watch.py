@@ -11,7 +11,7 @@ from aeon_core.journal.listing import Awaited
 from aeon_core.journal.reader import head
 from aeon_tui.cli import options
 from aeon_tui.cli.output import in_app
-from aeon_tui.sources.transcripts import is_workflow, transcript_of
+from aeon_tui.sources.run_index import is_workflow, transcript_of
 
 if TYPE_CHECKING:
     from aeon_tui.app import AeonApp

@@ -11,7 +11,7 @@ from aeon_core.errors import UsageError
 from aeon_tui.cli import options
 from aeon_tui.cli.output import has_screen
 from aeon_tui.sessions.workflow_session import WorkflowRequest
-from aeon_tui.sources.transcripts import transcripts_folder
+from aeon_tui.sources.run_index import transcripts_folder
 from system2.__main__ import project_root
 
 NO_TASK = "no task given; put it in quotes after `workflow`, or use '-' to read it from standard input"

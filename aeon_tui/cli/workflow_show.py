@@ -11,8 +11,8 @@ from aeon_core.errors import UsageError
 from aeon_core.journal.follow import Follower
 from aeon_tui.cli import options
 from aeon_tui.cli.output import Output, stderr, stdout
-from aeon_tui.platform.atomic_file import write_file
 from aeon_tui.reports import ExportFormat
+from aeon_tui.reports.export import write_file
 from aeon_tui.reports.workflow_report import WorkflowReport
 from aeon_tui.screens.workflow.transcript import items_of
 from aeon_tui.sources.workflow import WorkflowState

@@ -9,7 +9,7 @@ from __future__ import annotations
 from mcp.types import ClientCapabilities, ElicitRequestFormParams, ElicitResult
 
 from aeon_core import ApprovalDecision, ApprovalRequest
-from aeon_tui.sessions import approval_answers
+from aeon_tui.sessions import served_runs
 from aeon_widgets.run_question import ALWAYS, run_question
 
 ANSWER, REASON = "answer", "reason"
@@ -52,9 +52,9 @@ def decision(request: ApprovalRequest, reply: ElicitResult) -> ApprovalDecision:
     """Return the decision in a form. Dismissing the form ends the run, which asks again when it is resumed."""
     content = reply.content or {}
     answer = _answers(request).get(str(content.get(ANSWER))) if reply.action == "accept" else None
-    return approval_answers.decision(request, answer, str(content.get(REASON) or ""))
+    return served_runs.decision(request, answer, str(content.get(REASON) or ""))
 
 
 def _answers(request: ApprovalRequest) -> dict[str, str]:
     """Return the answers by what they do, as the app names them. A rule needs more than a form."""
-    return {each.words: each.answer for each in approval_answers.answers(request) if each.answer != ALWAYS}
+    return {each.words: each.answer for each in served_runs.answers(request) if each.answer != ALWAYS}

@@ -18,9 +18,7 @@ from pydantic import Field
 from aeon_core import AeonError, ApprovalRequest, ToolRegistry, lint_plan, open_history, replay
 from aeon_tui.mcp_server import questions
 from aeon_tui.sessions.pending_approval import approval_request, pending_question, submit
-from aeon_tui.sessions.progress_lines import ProgressLines
-from aeon_tui.sessions.served_runs import ServedRuns, errors_as
-from aeon_tui.sessions.streamed_run import Event, StreamedRun
+from aeon_tui.sessions.served_runs import Event, ProgressLines, ServedRuns, StreamedRun, errors_as
 from aeon_widgets.text import one_line
 
 Json = dict[str, Any]

@@ -1,4 +1,4 @@
-"""A person's own editor: which one it is, and a file opened in it."""
+"""A text or a file in the person's own editor or pager: which one it is, and opened there."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ import shlex
 import signal
 import subprocess
 import sys
+import tempfile
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TextIO
@@ -151,3 +152,28 @@ def edit_config(file: Path) -> str | None:
     except UsageError as error:
         return error.message
     return None
+
+
+def pager_command() -> list[str]:
+    """Return the command of `$PAGER`, empty where there is none. Raises UsageError where it is not a command."""
+    try:
+        return shlex.split(os.environ.get("PAGER", ""))
+    except ValueError:
+        raise UsageError(f"the pager {os.environ['PAGER']!r} is not a command; set PAGER to one") from None
+
+
+def editor_command() -> list[str]:
+    """Return the command of the person's editor. Raises UsageError where there is none."""
+    return named_editor("copy the text instead")
+
+
+def open_text(command: list[str], text: str, suffix: str) -> None:
+    """Open a text in a program as a file that only this user can read, and that is gone afterwards.
+
+    The program has the terminal meanwhile. Raises UsageError where it cannot be started, OSError where the file cannot
+    be written.
+    """
+    with tempfile.TemporaryDirectory(prefix="aeon-") as folder:
+        file = Path(folder) / f"text{suffix}"
+        file.write_text(text, encoding="utf-8", errors="replace")
+        run_editor(command, file)

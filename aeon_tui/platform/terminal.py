@@ -1,4 +1,4 @@
-"""The terminal's title, and its notifications while the user looks elsewhere."""
+"""The terminal: its title, its notifications while the user looks elsewhere, signals, and Ctrl-Z."""
 
 from __future__ import annotations
 
@@ -8,10 +8,14 @@ import signal
 import sys
 from collections.abc import Callable, Iterator
 from types import FrameType
+from typing import TYPE_CHECKING, Any
 
 from textual.driver import Driver
 
 from aeon_core.escape import escape_controls
+
+if TYPE_CHECKING:
+    from textual.app import App
 
 
 @contextlib.contextmanager
@@ -78,3 +82,33 @@ def _write(sequence: str) -> None:
         if stream is not None and stream.isatty():
             stream.write(sequence)
             stream.flush()
+
+
+NO_SHELL = "Cannot suspend: no shell started this app that could bring it back."
+NO_TERMINAL = "Cannot suspend: the app is not on a terminal of its own."
+
+
+def suspend(app: App[Any], running: int) -> str:
+    """Stop this process and what it runs until the shell continues it; return why that cannot be, else nothing."""
+    from textual.app import SuspendNotSupported
+
+    if app.is_headless or not hasattr(signal, "SIGTSTP"):
+        return NO_TERMINAL
+    if not _has_job_control():
+        return NO_SHELL
+    try:
+        with app.suspend():
+            if running:
+                them = "1 run stops" if running == 1 else f"{running} runs stop"
+                sys.stderr.write(f"aeon-tui: {them} until you continue with fg\n")
+                sys.stderr.flush()
+            # The whole job, so that a shell that waits for a program which started this one notices.
+            os.killpg(0, signal.SIGTSTP)
+    except SuspendNotSupported:
+        return NO_TERMINAL
+    return ""
+
+
+def _has_job_control() -> bool:
+    """Return whether a shell made this a job of its own: else nobody would continue what has stopped."""
+    return os.getpgrp() != os.getsid(0)

@@ -23,7 +23,7 @@ from aeon_tui.messages import StartFork
 from aeon_tui.screens.dialogs import Dialog
 from aeon_tui.screens.editor import YamlEditor, ask_to_discard
 from aeon_tui.screens.latest_worker import LatestWorker
-from aeon_tui.sessions.fork_edits import ForkRequest
+from aeon_tui.sessions.fork_job import ForkRequest
 from aeon_widgets.key_guard import KeyGuard
 from aeon_widgets.key_names import key_of
 from aeon_widgets.run_tree import start_words
@@ -69,7 +69,7 @@ def parent_of(path: Path) -> Parent:
 def text_of(path: Path, pass_number: int) -> str:
     """Return what may be changed of a pass's start, as YAML. Raises UsageError."""
     from aeon_core.runs.fork import starting_point
-    from aeon_tui.sessions.fork_edits import fork_text
+    from aeon_tui.sessions.fork_job import fork_text
 
     return fork_text(*starting_point(path, pass_number))
 
@@ -247,7 +247,7 @@ class ForkDialog(Dialog[None]):
     def _check(self, number: int, options: Mapping[str, Any], text: str, before: str) -> None:
         """Ask for the fork where the text can be used; what cannot is shown with its lines."""
         from aeon_tui.platform.text_problems import text_problems
-        from aeon_tui.sessions.fork_edits import TEXT, parse_fork_text
+        from aeon_tui.sessions.fork_job import TEXT, parse_fork_text
 
         try:
             edits = parse_fork_text(text, before)

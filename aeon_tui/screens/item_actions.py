@@ -11,7 +11,7 @@ from aeon_core.errors import AeonError
 from aeon_core.escape import escape_controls
 from aeon_tui.platform.background_tasks import reason, show_notice
 from aeon_tui.platform.web import is_served
-from aeon_widgets.item import Item, item_of
+from aeon_widgets.pane import Item, item_of
 from aeon_widgets.text import count
 
 if TYPE_CHECKING:
@@ -47,8 +47,7 @@ class ItemActions:
 
     def open(self, screen: Screen[Any], *, editor: bool = False) -> None:
         """Show the focused item in `$PAGER`, on a screen of its own where there is none, or in the editor if asked."""
-        from aeon_tui.platform.editor import terminal_given
-        from aeon_tui.platform.pager import editor_command, open_text, pager_command
+        from aeon_tui.platform.editor import editor_command, open_text, pager_command, terminal_given
 
         if (item := self.item(screen)) is None:
             return

@@ -28,7 +28,7 @@ from aeon_core.redaction import redact_text
 from aeon_tui.messages import RevokeTrust, TrustFolder
 from aeon_tui.screens.context import context_of
 from aeon_tui.screens.filterable_list import FilterableListScreen, KeptRows, ListFilter
-from aeon_tui.sessions.approval_points import approval_points
+from aeon_tui.sessions.run_options import approval_points
 from aeon_widgets.filter_line import FilterLine
 from aeon_widgets.footer import KeyFooter
 from aeon_widgets.key_names import key_of

@@ -10,7 +10,7 @@ from textual.screen import Screen
 
 from aeon_core.escape import escape_controls
 from aeon_widgets.footer import KeyFooter
-from aeon_widgets.item import Item
+from aeon_widgets.pane import Item
 from aeon_widgets.tally import HeadLine
 from aeon_widgets.text_view import TextView
 

@@ -12,8 +12,7 @@ from aeon_core.approvals.pending import ApprovalDecision, ApprovalRequest
 from aeon_core.entities import RunResult
 from aeon_core.errors import UsageError
 from aeon_core.memory import InMemoryStore
-from aeon_tui.sessions.served_runs import ServedRuns
-from aeon_tui.sessions.streamed_run import Event, StreamedRun
+from aeon_tui.sessions.served_runs import Event, ServedRuns, StreamedRun
 from aeon_tui.sources.base import read_journal
 
 Mode = Literal["passes", "single", "plan"]

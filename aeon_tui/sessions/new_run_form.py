@@ -9,8 +9,8 @@ from aeon_core.config.keys import checked_text
 from aeon_core.errors import UsageError
 from aeon_core.llm import PROVIDERS
 from aeon_core.suggest import nearest
-from aeon_tui.sessions.approval_points import approval_points
 from aeon_tui.sessions.run_jobs import NewRunJob
+from aeon_tui.sessions.run_options import approval_points
 
 if TYPE_CHECKING:
     from aeon_core.config.loading import LoadedConfig

@@ -10,9 +10,14 @@ from typing import TYPE_CHECKING, Any
 
 from aeon_core.errors import UsageError
 from aeon_core.journal.view.formatting import words
-from aeon_tui.sessions.approval_points import approval_points, resumed_approval_points
-from aeon_tui.sessions.option_overrides import merge_overrides, started_of, usable_model
 from aeon_tui.sessions.run_jobs import Kernel, OnDelta, OnLine, is_paced, kernel_parts
+from aeon_tui.sessions.run_options import (
+    approval_points,
+    merge_overrides,
+    resumed_approval_points,
+    started_of,
+    usable_model,
+)
 from aeon_tui.sources.base import ReadAheadSource, Records, read_journal
 from aeon_tui.sources.live import LiveSource
 

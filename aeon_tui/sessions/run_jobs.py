@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 
-from aeon_tui.sessions.approval_points import approval_points
+from aeon_tui.sessions.run_options import approval_points
 from aeon_tui.sources.live import LiveSource
 
 if TYPE_CHECKING:
@@ -113,7 +113,7 @@ class NewRunJob:
     def prepare(self) -> None:
         """Load the tools, and make sure that the model can be used. Raises UsageError and ModelUnavailableError."""
         from aeon_core.runs.factory import build_tools
-        from aeon_tui.sessions.option_overrides import usable_model
+        from aeon_tui.sessions.run_options import usable_model
 
         usable_model(self.config).close()
         self.tools = self.tools if self.tools is not None else build_tools(self.config)

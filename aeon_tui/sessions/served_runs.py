@@ -1,24 +1,129 @@
-"""The runs of a client that drives this process over a protocol of its own."""
+"""The runs of a client that drives this process: started, followed on an asyncio loop, their questions answered."""
 
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import functools
-from collections.abc import Awaitable, Callable
+import json
+from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any, ParamSpec, TypeVar
+from typing import TYPE_CHECKING, Any, Literal, ParamSpec, TypeVar, cast
 
+from aeon_core.approvals.pending import AllowedRule, ApprovalDecision, ApprovalRequest
 from aeon_core.config.schema import RunConfig
 from aeon_core.errors import AeonError, UsageError
 from aeon_core.journal.listing import list_runs
+from aeon_core.journal.records import Decision
 from aeon_core.journal.summary import RunSummary
+from aeon_core.journal.values import dict_of, str_of
+from aeon_core.journal.view.model import RunView
+from aeon_core.journal.view.reducer import apply
 from aeon_core.memory import Memory
 from aeon_tui.sessions.run_jobs import NewRunJob, new_journal
-from aeon_tui.sessions.streamed_run import StreamedRun
+from aeon_tui.sessions.runner import Runner, Stream
+from aeon_widgets.approval_question import Choice
+from aeon_widgets.run_question import ALWAYS, choices
+from aeon_widgets.text import count
+
+if TYPE_CHECKING:
+    from aeon_core import ToolRegistry
+    from aeon_tui.sessions.run_jobs import RunJob
 
 P = ParamSpec("P")
 T = TypeVar("T")
+
+
+@dataclass(frozen=True)
+class Delta:
+    """A piece of a reply as it arrives."""
+
+    purpose: str
+    step_id: str | None
+    text: str
+
+
+Event = dict[str, Any] | Delta
+"""A record, or a piece of a reply."""
+
+
+class StreamedRun(Runner):
+    """Runs one job, and passes on its events. Made on the loop that reads them.
+
+    With `tools`, the record of a call that starts has in `preview` the `diff` it is about to make to a file.
+    """
+
+    def __init__(self, job: RunJob, journal: Path, tools: ToolRegistry | None = None) -> None:
+        super().__init__(job, journal)
+        self._loop = asyncio.get_running_loop()
+        self._events: asyncio.Queue[Event | Literal["asked", "ended"]] = asyncio.Queue()
+        self._tools = tools
+        self._shown: str | None = None
+        """The digest of the question whose record was shown last."""
+        self.stream = _Deltas(self)
+        self.listen(lambda: self._post("ended" if self.ended else "asked"))
+
+    async def follow(
+        self, show: Callable[[Event], Awaitable[object]], ask: Callable[[ApprovalRequest], Awaitable[T | None]]
+    ) -> T | None:
+        """Show the events from here on until the run has ended, and have each question asked meanwhile.
+
+        Asking is cancelled where somebody decides elsewhere. What `ask` returns, if anything, is returned at once: the
+        run waits on, and can be followed again. Raises what `show` or `ask` raise.
+        """
+        asking: asyncio.Future[T | None] | None = None
+        asked: ApprovalRequest | None = None
+        try:
+            while (event := await self._events.get()) != "ended":
+                if event != "asked":
+                    await show(event)
+                    if isinstance(event, dict) and event["type"] == "approval":
+                        self._shown = event.get("digest")
+                elif self.waiting is not asked:
+                    if asking is not None:
+                        asking.cancel()
+                    asked, asking = self.waiting, None
+                    if asked is not None and asked.digest != self._shown:
+                        asked = None  # its record is still to come, and this event once more after that
+                    if asked is not None:
+                        asking = asyncio.ensure_future(ask(asked))
+                        asking.add_done_callback(lambda _: self._post("asked"))
+                elif asking is not None and asking.done() and (found := asking.result()) is not None:
+                    return found
+            return None
+        finally:
+            if asking is not None:
+                asking.cancel()
+
+    def _post(self, event: Event | Literal["asked", "ended"]) -> None:
+        """Append an event, a change of what is asked or the end, from any thread. A closed loop needs none."""
+        with contextlib.suppress(RuntimeError):
+            self._loop.call_soon_threadsafe(self._events.put_nowait, event)
+
+    def _on_line(self, line: bytes) -> None:
+        record = json.loads(line)
+        if record["type"] == "tool" and record["state"] == "started" and (diff := self._preview(record)):
+            record["preview"] = {"diff": diff}
+        self._post(record)
+
+    def _preview(self, record: dict[str, Any]) -> str | None:
+        """Return the diff that a call would make. On the kernel's thread: once that continues, the file has changed."""
+        with contextlib.suppress(Exception):  # the call itself will say what is wrong with it
+            tool = self._tools.get(record["tool_name"]) if self._tools is not None else None
+            return tool.preview(record["arguments"]) if tool is not None else None
+        return None
+
+
+class _Deltas(Stream):
+    def __init__(self, run: StreamedRun) -> None:
+        super().__init__()
+        self._run = run
+
+    def add(self, purpose: str, step_id: str | None, text: str) -> None:
+        """Pass on what has arrived."""
+        self._run._post(Delta(purpose, step_id, text))
+
 
 ENDING_SECONDS = 3.0
 """Seconds that runs get to end after they were asked to; their journals can be resumed."""
@@ -88,3 +193,46 @@ class ServedRuns:
         for run in self.live.values():
             run.abort()
         await asyncio.gather(*(asyncio.to_thread(run.wait, ENDING_SECONDS) for run in self.live.values()))
+
+
+PHASES = {
+    "plan": "planning",
+    "execute": "running the plan",
+    "evaluate": "judging the result",
+    "refine": "refining the plan",
+}
+
+
+class ProgressLines:
+    """Folds the records of one run, in order, into `view`."""
+
+    def __init__(self) -> None:
+        self.view = RunView()
+
+    def line(self, record: Mapping[str, Any]) -> str:
+        """Return what a record says about the progress; mostly nothing."""
+        apply(self.view, record)
+        kind = record["type"]
+        if kind == "phase" and record["state"] == "started":
+            return f"pass {record['pass']}: {PHASES.get(record['phase'], record['phase'])}"
+        if kind == "step" and record["status"] == "running":
+            return f"{record['step_id']}: {self.view.steps[record['step_id']].description}"
+        if kind == "convergence" and (found := self.view.assessments[-1].requirements):
+            return f"{sum(each.met == 'yes' for each in found)} of {count(len(found), 'requirement')} met"
+        return str(record["message"]) if kind == "notice" else ""
+
+
+def answers(request: ApprovalRequest) -> list[Choice]:
+    """Return the choices that need a reason at most, the one that continues first."""
+    return [each for each in choices(request.point, request.subject, request.pass_number) if each.answer != "edit"]
+
+
+def decision(request: ApprovalRequest, answer: str | None, reason: str = "") -> ApprovalDecision:
+    """Return the decision that an answer makes. One that was not offered ends the run, which asks again if resumed."""
+    if answer not in {each.answer for each in answers(request)}:
+        return ApprovalDecision(decision="abort", feedback=f"the client answered {answer!r}" if answer else None)
+    if answer == ALWAYS:
+        rule = str_of((dict_of(request.subject.get("proposal")) or {}).get("rule"))
+        return ApprovalDecision(decision="approve", allow=AllowedRule(rule=rule, scope="run"))
+    feedback = reason.strip() if answer == "reject" else ""
+    return ApprovalDecision(decision=cast("Decision", answer), feedback=feedback or None)

@@ -1,13 +1,14 @@
-"""What runs in this process on a thread of its own, whatever it is: a run, or a workflow."""
+"""The runs and workflows of this process, each on a thread of its own; which run, wait or have ended."""
 
 from __future__ import annotations
 
 import logging
 import threading
+import time
 from abc import ABC, abstractmethod
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from pathlib import Path
-from typing import Generic, Protocol, TypeVar
+from typing import Generic, Literal, NamedTuple, Protocol, TypeVar
 
 from aeon_core.errors import AeonError
 from aeon_core.journal.view.formatting import words
@@ -137,3 +138,74 @@ class Session(ABC, Generic[ResultT]):
 
 
 AnySession = Session[Result]
+
+
+class SessionChange(NamedTuple):
+    """What has become of a session since the last look."""
+
+    session: AnySession
+    kind: Literal["waits", "ended"]
+
+
+class SessionList:
+    """All sessions of this process, in the order in which they were added. Sessions run at the same time."""
+
+    def __init__(self, sessions: Iterable[AnySession] = ()) -> None:
+        self.all: list[AnySession] = list(sessions)
+        self._asked: dict[AnySession, object] = {}
+        """The question of each session that waits, the one that has waited longest first."""
+        self._ended: set[AnySession] = set()
+
+    @property
+    def last(self) -> AnySession | None:
+        """The one that was added last."""
+        return self.all[-1] if self.all else None
+
+    @property
+    def running(self) -> list[AnySession]:
+        """Those whose thread has not ended."""
+        return [each for each in self.all if each.running]
+
+    @property
+    def active(self) -> list[AnySession]:
+        """Those whose outcome is open."""
+        return [each for each in self.all if each.active]
+
+    @property
+    def waiting(self) -> list[AnySession]:
+        """Those that waited for a person at the last look and still do, the longest wait first."""
+        return [each for each in self._asked if each.active and each.waiting is not None]
+
+    def of(self, journal: Path | None) -> AnySession | None:
+        """Return the session that writes a journal, or wrote it last."""
+        return next((each for each in reversed(self.all) if journal is not None and each.journal == journal), None)
+
+    def has_told(self, session: AnySession) -> bool:
+        """Return whether a look has told of the session's end."""
+        return session in self._ended
+
+    def look(self) -> list[SessionChange]:
+        """Return what has happened since the last look: a question that is new, an end."""
+        changes = []
+        for each in self.all:
+            asked = each.waiting if each.active else None
+            if asked is None:
+                self._asked.pop(each, None)
+            elif self._asked.get(each) is not asked:
+                self._asked.pop(each, None)  # its next question comes after those that others ask already
+                self._asked[each] = asked
+                changes.append(SessionChange(each, "waits"))
+            if each.ended and each not in self._ended:
+                self._ended.add(each)
+                changes.append(SessionChange(each, "ended"))
+        return changes
+
+    def abort(self) -> None:
+        """Ask all that run to end; returns at once."""
+        for each in self.running:
+            each.abort()
+
+    def wait(self, seconds: float | None = None) -> bool:
+        """Wait for all to end, so long together, or as long as it takes; return whether they have."""
+        deadline = time.monotonic() + seconds if seconds is not None else None
+        return all(each.wait(None if deadline is None else max(0.0, deadline - time.monotonic())) for each in self.all)

@@ -13,7 +13,7 @@ from types import FrameType
 from typing import Protocol
 
 from aeon_tui.platform.terminal import handled
-from aeon_tui.sessions.session_list import SessionList
+from aeon_tui.sessions.session import SessionList
 
 ABORT_SECONDS = 2.0
 """How long quitting waits for the runs to be journaled as aborted, before it gives the terminal back."""

@@ -17,7 +17,7 @@ from aeon_core.journal.summary import last_told
 from aeon_tui.sessions.approval_broker import ApprovalBroker
 from aeon_tui.sessions.runner import Stream
 from aeon_tui.sessions.session import Session
-from aeon_tui.sources.transcripts import root_of_project
+from aeon_tui.sources.run_index import root_of_project
 from aeon_tui.sources.workflow import LiveWorkflowSource
 
 if TYPE_CHECKING:

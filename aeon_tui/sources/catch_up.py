@@ -10,8 +10,8 @@ from threading import Event
 from typing import TYPE_CHECKING, Any
 
 from aeon_core.journal.view.last_states import LastStates
+from aeon_tui.sources.base import FAST, WINDOW_SECONDS
 from aeon_tui.sources.journal import JournalSource
-from aeon_tui.sources.rate_meter import FAST, WINDOW_SECONDS
 
 if TYPE_CHECKING:
     from aeon_core.journal.follow import FollowPosition

@@ -16,10 +16,9 @@ from aeon_core.journal.listing import Awaited
 from aeon_core.journal.summary import is_being_written
 from aeon_core.journal.view import reducer
 from aeon_core.journal.view.model import RunView
-from aeon_tui.sources.base import Listener, RecordSource, failure, nobody
+from aeon_tui.sources.base import Listener, RateMeter, RecordSource, failure, nobody
 from aeon_tui.sources.catch_up import CatchUpReader
 from aeon_tui.sources.journal import JournalSource
-from aeon_tui.sources.rate_meter import RateMeter
 from aeon_tui.sources.snapshots import SnapshotStore
 
 POLL_SECONDS = 0.05

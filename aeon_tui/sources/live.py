@@ -9,8 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from aeon_core.errors import AeonError
-from aeon_tui.sources.base import Follow, Listener, ReadAheadSource, RecordSource, nobody
-from aeon_tui.sources.rate_meter import RateMeter
+from aeon_tui.sources.base import Follow, Listener, RateMeter, ReadAheadSource, RecordSource, nobody
 
 if TYPE_CHECKING:
     from aeon_core.journal.view.model import RunView

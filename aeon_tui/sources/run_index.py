@@ -1,4 +1,4 @@
-"""What there is to be listed: the runs of the runs directory, and the workflows of the project."""
+"""What there is to be listed or opened: the runs of the runs directory, the project's workflows and transcripts."""
 
 from __future__ import annotations
 

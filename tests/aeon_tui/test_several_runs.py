@@ -16,7 +16,7 @@ from aeon_core.journal.reader import read_records
 from aeon_core.journal.recovery import reopen
 from aeon_core.journal.view.reducer import fold
 from aeon_tui.app import AeonApp
-from aeon_tui.platform import suspension
+from aeon_tui.platform import terminal
 from aeon_tui.screens.browser.screen import BrowserScreen
 from aeon_tui.screens.compare import CompareScreen
 from aeon_tui.screens.dialogs import ConfirmDialog, QuitDialog
@@ -252,8 +252,8 @@ async def test_suspending_says_why_it_cannot_be(tmp_path: Path, monkeypatch: pyt
     app = AeonApp(tmp_path)
     async with app.run_test() as pilot:
         await pilot.press("ctrl+z")
-        await until(pilot, lambda: said(app) == [suspension.NO_TERMINAL])
+        await until(pilot, lambda: said(app) == [terminal.NO_TERMINAL])
         app.clear_notifications()
         monkeypatch.setattr(AeonApp, "is_headless", False)
-        monkeypatch.setattr(suspension.os, "getsid", lambda _: suspension.os.getpgrp())
-        assert suspension.suspend(app, 1) == suspension.NO_SHELL
+        monkeypatch.setattr(terminal.os, "getsid", lambda _: terminal.os.getpgrp())
+        assert terminal.suspend(app, 1) == terminal.NO_SHELL

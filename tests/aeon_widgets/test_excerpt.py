@@ -4,7 +4,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from rich.cells import cell_len
 
-from aeon_widgets.excerpt import excerpt
+from aeon_widgets.match_list import excerpt
 
 
 def test_what_was_looked_for_is_marked() -> None:

@@ -59,9 +59,9 @@ if TYPE_CHECKING:
     from aeon_widgets.rail_line import RailLine as RailLine
     from aeon_widgets.repairs import RepairsPane as RepairsPane
     from aeon_widgets.run_header import RunHeader as RunHeader
+    from aeon_widgets.run_header import RunPosition as RunPosition
     from aeon_widgets.run_list import RunList as RunList
     from aeon_widgets.run_list import RunListHeader as RunListHeader
-    from aeon_widgets.run_position import RunPosition as RunPosition
     from aeon_widgets.run_preview import Kin as Kin
     from aeon_widgets.run_preview import RunPreview as RunPreview
     from aeon_widgets.run_preview import preview_blocks as preview_blocks
@@ -107,7 +107,7 @@ _PUBLIC = {
     "RunList": "run_list",
     "RunPreview": "run_preview",
     "Scrubber": "scrubber",
-    "RunPosition": "run_position",
+    "RunPosition": "run_header",
     "StepPane": "step_pane",
     "TTLGauge": "ttl_gauge",
     "Tally": "tally",

@@ -27,9 +27,8 @@ from aeon_core.journal.view.model import (
 )
 from aeon_core.journal.view.step_issues import advisories_of, found_issues, issues_of, refined_since, refinements_of
 from aeon_widgets.icons import REFINED, SEVERITY_ICONS
-from aeon_widgets.item import Item
 from aeon_widgets.key_names import key_of
-from aeon_widgets.pane import Pane, pane_css
+from aeon_widgets.pane import Item, Pane, pane_css
 from aeon_widgets.text import one_line, pretty, wrap, wrap_hanging
 from aeon_widgets.text_view import Block
 from aeon_widgets.verdict_text import requirement_blocks

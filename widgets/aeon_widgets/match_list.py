@@ -7,13 +7,38 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple
 
+from rich.cells import cell_len
 from typing_extensions import override
 
 from aeon_core.journal.search import Match
-from aeon_widgets.excerpt import excerpt
 from aeon_widgets.text import fit, one_line, pretty
 from aeon_widgets.text_view import Block, TextView
 from aeon_widgets.virtual_list import Piece, RowsView
+
+_CUT_WORD = re.compile(r"^…\S*\s+")
+_BEFORE = 0.3
+"""The share of the width for the text before the match."""
+
+
+def excerpt(text: str, wanted: str, width: int) -> list[Piece]:
+    """Return the text on one line of at most `width` cells, with the first place of `wanted` in it marked.
+
+    Upper and lower case are alike. Where the text does not hold it, it is shown from its beginning.
+    """
+    line, sought = one_line(text), one_line(wanted)
+    found = re.search(re.escape(sought), line, re.IGNORECASE) if sought else None
+    if found is None:
+        return [(fit(line, width), "muted")]
+    before = _CUT_WORD.sub("…", line[: found.start()])
+    room = max(int(width * _BEFORE), width - cell_len(line[found.start() :]))
+    if cell_len(before) > room:
+        while before and cell_len(before) >= room:
+            before = before[1:]
+        before = _CUT_WORD.sub("…", f"…{before}")
+    marked = fit(found.group(), width - cell_len(before))
+    rest = fit(line[found.end() :], width - cell_len(before) - cell_len(marked))
+    return [(before, "muted"), (marked, "accent bold"), (rest, "muted")]
+
 
 _ENVELOPE = ("v", "seq", "ts", "run", "type")
 _SHORT = 60

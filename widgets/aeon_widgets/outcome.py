@@ -10,8 +10,7 @@ from aeon_core.journal.values import str_of, strs_of
 from aeon_core.journal.view.formatting import intervention, scored_reasons
 from aeon_core.journal.view.model import AssessmentView, ResultView, RunView
 from aeon_widgets.icons import UNFINISHED, run_style
-from aeon_widgets.item import Item
-from aeon_widgets.pane import Pane, pane_css
+from aeon_widgets.pane import Item, Pane, pane_css
 from aeon_widgets.text import count, one_line
 from aeon_widgets.text_view import Block, TextView
 

@@ -1,10 +1,11 @@
-"""What panes have in common: a border, and a title with the key that leads to the pane."""
+"""What panes have in common: a border, a title with the key that leads to it, and the text under its cursor."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 
 from textual.content import Content
+from textual.dom import DOMNode
 from textual.geometry import Region
 from textual.message import Message
 from textual.reactive import var
@@ -59,3 +60,22 @@ class Pane(Widget):
         title = one_line(self.pane_title, 200)
         self._border_title = Content(f"{self.pane_key} {title}" if self.pane_key else title)
         self.refresh(Region(0, 0, self.outer_size.width, 1).translate(-self.content_offset))
+
+
+@dataclass(frozen=True)
+class Item:
+    """A text with what it is called, such as `the answer`, and the ending of a file that holds it."""
+
+    name: str
+    text: str
+    suffix: str = ".txt"
+
+
+def item_of(node: DOMNode | None) -> Item | None:
+    """Return the item of the first of a node and its ancestors that has one; None where none has any text."""
+    while node is not None:
+        item = getattr(node, "item", None)
+        if isinstance(item, Item) and item.text:
+            return item
+        node = node.parent
+    return None

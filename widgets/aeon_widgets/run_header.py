@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from rich.cells import cell_len
@@ -17,11 +17,46 @@ from typing_extensions import override
 from aeon_core.journal.view.formatting import words
 from aeon_core.journal.view.model import RunView
 from aeon_core.money import money
+from aeon_core.timing import local_time
 from aeon_widgets.icons import VARIABLES, run_style
-from aeon_widgets.run_position import RunPosition
 from aeon_widgets.run_tree import start_words
 from aeon_widgets.tally import TallyHeader
 from aeon_widgets.text import count, duration, fit, one_line
+
+
+@dataclass(frozen=True)
+class RunPosition:
+    """A moment of a run's past."""
+
+    pass_number: int
+    """0 before the first pass."""
+    passes: int
+    """How many passes there are by now."""
+    phase: str
+    """The phase that was running; empty at the end of a pass."""
+    record: int
+    last: int
+    """The last record that there is by now; both are numbered as in the journal."""
+    ts: str
+    paused: bool = False
+    asked: bool = False
+    """Whether the run waits for the person meanwhile."""
+
+    def texts(self) -> Iterator[str]:
+        """Yield what the header says of it, in fewer and fewer words."""
+        head = "‖ paused · " if self.paused else "◀ "
+        place = f"pass {self.pass_number} of {self.passes}" if self.pass_number else "before pass 1"
+        phase = f" · {one_line(self.phase, 20)}" if self.phase else ""
+        time = f" · as of {local_time(self.ts, '%H:%M')}" if self.ts else ""
+        record, short = f" · record {self.record:,} of {self.last:,}", f" · {self.record:,}/{self.last:,}"
+        new = f" · {count(self.last - self.record, 'record')} since" if self.paused else ""
+        asked = " · the run waits for you" if self.asked else ""
+        yield f"{head}{place}{phase}{time}{record}{new}{asked}"
+        yield f"{head}{place}{phase}{time}{short}{asked}"
+        yield f"{head}{place}{time}{asked}"
+        yield f"{head}{place}{time}"
+        yield f"{head}{place}"
+
 
 LEAST_CUT = 12
 """From this many cells on a part of a name is better than none."""

@@ -13,7 +13,7 @@ from textual.message import Message
 from textual.widget import Widget
 from typing_extensions import override
 
-from aeon_widgets.excerpt import excerpt
+from aeon_widgets.match_list import excerpt
 from aeon_widgets.run_columns import DAMAGED, MARKED, STATUS_CELLS, cell, columns, pad, status_cell, task_cells, titles
 from aeon_widgets.run_tree import LIVE, WORKFLOW, RunLine, RunRow
 from aeon_widgets.text import fit, one_line

@@ -21,8 +21,7 @@ from aeon_widgets.activity import Activity
 from aeon_widgets.call_rows import RowKey, call_label
 from aeon_widgets.icons import ROW_ICONS, shown_status
 from aeon_widgets.issues import GAP, calls_change_blocks, for_a_person, profile_blocks, step_change_blocks
-from aeon_widgets.item import Item
-from aeon_widgets.pane import Pane, pane_css
+from aeon_widgets.pane import Item, Pane, pane_css
 from aeon_widgets.rendered_text import form_of
 from aeon_widgets.step_text import (
     StepDetail,

@@ -10,7 +10,7 @@ from textual.geometry import Size
 from typing_extensions import override
 
 from aeon_core.judge.quote import find_quote
-from aeon_widgets.item import Item
+from aeon_widgets.pane import Item
 from aeon_widgets.rendered_text import RENDERED, Line, block_lines
 from aeon_widgets.virtual_list import LinesView, Piece
 

@@ -20,7 +20,7 @@ from textual.style import Style as VisualStyle
 from typing_extensions import override
 
 from aeon_widgets.icons import VARIABLES
-from aeon_widgets.item import Item
+from aeon_widgets.pane import Item
 from aeon_widgets.text import fit
 
 Piece = tuple[str, str]

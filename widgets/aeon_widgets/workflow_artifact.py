@@ -8,8 +8,7 @@ from typing import ClassVar
 from textual.binding import Binding, BindingType
 from textual.message import Message
 
-from aeon_widgets.item import Item
-from aeon_widgets.pane import Pane, pane_css
+from aeon_widgets.pane import Item, Pane, pane_css
 from aeon_widgets.text_view import TextView
 
 

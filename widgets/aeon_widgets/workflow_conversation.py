@@ -9,8 +9,7 @@ from typing import ClassVar, NamedTuple
 from textual.binding import Binding, BindingType
 from typing_extensions import override
 
-from aeon_widgets.item import Item
-from aeon_widgets.pane import Pane, pane_css
+from aeon_widgets.pane import Item, Pane, pane_css
 from aeon_widgets.text import block, one_line, wrap
 from aeon_widgets.text_view import Block
 from aeon_widgets.virtual_list import Piece, RowsView

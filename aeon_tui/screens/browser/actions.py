@@ -12,7 +12,7 @@ from typing_extensions import override
 
 from aeon_tui.messages import CompareRuns, DeleteRun
 from aeon_tui.screens.run.keys import PAST_RUN_KEYS
-from aeon_widgets.item import Item
+from aeon_widgets.pane import Item
 from aeon_widgets.run_tree import WORKFLOW
 
 if TYPE_CHECKING:

@@ -41,10 +41,10 @@ from aeon_widgets.activity import running_call
 from aeon_widgets.approval_panel import ApprovalPanel
 from aeon_widgets.call_rows import RowKey
 from aeon_widgets.convergence import ConvergencePane
-from aeon_widgets.item import Item
 from aeon_widgets.key_guard import KeyGuard
 from aeon_widgets.log_pane import LogPane
 from aeon_widgets.outcome import Outcome
+from aeon_widgets.pane import Item
 from aeon_widgets.pass_line import PassLine
 from aeon_widgets.plan_tree import PlanTree
 from aeon_widgets.run_header import RunHeader

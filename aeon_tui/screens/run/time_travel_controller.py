@@ -15,7 +15,7 @@ from aeon_tui.screens.latest_worker import LatestWorker
 from aeon_tui.sources.base import failure
 from aeon_tui.sources.snapshots import Closed, Snapshot, SnapshotStore
 from aeon_tui.sources.timeline import Move, to_seq
-from aeon_widgets.run_position import RunPosition
+from aeon_widgets.run_header import RunPosition
 
 
 @dataclass(frozen=True)

@@ -249,7 +249,7 @@ def test_the_totals_say_what_is_not_known_of_the_cost(capsys: pytest.CaptureFixt
     *_, last, totals = capsys.readouterr().out.splitlines()
     assert totals == "3 tasks: 2 converged, 1 interrupted · $0.5000, 1 without a known price · 2.0 s of runs"
     assert "\x1b" not in last
-    assert last.endswith("interrupted         –        –      –")
+    assert last.endswith("interrupted         –      –      –")
 
 
 def test_a_lost_run_says_why(capsys: pytest.CaptureFixture[str]) -> None:

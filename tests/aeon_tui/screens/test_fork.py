@@ -14,7 +14,7 @@ from aeon_core.plan.edit import PlanEdit
 from aeon_tui.app import AeonApp
 from aeon_tui.messages import StartFork
 from aeon_tui.screens.fork import ForkDialog, Parent, StartChoice
-from aeon_tui.sessions.fork_edits import ForkEdits, ForkRequest
+from aeon_tui.sessions.fork_job import ForkEdits, ForkRequest
 from tests.waiting import until
 
 PATH = Path("20261120-093000-a1b2c3.jsonl")

@@ -18,9 +18,16 @@ from aeon_core.policy import PolicyRules
 from aeon_core.runs.fork import starting_point
 from aeon_core.runs.replay import replay
 from aeon_core.runs.resume import resume
-from aeon_tui.sessions.fork_edits import ForkEdits, ForkRequest, fork_text, parse_fork_text
-from aeon_tui.sessions.fork_job import ForkJob, fork_job, requested_fork
-from aeon_tui.sessions.option_overrides import merge_overrides, started_of
+from aeon_tui.sessions.fork_job import (
+    ForkEdits,
+    ForkJob,
+    ForkRequest,
+    fork_job,
+    fork_text,
+    parse_fork_text,
+    requested_fork,
+)
+from aeon_tui.sessions.run_options import merge_overrides, started_of
 from aeon_tui.sessions.runner import Runner
 from tests.aeon_core.kernel.test_passes import MENDED, TASK, model, plan
 from tests.waiting import PATIENCE

@@ -12,8 +12,7 @@ from hypothesis import strategies as st
 
 from aeon_core.errors import AeonError
 from aeon_tui.sessions import shutdown
-from aeon_tui.sessions.session import Session
-from aeon_tui.sessions.session_list import SessionList
+from aeon_tui.sessions.session import Session, SessionList
 from tests.waiting import PATIENCE, wait_until
 
 

@@ -16,7 +16,7 @@ from aeon_core.journal.listing import Awaited
 from aeon_core.journal.view import reducer
 from aeon_core.journal.view.model import RunView
 from aeon_core.journal.view.reducer import fold
-from aeon_tui.sources import catch_up, followed, journal, rate_meter
+from aeon_tui.sources import base, catch_up, followed, journal
 from aeon_tui.sources.base import RecordSource
 from aeon_tui.sources.catch_up import CatchUpReader
 from aeon_tui.sources.followed import FollowedSource
@@ -37,7 +37,7 @@ def hurried(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(followed, "POLL_SECONDS", 0.001)
     monkeypatch.setattr(catch_up, "VIEW_SECONDS", 0.001)
     monkeypatch.setattr(catch_up, "LATE_SECONDS", 0.002)
-    monkeypatch.setattr(rate_meter, "FAST", 24)
+    monkeypatch.setattr(base, "FAST", 24)
 
 
 class Shown:
@@ -149,14 +149,14 @@ def test_the_whole_is_not_read_while_the_journal_grows_too_fast(hurried: None, t
 
 def test_a_pace_is_too_fast_from_so_many_records_within_a_while_on(monkeypatch: pytest.MonkeyPatch) -> None:
     now = [100.0]
-    monkeypatch.setattr(rate_meter.time, "monotonic", lambda: now[0])
-    measured = rate_meter.RateMeter()
-    limit = int(rate_meter.FAST * rate_meter.WINDOW_SECONDS)
+    monkeypatch.setattr(base.time, "monotonic", lambda: now[0])
+    measured = base.RateMeter()
+    limit = int(base.FAST * base.WINDOW_SECONDS)
     assert not measured.too_fast(limit)
     assert measured.too_fast(1)
-    now[0] += rate_meter.WINDOW_SECONDS * 1.1
+    now[0] += base.WINDOW_SECONDS * 1.1
     assert not measured.too_fast(limit)
     assert measured.pause(0.05) == 0.05
-    now[0] += rate_meter.QUIET_SECONDS * 1.1
+    now[0] += base.QUIET_SECONDS * 1.1
     assert not measured.too_fast(0)
     assert measured.pause(0.04) == pytest.approx(0.12)

@@ -10,7 +10,7 @@ import pytest
 
 from aeon_core.errors import AeonError, UsageError
 from aeon_core.journal.view.model import RunView
-from aeon_tui.sources import base, rate_meter
+from aeon_tui.sources import base
 from aeon_tui.sources.base import ReadAheadSource
 from aeon_tui.sources.live import LiveSource
 from tests.aeon_tui.recordings import finished_run
@@ -137,7 +137,7 @@ def test_when_lines_overflow_the_journal_is_followed_instead() -> None:
 
 
 def test_when_lines_come_too_fast_the_journal_is_followed_instead(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(rate_meter, "FAST", 20)
+    monkeypatch.setattr(base, "FAST", 20)
     source = LiveSource(Path("unused"), follow=lambda path: Followed([]))
     for record in RECORDS[:10]:
         source.put(line(record))
