@@ -167,20 +167,13 @@ class JournalSource:
 def tail_view(path: Path) -> tuple[RunView, bool]:
     """Return the view of a journal's end, and whether that is the whole. Raises AeonError, OSError."""
     from aeon_core.journal.tail import tail_state
-    from aeon_core.journal.view.reducer import fold
 
     end = tail_state(path)
-    if not end.unknown:
-        return _whole_view(path), True
-    view = fold(end.records)
-    view.whole_from = end.whole_from
-    for problem in end.problems:
-        view.add_problem(problem)
-    return view, False
+    return (end.view(), False) if end.unknown else (whole_view(path), True)
 
 
-def _whole_view(path: Path) -> RunView:
-    """Return the view of a short journal, with what cannot be read of it by line number."""
+def whole_view(path: Path) -> RunView:
+    """Return the view of a short journal, with what cannot be read of it by line number. Raises AeonError, OSError."""
     from aeon_core.journal.reader import read_records
     from aeon_core.journal.view.reducer import fold
 

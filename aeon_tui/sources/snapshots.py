@@ -287,15 +287,9 @@ class SnapshotStore:
     def _end_of(self, fold: _Fold, position: int) -> RunView:
         """Return the view of the last records before a moment."""
         from aeon_core.journal.tail import tail_state
-        from aeon_core.journal.view import reducer
 
         _, end = fold.index.span(fold.timeline.line(position))
-        state = tail_state(self.journal, before=end, gone=fold.gone)
-        view = reducer.fold(state.records)
-        view.whole_from = state.whole_from if state.unknown else 0
-        for problem in state.problems:
-            view.add_problem(problem)
-        return view
+        return tail_state(self.journal, before=end, gone=fold.gone).view()
 
     def _pieces(self, work: Work) -> Iterator[None]:
         """Work piece by piece until there is no more to do. Raises Closed where nobody wants it."""

@@ -6,13 +6,13 @@ import json
 import threading
 import time
 from collections import deque
-from datetime import datetime
 from pathlib import Path
 from typing import Any, NamedTuple, Protocol
 
 from aeon_core.errors import AeonError
 from aeon_core.journal.follow import Follower, Standing
 from aeon_core.journal.reader import unreadable
+from aeon_core.timing import seconds_after
 from aeon_widgets.activity import Activity
 from system2.policies import GateDecisionType
 from system2.transcript import Entry, TranscriptEntries
@@ -71,13 +71,13 @@ class WorkflowState:
     def _ended(self, agent: str) -> None:
         began = self.began.pop(agent, None)
         if began is not None:
-            self.seconds[agent] = self.seconds.get(agent, 0.0) + seconds_between(began, self.last_ts)
+            self.seconds[agent] = self.seconds.get(agent, 0.0) + seconds_after(began, self.last_ts)
 
     def worked(self, agent: str, now: str) -> float | None:
         """Return the seconds that an agent has worked until now; None where it has not."""
         if agent not in self.seconds and agent not in self.began:
             return None
-        running = seconds_between(self.began[agent], now) if agent in self.began else 0.0
+        running = seconds_after(self.began[agent], now) if agent in self.began else 0.0
         return self.seconds.get(agent, 0.0) + running
 
     @property
@@ -138,14 +138,6 @@ def gate_of(key: str) -> int | None:
     """Return the gate that a key names; None where it names none."""
     word, _, number = key.partition(" ")
     return int(number) if word == "gate" and number.isdigit() else None
-
-
-def seconds_between(one: str, other: str) -> float:
-    """Return the seconds between two stamps; 0 where one of them is none."""
-    try:
-        return max(0.0, (datetime.fromisoformat(other) - datetime.fromisoformat(one)).total_seconds())
-    except (TypeError, ValueError):
-        return 0.0
 
 
 Record = dict[str, Any]

@@ -9,6 +9,7 @@ from pathlib import Path
 
 from textual import on
 
+from aeon_core.timing import seconds_after
 from aeon_tui.messages import ResumeRun, ShowRuns, TitleTerminal
 from aeon_tui.reports.pipeline_rows import pipeline_rows
 from aeon_tui.screens.dialogs import ConfirmDialog
@@ -19,7 +20,7 @@ from aeon_tui.screens.workflow.approval_controller import WorkflowApprovalContro
 from aeon_tui.screens.workflow.panes import CSS, TALK, WorkflowPanes, artifact_text, artifacts_of
 from aeon_tui.screens.workflow.transcript import gate_items, items_of, reply_blocks, whole_items
 from aeon_tui.sessions.workflow_session import WorkflowRunner
-from aeon_tui.sources.workflow import WORKFLOW_ROW, WorkflowSource, WorkflowState, gate_of, seconds_between
+from aeon_tui.sources.workflow import WORKFLOW_ROW, WorkflowSource, WorkflowState, gate_of
 from aeon_widgets.approval_panel import ApprovalPanel
 from aeon_widgets.footer import KeyFooter
 from aeon_widgets.key_guard import KeyGuard
@@ -161,7 +162,7 @@ class WorkflowScreen(WorkflowPanes):
             warning_usd=state.warning_usd,
             ceiling_usd=state.ceiling_usd,
             tokens=view.input_tokens + view.output_tokens,
-            seconds=seconds_between(view.started, now if self.goes_on else state.last_ts),
+            seconds=seconds_after(view.started, now if self.goes_on else state.last_ts),
         )
 
     def _note(self) -> str:
@@ -191,7 +192,7 @@ class WorkflowScreen(WorkflowPanes):
             talk.update_live(None)
             return
         stream = self._runner.stream if self._runner is not None and busy.name == "writes" else None
-        seconds = seconds_between(self.state.busy_since, now)
+        seconds = seconds_after(self.state.busy_since, now)
         doing = replace(busy, seconds=seconds, tokens_per_second=stream.tokens_per_second if stream else None)
         body = list(reply_blocks(stream.text, stream.calls)) if stream is not None else []
         if body:

@@ -89,8 +89,8 @@ def read_requirements(value: dict[str, Any]) -> list[str]:
     return list(dict.fromkeys(line for line in lines if line))[:MAX_REQUIREMENTS]
 
 
-def read_profile(reply: Any, *, version: int = 1) -> TaskProfile:
-    """Return the coherent profile of a reply: its text, or the value it holds. The version is the caller's.
+def read_profile(reply: Any) -> TaskProfile:
+    """Return the coherent profile of a reply, version 1: its text, or the value it holds.
 
     Case and blanks around a tier do not matter, unknown keys are left out. Raises ValidationError, with `problems`,
     where a dimension or raw_inference is missing or no tier.
@@ -111,12 +111,12 @@ def read_profile(reply: Any, *, version: int = 1) -> TaskProfile:
     if problems:
         raise _invalid(problems)
     try:
-        return coherent(TaskProfile.model_validate({"profile_version": version, **made, "raw_inference": said}))
+        return coherent(TaskProfile.model_validate({"profile_version": 1, **made, "raw_inference": said}))
     except pydantic.ValidationError as error:
         raise _invalid([str(error.errors()[0]["msg"])]) from None
 
 
-def default_profile(*, tools: int = 0, version: int = 1) -> TaskProfile:
+def default_profile(*, tools: int = 0) -> TaskProfile:
     """Return the profile of a task of which no model said anything usable: the middle of each dimension.
 
     `tools` is how many tools are registered.
@@ -124,7 +124,7 @@ def default_profile(*, tools: int = 0, version: int = 1) -> TaskProfile:
     middle = {name: tiers[len(tiers) // 2] for name, tiers in DIMENSIONS.items()}
     middle["expected_tool_usage"] = "moderate" if tools else "none"
     inference = "The model's reply was not usable: each dimension has its middle value."
-    return TaskProfile.model_validate({"profile_version": version, **middle, "raw_inference": inference})
+    return TaskProfile.model_validate({"profile_version": 1, **middle, "raw_inference": inference})
 
 
 def _tier(value: Any) -> Any:

@@ -11,7 +11,7 @@ from aeon_core.entities import TTLState
 from aeon_core.evaluation.evaluator import Evaluator
 from aeon_core.llm.base import LLMRequest
 from aeon_core.plan.models import Plan
-from aeon_core.plan.refinement.actions import ANSWER, PLAN, RefinementAction, RefinementLedger, RefinementLimits
+from aeon_core.plan.refinement.actions import ANSWER, PLAN, RefinementAction, RefinementLedger
 from aeon_core.plan.refinement.apply import RefinementOutcome, apply_actions
 from aeon_core.plan.refinement.fragments import Fragment, fragments_to_refine, left_to_a_person
 from aeon_core.plan.refinement.reply import RefinementReply, refinement_request
@@ -133,7 +133,7 @@ class RecursivePlanner:
         if assessment is None or assessment.converged or not assessment.judged or plan.pending:
             return None
         steps = assessment.metadata.get("steps", {})
-        if steps.get("failed") or steps.get("missing") or ledger.exhausted(PLAN, RefinementLimits()):
+        if steps.get("failed") or steps.get("missing") or ledger.exhausted(PLAN):
             return None
         reason = "; ".join(assessment.detected_issues[:3]) or "the answer was not accepted"
         return RefinementReply([RefinementAction(type="plan_update", target=ANSWER, reason=reason)])

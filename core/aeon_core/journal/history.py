@@ -20,7 +20,7 @@ from aeon_core.journal.tail import tail_state
 from aeon_core.journal.values import dict_of, dicts_of, int_of, str_of, strs_of
 from aeon_core.journal.view import reducer
 from aeon_core.journal.view.model import AssessmentView, ProfileView, RefinementView, RunView
-from aeon_core.journal.view.reducer import fold, mode_of
+from aeon_core.journal.view.reducer import mode_of
 from aeon_core.journal.view.snapshots import PassFold
 from aeon_core.plan.refinement.actions import fragment_of
 from aeon_core.suggest import first_problem
@@ -353,13 +353,10 @@ def open_end(path: Path) -> tuple[RunView, ExecutionHistory]:
     a run that has not ended the outputs of its earlier steps.
     """
     end = tail_state(path)
-    view = fold(end.records)
+    view = end.view()
     passes = PassesFold()
     for record in end.records:
         passes.apply(record)
-    view.whole_from = end.whole_from if end.unknown else 0
-    for problem in end.problems:
-        view.add_problem(problem)
     for told in view.result.steps if view.result is not None else ():
         step = view.steps.get(str_of(told.get("step_id")))
         if step is not None and step.output is None:

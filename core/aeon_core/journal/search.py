@@ -14,7 +14,7 @@ from typing import Any
 from pydantic_core import SchemaValidator, ValidationError, core_schema, from_json
 
 from aeon_core.errors import UsageError
-from aeon_core.journal.index import OffsetIndex, seq_of
+from aeon_core.journal.index import seq_of
 from aeon_core.journal.reader import MAX_LINE, open_journal, record_type, unreadable
 from aeon_core.json_safe import clean_text
 
@@ -33,8 +33,6 @@ class Match:
 
     offset: int
     """Where its line begins, in bytes."""
-    number: int | None
-    """The line, counted from 0; None without an index, or where it is not indexed yet."""
     seq: int | None
     """None where the line is damaged."""
     type: str | None
@@ -55,7 +53,6 @@ def search_journal(
     *,
     cancelled: Callable[[], bool] = lambda: False,
     newest_first: bool = False,
-    index: OffsetIndex | None = None,
 ) -> Iterator[Match]:
     """Yield the records that hold a text in one of their values, as they are found, upper and lower case alike.
 
@@ -67,12 +64,10 @@ def search_journal(
     wanted = clean_text(text)
     if not wanted:
         raise UsageError("nothing to search for; enter at least one character")
-    return _search(path, _Needle(wanted), cancelled, newest_first, index)
+    return _search(path, _Needle(wanted), cancelled, newest_first)
 
 
-def _search(
-    path: Path, needle: _Needle, cancelled: Callable[[], bool], newest_first: bool, index: OffsetIndex | None
-) -> Iterator[Match]:
+def _search(path: Path, needle: _Needle, cancelled: Callable[[], bool], newest_first: bool) -> Iterator[Match]:
     with open_journal(path) as file:
         try:
             blocks = _newest_blocks if newest_first else _oldest_blocks
@@ -83,8 +78,7 @@ def _search(
                     if cancelled():
                         return
                     if needle.may_be_in(line) and (found := needle.find(line)) is not None:
-                        number = index.number_at(offset) if index is not None else None
-                        yield Match(offset, number, seq_of(line), record_type(line), *found)
+                        yield Match(offset, seq_of(line), record_type(line), *found)
         except OSError as error:
             raise unreadable(path, error) from None
 

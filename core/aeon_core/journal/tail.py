@@ -11,6 +11,8 @@ from aeon_core.errors import UsageError
 from aeon_core.journal.index import HEAD, OffsetIndex, seq_of
 from aeon_core.journal.pages import JournalLine, Pages
 from aeon_core.journal.reader import head, record_type
+from aeon_core.journal.view.model import RunView
+from aeon_core.journal.view.reducer import fold
 
 RECENT = 200
 """Lines from the end that are taken whole."""
@@ -46,6 +48,14 @@ class TailState:
     """What a view of these records does not know yet, in words; empty where they are the whole journal."""
     problems: tuple[str, ...]
     """Lines near the end that cannot be read, and why."""
+
+    def view(self) -> RunView:
+        """Return the view of the records, which says from where on it is whole and what cannot be read."""
+        view = fold(self.records)
+        view.whole_from = self.whole_from if self.unknown else 0
+        for problem in self.problems:
+            view.add_problem(problem)
+        return view
 
 
 def tail_state(

@@ -104,17 +104,12 @@ class BedrockClient:
         region: str | None = None,
         profile: str | None = None,
         role_arn: str | None = None,
-        role_session_name: str = "aeon",
-        external_id: str | None = None,
         endpoint_url: str | None = None,
         timeout: float = 120.0,
     ) -> None:
         self._region = region
         self._profile = profile
         self._role_arn = role_arn
-        self._role_options = {"RoleSessionName": role_session_name} | (
-            {"ExternalId": external_id} if external_id else {}
-        )
         self.endpoint_url: str | None = find_url(endpoint_url, "AWS_ENDPOINT_URL_BEDROCK_RUNTIME")
         self.timeout: float = check_timeout(timeout)
         self.closings: int = 0
@@ -262,7 +257,9 @@ class BedrockClient:
         def create(*args: Any, **options: Any) -> Any:
             return sockets.watch(sts.create_client(*args, **options))
 
-        fetcher = aws.AssumeRoleCredentialFetcher(create, source, self._role_arn, extra_args=self._role_options)
+        fetcher = aws.AssumeRoleCredentialFetcher(
+            create, source, self._role_arn, extra_args={"RoleSessionName": "aeon"}
+        )
         assumed = aws.DeferredRefreshableCredentials(fetcher.fetch_credentials, "assume-role")
         assumed.get_frozen_credentials()
         session = self._session()

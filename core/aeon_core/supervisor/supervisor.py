@@ -192,13 +192,12 @@ class Supervisor:
         *,
         schema: dict[str, Any],
         task: str,
-        registry: ToolRegistry | None = None,
     ) -> T:
         """Return what `read` makes of the JSON of a reply, repaired where need be (adaptive FR-004).
 
         `what` names it in messages; `read` raises ValidationError, with `problems`, for what has not the form.
         """
-        tools, text, cut = self._tools(registry), clean_text(response.text), partial(_is_cut, response)
+        tools, text, cut = self._tools(None), clean_text(response.text), partial(_is_cut, response)
 
         def reading(value: Any, doubt: Doubt) -> tuple[T, Any, bool]:
             if doubt and not (isinstance(value, dict) and value.keys() >= schema.get("properties", {}).keys()):
@@ -235,15 +234,13 @@ class Supervisor:
             fault, lambda problems: self._request(fault, problems, tools, schema, task=task), accept
         )
 
-    def repair_missing_tool_step(
-        self, step: PlanStep, tools: Sequence[Tool], plan_goal: str, *, registry: ToolRegistry | None = None
-    ) -> PlanStep:
+    def repair_missing_tool_step(self, step: PlanStep, tools: Sequence[Tool], plan_goal: str) -> PlanStep:
         """Return a new step that names one of `tools`, with the status of `step` and no errors (Decision 12).
 
         Only tool, agent and arguments that do not fit may differ (core FR-059 to FR-061, FR-065, FR-066). That no tool
         fits is a model's last word.
         """
-        known = registry if registry is not None else self._registry
+        known = self._registry
         if known is None:
             known = ToolRegistry()
             list(map(known.register, tools))

@@ -61,7 +61,6 @@ def lint_report(
     data: Any,
     registry: ToolRegistry,
     *,
-    task: str | None = None,
     judge: Judge | None = None,
     prompts_dir: Path | None = None,
 ) -> SemanticValidationReport:
@@ -75,7 +74,7 @@ def lint_report(
     findings = _structural_findings(reading, registry)
     if (plan := _readable(reading)) is not None:
         findings += check_calls(plan, registry)
-        findings += SemanticValidator(registry, judge, prompts_dir=prompts_dir).review(plan, task=task)
+        findings += SemanticValidator(registry, judge, prompts_dir=prompts_dir).review(plan)
     return _report(reading, findings)
 
 

@@ -45,11 +45,11 @@ def test_the_request_holds_the_task_word_for_word_and_a_closed_schema() -> None:
 
 
 @pytest.mark.parametrize("reply", [REPLY, json.dumps(REPLY)], ids=["value", "text"])
-def test_a_reply_becomes_a_profile_of_the_callers_version(reply: Any) -> None:
-    made = read_profile(reply, version=2)
+def test_a_reply_becomes_the_first_version_of_a_profile(reply: Any) -> None:
+    made = read_profile(reply)
 
     assert made.model_dump() == {
-        "profile_version": 2,
+        "profile_version": 1,
         "reasoning_depth": "high",
         "information_sufficiency": "medium",
         "expected_tool_usage": "minimal",
@@ -112,10 +112,10 @@ def test_a_reply_holds_profile_requirements_and_questions() -> None:
 
 @pytest.mark.parametrize(("tools", "usage"), [(0, "none"), (3, "moderate")])
 def test_without_a_usable_reply_each_dimension_has_its_middle_value(tools: int, usage: str) -> None:
-    made = default_profile(tools=tools, version=4)
+    made = default_profile(tools=tools)
 
     assert contradictions(made) == []
-    assert (made.profile_version, made.expected_tool_usage) == (4, usage)
+    assert (made.profile_version, made.expected_tool_usage) == (1, usage)
     assert {made.reasoning_depth, made.information_sufficiency, made.confidence_requirement} == {"medium"}
     assert made.output_breadth == "moderate"
     assert "not usable" in made.raw_inference

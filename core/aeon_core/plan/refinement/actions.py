@@ -88,13 +88,10 @@ class ManualIntervention(Entity):
     attempts: Annotated[int, Field(ge=0)]
 
 
-@dataclass(frozen=True, slots=True)
-class RefinementLimits:
-    """The most attempts for one fragment and in all, and the deepest nesting (adaptive FR-065, FR-066, FR-082)."""
-
-    per_fragment: int = 3
-    total: int = 10
-    nesting: int = MAX_NESTING_DEPTH
+MAX_ATTEMPTS_OF_FRAGMENT = 3
+"""The most attempts for one fragment (adaptive FR-065)."""
+MAX_ATTEMPTS = 10
+"""The most attempts in all (adaptive FR-066)."""
 
 
 class RefinementLedger(Entity):
@@ -111,11 +108,11 @@ class RefinementLedger(Entity):
         """Return how often a fragment was refined."""
         return self.fragments.get(fragment, 0)
 
-    def refusal(self, fragment: str, limits: RefinementLimits) -> str | None:
+    def refusal(self, fragment: str) -> str | None:
         """Return why the fragment may not be refined again, or None if it may."""
-        if self.attempts(fragment) >= limits.per_fragment:
+        if self.attempts(fragment) >= MAX_ATTEMPTS_OF_FRAGMENT:
             return f"{fragment!r} was refined {self.attempts(fragment)} times, the most for one fragment"
-        if self.total >= limits.total:
+        if self.total >= MAX_ATTEMPTS:
             return f"the plan was refined {self.total} times, the most in all"
         return None
 
@@ -144,9 +141,9 @@ class RefinementLedger(Entity):
         """Return whether the fragment was marked for a person."""
         return any(entry.step_id == fragment for entry in self.manual_intervention)
 
-    def exhausted(self, fragment: str, limits: RefinementLimits) -> bool:
+    def exhausted(self, fragment: str) -> bool:
         """Return whether the fragment is not to be refined any more."""
-        return self.left_to_a_person(fragment) or self.refusal(fragment, limits) is not None
+        return self.left_to_a_person(fragment) or self.refusal(fragment) is not None
 
 
 def fragment_of(step_id: str, replaced: Mapping[str, str]) -> str:

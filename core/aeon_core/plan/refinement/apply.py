@@ -10,17 +10,17 @@ from typing import Any, Literal
 
 import pydantic
 
-from aeon_core.plan.models import Plan, PlanStep
+from aeon_core.plan.models import MAX_NESTING_DEPTH, Plan, PlanStep
 from aeon_core.plan.parsing import dump_plan, shown
 from aeon_core.plan.refinement.actions import (
     ANSWER,
+    MAX_ATTEMPTS_OF_FRAGMENT,
     PLAN,
     Advisory,
     Issue,
     ManualIntervention,
     RefinementAction,
     RefinementLedger,
-    RefinementLimits,
     fragment_of,
     issue_as_dict,
 )
@@ -144,7 +144,6 @@ def apply_actions(
     ledger: RefinementLedger,
     validate: Validate,
     issues: Sequence[Issue] = (),
-    limits: RefinementLimits | None = None,
 ) -> RefinementOutcome:
     """Return the plan after the actions, in their order, with what became of each. Never raises for what they say.
 
@@ -153,7 +152,7 @@ def apply_actions(
     validation proposed in `issues` and an accepted action does not carry out becomes an advisory (FR-079). Each
     attempt on a fragment counts, refused or not; beyond the limits nothing is tried (FR-065, FR-066).
     """
-    work = _Applying(plan, ledger, validate, issues, limits if limits is not None else RefinementLimits())
+    work = _Applying(plan, ledger, validate, issues)
     for action in expanded(actions, work.tree):
         work.apply(action)
     return RefinementOutcome(work.plan, work.ledger, work.refinements, work.advisories)
@@ -166,7 +165,6 @@ class _Applying:
         ledger: RefinementLedger,
         validate: Validate,
         issues: Sequence[Issue],
-        limits: RefinementLimits,
     ) -> None:
         self.tree = Tree(dump_plan(plan))
         self.plan = plan.model_copy(deep=True)
@@ -175,12 +173,11 @@ class _Applying:
         self.advisories: list[Advisory] = []
         self._validate = validate
         self._issues = issues
-        self._limits = limits
 
     def apply(self, action: RefinementAction) -> None:
         action = self._with_issues(action)
         try:
-            edit = edit_for(action, self.tree, self._limits.nesting)
+            edit = edit_for(action, self.tree, MAX_NESTING_DEPTH)
         except Unusable as reason:
             self._refuse(action, str(reason))
             return
@@ -193,13 +190,13 @@ class _Applying:
         try:
             edit.make(candidate)
             follow_replacements(candidate)
-            if candidate.set_depths() > self._limits.nesting:
+            if candidate.set_depths() > MAX_NESTING_DEPTH:
                 raise TooDeep
             self._take(action, edit, candidate)
         except Unusable as reason:
             self._refuse(action, str(reason))
         except TooDeep:
-            reason_text = f"the refinement nests deeper than {self._limits.nesting} levels of subplans"
+            reason_text = f"the refinement nests deeper than {MAX_NESTING_DEPTH} levels of subplans"
             self._mark(fragment, "nesting_limit", reason_text)
             self._refuse(action, reason_text)
 
@@ -207,11 +204,11 @@ class _Applying:
         """Return why a fragment is not refined any more; one at its own limit is left to a person."""
         if self.ledger.left_to_a_person(fragment):
             return f"{fragment!r} is left to a person"
-        if self.ledger.attempts(fragment) >= self._limits.per_fragment:
+        if self.ledger.attempts(fragment) >= MAX_ATTEMPTS_OF_FRAGMENT:
             self._mark(
                 fragment, "refinement_limit", f"refined {self.ledger.attempts(fragment)} times and still insufficient"
             )
-        return self.ledger.refusal(fragment, self._limits)
+        return self.ledger.refusal(fragment)
 
     def _mark(self, fragment: str, cause: Literal["refinement_limit", "nesting_limit"], reason: str) -> None:
         if fragment == PLAN or self.tree.find(fragment) is not None:

@@ -9,10 +9,10 @@ from typing import Any
 from aeon_core.plan.models import Plan, PlanStep
 from aeon_core.plan.refinement.actions import (
     ANSWER,
+    MAX_ATTEMPTS_OF_FRAGMENT,
     PLAN,
     Issue,
     RefinementLedger,
-    RefinementLimits,
     fragment_of,
     issue_as_dict,
     replaced_by_step,
@@ -55,7 +55,6 @@ def fragments_to_refine(
     failures: Mapping[str, list[str]] | None = None,
     unmet: Sequence[str] = (),
     ledger: RefinementLedger,
-    limits: RefinementLimits | None = None,
 ) -> list[Fragment]:
     """Return what needs refinement: steps in the plan's order, then the plan itself.
 
@@ -63,9 +62,8 @@ def fragments_to_refine(
     one replaces them. The plan does where such an issue is with no step, and where convergence found lines `unmet`
     though no step needs it; the answer is no reason while steps may still be refined, as it is given again after them.
     """
-    limits = limits if limits is not None else RefinementLimits()
-    found = _wanting_steps(plan, issues, failures or {}, ledger, limits)
-    whole = _wanting_plan(found, issues, unmet, ledger, limits)
+    found = _wanting_steps(plan, issues, failures or {}, ledger)
+    whole = _wanting_plan(found, issues, unmet, ledger)
     return [*found, whole] if whole is not None else found
 
 
@@ -74,7 +72,6 @@ def _wanting_steps(
     issues: Sequence[Issue],
     failures: Mapping[str, list[str]],
     ledger: RefinementLedger,
-    limits: RefinementLimits,
 ) -> list[Fragment]:
     replaced = replaced_by_step(plan)
     over = _parts_of_invalid(plan)
@@ -98,7 +95,7 @@ def _wanting_steps(
                     first_id=name,
                     issues=[dict(issue_as_dict(issue)) for issue in own],
                     attempts=ledger.attempts(name),
-                    exhausted=ledger.exhausted(name, limits),
+                    exhausted=ledger.exhausted(name),
                 )
             )
     return found
@@ -137,7 +134,6 @@ def _wanting_plan(
     issues: Sequence[Issue],
     unmet: Sequence[str],
     ledger: RefinementLedger,
-    limits: RefinementLimits,
 ) -> Fragment | None:
     refinable = any(not fragment.exhausted for fragment in steps)
     own = [issue for issue in issues if issue.location.step_id is None and issue.severity in _COUNTED]
@@ -153,17 +149,14 @@ def _wanting_plan(
         first_id=PLAN,
         issues=[dict(issue_as_dict(issue)) for issue in own],
         attempts=ledger.attempts(PLAN),
-        exhausted=ledger.exhausted(PLAN, limits),
+        exhausted=ledger.exhausted(PLAN),
     )
 
 
-def left_to_a_person(
-    ledger: RefinementLedger, fragments: Iterable[Fragment], limits: RefinementLimits | None = None
-) -> RefinementLedger:
+def left_to_a_person(ledger: RefinementLedger, fragments: Iterable[Fragment]) -> RefinementLedger:
     """Return the ledger with each fragment marked that is still wanting and at its own limit (adaptive FR-065)."""
-    limits = limits if limits is not None else RefinementLimits()
     for fragment in fragments:
-        if fragment.attempts >= limits.per_fragment:
+        if fragment.attempts >= MAX_ATTEMPTS_OF_FRAGMENT:
             reason = f"refined {fragment.attempts} times and still insufficient: {'; '.join(fragment.reasons)}"
             ledger = ledger.marked(fragment.first_id, "refinement_limit", reason)
     return ledger

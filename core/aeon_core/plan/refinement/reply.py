@@ -11,13 +11,14 @@ import pydantic
 
 from aeon_core.errors import ValidationError
 from aeon_core.llm.base import LLMRequest
-from aeon_core.plan.models import Plan
+from aeon_core.plan.models import MAX_NESTING_DEPTH, Plan
 from aeon_core.plan.parsing import object_in, shown
 from aeon_core.plan.refinement.actions import (
+    MAX_ATTEMPTS,
+    MAX_ATTEMPTS_OF_FRAGMENT,
     MAX_QUESTIONS,
     RefinementAction,
     RefinementLedger,
-    RefinementLimits,
     RefinementType,
 )
 from aeon_core.plan.refinement.fragments import Fragment
@@ -66,21 +67,16 @@ def refinement_request(
     ttl_remaining: int,
     ttl_limit: int,
     max_tokens: int,
-    limits: RefinementLimits | None = None,
-    reasoning: str = "",
     prompts_dir: Path | None = None,
 ) -> LLMRequest:
     """Return the request for refinement actions on the fragments that may still be refined.
 
-    `assessment` is what convergence found, `reasoning` how deeply to think. The plan, results and issues are shown as
+    `assessment` is what convergence found. The plan, results and issues are shown as
     data, with the arguments of the steps to refine, so that one of them can be corrected and the others kept.
     """
-    limits = limits if limits is not None else RefinementLimits()
     known = list(tools)
     open_ones = [fragment.as_dict() for fragment in fragments if not fragment.exhausted]
-    left = (
-        f"{max(0, limits.total - ledger.total)} refinements of the plan, {limits.per_fragment} of one fragment in all"
-    )
+    left = max(0, MAX_ATTEMPTS - ledger.total)
     sections = {
         "task": task,
         "requirements": requirements_section(requirements),
@@ -90,8 +86,8 @@ def refinement_request(
         "results": results_section(plan, outputs, failures),
         "assessment": to_line(dict(assessment)) if assessment else "",
         "fragments": "\n".join(map(to_line, open_ones)),
-        "limits": f"{left}; subplans nest at most {limits.nesting} deep",
-        "reasoning": reasoning,
+        "limits": f"{left} refinements of the plan, {MAX_ATTEMPTS_OF_FRAGMENT} of one fragment in all; "
+        f"subplans nest at most {MAX_NESTING_DEPTH} deep",
         "ttl": ttl_section(ttl_remaining, ttl_limit),
     }
     schema = refine_schema(tool["name"] for tool in known)

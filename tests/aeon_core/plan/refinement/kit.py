@@ -7,7 +7,7 @@ from typing import Any
 
 from aeon_core import Plan, PlanStep
 from aeon_core.plan.parsing import dump_plan, parse_plan
-from aeon_core.plan.refinement.actions import Issue, RefinementAction, RefinementLedger, RefinementLimits
+from aeon_core.plan.refinement.actions import Issue, RefinementAction, RefinementLedger
 from aeon_core.plan.refinement.apply import RefinementOutcome, apply_actions
 from aeon_core.validation.report import IssueLocation, ValidationIssue
 
@@ -53,10 +53,9 @@ def applied(
     ledger: RefinementLedger | None = None,
     validate: Callable[[PlanStep, Plan], Sequence[Issue]] = no_issues,
     issues: Sequence[Issue] = (),
-    limits: RefinementLimits | None = None,
 ) -> RefinementOutcome:
     ledger = ledger if ledger is not None else RefinementLedger()
-    return apply_actions(plan, actions, ledger=ledger, validate=validate, issues=issues, limits=limits)
+    return apply_actions(plan, actions, ledger=ledger, validate=validate, issues=issues)
 
 
 def by_id(plan: Plan) -> dict[str, dict[str, Any]]:

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from aeon_core.plan.refinement.actions import RefinementLedger, RefinementLimits
+from aeon_core.plan.refinement.actions import RefinementLedger
 from tests.aeon_core.plan.refinement.kit import act, applied, by_id, plan_of, same, step, unchanged
 
 PLAN = plan_of(*(step(f"s{number}") for number in range(12)))
@@ -97,9 +97,3 @@ def test_a_fragment_that_is_left_to_a_person_is_not_refined_any_more() -> None:
 
     assert [each.accepted for each in outcome.refinements] == [False, True]
     assert outcome.refused[0].explanation == "'s1' is left to a person"
-
-
-def test_limits_can_be_set() -> None:
-    outcome = applied(PLAN, *rewrites("s1", 2), *rewrites("s2", 1), limits=RefinementLimits(per_fragment=1, total=2))
-
-    assert [each.accepted for each in outcome.refinements] == [True, False, True]
