@@ -78,7 +78,7 @@ def _copied(path: Path, end: int, run_id: str, gate: int, feedback: str | None) 
             if record is None or record["seq"] >= end:
                 if record is not None and feedback is not None:
                     decision = ApprovalDecision(decision="reject", feedback=clean_text(feedback)).model_dump()
-                    yield _line(record | decision | {"run": run_id, "ts": f"{datetime.now(UTC):%Y-%m-%dT%H:%M:%S.%f}Z"})
+                    yield _line(record | decision | {"run": run_id, "ts": _now()})
                 return
             if record["seq"]:
                 old = b'"run":' + json.dumps(record["run"]).encode()
@@ -86,9 +86,14 @@ def _copied(path: Path, end: int, run_id: str, gate: int, feedback: str | None) 
                 continue
             workflow = record["workflow"]
             transcript = free_path(Path(workflow["transcript"]).parent, run_id)
-            record |= {"run": run_id, "parent": {"run_id": record["run"], "gate": gate}}
+            parent = {"run_id": record["run"], "gate": gate, "ts": _now()}
+            record |= {"run": run_id, "parent": parent}
             record["workflow"] = {**workflow, "transcript": str(transcript)}
             yield _line(record)
+
+
+def _now() -> str:
+    return f"{datetime.now(UTC):%Y-%m-%dT%H:%M:%S.%f}Z"
 
 
 def _line(record: Mapping[str, Any]) -> bytes:

@@ -13,6 +13,7 @@ from typing import Any
 import pytest
 
 from aeon_core.errors import UsageError
+from aeon_core.journal.listing import list_runs
 from aeon_core.journal.reader import read_records
 from aeon_core.journal.writer import JournalWriter
 from aeon_core.llm.base import LLMRequest, LLMResponse
@@ -233,8 +234,11 @@ def test_a_fork_asks_its_gate_again_and_leaves_the_other_workflow_alone(tmp_path
     assert agents_of(case.lines)[0] == "design-architect"
     assert first.journal.read_bytes() == before
     assert replay(child).difference is None
-    started = next(read_records(child))
-    assert started["parent"] == {"run_id": first.journal.stem, "gate": 3}
+    parent = next(read_records(child))["parent"]
+    assert (parent["run_id"], parent["gate"]) == (first.journal.stem, 3)
+    newest, older = list_runs(child.parent)
+    assert (newest.path, older.path) == (str(child), str(first.journal)), "a fork is newer than what it is a fork of"
+    assert newest.started == parent["ts"] > older.started
     assert result.transcript_path not in (None, first.transcript_path)
     decided = [said.decision for said in result.gate_decisions if said.gate_number < 3]
     assert decided == [GateDecisionType.APPROVE] * 3

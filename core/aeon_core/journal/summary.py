@@ -107,7 +107,7 @@ def summary_of(path: str, first: dict[str, Any], ending: Ending) -> RunSummary:
         model=first["model"],
         passes=ending.passes,
         cost_usd=ending.cost_usd,
-        started=first["ts"],
+        started=_started(first),
         path=path,
         parent=parent,
         forked_at=forked_at,
@@ -117,6 +117,12 @@ def summary_of(path: str, first: dict[str, Any], ending: Ending) -> RunSummary:
         kind="run" if not is_workflow_start(first) else "transcript" if "journal" in first else WORKFLOW,
         resumable=ending.resumable or (status == "interrupted" and first.get("type") == "run_started"),
     )
+
+
+def _started(first: dict[str, Any]) -> str:
+    """Return when a run started; a workflow that was forked has its parent's first record, and says when it was."""
+    forked = (dict_of(first.get("parent")) or {}).get("ts")
+    return forked if isinstance(forked, str) and _STAMP.fullmatch(forked) else str_of(first["ts"])
 
 
 def run_id_of(path: str) -> str:
