@@ -9,12 +9,9 @@ from pathlib import Path
 from typing import NamedTuple
 
 from aeon_core.errors import AeonError
-from aeon_core.journal.reader import read_records
 from aeon_core.journal.summary import is_being_written, run_id_of
-from aeon_core.journal.tail import tail_state
-from aeon_core.journal.view.model import RunView
-from aeon_core.journal.view.reducer import fold
 from aeon_tui.sources.base import failure
+from aeon_tui.sources.journal import tail_view, whole_view
 from aeon_widgets.compare_rows import ComparedRun, Comparison, compare
 
 LONG = 16 * 1024 * 1024
@@ -93,8 +90,10 @@ def read(path: Path) -> ComparedRun:
     """Return the run of a journal as far as it can be read, of a long one from its end alone."""
     name = run_id_of(str(path))
     try:
-        view, whole = _view(path)
+        view, whole = tail_view(path) if path.stat().st_size >= LONG else (whole_view(path), True)
     except (AeonError, OSError) as error:
+        if _is_begun(path):
+            return ComparedRun(name)
         return ComparedRun(name, problem=failure(path, error).message)
     if view.status == "running" and not is_being_written(path):
         view.status = "interrupted"
@@ -103,17 +102,12 @@ def read(path: Path) -> ComparedRun:
     return ComparedRun(name, view, note="" if whole else FROM_ITS_END)
 
 
-def _view(path: Path) -> tuple[RunView, bool]:
-    if path.stat().st_size >= LONG:
-        end = tail_state(path)
-        view = fold(end.records)
-        view.whole_from = end.whole_from if end.unknown else 0
-        view.damage[:0] = end.problems
-        return view, not view.whole_from
-    damage: list[str] = []
-    view = fold(read_records(path, plans=False, damage=damage))
-    view.damage[:0] = damage
-    return view, True
+def _is_begun(path: Path) -> bool:
+    """Return whether a process has made the journal and not yet written anything in it."""
+    try:
+        return is_being_written(path) and not path.stat().st_size
+    except OSError:
+        return False
 
 
 def _version(path: Path) -> tuple[int, int, bool]:

@@ -11,6 +11,7 @@ import pytest
 
 from aeon_tui.sources import comparison
 from aeon_tui.sources.comparison import FROM_ITS_END, ComparisonReader, read
+from aeon_widgets.compare_rows import ComparedRun
 from tests.aeon_tui.compared import LEFT, RIGHT, written
 from tests.aeon_tui.passes import converged_run, given_up_run
 from tests.aeon_tui.recordings import finished_run, live_run
@@ -144,6 +145,18 @@ def test_a_journal_that_comes_to_be_there_or_goes_is_reported(tmp_path: Path, mo
     third = work.again()
     assert third is not None
     assert third.left.problem
+
+
+def test_a_journal_that_nothing_was_written_in_yet_is_awaited(tmp_path: Path) -> None:
+    path = tmp_path / f"{RIGHT}.jsonl"
+    path.touch()
+    assert read(path).problem
+    held = os.open(path, os.O_RDWR)
+    fcntl.flock(held, fcntl.LOCK_EX)
+    try:
+        assert read(path) == ComparedRun(RIGHT)
+    finally:
+        os.close(held)
 
 
 def test_while_one_thread_reads_another_does_not(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
