@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 ELSEWHERE_SECONDS = 3.0
 """Seconds between looks at the runs of other processes."""
 _TASK_CELLS = 50
+_WAITS = "waits for you"
 
 
 class SessionMonitor:
@@ -38,6 +39,8 @@ class SessionMonitor:
         self._app = app
         self._elsewhere: Sequence[RunSummary] = ()
         """The live runs of other processes, the oldest first."""
+        self._waited: dict[str, str] | None = None
+        """What each of them waited for at the last look, by journal; None before the first."""
         self._unseen: list[AnySession] = []
         """Ended while something else was on screen."""
         self._shown: object = None
@@ -67,12 +70,15 @@ class SessionMonitor:
         session = change.session
         if session.aborting:
             return
-        words = "waits for you" if change.kind == "waits" else session.status
-        task = fit(one_line(session.task), _TASK_CELLS)
-        failed = change.kind == "ended" and session.exit_code != 0
-        if change.kind == "ended":
-            self._unseen.append(session)
-            self._app.bell()  # the panel of a question rings by itself
+        if change.kind == "waits":
+            self._notify(session.task, _WAITS)  # its panel rings by itself
+            return
+        self._unseen.append(session)
+        self._app.bell()
+        self._notify(session.task, session.status, failed=session.exit_code != 0)
+
+    def _notify(self, task: str, words: str, *, failed: bool = False) -> None:
+        task = fit(one_line(task), _TASK_CELLS)
         self._app.notify(
             f"{task}: {one_line(words, 300)} · {key_of(self._app, 'app.next_decision')} shows it",
             severity="warning" if failed else "information",
@@ -93,8 +99,16 @@ class SessionMonitor:
 
     def _take_elsewhere(self, found: Sequence[RunSummary]) -> None:
         self._elsewhere = [each for each in reversed(found) if self._app.sessions.of(Path(each.path)) is None]
-        if self._app.screen_stack:
-            self.show_tally()
+        now = {each.path: each.waits_for for each in self._elsewhere}
+        before, self._waited = now if self._waited is None else self._waited, now
+        if not self._app.screen_stack:
+            return
+        for each in self._elsewhere:
+            is_new = each.waits_for and before.get(each.path) != each.waits_for
+            if is_new and Path(each.path) != _journal(self._app.shown_screen):
+                self._app.bell()
+                self._notify(each.task, _WAITS)
+        self.show_tally()
 
     def tally(self) -> Tally:
         """Return what there is, in this process and in others; nothing where the screen itself says all of it."""

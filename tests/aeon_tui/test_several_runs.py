@@ -200,6 +200,11 @@ async def test_runs_of_other_processes_count_while_they_live(tmp_path: Path) -> 
         with closing(reopen(working)), closing(reopen(waits)):
             app.monitor._look_elsewhere()
             await until(pilot, lambda: tally(app) == Tally(1, 1))
+            notice = f"{live_run().records[0]['task']}: waits for you · a shows it"
+            assert said(app) == [notice]
+            app.monitor._look_elsewhere()
+            await app.workers.wait_for_complete()
+            assert said(app) == [notice], "once for each question"
             await pilot.press("a")
             await until(pilot, lambda: isinstance(app.screen, RunScreen) and app.screen.chosen_run == waits)
             assert tally(app) == Tally(1, 1)
