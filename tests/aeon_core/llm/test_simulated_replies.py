@@ -127,6 +127,15 @@ def test_the_answer_states_the_last_result(task: str, expected: str) -> None:
     assert Talk(task).answer == expected
 
 
+def test_the_answer_lists_what_a_tool_gave_that_has_no_text() -> None:
+    edited = {"file_path": "notes.md", "replacements": 1, "method": "exact", "diff": "-a\n+b\n", "notes": []}
+    plan = [{"goal": "g"}, {"step_id": "s1", "description": "Edit notes.md", "status": "complete"}]
+
+    assert answer("Edit notes.md", {"step_id": "s1", "output": edited}, plan=plan) == (
+        "- file path: notes.md\n- replacements: 1\n- method: exact\n- diff: \n\n  ```\n  -a\n  +b\n  ```\n"
+    )
+
+
 def test_the_answer_says_which_step_failed_and_why() -> None:
     plan = [{"goal": "g"}, {"step_id": "s1", "description": "Divide 7 by 0", "status": "failed"}]
 

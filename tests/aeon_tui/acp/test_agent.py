@@ -123,7 +123,7 @@ async def test_a_prompt_is_a_run_that_the_editor_sees_steers_and_loads_again(tmp
         assert call["rawOutput"]["bytes"] == 3
         answer = [update["content"]["text"] for update in editor.of("agent_message_chunk")]
         assert len(answer) > 2, "the answer streams"
-        assert "".join(answer[:-1]) == '{"file_path": "notes.txt", "bytes": 3, "lines": 1, "created": false}'
+        assert "".join(answer[:-1]) == "- file path: notes.txt\n- bytes: 3\n- lines: 1\n- created: false"
         assert answer[-1] == f"\n\n---\nrun converged · 1 pass · simulated model · `aeon-tui show {session.session_id}`"
         assert not editor.of("user_message_chunk")
 

@@ -8,6 +8,7 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from functools import cached_property
+from textwrap import indent
 from typing import Any
 
 from aeon_core.json_safe import clean_text, parse_json
@@ -195,16 +196,26 @@ def number_of(outcome: StepOutcome) -> float | None:
 
 
 def text_of(outcome: StepOutcome) -> str:
-    """Return a step's output as a person reads it: the text or number of a simple object, other ones as JSON."""
+    """Return a step's output as a person reads it: the text or number of a simple object, other ones as a list."""
     if outcome.clipped is not None:
         return f"{outcome.clipped.removeprefix(_CLIPPED_TEXT)}…"
     value = outcome.output
     if isinstance(value, dict):
         key = next((key for key in _TEXT_KEYS if isinstance(value.get(key), str)), None)
-        value = value[key] if key is not None else next(iter(value.values())) if len(value) == 1 else value
+        if key is None and len(value) > 1:
+            given = ((name, each) for name, each in value.items() if each not in (None, "", [], {}))
+            return "\n".join(f"- {name.replace('_', ' ')}: {_field(each)}" for name, each in given)
+        value = value[key] if key is not None else next(iter(value.values()), value)
     if is_number(value):
         return show_number(value)
     return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+
+
+def _field(value: Any) -> str:
+    if isinstance(value, list) and all(isinstance(each, str) for each in value):
+        value = ", ".join(value)
+    text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+    return text if "\n" not in text else indent(f"\n\n```\n{text.rstrip()}\n```\n", "  ")
 
 
 def clip(text: str, length: int) -> str:
