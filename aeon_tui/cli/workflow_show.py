@@ -9,6 +9,7 @@ from pathlib import Path
 
 from aeon_core.errors import UsageError
 from aeon_core.journal.follow import Follower
+from aeon_core.paths import expanded
 from aeon_tui.cli import options
 from aeon_tui.cli.output import Output, stderr, stdout
 from aeon_tui.reports import ExportFormat
@@ -34,7 +35,7 @@ def show(args: Namespace, path: Path, form: ExportFormat | None) -> int:
     else:
         out.block(report.text if form is None else report.render(form))
     if args.output is not None:
-        write_file(Path(args.output).expanduser(), buffer.getvalue())
+        write_file(expanded(args.output, "the option -o"), buffer.getvalue())
     for problem in report.damage:
         stderr().line(("damaged: ", "yellow"), problem)
     return 0

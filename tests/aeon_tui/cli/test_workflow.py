@@ -104,6 +104,11 @@ def test_a_page_escapes_what_a_model_wrote(project: Path) -> None:
     assert "<script>" not in (project / "r.html").read_text()
 
 
+def test_an_unknown_home_folder_is_one_line(project: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["show", "20260102-030405", "-o", "~nobodyx/x.md"]) == 2
+    assert "the option -o: the home folder in '~nobodyx/x.md' is unknown" in capsys.readouterr().err
+
+
 def test_a_workflow_has_no_passes(project: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["show", "20260102-030405", "--pass", "1"]) == 2
     assert "which has no passes" in capsys.readouterr().err
