@@ -173,9 +173,11 @@ def test_of_many_issues_the_first_are_shown_with_how_many_more_there_are(cli: Cl
 
 
 def test_blockers_of_several_passes_are_named(cli: Cli) -> None:
-    told = [assessment(number, 0.5, "incomplete", "odd_code") for number in (1, 2)]
+    told = [assessment(number, 0.5, "incomplete", "missing_step") for number in (1, 2)]
     write(RUNS, started(), *told)
-    assert "incomplete prevented convergence (passes 1, 2)\n" in cli("show", "last").out
+    out = cli("show", "last").out
+    assert "incomplete prevented convergence (passes 1, 2)\n" in out
+    assert "missing step prevented convergence (passes 1, 2)\n" in out
 
 
 def test_hostile_text_stays_text_in_every_form(cli: Cli) -> None:
