@@ -70,7 +70,11 @@ class AeonApp(Navigation):
     COMMANDS: ClassVar = {palette_provider}
     HELP_TITLE = "Everywhere"
     # Textual dims muted text a second time, which is unreadable in some themes.
-    CSS = "CommandPalette > .command-palette--help-text { text-style: not bold; }"
+    # Notifications are at the top: the choices of a question are at the bottom.
+    CSS = """
+    CommandPalette > .command-palette--help-text { text-style: not bold; }
+    ToastRack { dock: top; align: right top; margin: 2 0 0 0; }
+    """
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("a", "next_decision", "Decide", tooltip="Go to what waits for a decision", id="app.next_decision"),
         Binding("b", "next_session", "Next run", tooltip="Among those in this app", id="app.next_session"),
@@ -95,7 +99,7 @@ class AeonApp(Navigation):
         Binding("O", "open_item(True)", "Open in the editor", show=False, id="app.edit_item"),
         Binding("ctrl+o", "open_journal", "Open a journal", show=False, tooltip="By its path", id="app.open_journal"),
         Binding("x", "export", "Export", show=False, tooltip="Write the run's report to a file", id="app.export"),
-        Binding("ctrl+p", "command_palette", "palette", show=False, id="app.palette"),
+        Binding("ctrl+p", "command_palette", "Palette", show=False, id="app.palette"),
     ]
 
     def __init__(self, runs_dir: Path, runner: Runner | None = None, today: Today = todays_config) -> None:

@@ -14,6 +14,7 @@ from aeon_core import RunResult
 from aeon_tui.reports.exit_summary import ending, why_not_usable
 from aeon_tui.reports.run_report import readable
 from aeon_tui.sessions.served_runs import Delta, Event, ProgressLines
+from aeon_widgets.run_columns import cost
 from aeon_widgets.run_question import REVIEWED, headline, run_question
 from aeon_widgets.text import one_line
 
@@ -131,7 +132,7 @@ class Updates:
         result = RunResult.model_validate(record["result"], extra="ignore")
         if result.answer and result.answer != self._answer:
             yield acp.update_agent_message_text(result.answer)
-        summary = [ending(result, scores=False), f"${result.cost_usd:.4f}" if result.cost_usd else ""]
+        summary = [ending(result, scores=False), cost(result.cost_usd) if result.cost_usd else ""]
         summary += ["simulated model" if result.simulated else "", f"`aeon-tui show {result.run_id}`"]
         questions = "\n- ".join(["Open questions:", *result.follow_up_questions]) if result.follow_up_questions else ""
         parts = filter(None, (questions, f"---\n{' · '.join(filter(None, summary))}", why_not_usable(result)))

@@ -16,6 +16,7 @@ from aeon_core.errors import AeonError, ModelUnavailableError, UsageError
 from aeon_core.journal.values import brief
 from aeon_core.journal.view.formatting import words
 from aeon_core.judge.requirements import load_requirements
+from aeon_core.money import money
 from aeon_core.regular_file import open_regular
 from aeon_core.runs.batch.batch import (
     Batch,
@@ -102,7 +103,7 @@ def _totals(results: Sequence[Result]) -> str:
     tasks = f"{len(results)} {'task' if len(results) == 1 else 'tasks'}"
     parts = [
         f"{tasks}: {', '.join(f'{number} {status}' for status, number in counts.most_common())}",
-        f"${sum(costs):.4f}" + (f", {unpriced} without a known price" if unpriced else ""),
+        money(sum(costs)) + (f", {unpriced} without a known price" if unpriced else ""),
         f"{sum(each['seconds'] or 0.0 for each in results):.1f} s of runs",
     ]
     if any(each["status"] == "aborted" for each in results):
@@ -125,7 +126,7 @@ def _passes(result: Result) -> str:
 
 
 def _cost(result: Result) -> str:
-    return NOTHING if result["cost_usd"] is None else f"${result['cost_usd']:.4f}"
+    return NOTHING if result["cost_usd"] is None else money(result["cost_usd"])
 
 
 def _time(result: Result) -> str:

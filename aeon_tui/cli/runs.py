@@ -7,6 +7,7 @@ from argparse import Namespace
 from aeon_core.journal.listing import at_pass
 from aeon_core.journal.summary import WORKFLOW, RunSummary
 from aeon_core.journal.values import brief
+from aeon_core.money import money
 from aeon_core.timing import local_time
 from aeon_tui.cli import options
 from aeon_tui.cli.output import STATUS_STYLES, Output, stderr, stdout
@@ -35,7 +36,7 @@ def execute(args: Namespace) -> int:
 
 def _print(out: Output, run: RunSummary, status_width: int, model_width: int) -> None:
     kind = "workflow: " if run.kind == WORKFLOW else ""
-    cost = "" if not run.cost_usd else f"  ${run.cost_usd:.4f}"
+    cost = "" if not run.cost_usd else f"  {money(run.cost_usd)}"
     fork = "" if run.parent is None else f"  fork of {brief(run.parent)}{at_pass(run.forked_at)}"
     out.line(
         (run.run_id, "bold"),

@@ -11,6 +11,7 @@ from aeon_core.journal.listing import Lineage, at_pass
 from aeon_core.journal.values import brief
 from aeon_core.journal.view.formatting import change, message, words
 from aeon_core.journal.view.model import LogLine, RepairView, RunView, StepView
+from aeon_core.money import money
 from aeon_core.timing import seconds_after
 from aeon_tui.reports.pass_sections import (
     Note,
@@ -101,7 +102,7 @@ class RunReport:
         view, statistics = self.view, self._history.overall_statistics
         passes = f"{statistics.total_passes}, " if self._pass_number is None else f"pass {self._pass_number}, "
         trend = score_trend(view.assessments)
-        cost = "" if view.cost_usd is None else f", ${view.cost_usd:.4f}"
+        cost = "" if view.cost_usd is None else f", {money(view.cost_usd)}"
         return [
             ("run", view.run_id),
             ("task", brief(view.task, 1_000)),

@@ -36,7 +36,7 @@ LABELS = {
     ("app.focus_next", "Focus Next"): "Next pane",
     ("app.focus_next", "Next"): "Next pane",
     ("app.focus_previous", "Focus Previous"): "Previous pane",
-    ("command_palette", "palette"): "Command palette",
+    ("command_palette", "Palette"): "Command palette",
     ("screen.copy_text", "Copy selected text"): "Copy selection",
 }
 """Our words for what Textual binds, and the whole of what a footer shortens."""

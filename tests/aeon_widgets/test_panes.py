@@ -88,7 +88,7 @@ def test_what_a_run_has_cost_is_reported_against_its_budget(
         ({"budget": 0.5}, None, False, "price unknown"),
         ({}, 0.0123, False, "$0.0123"),
         ({}, 1204.5, False, "$1,204.50"),
-        ({}, 0.0, True, "$0 (simulated)"),
+        ({}, 0.0, True, "$0.00 (simulated)"),
         ({}, None, False, "price unknown"),
     ],
 )

@@ -37,7 +37,7 @@ def test_what_is_no_stamp_has_no_age() -> None:
 
 
 def test_a_small_cost_is_shown_finely() -> None:
-    assert [cost(dollars) for dollars in (None, 0.0, 0.01234, 12.345)] == ["–", "$0", "$0.0123", "$12.35"]
+    assert [cost(dollars) for dollars in (None, 0.0, 0.01234, 12.345)] == ["–", "$0.00", "$0.0123", "$12.35"]
 
 
 SUMMARIES = st.builds(

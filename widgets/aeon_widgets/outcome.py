@@ -81,7 +81,7 @@ class Outcome(TextView, Pane):
             self.show(left)
         elif self.later:
             self.pane_title = "Answer"
-            self.show([("muted", "There was no answer yet.")])
+            self.show([("muted", "The run had not ended.")])
 
     def _hold(self, held: bool) -> None:
         """Keep the height that the answer has, or go by the text again."""

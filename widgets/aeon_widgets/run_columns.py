@@ -10,6 +10,7 @@ from functools import cache
 from rich.cells import cell_len
 
 from aeon_core.journal.view.formatting import score, words
+from aeon_core.money import money
 from aeon_core.timing import seconds_after
 from aeon_widgets.icons import run_style
 from aeon_widgets.run_tree import LIVE, WORKFLOW, RunRow
@@ -113,10 +114,8 @@ def age(started: str, now: datetime) -> str:
 
 
 def cost(dollars: float | None) -> str:
-    """Return a cost as `$0`, `$0.0123`, `$12.35` from a dollar on; a dash where it is not known."""
-    if dollars is None:
-        return "–"
-    return "$0" if not dollars else f"${dollars:.2f}" if dollars >= 1 else f"${dollars:.4f}"
+    """Return a cost, or a dash where it is not known."""
+    return "–" if dollars is None else money(dollars)
 
 
 def pad(text: str, width: int) -> str:

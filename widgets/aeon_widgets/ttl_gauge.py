@@ -162,8 +162,7 @@ def used(view: RunView) -> list[tuple[str, str, str]]:
     if view.cost_usd is None:
         cost, style = "price unknown", ""
     elif not cost:
-        free = "$0 (simulated)" if view.simulated else "$0"
-        cost = money(view.cost_usd) if view.cost_usd else free
+        cost = money(view.cost_usd) + (" (simulated)" if view.simulated and not view.cost_usd else "")
     return [
         ("calls", f"{attempts:,}", ""),
         ("tokens", f"{tokens_in:,} in, {tokens_out:,} out", ""),

@@ -113,9 +113,9 @@ CSS = """
     RunScreen.-tall { LogPane { height: 5; } Outcome { max-height: 9; } }
     RunScreen.-very-tall { LogPane { height: 5; } Outcome { max-height: 15; } }
     RunScreen.-log-open LogPane { height: 40%; min-height: 6; }
-    RunScreen.-wide #body { grid-size: 3 1; grid-columns: 6fr 9fr 32; }
+    RunScreen.-wide #body { grid-size: 3 1; grid-columns: 4fr 5fr 32; }
     RunScreen.-wide Scrubber.-there { display: block; }
-    RunScreen.-wide.-adaptive #body { grid-columns: 6fr 9fr 38; }
+    RunScreen.-wide.-adaptive #body { grid-columns: 4fr 5fr 38; }
     RunScreen.-wide.-roomy #body { grid-columns: 1fr 1fr 50; }
     RunScreen.-adaptive #timeline { display: block; }
     RunScreen.-plain RepairsPane { height: 1fr; }

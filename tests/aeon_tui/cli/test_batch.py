@@ -61,12 +61,12 @@ def test_progress_table_and_totals_go_to_stderr(cli: Cli) -> None:
     assert done.out == ""
     assert done.code == 5
     assert without_times(done.err) == [
-        "[1/2] sum · completed · 1 pass · $0.0000 · T s",
-        "[2/2] Ratio · not converged · 1 pass · $0.0000 · T s",
-        "id     status         passes     cost   time",
-        "sum    completed      1 pass  $0.0000 T s",
-        "Ratio  not converged  1 pass  $0.0000 T s",
-        "2 tasks: 1 completed, 1 not converged · $0.0000 · T s of runs",
+        "[1/2] sum · completed · 1 pass · $0.00 · T s",
+        "[2/2] Ratio · not converged · 1 pass · $0.00 · T s",
+        "id     status         passes   cost   time",
+        "sum    completed      1 pass  $0.00 T s",
+        "Ratio  not converged  1 pass  $0.00 T s",
+        "2 tasks: 1 completed, 1 not converged · $0.00 · T s of runs",
     ]
     assert sorted(path.stem[:10] for path in RUNS.iterdir()) == ["jobs.ratio", "jobs.sum"]
 
@@ -247,7 +247,7 @@ def test_the_totals_say_what_is_not_known_of_the_cost(capsys: pytest.CaptureFixt
     lost = {"status": "interrupted", "cost_usd": None, "seconds": None, "ended": None}
     report.table([result(), result(cost_usd=None), result(id="\x1b[31m" + "x" * 60, **lost)])
     *_, last, totals = capsys.readouterr().out.splitlines()
-    assert totals == "3 tasks: 2 converged, 1 interrupted · $0.5000, 1 without a known price · 2.0 s of runs"
+    assert totals == "3 tasks: 2 converged, 1 interrupted · $0.50, 1 without a known price · 2.0 s of runs"
     assert "\x1b" not in last
     assert last.endswith("interrupted         –      –      –")
 

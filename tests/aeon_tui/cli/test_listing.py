@@ -127,7 +127,7 @@ def test_show_tells_a_person_what_happened_to_each_step(cli: Cli) -> None:
         "status   completed",
         "model    simulated:default (simulated)",
         "ttl      47 of 50 cycles left",
-        "tokens   30 in, 3 out, $0.0000",
+        "tokens   30 in, 3 out, $0.00",
         "Plan: the sum of 5 and 10",
         's1 complete · tool calculator · add 5 and 10\n    {"result": 15}\n',
         (

@@ -115,7 +115,7 @@ def test_the_markdown_report_says_what_a_person_wants_to_know(cli: Cli) -> None:
     for expected in (
         f"# Run {RUN_ID}\n",
         "- **status**: completed\n- **model**: simulated:default (simulated)\n",
-        "- **ttl**: 47 of 50 cycles left\n- **tokens**: 30 in, 3 out, \\$0.0000\n",
+        "- **ttl**: 47 of 50 cycles left\n- **tokens**: 30 in, 3 out, \\$0.00\n",
         "## Task\n\n> calculate the sum of 5 and 10\n",
         "## Plan\n\n> the sum of 5 and 10\n",
         '### s1 · complete · tool calculator\n\n> add 5 and 10\n\nResult:\n\n```json\n{\n  "result": 15\n}\n```\n',

@@ -57,7 +57,7 @@ async def test_the_keys_offered_are_those_that_do_something_and_a_journal_elsewh
     (tmp_path / "notes.txt").write_text("not a journal\n")
     async with first(tmp_path) as (app, pilot):
         offered = [key.description for key in app.screen.query_one(KeyFooter).keys]
-        assert offered == ["Start the demo", "New run", "Quit", "Help", "palette"]
+        assert offered == ["Start the demo", "New run", "Quit", "Help", "Palette"]
         await pilot.press("slash", "v", "m", "x", "ctrl+o")
         await until(pilot, lambda: isinstance(app.screen, OpenJournalDialog) and app.screen.query("#problem"))
         field, problem = app.screen.query_one(Input), app.screen.query_one("#problem", Static)

@@ -161,7 +161,7 @@ def cost(run: OwnFold) -> str:
     usd = run.ttl["cost_usd"]
     if usd is None:
         return "price unknown"
-    return f"${usd:.4f}" if usd else "$0"
+    return f"${usd:.4f}" if usd else "$0.00"
 
 
 def check_passes(panes: Panes, run: OwnFold) -> None:

@@ -90,7 +90,12 @@ async def test_whatever_the_size_each_pane_of_the_column_is_open_or_a_line_and_i
 async def test_a_low_column_says_on_a_line_each_what_its_other_panes_have() -> None:
     async with shown(given_up_run(), size=(110, 24)) as run:
         assert beside(run) == ["ConvergencePane"]
-        assert told(run) == ["3 TTL █████ 50 of 50 left", "Cost $0 (simulated)", "5 Issues ✖1 ⚠1 ·1", "6 Repairs none"]
+        assert told(run) == [
+            "3 TTL █████ 50 of 50 left",
+            "Cost $0.00 (simulated)",
+            "5 Issues ✖1 ⚠1 ·1",
+            "6 Repairs none",
+        ]
         await run.press("5")
         assert beside(run) == ["TTLGauge", "IssuesPane"]
         assert told(run) == ["4 Convergence ✖ 1 of 3 requirements", "6 Repairs none"]
@@ -143,9 +148,9 @@ async def test_the_column_makes_room_when_the_run_ends_and_less_is_left_of_it() 
     [
         (
             20,
-            ["34 of 40 cycles left", "16 spent · 40 of 50 allocated", "deep · sufficiency low · v2", "$0 (simulated)"],
+            ["34 of 40 cycles left", "16 spent · 40 of 50 allocated", "deep · sufficiency low", "$0.00 (simulated)"],
         ),
-        (18, ["34 of 40 cycles left", "16 spent", "deep", "$0 (simulated) · 10 calls", "last: ", "tokens "]),
+        (18, ["34 of 40 cycles left", "16 spent", "deep", "$0.00 (simulated) · 10 calls", "last: ", "tokens "]),
     ],
 )
 async def test_the_ttl_pane_says_the_most_important_first_where_it_is_low(height: int, shown_lines: list[str]) -> None:
@@ -162,7 +167,7 @@ async def test_the_ttl_pane_says_the_most_important_first_where_it_is_low(height
 
 @pytest.mark.exhaustive
 async def test_the_footer_always_has_the_ways_to_the_help_and_out() -> None:
-    wide = ("tab Next", "z Zoom", "f Follow", "esc Runs", "^p palette")
+    wide = ("tab Next", "z Zoom", "f Follow", "esc Runs", "^p Palette")
     async with shown(given_up_run(), size=(40, 20)) as run:
         for pane in ("1", "8", "5", "4", "3"):
             for width in (40, 48, 60, 72, 80):

@@ -237,7 +237,7 @@ async def test_the_selection_follows_the_running_step_until_the_person_moves() -
 async def test_a_failed_run_opens_on_the_step_that_failed() -> None:
     async with shown(failed_run()) as run:
         assert run.tree.selected == RowKey("step", "s3")
-        assert "✖ the model answered 503 three times; try again\n  later" in run.text.text
+        assert "✖ the model answered 503 three times; try again later" in " ".join(run.text.text.split())
         outcome = run.screen.query_one(Outcome)
         assert (outcome.display, outcome.pane_title) == (True, "Error")
         assert outcome.text == "✖ the model answered 503 three times; try again later"

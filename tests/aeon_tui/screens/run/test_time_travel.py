@@ -150,7 +150,7 @@ async def test_every_pane_shows_the_moment(path: Path) -> None:
             assert screen.query_one(ConvergencePane).text.split() == _words(convergence_parts(view))
             assert screen.query_one(IssuesPane).pane_title.startswith(f"Issues {len(view.issues)}")
             told = bool(view.result or view.follow_up_questions)
-            assert ("no answer yet" in screen.query_one(Outcome).text) is not told
+            assert ("had not ended" in screen.query_one(Outcome).text) is not told
             assert screen.query_one(LogPane)._log == view.log
             assert screen.query_one(RepairsPane).line_count == len(view.repairs)
             header = screen.query_one(RunHeader).render().plain
