@@ -50,10 +50,11 @@ class YamlDraft(Generic[Value]):
     def __init__(self, form: DraftForm[Value], value: Value, what: str, typed: str = "") -> None:
         self._form = form
         self.value, self.what = value, what
+        self._head = HEAD.format(what=escape_controls(what))
         descriptor, name = tempfile.mkstemp(prefix=f"aeon-{form.noun}-", suffix=".yml")
         self.file = Path(name)
         with os.fdopen(descriptor, "w", encoding="utf-8") as file:
-            file.write(typed or f"{HEAD.format(what=escape_controls(what))}{CLOSE_HINT}{form.hint}{form.write(value)}")
+            file.write(typed or f"{self._head}{CLOSE_HINT}{form.hint}{form.write(value)}")
 
     def edit(self, hint: str) -> Value | None:
         """Open the file in `$VISUAL`, else `$EDITOR`; return the value it then holds, None where it is as it was.
@@ -98,8 +99,8 @@ class YamlDraft(Generic[Value]):
             raise UsageError(f"{str(self.file)!r} cannot be read: {error.strerror}") from None
 
     def text_here(self) -> str:
-        """Return the same for the app's own editor."""
-        return self.text().replace(CLOSE_HINT, "", 1)
+        """Return the same for the app's own editor, which has what it is as its title."""
+        return self.text().replace(f"{self._head}{CLOSE_HINT}", "", 1)
 
     def forget(self) -> None:
         """Remove the file."""
