@@ -149,7 +149,8 @@ async def test_an_abort_at_a_gate_is_journaled_and_can_be_continued(tmp_path: Pa
     assert len(app.sessions.all) == 3
     fork = app.sessions.all[-1].journal
     assert fork is not None
-    assert next(read_records(fork))["parent"] == {"run_id": path.stem, "gate": 0}
+    parent = next(read_records(fork))["parent"]
+    assert (parent["run_id"], parent["gate"]) == (path.stem, 0)
     said = read_workflow(fork).gates[0].decisions
     assert (said[0].decision.value, said[0].feedback) == ("reject", "name the users")
 
