@@ -52,8 +52,9 @@ def _log_as_found() -> Iterator[None]:
 
 @pytest.fixture(autouse=True)
 def _clean_surroundings(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    # Under a git hook GIT_DIR and GIT_INDEX_FILE would lead a test's git into the repository outside.
     for name in list(os.environ):
-        if name.startswith(("AEON_", "OPENAI_", "ANTHROPIC_", "AWS_")) or name.lower().endswith("_proxy"):
+        if name.startswith(("AEON_", "OPENAI_", "ANTHROPIC_", "AWS_", "GIT_")) or name.lower().endswith("_proxy"):
             monkeypatch.delenv(name)
     # Nor is a machine's role or profile looked for.
     monkeypatch.setenv("AWS_EC2_METADATA_DISABLED", "true")

@@ -66,6 +66,18 @@ def edits(root: Path) -> None:
     (root / "b.txt").unlink()
 
 
+def test_variables_of_a_git_hook_lead_to_no_other_repository(
+    project: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    outside = tmp_path / "outside"
+    outside.mkdir()
+    git(outside, "init", "-q")
+    before = GitFiles(project).listing()
+    for name, place in {"GIT_DIR": ".git", "GIT_WORK_TREE": "", "GIT_INDEX_FILE": ".git/index"}.items():
+        monkeypatch.setenv(name, str(outside / place))
+    assert GitFiles(project).listing() == before
+
+
 def test_a_file_is_changed_created_or_deleted_and_shown_as_a_unified_diff(project: Path) -> None:
     changes = changed(project, edits)
     assert summary(changes) == [("changed", "a.py"), ("deleted", "b.txt"), ("created", "new/file.md")]
