@@ -37,7 +37,7 @@ def project(root: Path, files: int = FILES) -> Path:
 
 def works(root: Path) -> dict[str, Callable[[], object]]:
     """Return what is measured in a project."""
-    toolbox = Toolbox(agent("Grep", "Glob"), Bench(root).workshop)
+    toolbox = Toolbox(agent("Grep", "Glob"), Bench(root).context)
 
     def read_agents() -> None:
         library = AgentLibrary(root, lambda warning: None)
