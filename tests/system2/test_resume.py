@@ -1,4 +1,4 @@
-"""Going on with a workflow from its journal, killed at any record (Decision 2; contract: `--resume`)."""
+"""A workflow continued from its journal, killed at any record (Decision 2; contract: `--resume`)."""
 
 from __future__ import annotations
 
@@ -22,7 +22,6 @@ from system2.fork import fork
 from system2.lookup import find_workflow
 from system2.policies import GateDecisionType, Question
 from system2.replay import replay
-from tests.sampling import sample
 from tests.system2.kit import Answers, Confirms, done, uses
 from tests.system2.workflows import (
     ABORT,
@@ -37,6 +36,8 @@ from tests.system2.workflows import (
     transcript,
 )
 
+SHARES = 8
+"""Tests that the records are shared out to: they run side by side."""
 EXECUTOR = [
     uses(
         ("Write", {"file_path": "src/app.py", "content": "x = 1\n"}),
@@ -49,7 +50,7 @@ EXECUTOR = [
 
 
 def changes_files(request: LLMRequest) -> LLMResponse | None:
-    """An executor that edits, and runs commands that a second time would show of."""
+    """An executor that edits, and runs commands whose second run would show."""
     if "Carry out all tasks of" not in request.messages[0]["content"]:
         return None
     return EXECUTOR[sum(message["role"] == "assistant" for message in request.messages)]
@@ -120,13 +121,10 @@ def _at_the_executor(root: Path) -> int:
     return next(each["seq"] for each in records if each["type"] == "tool" and each["step_id"] == "executor")
 
 
-@pytest.mark.parametrize("place", sample(range(-6, 60), 4))
-def test_killed_after_any_record_it_ends_with_the_same_files_and_no_command_is_run_twice(
-    place: int, whole: Path, tmp_path: Path
-) -> None:
-    root = tmp_path / "project"
+def killed_and_resumed(records: int, whole: Path, root: Path) -> None:
+    """Kill a workflow after so many records; resumed, it ends as the whole one, and runs no command twice."""
     case = case_in(root)
-    with killed_behind(_at_the_executor(whole) + place):
+    with killed_behind(records):
         case.orchestrator.run(TASK)
     before = len(list(read_records(journal_in(root))))
     person = Looks(root)
@@ -138,6 +136,25 @@ def test_killed_after_any_record_it_ends_with_the_same_files_and_no_command_is_r
     assert [entry["seq"] for entry in entries] == list(range(len(entries)))
     assert len({entry["record"] for entry in entries if entry["type"] == "agent_start"}) >= 10
     assert before < len(list(read_records(journal_in(root))))
+
+
+@pytest.mark.parametrize("place", [-6, 16, 37, 59])
+def test_killed_it_ends_with_the_same_files_and_no_command_is_run_twice(
+    place: int, whole: Path, tmp_path: Path
+) -> None:
+    killed_and_resumed(_at_the_executor(whole) + place, whole, tmp_path / "project")
+
+
+@pytest.mark.exhaustive
+@pytest.mark.parametrize("first", range(SHARES))
+def test_killed_after_any_record_it_ends_so(first: int, whole: Path, tmp_path: Path) -> None:
+    records = len(list(read_records(journal_in(whole))))
+    for number in range(1 + first, records, SHARES):
+        try:
+            killed_and_resumed(number, whole, tmp_path / str(number))
+        except BaseException as error:
+            error.add_note(f"killed after {number} of {records} records")
+            raise
 
 
 def test_what_was_recorded_calls_no_model_and_no_tool(whole: Path) -> None:
