@@ -142,3 +142,15 @@ async def test_a_paused_log_keeps_its_lines_while_views_without_them_come() -> N
         await pilot.press("end")
         await painted(pilot)
         assert "6099" in pane.render_line(pane.size.height - 1).text
+
+
+async def test_a_cursor_that_is_set_before_there_is_room_scrolls_nothing_that_fits() -> None:
+    class Chosen(Counted):
+        def on_mount(self) -> None:
+            self.set_line_count(HEIGHT + 1)
+            self.cursor = 2
+
+    view = Chosen()
+    async with Shown(view).run_test(size=(40, HEIGHT)) as pilot:
+        await painted(pilot)
+        assert (view.cursor, view.scroll_offset.y) == (2, 0)

@@ -278,7 +278,8 @@ class RowsView(LinesView):
         self._show_cursor()
 
     def _show_cursor(self) -> None:
-        if self.is_attached:
+        # Before it is laid out, any row seems to be out of sight.
+        if self.is_attached and self.size:
             self.scroll_to_region(Region(0, self.cursor, 1, 1), animate=False, immediate=True, x_axis=False, force=True)
             self._draw_changed()
 
