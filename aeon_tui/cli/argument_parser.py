@@ -21,13 +21,12 @@ class Parser(argparse.ArgumentParser):
         if self._fill is not None:
             self._fill(self)
             self._fill = None
-        return super().parse_known_args(args, namespace)
-
-    def parse_args(self, args: Any = None, namespace: Any = None) -> Any:
-        parsed, rest = self.parse_known_args(args, namespace)
+        parsed, rest = super().parse_known_args(args, namespace)
         if rest:
-            self.error(_unknown(rest[0], self._known_options()))
-        return parsed
+            from aeon_core.suggest import unknown_argument
+
+            self.error(unknown_argument(rest[0], self._option_string_actions))
+        return parsed, rest
 
     def error(self, message: str) -> NoReturn:
         from aeon_core.errors import UsageError
@@ -36,21 +35,15 @@ class Parser(argparse.ArgumentParser):
 
     def _check_value(self, action: argparse.Action, value: Any) -> None:
         if action.choices is not None and value not in action.choices:
+            from aeon_core.suggest import did_you_mean
+
             is_command = isinstance(action, argparse._SubParsersAction)
-            near = _near(str(value), list(action.choices))
+            near = did_you_mean(str(value), list(map(str, action.choices)))
             if not is_command:
                 near = near or f"; choose from {', '.join(map(str, action.choices))}"
             elif not near or " " in value:
                 near = f"; to run a task: {self.prog} run {_as_task(str(value))}"
             self.error(f"unknown {'command' if is_command else 'value'} {value!r}{near}")
-
-    def _known_options(self) -> list[str]:
-        names = set(self._option_string_actions)
-        for action in self._actions:
-            if isinstance(action, argparse._SubParsersAction):
-                for parser in action.choices.values():
-                    names.update(parser._option_string_actions)
-        return sorted(names)
 
 
 class _Help(argparse.HelpFormatter):
@@ -75,17 +68,3 @@ def _as_task(text: str) -> str:
     import shlex
 
     return shlex.quote(text) if " " in text else f"'{text} …'" if text.isalnum() else "'…'"
-
-
-def _unknown(argument: str, options: list[str]) -> str:
-    if argument.startswith("-"):
-        name = argument.partition("=")[0]
-        return f"unknown option {name!r}{_near(name, options)}"
-    return f"unexpected argument {argument!r}; quote a task of several words"
-
-
-def _near(name: str, known: list[str]) -> str:
-    from aeon_core.suggest import close
-
-    near = close(name, known, 0.6)
-    return f", did you mean {near!r}?" if near else ""

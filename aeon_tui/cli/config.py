@@ -18,7 +18,7 @@ from aeon_core.errors import UsageError
 from aeon_core.paths import PROJECT_FOLDER, find_project_root
 from aeon_core.redaction import protect, redact
 from aeon_core.regular_file import read_text
-from aeon_core.suggest import nearest
+from aeon_core.suggest import did_you_mean, nearest
 from aeon_core.yaml_file import YamlError, parse_yaml
 from aeon_tui.cli import options
 from aeon_tui.cli.output import Output, stderr, stdout
@@ -49,7 +49,8 @@ def setting_path(name: str) -> KeyPath:
     """Return the keys that lead to a setting. Raises UsageError that names the nearest known one."""
     key, _, below = name.partition(".")
     if key not in KEYS and key not in APP_KEYS:
-        raise UsageError(f"unknown setting {name!r}{nearest(name, (*KEYS, *APP_KEYS))}")
+        hint = did_you_mean(name, (*KEYS, *APP_KEYS)) or "; `aeon-tui config get` lists them"
+        raise UsageError(f"unknown setting {name!r}{hint}")
     if not below:
         return (key,)
     if key == "prices":
@@ -62,7 +63,8 @@ def setting_path(name: str) -> KeyPath:
         return (key, *below.split(".", 2))
     fields = tuple(getattr(RunConfig(), key).__class__.model_fields) if key in MAPPINGS else ()
     if below not in fields:
-        hint = nearest(below, fields) if fields else f"; {key!r} has no settings below it"
+        names = [f"{key}.{field}" for field in fields]
+        hint = nearest(name, names) if names else f"; {key!r} has no settings below it"
         raise UsageError(f"unknown setting {name!r}{hint}")
     return (key, below)
 

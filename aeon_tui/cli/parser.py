@@ -104,7 +104,7 @@ def _options(parser: Parser) -> None:
 def _batch(parser: Parser) -> None:
     add = parser.add_argument
     add("tasks", metavar="TASKS", help="JSONL file with one task per line; '-' reads standard input")
-    add("--headless", action="store_true", help="accepted for symmetry; a batch is always headless")
+    add("--headless", action="store_true", help="changes nothing: a batch always runs without the app")
     _json(parser, "print only the results, as a JSON list in the order of the tasks")
     add("--jobs", metavar="N", help="number of parallel runs (default: one per core, or every thread of the cluster)")
     text = "scheduler of a Dask cluster that shares the runs folder, such as tcp://HOST:8786"
@@ -186,9 +186,9 @@ def _resume(parser: Parser) -> None:
 def _fork(parser: Parser) -> None:
     _headless(parser)
     add = parser.add_argument
-    text = "start where this pass started, with all earlier results (required)"
+    text = "required for a run: start where this pass started, with all earlier results"
     add("--pass", dest="pass_number", metavar="N", help=text)
-    text = "for a workflow: start at this gate and decide it again (required)"
+    text = "required for a workflow: start at this gate and decide it again"
     add("--gate", metavar="N", help=text)
     add("--feedback", metavar="TEXT", help="with --gate: reject there with this reason instead of being asked")
     plan = parser.add_mutually_exclusive_group()
@@ -362,7 +362,10 @@ _EPILOGS = {
     ),
     "replay": ("In the app: space pauses, + and - change the speed, . shows the next record, End shows all of them."),
     "resume": "The plan, criteria, requirements and policy stay as they were; to change them, use `fork`.",
-    "fork": "Options that you leave out are taken from the original run, which is not changed.",
+    "fork": (
+        "A run needs --pass, a workflow --gate. Options that you leave out are taken from the original, which is not "
+        "changed."
+    ),
     "decide": (
         "For a plan or a call: approve, edit, reject or abort. For a pass also: replay (run it again) or accept (end "
         "with this result). Exit code: 0 when the run has taken the decision, 1 if someone else decided first or the "

@@ -11,8 +11,22 @@ if TYPE_CHECKING:
 
 def nearest(name: str, known: Collection[str]) -> str:
     """Return the end of a message that names the nearest known name, or all of them where none is near."""
-    near = close(name, known, 0.5)
-    return f"; did you mean {near!r}?" if near else f"; the known ones are {', '.join(known)}"
+    return did_you_mean(name, known) or f"; the known ones are {', '.join(known)}"
+
+
+def did_you_mean(name: str, known: Collection[str]) -> str:
+    """Return the end of a message that names the nearest known name; empty where none is near."""
+    near = close(name, known, 0.6)
+    return f"; did you mean {near!r}?" if near else ""
+
+
+def unknown_argument(argument: str, options: Collection[str]) -> str:
+    """Return the message for an argument that a command line does not take."""
+    if argument.startswith("-"):
+        name = argument.partition("=")[0]
+        near = close(name.lstrip("-"), [option[2:] for option in options if option.startswith("--")], 0.6)
+        return f"unknown option {name!r}" + (f"; did you mean '--{near}'?" if near else "")
+    return f"unexpected argument {argument!r}; quote a task of several words"
 
 
 def close(name: str, known: Collection[str], cutoff: float) -> str | None:

@@ -8,7 +8,7 @@ import sys
 from collections.abc import Iterator
 from io import TextIOWrapper
 from pathlib import Path
-from typing import TYPE_CHECKING, NoReturn, TextIO
+from typing import TYPE_CHECKING, Any, NoReturn, TextIO
 
 if TYPE_CHECKING:
     from aeon_core.config.trust import TrustMode
@@ -23,9 +23,18 @@ EPILOG = (
 
 
 class _Parser(argparse.ArgumentParser):
+    def parse_args(self, args: Any = None, namespace: Any = None) -> Any:
+        """Return the options, or exit with 2 and the name nearest to an unknown one."""
+        parsed, rest = self.parse_known_args(args, namespace)
+        if rest:
+            from aeon_core.suggest import unknown_argument
+
+            self.error(unknown_argument(rest[0], self._option_string_actions))
+        return parsed
+
     def error(self, message: str) -> NoReturn:
         """Exit with 2 and one line."""
-        self.exit(2, f"system2: {message}; see --help\n")
+        self.exit(2, f"system2: {message}; see `{self.prog} --help`\n")
 
 
 OLDEST_PYTHON = (3, 11)

@@ -67,7 +67,9 @@ def test_a_whole_workflow_without_a_terminal(tmp_path: Path) -> None:
         (("--project-root", "nowhere", "task"), 2, "system2: the project root 'nowhere' is not a folder"),
         (("--resume", "last", "--auto-approve", *SIMULATED), 2, "system2: no workflow of"),
         (("--log-format", "xml"), 2, "system2: argument --log-format"),
-        (("--nope",), 2, "system2: unrecognized arguments: --nope"),
+        (("--nope",), 2, "system2: unknown option '--nope'; see `python -m system2 --help`"),
+        (("--modle", "x"), 2, "system2: unknown option '--modle'; did you mean '--model'?"),
+        (("two", "words"), 2, "system2: unexpected argument 'words'; quote a task of several words"),
     ],
 )
 def test_bad_use_is_one_line_and_writes_nothing(args: tuple[str, ...], code: int, line: str, tmp_path: Path) -> None:

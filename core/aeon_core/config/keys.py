@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -9,7 +10,7 @@ from typing import Annotated, Any, cast
 
 from aeon_core.errors import UsageError
 from aeon_core.paths import expanded
-from aeon_core.suggest import is_server_url, shown
+from aeon_core.suggest import did_you_mean, is_server_url, shown
 from aeon_core.tools import TOOL_SETS
 
 
@@ -104,7 +105,7 @@ CONFIG_KEYS: Mapping[str, ConfigKey] = {
     "project_root": ConfigKey("Folder that files and commands are confined to.", "text, a folder", is_path=True),
     "approve": ConfigKey(
         "What to ask you about: the plan before it runs, a pass when it ends, tool calls.",
-        "some of 'plan', 'pass' and 'tool', or 'none'",
+        "one or more of plan, pass and tool, or none",
         Option(
             "what to ask you about: plan (before it runs), pass (after it ends), tool (calls that need approval), or "
             "none (default: none; in the app: pass,tool)",
@@ -204,11 +205,14 @@ def wrong(key: str, where: str, value: Any, error: Exception) -> str:
     from pydantic import ValidationError
 
     part = ""
-    if key in MAPPINGS and isinstance(value, Mapping) and isinstance(error, ValidationError):
-        first = error.errors(include_url=False, include_context=False)[0]
-        if place := [str(name) for name in first["loc"] if name not in (key, "[key]")]:
-            what = "is unknown" if first["type"] == "extra_forbidden" else f"is {shown(first['input'])}"
-            part = f", {'.'.join(place)!r} {what}"
+    first = error.errors(include_url=False)[0] if isinstance(error, ValidationError) else None
+    if first is not None and key in MAPPINGS and isinstance(value, Mapping):
+        place = [str(name) for name in first["loc"] if name not in (key, "[key]")]
+        what = "is unknown" if first["type"] == "extra_forbidden" else f"is {shown(first['input'])}"
+        part = f", {'.'.join(place)!r} {what}" if place else ""
+    elif first is not None and first["type"] == "literal_error" and isinstance(first["input"], str):
+        value = first["input"]
+        part = did_you_mean(value, re.findall("'(.*?)'", first["ctx"]["expected"]))
     return f"{where} must be {CONFIG_KEYS[key].expected}; got {shown(value)}{part}"
 
 

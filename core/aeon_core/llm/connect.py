@@ -135,7 +135,7 @@ def _parts(model: object) -> tuple[str, str]:
     provider, colon, name = (part.strip() for part in model.partition(":"))
     shown = repr(model if len(model) <= 80 else model[:79] + "…")
     if provider not in PROVIDERS:
-        near = close(provider.lower(), PROVIDERS, 0.5)
+        near = close(provider.lower(), PROVIDERS, 0.7)
         hint = f"; did you mean '{near}:{name or 'NAME'}'?" if near else ""
         what = "has an unknown provider" if colon else "has no provider"
         raise UsageError(f"the model {shown} {what}; {form}{hint}")

@@ -378,13 +378,13 @@ def test_nothing_is_what_a_person_can_be_asked_about(layers: Layers, text: str) 
     layers.own(text)
     assert layers.load().config.approve == ["none"]
     assert RunConfig(approve=["none"]) == RunConfig()
-    for wrong in ("plans", "none,pass"):
-        with pytest.raises(
-            UsageError, match=r"AEON_APPROVE must be some of 'plan', 'pass' and 'tool', or 'none'; got \["
-        ):
+    for wrong, got in {"plans": "'plans'; did you mean 'plan'?", "none,pass": "['none', 'pass']"}.items():
+        with pytest.raises(UsageError) as caught:
             layers.load(environ={"AEON_APPROVE": wrong})
+        expected = "the environment variable AEON_APPROVE must be one or more of plan, pass and tool, or none; got "
+        assert caught.value.message == expected + got
     layers.own("approve: [answer]")
-    with pytest.raises(UsageError, match=r"'approve' in the config file .* must be some of 'plan', 'pass' and 'tool'"):
+    with pytest.raises(UsageError, match=r"'approve' in the config file .* must be one or more of plan, pass and tool"):
         layers.load()
     layers.own("approve: plan,pass,tool")
     assert layers.load().config.approve == ["plan", "pass", "tool"]
@@ -414,7 +414,10 @@ def test_a_password_in_a_wrong_base_url_is_not_shown(layers: Layers) -> None:
         ({"tll": 1}, "RunConfig has no field 'tll'; did you mean 'ttl'?"),
         (
             {"approve": ["plans"]},
-            "'approve' of RunConfig must be some of 'plan', 'pass' and 'tool', or 'none'; got ['plans']",
+            (
+                "'approve' of RunConfig must be one or more of plan, pass and tool, or none; "
+                "got 'plans'; did you mean 'plan'?"
+            ),
         ),
         (
             {"tools": ["a:b", 5]},

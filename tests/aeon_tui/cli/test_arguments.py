@@ -39,15 +39,15 @@ def test_the_version_is_printed(cli: Cli) -> None:
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (("rnu",), "unknown command 'rnu', did you mean 'run'?"),
+        (("rnu",), "unknown command 'rnu'; did you mean 'run'?"),
         (("decide", "last"), "the following arguments are required: DECISION"),
-        (("run", "--headles", "x"), "unknown option '--headles', did you mean '--headless'?"),
+        (("run", "--headles", "x"), "unknown option '--headles'; did you mean '--headless'?"),
         (("run", "--head", "x"), "unknown option '--head'"),
         (("--nonsense",), "unknown option '--nonsense'"),
         (("run", "--headless", "add", "5"), "unexpected argument '5'; quote a task of several words"),
         (("run", "--headless", "--ttl"), "argument --ttl: expected one argument"),
         (("show",), "the following arguments are required: RUN"),
-        (("lint", "x", "--fail-on", "hi"), "unknown value 'hi', did you mean 'high'?"),
+        (("lint", "x", "--fail-on", "hi"), "unknown value 'hi'; did you mean 'high'?"),
         (("run", "--headless", "--ttl", "-1", "x"), "--ttl must be a whole number of cycles, 0 or more; got -1"),
         (("run", "--headless", "--ttl", "many", "x"), "--ttl must be a whole number of cycles, 0 or more; got 'many'"),
         (("label", "last", "maybe"), "unknown value 'maybe'; choose from good, bad;"),
@@ -56,7 +56,16 @@ def test_the_version_is_printed(cli: Cli) -> None:
         (("runs", "--limit", "0"), "--limit must be a whole number, 1 or more; got '0'"),
         (
             ("run", "--headless", "--approve", "plan,none", "x"),
-            "--approve must be some of 'plan', 'pass' and 'tool', or 'none'",
+            "--approve must be one or more of plan, pass and tool, or none; got ['plan', 'none']",
+        ),
+        (
+            ("run", "--headless", "--approve", "plann", "x"),
+            "--approve must be one or more of plan, pass and tool, or none; got 'plann'; did you mean 'plan'?\n",
+        ),
+        (("run", "--headless", "--model", "nope:x", "x"), "anthropic, openai, bedrock, llama-cpp, simulated\n"),
+        (
+            ("run", "--headless", "--modle", "x"),
+            "unknown option '--modle'; did you mean '--model'?; see `aeon-tui run --help`\n",
         ),
         (("run", "--headless", "--config", "none.yml", "x"), "cannot read the config file 'none.yml'"),
         (("run", "--headless", "--tools", "mcp", "x"), "tools 'mcp': no server is configured; add one under"),

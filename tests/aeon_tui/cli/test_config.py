@@ -63,7 +63,8 @@ def test_a_path_is_kept_relative_to_the_project(cli: Cli) -> None:
     [
         (("set", "tlt", "3"), "unknown setting 'tlt'; did you mean 'ttl'?"),
         (("get", "tlt"), "unknown setting 'tlt'; did you mean 'ttl'?"),
-        (("get", "shell.timeot"), "unknown setting 'shell.timeot'; did you mean 'timeout'?"),
+        (("get", "nope"), "unknown setting 'nope'; `aeon-tui config get` lists them\n"),
+        (("get", "shell.timeot"), "unknown setting 'shell.timeot'; did you mean 'shell.timeout'?"),
         (("get", "ttl.x"), "'ttl' has no settings below it"),
         (("set", "ttl", "many"), "'ttl' must be a whole number of cycles, 0 or more; got 'many'"),
         (("set", "shell.timeout", "soon"), "'timeout' is 'soon'"),
@@ -74,7 +75,7 @@ def test_a_path_is_kept_relative_to_the_project(cli: Cli) -> None:
         (("get", "ttl", "3"), "get takes no value"),
         (("path", "ttl"), "path takes no name"),
         (("set", "ttl", "3", "--json"), "--json needs get"),
-        (("sett", "ttl", "3"), "unknown value 'sett', did you mean 'set'?"),
+        (("sett", "ttl", "3"), "unknown value 'sett'; did you mean 'set'?"),
     ],
 )
 def test_what_cannot_be_done_is_one_line_and_changes_nothing(
