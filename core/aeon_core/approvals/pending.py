@@ -100,7 +100,8 @@ _CLOSING = STATE_TYPES - {"run_resumed"}
 """Types of records that close a question. A process that resumes the run may ask it again."""
 _CALL: tuple[Decision, ...] = ("approve", "edit", "reject", "abort")
 NOBODY = "there was no one to ask"
-"""The feedback of a decision that no person made."""
+TOO_LATE = "no one decided in time"
+"""The feedback of a decision that no person made: there was none, or they took longer than `wait`."""
 UNASKED = "a {} no longer needs approval"
 """That of an approval that no person gave, by its point."""
 ANSWERS: dict[ApprovalPoint, tuple[Decision, ...]] = {
@@ -146,7 +147,7 @@ def pending_approval(path: Path, *, texts: bool = True) -> PendingApproval | Non
 
 def nobody_answered(feedback: object) -> bool:
     """Return whether a decision's feedback says that no person made it; older journals use other words."""
-    return feedback in (NOBODY, "nobody could be asked")
+    return feedback in (NOBODY, TOO_LATE, "nobody could be asked")
 
 
 def was_unasked(feedback: object, point: str) -> bool:

@@ -8,7 +8,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from aeon_core.approvals.inbox import POLL_SECONDS, Inbox
-from aeon_core.approvals.pending import ANSWERS, NOBODY, ApprovalDecision, ApprovalRequest, Approver, ask
+from aeon_core.approvals.pending import ANSWERS, NOBODY, TOO_LATE, ApprovalDecision, ApprovalRequest, Approver, ask
 from aeon_core.escape import escape_controls
 from aeon_core.journal.records import ApprovalPoint
 
@@ -33,7 +33,7 @@ def how_to_decide(run: str, point: ApprovalPoint) -> str:
 
 
 class RemoteApprover:
-    """An approver that waits so many seconds for each decision; then it is as if there was no one to ask.
+    """An approver that waits so many seconds for each decision; then it refuses, as where there was no one to ask.
 
     `run` names the run on the command line; `say` gets lines about what is waited for and what came of it. `pause`
     waits for some seconds, `clock` gives them.
@@ -62,11 +62,11 @@ class RemoteApprover:
         with Inbox(self._journal, request) as inbox:
             if inbox.problem:
                 self._say(f"cannot take decisions from another terminal: {inbox.problem}")
-                return _nobody()
+                return _undecided(NOBODY)
             how = how_to_decide(self._run, request.point)
             self._say(f"waiting {self._seconds:g} s for a decision about {_what(request)}: {how}")
             decision = self._decided(inbox)
-            return inbox.settle(decision) if decision is not None else _nobody()
+            return inbox.settle(decision) if decision is not None else _undecided(TOO_LATE)
 
     def _decided(self, inbox: Inbox) -> ApprovalDecision | None:
         """Return the decision, None where none comes in time."""
@@ -86,8 +86,8 @@ class RemoteApprover:
         self._ending = True
 
 
-def _nobody() -> ApprovalDecision:
-    return ApprovalDecision(decision="reject", feedback=NOBODY)
+def _undecided(why: str) -> ApprovalDecision:
+    return ApprovalDecision(decision="reject", feedback=why)
 
 
 def _what(request: ApprovalRequest) -> str:

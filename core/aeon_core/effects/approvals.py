@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any, Literal
 
-from aeon_core.approvals.pending import NOBODY, ApprovalDecision, nobody_answered, was_unasked
+from aeon_core.approvals.pending import ApprovalDecision, nobody_answered, was_unasked
 from aeon_core.effects.port import Effects
 from aeon_core.errors import RunAborted, ValidationError
 from aeon_core.journal.records import LabelRecord, Verdict
@@ -53,7 +53,7 @@ def review(
     `before` is the plan as it was before the pass, which `replay` runs again. An edited plan keeps what was
     executed and is not changed; one that is no plan is asked about again, with what is wrong with it. It may hold
     `requirements` where those of the subject can be changed: before anything was executed. What is decided about a pass
-    is journaled as a label. Raises RunAborted where a person ends the run, and where there was no one to ask.
+    is journaled as a label. Raises RunAborted where a person ends the run, and where nobody decided.
     """
     problem: dict[str, Any] = {}
     while True:
@@ -64,7 +64,7 @@ def review(
             raise RunAborted(f"the run was aborted at the question about the {point}{why}")
         if nobody_answered(answer.feedback):
             how = "resume it at a terminal, with --wait SECONDS, or with --approve none"
-            raise RunAborted(f"the {point} needed approval, but {NOBODY}; {how}")
+            raise RunAborted(f"the {point} needed approval, but {answer.feedback}; {how}")
         if (label := _label(point, subject, answer, pass_number)) is not None:
             effects.emit(label)
         answers = _answered(subject, answer)

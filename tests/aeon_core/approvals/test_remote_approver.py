@@ -9,7 +9,7 @@ import pytest
 
 from aeon_core import Orchestrator, RunConfig, ToolRegistry, tool
 from aeon_core.approvals.inbox import POLL_SECONDS, inbox_of, send
-from aeon_core.approvals.pending import NOBODY, ApprovalDecision, pending_approval
+from aeon_core.approvals.pending import NOBODY, ApprovalDecision, nobody_answered, pending_approval
 from aeon_core.approvals.remote_approver import RemoteApprover, about
 from tests.aeon_core.questions import Asking
 from tests.fakes import ScriptedModel, steps
@@ -62,11 +62,12 @@ def test_it_says_what_it_waits_for_and_takes_what_comes(asking: Asking) -> None:
     assert not inbox_of(asking.path).exists()
 
 
-def test_when_the_time_is_over_it_is_as_if_nobody_could_be_asked(asking: Asking) -> None:
+def test_when_the_time_is_over_it_says_that_nobody_decided(asking: Asking) -> None:
     said: list[str] = []
     time = Time()
     decision = waiting(asking.path, time, said, 0.25)(asking.ask("tool"))
-    assert decision == ApprovalDecision(decision="reject", feedback=NOBODY)
+    assert decision == ApprovalDecision(decision="reject", feedback="no one decided in time")
+    assert nobody_answered(decision.feedback)
     assert time.now == pytest.approx(0.25)
     assert said[-1] == "no decision within 0.25 s"
     assert said[0].startswith("waiting 0.25 s for a decision about the call of 'erase': ")

@@ -124,6 +124,7 @@ def test_a_run_that_nobody_decides_ends_when_its_time_is_over(tmp_path: Path, cl
     done = cli("run", *options, "--approve", "plan", "--wait", "0.2")
     assert done.code == 1
     assert "no decision within 0.2 s" in done.err
+    assert "the plan needed approval, but no one decided in time; resume it" in done.err
     at_once = cli("run", *options, "--approve", "plan")
     assert at_once.code == 1
     assert "waiting" not in at_once.err
