@@ -194,8 +194,9 @@ class AeonApp(Navigation):
 
     def on_ready(self) -> None:
         self._running_loop = asyncio.get_running_loop()
-        # What is there after start-up stays: the collector need not look at it while keys wait.
+        # What is there after the start stays: the collector need not look at it while keys wait.
         gc.freeze()
+        gc.set_threshold(20_000, 20, 20)
         self.monitor.begin()
         for session in self.sessions.all:
             self.start_session(session)

@@ -9,8 +9,8 @@ import sys
 def main(argv: list[str] | None = None) -> int:
     """Run one command and return its exit code. Prints errors as one line; a traceback only with `--debug`."""
     arguments = sys.argv[1:] if argv is None else argv
-    # Most of what a start makes stays: the collector looks at it a few times, not hundreds of times.
-    gc.set_threshold(20_000, 20, 20)
+    # What a start makes stays: the collector need not look at it. The app lowers this once it is there.
+    gc.set_threshold(200_000, 20, 20)
     _open_standard_streams()
     try:
         code = _dispatch(arguments)

@@ -78,6 +78,16 @@ async def test_a_started_run_is_followed_live_to_its_answer() -> None:
     assert live.runner.exit_code == 0
 
 
+async def test_an_app_that_is_open_collects_garbage_a_little_at_a_time() -> None:
+    kept = gc.get_threshold()
+    gc.set_threshold(200_000)
+    try:
+        async with running():
+            assert gc.get_threshold()[0] == 20_000
+    finally:
+        gc.set_threshold(*kept)
+
+
 @pytest.fixture(autouse=True)
 def at_once(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("aeon_widgets.key_guard.SILENCE_SECONDS", 0.0)
