@@ -9,7 +9,7 @@ from textual.widget import Widget
 
 from aeon_core.journal.values import dict_of
 from aeon_tui.screens.panel_controller import PanelController
-from aeon_tui.screens.workflow.gate_changes import change_blocks, detail_blocks, summary_blocks
+from aeon_tui.screens.workflow.transcript import change_blocks, detail_blocks, summary_blocks
 from aeon_tui.sessions.approval_broker import ApprovalSource
 from aeon_widgets.approval_panel import ApprovalPanel
 from aeon_widgets.approval_question import REASON, RUN, ApprovalQuestion, Choice

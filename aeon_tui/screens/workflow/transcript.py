@@ -8,12 +8,51 @@ from typing import Any
 from aeon_core.journal.view.draft import partial_json
 from aeon_core.money import money
 from aeon_core.timing import span
-from aeon_tui.screens.workflow.gate_changes import change_item, detail_blocks, summary_blocks
 from aeon_tui.sources.workflow import WorkflowState
 from aeon_widgets.text import count, duration, one_line, pretty
 from aeon_widgets.text_view import Block
 from aeon_widgets.workflow_conversation import ConversationItem
+from system2.changes import FileChange
 from system2.contracts import DelegationContract
+
+_STYLES = {"+": "complete", "-": "failed", "@": "muted"}
+
+
+def summary_blocks(text: str, style: str = "bold") -> Iterator[Block]:
+    """Yield a gate's summary; what a person should look at stands out."""
+    for line in text.split("\n"):
+        yield ("high" if line.startswith("⚠") else style), line
+
+
+def change_blocks(changes: Iterable[FileChange], artifact: str) -> Iterator[Block]:
+    """Yield every diff with a heading; a new artifact is shown as a whole, so its diff is left out."""
+    for change in changes:
+        if change.diff and not (change.path == artifact and change.status == "created"):
+            yield "muted", f"── {change.status} {change.path} ──"
+            yield from diff_blocks(change.diff)
+            yield "", ""
+
+
+def diff_blocks(diff: str) -> Iterator[Block]:
+    """Yield the lines of a unified diff without its two headings."""
+    for line in diff.split("\n")[2:]:
+        yield _STYLES.get(line[:1], ""), line
+
+
+def detail_blocks(text: str) -> Iterator[Block]:
+    """Yield what a question is about: a diff in colours, or a reason."""
+    if text.startswith("--- "):
+        yield from diff_blocks(text)
+    else:
+        yield "muted", text
+
+
+def change_item(change: Mapping[str, Any]) -> ConversationItem:
+    """Return a gate's changed file as its record has it; it opens to the diff."""
+    known = FileChange(**change)
+    icon, style = ("⚠", "high") if known.flag else ("✎", "text")
+    return ConversationItem(icon, style, known.summary, tuple(diff_blocks(known.diff)))
+
 
 Entry = Mapping[str, Any]
 NOTES = {
