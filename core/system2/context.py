@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
+from typing import Any
 
 from aeon_core.effects.model_calls import ModelInfo
 from aeon_core.effects.port import Effects
@@ -15,20 +17,23 @@ from aeon_core.tools.files.text_files import file_tools
 from aeon_core.tools.registry import ToolRegistry
 from aeon_core.tools.shell.bash import BashTool
 from aeon_core.tools.shell.settings import ShellSettings
+from system2.agents.library import AgentLibrary
 from system2.constants import DEFAULT_TRANSCRIPT_DIR
 from system2.cost import Costs
 from system2.policies import Question
 from system2.questions import choice_of, ended_by
 from system2.settings import WorkflowSettings
+from system2.snapshots import SnapshotStore
 from system2.suite_runs import RanCommand
 
+logger: logging.Logger = logging.getLogger("aeon")
 OUTPUTS = f"{DEFAULT_TRANSCRIPT_DIR}/outputs"
 """The folder for tool results that are too long for a conversation; agents may read it."""
 
 
 @dataclass
 class WorkflowContext:
-    """Made once for a workflow."""
+    """Made once for a workflow; a replay has no settings of now, agents or files, and nobody to tell."""
 
     project_root: Path
     settings: WorkflowSettings
@@ -44,6 +49,14 @@ class WorkflowContext:
     """The rules of the person's configuration and the project's, as for runs."""
     allowed: list[str] = field(default_factory=list)
     """The rules that a person has allowed, whichever agent asked."""
+    library: AgentLibrary | None = None
+    store: SnapshotStore | None = None
+    on_complete: Callable[[Any], object] | None = None
+    """Gets the AgentResult of each round."""
+    warn: Callable[[str], object] = logger.warning
+    automatic: bool = False
+    """Whether gates are approved without a person."""
+    resumed: bool = False
 
     def model_of(self, agent: str) -> ModelInfo:
         """Return the model that an agent has."""
@@ -51,9 +64,9 @@ class WorkflowContext:
         return next((known for known in models.known if agent in known.agents), models.model)
 
     @property
-    def shell(self) -> ShellSettings:
-        """The limits on commands."""
-        return shell_settings(self.project_root, self.settings)
+    def current(self) -> WorkflowSettings:
+        """The settings that hold now, whatever an earlier process had."""
+        return self.rules or self.settings
 
     def choose(self, question: Question, round_number: int = 0) -> str:
         """Return what a person chooses. Raises RunAborted if they end the workflow instead."""
@@ -71,20 +84,16 @@ class WorkflowContext:
         )
 
 
-def shell_settings(project_root: Path, settings: WorkflowSettings) -> ShellSettings:
-    """Return the limits on the agents' commands."""
-    return ShellSettings(
+def project_tools(project_root: Path, settings: WorkflowSettings, hidden: Callable[[str], bool]) -> ToolRegistry:
+    """Return the six tools of the project (REQ-020). What is `hidden` is not searched. Raises SandboxError."""
+    registry = ToolRegistry()
+    limits = ShellSettings(
         safety_mode=settings.safety_mode,
         blocklist=settings.bash_blocklist,
         network=settings.bash_network,
         output_dir=project_root / OUTPUTS,
     )
-
-
-def project_tools(project_root: Path, settings: WorkflowSettings, hidden: Callable[[str], bool]) -> ToolRegistry:
-    """Return the six tools of the project (REQ-020). What is `hidden` is not searched. Raises SandboxError."""
-    registry = ToolRegistry()
-    bash = BashTool(project_root, shell_settings(project_root, settings))
+    bash = BashTool(project_root, limits)
     for tool in [*file_tools(project_root, hidden), bash]:
         registry.register(tool)
     registry.closes_with(bash.close)

@@ -2,21 +2,17 @@
 
 from __future__ import annotations
 
-import logging
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Collection, Mapping
 from pathlib import Path
 from typing import Any
 
 from aeon_core.errors import RunAborted
 from aeon_core.journal.records import AgentRecord
-from system2.agents.library import AgentDefinition, AgentLibrary
+from system2.agents.library import AgentDefinition
 from system2.context import WorkflowContext
 from system2.contracts import DelegationContract
 from system2.policies import Question
 from system2.session import AgentResult, AgentSession
-
-OnAgentComplete = Callable[[AgentResult], Any]
-logger: logging.Logger = logging.getLogger("aeon")
 
 
 class Delegation:
@@ -25,17 +21,8 @@ class Delegation:
     `limits` are the files that an agent may change without a person's approval; one that is not named may change all.
     """
 
-    def __init__(
-        self,
-        context: WorkflowContext,
-        library: AgentLibrary | None,
-        *,
-        on_complete: OnAgentComplete | None = None,
-        warn: Callable[[str], object] = logger.warning,
-        limits: Mapping[str, Collection[str]] | None = None,
-    ) -> None:
-        self._context, self._library = context, library
-        self._on_complete, self._warn, self._limits = on_complete, warn, limits or {}
+    def __init__(self, context: WorkflowContext, limits: Mapping[str, Collection[str]]) -> None:
+        self._context, self._limits = context, limits
         self._sessions: dict[str, AgentSession] = {}
         self.invoked: list[str] = []
         """Who has worked, each once, in the order of their first work."""
@@ -89,19 +76,21 @@ class Delegation:
         return definition
 
     def _read(self, agent: str) -> dict[str, Any]:
-        assert self._library is not None
-        definition = self._library.get(agent)
+        library = self._context.library
+        assert library is not None
+        definition = library.get(agent)
         told = {**vars(definition), "source_path": str(definition.source_path)}
-        return {"definition": told, "was_changed": self._library.was_changed(definition)}
+        return {"definition": told, "was_changed": library.was_changed(definition)}
 
     def _noted(self, result: AgentResult) -> AgentResult:
         if result.agent not in self.invoked:
             self.invoked.append(result.agent)
-        if self._on_complete is not None and not self._context.effects.recording:
+        context = self._context
+        if context.on_complete is not None and not context.effects.recording:
             try:
-                self._on_complete(result)
+                context.on_complete(result)
             except Exception as error:
-                self._warn(f"on_agent_complete failed: {type(error).__name__}: {error}")
+                context.warn(f"on_agent_complete failed: {type(error).__name__}: {error}")
         return result
 
     def _choice(self, result: AgentResult) -> str:

@@ -7,10 +7,10 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
 from aeon_core.approvals.pending import ApprovalDecision
-from aeon_core.effects.port import Effects
 from aeon_core.regular_file import read_start
 from system2.changes import FileChange
 from system2.constants import GATES, LOG_FILE, Gate
+from system2.context import WorkflowContext
 from system2.policies import GateDecision, GateDecisionType
 from system2.questions import ended_by
 from system2.session import AgentResult
@@ -28,11 +28,11 @@ LAST_GATE = GATES[-1]
 
 
 class Gates:
-    """Asks at each gate; with `automatic` a gate is approved where its work was produced, and nobody is asked."""
+    """Asks at each gate; an automatic one is approved where its work was produced, and nobody is asked."""
 
-    def __init__(self, effects: Effects, root: Path, *, automatic: bool = False, resumed: bool = False) -> None:
-        self._effects, self._root, self._is_automatic = effects, root, automatic
-        self._again = resumed
+    def __init__(self, context: WorkflowContext) -> None:
+        self._context, self._effects = context, context.effects
+        self._again = context.resumed
         """Whether a failure that ended an earlier process is sent back once: its cause may be gone."""
         self.decisions: list[GateDecision] = []
         """All decisions, in order."""
@@ -52,7 +52,7 @@ class Gates:
             "artifact": gate.artifact,
             "summary": summary,
             "changes": [change.as_dict() for change in changes],
-            "content": self._effects.observe("artifact", lambda: _artifact(self._root / gate.artifact)),
+            "content": self._effects.observe("artifact", lambda: _artifact(self._context.project_root / gate.artifact)),
         }
         said = self._effects.decide(
             "gate", subject, pass_number=gate.number, step_id=gate.agent, policy=lambda: self._automatic(problems)
@@ -65,7 +65,7 @@ class Gates:
         return decision
 
     def _automatic(self, problems: Sequence[str]) -> ApprovalDecision | None:
-        if not self._is_automatic:
+        if not self._context.automatic:
             return None
         if not problems:
             return ApprovalDecision(decision="approve")

@@ -35,10 +35,9 @@ from aeon_core.runs.batch.rate_limit import rate_limited
 from aeon_core.runs.setup import run_vault
 from system2.agents.library import AgentLibrary
 from system2.connect import connect_model, models_of_agents
-from system2.context import own_files, project_tools
+from system2.context import WorkflowContext, own_files, project_tools
 from system2.contracts import DelegationContract
 from system2.cost import CostRecord, Costs, prices_of
-from system2.delegation import OnAgentComplete
 from system2.documents import SpecChoice
 from system2.logs import Log
 from system2.policies import (
@@ -51,7 +50,7 @@ from system2.policies import (
     QuestionPolicy,
     policy_of,
 )
-from system2.program import Program, World
+from system2.program import Program
 from system2.progress import WorkflowProgress
 from system2.project_lock import lock_project
 from system2.questions import PolicyApprover
@@ -99,7 +98,7 @@ class Orchestrator:
         config_path: Path | str | None = None,
         gate_policy: GatePolicy | GateFunction | None = None,
         bash_policy: BashPolicy | BashFunction | None = None,
-        on_agent_complete: OnAgentComplete | None = None,
+        on_agent_complete: Callable[[AgentResult], Any] | None = None,
         *,
         question_policy: QuestionPolicy | QuestionFunction | None = None,
         approver: Approver | None = None,
@@ -363,20 +362,22 @@ class Orchestrator:
         )
         progress.assumed, progress.automatic = costs.assumed, automatic
         progress.journal_problem = lambda: journal.problem
-        world = World(
+        kept = journal.path.with_suffix(".files") if journal.path else None
+        context = WorkflowContext(
             self._root,
-            self.settings,
-            AgentLibrary(self._root, self._log.warning, self._may_use),
-            SnapshotStore(
-                self._root, journal.path.with_suffix(".files") if journal.path else None, self._hidden(hidden)
-            ),
-            self.transcripts,
-            self._log.warning,
-            self._on_agent_complete,
-            self._policy,
-            self._unsafe_bash,
-            automatic,
-            recorded is not None,
+            WorkflowSettings(**options["settings"]),
+            effects,
+            registry,
+            costs,
+            rules=self.settings,
+            unsafe_bash=self._unsafe_bash,
+            policy=self._policy,
+            library=AgentLibrary(self._root, self._log.warning, self._may_use),
+            store=SnapshotStore(self._root, kept, self._hidden(hidden)),
+            on_complete=self._on_agent_complete,
+            warn=self._log.warning,
+            automatic=automatic,
+            resumed=recorded is not None,
         )
         if recorded is not None:
             started = RunStarted.model_validate(recorded.first)
@@ -393,7 +394,7 @@ class Orchestrator:
                 memory={},
                 workflow=secrets.conceal(json_safe(options)),
             )
-        program = Program(effects, started, registry, costs, world, journal.run_id)
+        program = Program(context, started, journal.run_id)
 
         def close() -> None:
             journal.close()

@@ -3,31 +3,22 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
-from pathlib import Path
+from collections.abc import Mapping
 from typing import Any
 
-from aeon_core.effects.port import Effects
 from aeon_core.entities import RunResult, TTLState, UsageTotals
 from aeon_core.errors import AeonError, ReplayMismatchError, RunAborted
 from aeon_core.journal.records import RunFinished, RunStarted
-from aeon_core.policy import PolicyRules
-from aeon_core.tools.registry import ToolRegistry
 from system2.agent_contracts import DOCUMENTS
-from system2.agents.library import AgentLibrary
 from system2.change_tracker import LIMITS, ChangeTracker
 from system2.constants import LOG_FILE
 from system2.context import WorkflowContext
 from system2.contracts import DelegationContract
-from system2.cost import Costs
-from system2.delegation import Delegation, OnAgentComplete
+from system2.delegation import Delegation
 from system2.documents import ARTIFACTS, UNDECIDED, Documents, digests, earlier_task, kept_documents, spec_question
 from system2.gates import Gates
 from system2.policies import GateDecision
 from system2.session import AgentResult
-from system2.settings import WorkflowSettings
-from system2.snapshots import SnapshotStore
 from system2.workflow import Workflow
 from system2.workflow_result import exit_code_of, message_of, status_of
 
@@ -35,52 +26,14 @@ logger: logging.Logger = logging.getLogger("aeon")
 _FILES = (*DOCUMENTS.values(), LOG_FILE)
 
 
-@dataclass
-class World:
-    """What only a live workflow has, besides its folder; a replay has none of it."""
-
-    root: Path
-    settings: WorkflowSettings | None = None
-    """Those that hold now: what an earlier process had is in the journal."""
-    library: AgentLibrary | None = None
-    store: SnapshotStore | None = None
-    transcripts: Path = Path()
-    warn: Callable[[str], object] = logger.warning
-    on_complete: OnAgentComplete | None = None
-    policy: PolicyRules = field(default_factory=PolicyRules)
-    """The rules of the person's configuration and the project's."""
-    unsafe_bash: bool = False
-    automatic: bool = False
-    """Whether gates are approved without a person."""
-    resumed: bool = False
-
-
 class Program:
     """Runs the workflow that the first record, `started`, describes."""
 
-    def __init__(
-        self, effects: Effects, started: RunStarted, registry: ToolRegistry, costs: Costs, world: World, run_id: str
-    ) -> None:
-        self._effects, self._started, self._world, self._run_id = effects, started, world, run_id
+    def __init__(self, context: WorkflowContext, started: RunStarted, run_id: str) -> None:
+        self._context, self._effects, self._started, self._run_id = context, context.effects, started, run_id
         self._options: Mapping[str, Any] = started.workflow or {}
-        self._context = WorkflowContext(
-            world.root,
-            WorkflowSettings(**self._options["settings"]),
-            effects,
-            registry,
-            costs,
-            rules=world.settings,
-            unsafe_bash=world.unsafe_bash,
-            policy=world.policy,
-        )
-        self._gates = Gates(effects, world.root, automatic=world.automatic, resumed=world.resumed)
-        self._delegation = Delegation(
-            self._context,
-            world.library,
-            on_complete=world.on_complete,
-            warn=world.warn,
-            limits=LIMITS if self._options.get("invoke") is None else None,
-        )
+        self._gates = Gates(context)
+        self._delegation = Delegation(context, LIMITS if self._options.get("invoke") is None else {})
         self.result: AgentResult | None = None
         """How the work of the one requested agent ended."""
 
@@ -122,8 +75,8 @@ class Program:
         if invoked is not None:
             self.result = self._delegation.work(invoked["agent"], DelegationContract(**invoked["contract"]))
             return
-        effects, root = self._effects, self._world.root
-        tracker = ChangeTracker(effects, self._world.store, _FILES)
+        effects, root = self._effects, self._context.project_root
+        tracker = ChangeTracker(effects, self._context.store, _FILES)
         tracker.begin()
         before = effects.observe("documents", lambda: digests(root, _FILES))
         documents, kept = Documents(effects, root, before), self._kept_documents(before)
@@ -136,11 +89,12 @@ class Program:
             return ()
         choice = self._options.get("spec")
         if choice is None:
-            effects, transcripts = self._effects, self._world.transcripts
+            effects, context = self._effects, self._context
+            transcripts = context.project_root / context.current.transcript_dir
             task = effects.observe("earlier_task", lambda: earlier_task(transcripts, self._run_id))
             asked_at = effects.next_seq
             question = spec_question(present, task)
-            choice = self._context.choose(question)
+            choice = context.choose(question)
             if choice == question.safe:
                 effects.resumes_from(asked_at)
                 raise RunAborted(UNDECIDED)

@@ -14,9 +14,11 @@ from aeon_core.journal.reader import head
 from aeon_core.journal.records import RunStarted
 from aeon_core.journal.writer import JournalWriter, LineListener
 from aeon_core.runs.replay import ComparedLines, Replay, recorded_lines, recorded_tools
+from system2.context import WorkflowContext
 from system2.cost import Costs
-from system2.program import Program, World
+from system2.program import Program
 from system2.session import RETRIES
+from system2.settings import WorkflowSettings
 
 
 def replay(path: Path, on_line: LineListener | None = None) -> Replay:
@@ -42,7 +44,8 @@ def replay(path: Path, on_line: LineListener | None = None) -> Replay:
         retries=RETRIES,
         on_cost=costs.add,
     )
-    program = Program(effects, started, registry, costs, World(Path(started.workflow["project_root"])), lines[0]["run"])
+    root, settings = Path(started.workflow["project_root"]), WorkflowSettings(**started.workflow["settings"])
+    program = Program(WorkflowContext(root, settings, effects, registry, costs), started, lines[0]["run"])
     ended = False
     with contextlib.suppress(RecordingEnded, ReplayMismatchError):
         program.run()

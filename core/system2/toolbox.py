@@ -42,7 +42,7 @@ class AgentPolicy(Policy):
     ) -> None:
         super().__init__()
         self._agent, self._allowance, self._context, self._writes = agent, allowance, context, writes
-        self._rules_of_project = context.rules or context.settings
+        self._rules_of_project = context.current
         self.allowed: list[str] = context.allowed
 
     def verdict(
@@ -223,8 +223,8 @@ class Toolbox:
             raise ToolError(f"the input of {tool.name!r} does not fit: {'; '.join(problems)}")
         more: dict[str, Any] = {"agent": self._agent}
         if tool.name == "Bash":
-            command, shell = str(asked.input["command"]), self._context.shell
-            if (match := judge(command, shell.blocklist)) is not None:
+            blocklist = self._context.settings.bash_blocklist
+            if (match := judge(str(asked.input["command"]), blocklist)) is not None:
                 more["blocklisted"] = True
                 why = f"it matches the blocklist's pattern {match.pattern!r} ({match.why})"
                 self._warn(f"the command {summary_of(asked.input)} is blocklisted: {why}")
