@@ -70,11 +70,22 @@ Lines = list[dict[str, Any]]
 class _Opened:
     """A workflow that is about to run."""
 
-    effects: Effects
     program: Program
+    context: WorkflowContext
     progress: WorkflowProgress
-    close: Callable[[], None]
-    stop: Callable[[], None]
+    journal: WorkflowJournal
+    model: LLMAdapter
+
+    def stop(self) -> None:
+        """Give up a model's call, and end a command."""
+        self.context.effects.abort()
+        self.context.registry.close()
+
+    def close(self) -> None:
+        """Let go of all that it holds open."""
+        for each in (self.journal, self.context.registry, self.model, self.progress.transcript):
+            if each is not None:
+                each.close()
 
 
 class Orchestrator:
@@ -139,7 +150,6 @@ class Orchestrator:
         self._opened: _Opened | None = None
         self._aborted = False
         self._at_work = threading.Lock()
-        self._agents: tuple[str, ...] | None = None
 
     @property
     def transcripts(self) -> Path:
@@ -149,8 +159,7 @@ class Orchestrator:
     @property
     def journal(self) -> Path | None:
         """The journal of the current or last workflow; None where there is none yet, or it cannot be written."""
-        opened = self._opened
-        return self._journal.path if opened is not None else None
+        return self._opened.journal.path if self._opened is not None else None
 
     def is_aborted(self) -> bool:
         """Return whether the running work was asked to end."""
@@ -202,9 +211,8 @@ class Orchestrator:
         if opened is None:
             return WorkflowStatus()
         view = opened.progress.view
-        agents = {
-            name: agent.state for name, agent in view.agents.items() if self._agents is None or name in self._agents
-        }
+        only = opened.program.only
+        agents = {name: agent.state for name, agent in view.agents.items() if only in (None, name)}
         gate = view.open_gate
         decisions = [decision for each in view.gates.values() for decision in each.decisions]
         path = opened.progress.transcript.path if opened.progress.transcript is not None else None
@@ -237,27 +245,18 @@ class Orchestrator:
         if not self._at_work.acquire(blocking=False):
             raise UsageError("this orchestrator is busy; create another one for a second workflow")
         try:
-            if agent is None:
-                self._check_gates()
-            else:
+            if agent is not None:
                 AgentLibrary(self._root, self._log.warning, self._may_use).get(agent)
-            model = self._usable_model()
+            elif self._gate_policy is None and self._approver is None:
+                raise UsageError("no one can decide at the gates: pass a gate policy, or AutoApproveGates()")
+            model = connect_model(self._model, self.settings, self._base_url)
+            model.check()
+            model = models_of_agents(model, self.settings)
             with lock_project(self._root, self.runs_dir, self._log.warning):
-                self._agents = (agent,) if agent is not None else None
-                yield model
+                yield rate_limited(model, self.runs_dir, self._base_url) if self._shares_rate else model
         finally:
             self._aborted = False
             self._at_work.release()
-
-    def _check_gates(self) -> None:
-        if self._gate_policy is None and self._approver is None:
-            raise UsageError("no one can decide at the gates: pass a gate policy, or AutoApproveGates()")
-
-    def _usable_model(self) -> LLMAdapter:
-        model = connect_model(self._model, self.settings, self._base_url)
-        model.check()
-        model = models_of_agents(model, self.settings)
-        return rate_limited(model, self.runs_dir, self._base_url) if self._shares_rate else model
 
     def _config(self, model: LLMAdapter) -> tuple[RunConfig, list[str]]:
         """Return the options of the port, and the models of which a price is assumed."""
@@ -288,12 +287,13 @@ class Orchestrator:
         if journal.problem is not None:
             self._log.warning(f"{journal.problem}; the work continues, but it cannot be resumed")
         progress.recorded((), TranscriptFile(path, run_id, self._log.warning))
-        return self._assembled(journal, progress, model, config, task, options, None, None)
+        return self._assembled(journal, progress, model, config, task, options)
 
     def _reopened(self, path: Path, model: LLMAdapter) -> _Opened:
         lines: Lines = []
         progress = WorkflowProgress(self._log, self._listener, self._root)
         journal = reopen(path, fan_out([progress.on_line, self._on_line]), lines.append, WorkflowJournal)
+        assert isinstance(journal, WorkflowJournal)
         try:
             first = lines[0]
             options = first.get("workflow")
@@ -325,23 +325,21 @@ class Orchestrator:
 
     def _assembled(
         self,
-        journal: Any,
+        journal: WorkflowJournal,
         progress: WorkflowProgress,
         model: LLMAdapter,
         config: RunConfig,
         task: str,
         options: Mapping[str, Any],
-        recorded: ReplayCursor | None,
-        resumed: RunResumed | None,
+        recorded: ReplayCursor | None = None,
+        resumed: RunResumed | None = None,
         lines: Lines | None = None,
     ) -> _Opened:
-        self._journal = journal
         journal.warn = self._log.warning
         hidden, rules = own_files(self._root, self.settings, self.runs_dir), Policy(self._policy)
         registry = project_tools(self._root, self.settings, lambda path: hidden(path) or rules.hides(path))
         secrets = RunSecrets(run_vault(model, registry, config), None if lines is None else lambda: lines)
         journal.redact = secrets.vault.redact_json
-        automatic = isinstance(self._gate_policy, AutoApproveGates)
         policies = (self._gate_policy, self._bash_policy, self._question_policy)
         approver = PolicyApprover(*policies, self._approver, lambda: self._aborted)
         costs = Costs(model.model, options.get("assumed_prices") or ())
@@ -360,7 +358,7 @@ class Orchestrator:
             on_cost=costs.add,
             sleep=self._sleep,
         )
-        progress.assumed, progress.automatic = costs.assumed, automatic
+        progress.assumed, progress.automatic = costs.assumed, isinstance(self._gate_policy, AutoApproveGates)
         progress.journal_problem = lambda: journal.problem
         kept = journal.path.with_suffix(".files") if journal.path else None
         context = WorkflowContext(
@@ -376,7 +374,7 @@ class Orchestrator:
             store=SnapshotStore(self._root, kept, self._hidden(hidden)),
             on_complete=self._on_agent_complete,
             warn=self._log.warning,
-            automatic=automatic,
+            automatic=progress.automatic,
             resumed=recorded is not None,
         )
         if recorded is not None:
@@ -395,21 +393,9 @@ class Orchestrator:
                 workflow=secrets.conceal(json_safe(options)),
             )
         program = Program(context, started, journal.run_id)
-
-        def close() -> None:
-            journal.close()
-            registry.close()
-            model.close()
-            if progress.transcript is not None:
-                progress.transcript.close()
-
-        def stop() -> None:
-            effects.abort()
-            registry.close()
-
-        self._opened = _Opened(effects, program, progress, close, stop)
+        self._opened = _Opened(program, context, progress, journal, model)
         if self._aborted:
-            stop()
+            self._opened.stop()
         return self._opened
 
     def _hidden(self, is_own: Callable[[str], bool]) -> Callable[[str], bool]:
@@ -439,7 +425,7 @@ class Orchestrator:
             exit_code=exit_code_of(error),
             error=message_of(error) if error is not None else None,
             summary=progress.summary,
-            journal=self._journal.path,
+            journal=opened.journal.path,
         )
 
 

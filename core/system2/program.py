@@ -33,7 +33,10 @@ class Program:
         self._context, self._effects, self._started, self._run_id = context, context.effects, started, run_id
         self._options: Mapping[str, Any] = started.workflow or {}
         self._gates = Gates(context)
-        self._delegation = Delegation(context, LIMITS if self._options.get("invoke") is None else {})
+        invoked = self._options.get("invoke")
+        self._delegation = Delegation(context, LIMITS if invoked is None else {})
+        self.only: str | None = invoked["agent"] if invoked is not None else None
+        """The one agent that is to work, without gates."""
         self.result: AgentResult | None = None
         """How the work of the one requested agent ended."""
 
