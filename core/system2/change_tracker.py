@@ -7,9 +7,9 @@ from dataclasses import replace
 from typing import Any
 
 from aeon_core.effects.port import Effects
-from system2.agent_contracts import DOCUMENTS
 from system2.changes import FileChange, compare
 from system2.constants import GATES, LOG_FILE
+from system2.contracts import DOCUMENTS
 from system2.protected_files import is_own_work, is_protected, steering_files
 from system2.snapshots import Snapshot, SnapshotStore
 

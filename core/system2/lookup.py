@@ -1,14 +1,17 @@
-"""Finds a workflow by its id, a prefix of that, a path, or `last`."""
+"""The workflows of a project: found by id, a prefix of it, a path or `last`, and run one at a time."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import os
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 from aeon_core.errors import UsageError
 from aeon_core.journal.listing import find_run, is_path, list_runs
+from aeon_core.journal.lock import holder, lock
 from aeon_core.journal.reader import head
-from aeon_core.journal.summary import WORKFLOW, journal_entries
+from aeon_core.journal.summary import WORKFLOW, is_being_written, journal_entries
 
 
 def find_workflow(run: str, project_root: Path, runs_dir: Path, transcripts: Path) -> Path:
@@ -39,3 +42,38 @@ def workflows_of(project_root: Path, runs_dir: Path) -> Iterator[Path]:
         workflow = (head(Path(each.path)) or {}).get("workflow") if each.kind == WORKFLOW else None
         if isinstance(workflow, dict) and workflow.get("project_root") == str(project_root):
             yield Path(each.path)
+
+
+@contextmanager
+def lock_project(project_root: Path, runs_dir: Path, warn: Callable[[str], None]) -> Iterator[None]:
+    """Hold the project's lock. Raises UsageError that names the holder where another workflow has it.
+
+    Where the file system knows no such locks, `warn` is told, and the work goes on.
+    """
+    fd = None
+    try:
+        # Not the project's folder: the commands that a workflow runs hold a lock on that.
+        folder = project_root / ".system2"
+        folder.mkdir(exist_ok=True)
+        fd = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+        if not lock(fd):
+            running = filter(is_being_written, workflows_of(project_root, runs_dir))
+            which = next((path.stem for path in running), None)
+            what = f"the workflow {which!r}" if which is not None else "another workflow"
+            raise UsageError(
+                f"{what} is running in {str(project_root)!r}, by {holder(fd)}; wait until it ends, or stop it"
+            )
+    except OSError as error:
+        warn(f"the project cannot be locked, so another workflow could run in it too: {error.strerror}")
+    except UsageError:
+        _close(fd)
+        raise
+    try:
+        yield
+    finally:
+        _close(fd)
+
+
+def _close(fd: int | None) -> None:
+    if fd is not None:
+        os.close(fd)

@@ -39,7 +39,8 @@ from system2.context import WorkflowContext, own_files, project_tools
 from system2.contracts import DelegationContract
 from system2.cost import CostRecord, Costs, prices_of
 from system2.documents import SpecChoice
-from system2.logs import Log
+from system2.logs import Log, WorkflowProgress
+from system2.lookup import lock_project
 from system2.policies import (
     AutoApproveGates,
     BashFunction,
@@ -51,8 +52,6 @@ from system2.policies import (
     policy_of,
 )
 from system2.program import Program
-from system2.progress import WorkflowProgress
-from system2.project_lock import lock_project
 from system2.questions import PolicyApprover
 from system2.session import RETRIES, AgentResult
 from system2.settings import WorkflowSettings

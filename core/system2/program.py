@@ -9,11 +9,10 @@ from typing import Any
 from aeon_core.entities import RunResult, TTLState, UsageTotals
 from aeon_core.errors import AeonError, ReplayMismatchError, RunAborted
 from aeon_core.journal.records import RunFinished, RunStarted
-from system2.agent_contracts import DOCUMENTS
 from system2.change_tracker import LIMITS, ChangeTracker
 from system2.constants import LOG_FILE
 from system2.context import WorkflowContext
-from system2.contracts import DelegationContract
+from system2.contracts import DOCUMENTS, DelegationContract
 from system2.delegation import Delegation
 from system2.documents import ARTIFACTS, UNDECIDED, Documents, digests, earlier_task, kept_documents, spec_question
 from system2.gates import Gates

@@ -8,12 +8,11 @@ from pathlib import Path, PurePosixPath
 
 from aeon_core.errors import AeonError
 from aeon_core.regular_file import read_start
-from system2.agent_contracts import DOCUMENTS, contract_for, repair_contract
 from system2.change_tracker import SPEC_FOLDER, ChangeTracker
 from system2.changes import FileChange, list_changes
 from system2.constants import DELEGATION_MAP, LOG_FILE, MAX_CYCLES, POST_EXECUTION, TASK_GATE, Gate
 from system2.context import WorkflowContext
-from system2.contracts import DelegationContract
+from system2.contracts import DOCUMENTS, DelegationContract, contract_for, repair_contract
 from system2.cost import dollars
 from system2.delegation import Delegation
 from system2.documents import Documents

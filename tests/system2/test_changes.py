@@ -15,9 +15,8 @@ from aeon_core.tools.files.patch import apply_diff
 from system2 import snapshots
 from system2.change_tracker import LOST, ChangeTracker, _Files, flag_of
 from system2.changes import FileChange, compare, list_changes
-from system2.content_file import ContentFile
 from system2.git_files import GitFiles
-from system2.snapshots import MAX_CONTENT, Snapshot, SnapshotStore
+from system2.snapshots import MAX_CONTENT, ContentFile, Snapshot, SnapshotStore
 from tests.system2.kit import Bench
 
 Change = Callable[[Path], object]

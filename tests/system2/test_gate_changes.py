@@ -235,9 +235,8 @@ def test_a_gate_at_the_terminal_shows_the_diffs_and_a_new_document_once(tmp_path
 def test_a_blocker_that_stays_open_is_exit_1_of_the_command(tmp_path: Path) -> None:
     code = f"""
 import sys
-from system2 import __main__
-from system2.simulated import model
-model.SimulatedAgents._found = lambda self, agent, wanted: ["it divides by zero"] if agent == "code-reviewer" else []
+from system2 import __main__, simulated
+simulated.SimulatedAgents._found = lambda _, agent, wanted: ["it divides by zero"] if agent == "code-reviewer" else []
 sys.exit(__main__.main([{", ".join(map(repr, SIMULATED))}, "--auto-approve", "count the invoices"]))
 """
     ended = subprocess.run([sys.executable, "-c", code], cwd=tmp_path, capture_output=True, text=True, check=False)

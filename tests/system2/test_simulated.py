@@ -10,11 +10,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from aeon_core.llm.base import LLMRequest
-from system2.agent_contracts import contract_for
 from system2.constants import DELEGATION_MAP
-from system2.simulated import SimulatedAgents
-from system2.simulated.documents import document, module, module_test
-from system2.simulated.task import Wanted, read_turns
+from system2.contracts import contract_for
+from system2.simulated import SimulatedAgents, Wanted, document, module, module_test, read_turns
 from tests.sampling import examples
 from tests.system2.workflows import TASK, Case, transcript
 

@@ -14,7 +14,7 @@ from aeon_core.runs.batch.rate_limit import RateGate, RateLimitedModel
 from system2 import Orchestrator
 from system2.constants import DELEGATION_MAP, GATES, MAX_CYCLES
 from system2.policies import GateDecision
-from system2.simulated.model import BLOCKER
+from system2.simulated import BLOCKER
 from tests.system2.kit import CONTRACT, Answers, Confirms, done, said, uses
 from tests.system2.workflows import (
     ABORT,
