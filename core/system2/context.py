@@ -19,7 +19,7 @@ from aeon_core.tools.shell.bash import BashTool
 from aeon_core.tools.shell.settings import ShellSettings
 from system2.agents.library import AgentLibrary
 from system2.constants import DEFAULT_TRANSCRIPT_DIR
-from system2.cost import Costs
+from system2.cost import CostRecord
 from system2.policies import Question
 from system2.questions import choice_of, ended_by
 from system2.settings import WorkflowSettings
@@ -39,7 +39,8 @@ class WorkflowContext:
     settings: WorkflowSettings
     effects: Effects
     registry: ToolRegistry
-    costs: Costs
+    spent: list[CostRecord]
+    """What each call has cost, recorded ones too."""
     rules: WorkflowSettings | None = None
     """The current settings, by which calls are judged; None for `settings`, those that the workflow started with."""
     unsafe_bash: bool = False

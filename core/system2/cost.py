@@ -32,31 +32,15 @@ class CostRecord:
     cache_write_tokens: int = 0
 
     @classmethod
-    def of_call(cls, agent: str, model: str, usage: Mapping[str, int], cost_usd: float | None) -> CostRecord:
+    def of_call(cls, agent: str | None, model: str, usage: Mapping[str, int], cost_usd: float | None) -> CostRecord:
         """Return what one call cost."""
         read, written = usage.get("input_tokens", 0), usage.get("output_tokens", 0)
         cached = usage.get("cache_read_tokens", 0), usage.get("cache_write_tokens", 0)
-        return cls(agent, model, read, written, cost_usd or 0.0, 1, 0, *cached)
+        return cls(agent or "", model, read, written, cost_usd or 0.0, 1, 0, *cached)
 
     def as_dict(self) -> dict[str, Any]:
         """Return the record as plain JSON; `CostRecord(**it)` gives it back."""
         return asdict(self)
-
-
-class Costs:
-    """What the calls of one workflow cost, counted as they end; recorded ones, too.
-
-    `assumed` are the models of which no price is known: DEFAULT_PRICE is assumed.
-    """
-
-    def __init__(self, model_id: str, assumed: Iterable[str] = ()) -> None:
-        self.model_id: str = model_id
-        self.assumed: list[str] = list(assumed)
-        self.records: list[CostRecord] = []
-
-    def add(self, agent: str | None, model: str, usage: Mapping[str, int], cost_usd: float | None) -> None:
-        """Count an attempt of a call."""
-        self.records.append(CostRecord.of_call(agent or "", model, usage, cost_usd))
 
 
 def total_cost(records: Iterable[CostRecord], model_id: str, agent: str = "", tool_turns: int = 0) -> CostRecord:

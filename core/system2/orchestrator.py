@@ -37,7 +37,7 @@ from system2.agents.library import AgentLibrary
 from system2.connect import connect_model, models_of_agents
 from system2.context import WorkflowContext, own_files, project_tools
 from system2.contracts import DelegationContract
-from system2.cost import CostRecord, Costs, prices_of
+from system2.cost import CostRecord, prices_of
 from system2.documents import SpecChoice
 from system2.logs import Log, WorkflowProgress
 from system2.lookup import lock_project
@@ -341,7 +341,7 @@ class Orchestrator:
         journal.redact = secrets.vault.redact_json
         policies = (self._gate_policy, self._bash_policy, self._question_policy)
         approver = PolicyApprover(*policies, self._approver, lambda: self._aborted)
-        costs = Costs(model.model, options.get("assumed_prices") or ())
+        spent: list[CostRecord] = []
         effects = Effects(
             journal,
             llm=model,
@@ -354,10 +354,11 @@ class Orchestrator:
             secrets=secrets,
             tools=registry,
             retries=RETRIES,
-            on_cost=costs.add,
+            on_cost=lambda *call: spent.append(CostRecord.of_call(*call)),
             sleep=self._sleep,
         )
-        progress.assumed, progress.automatic = costs.assumed, isinstance(self._gate_policy, AutoApproveGates)
+        progress.assumed = list(options.get("assumed_prices") or ())
+        progress.automatic = isinstance(self._gate_policy, AutoApproveGates)
         progress.journal_problem = lambda: journal.problem
         kept = journal.path.with_suffix(".files") if journal.path else None
         context = WorkflowContext(
@@ -365,7 +366,7 @@ class Orchestrator:
             WorkflowSettings(**options["settings"]),
             effects,
             registry,
-            costs,
+            spent,
             rules=self.settings,
             unsafe_bash=self._unsafe_bash,
             policy=self._policy,

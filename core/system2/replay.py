@@ -15,7 +15,7 @@ from aeon_core.journal.records import RunStarted
 from aeon_core.journal.writer import JournalWriter, LineListener
 from aeon_core.runs.replay import ComparedLines, Replay, recorded_lines, recorded_tools
 from system2.context import WorkflowContext
-from system2.cost import Costs
+from system2.cost import CostRecord
 from system2.program import Program
 from system2.session import RETRIES
 from system2.settings import WorkflowSettings
@@ -34,7 +34,7 @@ def replay(path: Path, on_line: LineListener | None = None) -> Replay:
     cursor = ComparedLines(lines)
     journal = JournalWriter(None, lines[0]["run"], on_line)
     registry = recorded_tools(lines[0])
-    costs = Costs(started.model, started.workflow.get("assumed_prices") or ())
+    spent: list[CostRecord] = []
     effects = Effects(
         journal,
         llm=RecordedModel(cursor),
@@ -42,10 +42,10 @@ def replay(path: Path, on_line: LineListener | None = None) -> Replay:
         recorded=cursor,
         tools=registry,
         retries=RETRIES,
-        on_cost=costs.add,
+        on_cost=lambda *call: spent.append(CostRecord.of_call(*call)),
     )
     root, settings = Path(started.workflow["project_root"]), WorkflowSettings(**started.workflow["settings"])
-    program = Program(WorkflowContext(root, settings, effects, registry, costs), started, lines[0]["run"])
+    program = Program(WorkflowContext(root, settings, effects, registry, spent), started, lines[0]["run"])
     ended = False
     with contextlib.suppress(RecordingEnded, ReplayMismatchError):
         program.run()

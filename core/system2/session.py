@@ -133,15 +133,15 @@ class AgentSession:
                 source=str(self.agent.source_path),
             )
         )
-        before, turns = len(context.costs.records), self._tool_turns
+        before, turns = len(context.spent), self._tool_turns
         completion: CompletionSignal | None = None
         halted: Halt | None = None
         try:
             completion = self._work()
         except _Halted as ending:
             halted = ending.why
-        spent, main = context.costs.records[before:], context.costs.model_id
-        cost = total_cost(spent, main, name, self._tool_turns - turns)
+        main = context.effects.models.model.model
+        cost = total_cost(context.spent[before:], main, name, self._tool_turns - turns)
         changed = tuple(self._toolbox.files_changed)
         context.effects.emit(
             AgentRecord(

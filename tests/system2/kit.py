@@ -17,7 +17,7 @@ from aeon_core.runs.setup import run_vault
 from system2.agents.library import AgentDefinition
 from system2.context import WorkflowContext, own_files, project_tools
 from system2.contracts import DelegationContract
-from system2.cost import Costs, prices_of
+from system2.cost import CostRecord, prices_of
 from system2.logs import Log, WorkflowProgress
 from system2.policies import BashPolicy, Question, QuestionPolicy
 from system2.questions import PolicyApprover
@@ -130,7 +130,7 @@ class Bench:
         self.transcript = TranscriptFile(root / self.settings.transcript_dir / "20260101-000000.jsonl", "run", warn)
         self.progress.recorded((), self.transcript)
         registry = project_tools(root, self.settings, own_files(root, self.settings))
-        prices, assumed = prices_of([] if self.model.simulated else [self.model.model], self.settings.prices)
+        prices, _ = prices_of([] if self.model.simulated else [self.model.model], self.settings.prices)
         config = RunConfig(
             budget=self.settings.cost_ceiling_usd,
             budget_warning=self.settings.cost_warning_usd,
@@ -138,7 +138,7 @@ class Bench:
             on_unknown="ask",
             context_window=self.model.context_window or self.settings.context_window_tokens,
         )
-        self.costs = Costs(self.model.model, assumed)
+        self.spent: list[CostRecord] = []
         effects = Effects(
             WorkflowJournal(None, "run", self.progress.on_line),
             llm=self.model,
@@ -147,7 +147,7 @@ class Bench:
             secrets=RunSecrets(run_vault(self.model, registry, config)),
             tools=registry,
             retries=RETRIES,
-            on_cost=self.costs.add,
+            on_cost=lambda *call: self.spent.append(CostRecord.of_call(*call)),
             sleep=self.waits.append,
         )
         self.context = WorkflowContext(
@@ -155,7 +155,7 @@ class Bench:
             self.settings,
             effects,
             registry,
-            self.costs,
+            self.spent,
             unsafe_bash=unsafe_bash,
         )
 

@@ -9,7 +9,6 @@ from aeon_core.llm.catalogue import price_of
 from system2.cost import (
     DEFAULT_PRICE,
     CostRecord,
-    Costs,
     agent_summary,
     clock,
     dollars,
@@ -21,18 +20,18 @@ from system2.cost import (
 SONNET = "bedrock:us.anthropic.claude-sonnet-4-20250514-v1:0"
 
 
-def costs_of(*calls: tuple[str, int, int, float]) -> Costs:
-    """Costs with calls, each an agent, its tokens and US dollars."""
-    costs = Costs(SONNET)
-    for agent, read, written, usd in calls:
-        costs.add(agent, SONNET, {"input_tokens": read, "output_tokens": written}, usd)
-    return costs
+def costs_of(*calls: tuple[str, int, int, float]) -> list[CostRecord]:
+    """What calls cost, each an agent, its tokens and US dollars."""
+    return [
+        CostRecord.of_call(agent, SONNET, {"input_tokens": read, "output_tokens": written}, usd)
+        for agent, read, written, usd in calls
+    ]
 
 
 def test_costs_add_up_over_calls_and_agents() -> None:
     costs = costs_of(("spec-coordinator", 45_230, 12_891, 0.329055), ("executor", 1_000_000, 0, 3.0))
-    assert total_cost(costs.records, SONNET) == CostRecord("", SONNET, 1_045_230, 12_891, pytest.approx(3.329055), 2, 0)
-    first = total_cost(costs.records[:1], SONNET, "spec-coordinator", 6)
+    assert total_cost(costs, SONNET) == CostRecord("", SONNET, 1_045_230, 12_891, pytest.approx(3.329055), 2, 0)
+    first = total_cost(costs[:1], SONNET, "spec-coordinator", 6)
     assert (first.agent_name, first.api_calls, first.tool_turns) == ("spec-coordinator", 1, 6)
 
 

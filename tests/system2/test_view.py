@@ -56,7 +56,7 @@ def test_an_agent_that_works_has_its_contract_costs_and_entries(tmp_path: Path) 
     agent = view.agents["spec-coordinator"]
     assert (agent.state, agent.rounds, agent.contract) == ("complete", 1, CONTRACT)
     assert agent.completion == CompletionSignal("success", [], "all read")
-    assert view.cost_usd == total_cost(bench.costs.records, "").cost_usd
+    assert view.cost_usd == total_cost(bench.spent, "").cost_usd
     assert (view.api_calls, view.input_tokens, view.output_tokens) == (2, 2000, 200)
     assert [notice["kind"] for notice in view.notices] == ["retry"]
     assert [entry["type"] for entry in agent.entries].count("tool_exec") == 2
