@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from textual import on
+from textual.screen import Screen
 
 from aeon_core.journal.view import reducer
 from aeon_core.journal.view.formatting import words
@@ -16,10 +17,8 @@ from aeon_tui.screens.context import context_of
 from aeon_tui.screens.panel_controller import Place
 from aeon_tui.screens.run.approval_controller import ApprovalController, broker_of
 from aeon_tui.screens.run.layout import BESIDE, CONVERGENCE, CSS, ISSUES
-from aeon_tui.screens.run.notices import Notices
-from aeon_tui.screens.run.record_readers import QuoteFinder, StepDetailReader
+from aeon_tui.screens.run.record_readers import QuoteFinder, ReplyStream, StepDetailReader
 from aeon_tui.screens.run.refresh import ASKING_RATE, CLOCK_RATE, NONE, OWN_RATE, RefreshScheduler
-from aeon_tui.screens.run.reply_stream import ReplyStream
 from aeon_tui.screens.run.status import (
     WAITING,
     WAITING_HERE,
@@ -54,6 +53,32 @@ from aeon_widgets.ttl_gauge import TTLGauge
 
 if TYPE_CHECKING:
     from aeon_tui.screens.run.search import StepPlace
+
+
+SECONDS = 30
+
+
+class Notices:
+    """Says why a source can read no more, and what has become of the process that writes the run, or of its file."""
+
+    def __init__(self, screen: Screen[None], source: RecordSource) -> None:
+        self._screen, self._source = screen, source
+        self._error_told = False
+        self._told = ""
+
+    def tell(self) -> None:
+        """Notify of what is new."""
+        error, notice = self._source.error, self._source.notice
+        if error is not None and not self._error_told:
+            self._error_told = True
+            self._screen.notify(error.message, severity="error", timeout=SECONDS, markup=False)
+        if notice != self._told:
+            # What was told before holds no more.
+            self._screen.app.clear_notifications()
+            self._told = notice
+            if notice:
+                self._screen.notify(notice, severity="warning", timeout=SECONDS, markup=False)
+
 
 FOLD_SECONDS = 0.015
 """The most of a frame that reading records may take, so that keys are answered in between."""

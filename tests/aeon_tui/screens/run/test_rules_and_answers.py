@@ -14,8 +14,7 @@ from aeon_core.journal.reader import read_records
 from aeon_core.runs.resume import Resumption
 from aeon_tui.app import AeonApp
 from aeon_tui.screens.rule_dialog import RuleDialog, ScopeRows
-from aeon_tui.screens.run.answers_dialog import AnswersDialog
-from aeon_tui.screens.run.approval_controller import UNUSED
+from aeon_tui.screens.run.approval_controller import UNUSED, AnswersDialog
 from aeon_tui.sessions.resume_job import ResumeJob
 from aeon_tui.sessions.runner import Runner
 from aeon_widgets.approval_panel import ApprovalPanel
