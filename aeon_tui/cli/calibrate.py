@@ -13,12 +13,15 @@ from aeon_core.errors import AeonError, ModelUnavailableError, UsageError
 from aeon_core.judge.agreement import (
     Agreement,
     Comparison,
+    LabelledOutcome,
     LabelledRuns,
     agreement_by_group,
     agreement_of,
     measure,
+    read_labels,
+    shipped_labels,
+    spread,
 )
-from aeon_core.judge.labels import LabelledOutcome, read_labels, shipped_labels, spread
 from aeon_core.paths import expanded
 from aeon_tui.cli import options
 from aeon_tui.cli.output import Output, stderr, stdout

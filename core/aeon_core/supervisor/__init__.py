@@ -1,1 +1,1 @@
-"""Repairing model output: `supervisor.Supervisor`, its `actions`, and the `invariants` that a repair must keep."""
+"""Repairing model output: `supervisor.Supervisor` and the `invariants` that a repair must keep."""

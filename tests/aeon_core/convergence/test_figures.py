@@ -8,8 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from aeon_core.convergence.engine import suspicions_about
-from aeon_core.convergence.figures import MAX_SUSPICIONS, unsupported_figures
+from aeon_core.convergence.engine import MAX_SUSPICIONS, suspicions_about, unsupported_figures
 from aeon_core.plan.models import Plan
 from aeon_core.validation.result_checks import Artifacts
 

@@ -15,13 +15,13 @@ from aeon_core.journal.labels import label_run
 from aeon_core.judge import agreement
 from aeon_core.judge.agreement import (
     Comparison,
+    LabelledOutcome,
     LabelledRuns,
     agreement_by_group,
     agreement_of,
     measure,
     quote_of,
 )
-from aeon_core.judge.labels import LabelledOutcome
 from aeon_core.llm.base import LLMRequest
 from aeon_core.llm.chain import ModelChain
 from tests.aeon_core.judge.test_labels import outcome

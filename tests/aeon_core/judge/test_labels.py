@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from aeon_core.errors import UsageError
-from aeon_core.judge.labels import LabelledOutcome, read_labels, shipped_labels, spread
+from aeon_core.judge.agreement import LabelledOutcome, read_labels, shipped_labels, spread
 
 STEP = {"step_id": "s1", "description": "Add 5 and 10", "tool": "calculator", "status": "complete"}
 FULL: dict[str, Any] = {
