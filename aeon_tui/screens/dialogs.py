@@ -1,10 +1,10 @@
-"""Dialogs: the box that all have, and the question before what cannot be undone or may surprise."""
+"""Dialogs: the box that all have, the question before what cannot be undone or may surprise, rows to choose from."""
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
-from typing import ClassVar, TypeVar
+from collections.abc import Iterable, Mapping, Sequence
+from typing import ClassVar, Generic, TypeVar
 
 from textual import on
 from textual.app import ComposeResult
@@ -13,11 +13,13 @@ from textual.containers import Horizontal, Vertical
 from textual.content import Content
 from textual.screen import ModalScreen
 from textual.widgets import Button, Static
+from typing_extensions import override
 
 from aeon_core.escape import escape_controls
 from aeon_widgets.key_guard import KeyGuard
 from aeon_widgets.key_names import key_of
 from aeon_widgets.text import count, fit, one_line
+from aeon_widgets.virtual_list import Piece, RowsView
 
 Answer = TypeVar("Answer")
 
@@ -130,3 +132,32 @@ class QuitDialog(ConfirmDialog):
     def action_quit_now(self) -> None:
         """Quit; nobody types these keys by the way."""
         self.dismiss(True)
+
+
+T = TypeVar("T")
+
+
+class ChoiceRows(RowsView, Generic[T]):
+    """The values with a word or two about each; the one under the cursor is chosen."""
+
+    def __init__(self, choices: Mapping[T, Iterable[Piece]], first: T | None = None) -> None:
+        super().__init__()
+        self._values, self._pieces = list(choices), list(choices.values())
+        self._first = self._values.index(first) if first is not None else 0
+
+    def on_mount(self) -> None:
+        self.set_line_count(len(self._values))
+        self.cursor = self._first
+
+    @property
+    def value(self) -> T:
+        """The value that is chosen."""
+        return self._values[self.cursor]
+
+    def choose(self, value: T) -> None:
+        """Choose a value."""
+        self.cursor = self._values.index(value)
+
+    @override
+    def pieces(self, index: int, width: int) -> Iterable[Piece]:
+        return [(f" {'◉' if index == self.cursor else '○'} ", ""), *self._pieces[index]]

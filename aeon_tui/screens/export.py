@@ -15,8 +15,7 @@ from textual.widgets import Input, Static
 from aeon_core.errors import UsageError
 from aeon_core.escape import escape_controls
 from aeon_core.paths import expanded
-from aeon_tui.screens.choice_rows import ChoiceRows
-from aeon_tui.screens.dialogs import Dialog
+from aeon_tui.screens.dialogs import ChoiceRows, Dialog
 from aeon_widgets.key_names import key_of
 
 Form = Literal["md", "html", "json"]

@@ -14,8 +14,7 @@ from textual.widgets import Input, Static
 
 from aeon_core.escape import escape_controls
 from aeon_core.journal.records import Verdict
-from aeon_tui.screens.choice_rows import ChoiceRows
-from aeon_tui.screens.dialogs import Dialog
+from aeon_tui.screens.dialogs import ChoiceRows, Dialog
 from aeon_widgets.key_guard import KeyGuard
 from aeon_widgets.key_names import key_of
 from aeon_widgets.virtual_list import Piece, RowsView

@@ -18,8 +18,7 @@ from aeon_core.errors import AeonError
 from aeon_core.journal.records import Scope
 from aeon_core.journal.values import dict_of, str_of
 from aeon_core.paths import PROJECT_FOLDER
-from aeon_tui.screens.choice_rows import ChoiceRows
-from aeon_tui.screens.dialogs import Dialog
+from aeon_tui.screens.dialogs import ChoiceRows, Dialog
 from aeon_widgets.key_guard import KeyGuard
 from aeon_widgets.key_names import key_of
 from aeon_widgets.virtual_list import Piece, RowsView

@@ -17,10 +17,8 @@ from typing_extensions import override
 from aeon_core.errors import AeonError
 from aeon_tui.messages import OpenJournal
 from aeon_tui.screens.browser.actions import RUN_KEYS
-from aeon_tui.screens.browser.filter_line import FilteredScreen
-from aeon_tui.screens.browser.filter_suggestions import Present
+from aeon_tui.screens.browser.filter_line import FilteredScreen, Present, Runs, RunSearch
 from aeon_tui.screens.browser.preview import PreviewPane
-from aeon_tui.screens.browser.run_search import Runs, RunSearch
 from aeon_tui.screens.browser.widgets import BrowserTitle, FilterHint, ListRuns, RunsText
 from aeon_tui.screens.context import context_of
 from aeon_widgets.filter_line import FilterLine

@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from aeon_core.journal.summary import RunSummary
-from aeon_tui.screens.browser.filter_suggestions import HINT, FilterSuggester, Present, hint, offered
+from aeon_tui.screens.browser.filter_line import HINT, FilterSuggester, Present, Runs, hint, offered
 from aeon_tui.screens.browser.run_filter import (
     FILTERS,
     KINDS,
@@ -21,7 +21,6 @@ from aeon_tui.screens.browser.run_filter import (
     read_filter,
     with_status,
 )
-from aeon_tui.screens.browser.run_search import Runs
 
 NOW = datetime(2026, 11, 20, 12, 0, tzinfo=UTC)
 PRESENT = Present(("openai:large", "openai:small"), ("running", "failed"))
