@@ -1,20 +1,46 @@
-"""The pictures that a browser takes: a report, and the app that `serve` shows. Only where there is a Chromium."""
+"""This machine's Chromium, driven by Playwright: for tests, and for pictures of a report and of what `serve` shows."""
 
 from __future__ import annotations
 
 import os
+import shutil
 import socket
 import subprocess
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from aeon_tui.reports.export import export_journal
-from tools.browser import browser, chromium
 from tools.pictures import RUNS_DIR, journal_of
 
 if TYPE_CHECKING:
-    from playwright.sync_api import ViewportSize
+    from playwright.sync_api import Browser, ViewportSize
+
+
+NAMES = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
+
+
+def chromium() -> str | None:
+    """Return the program, None where there is none."""
+    return next((path for name in NAMES if (path := shutil.which(name)) is not None), None)
+
+
+@contextmanager
+def browser(program: str) -> Iterator[Browser]:
+    """Run the browser for as long as it is used. It reaches this machine alone."""
+    from playwright.sync_api import sync_playwright
+
+    # Its own sandbox needs rights that a container's root has not; it opens pages of ours only.
+    options = ["--no-sandbox", "--host-resolver-rules=MAP * ~NOTFOUND, EXCLUDE 127.0.0.1"]
+    with sync_playwright() as playwright:
+        started = playwright.chromium.launch(executable_path=program, args=options)
+        try:
+            yield started
+        finally:
+            started.close()
+
 
 DESKTOP: ViewportSize = {"width": 1280, "height": 860}
 PHONE: ViewportSize = {"width": 390, "height": 844}

@@ -36,7 +36,7 @@ from tests.aeon_tui.screens.browser.test_screen import NOW, summary
 from tests.aeon_tui.screens.test_trust import ASKED, CHANGED, opened_on
 from tests.aeon_tui.workflows import BLOCKLISTED, CEILING, GATE, app_on, at_a_gate, at_work, failed
 from tests.waiting import until
-from tools.widget_demos.runs import RECORDING
+from tools.widget_demos.demos import RECORDING
 
 NO_TEXT = re.compile(r"[\s─-▟⠀-⣿🔎]*")
 """Borders, bars and gauges, and what has colours of its own."""

@@ -9,7 +9,7 @@ import pytest
 
 import aeon_widgets
 from aeon_widgets.plan_tree import PlanTree
-from tools.widget_demos.runs import RECORDING
+from tools.widget_demos.demos import RECORDING
 
 
 def test_every_public_name_is_there() -> None:

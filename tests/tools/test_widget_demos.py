@@ -23,8 +23,7 @@ from aeon_themes import PALETTES
 from aeon_widgets.plan_tree import PlanTree
 from tests.sampling import sample
 from tools.widget_demos.app import DemoApp, demo_of, main, recorded
-from tools.widget_demos.demos import DEMOS, LAST, Demo, Moment
-from tools.widget_demos.runs import RECORDING, RUN_ID, runs
+from tools.widget_demos.demos import DEMOS, LAST, RECORDING, RUN_ID, Demo, Moment, runs
 
 BASES = {"approval_text", "virtual_list", "pane"}
 """Modules of what widgets are made of."""

@@ -22,8 +22,7 @@ from aeon_core.journal.reader import read_records
 from aeon_core.journal.view import reducer
 from aeon_core.journal.view.model import RunView
 from aeon_themes import PALETTES, fallback_variables
-from tools.widget_demos.demos import DEMOS, Demo, Moment
-from tools.widget_demos.runs import RECORDING
+from tools.widget_demos.demos import DEMOS, RECORDING, Demo, Moment
 
 KEYS = "space play  , back  . on  t theme  ^q quit"
 SECONDS_PER_RECORD = 0.12

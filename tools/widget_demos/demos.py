@@ -4,12 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any, cast
 
 from textual.containers import Vertical
 from textual.widget import Widget
 
 from aeon_core.journal.search import search_journal
+from aeon_core.journal.summary import RunSummary, summarise
 from aeon_core.journal.view.formatting import convergence
 from aeon_core.journal.view.model import RunView
 from aeon_core.journal.view.reducer import fold
@@ -35,17 +38,105 @@ from aeon_widgets.run_header import RunHeader
 from aeon_widgets.run_list import RunList, RunListHeader
 from aeon_widgets.run_preview import Kin, RunPreview, preview_blocks
 from aeon_widgets.run_question import choices, run_question
+from aeon_widgets.run_tree import RunLine, as_tree
 from aeon_widgets.scrubber import Scrubber
 from aeon_widgets.step_pane import StepPane
 from aeon_widgets.tally import HeadLine, Tally
 from aeon_widgets.text_view import Block, TextView
 from aeon_widgets.ttl_gauge import TTLGauge
 from aeon_widgets.workflow_artifact import WorkflowArtifact
-from aeon_widgets.workflow_conversation import WorkflowConversation
-from aeon_widgets.workflow_header import WorkflowHeader
-from aeon_widgets.workflow_pipeline import WorkflowPipeline
-from tools.widget_demos.runs import NOW, RECORDING, lines, runs
-from tools.widget_demos.workflow import show_artifact, show_head, show_pipeline, show_talk
+from aeon_widgets.workflow_conversation import ConversationItem, WorkflowConversation
+from aeon_widgets.workflow_header import WorkflowFacts, WorkflowHeader
+from aeon_widgets.workflow_pipeline import PipelineRow, WorkflowPipeline
+
+SCOPE = """# Scope
+
+| path | what it holds |
+|---|---|
+| src/ | nothing yet |
+| README.md | three sentences |
+
+- an API for invoices
+- no user interface
+"""
+ROWS = [
+    PipelineRow("repo-governor", "✔", "complete", "complete", "repo-governor", time="01:12", detail="two files found"),
+    PipelineRow("gate 0", "?", "medium", "waits", "gate 0 scope", is_gate=True, detail="spec/scope.md"),
+    PipelineRow("spec-coordinator", "○", "pending", "waiting", "spec-coordinator"),
+    PipelineRow("eval-engineer", "⊘", "muted", "skipped", "eval-engineer", detail="no prompt was changed"),
+]
+ITEMS = [
+    ConversationItem("◇", "accent", "contract: survey the repository", (("", "## Objective\nSurvey the repository."),)),
+    ConversationItem("»", "text", "repo-governor says · 812 tokens", (("", "I look at what is there first."),), True),
+    ConversationItem("✔", "complete", "Glob pattern=**/* · 4 ms", (("muted", "result"), ("", "README.md"))),
+    ConversationItem("✖", "failed", "Read file_path=../notes · 0 ms", (("", "it is not in the project"),)),
+]
+FACTS = WorkflowFacts(
+    task="design a REST API for invoices",
+    status="waiting for you",
+    model="bedrock:us.anthropic.claude-sonnet-4",
+    doing="gate 0: scope",
+    cost_usd=2.31,
+    warning_usd=2.0,
+    ceiling_usd=5.0,
+    tokens=81_204,
+    seconds=72,
+)
+
+
+def show_pipeline(widget: WorkflowPipeline, moment: object) -> None:
+    """Show the agents and gates."""
+    del moment
+    widget.update_rows(ROWS, "gate 0")
+
+
+def show_talk(widget: WorkflowConversation, moment: object) -> None:
+    """Show a conversation."""
+    del moment
+    widget.update_items(ITEMS)
+
+
+def show_head(widget: WorkflowHeader, moment: object) -> None:
+    """Show task, status and cost."""
+    del moment
+    widget.update_facts(FACTS)
+
+
+def show_artifact(widget: WorkflowArtifact, moment: object) -> None:
+    """Show a document."""
+    del moment
+    widget.show_file("spec/scope.md", SCOPE)
+
+
+RECORDING = Path(__file__).with_name("recording.jsonl")
+"""The journal of the run that the demos show: real, on the simulated model, of two passes with repairs."""
+RUN_ID = "20261120-093000-d3a0a1"
+NOW = datetime(2026, 11, 20, 9, 40, tzinfo=UTC)
+"""The fixed time of the demo, so that ages don't change."""
+_OTHERS = ("running", "not_converged", "failed", "aborted", "interrupted", "ttl_expired")
+
+
+def runs() -> list[RunSummary]:
+    """Return the recorded run, and older ones, each with another status; one of them a fork of it."""
+    run = replace(cast("RunSummary", summarise(RECORDING)), run_id=RUN_ID)
+    return [run, *(_other(run, number, status) for number, status in enumerate(_OTHERS, start=1))]
+
+
+def _other(run: RunSummary, number: int, status: str) -> RunSummary:
+    began = datetime.fromisoformat(run.started) - timedelta(minutes=17 * number)
+    other = replace(
+        run,
+        run_id=f"{began:%Y%m%d-%H%M%S}-d3a0a{number + 1}",
+        status=status,
+        started=began.isoformat(timespec="microseconds").replace("+00:00", "Z"),
+    )
+    return replace(other, parent=run.run_id, forked_at=2) if status == "not_converged" else other
+
+
+def lines() -> list[RunLine]:
+    """Return the runs as the lines of a list."""
+    return as_tree(runs())
+
 
 LOOKED_FOR = "invoices"
 LAST = 168

@@ -24,7 +24,7 @@ from aeon_tui.cli.serve import command
 from tests.aeon_core.journal.build import started, write
 from tests.aeon_tui.cli.conftest import Cli, environment
 from tests.waiting import PATIENCE, wait_until
-from tools.browser import browser, chromium
+from tools.web_pictures import browser, chromium
 
 pytestmark = pytest.mark.usefixtures("default_signals")
 

@@ -12,7 +12,7 @@ from aeon_themes.contrast import rgb
 from aeon_tui.reports.export import export_journal
 from tests.aeon_tui.passes import converged_run
 from tests.aeon_tui.reports.pages import journal_of
-from tools.browser import browser, chromium
+from tools.web_pictures import browser, chromium
 
 PROGRAM = chromium()
 if PROGRAM is None:
