@@ -14,14 +14,7 @@ from aeon_core.budget import PriceEntry
 from aeon_core.errors import UsageError
 from aeon_core.suggest import nearest, shown, truth_value
 from aeon_core.yaml_file import load_yaml
-from system2.constants import (
-    DEFAULT_CONTEXT_WINDOW_TOKENS,
-    DEFAULT_COST_CEILING_USD,
-    DEFAULT_COST_WARNING_USD,
-    DEFAULT_MAX_OUTPUT_TOKENS,
-    DEFAULT_MAX_TOOL_TURNS,
-    DEFAULT_TRANSCRIPT_DIR,
-)
+from system2.constants import DEFAULT_TRANSCRIPT_DIR
 
 CONFIG_FILE = Path(".system2") / "config.yml"
 NAMESPACE = "providers.bedrock.orchestrator"
@@ -70,9 +63,9 @@ class WorkflowSettings(BaseModel):
 
     model_config: ClassVar[ConfigDict] = ConfigDict(extra="forbid", frozen=True)
 
-    cost_ceiling_usd: Dollars = DEFAULT_COST_CEILING_USD
+    cost_ceiling_usd: Dollars = 5.0
     """What a run may cost before a person must confirm that it goes on (REQ-132)."""
-    cost_warning_usd: Dollars = DEFAULT_COST_WARNING_USD
+    cost_warning_usd: Dollars = 2.0
     log_format: Literal["text", "json"] = "text"
     log_destination: Text = "stderr"
     """`stderr`, or a file, relative to the project root (REQ-124)."""
@@ -89,9 +82,9 @@ class WorkflowSettings(BaseModel):
     """US dollars per million tokens, `input` and `output`, by model; such a price goes before a known one."""
     transcript_dir: Text = DEFAULT_TRANSCRIPT_DIR
     """Where transcripts are written, relative to the project root."""
-    max_tool_turns: Count = DEFAULT_MAX_TOOL_TURNS
-    context_window_tokens: Count = DEFAULT_CONTEXT_WINDOW_TOKENS
-    max_output_tokens: Count = DEFAULT_MAX_OUTPUT_TOKENS
+    max_tool_turns: Count = 200
+    context_window_tokens: Count = 200_000
+    max_output_tokens: Count = 8192
 
     model: str | None = None
     """The Bedrock model of `providers.bedrock`, without the provider; None where the file names none."""
