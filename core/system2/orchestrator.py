@@ -51,13 +51,13 @@ from system2.policies import (
     QuestionPolicy,
     policy_of,
 )
-from system2.program import Program
 from system2.questions import PolicyApprover
 from system2.session import RETRIES, AgentResult
 from system2.settings import WorkflowSettings
 from system2.snapshots import SnapshotStore
 from system2.transcript import TranscriptFile, free_path
 from system2.trust import applied_settings, trusted_agents
+from system2.workflow import Program
 from system2.workflow_journal import WorkflowJournal
 from system2.workflow_result import WorkflowResult, WorkflowStatus, exit_code_of, message_of, status_of
 

@@ -16,9 +16,9 @@ from aeon_core.journal.writer import JournalWriter, LineListener
 from aeon_core.runs.replay import ComparedLines, Replay, recorded_lines, recorded_tools
 from system2.context import WorkflowContext
 from system2.cost import CostRecord
-from system2.program import Program
 from system2.session import RETRIES
 from system2.settings import WorkflowSettings
+from system2.workflow import Program
 
 
 def replay(path: Path, on_line: LineListener | None = None) -> Replay:

@@ -1,21 +1,29 @@
-"""The order of the work: each agent after the gate before it, then the checks, then the last gate (REQ-040…047)."""
+"""A workflow as a program over its port, live, resumed or replayed (Decision 2; REQ-040…047).
+
+The order of the work: each agent after the gate before it, then the checks, then the last gate.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+import logging
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path, PurePosixPath
+from typing import Any
 
-from aeon_core.errors import AeonError
+from aeon_core.entities import RunResult, TTLState, UsageTotals
+from aeon_core.errors import AeonError, ReplayMismatchError, RunAborted
+from aeon_core.journal.records import RunFinished, RunStarted
 from aeon_core.regular_file import read_start
-from system2.change_tracker import SPEC_FOLDER, ChangeTracker
+from system2.change_tracker import LIMITS, SPEC_FOLDER, ChangeTracker
 from system2.changes import FileChange, list_changes
 from system2.constants import DELEGATION_MAP, LOG_FILE, MAX_CYCLES, POST_EXECUTION, TASK_GATE, Gate
 from system2.context import WorkflowContext
 from system2.contracts import DOCUMENTS, DelegationContract, contract_for, repair_contract
 from system2.cost import dollars
 from system2.delegation import Delegation
-from system2.documents import Documents
+from system2.documents import ARTIFACTS, UNDECIDED, Documents, digests, earlier_task, kept_documents, spec_question
 from system2.gates import (
     GATE_OF_AGENT,
     LAST_GATE,
@@ -26,12 +34,15 @@ from system2.gates import (
     listed,
     logged_results,
 )
-from system2.policies import GateDecisionType
+from system2.policies import GateDecision, GateDecisionType
 from system2.relevance import OPTIONAL, skip_reason
 from system2.session import AgentResult
 from system2.suite_runs import list_tests
+from system2.workflow_result import exit_code_of, message_of, status_of
 
+logger: logging.Logger = logging.getLogger("aeon")
 EXECUTOR = "executor"
+_FILES = (*DOCUMENTS.values(), LOG_FILE)
 SCOPE_FILE = GATE_OF_AGENT["repo-governor"].artifact
 MAX_SCOPE_BYTES = 100_000
 MAX_FLAGGED = 5
@@ -41,6 +52,7 @@ class WorkLeftOpen(AeonError):
     """A person approved the last gate, and what the agents were to produce is not all there."""
 
 
+@dataclass
 class Workflow:
     """One task's way through the delegation map.
 
@@ -48,29 +60,26 @@ class Workflow:
     their agents work only where a gate is rejected.
     """
 
-    def __init__(
-        self,
-        task: str,
-        context: WorkflowContext,
-        delegation: Delegation,
-        gates: Gates,
-        tracker: ChangeTracker,
-        documents: Documents,
-        kept: Sequence[str] = (),
-    ) -> None:
-        self._task, self._context, self._root, self._effects = task, context, context.project_root, context.effects
-        self._delegation, self._gates, self._tracker = delegation, gates, tracker
-        self._documents, self._kept = documents, kept
-        self._written: set[str] = set(kept)
+    task: str
+    context: WorkflowContext
+    delegation: Delegation
+    gates: Gates
+    tracker: ChangeTracker
+    documents: Documents
+    kept: Sequence[str]
+    _tool_users: set[str] = field(default_factory=set)
+    """The agents that did more than write text."""
+    _specified: dict[str, AgentResult] = field(default_factory=dict)
+    """How the work of each agent before the executor ended last."""
+    _executed: AgentResult | None = None
+    """How the executor's work ended; repairs are told by those who check them."""
+    _checks: dict[str, AgentResult] = field(default_factory=dict)
+    _skipped: dict[str, str] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        self._written = set(self.kept)
         """The files that any agent wrote to by its tools."""
-        self._tool_users: set[str] = set()
-        """The agents that did more than write text."""
-        self._specified: dict[str, AgentResult] = {}
-        """How the work of each agent before the executor ended last."""
-        self._executed: AgentResult | None = None
-        """How the executor's work ended; repairs are told by those who check them."""
-        self._checks: dict[str, AgentResult] = {}
-        self._skipped: dict[str, str] = {}
+        self._root, self._effects = self.context.project_root, self.context.effects
 
     def run(self) -> None:
         """Do all of it. Returns when every gate is approved and nothing is left open.
@@ -83,8 +92,8 @@ class Workflow:
         self._execute()
         self._check()
         while (feedback := self._close()) is not None:
-            contract = contract_for(EXECUTOR, self._task)
-            self._executed = self._worked(EXECUTOR, partial(self._delegation.go_on, EXECUTOR, contract, feedback))
+            contract = contract_for(EXECUTOR, self.task)
+            self._executed = self._worked(EXECUTOR, partial(self.delegation.go_on, EXECUTOR, contract, feedback))
             self._check()
         if problems := self._open_problems():
             # Whoever resumes it is asked at the last gate again.
@@ -94,20 +103,20 @@ class Workflow:
     def _specify(self, agent: str) -> None:
         """Have an agent write its document, again and again until its gate is approved (REQ-043, REQ-044)."""
         if (reason := self._reason_to_skip(agent)) is not None:
-            self._delegation.skip(agent, reason)
+            self.delegation.skip(agent, reason)
             return
         gate = GATE_OF_AGENT[agent]
-        contract = contract_for(agent, self._task)
-        if gate.artifact in self._kept:
+        contract = contract_for(agent, self.task)
+        if gate.artifact in self.kept:
             self._keep(agent, gate, contract)
         else:
-            self._settle(agent, gate, contract, self._worked(agent, partial(self._delegation.work, agent, contract)))
+            self._settle(agent, gate, contract, self._worked(agent, partial(self.delegation.work, agent, contract)))
 
     def _keep(self, agent: str, gate: Gate, contract: DelegationContract) -> None:
         """Ask at a gate about a document of an earlier workflow; its agent works where that is rejected."""
         kept = f"{gate.artifact} is from an earlier workflow"
-        self._delegation.skip(agent, kept)
-        missing = self._documents.problem(gate.artifact, self._written)
+        self.delegation.skip(agent, kept)
+        missing = self.documents.problem(gate.artifact, self._written)
         problems = [missing] if missing is not None else []
 
         def summary(changed: str) -> str:
@@ -128,7 +137,7 @@ class Workflow:
             result = self._again(agent, contract, feedback)
 
     def _again(self, agent: str, contract: DelegationContract, feedback: str) -> AgentResult:
-        return self._worked(agent, partial(self._delegation.go_on, agent, contract, feedback))
+        return self._worked(agent, partial(self.delegation.go_on, agent, contract, feedback))
 
     def _worked(self, agent: str, work: Callable[[], AgentResult]) -> AgentResult:
         """Have an agent work, and note what it has changed."""
@@ -137,14 +146,14 @@ class Workflow:
         self._written.update(written)
         if result.cost.tool_turns:
             self._tool_users.add(agent)
-        if paths := self._tracker.note(agent, written):
+        if paths := self.tracker.note(agent, written):
             told = ", ".join(map(repr, paths[:MAX_FLAGGED])) + (", …" if len(paths) > MAX_FLAGGED else "")
-            self._context.note("flagged", agent, f"{agent!r} changed files that it may not change: {told}", paths=paths)
+            self.context.note("flagged", agent, f"{agent!r} changed files that it may not change: {told}", paths=paths)
         return result
 
     def _problems(self, gate: Gate, result: AgentResult) -> list[str]:
         """Return why the work behind a gate was not produced; nothing where it was."""
-        missing = self._documents.problem(gate.artifact, self._written)
+        missing = self.documents.problem(gate.artifact, self._written)
         return [*self._problems_of(result), *([missing] if missing is not None else [])]
 
     def _problems_of(self, result: AgentResult) -> list[str]:
@@ -153,8 +162,8 @@ class Workflow:
         return agent_problems(result)
 
     def _execute(self) -> None:
-        contract = contract_for(EXECUTOR, self._task)
-        self._executed = self._worked(EXECUTOR, partial(self._delegation.work, EXECUTOR, contract))
+        contract = contract_for(EXECUTOR, self.task)
+        self._executed = self._worked(EXECUTOR, partial(self.delegation.work, EXECUTOR, contract))
 
     def _check(self) -> None:
         """Have the change checked by those whom it concerns, and then the rest of the map done (REQ-045)."""
@@ -162,7 +171,7 @@ class Workflow:
         for agent in DELEGATION_MAP[DELEGATION_MAP.index(EXECUTOR) + 1 :]:
             if (reason := self._reason_to_skip(agent)) is not None:
                 self._skipped[agent] = reason
-                self._delegation.skip(agent, reason)
+                self.delegation.skip(agent, reason)
             else:
                 self._checks[agent] = self._checked(agent)
 
@@ -170,13 +179,13 @@ class Workflow:
         """Return an agent's last result; the executor repairs what it reports, at most MAX_CYCLES times."""
         cycle = 1
         while True:
-            contract = contract_for(agent, self._task, changed=self._changed(), cycle=cycle)
-            result = self._worked(agent, partial(self._delegation.work, agent, contract))
+            contract = contract_for(agent, self.task, changed=self._changed(), cycle=cycle)
+            result = self._worked(agent, partial(self.delegation.work, agent, contract))
             blockers = result.completion.blockers if result.completion is not None else []
             if agent not in POST_EXECUTION or not blockers or cycle > MAX_CYCLES:
                 return result
-            repair = repair_contract(agent, self._task, blockers, cycle)
-            self._worked(EXECUTOR, partial(self._delegation.work, EXECUTOR, repair))
+            repair = repair_contract(agent, self.task, blockers, cycle)
+            self._worked(EXECUTOR, partial(self.delegation.work, EXECUTOR, repair))
             cycle += 1
 
     def _close(self) -> str | None:
@@ -190,7 +199,7 @@ class Workflow:
             if self._executed is not None and not _is_settled(self._executed):
                 results = {EXECUTOR: self._executed, **self._checks}
             tests, cost = (
-                list_tests(self._context.test_runs),
+                list_tests(self.context.test_runs),
                 dollars(self._effects.models.cost_usd or 0.0),
             )
             parts = [changed, *self._in_all(), tests, f"Cost so far: {cost}"]
@@ -209,11 +218,11 @@ class Workflow:
             found = self._problems_of(result)
             if not found and logged.get(agent, "").lower().startswith("blocker"):
                 found = [f"{LOG_FILE} says of {agent}: {logged[agent]}"]
-            if (missing := self._documents.problem(DOCUMENTS[agent], self._written)) is not None:
+            if (missing := self.documents.problem(DOCUMENTS[agent], self._written)) is not None:
                 found.append(f"{agent}: {missing}")
             problems += found
         if self._checks.keys() & set(POST_EXECUTION):
-            missing = self._documents.problem(LOG_FILE, self._written)
+            missing = self.documents.problem(LOG_FILE, self._written)
             problems += [missing] if missing is not None else []
         return problems
 
@@ -221,7 +230,7 @@ class Workflow:
         if self._executed is None:
             return []
         problems = self._problems_of(self._executed)
-        produced = self._tracker.produced()
+        produced = self.tracker.produced()
         if produced is None:
             return problems
         if not produced:
@@ -232,7 +241,7 @@ class Workflow:
         claimed = [PurePosixPath(path).as_posix() for path in named]
         doubted = [path for path in claimed if not any(each == path or each.startswith(f"{path}/") for each in known)]
         inside = [path for path in doubted if not Path(path).is_absolute()]
-        ignored = self._tracker.unseen(inside) if inside else []
+        ignored = self.tracker.unseen(inside) if inside else []
         false = [path for path in doubted if path not in ignored]
         return [*problems, *(f"the executor says it changed {path!r}, but did not" for path in false)]
 
@@ -241,27 +250,27 @@ class Workflow:
 
         Where nobody looks at it, a gate with `problems` is not approved. `summary` is given the list of what changed.
         """
-        changes = self._tracker.since_gate(gate.agent)
-        decision = self._gates.ask(gate, summary(self._listed(changes)), problems, changes)
+        changes = self.tracker.since_gate(gate.agent)
+        decision = self.gates.ask(gate, summary(self._listed(changes)), problems, changes)
         approved = decision.decision is GateDecisionType.APPROVE
-        self._tracker.decided(executes=gate.number == TASK_GATE and approved)
+        self.tracker.decided(executes=gate.number == TASK_GATE and approved)
         return None if approved else decision.feedback or ""
 
     def _listed(self, changes: Sequence[FileChange]) -> str:
-        head = "Changed since the last decision:" if self._gates.decisions else "Changed since the start:"
-        notes = [f"⚠ {note}" for note in self._tracker.notes]
+        head = "Changed since the last decision:" if self.gates.decisions else "Changed since the start:"
+        notes = [f"⚠ {note}" for note in self.tracker.notes]
         return "\n".join([head, list_changes(changes), *notes])
 
     def _in_all(self) -> list[str]:
         """Return the list of all that changed since the tasks were approved, where the last gate asks again."""
-        produced = self._tracker.produced()
-        if produced is None or not any(each.gate_number == LAST_GATE.number for each in self._gates.decisions):
+        produced = self.tracker.produced()
+        if produced is None or not any(each.gate_number == LAST_GATE.number for each in self.gates.decisions):
             return []
         return [f"Changed since the tasks were approved:\n{list_changes(produced)}"]
 
     def _changed(self) -> list[str]:
         """Return the files that are not what they were when the tasks were approved, but for those in `spec/`."""
-        produced = self._tracker.produced()
+        produced = self.tracker.produced()
         if produced is None:
             return sorted(path for path in self._written if not path.startswith(SPEC_FOLDER))
         return [change.path for change in produced]
@@ -269,7 +278,7 @@ class Workflow:
     def _reason_to_skip(self, agent: str) -> str | None:
         if agent not in OPTIONAL:
             return None
-        return skip_reason(agent, self._task, self._scope(), self._changed())
+        return skip_reason(agent, self.task, self._scope(), self._changed())
 
     def _scope(self) -> str:
         def read() -> str:
@@ -291,3 +300,101 @@ class Workflow:
 
 def _is_settled(result: AgentResult) -> bool:
     return result.completion is not None and result.completion.status == "success"
+
+
+class Program:
+    """Runs the workflow, or the one agent, that the first record, `started`, describes."""
+
+    def __init__(self, context: WorkflowContext, started: RunStarted, run_id: str) -> None:
+        self._context, self._effects, self._started, self._run_id = context, context.effects, started, run_id
+        self._options: Mapping[str, Any] = started.workflow or {}
+        self._gates = Gates(context)
+        invoked = self._options.get("invoke")
+        self._delegation = Delegation(context, LIMITS if invoked is None else {})
+        self.only: str | None = invoked["agent"] if invoked is not None else None
+        """The one agent that is to work, without gates."""
+        self.result: AgentResult | None = None
+        """How the work of the one requested agent ended."""
+
+    @property
+    def agents_invoked(self) -> list[str]:
+        """Who has worked, each once, in the order of their first work."""
+        return self._delegation.invoked
+
+    @property
+    def decisions(self) -> list[GateDecision]:
+        """What was decided at the gates, in order."""
+        return self._gates.decisions
+
+    def run(self) -> BaseException | None:
+        """Run the whole workflow, and record how it ended; return why it did not complete.
+
+        Raises ReplayMismatchError where it is not what was recorded.
+        """
+        error: BaseException | None = None
+        self._effects.emit(self._started)
+        try:
+            self._work()
+        except ReplayMismatchError:
+            raise
+        except AeonError as failure:
+            error = failure
+        except Exception as failure:
+            logger.exception("the workflow failed")
+            error = AeonError(f"internal error: {type(failure).__name__}: {failure}")
+        except BaseException as failure:
+            error = failure
+        if error is not None:
+            self._effects.end_resumable()
+        self._effects.emit(RunFinished(result=self._result(error)))
+        return error
+
+    def _work(self) -> None:
+        invoked = self._options.get("invoke")
+        if invoked is not None:
+            self.result = self._delegation.work(invoked["agent"], DelegationContract(**invoked["contract"]))
+            return
+        effects, root = self._effects, self._context.project_root
+        tracker = ChangeTracker(effects, self._context.store, _FILES)
+        tracker.begin()
+        before = effects.observe("documents", lambda: digests(root, _FILES))
+        documents, kept = Documents(effects, root, before), self._kept_documents(before)
+        Workflow(self._started.task, self._context, self._delegation, self._gates, tracker, documents, kept).run()
+
+    def _kept_documents(self, before: Mapping[str, str]) -> tuple[str, ...]:
+        """Return the documents of an earlier workflow that this one builds on. Raises RunAborted."""
+        present = set(before) & set(ARTIFACTS)
+        if not present:
+            return ()
+        choice = self._options.get("spec")
+        if choice is None:
+            effects, context = self._effects, self._context
+            transcripts = context.project_root / context.current.transcript_dir
+            task = effects.observe("earlier_task", lambda: earlier_task(transcripts, self._run_id))
+            asked_at = effects.next_seq
+            question = spec_question(present, task)
+            choice = context.choose(question)
+            if choice == question.safe:
+                effects.resumes_from(asked_at)
+                raise RunAborted(UNDECIDED)
+        return kept_documents(present) if choice == "continue" else ()
+
+    def _result(self, error: BaseException | None) -> RunResult:
+        models = self._effects.models
+        described: dict[str, Any] | None = None
+        if error is not None:
+            described = {"error_type": type(error).__name__, "message": message_of(error)}
+            if (code := exit_code_of(error)) == 3:
+                described["exit_code"] = code
+        nothing = TTLState(limit=0, allocated=0, spent=0, remaining=0)
+        return RunResult(
+            run_id=self._run_id,
+            status=status_of(error),
+            ttl=nothing,
+            passes=0,
+            usage=UsageTotals(**models.usage),
+            cost_usd=models.cost_usd,
+            model=self._started.model,
+            simulated=self._started.simulated,
+            error=described,
+        )
