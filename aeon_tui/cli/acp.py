@@ -11,8 +11,9 @@ from pathlib import Path
 from aeon_core.config.schema import runs_directory
 from aeon_core.errors import UsageError
 from aeon_core.installation import missing_extra, versions
+from aeon_core.stdio import is_terminal
 from aeon_tui.cli import options
-from aeon_tui.cli.output import diagnostics, is_terminal
+from aeon_tui.cli.output import diagnostics
 from aeon_tui.platform.stdio_capture import reserve_stdio
 from aeon_tui.platform.stdio_server import JsonLines, serve_until_hung_up
 from aeon_tui.sessions.run_options import approval_points

@@ -6,7 +6,8 @@ import sys
 from argparse import Namespace
 
 from aeon_core.config.trust import ProjectTrust, TrustRequired, grant_trust
-from aeon_tui.cli.output import Output, can_answer, has_screen, stderr
+from aeon_core.stdio import can_answer
+from aeon_tui.cli.output import Output, has_screen, stderr
 
 STATES = {
     "nothing_asked": "it asks for nothing that needs your trust",

@@ -11,8 +11,9 @@ from aeon_core.journal.deletion import refuse_live, remove_run, size_of
 from aeon_core.journal.listing import is_path
 from aeon_core.journal.summary import summarise
 from aeon_core.journal.values import brief
+from aeon_core.stdio import can_answer
 from aeon_tui.cli import options
-from aeon_tui.cli.output import can_answer, stderr
+from aeon_tui.cli.output import stderr
 from aeon_tui.sources.run_index import find_journal
 from aeon_widgets.text import count, size
 

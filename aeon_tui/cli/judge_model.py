@@ -18,7 +18,8 @@ from aeon_core.llm.base import LLMAdapter, LLMRequest, LLMResponse
 from aeon_core.llm.retry import attempts
 from aeon_core.money import money
 from aeon_core.redaction import redact_text
-from aeon_tui.cli.output import Output, logged_to
+from aeon_core.stdio import logged_to
+from aeon_tui.cli.output import Output
 
 
 class JudgeModel:

@@ -15,8 +15,9 @@ from aeon_core.config.schema import runs_directory
 from aeon_core.errors import UsageError
 from aeon_core.installation import missing_extra, versions
 from aeon_core.paths import expanded
+from aeon_core.stdio import is_terminal
 from aeon_tui.cli import options
-from aeon_tui.cli.output import diagnostics, is_terminal, stderr
+from aeon_tui.cli.output import diagnostics, stderr
 from aeon_tui.cli.tools import inspected_tools
 from aeon_tui.platform.stdio_server import serve_until_hung_up
 from aeon_tui.sessions.served_runs import ServedRuns

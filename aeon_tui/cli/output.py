@@ -7,11 +7,11 @@ import json
 import logging
 import os
 import sys
-from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any, TextIO
 
 from aeon_core.errors import AeonError
 from aeon_core.escape import escape_controls, escape_json
+from aeon_core.stdio import is_terminal, logged_to
 
 if TYPE_CHECKING:
     from argparse import Namespace
@@ -111,11 +111,6 @@ def stderr() -> Output:
     return Output(sys.stderr)
 
 
-def is_terminal(stream: TextIO | None) -> bool:
-    """Return whether a person sits at this stream."""
-    return stream is not None and not stream.closed and stream.isatty()
-
-
 def has_screen() -> bool:
     """Return whether a person types on standard input and sees standard output: what the app needs."""
     return is_terminal(sys.stdin) and is_terminal(sys.stdout)
@@ -124,11 +119,6 @@ def has_screen() -> bool:
 def in_app(args: Namespace) -> bool:
     """Return whether the command opens the app: at a terminal, unless an option says otherwise."""
     return not args.headless and not args.json and has_screen()
-
-
-def can_answer() -> bool:
-    """Return whether a person of a headless run can both see a question, on stderr, and answer it."""
-    return is_terminal(sys.stdin) and is_terminal(sys.stderr)
 
 
 def _styled(part: StyledText) -> tuple[str, str]:
@@ -146,30 +136,3 @@ def _console(stream: TextIO | None) -> Console | None:
 def diagnostics(debug: bool) -> contextlib.AbstractContextManager[None]:
     """Send what Aeon logs to stderr with --debug, else nowhere: what users need is in the records."""
     return logged_to(logging.StreamHandler() if debug else logging.NullHandler())
-
-
-class _Redacted(logging.Formatter):
-    """Puts tokens in place of secrets in a line and in the traceback that comes with it."""
-
-    def __init__(self, inner: logging.Formatter | None) -> None:
-        super().__init__()
-        self._inner = inner if inner is not None else logging.Formatter()
-
-    def format(self, record: logging.LogRecord) -> str:
-        from aeon_core.redaction import redact_text
-
-        return redact_text(self._inner.format(record))
-
-
-@contextlib.contextmanager
-def logged_to(handler: logging.Handler) -> Iterator[None]:
-    """Send what Aeon logs meanwhile to a handler, without secrets, and nowhere else."""
-    logger = logging.getLogger("aeon")
-    handler.setFormatter(_Redacted(handler.formatter))
-    propagate, logger.propagate = logger.propagate, False
-    logger.addHandler(handler)
-    try:
-        yield
-    finally:
-        logger.removeHandler(handler)
-        logger.propagate = propagate

@@ -8,7 +8,8 @@ from argparse import Namespace
 from aeon_core.entities import RunResult
 from aeon_core.journal.view.formatting import route
 from aeon_core.journal.view.model import RunView, StepView
-from aeon_tui.cli.output import STATUS_STYLES, Output, is_terminal, stderr, stdout
+from aeon_core.stdio import is_terminal
+from aeon_tui.cli.output import STATUS_STYLES, Output, stderr, stdout
 from aeon_tui.cli.progress import Progress
 from aeon_tui.reports.exit_summary import ending, why_not_usable
 from aeon_tui.reports.pass_sections import Section, person_sections

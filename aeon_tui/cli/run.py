@@ -13,6 +13,7 @@ from aeon_core.approvals.remote_approver import about
 from aeon_core.config.schema import RunConfig, runs_directory
 from aeon_core.errors import UsageError
 from aeon_core.runs.factory import build_tools, connect_model, telemetry
+from aeon_core.stdio import is_terminal
 from aeon_tui.cli import options
 from aeon_tui.cli.headless import (
     aborting,
@@ -22,7 +23,7 @@ from aeon_tui.cli.headless import (
     warn_of_approvals,
     warn_of_isolation,
 )
-from aeon_tui.cli.output import diagnostics, in_app, is_terminal, stderr
+from aeon_tui.cli.output import diagnostics, in_app, stderr
 from aeon_tui.cli.result_output import print_result
 from aeon_tui.platform.stdio_capture import capture_stdio
 from aeon_tui.sessions.run_jobs import DEMO_MODEL, DEMO_TASK, GUIDE, NewRunJob, new_journal

@@ -10,8 +10,9 @@ from aeon_core.config.loading import assess_project
 from aeon_core.config.trust import ProjectTrust, grant_trust, revoke_trust
 from aeon_core.errors import UsageError
 from aeon_core.paths import find_project_root
+from aeon_core.stdio import can_answer
 from aeon_tui.cli.consent import STATES, says_yes, show_trust
-from aeon_tui.cli.output import can_answer, stderr, stdout
+from aeon_tui.cli.output import stderr, stdout
 
 
 def execute(args: Namespace) -> int:

@@ -12,7 +12,7 @@ from aeon_tui.cli import options
 from aeon_tui.cli.output import has_screen
 from aeon_tui.sessions.workflow_session import WorkflowRequest
 from aeon_tui.sources.run_index import transcripts_folder
-from system2.__main__ import project_root
+from system2.__main__ import parse_arguments, project_root
 
 NO_TASK = "no task given; put it in quotes after `workflow`, or use '-' to read it from standard input"
 NO_SCREEN = "the workflow app needs a terminal; without one, add --headless --auto-approve"
@@ -27,7 +27,7 @@ def execute(args: Namespace) -> int:
     if args.headless:
         from system2.__main__ import execute
 
-        return execute(Namespace(**{**_NOTHING, **vars(args), "wait": float(args.wait or 0)}))
+        return execute(Namespace(**vars(parse_arguments([])) | vars(args) | {"wait": float(args.wait or 0)}))
     if args.task is None and args.resume is None and not has_screen():
         raise UsageError(NO_TASK)
     if args.task is not None and args.resume is not None:
@@ -44,16 +44,6 @@ def execute(args: Namespace) -> int:
     return _shown(own, request)
 
 
-_NOTHING: dict[str, object] = {
-    **dict.fromkeys(
-        ("task", "resume", "spec", "model", "base_url", "project_root", "config", "log_format", "log_file")
-    ),
-    **dict.fromkeys(("wait", "runs_dir")),
-    **dict.fromkeys(("unsafe_bash", "auto_approve", "trust_project", "verbose", "init"), False),
-}
-"""The options where none is given."""
-
-
 def resume(args: Namespace, path: Path) -> int:
     """Continue a workflow, in the app or headless, in its project and with its model unless others are named."""
     from aeon_tui.sessions.workflow_session import resume_request
@@ -64,7 +54,7 @@ def resume(args: Namespace, path: Path) -> int:
         path, args.model, args.base_url, project_root(args.project_root) if args.project_root else None
     )
     said |= {"model": known.model, "project_root": str(known.project_root), "runs_dir": str(path.parent)}
-    return execute(Namespace(**{**_NOTHING, **said, "resume": str(path), "headless": headless}))
+    return execute(Namespace(**vars(parse_arguments([])) | said | {"resume": str(path), "headless": headless}))
 
 
 def fork(args: Namespace, path: Path) -> int:

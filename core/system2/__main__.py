@@ -4,13 +4,18 @@ from __future__ import annotations
 
 import argparse
 import contextlib
+import os
+import signal
 import sys
-from collections.abc import Iterator
+import threading
+from collections.abc import Callable, Iterator
 from io import TextIOWrapper
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn, TextIO
 
 if TYPE_CHECKING:
+    from types import FrameType
+
     from aeon_core.config.trust import TrustMode
     from system2.logs import Log
     from system2.orchestrator import Orchestrator
@@ -50,7 +55,7 @@ def main(argv: list[str] | None = None) -> int:
     from aeon_core.process_privacy import hide_process
 
     hide_process()
-    return execute(_parser().parse_args(argv))
+    return execute(parse_arguments(argv))
 
 
 def execute(args: argparse.Namespace) -> int:
@@ -70,8 +75,9 @@ def execute(args: argparse.Namespace) -> int:
         return _report(escape_controls(" ".join(redact_text(error.message).split())), error.exit_code)
 
 
-def _parser() -> _Parser:
-    parser = _Parser(
+def parse_arguments(argv: list[str] | None) -> argparse.Namespace:
+    """Return the options that the arguments give, the process's own for None; wrong ones end it with 2 and a line."""
+    parser: argparse.ArgumentParser = _Parser(
         prog="python -m system2",
         description="Run a workflow of thirteen agents from scope to reviewed change. You decide at each gate.",
         epilog=EPILOG,
@@ -100,22 +106,22 @@ def _parser() -> _Parser:
     add("--wait", metavar="SECONDS", type=float, default=0.0, help=text)
     text = "what to do with the documents that an earlier workflow left in spec/ (default: ask)"
     add("--spec", choices=("continue", "replace"), help=text)
-    return parser
+    return parser.parse_args(argv)
 
 
 def _executed(args: argparse.Namespace) -> int:
-    from system2.signals import interruptible
+    from aeon_core.stdio import can_answer
 
     root = project_root(args.project_root)
     if args.init:
         return _init(root)
     task = None if args.resume is not None else _task(args.task)
-    if not _can_ask() and not args.wait > 0:
+    if not can_answer() and not args.wait > 0:
         _check_without_a_person(args, root)
     with _log_of(args, root) as log, _diagnostics_in(log):
         orchestrator = _orchestrator(args, root, log)
         try:
-            with interruptible(orchestrator.abort):
+            with _interruptible(orchestrator.abort):
                 result = _run(args, task, orchestrator)
         except KeyboardInterrupt:
             return _stopped("interrupted", 1, orchestrator.journal, args)
@@ -133,23 +139,55 @@ def _run(args: argparse.Namespace, task: str | None, orchestrator: Orchestrator)
     return orchestrator.resume(find_workflow(args.resume, root, orchestrator.runs_dir, orchestrator.transcripts))
 
 
-@contextlib.contextmanager
-def _diagnostics_in(log: Log) -> Iterator[None]:
+def _diagnostics_in(log: Log) -> contextlib.AbstractContextManager[None]:
     """Send diagnostics to the log, at its debug level, and not to the terminal."""
     import logging
+
+    from aeon_core.stdio import logged_to
 
     class ToLog(logging.Handler):
         def emit(self, record: logging.LogRecord) -> None:
             log.debug(self.format(record))
 
-    logger, handler = logging.getLogger("aeon"), ToLog()
-    propagate, logger.propagate = logger.propagate, False
-    logger.addHandler(handler)
+    return logged_to(ToLog())
+
+
+@contextlib.contextmanager
+def _interruptible(abort: Callable[[], object]) -> Iterator[None]:
+    """Let Ctrl-C, a termination and a terminal that hangs up end the work by `abort` and KeyboardInterrupt.
+
+    A second one ends it at once. What is ignored stays so: it was started with nohup, or in the background.
+    """
+    before = {
+        number: signal.getsignal(number) or signal.SIG_DFL for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+    }
+
+    def restore() -> None:
+        for number, handler in before.items():
+            signal.signal(number, handler)
+
+    def end(number: int, _: FrameType | None) -> None:
+        restore()
+        if number == signal.SIGINT:
+            _end_the_line()
+        # Elsewhere: what this thread holds may be what the abort needs.
+        threading.Thread(target=abort, daemon=True).start()
+        raise KeyboardInterrupt
+
     try:
+        for number, handler in before.items():
+            if handler is not signal.SIG_IGN:
+                signal.signal(number, end)
         yield
     finally:
-        logger.removeHandler(handler)
-        logger.propagate = propagate
+        restore()
+
+
+def _end_the_line() -> None:
+    """Leave the line on which the terminal shows ^C; by the system, since the stream may be in use."""
+    with contextlib.suppress(OSError, ValueError, AttributeError):
+        if sys.stderr.isatty():
+            os.write(sys.stderr.fileno(), b"\n")
 
 
 def project_root(given: str | None) -> Path:
@@ -168,11 +206,12 @@ def project_root(given: str | None) -> Path:
 def _task(given: str | None) -> str:
     """Return the task, asked for where it was not given (REQ-003). Raises UsageError where nobody can be asked."""
     from aeon_core.errors import UsageError
+    from aeon_core.stdio import is_terminal
 
     task = given
     if task == "-":
         task = sys.stdin.read()
-    elif task is None and _is_terminal(sys.stdin):
+    elif task is None and is_terminal(sys.stdin):
         sys.stderr.write("What should be done? ")
         sys.stderr.flush()
         task = sys.stdin.readline()
@@ -197,12 +236,13 @@ def _check_without_a_person(args: argparse.Namespace, root: Path) -> None:
 
 
 def _orchestrator(args: argparse.Namespace, root: Path, log: Log) -> Orchestrator:
+    from aeon_core.stdio import can_answer
     from system2.orchestrator import Orchestrator
     from system2.policies import AutoApproveGates
     from system2.questions import RemoteDecisions
     from system2.terminal import Terminal
 
-    terminal = Terminal(sys.stdin, sys.stderr, root) if _can_ask() else None
+    terminal = Terminal(sys.stdin, sys.stderr, root) if can_answer() else None
     remote = RemoteDecisions(args.wait, _line) if terminal is None and args.wait > 0 else None
     orchestrator = Orchestrator(
         root,
@@ -257,7 +297,6 @@ def _log_of(args: argparse.Namespace, root: Path) -> Iterator[Log]:
 
 def _opened(path: Path, *, chosen: bool) -> TextIO:
     """Open a log file to append to; one that the user has not chosen must be a regular file, and no link."""
-    import os
     import stat
 
     from aeon_core.errors import UsageError
@@ -307,14 +346,6 @@ def _stopped(why: str, code: int, journal: Path | None, args: argparse.Namespace
         ]
         _line(f"continue with: {shlex.join(command)}")
     return code
-
-
-def _can_ask() -> bool:
-    return _is_terminal(sys.stdin) and _is_terminal(sys.stderr)
-
-
-def _is_terminal(stream: TextIO | None) -> bool:
-    return stream is not None and not stream.closed and stream.isatty()
 
 
 def _line(text: str) -> None:

@@ -1,0 +1,46 @@
+"""The standard streams of a command: whether a person is there, and where diagnostics go."""
+
+from __future__ import annotations
+
+import contextlib
+import logging
+import sys
+from collections.abc import Iterator
+from typing import TextIO
+
+
+def is_terminal(stream: TextIO | None) -> bool:
+    """Return whether a person sits at this stream."""
+    return stream is not None and not stream.closed and stream.isatty()
+
+
+def can_answer() -> bool:
+    """Return whether a person of a headless run can both see a question, on stderr, and answer it."""
+    return is_terminal(sys.stdin) and is_terminal(sys.stderr)
+
+
+class _Redacted(logging.Formatter):
+    """Puts tokens in place of secrets in a line and in the traceback that comes with it."""
+
+    def __init__(self, inner: logging.Formatter | None) -> None:
+        super().__init__()
+        self._inner = inner if inner is not None else logging.Formatter()
+
+    def format(self, record: logging.LogRecord) -> str:
+        from aeon_core.redaction import redact_text
+
+        return redact_text(self._inner.format(record))
+
+
+@contextlib.contextmanager
+def logged_to(handler: logging.Handler) -> Iterator[None]:
+    """Send what Aeon logs meanwhile to a handler, without secrets, and nowhere else."""
+    logger = logging.getLogger("aeon")
+    handler.setFormatter(_Redacted(handler.formatter))
+    propagate, logger.propagate = logger.propagate, False
+    logger.addHandler(handler)
+    try:
+        yield
+    finally:
+        logger.removeHandler(handler)
+        logger.propagate = propagate
