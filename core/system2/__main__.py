@@ -239,18 +239,15 @@ def _orchestrator(args: argparse.Namespace, root: Path, log: Log) -> Orchestrato
     from aeon_core.stdio import can_answer
     from system2.orchestrator import Orchestrator
     from system2.policies import AutoApproveGates
-    from system2.questions import RemoteDecisions
     from system2.terminal import Terminal
 
     terminal = Terminal(sys.stdin, sys.stderr, root) if can_answer() else None
-    remote = RemoteDecisions(args.wait, _line) if terminal is None and args.wait > 0 else None
     orchestrator = Orchestrator(
         root,
         Path(args.config).expanduser() if args.config is not None else None,
         AutoApproveGates() if args.auto_approve else terminal,
         terminal,
         question_policy=terminal,
-        approver=remote,
         unsafe_bash=args.unsafe_bash,
         model=args.model,
         base_url=args.base_url,
@@ -258,9 +255,8 @@ def _orchestrator(args: argparse.Namespace, root: Path, log: Log) -> Orchestrato
         trust="apply" if args.trust_project else "require",
         runs_dir=Path(args.runs_dir).expanduser() if args.runs_dir is not None else None,
     )
-    if remote is not None:
-        remote.journal = lambda: orchestrator.journal
-        remote.is_over = orchestrator.is_aborted
+    if terminal is None and args.wait > 0:
+        orchestrator.wait_for_decisions(args.wait, _line)
     return orchestrator
 
 

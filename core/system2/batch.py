@@ -17,7 +17,6 @@ from aeon_core.runs.batch.worker import Job, has_begun, stopped_by, worked
 from system2.logs import Log
 from system2.orchestrator import Orchestrator
 from system2.policies import AutoApproveGates
-from system2.questions import RemoteDecisions
 
 logger: logging.Logger = logging.getLogger("aeon")
 
@@ -32,11 +31,9 @@ def _performed(path: Path, job: Job, config: RunConfig) -> RunResult:
         if sys.stderr is not None:
             sys.stderr.write(f"workflow {path.stem}: {line}\n")
 
-    remote = RemoteDecisions(config.wait, say) if config.wait else None
     orchestrator = Orchestrator(
         config.project_root or find_project_root(),
         gate_policy=AutoApproveGates() if job["workflow"] == AUTO_APPROVE else None,
-        approver=remote,
         model=config.models[0] if config.models else None,
         base_url=config.base_url,
         log=Log(logger.info),
@@ -44,9 +41,8 @@ def _performed(path: Path, job: Job, config: RunConfig) -> RunResult:
         runs_dir=path.parent,
         shares_rate=True,
     )
-    if remote is not None:
-        remote.journal = lambda: orchestrator.journal
-        remote.is_over = orchestrator.is_aborted
+    if config.wait:
+        orchestrator.wait_for_decisions(config.wait, say)
     with stopped_by(Path(job["stop"]), orchestrator.abort):
         if has_begun(path):
             orchestrator.resume(path)

@@ -51,7 +51,7 @@ from system2.policies import (
     QuestionPolicy,
     policy_of,
 )
-from system2.questions import PolicyApprover
+from system2.questions import PolicyApprover, RemoteDecisions
 from system2.session import RETRIES, AgentResult
 from system2.settings import WorkflowSettings
 from system2.snapshots import SnapshotStore
@@ -160,9 +160,9 @@ class Orchestrator:
         """The journal of the current or last workflow; None where there is none yet, or it cannot be written."""
         return self._opened.journal.path if self._opened is not None else None
 
-    def is_aborted(self) -> bool:
-        """Return whether the running work was asked to end."""
-        return self._aborted
+    def wait_for_decisions(self, seconds: float, say: Callable[[str], None]) -> None:
+        """Take decisions from another terminal, each within some seconds; `say` gets lines about what is waited for."""
+        self._approver = RemoteDecisions(seconds, say, lambda: self.journal, lambda: self._aborted)
 
     def run(
         self, task_description: str, *, spec: SpecChoice | None = None, run_id: str | None = None

@@ -101,19 +101,23 @@ def ended_by(decision: ApprovalDecision, where: str) -> AeonError:
 class RemoteDecisions:
     """An approver without anybody at this terminal: it waits some seconds for each decision from another one.
 
-    `say` gets lines about what is waited for. `journal` and `is_over` are set before it is asked.
+    `say` gets lines about what is waited for; `is_over` says that the work was stopped.
     """
 
-    def __init__(self, seconds: float, say: Callable[[str], None]) -> None:
-        self._seconds, self._say = seconds, say
-        self.journal: Callable[[], Path | None] = lambda: None
-        self.is_over: Callable[[], bool] = lambda: False
+    def __init__(
+        self,
+        seconds: float,
+        say: Callable[[str], None],
+        journal: Callable[[], Path | None],
+        is_over: Callable[[], bool],
+    ) -> None:
+        self._seconds, self._say, self._journal, self._is_over = seconds, say, journal, is_over
 
     def __call__(self, request: ApprovalRequest) -> ApprovalDecision:
         """Return what was decided elsewhere; `abort` where nobody did, so that it can be resumed and asked again."""
         from aeon_core.approvals.remote_approver import RemoteApprover
 
-        journal = self.journal()
+        journal = self._journal()
         if journal is None:
             return ApprovalDecision(decision="abort", feedback="without a journal nobody else can decide")
         remote = RemoteApprover(journal, self._seconds, journal.stem, self._say, pause=self._pause)
@@ -123,7 +127,7 @@ class RemoteDecisions:
 
     def _pause(self, seconds: float) -> None:
         time.sleep(seconds)
-        if self.is_over():
+        if self._is_over():
             self._remote.abort()
 
 
