@@ -24,8 +24,6 @@ class Delegation:
     def __init__(self, context: WorkflowContext, limits: Mapping[str, Collection[str]]) -> None:
         self._context, self._limits = context, limits
         self._sessions: dict[str, AgentSession] = {}
-        self.invoked: list[str] = []
-        """Who has worked, each once, in the order of their first work."""
 
     def work(self, agent: str, contract: DelegationContract) -> AgentResult:
         """Have an agent work on a contract from the beginning, and return how that ended.
@@ -83,8 +81,6 @@ class Delegation:
         return {"definition": told, "was_changed": library.was_changed(definition)}
 
     def _noted(self, result: AgentResult) -> AgentResult:
-        if result.agent not in self.invoked:
-            self.invoked.append(result.agent)
         context = self._context
         if context.on_complete is not None and not context.effects.recording:
             try:

@@ -213,7 +213,6 @@ class Orchestrator:
         only = opened.program.only
         agents = {name: agent.state for name, agent in view.agents.items() if only in (None, name)}
         gate = view.open_gate
-        decisions = [decision for each in view.gates.values() for decision in each.decisions]
         path = opened.progress.transcript.path if opened.progress.transcript is not None else None
         return WorkflowStatus(
             state=view.end["status"] if view.end is not None else "waiting" if gate is not None else "running",
@@ -221,7 +220,7 @@ class Orchestrator:
             agent=view.running if view.end is None else None,
             gate=gate.number if gate is not None and view.end is None else None,
             agents=agents,
-            gate_decisions=sorted(decisions, key=lambda each: each.timestamp),
+            gate_decisions=view.decisions,
             cost_usd=view.cost_usd,
             transcript_path=path,
         )
@@ -416,8 +415,8 @@ class Orchestrator:
         view, progress = opened.progress.view, opened.progress
         end = view.end or {}
         return WorkflowResult(
-            agents_invoked=list(opened.program.agents_invoked),
-            gate_decisions=list(opened.program.decisions),
+            agents_invoked=end["agents_invoked"],
+            gate_decisions=view.decisions,
             total_cost=CostRecord(**end["total_cost"]),
             wall_clock_seconds=float(end["duration_s"]),
             transcript_path=progress.transcript.path if progress.transcript is not None else None,

@@ -93,6 +93,12 @@ class WorkflowView:
         """The gate that waits for a decision."""
         return next((gate for gate in self.gates.values() if gate.state == "asked"), None)
 
+    @property
+    def decisions(self) -> list[GateDecision]:
+        """What was decided at all gates, in order."""
+        made = [decision for gate in self.gates.values() for decision in gate.decisions]
+        return sorted(made, key=lambda each: each.timestamp)
+
     def _agent(self, name: str) -> AgentView:
         return self.agents.setdefault(name, AgentView(name))
 

@@ -34,7 +34,7 @@ from system2.gates import (
     listed,
     logged_results,
 )
-from system2.policies import GateDecision, GateDecisionType
+from system2.policies import GateDecisionType
 from system2.relevance import OPTIONAL, skip_reason
 from system2.session import AgentResult
 from system2.suite_runs import list_tests
@@ -315,16 +315,6 @@ class Program:
         """The one agent that is to work, without gates."""
         self.result: AgentResult | None = None
         """How the work of the one requested agent ended."""
-
-    @property
-    def agents_invoked(self) -> list[str]:
-        """Who has worked, each once, in the order of their first work."""
-        return self._delegation.invoked
-
-    @property
-    def decisions(self) -> list[GateDecision]:
-        """What was decided at the gates, in order."""
-        return self._gates.decisions
 
     def run(self) -> BaseException | None:
         """Run the whole workflow, and record how it ended; return why it did not complete.
