@@ -204,13 +204,14 @@ class Layout:
             len(shown.repairs),
         )
         if seen != self._seen:
+            # At first, styles are applied when the screen is shown.
+            self._arrange(view, shown, size, rows, guided=guided, update=bool(self._seen))
             self._seen = seen
-            self._arrange(view, shown, size, rows, guided=guided)
         if size.width >= _WIDE:
             for line in self._screen.query(RailLine):
                 line.summary = tuple(_SUMMARIES[line.id or ""](shown))
 
-    def _arrange(self, view: RunView, shown: RunView, size: Size, rows: int, *, guided: bool) -> None:
+    def _arrange(self, view: RunView, shown: RunView, size: Size, rows: int, *, guided: bool, update: bool) -> None:
         column = size.width >= _WIDE
         having = [number for number in SIDE if self.has(number, view)]
         there = [self.turn] if self.turn in having else []
@@ -231,7 +232,8 @@ class Layout:
                 "-adaptive": view.adaptive,
                 "-plain": not view.adaptive,
                 "-ended": view.result is not None,
-            }
+            },
+            update=update,
         )
         self._tell(shown, [] if column else having, there)
 

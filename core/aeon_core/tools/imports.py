@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import ast
 import hashlib
-import importlib.abc
 import importlib.machinery
 import os
 import sys
@@ -68,7 +67,7 @@ def file_bytes(file: Path, most: int | None = None) -> bytes | None:
         return None
 
 
-class ProjectFinder(importlib.abc.MetaPathFinder):
+class ProjectFinder:
     """Finds modules of a project and compiles them from the bytes whose digest a person has consented to.
 
     It stays in place for what those modules import later; a cached `.pyc` of the project is never executed.
