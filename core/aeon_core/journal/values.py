@@ -50,6 +50,7 @@ def counts_of(value: Any) -> dict[str, int]:
 
 LIMIT = 200
 """Characters of one value that a line shows."""
+_encode = json.JSONEncoder(ensure_ascii=False).encode
 
 
 def brief(value: Any, limit: int = LIMIT) -> str:
@@ -58,7 +59,7 @@ def brief(value: Any, limit: int = LIMIT) -> str:
         value = value["text"]
     if not isinstance(value, str):
         try:
-            value = json.dumps(value, ensure_ascii=False)
+            value = _encode(value)
         except (RecursionError, TypeError, ValueError):
             value = "(cannot be shown)"
     # Twice the limit leaves room for runs of white space, and keeps 5 MB out of the work below.
