@@ -137,8 +137,6 @@ class JournalSource:
         return whole
 
     def _read_all(self) -> None:
-        from aeon_core.journal.view.snapshots import detached
-
         self._taken.wait()
         self._closed.wait(FIRST_SECONDS)
         grown, read_to = True, 0
@@ -148,7 +146,7 @@ class JournalSource:
             grown, read_to = whole.read_to > read_to and self.snapshots.unread > LEFT, whole.read_to
         if not self._closed.is_set():
             self.place = whole.place
-            self._views.append(detached(whole.view))
+            self._views.append(whole.give())
             self._say()
 
     def _pieces(self, work: Callable[[float], bool]) -> Iterator[None]:

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 SPACING = 2_000
 """Lines between two states that are kept of the whole run; as many are folded for a moment at most."""
-WEIGHT = 24 * 1024 * 1024
+WEIGHT = 4 * 1024 * 1024
 """Bytes that these states may take. Beyond, every second one is given up."""
 SOON = 10_000
 """Lines that are folded at once for a moment: a person hardly waits for them."""
@@ -70,10 +70,10 @@ class _Fold:
         from aeon_core.journal.view.incremental import IncrementalFold
 
         self.index = index
-        self.generation = index.generation
+        self._generation = index.generation
         self.gone = superseded_lines(index.path)
         self.reader = TimelineReader(index, self.gone)
-        self.whole = IncrementalFold(index, places)
+        self.whole = IncrementalFold(index, places, self.reader.note)
         """Reads on to the journal's end."""
         self.reading = threading.Lock()
         self.past = IncrementalFold(index, places)
@@ -87,18 +87,26 @@ class _Fold:
         """Where one can stop."""
         return self.reader.timeline
 
+    def is_void(self) -> bool:
+        """Return whether the file was replaced, or lines that were read count no more."""
+        from aeon_core.journal.reader import superseded_lines
+
+        if self._generation != self.index.generation:
+            return True
+        return self.reader.void and superseded_lines(self.index.path) != self.gone
+
     def next_state(self) -> int:
         """Return the line before which the next state is kept."""
         return (self.whole.folded // self._spacing + 1) * self._spacing
 
     def keep(self) -> None:
         """Keep the state that was read to, where that is one to be kept."""
-        from aeon_core.journal.view.snapshots import weight
-
         if self.whole.folded % self._spacing:
             return
-        self._states.append(self.whole.state())
-        if sum(weight(state.view) for state in self._states) > WEIGHT:
+        state = self.whole.state()
+        state.view.pack(self._states[-1].view if self._states else None)
+        self._states.append(state)
+        if sum(state.view.weight for state in self._states) > WEIGHT:
             self._spacing *= 2
             self._states = [state for state in self._states if not state.line % self._spacing]
 
@@ -106,10 +114,11 @@ class _Fold:
         """Return the last state that is kept of the lines before one."""
         from aeon_core.journal.view.incremental import Folded
         from aeon_core.journal.view.model import RunView
+        from aeon_core.journal.view.snapshots import FrozenView
 
         # A list, made at once: another thread may add a state meanwhile.
         known = [state for state in [*self._states, *self._near] if state.line <= line]
-        return max(known, key=lambda state: state.line, default=Folded(0, 0, RunView()))
+        return max(known, key=lambda state: state.line, default=Folded(0, 0, FrozenView(RunView())))
 
     def go_to(self, until: int, pieces: Pieces) -> RunView:
         """Return the view of the lines before one."""
@@ -123,7 +132,7 @@ class _Fold:
                 pass
             if near and not fold.folded % NEAR:
                 self._near.append(fold.state())
-        return fold.state().view
+        return fold.state().view.view()
 
 
 class SnapshotStore:
@@ -212,9 +221,11 @@ class SnapshotStore:
         Raises what `snapshot` does.
         """
         while True:
-            fold = self._look()
+            fold = self._look(timeline=False)
             if self._read(fold, pieces, lambda: True) and fold is self._fold:
-                return fold.whole
+                self._do(fold.reader.extend)
+                if not fold.is_void():
+                    return fold.whole
 
     def record(self, seq: int) -> dict[str, Any] | None:
         """Return a record with its long texts, None where it cannot be read. May be called from any thread."""
@@ -234,8 +245,11 @@ class SnapshotStore:
         if self._index is not None:
             self._index.close()
 
-    def _look(self) -> _Fold:
-        """Take in which lines the journal has by now; begin again where it is no longer what it was."""
+    def _look(self, *, timeline: bool = True) -> _Fold:
+        """Take in which lines the journal has by now; begin again where it is no longer what it was.
+
+        Where the timeline is not wanted yet, it grows as the lines are folded.
+        """
         from aeon_core.journal.index import OffsetIndex, TextPlaces
         from aeon_core.journal.pages import Pages
 
@@ -247,13 +261,14 @@ class SnapshotStore:
             index, places = self._index, self._places
             self._do(index.extend)
             self._do(places.extend)
-            if self._fold is None or self._fold.generation != index.generation:
-                self._fold = _Fold(index, places)
-            self._do(self._fold.reader.extend)
-            if self._fold.reader.void:
-                self._fold = _Fold(index, places)
-                self._do(self._fold.reader.extend)
-            return self._fold
+            while True:
+                fold = self._fold
+                if fold is None or fold.is_void():
+                    fold = self._fold = _Fold(index, places)
+                if timeline:
+                    self._do(fold.reader.extend)
+                if not fold.is_void():
+                    return fold
 
     def _do(self, work: Work) -> None:
         for _ in self._pieces(work):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import threading
 import time
 from array import array
 from bisect import bisect_left, bisect_right
@@ -108,7 +109,7 @@ class Timeline:
 
 
 class TimelineReader:
-    """Takes the lines of an index into `timeline`, mostly without parsing them.
+    """Takes the lines of an index into `timeline`, mostly without parsing them, or as another thread reads them.
 
     `void` says that a process has continued the run from an earlier record since: what was taken counts no more.
     """
@@ -118,12 +119,21 @@ class TimelineReader:
         self.void = False
         self._index, self._gone = index, gone
         self._next = 0
+        self._reading = threading.Lock()
+
+    def note(self, number: int, record: dict[str, Any]) -> None:
+        """Take in a line that was read elsewhere, if it is the next one."""
+        with self._reading:
+            if number == self._next:
+                self._next += 1
+                self._add(number, record)
 
     def extend(self, max_seconds: float) -> bool:
         """Read on for about so long, one block at least; return whether there is more to read."""
         deadline = time.perf_counter() + max_seconds
         while self._next < len(self._index):
-            self._read_block()
+            with self._reading:
+                self._read_block()
             if time.perf_counter() >= deadline:
                 break
         return self._next < len(self._index)
@@ -132,6 +142,8 @@ class TimelineReader:
         from aeon_core.journal.index import CHUNK
 
         index, first = self._index, self._next
+        if first == len(index):
+            return
         start = index.span(first)[0]
         after = index.number_at(start + CHUNK)
         last = max(first, (after if after is not None else len(index)) - 1)
@@ -149,7 +161,11 @@ class TimelineReader:
             record = {"seq": int(match[1]), "type": match[2].decode()}
             if match[3] is not None:
                 record["pass_number"] = int(match[3])
-        if record is None or any(record["seq"] in span for span in self._gone):
+        if record is not None:
+            self._add(number, record)
+
+    def _add(self, number: int, record: dict[str, Any]) -> None:
+        if self._gone and any(record["seq"] in span for span in self._gone):
             return
         timeline, first = self.timeline, record.get("continues_at")
         if record["type"] == "run_resumed" and len(timeline) and isinstance(first, int):

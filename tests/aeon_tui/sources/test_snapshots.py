@@ -13,17 +13,27 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from aeon_core.journal.reader import read_records
+from aeon_core.journal.view.incremental import IncrementalFold
 from aeon_core.journal.view.model import RunView
-from aeon_core.journal.view.reducer import fold
+from aeon_core.journal.view.reducer import apply, fold
 from aeon_core.runs.fork import Fork
 from aeon_core.runs.resume import resume
 from aeon_tui.sources import journal as journal_module
 from aeon_tui.sources import snapshots as moments_module
 from aeon_tui.sources.journal import JournalSource
 from aeon_tui.sources.snapshots import Closed, Snapshot, SnapshotStore
-from aeon_tui.sources.timeline import back_a_pass, by_records, on_a_pass, to_pass, to_phase, to_seq, to_share
+from aeon_tui.sources.timeline import (
+    TimelineReader,
+    back_a_pass,
+    by_records,
+    on_a_pass,
+    to_pass,
+    to_phase,
+    to_seq,
+    to_share,
+)
 from tests import recorded_runs
-from tests.aeon_core.journal.view.test_incremental import filled
+from tests.aeon_core.journal.view.test_incremental import filled, indexed
 from tests.aeon_core.runs.test_resume import record, two_passes
 from tests.aeon_tui.passes import converged_run, many_passes
 from tests.aeon_tui.recordings import Recording, failed_run, finished_run
@@ -222,15 +232,44 @@ def test_what_the_screen_has_read_is_not_read_again_for_its_past(
 ) -> None:
     monkeypatch.setattr(moments_module, "SOON", 0)
     monkeypatch.setattr(journal_module, "FIRST_SECONDS", 0.0)
+    monkeypatch.setattr(TimelineReader, "_read_block", None)  # the lines are not read for the timeline alone
     path = written(tmp_path / "r1.jsonl", long_run(1_200))
     source = JournalSource(path)
     shown: list[RunView] = []
     wait_until(lambda: shown.extend(filter(None, [source.take_view()])) or source.ended)
-    for step in shown[-1].steps.values():  # the screen folds on in its view, or may
-        step.calls.clear()
+    more = long_run(1_500)[1_200:]
+    for later in more[:200]:
+        apply(shown[-1], later)  # the screen folds on in its view
     assert same(source.snapshots.snapshot(None, [to_seq(600)]), path)
     assert same(source.snapshots.snapshot(None, [to_seq(1_198)]), path)
+    monkeypatch.undo()
+    with path.open("a") as file:
+        file.writelines(json.dumps(record, separators=(",", ":")) + "\n" for record in more)
+    assert same(source.snapshots.snapshot(None, [to_seq(1_450)]), path)
+    assert shown[-1].last_seq == more[199]["seq"]
     source.close()
+
+
+@pytest.mark.parametrize("shared", [0, 400])
+def test_the_timeline_is_the_same_whoever_reads_the_lines(shared: int, tmp_path: Path) -> None:
+    records = many_passes().records
+    lines = [json.dumps(record, separators=(",", ":")) for record in records]
+    path = tmp_path / "r1.jsonl"
+    path.write_text("\n".join([*lines[:30], "damaged", *lines[30:], ""]))
+    index, places = indexed(path)
+    with index:
+        reader = TimelineReader(index, [])
+        whole = IncrementalFold(index, places, reader.note)
+        while whole.step(until=shared):
+            pass
+        noted = len(reader.timeline)
+        while reader.extend(1.0):
+            pass
+        alone = TimelineReader(index, [])
+        while alone.extend(1.0):
+            pass
+    assert noted == (30 if shared else 0), "what comes after a line that is none is read"
+    assert vars(reader.timeline) == vars(alone.timeline)
 
 
 def statuses(view: RunView) -> dict[str, str]:

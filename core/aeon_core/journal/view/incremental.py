@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import time
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -11,8 +12,9 @@ from aeon_core.journal.follow import FollowPosition
 from aeon_core.journal.index import CHUNK, HEAD, OffsetIndex, TextPlaces
 from aeon_core.journal.pages import Pages
 from aeon_core.journal.reader import MAX_LINE, parse_line, resolved, superseded_lines
-from aeon_core.journal.view import elided, reducer, snapshots
+from aeon_core.journal.view import elided, reducer
 from aeon_core.journal.view.model import RunView
+from aeon_core.journal.view.snapshots import FrozenView
 
 _ENVELOPE = re.compile(
     rb'\{"v":1,"seq":(\d{1,18}),"ts":"([^"\\]{1,40})","run":"([^"\\]{1,200})","type":"(text|cycle|pass)"'
@@ -22,6 +24,8 @@ _ENVELOPE = re.compile(
 _TEXTS = 32 * 1024 * 1024
 """Characters of long texts that are kept for the records that come next."""
 
+Note = Callable[[int, dict[str, Any]], None]
+
 
 @dataclass(frozen=True)
 class Folded:
@@ -30,7 +34,7 @@ class Folded:
     line: int
     expected: int
     """The seq of that line."""
-    view: RunView
+    view: FrozenView
 
 
 class IncrementalFold:
@@ -38,14 +42,15 @@ class IncrementalFold:
 
     The view is what `fold(read_records(path, plans=False))` gives, but that large values stay in the journal
     (`left_out`), and that damage within `text`, `cycle` and `pass` records is not looked for. The index and the places
-    of texts must be complete. Raises JournalError where the file cannot be read, or is no longer what was indexed.
+    of texts must be complete; `note` gets the number and record of each line that is one. Raises JournalError where the
+    file cannot be read, or is no longer what was indexed.
     """
 
-    def __init__(self, index: OffsetIndex, places: TextPlaces) -> None:
+    def __init__(self, index: OffsetIndex, places: TextPlaces, note: Note = lambda *_: None) -> None:
         self.view: RunView = RunView()
-        self._index, self._pages = index, Pages(index, places)
-        self._owned: set[tuple[str, str]] | None = None
-        """Parts of the view that are no other's, too; None while all are."""
+        self._index, self._pages, self._note = index, Pages(index, places), note
+        self._given: FrozenView | None = None
+        """What the view was when someone else got it."""
         self._next = 0
         self._expected = 0
         self._gone: list[range] | None = None
@@ -79,13 +84,16 @@ class IncrementalFold:
 
     def state(self) -> Folded:
         """Return what is folded so far, to show or to go back to."""
-        self._owned = set()
-        return Folded(self._next, self._expected, snapshots.branch(self.view))
+        return Folded(self._next, self._expected, self._given or FrozenView(self.view))
 
     def go_to(self, state: Folded) -> None:
         """Go on from a state as if nothing after it had been folded."""
-        self._owned = set()
-        self._next, self._expected, self.view = state.line, state.expected, snapshots.branch(state.view)
+        self._next, self._expected, self.view, self._given = state.line, state.expected, state.view.view(), None
+
+    def give(self) -> RunView:
+        """Return the view to someone who folds on in it; what is folded here from now on goes into another."""
+        self._given = FrozenView(self.view)
+        return self.view
 
     def step(self, max_seconds: float = 0.004, until: int | None = None) -> bool:
         """Fold on for about so long, one line at least; return whether there are more of the indexed ones.
@@ -96,6 +104,8 @@ class IncrementalFold:
         end = len(self._index) if until is None else min(until, len(self._index))
         if self._gone is None:
             self._gone = superseded_lines(self._index.path)
+        if self._given is not None and self._next < end:
+            self.go_to(self.state())
         while self._next < end:
             if self._fold_block(deadline, end):
                 break
@@ -129,13 +139,12 @@ class IncrementalFold:
                 self.view.add_problem(damage[0])
                 return
         self._check_seq(record["seq"])
+        self._note(self._next - 1, record)
         if self._gone and record["type"] != "text" and any(record["seq"] in span for span in self._gone):
             return
         elided.before_fold(record)
         if b'"$text"' in line and record["seq"] > 0 and record["type"] != "text":
             record = self._with_texts(record)
-        if self._owned is not None:
-            snapshots.own(self.view, record, self._owned)
         reducer.apply(self.view, record)
         elided.after_fold(self.view, record)
 

@@ -473,7 +473,7 @@ def _llm(view: RunView, record: Record) -> None:
             view.call_seqs.append(call.seq)
             if call.step_id is None:
                 view.loose_calls.append(call)
-        attempts.append(call)
+        view.calls[call_id] = [*attempts, call]
         if (step := _step_of(view, record)) is not None:
             step.calls.append(call)
     if record.get("state") == "finished":
@@ -502,6 +502,8 @@ def _tool(view: RunView, record: Record) -> None:
             seq=view.last_seq,
             started=view.last_ts,
         )
+        if call_id in view.tool_calls:
+            view.tool_calls = view.tool_calls.copy()  # a FrozenView keeps the call that had the id before
         view.tool_calls[call_id] = call
         if (step := _step_of(view, record)) is not None:
             step.tool_calls.append(call)

@@ -2,130 +2,119 @@
 
 from __future__ import annotations
 
+import json
 import sys
+import zlib
 from collections.abc import Iterable, Mapping
 from copy import copy
-from dataclasses import replace
+from dataclasses import MISSING, fields, replace
+from itertools import islice
 from typing import Any, Generic, TypeVar
 
-from aeon_core.journal.values import id_of, str_of
 from aeon_core.journal.view import reducer
-from aeon_core.journal.view.model import CallView, RunView, StepView, ToolCallView
+from aeon_core.journal.view.model import CallView, LogLine, RunView, ToolCallView
 
 _Call = TypeVar("_Call", CallView, ToolCallView)
+_GROWING = ("calls", "call_seqs", "loose_calls", "tool_calls")
+"""Parts of a view that are as long as the run. The reducer only ever adds to them."""
+_UNFINISHED = {
+    kind: {each.name: each.default for each in fields(kind) if each.default is not MISSING}
+    for kind in (CallView, ToolCallView)
+}
+"""What a call has in the fields that are filled in when it ends."""
 
 
-def branch(view: RunView) -> RunView:
-    """Return a view like this one with lists and dicts of its own; what these hold is the same.
+class FrozenView:
+    """A view as it is now, whatever is folded into it later; `view` returns it, to fold on in.
 
-    Whoever folds on in one of the two calls `own` before each record: then the other stays as it is.
+    Calls are not copied: a view only gains some, and each tells when it ended. How many there are now is kept.
     """
+
+    def __init__(self, view: RunView) -> None:
+        self._rest = _with_own_parts(view)
+        self._sizes = [len(getattr(view, name)) for name in _GROWING]
+        self._step_sizes = [(len(step.calls), len(step.tool_calls), len(step.repairs)) for step in view.steps.values()]
+        self._packed: list[tuple[int, bytes]] = []
+        """Instead of the log, once it is packed: how many lines, compressed; the last of them are the log."""
+        self._log_size = len(view.log)
+        self.weight = self._own_weight()
+        """The bytes that it takes for itself alone, about."""
+
+    def pack(self, before: FrozenView | None) -> None:
+        """Keep the log compressed, and what it has in common with that of a packed view `before` only once."""
+        log, known = self._rest.log, before._packed if before is not None else []
+        new = self._rest.log_count - (before._rest.log_count if before is not None else 0)
+        lines = [(line.seq, line.ts, line.type, line.level, line.text) for line in log[max(0, len(log) - new) :]]
+        packed = [*known, (len(lines), zlib.compress(json.dumps(lines).encode(), 1))]
+        while sum(count for count, _ in packed[1:]) >= len(log) and len(packed) > 1:
+            del packed[0]
+        self._packed, self._rest.log = packed, []
+        self.weight = self._own_weight() + len(packed[-1][1])
+
+    def _own_weight(self) -> int:
+        parts = [
+            part for name, part in vars(self._rest).items() if isinstance(part, list | dict) and name not in _GROWING
+        ]
+        return sum(map(sys.getsizeof, (*parts, self._step_sizes, *self._rest.steps.values(), *self._step_sizes)))
+
+    def view(self) -> RunView:
+        """Return the view, its lists and dicts and all that later records may change its own."""
+        new = _with_own_parts(self._rest)
+        calls, call_seqs, loose_calls, tool_calls = self._sizes
+        past, past_tools = _Past[CallView](new.last_seq), _Past[ToolCallView](new.last_seq)
+        # Each is copied in one step, for another thread may fold on in the view that it was.
+        new.calls = dict(islice(new.calls.items(), calls))
+        for call_id, attempts in new.calls.items():
+            if len(attempts) > 1 or not past.has_ended(attempts[0]):
+                new.calls[call_id] = past.of(attempt for attempt in attempts if attempt.seq <= new.last_seq)
+        new.call_seqs = new.call_seqs[:call_seqs]
+        new.loose_calls = past.of(new.loose_calls[:loose_calls])
+        new.tool_calls = dict(islice(new.tool_calls.items(), tool_calls))
+        for call_id, call in new.tool_calls.items():
+            if not past_tools.has_ended(call):
+                new.tool_calls[call_id] = past_tools.as_it_was(call)
+        for step, (calls, tool_calls, repairs) in zip(new.steps.values(), self._step_sizes, strict=True):
+            step.calls, step.repairs = past.of(step.calls[:calls]), step.repairs[:repairs]
+            step.tool_calls = past_tools.of(step.tool_calls[:tool_calls])
+        if self._packed:
+            lines = (LogLine(*line) for _, data in self._packed for line in json.loads(zlib.decompress(data)))
+            new.log = list(lines)[-self._log_size :]
+        return new
+
+
+def _with_own_parts(view: RunView) -> RunView:
+    """Return a view with lists, dicts, steps and phases of its own, but for what only grows."""
     new = copy(view)
     for name, value in vars(view).items():
-        if isinstance(value, list | dict):
+        if isinstance(value, list | dict) and name not in _GROWING:
             setattr(new, name, value.copy())
     known = view.left_open
     new.left_open = replace(known, questions=[*known.questions], interventions=[*known.interventions])
-    return new
-
-
-def own(view: RunView, record: Mapping[str, Any], owned: set[tuple[str, str]] | None = None) -> None:
-    """Replace what a record is about to change in a view with copies, so that no other view changes with it.
-
-    `owned` names what was copied since the view was last branched off: that is not copied again, and what is copied now
-    is added. Without it, everything is.
-    """
-    owned = owned if owned is not None else set()
-    if record.get("type") == "plan":
-        for step_id in view.steps:
-            _own_step(view, step_id, owned)
-    elif (one := id_of(record.get("step_id"))) is not None:
-        _own_step(view, one, owned)
-    if view.phases and _is_new("phase", "", owned):
-        view.phases[-1] = replace(view.phases[-1])
-    call_id = str_of(record.get("call_id"))
-    if call_id in view.calls and _is_new("call", call_id, owned):
-        _own_calls(view, call_id, owned)
-    if call_id in view.tool_calls and _is_new("tool call", call_id, owned):
-        _own_tool_call(view, call_id, owned)
-
-
-def detached(view: RunView) -> RunView:
-    """Return a view that may be folded on without `own`, whatever it has in common with others until then."""
-    new = branch(view)
-    calls = _Copies(call for attempts in view.calls.values() for call in attempts)
-    tool_calls = _Copies(view.tool_calls.values())
-    new.calls = {call_id: calls.of(attempts) for call_id, attempts in view.calls.items()}
-    new.tool_calls = dict(zip(view.tool_calls, tool_calls.of(view.tool_calls.values()), strict=True))
-    new.loose_calls = calls.of(view.loose_calls)
-    new.steps = {
-        step_id: replace(
-            step, calls=calls.of(step.calls), tool_calls=tool_calls.of(step.tool_calls), repairs=[*step.repairs]
-        )
-        for step_id, step in view.steps.items()
-    }
+    new.steps = {step_id: replace(step) for step_id, step in view.steps.items()}
     new.phases[-1:] = [replace(phase) for phase in new.phases[-1:]]
     return new
 
 
-class _Copies(Generic[_Call]):
-    """Copies of those calls that a record may still change: each call has one, wherever it occurs."""
+class _Past(Generic[_Call]):
+    """Calls as they were at a record: those that had not ended are copies, one each, wherever they occur."""
 
-    def __init__(self, calls: Iterable[_Call]) -> None:
-        self._copies: dict[int, _Call] = {id(call): replace(call) for call in calls if not call.finished}
+    def __init__(self, seq: int) -> None:
+        self._seq = seq
+        self._copies: dict[int, _Call] = {}
+
+    def has_ended(self, call: _Call) -> bool:
+        """Return whether a call had ended."""
+        return call.finished_seq is not None and call.finished_seq <= self._seq
+
+    def as_it_was(self, call: _Call) -> _Call:
+        """Return a call that had not ended."""
+        if id(call) not in self._copies:
+            self._copies[id(call)] = replace(call, **_UNFINISHED[type(call)])
+        return self._copies[id(call)]
 
     def of(self, calls: Iterable[_Call]) -> list[_Call]:
-        """Return the calls, or their copies."""
-        return [self._copies.get(id(call), call) for call in calls]
-
-
-def _is_new(kind: str, name: str, owned: set[tuple[str, str]]) -> bool:
-    if (kind, name) in owned:
-        return False
-    owned.add((kind, name))
-    return True
-
-
-def _own_step(view: RunView, step_id: str, owned: set[tuple[str, str]]) -> StepView | None:
-    step = view.steps.get(step_id)
-    if step is not None and _is_new("step", step_id, owned):
-        step = view.steps[step_id] = replace(
-            step, calls=[*step.calls], tool_calls=[*step.tool_calls], repairs=[*step.repairs]
-        )
-    return step
-
-
-def _own_calls(view: RunView, call_id: str, owned: set[tuple[str, str]]) -> None:
-    """Copy the attempts of a model call everywhere they occur."""
-    known = view.calls[call_id]
-    view.calls[call_id] = copies = [replace(call) for call in known]
-    for old, new in zip(known, copies, strict=True):
-        if old.step_id is None:
-            _exchange(view.loose_calls, old, new)
-        elif (step := _own_step(view, old.step_id, owned)) is not None:
-            _exchange(step.calls, old, new)
-
-
-def _own_tool_call(view: RunView, call_id: str, owned: set[tuple[str, str]]) -> None:
-    old = view.tool_calls[call_id]
-    new = view.tool_calls[call_id] = replace(old)
-    if (step := _own_step(view, old.step_id, owned)) is not None:
-        _exchange(step.tool_calls, old, new)
-
-
-def _exchange(calls: list[_Call], old: _Call, new: _Call) -> None:
-    """Put a copy in the place of a call; most often it is one of the last."""
-    for index in range(len(calls) - 1, -1, -1):
-        if calls[index] is old:
-            calls[index] = new
-            return
-
-
-def weight(view: RunView) -> int:
-    """Return the bytes that a branch takes for itself alone, about."""
-    kept = [value for value in vars(view).values() if isinstance(value, list | dict)]
-    kept += [calls for step in view.steps.values() for calls in (step.calls, step.tool_calls)]
-    return sum(map(sys.getsizeof, kept))
+        """Return the calls as they were."""
+        return [call if self.has_ended(call) else self.as_it_was(call) for call in calls]
 
 
 class PassFold:
