@@ -49,7 +49,8 @@ def resume(args: Namespace, path: Path) -> int:
     from aeon_tui.sessions.workflow_session import resume_request
 
     headless = args.headless or args.json or not has_screen()
-    said = _said(args)
+    names = ("model", "base_url", "project_root", "wait", "trust_project", "debug")
+    said = {name: value for name in names if (value := getattr(args, name, None)) is not None}
     known = resume_request(
         path, args.model, args.base_url, project_root(args.project_root) if args.project_root else None
     )
@@ -78,12 +79,6 @@ def fork(args: Namespace, path: Path) -> int:
     finally:
         if child.is_file() and child.stat().st_size == size:
             discard(child)
-
-
-def _said(args: Namespace) -> dict[str, object]:
-    """Return the run options that workflows share."""
-    names = ("model", "base_url", "project_root", "wait", "trust_project", "debug")
-    return {name: value for name in names if (value := getattr(args, name, None)) is not None}
 
 
 def _shown(own: Namespace, request: WorkflowRequest) -> int:

@@ -11,6 +11,7 @@ from textual.screen import Screen
 from textual.widget import Widget
 from textual.widgets import Input
 
+from aeon_tui.messages import ShowRuns
 from aeon_tui.screens.panel_controller import APPROVAL, PanelController
 from aeon_widgets.approval_panel import DECIDE_ID
 from aeon_widgets.pane import Pane
@@ -110,6 +111,13 @@ class PaneScreen(Screen[None]):
             self.minimize()
         elif self.focused is not None:
             self.maximize(self.focused)
+
+    def action_back(self) -> None:
+        """Leave a zoomed pane, or go to the list of runs: the run or workflow continues."""
+        if self.maximized is not None:
+            self.minimize()
+        else:
+            self.app.post_message(ShowRuns())
 
     def on_pane_covered(self, event: Pane.Covered) -> None:
         """Let the person stay where they were when the screen or its column has got lower."""

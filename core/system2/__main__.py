@@ -317,10 +317,10 @@ def _opened(path: Path, *, chosen: bool) -> TextIO:
 def _init(root: Path) -> int:
     from system2.agents.library import copy_shipped
 
-    copied = copy_shipped(root, lambda warning: _line(f"WARNING: {warning}"))
-    for path in copied.written:
+    written, left = copy_shipped(root, lambda warning: _line(f"WARNING: {warning}"))
+    for path in written:
         _line(f"written: {path.relative_to(root)}")
-    for name, reason in copied.left.items():
+    for name, reason in left.items():
         _line(f"not changed: {name}, {reason}")
     return 0
 

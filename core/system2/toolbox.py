@@ -45,14 +45,7 @@ class AgentPolicy(Policy):
         self._rules_of_project = context.current
         self.allowed: list[str] = context.allowed
 
-    def verdict(
-        self,
-        tool: Tool,
-        arguments: Mapping[str, Any],
-        *,
-        substitutes: str | None = None,
-        objection: str | None = None,
-    ) -> Verdict:
+    def verdict(self, tool: Tool, arguments: Mapping[str, Any], **more: Any) -> Verdict:
         """Return what is to happen with a call; journaled by the port, since it depends on the file system."""
         if (refusal := self._allowance.refusal(tool, arguments)) is not None:
             return Verdict("deny", refusal)
@@ -62,7 +55,7 @@ class AgentPolicy(Policy):
             return Verdict("allow", "--unsafe-bash")
         if tool.name in _CHANGES:
             return self._change(rules, tool, arguments)
-        return rules.verdict(tool, arguments, substitutes=substitutes, objection=objection)
+        return rules.verdict(tool, arguments, **more)
 
     def _is_plain(self, command: str) -> bool:
         return judge(command, self._rules_of_project.bash_blocklist) is None and unknown_program(command) is None
@@ -149,11 +142,11 @@ class Toolbox:
         effects = self._context.effects
         effects.follow_abort()
         try:
-            arguments = self._authorized(asked)
+            tool, arguments = self._authorized(asked)
         except ToolError as error:
             return self.answered(asked, error.message, is_error=True)
         effects.follow_abort()
-        outcome = self._invoked(self._tool(asked), arguments)
+        outcome = self._invoked(tool, arguments)
         if outcome.error is not None:
             text = str(outcome.error["message"])[:_MAX_ERROR]
         else:
@@ -210,8 +203,8 @@ class Toolbox:
             self._warn(f"the output of {asked.name} contains an instruction to the model: {flag}")
         return ToolResult(asked.tool_use_id, told, is_error)
 
-    def _authorized(self, asked: ToolUseRequest) -> dict[str, Any]:
-        """Return the arguments to call the tool with. Raises ToolError where it is not called."""
+    def _authorized(self, asked: ToolUseRequest) -> tuple[Tool, dict[str, Any]]:
+        """Return the tool, and the arguments to call it with. Raises ToolError where it is not called."""
         registry = self._context.registry
         if asked.malformed is not None:
             raise ToolError(f"the input of {asked.name!r} is not a JSON object; call it again with one")
@@ -229,7 +222,7 @@ class Toolbox:
                 why = f"it matches the blocklist's pattern {match.pattern!r} ({match.why})"
                 self._warn(f"the command {summary_of(asked.input)} is blocklisted: {why}")
         try:
-            return authorize_call(
+            return tool, authorize_call(
                 self._context.effects,
                 self._policy,
                 tool,
@@ -242,11 +235,6 @@ class Toolbox:
             )
         except ToolError as error:
             raise ToolError(f"{error.message}; {_INSTEAD.get(tool.name, 'do without it')}") from None
-
-    def _tool(self, asked: ToolUseRequest) -> Tool:
-        tool = self._context.registry.get(asked.name)
-        assert tool is not None
-        return tool
 
     def _note_change(self, tool: str, asked: Mapping[str, Any], result: Mapping[str, Any]) -> None:
         if tool == "Bash" and (ran := ran_test(self._agent, str(asked["command"]), result["exit_code"])) is not None:

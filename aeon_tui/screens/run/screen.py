@@ -12,7 +12,7 @@ from textual.screen import Screen
 
 from aeon_core.journal.view import reducer
 from aeon_core.journal.view.formatting import words
-from aeon_tui.messages import CompareRuns, ShowRuns, TitleTerminal
+from aeon_tui.messages import CompareRuns, TitleTerminal
 from aeon_tui.screens.context import context_of
 from aeon_tui.screens.panel_controller import Place
 from aeon_tui.screens.run.approval_controller import ApprovalController, broker_of
@@ -405,9 +405,7 @@ class RunScreen(TimeTravel):
     def action_back(self) -> None:
         """Leave a zoomed pane, hide the guide, or go to the list of runs: the run continues."""
         guide = [each for each in self.query("#guide") if each.display]
-        if self.maximized is not None:
-            self.minimize()
-        elif guide:
+        if self.maximized is None and guide:
             guide[0].remove()
         else:
-            self.app.post_message(ShowRuns())
+            super().action_back()

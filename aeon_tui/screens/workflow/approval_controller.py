@@ -10,7 +10,6 @@ from textual.widget import Widget
 from aeon_core.journal.values import dict_of
 from aeon_tui.screens.panel_controller import PanelController
 from aeon_tui.screens.workflow.transcript import change_blocks, detail_blocks, summary_blocks
-from aeon_tui.sessions.approval_broker import ApprovalSource
 from aeon_widgets.approval_panel import ApprovalPanel
 from aeon_widgets.approval_question import REASON, RUN, ApprovalQuestion, Choice
 from aeon_widgets.call_text import SHELL
@@ -21,8 +20,6 @@ from system2.changes import FileChange
 
 if TYPE_CHECKING:
     from aeon_core.approvals.pending import ApprovalDecision, ApprovalRequest
-    from aeon_tui.sessions.workflow_session import WorkflowRunner
-    from aeon_tui.sources.workflow import WorkflowSource
     from system2.policies import Question
 
 
@@ -63,19 +60,6 @@ CHOICES = {
 
 _END = Choice("X", "End the workflow here", "abort")
 _REFUSE = Choice("w", "Refuse it, and say why", "reject", REASON)
-
-
-def broker_of(source: WorkflowSource, runner: WorkflowRunner | None) -> ApprovalSource | None:
-    """Return where the questions of a workflow wait for the person at the screen; None where nobody runs it.
-
-    The caller closes one of another process.
-    """
-    if runner is not None:
-        return runner.broker
-    from aeon_tui.sessions.remote_approval_broker import RemoteApprovalBroker
-    from aeon_tui.sources.workflow import TranscriptSource
-
-    return RemoteApprovalBroker(source) if isinstance(source, TranscriptSource) else None
 
 
 def panel_question(request: ApprovalRequest) -> ApprovalQuestion:

@@ -15,17 +15,19 @@ from textual.containers import Container
 
 from aeon_core.regular_file import read_start
 from aeon_core.timing import seconds_after
-from aeon_tui.messages import ResumeRun, ShowRuns, TitleTerminal
+from aeon_tui.messages import ResumeRun, TitleTerminal
 from aeon_tui.reports.pipeline_rows import pipeline_rows
 from aeon_tui.screens.dialogs import ConfirmDialog
 from aeon_tui.screens.latest_worker import LatestWorker
 from aeon_tui.screens.pane_screen import PaneScreen
 from aeon_tui.screens.panel_controller import APPROVAL, Place
 from aeon_tui.screens.run.status import utc_now
-from aeon_tui.screens.workflow.approval_controller import WorkflowApprovalController, broker_of
+from aeon_tui.screens.workflow.approval_controller import WorkflowApprovalController
 from aeon_tui.screens.workflow.transcript import gate_items, items_of, reply_blocks, whole_items
+from aeon_tui.sessions.approval_broker import ApprovalSource
+from aeon_tui.sessions.remote_approval_broker import RemoteApprovalBroker
 from aeon_tui.sessions.workflow_session import WorkflowRunner
-from aeon_tui.sources.workflow import WORKFLOW_ROW, WorkflowSource, WorkflowState, gate_of
+from aeon_tui.sources.workflow import WORKFLOW_ROW, TranscriptSource, WorkflowSource, WorkflowState, gate_of
 from aeon_widgets.approval_panel import ApprovalPanel
 from aeon_widgets.footer import KeyFooter
 from aeon_widgets.key_guard import KeyGuard
@@ -160,7 +162,10 @@ class WorkflowScreen(PaneScreen):
         super().__init__()
         self.state = WorkflowState()
         self._source, self._runner, self._clock = source, runner, clock
-        self._broker = broker_of(source, runner)
+        self._broker: ApprovalSource | None = runner.broker if runner is not None else None
+        """Where the questions wait for the person at the screen, those of another process too."""
+        if runner is None and isinstance(source, TranscriptSource):
+            self._broker = RemoteApprovalBroker(source)
         self._asking = WorkflowApprovalController(self, self._broker, self._place_of_question, guard)
         self._items: dict[str, list[ConversationItem]] = {}
         self._taken: dict[str, int] = {}
@@ -459,10 +464,3 @@ class WorkflowScreen(PaneScreen):
         """Go on with a workflow that was ended or cut off."""
         if self.path is not None:
             self.app.post_message(ResumeRun(self.path))
-
-    def action_back(self) -> None:
-        """Leave a zoomed pane, or go to the list of runs: the workflow continues."""
-        if self.maximized is not None:
-            self.minimize()
-        else:
-            self.app.post_message(ShowRuns())

@@ -202,22 +202,12 @@ def _reason(error: Exception) -> str:
     return (error.strerror if isinstance(error, OSError) else None) or str(error)
 
 
-@dataclass(frozen=True)
-class Copied:
-    """What became of each of our agents, by name and in the order of delegation."""
+def copy_shipped(project_root: Path, warn: Callable[[str], None]) -> tuple[list[Path], dict[str, str]]:
+    """Copy those of our agents that the project lacks into its `.claude/agents`.
 
-    written: tuple[Path, ...]
-    """The new files."""
-    left: dict[str, str]
-    """Why an agent was left alone."""
-
-
-def copy_shipped(project_root: Path, warn: Callable[[str], None]) -> Copied:
-    """Copy those of our agents that the project lacks into its `.claude/agents`, and return what was done.
-
-    An agent that the project has under that name, in whatever file, is left alone, and so is any file of that name.
-    `warn` gets a line about each file there that is no agent. Raises UsageError where the folder leads out of the
-    project or cannot be written.
+    Returns the new files, and why each other agent was left alone, by name: the project has one of that name, in
+    whatever file, or any file so called. `warn` gets a line about each file there that is no agent. Raises UsageError
+    where the folder leads out of the project or cannot be written.
     """
     library = AgentLibrary(project_root, warn)
     folder = _folder(project_root)
@@ -235,7 +225,7 @@ def copy_shipped(project_root: Path, warn: Callable[[str], None]) -> Copied:
             except OSError as error:
                 raise _unwritable(target, error) from None
             written.append(target)
-    return Copied(tuple(written), left)
+    return written, left
 
 
 def _folder(project_root: Path) -> Path:

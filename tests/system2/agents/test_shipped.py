@@ -81,9 +81,9 @@ def copied(root: Path) -> dict[str, bytes]:
 
 
 def test_our_agents_are_copied_into_a_project_that_has_none(tmp_path: Path) -> None:
-    done = copy_shipped(tmp_path, pytest.fail)
-    assert [path.name for path in done.written] == [f"{name}.md" for name in DELEGATION_MAP]
-    assert done.left == {}
+    written, left = copy_shipped(tmp_path, pytest.fail)
+    assert [path.name for path in written] == [f"{name}.md" for name in DELEGATION_MAP]
+    assert left == {}
     assert copied(tmp_path) == {path.name: path.read_bytes() for path in SHIPPED.iterdir()}
     library = AgentLibrary(tmp_path, pytest.fail)
     assert not any(library.is_shipped(name) for name in DELEGATION_MAP)
@@ -95,9 +95,9 @@ def test_a_second_copy_leaves_everything_alone(tmp_path: Path) -> None:
         "---\nname: executor\ndescription: Mine.\ntools: Read\n---\nMine."
     )
     before = copied(tmp_path)
-    done = copy_shipped(tmp_path, pytest.fail)
-    assert done.written == ()
-    assert done.left == {name: f"the project already has it in '{name}.md'" for name in DELEGATION_MAP}
+    written, left = copy_shipped(tmp_path, pytest.fail)
+    assert written == []
+    assert left == {name: f"the project already has it in '{name}.md'" for name in DELEGATION_MAP}
     assert copied(tmp_path) == before
 
 
@@ -108,13 +108,13 @@ def test_what_the_project_has_is_left_alone(tmp_path: Path) -> None:
     (folder / "task-planner.md").write_text("no agent")
     (folder / "code-reviewer.md").symlink_to("nowhere")
     warnings: list[str] = []
-    done = copy_shipped(tmp_path, warnings.append)
-    assert done.left == {
+    written, left = copy_shipped(tmp_path, warnings.append)
+    assert left == {
         "executor": "the project already has it in 'mine.md'",
         "task-planner": "there is already a file 'task-planner.md'",
         "code-reviewer": "there is already a file 'code-reviewer.md'",
     }
-    assert len(done.written) == 10
+    assert len(written) == 10
     assert (folder / "task-planner.md").read_text() == "no agent"
     assert not (folder / "nowhere").exists()
     assert not (folder / "executor.md").exists()
