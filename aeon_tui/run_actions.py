@@ -51,7 +51,10 @@ class RunActions:
         self._tasks.run(partial(self._replay, path))
 
     def fork(self, path: Path, start: int | None = None) -> None:
-        """Ask from where on and how, and run the fork; `start` is the pass that the shown moment is followed by."""
+        """Ask from where on and how, and run the fork.
+
+        `start` is the pass that the shown moment is followed by, or the workflow's gate that is selected.
+        """
         self._tasks.run(partial(self._ask_for_fork, path, start))
 
     def label(self, path: Path) -> None:
@@ -279,7 +282,7 @@ class RunActions:
     def _ask_for_fork(self, path: Path, start: int | None) -> None:
         from aeon_tui.sources.run_index import is_workflow
 
-        dialog = self._fork_dialog(path, start) if not is_workflow(path) else self._workflow_fork_dialog(path)
+        dialog = (self._workflow_fork_dialog if is_workflow(path) else self._fork_dialog)(path, start)
 
         def ask() -> None:
             # The key may have been pressed more than once.
@@ -294,7 +297,7 @@ class RunActions:
 
         return partial(ForkDialog, parent_of(path), start)
 
-    def _workflow_fork_dialog(self, path: Path) -> Callable[[], Screen[None]]:
+    def _workflow_fork_dialog(self, path: Path, start: int | None) -> Callable[[], Screen[None]]:
         from aeon_core.journal.reader import head
         from aeon_tui.screens.workflow.fork import WorkflowForkDialog
         from system2.constants import GATES
@@ -303,7 +306,7 @@ class RunActions:
         decided = decided_gates(path)
         if not (gates := [gate.number for gate in GATES if gate.number in decided]):
             raise UsageError(f"no gate was decided in the workflow {path.stem!r}; resume it instead")
-        return partial(WorkflowForkDialog, path, str((head(path) or {}).get("model")), gates)
+        return partial(WorkflowForkDialog, path, str((head(path) or {}).get("model")), gates, start)
 
     def fork_workflow(self, asked: ForkWorkflow) -> str | None:
         """Start a workflow from a gate of another, or return why not. Called from a thread."""

@@ -33,13 +33,14 @@ class GateRows(RowsView):
 
     HELP_TITLE = "Gate"
 
-    def __init__(self, gates: Sequence[int]) -> None:
+    def __init__(self, gates: Sequence[int], chosen: int | None) -> None:
         super().__init__()
         self._gates = gates
+        self._first = gates.index(chosen) if chosen in gates else len(gates) - 1
 
     def on_mount(self) -> None:
         self.set_line_count(len(self._gates))
-        self.cursor = len(self._gates) - 1
+        self.cursor = self._first
         self.styles.height = len(self._gates)
 
     @property
@@ -54,7 +55,10 @@ class GateRows(RowsView):
 
 
 class WorkflowForkDialog(Dialog[None]):
-    """Enter forks. It stays until the fork has begun: nothing typed is lost."""
+    """Enter forks. It stays until the fork has begun: nothing typed is lost.
+
+    `start` is the gate that is chosen at first, the last one where it is none of `gates`.
+    """
 
     HELP_TITLE = "Fork"
     BINDINGS: ClassVar[list[BindingType]] = [
@@ -70,9 +74,9 @@ class WorkflowForkDialog(Dialog[None]):
     }
     """
 
-    def __init__(self, path: Path, model: str, gates: Sequence[int]) -> None:
+    def __init__(self, path: Path, model: str, gates: Sequence[int], start: int | None = None) -> None:
         super().__init__()
-        self._path, self._model, self._gates = path, model, gates
+        self._path, self._model, self._gates, self._start = path, model, gates, start
         self._starting = False
         self._guard = KeyGuard()
 
@@ -80,7 +84,7 @@ class WorkflowForkDialog(Dialog[None]):
         with Vertical() as box:
             box.border_title = Content(f"Fork {escape_controls(self._path.stem[:40])}")
             box.border_subtitle = f"enter forks · ↑↓ choose · tab next · {key_of(self, 'fork.cancel')} cancels"
-            yield GateRows(self._gates)
+            yield GateRows(self._gates, self._start)
             with Grid():
                 yield Label("Model")
                 yield Input(escape_controls(self._model), compact=True, id="model")

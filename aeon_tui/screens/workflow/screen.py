@@ -219,6 +219,11 @@ class WorkflowScreen(PaneScreen):
         return action == "fork" and not self._source.live and any(g.decisions for g in self.state.view.gates.values())
 
     @property
+    def fork_start(self) -> int | None:
+        """The gate that is selected; None where another row is."""
+        return gate_of(self.query_one(WorkflowPipeline).selected)
+
+    @property
     def goes_on(self) -> bool:
         """Whether a process works on it, this one or another."""
         return self._source.live and self.state.view.end is None
