@@ -19,7 +19,9 @@ from aeon_tui.screens.keys import KeysScreen
 from aeon_tui.screens.run.screen import RunScreen
 from aeon_widgets.answer_keys import AnswerKeys
 from aeon_widgets.approval_panel import ApprovalPanel
+from aeon_widgets.approval_text import ApprovalText
 from aeon_widgets.call_rows import RowKey
+from aeon_widgets.convergence import ConvergencePane
 from aeon_widgets.footer import KeyFooter
 from aeon_widgets.issues import IssuesPane
 from aeon_widgets.log_pane import LogPane
@@ -212,6 +214,20 @@ async def test_a_run_is_aborted_by_a_click_after_a_question(size: tuple[int, int
         await mouse.click_text("X End here, not finished", AnswerKeys)
         await mouse.click_text("[ End it ]", "Horizontal")
         assert [each.decision for each in broker.decisions] == ["abort"]
+
+
+async def test_the_names_on_a_border_lead_to_their_panes_also_while_a_question_waits() -> None:
+    screen = STATES["pass"]()
+    async with on(screen).run_test(size=(80, 24)) as pilot:
+        screen.tick()
+        await pilot.pause()
+        mouse, text = Mouse(pilot, screen), screen.query_one(ApprovalText)
+        before = text.region
+        await mouse.click_text("4 Convergence", StepPane)
+        assert screen.query_one(ConvergencePane).has_focus_within
+        assert text.region == before, "nothing moves under the mouse"
+        await mouse.click_text("2 Step", ConvergencePane)
+        assert mouse.step.has_focus_within
 
 
 async def test_words_are_asked_for_by_a_click() -> None:

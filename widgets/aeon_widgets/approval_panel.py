@@ -14,7 +14,7 @@ from textual.events import Key, Paste
 from textual.message import Message
 from textual.timer import Timer
 from textual.widget import Widget
-from textual.widgets import Input, Static
+from textual.widgets import Input
 from typing_extensions import override
 
 from aeon_widgets.answer_keys import AnswerKeys
@@ -60,6 +60,15 @@ class OptionRows(RowsView):
         option = self._options[index]
         safe = " (safe)" if option == self._safe else ""
         return [(f" {'◉' if index == self.cursor else '○'} {option}", "bold"), (safe, "muted")]
+
+
+class _WayBack(AnswerKeys):
+    """Says how to come back to the answers, and takes as much room: nothing moves under the mouse that does."""
+
+    @override
+    def render(self) -> Content:
+        key = self.app._keymap.get(DECIDE_ID, "a").partition(",")[0]
+        return Content(f"{shown_key(key)} comes back here to decide")
 
 
 class ApprovalPanel(Pane):
@@ -136,12 +145,11 @@ class ApprovalPanel(Pane):
         if any(each.typed for each in question.choices):
             yield Input(compact=True, select_on_focus=False)
         picks = [("↑↓ enter", "Choose")] if question.options else []
-        yield AnswerKeys([*picks, *((each.key, each.words) for each in question.choices)], classes="keys")
-        yield Static("", classes="away", markup=False)
+        answers = [*picks, *((each.key, each.words) for each in question.choices)]
+        yield AnswerKeys(answers, classes="keys")
+        yield _WayBack(answers, classes="away")
 
     def on_mount(self) -> None:
-        key = self.app._keymap.get(DECIDE_ID, "a").partition(",")[0]
-        self.query_one(".away", Static).update(f"{shown_key(key)} comes back here to decide")
         if self._restore is not None:
             self._restore()
             return

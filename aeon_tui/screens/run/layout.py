@@ -11,6 +11,7 @@ from textual.content import Content
 from textual.geometry import Size
 from textual.message import Message
 from textual.screen import Screen
+from textual.style import Style
 
 from aeon_core.journal.view.model import RunView
 from aeon_tui.screens.panel_controller import APPROVAL
@@ -153,7 +154,7 @@ class Layout:
 
     def __init__(self, screen: Screen[None]) -> None:
         self._screen = screen
-        self._told: dict[int, str] = {}
+        self._told: dict[int, Content] = {}
         self._seen: tuple[object, ...] = ()
         """What the panes were arranged for."""
         self.turn = STEP
@@ -269,32 +270,38 @@ class Layout:
         self._screen.query_one(TTLGauge).short = bool(rows) and TTL in there and not more[TTL]
 
     def _tell(self, view: RunView, having: Sequence[int], shown: Sequence[int]) -> None:
-        """Say on a pane's lower border which others take turns with it, by their keys."""
+        """Say on a pane's lower border which others take turns with it, by their keys; a click leads there too."""
         counts = {ISSUES: f" {len(view.issues)}", REPAIRS: f" {len(view.repairs)}"}
         # A low screen's header has the TTL; a run without repairs has nothing to lead to.
         left_out = {*shown, *([TTL] if self._screen.size.width < _NORMAL else []), *([] if view.repairs else [REPAIRS])}
         there = [number for number in having if number not in left_out]
 
-        def line(*, short: bool, separator: str) -> str:
-            titles = ((number, (short and SIDE[number].short) or SIDE[number].title) for number in there)
-            others = [f"{number} {title}{counts.get(number, '')}" for number, title in titles]
-            return separator.join([*([f"{STEP} Step"] if shown else []), *others])
+        def line(*, short: bool, separator: str) -> Content:
+            titles = {number: (short and SIDE[number].short) or SIDE[number].title for number in there}
+            others = [(number, f"{number} {title}{counts.get(number, '')}") for number, title in titles.items()]
+            told = [*([(STEP, f"{STEP} Step")] if shown else []), *others]
+            return Content(separator).join(_leading_to(number, text) for number, text in told)
 
         room = self._screen.size.width * 3 // 5 - 6
         lines = (line(short=False, separator=" · "), line(short=True, separator=" · "), line(short=True, separator="·"))
-        told = next((each for each in lines if len(each) <= room), lines[-1])
+        told = next((each for each in lines if each.cell_length <= room), lines[-1])
         teller = shown[-1] if shown else STEP
         for number in (STEP, *SIDE):
-            text = told if number == teller and having else ""
-            if self._told.get(number, "") != text:
+            text = told if number == teller and having else Content()
+            if self._told.get(number, Content()) != text:
                 self._told[number] = text
-                self.pane(number).border_subtitle = Content.styled(text, "$aeon-muted")
+                self.pane(number).border_subtitle = text.stylize_before("$aeon-muted")
 
 
 COST = "cost"
 """The line of what the run has cost: part of the TTL pane where that is open."""
 _SUMMARIES: dict[str, Callable[[RunView], Sequence[Piece]]] = {COST: ttl_gauge.cost_summary}
 _SUMMARIES |= {f"line-{number}": pane.summary for number, pane in SIDE.items() if pane.summary is not None}
+
+
+def _leading_to(number: int, text: str) -> Content:
+    """Return the text, where a click does what the pane's key does."""
+    return Content(text).stylize(Style.from_meta({"@click": f"screen.pane({number})"}))
 
 
 def _lines(numbers: Sequence[int]) -> int:
