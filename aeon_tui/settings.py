@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Any
 
 from textual.app import App
 
-from aeon_core.config.editing import KeyPath, change_file
 from aeon_core.config.keys import THEME_VARIABLE, AppSettings
 from aeon_core.config.loading import user_config_file
 from aeon_core.errors import AeonError
@@ -18,6 +17,7 @@ from aeon_core.escape import escape_controls
 from aeon_tui.platform.background_tasks import NOTICE_SECONDS
 
 if TYPE_CHECKING:
+    from aeon_core.config.editing import KeyPath
     from aeon_core.config.loading import LoadedConfig
 
 Today = Callable[[], "LoadedConfig"]
@@ -76,6 +76,8 @@ class UserSettings:
             self._keep(("keys", action), keys, what)
 
     def _keep(self, path: KeyPath, value: str | None, what: str) -> None:
+        from aeon_core.config.editing import change_file
+
         file = user_config_file(os.environ)
         change_file(file, path, value)
         said = self._today().app

@@ -8,7 +8,7 @@ import time
 from collections import deque
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from aeon_core.errors import AeonError
 from aeon_core.journal.follow import Follower, FollowPosition, Standing
@@ -17,9 +17,11 @@ from aeon_core.journal.summary import is_being_written
 from aeon_core.journal.view import reducer
 from aeon_core.journal.view.model import RunView
 from aeon_tui.sources.base import Listener, RateMeter, RecordSource, failure, nobody
-from aeon_tui.sources.catch_up import CatchUpReader
 from aeon_tui.sources.journal import JournalSource
 from aeon_tui.sources.snapshots import SnapshotStore
+
+if TYPE_CHECKING:
+    from aeon_tui.sources.catch_up import CatchUpReader
 
 POLL_SECONDS = 0.05
 """Seconds between checks whether the file has grown, or its writer has ended."""
@@ -182,6 +184,8 @@ class FollowedSource:
         """Give the last states again and again, then the whole; return where that ends, None where it failed."""
         if self._behind is not None:
             self._behind.close()
+        from aeon_tui.sources.catch_up import CatchUpReader
+
         self._behind = CatchUpReader(path, self._show, self._closed, fast=self._too_fast)
         self._too_fast = False
         return self._behind.read(lambda: self._tell(_Told("running" if _is_live(path) else "reading")))

@@ -85,7 +85,6 @@ class RunHeader(TallyHeader):
     }
     """
 
-    @dataclass
     class PastLeft(Message):
         """The person wants to see how the run is now."""
 

@@ -141,7 +141,6 @@ CSS = """
 class Body(Container):
     """Plan, step and the panes beside them. It gets lower as the run asks or ends, with the screen as it is."""
 
-    @dataclass
     class Resized(Message):
         """There is room for more panes, or for fewer."""
 

@@ -27,7 +27,6 @@ from aeon_core.config.trust_store import refuse_foreign_folders
 from aeon_core.errors import UsageError
 from aeon_core.paths import PROJECT_FOLDER, expanded, find_project_root
 from aeon_core.suggest import close, nearest
-from aeon_core.yaml_file import YamlError, load_yaml, parse_yaml, without_schema_line
 
 if TYPE_CHECKING:
     from aeon_core.config.schema import RunConfig
@@ -209,6 +208,8 @@ def read_config_file(path: Path, text: str | None = None) -> dict[str, Any]:
     `text` is what it is to hold, where that is not written yet. Raises UsageError with the file, and the line where it
     is known.
     """
+    from aeon_core.yaml_file import YamlError, load_yaml, parse_yaml, without_schema_line
+
     where = f"the config file {str(path)!r}"
     try:
         data = load_yaml(path, where) if text is None else parse_yaml(text.removeprefix("\ufeff"))

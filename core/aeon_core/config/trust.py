@@ -7,7 +7,6 @@ of the project that it would execute (Decision 6). Nothing here executes anythin
 
 from __future__ import annotations
 
-import hashlib
 import json
 import os
 from collections.abc import Callable, Iterable, Mapping
@@ -20,7 +19,7 @@ from aeon_core.config.trust_store import load_entry, remove_entries, update_entr
 from aeon_core.errors import UsageError
 from aeon_core.paths import PROJECT_FOLDER
 from aeon_core.tools import TOOL_SETS
-from aeon_core.tools.imports import file_bytes, file_digest, module_files
+from aeon_core.tools.imports import file_bytes, file_digest, module_files, sha256_of
 
 TrustMode = Literal["require", "apply", "ignore", "never"]
 """What becomes of the keys of a project that need consent: `require` raises where it is missing, `apply` applies them
@@ -133,7 +132,7 @@ def consented(
     digests = {str(file): file_digest(file) for item in trust.items for file in item.files}
     named = {_place(Path(path), root): digest for path, digest in digests.items()}
     told = json.dumps([trust.part, asked, named], sort_keys=True, ensure_ascii=True, default=str)
-    digest = hashlib.sha256(told.encode()).hexdigest()
+    digest = sha256_of(told.encode())
     snapshot = _snapshot(shown, digests, root)
     consents = _consents(load_entry(root, environ), trust.part)
     state: TrustState = "untrusted"

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import fcntl
-import hashlib
 import json
 import os
 import stat
@@ -14,7 +13,7 @@ from typing import Any, Literal, get_args
 
 from aeon_core.errors import UsageError
 from aeon_core.regular_file import replace_file
-from aeon_core.tools.imports import file_bytes
+from aeon_core.tools.imports import file_bytes, sha256_of
 
 FOLDERS = (".aeon", ".system2", ".git")
 _GIT_SECONDS = 5
@@ -159,7 +158,7 @@ def _file(root: Path, environ: Mapping[str, str], kind: Kind) -> Path | None:
     folder = _folder(environ)
     if Path(os.path.realpath(folder)).is_relative_to(os.path.realpath(root)):
         return None
-    return folder / f"{hashlib.sha256(project_key(root).encode()).hexdigest()[:40]}.{kind}.json"
+    return folder / f"{sha256_of(project_key(root).encode())[:40]}.{kind}.json"
 
 
 def _read(file: Path) -> dict[str, Any]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Iterator
 from typing import Any
 
@@ -36,6 +35,8 @@ class TextTable:
         return new, b"".join([*parts, body[at:]]) if parts else body
 
     def _reference(self, text: str, new: list[tuple[str, str]]) -> dict[str, str]:
+        import hashlib
+
         sha256 = hashlib.sha256(text.encode()).hexdigest()
         if sha256 not in self._known:
             self._known.add(sha256)

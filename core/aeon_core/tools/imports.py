@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ast
-import hashlib
 import importlib.machinery
 import os
 import sys
@@ -56,7 +55,14 @@ def module_files(names: Iterable[str], folder: Path, known: Iterable[Path] = ())
 def file_digest(file: Path) -> str:
     """Return the SHA-256 of a regular file's bytes, or a word for what cannot be read; nothing is waited for."""
     data = file_bytes(file)
-    return hashlib.sha256(data).hexdigest() if data is not None else "unreadable"
+    return sha256_of(data) if data is not None else "unreadable"
+
+
+def sha256_of(data: bytes) -> str:
+    """Return the SHA-256 of bytes, in hexadecimal."""
+    import hashlib  # it loads OpenSSL
+
+    return hashlib.sha256(data).hexdigest()
 
 
 def file_bytes(file: Path, most: int | None = None) -> bytes | None:
@@ -110,7 +116,7 @@ class ProjectFinder:
         expected = self._digests.get(os.path.realpath(path))
         if expected is None:
             raise ImportError(f"{path!r} is imported in a way that could not be foreseen, so you have not trusted it")
-        if data is None or hashlib.sha256(data).hexdigest() != expected:
+        if data is None or sha256_of(data) != expected:
             raise ImportError(f"{path!r} has changed since you trusted it; run `aeon-tui trust` again")
         return data
 

@@ -140,6 +140,24 @@ def test_loading_a_screen_is_not_held_up_by_the_garbage_collector() -> None:
     assert int(done.stdout.splitlines()[-1]) == 0, done.stderr
 
 
+WATCHING = """
+import sys
+from aeon_tui import app
+from aeon_tui.cli import watch
+from aeon_tui.screens.run import screen
+from aeon_tui.sources import followed
+print(*sys.modules)
+"""
+
+
+def test_what_a_watched_run_seldom_needs_is_not_loaded_before_it_is_shown() -> None:
+    done = subprocess.run([sys.executable, "-c", WATCHING], capture_output=True, text=True, env=environment())
+    loaded = set(done.stdout.split())
+    assert "aeon_tui.screens.run.screen" in loaded, done.stderr
+    assert not loaded & {"_hashlib", "importlib.abc", "pydantic", "pygments", "markdown_it", "yaml"}
+    assert not loaded & {"aeon_core.config.editing", "aeon_core.yaml_file", "aeon_tui.sources.catch_up"}
+
+
 def test_help_imports_neither_sdks_nor_textual_nor_pydantic() -> None:
     loaded = imported("--help")
     assert "argparse" in loaded
