@@ -18,6 +18,7 @@ from aeon_core.escape import escape_controls
 from aeon_core.journal.records import Decision
 from aeon_core.journal.values import dict_of, str_of, strs_of
 from aeon_core.journal.view.model import RunView
+from aeon_core.stdio import drop_typed_ahead
 from aeon_tui.cli.output import Output
 from aeon_tui.platform.terminal import handled
 from aeon_widgets.approval_question import ApprovalQuestion, Choice
@@ -126,7 +127,7 @@ class TerminalApprover:
         for line in answer_lines(question):
             self._out.line(line)
         sys.stderr.write("\a")
-        _forget_what_was_typed()
+        drop_typed_ahead(sys.stdin)
         with Inbox(self._journal, request) as inbox:
             try:
                 return inbox.settle(self._decided(request, question, inbox))
@@ -266,17 +267,8 @@ def _elsewhere(inbox: Inbox) -> ApprovalDecision | None:
     """Return what was decided in another terminal, None where nothing was; what is typed here meanwhile is dropped."""
     if (decision := inbox.take()) is not None:
         sys.stderr.write(f"\r\x1b[Kdecided in another terminal: {decision.decision}\n")
-        _forget_what_was_typed()
+        drop_typed_ahead(sys.stdin)
     return decision
-
-
-def _forget_what_was_typed() -> None:
-    """Drop what was typed before the question could be read."""
-    with contextlib.suppress(ImportError, OSError, ValueError):
-        import termios
-
-        with contextlib.suppress(termios.error):
-            termios.tcflush(sys.stdin.fileno(), termios.TCIFLUSH)
 
 
 @contextlib.contextmanager

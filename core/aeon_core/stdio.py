@@ -19,6 +19,15 @@ def can_answer() -> bool:
     return is_terminal(sys.stdin) and is_terminal(sys.stderr)
 
 
+def drop_typed_ahead(stream: TextIO) -> None:
+    """Drop what was typed so far: it is no answer to what comes up now. Nothing where it is no terminal, or gone."""
+    with contextlib.suppress(ImportError, OSError, ValueError):
+        import termios
+
+        with contextlib.suppress(termios.error):
+            termios.tcflush(stream.fileno(), termios.TCIFLUSH)
+
+
 class _Redacted(logging.Formatter):
     """Puts tokens in place of secrets in a line and in the traceback that comes with it."""
 

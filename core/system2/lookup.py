@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
 from aeon_core.errors import UsageError
@@ -50,30 +50,19 @@ def lock_project(project_root: Path, runs_dir: Path, warn: Callable[[str], None]
 
     Where the file system knows no such locks, `warn` is told, and the work goes on.
     """
-    fd = None
-    try:
-        # Not the project's folder: the commands that a workflow runs hold a lock on that.
-        folder = project_root / ".system2"
-        folder.mkdir(exist_ok=True)
-        fd = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
-        if not lock(fd):
-            running = filter(is_being_written, workflows_of(project_root, runs_dir))
-            which = next((path.stem for path in running), None)
-            what = f"the workflow {which!r}" if which is not None else "another workflow"
-            raise UsageError(
-                f"{what} is running in {str(project_root)!r}, by {holder(fd)}; wait until it ends, or stop it"
-            )
-    except OSError as error:
-        warn(f"the project cannot be locked, so another workflow could run in it too: {error.strerror}")
-    except UsageError:
-        _close(fd)
-        raise
-    try:
+    with ExitStack() as held:
+        try:
+            # Not the project's folder: the commands that a workflow runs hold a lock on that.
+            folder = project_root / ".system2"
+            folder.mkdir(exist_ok=True)
+            fd = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+            held.callback(os.close, fd)
+            if not lock(fd):
+                running = filter(is_being_written, workflows_of(project_root, runs_dir))
+                which = next((path.stem for path in running), None)
+                what = f"the workflow {which!r}" if which is not None else "another workflow"
+                where = f"is running in {str(project_root)!r}, by {holder(fd)}"
+                raise UsageError(f"{what} {where}; wait until it ends, or stop it")
+        except OSError as error:
+            warn(f"the project cannot be locked, so another workflow could run in it too: {error.strerror}")
         yield
-    finally:
-        _close(fd)
-
-
-def _close(fd: int | None) -> None:
-    if fd is not None:
-        os.close(fd)

@@ -84,12 +84,6 @@ class ContentFile:
         # An agent's command may have been at it.
         return content if hashlib.sha256(content).digest() == name else None
 
-    def remove(self) -> None:
-        """Remove the file."""
-        if self._path is not None:
-            with suppress(OSError):
-                self._path.unlink()
-
     def _read(self, place: int, length: int) -> bytes:
         assert self._path is not None
         with self._path.open("rb") as stream:
@@ -228,10 +222,6 @@ class SnapshotStore:
         if content is None or _digest(content) != state.digest:
             content = self._contents.load(state.digest)
         return content
-
-    def remove(self) -> None:
-        """Remove all that is kept."""
-        self._contents.remove()
 
     def _listed(self) -> tuple[Iterable[str], frozenset[str], tuple[str, ...]]:
         notes: tuple[str, ...] = ()

@@ -6,12 +6,12 @@ Questions go to one stream and answers come from another, so that a test can pla
 from __future__ import annotations
 
 import select
-import termios
 from pathlib import Path
 from typing import TextIO
 
 from aeon_core.escape import escape_controls
 from aeon_core.regular_file import read_start
+from aeon_core.stdio import drop_typed_ahead
 from system2.changes import FileChange, diffs_of
 from system2.constants import GATES
 from system2.policies import GateDecision, GateDecisionType, GateReview, Question
@@ -71,14 +71,6 @@ class Terminal:
             # It has no file behind it, or hung up.
             return False
 
-    def drop_typed_ahead(self) -> None:
-        """Forget what was typed so far: it is no answer to what comes up now."""
-        try:
-            termios.tcflush(self._typed, termios.TCIFLUSH)
-        except (OSError, ValueError, termios.error):
-            # It is no terminal, or one that hung up.
-            return
-
     def _show(self, text: str) -> None:
         try:
             self._shown.write(text)
@@ -94,7 +86,7 @@ class Terminal:
     def review(self, review: GateReview) -> GateDecision:
         """Show the artifact and what changed, and return what the person says; the end of the input aborts."""
         gate = review.gate
-        self.drop_typed_ahead()
+        drop_typed_ahead(self._typed)
         # What is decided about stands last: on a small screen a long artifact pushes out what is above it.
         self.say(f"\n{self._excerpt(review.artifact)}")
         if lines := list(diffs_of(change for change in review.changes if not _is_shown(change, review))):
@@ -128,7 +120,7 @@ class Terminal:
 
     def confirm(self, command: str, is_blocklisted: bool) -> bool | str:
         """Show the command whole; return whether it may run, or why not. A blocklisted one needs the word `run`."""
-        self.drop_typed_ahead()
+        drop_typed_ahead(self._typed)
         self.say(f"\nThe agent wants to run:\n{command}")
         if is_blocklisted:
             self.say("WARNING: this command is on the list of destructive commands.")
@@ -145,7 +137,7 @@ class Terminal:
 
     def choose(self, question: Question) -> str:
         """Return the choice that the person types, or the beginning of; the safe one where nothing is typed."""
-        self.drop_typed_ahead()
+        drop_typed_ahead(self._typed)
         details = [f"  {line}" for detail in question.details for line in detail.split("\n")]
         self.say("\n".join([f"\n{question.text}", *details]))
         while True:

@@ -334,7 +334,8 @@ class WorkflowScreen(PaneScreen):
             return gate_items(self.state, gate)
         agent = self.state.view.agents.get(key)
         if agent is None:
-            return [*whole_items(self.state, self.status, self._how_to_go_on()), *self._warned()]
+            how_to_go_on = "press R to continue where it ended" if self._is_resumable else ""
+            return [*whole_items(self.state, self.status, how_to_go_on), *self._warned()]
         items, taken = self._items.setdefault(key, []), self._taken.get(key, 0)
         for entry in agent.entries[taken:]:
             items += items_of(entry)
@@ -344,11 +345,6 @@ class WorkflowScreen(PaneScreen):
     def _warned(self) -> list[ConversationItem]:
         warnings = self._runner.warnings if self._runner is not None else []
         return [ConversationItem("⚠", "medium", one_line(warning), (("", warning),)) for warning in warnings]
-
-    def _how_to_go_on(self) -> str:
-        if self._is_resumable:
-            return "press R to continue where it ended"
-        return ""
 
     @property
     def _is_resumable(self) -> bool:
