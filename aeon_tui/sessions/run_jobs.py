@@ -19,7 +19,6 @@ if TYPE_CHECKING:
     from aeon_core.llm.base import LLMAdapter
     from aeon_core.memory import Memory
     from aeon_core.plan.models import Plan
-    from aeon_core.runs.orchestrator import Orchestrator
     from aeon_core.telemetry import OtelListener
     from aeon_core.tools.registry import ToolRegistry
 
@@ -131,7 +130,7 @@ class NewRunJob:
         from aeon_core.approvals.remote_approver import about
         from aeon_core.config.journal_trust import remembers_run
         from aeon_core.journal.writer import fan_out
-        from aeon_core.runs.orchestrator import Orchestrator
+        from aeon_core.runs.orchestrator import Orchestrator, PreparedRun
 
         with kernel_parts(self.config, self.tools, paced=self.paced) as (model, tools, listener):
             orchestrator = Orchestrator(
@@ -145,28 +144,7 @@ class NewRunJob:
                 on_line=fan_out([on_line, remembers_run()]),
                 on_delta=on_delta,
             )
-            return StartedRun(orchestrator, self.task, self.plan)
-
-
-@dataclass
-class StartedRun:
-    """An Orchestrator with what it is to run."""
-
-    orchestrator: Orchestrator
-    task: str
-    plan: Plan | None = None
-
-    def run(self) -> RunResult:
-        """Run the task."""
-        return self.orchestrator.run(self.task, self.plan)
-
-    def abort(self) -> None:
-        """End the run, from another thread."""
-        self.orchestrator.abort()
-
-    def close(self) -> None:
-        """Release model, tools and listeners."""
-        self.orchestrator.close()
+            return PreparedRun(orchestrator, self.task, self.plan)
 
 
 @contextlib.contextmanager

@@ -16,7 +16,7 @@ from aeon_core.config.journal_trust import check_journal
 from aeon_core.config.schema import RunConfig, providers_of, recorded_config
 from aeon_core.convergence.criteria import ConvergenceCriteria, load_criteria
 from aeon_core.effects.secret_recovery import RunSecrets
-from aeon_core.entities import RunResult, TTLState
+from aeon_core.entities import TTLState
 from aeon_core.errors import UsageError
 from aeon_core.journal.reader import read_records
 from aeon_core.journal.recovery import sound_records
@@ -32,7 +32,7 @@ from aeon_core.plan.edit import PlanEdit, parse_plan_edit, reuse_executed_steps
 from aeon_core.plan.models import Plan
 from aeon_core.plan.parsing import dump_plan
 from aeon_core.runs.factory import as_config, as_model, as_registry
-from aeon_core.runs.orchestrator import Orchestrator
+from aeon_core.runs.orchestrator import Orchestrator, PreparedRun
 from aeon_core.runs.replay import note_memory, recorded_criteria, recorded_start
 from aeon_core.runs.setup import Start, run_vault
 from aeon_core.suggest import first_problem
@@ -71,7 +71,7 @@ def starting_point(path: Path, pass_number: int) -> tuple[PlanEdit, ConvergenceC
     return PlanEdit(plan, begun.requirements or None), begun.criteria or ConvergenceCriteria()
 
 
-class Fork:
+class Fork(PreparedRun):
     """A run that starts where a pass of another started. `run` once; `abort` from another thread, `close` in the end.
 
     `config` says the options, by default the parent's (`forked_config`), which name the model and the tools that are
@@ -115,8 +115,7 @@ class Fork:
         if criteria is None and config.criteria is not None and config.criteria != own.criteria:
             criteria = load_criteria(config.criteria)
         start = Start(None, begun.memory, {"run_id": begun.run_id, "pass": pass_number, "edited": edited is not None})
-        self.task: str = begun.task
-        self._plan: Plan | None = None
+        first_plan: Plan | None = None
         if begun.checkpoint is not None:
             start = _started_at(begun.checkpoint, start, config, edited)
             if edited is not None or criteria is not None or requirements is not None:
@@ -127,8 +126,8 @@ class Fork:
                     changed["requirements"] = secrets.conceal_edited(list(requirements))
                 start = replace(start, checkpoint=start.checkpoint.model_copy(update=changed))
         else:
-            self._plan = reuse_executed_steps(edited, None) if edited is not None else begun.plan
-        self._orchestrator = Orchestrator(
+            first_plan = reuse_executed_steps(edited, None) if edited is not None else begun.plan
+        orchestrator = Orchestrator(
             llm,
             tools,
             memory,
@@ -143,18 +142,7 @@ class Fork:
             start=start,
             secrets=secrets,
         )
-
-    def run(self) -> RunResult:
-        """Run it to its end, and return that. Raises AeonError only before it has started."""
-        return self._orchestrator.run(self.task, self._plan)
-
-    def abort(self) -> None:
-        """End the run, as `Orchestrator.abort` does."""
-        self._orchestrator.abort()
-
-    def close(self) -> None:
-        """Release what the run holds open, as `Orchestrator.close` does."""
-        self._orchestrator.close()
+        super().__init__(orchestrator, begun.task, first_plan)
 
 
 @dataclass

@@ -153,3 +153,23 @@ class Orchestrator:
         finally:
             self._setup.effects, self._abort_asked = None, threading.Event()
             self._running.release()
+
+
+class PreparedRun:
+    """An Orchestrator with the task that it is to run. `run` once; `abort` from another thread, `close` in the end."""
+
+    def __init__(self, orchestrator: Orchestrator, task: str, plan: Plan | Mapping[str, Any] | None = None) -> None:
+        self.task: str = task
+        self._orchestrator, self._plan = orchestrator, plan
+
+    def run(self) -> RunResult:
+        """Run it to its end, and return that. Raises AeonError only before it has started."""
+        return self._orchestrator.run(self.task, self._plan)
+
+    def abort(self) -> None:
+        """End the run, as `Orchestrator.abort` does."""
+        self._orchestrator.abort()
+
+    def close(self) -> None:
+        """Release what the run holds open, as `Orchestrator.close` does."""
+        self._orchestrator.close()

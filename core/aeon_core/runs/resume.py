@@ -28,7 +28,7 @@ from aeon_core.memory import Memory
 from aeon_core.paths import expanded
 from aeon_core.redaction import SecretVault, environment_secrets
 from aeon_core.runs.factory import as_model, as_registry
-from aeon_core.runs.orchestrator import Orchestrator
+from aeon_core.runs.orchestrator import Orchestrator, PreparedRun
 from aeon_core.runs.replay import (
     ComparedLines,
     given_plan_of,
@@ -62,7 +62,7 @@ def finished_result(path: Path) -> RunResult | None:
         raise UsageError(f"cannot read the result in the journal: {first_problem(error)}") from None
 
 
-class Resumption:
+class Resumption(PreparedRun):
     """A run that is gone on with: its journal is open and locked. `run` once; `abort` from another thread, `close` in
     the end.
 
@@ -94,7 +94,7 @@ class Resumption:
             tools = as_registry(tools, config)
             resumed = _resumed(self._lines, self._journal, llm, config, dict(options or {}))
             recorded = ComparedLines(line for line in self._lines if line["seq"] < resumed.continues_at)
-            self._orchestrator = Orchestrator(
+            orchestrator = Orchestrator(
                 llm,
                 tools,
                 memory,
@@ -109,6 +109,7 @@ class Resumption:
                 start=_start_after_last_pass(recorded) or recorded_start(started),
                 secrets=RunSecrets(run_vault(llm, tools, config), lambda: self._lines),
             )
+            super().__init__(orchestrator, started["task"], given_plan_of(self._lines))
         except BaseException:
             self._journal.close()
             raise
@@ -116,19 +117,15 @@ class Resumption:
     def run(self) -> RunResult:
         """Go on to the run's end. Raises ReplayMismatchError, and writes nothing, where this version does otherwise."""
         try:
-            return self._orchestrator.run(self._lines[0]["task"], given_plan_of(self._lines))
+            return super().run()
         except ReplayMismatchError as error:
             why = "the run cannot be resumed: Aeon or its tools have changed since it was recorded"
             raise ReplayMismatchError(f"{why}; fork it instead ({error})") from error
 
-    def abort(self) -> None:
-        """End the run, as `Orchestrator.abort` does."""
-        self._orchestrator.abort()
-
     def close(self) -> None:
         """Release the journal, where it was not run, and what the run holds open, as `Orchestrator.close` does."""
         self._journal.close()
-        self._orchestrator.close()
+        super().close()
 
 
 def resume(

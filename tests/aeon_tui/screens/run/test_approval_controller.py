@@ -11,10 +11,11 @@ from textual.widgets import Input
 
 from aeon_core import ApprovalDecision, ApprovalRequest, Orchestrator, RunConfig, ToolRegistry, tool
 from aeon_core.approvals.pending import Approver
+from aeon_core.runs.orchestrator import PreparedRun
 from aeon_tui.app import AeonApp
 from aeon_tui.screens.run.screen import RunScreen
 from aeon_tui.sessions.approval_broker import ApprovalBroker
-from aeon_tui.sessions.run_jobs import Kernel, NewRunJob, OnDelta, OnLine, RunJob, StartedRun
+from aeon_tui.sessions.run_jobs import Kernel, NewRunJob, OnDelta, OnLine, RunJob
 from aeon_tui.sessions.runner import Runner
 from aeon_widgets.approval_panel import ApprovalPanel
 from aeon_widgets.approval_text import ApprovalText
@@ -52,7 +53,7 @@ class Erasing:
             orchestrator = Orchestrator(
                 model, tools=registry, config=job.config, approver=approver, journal=journal, on_line=line
             )
-            return StartedRun(orchestrator, job.task)
+            return PreparedRun(orchestrator, job.task)
 
         config = RunConfig(durability="off", single_pass=True)
         self.runner = Runner(NewRunJob("clean up", config), folder / "r.jsonl", build)

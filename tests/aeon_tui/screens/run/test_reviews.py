@@ -15,12 +15,13 @@ from aeon_core import Orchestrator, RunConfig
 from aeon_core.approvals.pending import ApprovalRequest, Approver
 from aeon_core.journal.reader import read_records
 from aeon_core.journal.view.model import RunView
+from aeon_core.runs.orchestrator import PreparedRun
 from aeon_tui.app import AeonApp
 from aeon_tui.screens.editor import EditorScreen
 from aeon_tui.screens.run.approval_controller import ApprovalController
 from aeon_tui.screens.run.screen import RunScreen
 from aeon_tui.sessions.approval_broker import ApprovalBroker
-from aeon_tui.sessions.run_jobs import Kernel, NewRunJob, OnDelta, OnLine, RunJob, StartedRun
+from aeon_tui.sessions.run_jobs import Kernel, NewRunJob, OnDelta, OnLine, RunJob
 from aeon_tui.sessions.runner import Runner
 from aeon_widgets.answer_keys import AnswerKeys
 from aeon_widgets.approval_panel import ApprovalPanel
@@ -57,7 +58,7 @@ class Reviewed:
             orchestrator = Orchestrator(
                 self.model, config=job.config, approver=approver, journal=journal, on_line=line, on_delta=delta
             )
-            return StartedRun(orchestrator, job.task)
+            return PreparedRun(orchestrator, job.task)
 
         config = RunConfig(durability="off", approve=list(approve))
         self.runner = Runner(NewRunJob(TASK, config), folder / "r.jsonl", build)
