@@ -71,7 +71,7 @@ def run_editor(editor: list[str], file: Path) -> int:
             return subprocess.run(command, check=False, stdout=screen, stderr=screen).returncode  # noqa: S603  # the person's own editor
     except OSError as error:
         raise UsageError(
-            f"cannot start the editor {editor[0]!r}: {error.strerror}; set VISUAL or EDITOR to another"
+            f"cannot start the editor {editor[0]!r}: {error.strerror}; set VISUAL or EDITOR to one that is installed"
         ) from None
 
 

@@ -9,6 +9,10 @@ if TYPE_CHECKING:
     from pydantic import ValidationError
 
 
+NEAR = 0.65
+"""How alike a name must be to be suggested, 0…1: a slip in a word of three letters is."""
+
+
 def nearest(name: str, known: Collection[str]) -> str:
     """Return the end of a message that names the nearest known name, or all of them where none is near."""
     return did_you_mean(name, known) or f"; the known ones are {', '.join(known)}"
@@ -16,7 +20,7 @@ def nearest(name: str, known: Collection[str]) -> str:
 
 def did_you_mean(name: str, known: Collection[str]) -> str:
     """Return the end of a message that names the nearest known name; empty where none is near."""
-    near = close(name, known, 0.6)
+    near = close(name, known, NEAR)
     return f"; did you mean {near!r}?" if near else ""
 
 
@@ -24,7 +28,7 @@ def unknown_argument(argument: str, options: Collection[str]) -> str:
     """Return the message for an argument that a command line does not take."""
     if argument.startswith("-"):
         name = argument.partition("=")[0]
-        near = close(name.lstrip("-"), [option[2:] for option in options if option.startswith("--")], 0.6)
+        near = close(name.lstrip("-"), [option[2:] for option in options if option.startswith("--")], NEAR)
         return f"unknown option {name!r}" + (f"; did you mean '--{near}'?" if near else "")
     return f"unexpected argument {argument!r}; quote a task of several words"
 

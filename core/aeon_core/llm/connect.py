@@ -13,7 +13,7 @@ from urllib.parse import urlsplit
 from aeon_core.errors import ModelUnavailableError, UsageError
 from aeon_core.escape import escape_controls
 from aeon_core.llm import PROVIDERS
-from aeon_core.suggest import close
+from aeon_core.suggest import NEAR, close
 
 if TYPE_CHECKING:
     from aeon_core.llm.base import LLMAdapter
@@ -135,7 +135,7 @@ def _parts(model: object) -> tuple[str, str]:
     provider, colon, name = (part.strip() for part in model.partition(":"))
     shown = repr(model if len(model) <= 80 else model[:79] + "…")
     if provider not in PROVIDERS:
-        near = close(provider.lower(), PROVIDERS, 0.7)
+        near = close(provider.lower(), PROVIDERS, NEAR)
         hint = f"; did you mean '{near}:{name or 'NAME'}'?" if near else ""
         what = "has an unknown provider" if colon else "has no provider"
         raise UsageError(f"the model {shown} {what}; {form}{hint}")

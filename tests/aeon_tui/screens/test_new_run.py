@@ -35,6 +35,11 @@ TODAY = LoadedConfig(
     [
         ({"task": " \n"}, "task", "describe the task"),
         ({"model": ""}, "model", "choose one below, or type PROVIDER:NAME"),
+        (
+            {"model": "nope:x"},
+            "model",
+            "'nope:x' has an unknown provider; the known ones are anthropic, openai, bedrock, llama-cpp, simulated",
+        ),
         ({"model": "antropic:x"}, "model", "'antropic:x' has an unknown provider; did you mean 'anthropic'?"),
         ({"model": "openai:"}, "model", "'openai:' has no name; write openai:NAME"),
         ({"model": "simulated:default, openai"}, "model", "'openai' has no name; write openai:NAME"),
