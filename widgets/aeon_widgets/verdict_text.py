@@ -46,19 +46,25 @@ def verdicts(shown: AssessmentView) -> Iterator[Verdict]:
 
 
 def suspicions(shown: AssessmentView) -> Iterator[Verdict]:
-    """Yield what exact checks suspected, and what the judge says of it."""
+    """Yield what exact checks suspected, and what the judge says of it, no quote twice."""
+    quoted = {each.evidence for each in shown.requirements}
     for each in shown.suspicions:
         style, said = _SUSPECTED[each.stands]
         head: Block = (style, f"{said}: {one_line(each.text, MAX_SHOWN)}")
         found = each.quote_found or each.stands is None
-        yield Verdict([head, *quote_blocks(each.evidence, found=found)], each.evidence, "suspicion", not each.stands)
+        quote = quote_blocks("" if each.evidence in quoted else each.evidence, found=found)
+        quoted.add(each.evidence)
+        yield Verdict([head, *quote], each.evidence, "suspicion", not each.stands)
 
 
 def checks(shown: AssessmentView) -> Iterator[Verdict]:
-    """Yield what the judge says of coherence and of each consistency flag, what is wrong first."""
+    """Yield what the judge says of coherence and of each consistency flag, what is wrong first, no quote twice."""
+    quoted = {each.evidence for each in (*shown.requirements, *shown.suspicions)}
     for each in sorted(shown.checks, key=lambda check: check.ok):
         head: Block = ("complete" if each.ok else "high", f"{'✔' if each.ok else '✖'} {_checked(each)}")
-        yield Verdict([head, *quote_blocks(each.evidence, found=each.quote_found)], each.evidence, each.name, each.ok)
+        quote = quote_blocks("" if each.evidence in quoted else each.evidence, found=each.quote_found)
+        quoted.add(each.evidence)
+        yield Verdict([head, *quote], each.evidence, each.name, each.ok)
 
 
 def _checked(check: CheckView) -> str:

@@ -104,6 +104,7 @@ async def test_each_requirement_has_its_verdict_and_quote_and_the_mark() -> None
             "⚠ quote not found",
         ]
         assert text.count("quote not found") == 1
+        assert text.count("“Not finished.”") == 1, "other verdicts quote the same words"
         assert "✖ suspicion confirmed: the answer says 3, which no output has" in " ".join(lines)
         assert lines.index("✖ answer disagrees") < lines.index("✔ plan agrees"), "what is wrong comes first"
         assert "· the answer says that it is not done" in lines
