@@ -32,7 +32,7 @@ def _dispatch(arguments: list[str]) -> int:
 
     from aeon_tui.cli.parser import build_parser
 
-    args = build_parser().parse_args(arguments)
+    args = build_parser(next(iter(arguments), None)).parse_args(arguments)
     # After the parser: `--help` needs nothing of the core.
     from aeon_core.process_privacy import hide_process
 

@@ -14,8 +14,11 @@ RUN = "a run id or a unique prefix of one, a path to a journal, or 'last'"
 _JSON_RESULT = "run without the app and print only the RunResult, as JSON"
 
 
-def build_parser() -> argparse.ArgumentParser:
-    """Return the parser; what it parses has `module`, the command's module in this package."""
+def build_parser(command: str | None = None) -> argparse.ArgumentParser:
+    """Return the parser; what it parses has `module`, the command's module in this package.
+
+    Where what is parsed begins with a `command`, the others are left out.
+    """
     parser = Parser(
         prog="aeon-tui",
         description="Run LLM tasks as plans: watch, steer and explain every run. Without a command, open the app.",
@@ -25,7 +28,8 @@ def build_parser() -> argparse.ArgumentParser:
     parser.set_defaults(module="app", command=None)
     _common(parser, None)
     commands = parser.add_subparsers(metavar="COMMAND", title="commands")
-    for name, (module, summary, fill) in _COMMANDS.items():
+    for name in [command] if command in _COMMANDS else _COMMANDS:
+        module, summary, fill = _COMMANDS[name]
         description = f"{summary[0].upper()}{summary[1:]}."
         made = commands.add_parser(name, help=summary, description=description, epilog=_EPILOGS.get(name), fill=fill)
         made.set_defaults(module=module, command=name)

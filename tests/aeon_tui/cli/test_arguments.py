@@ -6,6 +6,8 @@ from pathlib import Path
 
 import pytest
 
+from aeon_core.errors import UsageError
+from aeon_tui.cli.parser import build_parser
 from tests.aeon_core.journal.build import started, write
 from tests.aeon_tui.cli.conftest import Cli, environment, process
 
@@ -138,6 +140,13 @@ print(gc.get_stats()[0]["collections"] - begun)
 def test_loading_a_screen_is_not_held_up_by_the_garbage_collector() -> None:
     done = subprocess.run([sys.executable, "-c", COLLECTED], capture_output=True, text=True, env=environment())
     assert int(done.stdout.splitlines()[-1]) == 0, done.stderr
+
+
+def test_a_command_line_that_begins_with_a_command_needs_no_parsers_of_the_others() -> None:
+    assert build_parser("runs").parse_args(["runs"]).module == "runs"
+    with pytest.raises(UsageError, match="unknown command 'show'"):
+        build_parser("runs").parse_args(["show", "last"])
+    assert build_parser("--debug").parse_args(["--debug", "show", "last"]).module == "show"
 
 
 WATCHING = """
