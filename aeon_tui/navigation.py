@@ -54,11 +54,18 @@ class Navigation(App[None]):
 
     def listed_runs(self) -> Sequence[RunSummary]:
         """Return the runs of the runs directory, the newest first. It reads files: for a thread. Raises UsageError."""
+        return self._index().runs()
+
+    def live_runs(self) -> Sequence[RunSummary]:
+        """Return those that a process writes, as they are known every few seconds. Otherwise as `listed_runs`."""
+        return self._index().live()
+
+    def _index(self) -> RunIndex:
         if self._listing is None:
             from aeon_tui.sources.run_index import RunIndex
 
             self._listing = RunIndex(self.runs_dir)
-        return self._listing.runs()
+        return self._listing
 
     @property
     def shown_screen(self) -> Screen[object]:

@@ -15,7 +15,6 @@ from aeon_tui.navigation import Navigation
 from aeon_tui.platform.background_tasks import NOTICE_SECONDS
 from aeon_tui.sessions.session import AnySession, SessionChange
 from aeon_widgets.key_names import key_of
-from aeon_widgets.run_tree import LIVE
 from aeon_widgets.tally import ROOMY, Tally, TallyHeader
 from aeon_widgets.text import fit, one_line
 
@@ -91,9 +90,9 @@ class SessionMonitor:
         self._app.run_worker(self._read_elsewhere, thread=True, exclusive=True, group="elsewhere", exit_on_error=False)
 
     def _read_elsewhere(self) -> None:
-        found: list[RunSummary] = []
+        found: Sequence[RunSummary] = []
         with contextlib.suppress(AeonError, OSError):  # the list itself says what is wrong with the folder
-            found = [each for each in self._app.listed_runs() if each.status == LIVE]
+            found = self._app.live_runs()
         with contextlib.suppress(RuntimeError):  # the app has ended
             self._app.call_from_thread(self._take_elsewhere, found)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 
 from aeon_core.errors import UsageError
@@ -97,16 +98,23 @@ class RunIndex:
 
     def runs(self) -> list[RunSummary]:
         """Return runs and workflows, the newest first. Raises UsageError where the runs directory cannot be read."""
-        runs, workflows = self._runs.runs(), self._found_workflows()
+        return self._all(Listing.runs)
+
+    def live(self) -> list[RunSummary]:
+        """Return those that a process writes, as `Listing.live` does."""
+        return self._all(Listing.live)
+
+    def _all(self, listed: Callable[[Listing], list[RunSummary]]) -> list[RunSummary]:
+        runs, workflows = listed(self._runs), self._found_workflows(listed)
         if not workflows:
             return runs
         known = {run.path for run in runs}
         both = [*runs, *(each for each in workflows if each.path not in known)]
         return sorted(both, key=lambda run: (run.started, run.run_id), reverse=True)
 
-    def _found_workflows(self) -> list[RunSummary]:
+    def _found_workflows(self, listed: Callable[[Listing], list[RunSummary]]) -> list[RunSummary]:
         try:
-            return [each for each in self._workflows.runs() if each.kind == WORKFLOW]
+            return [each for each in listed(self._workflows) if each.kind == WORKFLOW]
         except UsageError:
             # The list is of runs first of all: a folder of a project that cannot be read does not keep them away.
             return []

@@ -5,7 +5,9 @@ from __future__ import annotations
 import contextlib
 import os
 import threading
+from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +17,7 @@ from aeon_core.errors import UsageError
 from aeon_core.journal.index import HEAD, seq_of
 from aeon_core.journal.reader import BEGINNINGS, open_journal, record_type
 from aeon_core.journal.summary import (
+    INBOX,
     SUFFIX,
     RunSummary,
     ending_of,
@@ -34,6 +37,8 @@ ENOUGH = 500
 """Runs of which a cache saves more than it costs."""
 _STALE = 0.01
 """The part of the runs that may have changed before the cache is written again."""
+_TURNS = 20
+"""Looks at the live runs in which each of the others is looked at once."""
 _VERSION = 5
 _MAX_CACHE = 100_000_000
 """Bytes."""
@@ -86,6 +91,7 @@ class Listing:
         """By file name; None before anything was read."""
         self._kept: dict[str, _Stamp] = {}
         """What the cache holds."""
+        self._turn = 0
         self._reading = threading.Lock()
 
     def runs(self) -> list[RunSummary]:
@@ -102,7 +108,27 @@ class Listing:
             if file is not None:
                 self._keep(file, self._known)
             summaries = [summary for _, summary in self._known.values()]
-        return sorted(summaries, key=lambda summary: (summary.started, summary.run_id), reverse=True)
+        return _newest_first(summaries)
+
+    def live(self) -> list[RunSummary]:
+        """Return those of `runs` that a process writes, at a small part of its cost: for who asks every few seconds.
+
+        What nobody wrote at the last look is looked at in turn. So a run that was resumed since is there at once if it
+        waits for a decision, else after about _TURNS looks.
+        """
+        if self._known is None:
+            self.runs()
+        with self._reading:
+            known, entries = self._known or {}, {entry.name: entry for entry in _entries(self._directory)}
+            wanted = {name for name, (_, run) in known.items() if run.status == "running"}
+            wanted.update(islice(entries, self._turn, None, _TURNS), entries.keys() - known.keys())
+            wanted.update(name.removesuffix(INBOX) + SUFFIX for name in list(wanted) if name.endswith(INBOX))
+            self._turn = (self._turn + 1) % _TURNS
+            for name in wanted:
+                entry, before = entries.get(name), known.pop(name, None)
+                if entry is not None and name.endswith(SUFFIX) and (found := _look(entry, before)) is not None:
+                    known[name] = found
+            return _newest_first(run for _, run in known.values() if run.status == "running")
 
     def _keep(self, file: Path, known: dict[str, _Known]) -> None:
         """Rewrite the cache if it saves too little; once for the same runs, whether that succeeds or not."""
@@ -110,6 +136,18 @@ class Listing:
         if changed + len(self._kept.keys() - known.keys()) > len(known) * _STALE:
             _save(file, known)
             self._kept = {name: stamp for name, (stamp, _) in known.items()}
+
+
+def _entries(directory: Path) -> list[os.DirEntry[str]]:
+    try:
+        with os.scandir(directory) as entries:
+            return list(entries)
+    except OSError:
+        return []
+
+
+def _newest_first(runs: Iterable[RunSummary]) -> list[RunSummary]:
+    return sorted(runs, key=lambda run: (run.started, run.run_id), reverse=True)
 
 
 def _look(entry: os.DirEntry[str], known: _Known | None) -> _Known | None:
@@ -121,10 +159,10 @@ def _look(entry: os.DirEntry[str], known: _Known | None) -> _Known | None:
         if known is None or known[0] != stamp:
             summary = _read(entry.path, stat.st_size)
             return (stamp, summary) if summary is not None else None
-        summary = known[1]
-        if summary.ended or (status := unended_status(entry.path)) == summary.status:
+        # Whoever continues a run writes to its journal: only one that was being written may have changed without that.
+        if known[1].status != "running" or (status := unended_status(entry.path)) == "running":
             return known
-        return stamp, replace(summary, status=status)
+        return stamp, replace(known[1], status=status)
     except OSError:
         return None
 
