@@ -22,14 +22,12 @@ from aeon_tui.cli.output import Output, diagnostics, stderr
 from aeon_tui.cli.progress import Progress
 from aeon_tui.platform.stdio_capture import capture_stdio
 from aeon_tui.platform.terminal import handled
-from aeon_tui.sessions.run_jobs import isolation_warning
+from aeon_tui.sessions.run_jobs import NewRunJob, RunJob, isolation_warning
 
 if TYPE_CHECKING:
     from aeon_core.plan.models import Plan
     from aeon_core.tools.registry import ToolRegistry
     from aeon_tui.cli.approval_prompt import TerminalApprover
-    from aeon_tui.sessions.fork_job import ForkJob
-    from aeon_tui.sessions.resume_job import ResumeJob
 
 ABORTING = b"aeon-tui: aborting; press Ctrl-C again to stop at once\n"
 
@@ -133,11 +131,13 @@ def aborting(abort: Callable[[], None], approver: TerminalApprover | RemoteAppro
     return end
 
 
-def run_headless(args: Namespace, job: ResumeJob | ForkJob, journal: Path, progress: Progress) -> RunResult:
+def run_headless(args: Namespace, job: RunJob, journal: Path, progress: Progress) -> RunResult:
     """Do the work to its end, with its progress on stderr, and return how it ended."""
     with diagnostics(args.debug), capture_stdio():
         warn_of_isolation(job.config)
         approver = approver_of(args, job.config.wait, journal, progress)
+        if isinstance(job, NewRunJob) and job.tools is not None:
+            warn_of_approvals(job.config, job.tools, job.plan, approver)
         kernel = job.build(journal, lambda line: progress(json.loads(line)), None, approver)
         try:
             with forwarded_signals(aborting(kernel.abort, approver)):

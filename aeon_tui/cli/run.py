@@ -9,28 +9,19 @@ from argparse import Namespace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from aeon_core.approvals.remote_approver import about
 from aeon_core.config.schema import RunConfig, runs_directory
 from aeon_core.errors import UsageError
-from aeon_core.runs.factory import build_tools, connect_model, telemetry
+from aeon_core.runs.factory import build_tools
 from aeon_core.stdio import is_terminal
 from aeon_tui.cli import options
-from aeon_tui.cli.headless import (
-    aborting,
-    approver_of,
-    forwarded_signals,
-    progress_of,
-    warn_of_approvals,
-    warn_of_isolation,
-)
-from aeon_tui.cli.output import diagnostics, in_app, stderr
+from aeon_tui.cli.headless import progress_of, run_headless
+from aeon_tui.cli.output import in_app, stderr
 from aeon_tui.cli.result_output import print_result
 from aeon_tui.platform.stdio_capture import capture_stdio
 from aeon_tui.sessions.run_jobs import DEMO_MODEL, DEMO_TASK, GUIDE, NewRunJob, new_journal
-from aeon_tui.sessions.run_options import approval_points
+from aeon_tui.sessions.run_options import approval_points, usable_model
 
 if TYPE_CHECKING:
-    from aeon_core.llm.base import LLMAdapter
     from aeon_core.plan.models import Plan
     from aeon_core.tools.registry import ToolRegistry
 
@@ -69,18 +60,15 @@ def execute(args: Namespace) -> int:
 def _run(args: Namespace, config: RunConfig, task: str, plan: Plan | None, registry: ToolRegistry) -> int:
     demo = args.command == "demo"
     directory = options.writable(runs_directory(config))
-    llm = connect_model(config)
-    llm.check()
+    usable_model(config).close()
     if in_app(args):
-        llm.close()
         paced = demo and config.model == DEMO_MODEL
         guide = GUIDE if paced and plan is None else ""
         return _live(args, NewRunJob(task, config, plan, paced, guide, registry), directory)
     if demo and not args.quiet:
         for line in DEMO_GUIDE if plan is None and config.model == DEMO_MODEL else (f"Task: {task}",):
             stderr().line((line, "bold"))
-    with diagnostics(args.debug):
-        return _headless(args, NewRunJob(task, config, plan, tools=registry), llm, new_journal(directory))
+    return _headless(args, NewRunJob(task, config, plan, tools=registry), new_journal(directory))
 
 
 def _check(args: Namespace) -> None:
@@ -136,29 +124,10 @@ def _live(args: Namespace, start: NewRunJob, directory: Path) -> int:
     return run_app(directory, start, lambda: options.load(args), options.without_trust(args))
 
 
-def _headless(args: Namespace, start: NewRunJob, llm: LLMAdapter, journal: Path) -> int:
-    from aeon_core.config.journal_trust import remembers_run
-    from aeon_core.journal.writer import as_dicts, fan_out
-    from aeon_core.runs.orchestrator import Orchestrator
-
+def _headless(args: Namespace, job: NewRunJob, journal: Path) -> int:
     guided = args.command == "demo"
     progress = progress_of(args, guided=guided)
-    warn_of_isolation(start.config)
-    approver = approver_of(args, start.config.wait, journal, progress)
-    if start.tools is not None:
-        warn_of_approvals(start.config, start.tools, start.plan, approver)
-    orchestrator = Orchestrator(
-        llm,
-        tools=start.tools,
-        config=start.config,
-        approver=about(start.config.approve, approver),
-        journal=journal,
-        on_record=telemetry(start.config),
-        on_line=fan_out([as_dicts(progress), remembers_run()]),
-    )
-    with forwarded_signals(aborting(orchestrator.abort, approver)), capture_stdio():
-        result = orchestrator.run(start.task, start.plan)
-        orchestrator.close()
+    result = run_headless(args, job, journal, progress)
     code = print_result(args, result, progress, f"journal {result.journal}")
     if guided and not args.json and not args.quiet:
         stderr().line(DEMO_NEXT.format(command=_own_command()))

@@ -144,25 +144,11 @@ class ForkJob:
 
     def build(self, journal: Path, on_line: OnLine, on_delta: OnDelta | None, approver: Approver | None) -> Kernel:
         """Return what runs the fork."""
-        from aeon_core.approvals.remote_approver import about
-        from aeon_core.config.journal_trust import remembers_run
-        from aeon_core.journal.writer import fan_out
         from aeon_core.runs.fork import Fork
 
-        with kernel_parts(self.config, self.tools, paced=self.paced) as (model, tools, listener):
-            return Fork(
-                self.path,
-                self.pass_number,
-                model,
-                tools,
-                config=self.config,
-                approver=about(self.config.approve, approver),
-                journal=journal,
-                on_record=listener,
-                **self._overrides(),
-                on_line=fan_out([on_line, remembers_run()]),
-                on_delta=on_delta,
-            )
+        with kernel_parts(self, on_line, approver) as parts:
+            given = {**parts, **self._overrides()}
+            return Fork(self.path, self.pass_number, **given, config=self.config, journal=journal, on_delta=on_delta)
 
 
 def fork_job(

@@ -70,24 +70,12 @@ class ResumeJob:
     def build(self, journal: Path, on_line: OnLine, on_delta: OnDelta | None, approver: Approver | None) -> Kernel:
         """Return what continues the run; its journal is locked from here on."""
         from aeon_core.approvals.inbox import forget_left
-        from aeon_core.approvals.remote_approver import about
-        from aeon_core.config.journal_trust import remembers_run
-        from aeon_core.journal.writer import fan_out
         from aeon_core.runs.resume import Resumption
 
         with contextlib.suppress(OSError):
             forget_left(journal)
-        with kernel_parts(self.config, self.tools, paced=self.paced) as (model, tools, listener):
-            return Resumption(
-                journal,
-                model,
-                tools,
-                options=self.options,
-                approver=about(self.options.get("approve", self.config.approve), approver),
-                on_record=listener,
-                on_line=fan_out([on_line, remembers_run(self.config.project_root)]),
-                on_delta=on_delta,
-            )
+        with kernel_parts(self, on_line, approver, self.options.get("approve")) as parts:
+            return Resumption(journal, **parts, options=self.options, on_delta=on_delta)
 
 
 def resumed_source(journal: Path) -> LiveSource:

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 from aeon_tui.sessions.run_options import approval_points
 from aeon_tui.sources.live import LiveSource
@@ -14,12 +14,10 @@ from aeon_tui.sources.live import LiveSource
 if TYPE_CHECKING:
     from aeon_core.approvals.pending import Approver
     from aeon_core.config.loading import LoadedConfig
-    from aeon_core.config.schema import RunConfig
+    from aeon_core.config.schema import Approval, RunConfig
     from aeon_core.entities import RunResult
-    from aeon_core.llm.base import LLMAdapter
     from aeon_core.memory import Memory
     from aeon_core.plan.models import Plan
-    from aeon_core.telemetry import OtelListener
     from aeon_core.tools.registry import ToolRegistry
 
 
@@ -90,8 +88,16 @@ class RunJob(Protocol):
     def source(self, journal: Path) -> LiveSource:
         """Return where the screen takes its records from."""
 
-    def build(self, journal: Path, on_line: OnLine, on_delta: OnDelta, approver: Approver | None) -> Kernel:
+    def build(self, journal: Path, on_line: OnLine, on_delta: OnDelta | None, approver: Approver | None) -> Kernel:
         """Make what is run, on the thread that will run it. Raises AeonError."""
+
+
+class ModelAndTools(Protocol):
+    """What a job has its model and its tools from: a configuration, or tools that are loaded."""
+
+    config: RunConfig
+    tools: ToolRegistry | None
+    paced: bool
 
 
 @dataclass
@@ -125,50 +131,50 @@ class NewRunJob:
         """Return a source that begins with the run."""
         return LiveSource(journal)
 
-    def build(self, journal: Path, on_line: OnLine, on_delta: OnDelta, approver: Approver | None) -> Kernel:
+    def build(self, journal: Path, on_line: OnLine, on_delta: OnDelta | None, approver: Approver | None) -> Kernel:
         """Return the kernel with the model and the tools that the configuration names."""
-        from aeon_core.approvals.remote_approver import about
-        from aeon_core.config.journal_trust import remembers_run
-        from aeon_core.journal.writer import fan_out
         from aeon_core.runs.orchestrator import Orchestrator, PreparedRun
 
-        with kernel_parts(self.config, self.tools, paced=self.paced) as (model, tools, listener):
+        with kernel_parts(self, on_line, approver) as parts:
             orchestrator = Orchestrator(
-                model,
-                tools=tools,
-                memory=self.memory,
-                config=self.config,
-                approver=about(self.config.approve, approver),
-                journal=journal,
-                on_record=listener,
-                on_line=fan_out([on_line, remembers_run()]),
-                on_delta=on_delta,
+                **parts, memory=self.memory, config=self.config, journal=journal, on_delta=on_delta
             )
             return PreparedRun(orchestrator, self.task, self.plan)
 
 
 @contextlib.contextmanager
 def kernel_parts(
-    config: RunConfig, tools: ToolRegistry | None, *, paced: bool = False
-) -> Iterator[tuple[LLMAdapter, ToolRegistry, OtelListener | None]]:
-    """Give a kernel its model, slowed where it is `paced`, the tools that are there or are named, and its listener.
+    job: ModelAndTools, on_line: OnLine, approver: Approver | None, approve: Sequence[Approval] | None = None
+) -> Iterator[dict[str, Any]]:
+    """Give what every kernel takes: its model, slowed where that is `paced`, its tools, its approver and its listeners.
 
-    It closes them in the end; they are closed here where it cannot be made.
+    The approver is asked about what `approve` says, by default the configuration. The kernel closes them in the end;
+    they are closed here where it cannot be made.
     """
+    from aeon_core.approvals.remote_approver import about
+    from aeon_core.config.journal_trust import remembers_run
+    from aeon_core.journal.writer import fan_out
     from aeon_core.runs.factory import build_tools, connect_model, telemetry
 
+    config = job.config
     with contextlib.ExitStack() as opened:
-        tools = tools if tools is not None else build_tools(config)
+        tools = job.tools if job.tools is not None else build_tools(config)
         opened.callback(tools.close)
         model = connect_model(config)
         opened.callback(model.close)
-        if paced:
+        if job.paced:
             from aeon_tui.sessions.slowed_model import SlowedModel
 
             model = SlowedModel(model)
         if (listener := telemetry(config)) is not None:
             opened.callback(listener.close)
-        yield model, tools, listener
+        yield {
+            "llm": model,
+            "tools": tools,
+            "approver": about(approve if approve is not None else config.approve, approver),
+            "on_record": listener,
+            "on_line": fan_out([on_line, remembers_run(config.project_root)]),
+        }
         opened.pop_all()
 
 

@@ -68,7 +68,7 @@ def remembers(root: Path, told: object) -> bool:
 def remembers_run(project: Path | None = None) -> LineListener:
     """Return a listener that remembers a run when its first record is written, and the rules that a person allows.
 
-    `root` is the project of a run that is continued.
+    `project` is that of a run that is continued.
     """
     root = project
 

@@ -58,7 +58,7 @@ def cli(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> 
 @pytest.fixture
 def use_model(monkeypatch: pytest.MonkeyPatch) -> Callable[[LLMAdapter], None]:
     def use(model: LLMAdapter) -> None:
-        monkeypatch.setattr("aeon_tui.cli.run.connect_model", lambda _config: model)
+        monkeypatch.setattr("aeon_core.runs.factory.connect_model", lambda _config: model)
 
     return use
 

@@ -37,7 +37,7 @@ def test_without_a_command_the_app_opens_on_its_runs(cli: Cli, opened: list[Any]
 def test_a_live_run_opens_the_app_with_task_plan_and_config(
     cli: Cli, opened: list[Any], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    monkeypatch.setattr("aeon_tui.cli.run.connect_model", lambda _: ScriptedModel())
+    monkeypatch.setattr("aeon_core.runs.factory.connect_model", lambda _: ScriptedModel())
     Path("plan.json").write_text(json.dumps(steps(add(1, 2))))
     done = cli("run", "--ttl", "7", "--model", "simulated:default", "--plan", "plan.json", "add 1 and 2")
     [(runs_dir, start)] = opened
@@ -81,7 +81,7 @@ def test_a_person_at_a_terminal_is_asked_for_the_task(
     cli: Cli, opened: list[Any], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     answering = ScriptedModel(plan=steps(add(5, 10)), answer="15")
-    monkeypatch.setattr("aeon_tui.cli.run.connect_model", lambda _: answering)
+    monkeypatch.setattr("aeon_core.runs.factory.connect_model", lambda _: answering)
     done = cli("run", "--headless", "--single-pass", stdin="add 5 and 10\n")
     assert done.code == 0
     assert done.err.startswith("Task: ")

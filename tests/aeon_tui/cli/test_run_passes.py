@@ -70,7 +70,7 @@ def test_passes_scores_reasons_refinements_and_questions_are_reported_in_order(c
 
 def test_a_pass_that_is_assessed_again_prints_only_what_is_new(cli: Cli, monkeypatch: pytest.MonkeyPatch) -> None:
     stuck = model(plan=plan(by=0), refine=NOTHING, judge={"issues": [TERSE]})
-    monkeypatch.setattr("aeon_tui.cli.run.connect_model", lambda _config: stuck)
+    monkeypatch.setattr("aeon_core.runs.factory.connect_model", lambda _config: stuck)
     done = cli("run", "--headless", TASK)
     assert done.code == 5
     told = done.err.splitlines()
@@ -147,7 +147,7 @@ def test_a_requirement_that_is_partly_met_is_enough_where_so_much_is_asked(
     cli: Cli, monkeypatch: pytest.MonkeyPatch, asked: str, passes: int
 ) -> None:
     half = model(judge=lambda request: judged(request, met="partly"))
-    monkeypatch.setattr("aeon_tui.cli.run.connect_model", lambda _config: half)
+    monkeypatch.setattr("aeon_core.runs.factory.connect_model", lambda _config: half)
     Path("criteria.yml").write_text(f"completeness: {asked}\n")
     done = cli("run", "--headless", "--json", "--criteria", "criteria.yml", TASK)
     result = json.loads(done.out)
