@@ -85,7 +85,7 @@ class AgentSession:
         self.rounds: int = 0
         """How often it was set to work."""
         self._context = context
-        self._toolbox = Toolbox(agent, context, writes, lambda: self.rounds)
+        self._toolbox = Toolbox(agent, context, writes)
         self._conversation = Conversation()
         window = context.settings.context_window_tokens
         self._meter = WindowMeter(min(window, context.model_of(agent.name).context_window or window))
@@ -120,6 +120,7 @@ class AgentSession:
     def _round(self, contract: DelegationContract, feedback: str | None) -> AgentResult:
         context, name = self._context, self.agent.name
         self.rounds += 1
+        self._toolbox.round = self.rounds
         context.effects.emit(
             AgentRecord(
                 agent=name,

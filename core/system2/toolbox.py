@@ -6,7 +6,7 @@ Whatever goes wrong becomes a result that says so, for the agent to mend.
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -102,18 +102,14 @@ _WARNING = (
 class Toolbox:
     """What one agent may call, and `signal_completion`.
 
-    `round_of` gives the round that the agent is in. `writes` are the files that it may change without a person's
-    approval, relative to the project root; None for all.
+    `writes` are the files that the agent may change without a person's approval, relative to the project root; None for
+    all.
     """
 
-    def __init__(
-        self,
-        agent: AgentDefinition,
-        context: WorkflowContext,
-        writes: Collection[str] | None = None,
-        round_of: Callable[[], int] = lambda: 1,
-    ) -> None:
-        self._agent, self._context, self._round = agent.name, context, round_of
+    def __init__(self, agent: AgentDefinition, context: WorkflowContext, writes: Collection[str] | None = None) -> None:
+        self._agent, self._context = agent.name, context
+        self.round: int = 1
+        """How often the agent was set to work."""
         self._allowance = allow(agent.tools)
         self._policy = AgentPolicy(agent.name, self._allowance, context, writes)
         self.files_changed: list[str] = []
@@ -171,7 +167,7 @@ class Toolbox:
         effects, root = self._context.effects, self._context.project_root
         schema = self._context.registry.output_schema(tool.name)
         before: State | None = None if effects.recording or tool.name != "Bash" else protected_state(root)
-        outcome = effects.invoke(tool, arguments, schema, pass_number=self._round(), step_id=self._agent)
+        outcome = effects.invoke(tool, arguments, schema, pass_number=self.round, step_id=self._agent)
         if tool.name == "Bash":
             # What was there before is not known where the process ended during the command.
             found = effects.observe("steering", lambda: changed(before, protected_state(root)) if before else [])
@@ -188,7 +184,7 @@ class Toolbox:
             AgentRecord(
                 agent=self._agent,
                 state="answered",
-                pass_number=self._round(),
+                pass_number=self.round,
                 tool=asked.name,
                 tool_use_id=asked.tool_use_id,
                 args_summary=summary_of(asked.input),
@@ -229,7 +225,7 @@ class Toolbox:
                 self._agent,
                 asked.input,
                 schema=schema,
-                pass_number=self._round(),
+                pass_number=self.round,
                 description=str(asked.input.get("description") or ""),
                 more=more,
             )
@@ -244,7 +240,7 @@ class Toolbox:
             self.files_changed.append(path)
 
     def _warn(self, message: str) -> None:
-        self._context.note("flagged", self._agent, message, self._round())
+        self._context.note("flagged", self._agent, message, self.round)
 
 
 def _keep(path: Path, text: str) -> str | None:
