@@ -25,32 +25,26 @@ class Delegation:
         self._context, self._limits = context, limits
         self._sessions: dict[str, AgentSession] = {}
 
-    def work(self, agent: str, contract: DelegationContract) -> AgentResult:
+    def work(self, agent: str, contract: DelegationContract, feedback: str | None = None) -> AgentResult:
         """Have an agent work on a contract from the beginning, and return how that ended.
 
-        An agent that stops before it is done, or says that it has failed, is asked about: again, without it, or not at
-        all. Raises RunAborted for the last, UsageError where there is no such agent, and what a model's call raises.
+        With `feedback` it continues where it was, with what it was told at a gate. An agent that stops before it is
+        done, or says that it has failed, is asked about: again, without it, or not at all. Raises RunAborted for the
+        last, UsageError where there is no such agent, and what a model's call raises.
         """
         while True:
-            result = self._begun(agent, contract)
+            if feedback is None:
+                self._sessions.pop(agent, None)
+            result = self._session(agent).run(contract, feedback)
+            self._tell(result)
             if not _is_in_doubt(result) or self._choice(result) == "skip":
                 return result
-
-    def go_on(self, agent: str, contract: DelegationContract, feedback: str) -> AgentResult:
-        """Have an agent go on with what it was told at a gate, and return how that ended. Raises as `work`."""
-        result = self._noted(self._session(agent).go_on(contract, feedback))
-        if _is_in_doubt(result) and self._choice(result) == "retry":
-            return self.work(agent, contract)
-        return result
+            feedback = None
 
     def skip(self, agent: str, reason: str) -> None:
         """Leave an agent out, and say why (REQ-047)."""
         rounds = self._sessions[agent].rounds if agent in self._sessions else 0
         self._context.effects.emit(AgentRecord(agent=agent, state="skipped", pass_number=rounds, reason=reason))
-
-    def _begun(self, agent: str, contract: DelegationContract) -> AgentResult:
-        self._sessions.pop(agent, None)
-        return self._noted(self._session(agent).run(contract))
 
     def _session(self, agent: str) -> AgentSession:
         """Return the agent's session, a new one where it has none: one of an earlier workflow's document has not."""
@@ -80,14 +74,13 @@ class Delegation:
         told = {**vars(definition), "source_path": str(definition.source_path)}
         return {"definition": told, "was_changed": library.was_changed(definition)}
 
-    def _noted(self, result: AgentResult) -> AgentResult:
+    def _tell(self, result: AgentResult) -> None:
         context = self._context
         if context.on_complete is not None and not context.effects.recording:
             try:
                 context.on_complete(result)
             except Exception as error:
                 context.warn(f"on_agent_complete failed: {type(error).__name__}: {error}")
-        return result
 
     def _choice(self, result: AgentResult) -> str:
         """Return `retry` or `skip`. Raises RunAborted."""

@@ -99,25 +99,17 @@ class AgentSession:
         """The conversation so far, in the form of Converse."""
         return self._conversation.turns
 
-    def run(self, contract: DelegationContract) -> AgentResult:
+    def run(self, contract: DelegationContract, feedback: str | None = None) -> AgentResult:
         """Set the agent to work on a contract, and return how that ended (REQ-041).
 
-        Raises CostCeilingReached, LLMError or RunAborted, as a model's call does.
+        With the `feedback` of a rejection it continues with all that was said before (REQ-043); where nothing was
+        said, it begins with the contract: the document is from an earlier workflow. Raises CostCeilingReached, LLMError
+        or RunAborted, as a model's call does.
         """
-        self._conversation.say(contract.to_message())
-        return self._round(contract, None)
-
-    def go_on(self, contract: DelegationContract, feedback: str) -> AgentResult:
-        """Have the agent go on after a rejection, with all that was said before (REQ-043). Raises as `run`.
-
-        Where nothing was said, it begins with the contract: the document is from an earlier workflow.
-        """
-        if not self._conversation.turns:
+        if feedback is None or not self._conversation.turns:
             self._conversation.say(contract.to_message())
-        self._conversation.say(_REJECTED.format(feedback=feedback.strip() or "(no reason was given)"))
-        return self._round(contract, feedback)
-
-    def _round(self, contract: DelegationContract, feedback: str | None) -> AgentResult:
+        if feedback is not None:
+            self._conversation.say(_REJECTED.format(feedback=feedback.strip() or "(no reason was given)"))
         context, name = self._context, self.agent.name
         self.rounds += 1
         self._toolbox.round = self.rounds

@@ -89,12 +89,12 @@ class Workflow:
         """
         for agent in DELEGATION_MAP[: DELEGATION_MAP.index(EXECUTOR)]:
             self._specify(agent)
-        self._execute()
-        self._check()
-        while (feedback := self._close()) is not None:
-            contract = contract_for(EXECUTOR, self.task)
-            self._executed = self._worked(EXECUTOR, partial(self.delegation.go_on, EXECUTOR, contract, feedback))
+        contract, feedback = contract_for(EXECUTOR, self.task), None
+        while True:
+            self._executed = self._worked(EXECUTOR, contract, feedback)
             self._check()
+            if (feedback := self._close()) is None:
+                break
         if problems := self._open_problems():
             # Whoever resumes it is asked at the last gate again.
             self._effects.resumes_from(self._closed_at)
@@ -105,15 +105,18 @@ class Workflow:
         if (reason := self._reason_to_skip(agent)) is not None:
             self.delegation.skip(agent, reason)
             return
-        gate = GATE_OF_AGENT[agent]
-        contract = contract_for(agent, self.task)
-        if gate.artifact in self.kept:
-            self._keep(agent, gate, contract)
-        else:
-            self._settle(agent, gate, contract, self._worked(agent, partial(self.delegation.work, agent, contract)))
+        gate, contract, feedback = GATE_OF_AGENT[agent], contract_for(agent, self.task), None
+        if gate.artifact in self.kept and (feedback := self._keep(agent, gate)) is None:
+            return
+        while True:
+            result = self._specified[agent] = self._worked(agent, contract, feedback)
+            problems = self._problems(gate, result)
+            feedback = self._decided(gate, partial(artifact_summary, result, problems), problems)
+            if feedback is None:
+                return
 
-    def _keep(self, agent: str, gate: Gate, contract: DelegationContract) -> None:
-        """Ask at a gate about a document of an earlier workflow; its agent works where that is rejected."""
+    def _keep(self, agent: str, gate: Gate) -> str | None:
+        """Ask at a gate about a document of an earlier workflow; return what its agent is to change in it."""
         kept = f"{gate.artifact} is from an earlier workflow"
         self.delegation.skip(agent, kept)
         missing = self.documents.problem(gate.artifact, self._written)
@@ -122,26 +125,11 @@ class Workflow:
         def summary(changed: str) -> str:
             return "\n".join([*problems, changed, f"{kept}; approve to keep it as it is"])
 
-        feedback = self._decided(gate, summary, problems)
-        if feedback is not None:
-            self._settle(agent, gate, contract, self._again(agent, contract, feedback))
+        return self._decided(gate, summary, problems)
 
-    def _settle(self, agent: str, gate: Gate, contract: DelegationContract, result: AgentResult) -> None:
-        """Have an agent go on until its gate is approved (REQ-043)."""
-        while True:
-            self._specified[agent] = result
-            problems = self._problems(gate, result)
-            feedback = self._decided(gate, partial(artifact_summary, result, problems), problems)
-            if feedback is None:
-                return
-            result = self._again(agent, contract, feedback)
-
-    def _again(self, agent: str, contract: DelegationContract, feedback: str) -> AgentResult:
-        return self._worked(agent, partial(self.delegation.go_on, agent, contract, feedback))
-
-    def _worked(self, agent: str, work: Callable[[], AgentResult]) -> AgentResult:
-        """Have an agent work, and note what it has changed."""
-        result = work()
+    def _worked(self, agent: str, contract: DelegationContract, feedback: str | None = None) -> AgentResult:
+        """Have an agent work, or go on with feedback, and note what it has changed."""
+        result = self.delegation.work(agent, contract, feedback)
         written = list(map(self._relative, result.files_changed))
         self._written.update(written)
         if result.cost.tool_turns:
@@ -161,10 +149,6 @@ class Workflow:
             return [*agent_problems(result), f"{result.agent} wrote only text, and used no tool"]
         return agent_problems(result)
 
-    def _execute(self) -> None:
-        contract = contract_for(EXECUTOR, self.task)
-        self._executed = self._worked(EXECUTOR, partial(self.delegation.work, EXECUTOR, contract))
-
     def _check(self) -> None:
         """Have the change checked by those whom it concerns, and then the rest of the map done (REQ-045)."""
         self._skipped.clear()
@@ -180,12 +164,12 @@ class Workflow:
         cycle = 1
         while True:
             contract = contract_for(agent, self.task, changed=self._changed(), cycle=cycle)
-            result = self._worked(agent, partial(self.delegation.work, agent, contract))
+            result = self._worked(agent, contract)
             blockers = result.completion.blockers if result.completion is not None else []
             if agent not in POST_EXECUTION or not blockers or cycle > MAX_CYCLES:
                 return result
             repair = repair_contract(agent, self.task, blockers, cycle)
-            self._worked(EXECUTOR, partial(self.delegation.work, EXECUTOR, repair))
+            self._worked(EXECUTOR, repair)
             cycle += 1
 
     def _close(self) -> str | None:

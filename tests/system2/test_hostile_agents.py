@@ -75,7 +75,7 @@ def test_two_completions_of_one_reply_are_both_answered_and_the_first_counts(tmp
     session = bench.session()
     result = session.run(CONTRACT)
     assert (result.completion.status if result.completion else None, len(results(bench))) == ("success", 2)
-    session.go_on(CONTRACT, "more")
+    session.run(CONTRACT, "more")
     check_order(session.history)
 
 

@@ -63,7 +63,7 @@ def test_a_whole_delegation_speaks_converse(server: Server, tmp_path: Path) -> N
     )
     session = bench.session("Read", "Write", prompt="You are the coordinator.")
     assert session.run(CONTRACT).files_changed == ("spec/context.md",)
-    session.go_on(CONTRACT, "name the users")
+    session.run(CONTRACT, "name the users")
     bench.close()
 
     first, second, _, again = server.bodies

@@ -148,7 +148,7 @@ def test_after_a_rejection_the_conversation_continues_and_the_signal_has_its_res
     bench = Bench(tmp_path, done("first"), done("second"))
     session = bench.session()
     session.run(CONTRACT)
-    again = session.go_on(CONTRACT, "say who the users are")
+    again = session.run(CONTRACT, "say who the users are")
 
     first, second = bench.requests
     assert second.messages[:1] == first.messages

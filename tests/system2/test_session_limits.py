@@ -73,7 +73,7 @@ def test_a_halted_agent_can_be_continued_and_every_tool_use_has_a_result(tmp_pat
     bench = Bench(project(tmp_path), uses(READ), uses(READ), done(), max_tool_turns=1)
     session = bench.session()
     session.run(CONTRACT)
-    session.go_on(CONTRACT, "finish")
+    session.run(CONTRACT, "finish")
     check_order(session.history)
     unanswered = session.history[4]["content"][0]["toolResult"]
     assert (unanswered["status"], unanswered["content"][0]["text"]) == ("error", NOT_CARRIED_OUT)
