@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any, Literal
 
 from system2.converse import Turn
@@ -81,7 +81,8 @@ def summary_parts(turns: Sequence[Turn], window: int, reply_tokens: int) -> list
     room = min(_CHUNK * window, window - 2 * reply_tokens - tokens_of([SUMMARIZE, SUMMARIZER]) - 100)
     size = max(_LEAST_PART, int(room * BYTES_PER_TOKEN))
     parts, part, left = [], "", size
-    for piece in _pieces(as_text(turns)):
+    text = as_text(turns)
+    for piece in (text[start : start + _PIECE] for start in range(0, len(text), _PIECE)):
         length = len(piece.encode("utf-8", "replace"))
         if length > left:
             parts.append(part)
@@ -99,10 +100,6 @@ def summary_prompt(part: str, before: str) -> str:
 def as_text(turns: Sequence[Turn]) -> str:
     """Return a conversation as text."""
     return "\n\n".join(f"[{turn['role']}] {_block_text(block)}" for turn in turns for block in turn["content"])
-
-
-def _pieces(text: str) -> Iterator[str]:
-    return (text[start : start + _PIECE] for start in range(0, len(text), _PIECE))
 
 
 def _block_text(block: dict[str, Any]) -> str:

@@ -225,7 +225,7 @@ def contract_for(agent: str, task: str, *, changed: Sequence[str] = (), cycle: i
     outputs = [output.format(agent=agent) for output in brief.outputs]
     return DelegationContract(
         objective=f"{brief.objective}{again}\n\nThe task, in the person's words: {task.strip()}",
-        inputs=_readable(brief.inputs, changed),
+        inputs=[*brief.inputs, *(f"changed: {path}" for path in changed if _CHECKED in brief.inputs)],
         outputs=outputs,
         constraints=[*brief.constraints, *_CONSTRAINTS],
         completion_requirements=list(_REQUIREMENTS),
@@ -245,9 +245,3 @@ def repair_contract(reporter: str, task: str, blockers: Sequence[str], cycle: in
         constraints=[*brief.constraints, *_CONSTRAINTS],
         completion_requirements=list(_REQUIREMENTS),
     )
-
-
-def _readable(inputs: Sequence[str], changed: Sequence[str]) -> list[str]:
-    if _CHECKED not in inputs:
-        return list(inputs)
-    return [*inputs, *(f"changed: {path}" for path in changed)]

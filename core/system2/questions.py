@@ -123,16 +123,14 @@ class RemoteDecisions:
         remote = RemoteApprover(journal, self._seconds, journal.stem, self._say, pause=self._pause)
         self._remote = remote
         decision = remote(request)
-        return decision if not nobody_answered(decision.feedback) else _unanswered(request)
+        if nobody_answered(decision.feedback):
+            return ApprovalDecision(decision="abort" if request.point == "gate" else "reject", feedback=NOBODY_DECIDED)
+        return decision
 
     def _pause(self, seconds: float) -> None:
         time.sleep(seconds)
         if self._is_over():
             self._remote.abort()
-
-
-def _unanswered(request: ApprovalRequest) -> ApprovalDecision:
-    return ApprovalDecision(decision="abort" if request.point == "gate" else "reject", feedback=NOBODY_DECIDED)
 
 
 class PolicyApprover:

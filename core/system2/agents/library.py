@@ -160,19 +160,14 @@ def parse_agent(agent_path: Path) -> AgentDefinition:
     """Return the agent that a file defines (REQ-010 to REQ-016, REQ-081). Raises AgentParseError."""
     where = f"the agent file {str(agent_path)!r}"
     try:
-        block, body = split(_text(agent_path, where))
+        block, body = split(read_text(agent_path, where, MAX_BYTES))
         fields = parse(block)
+    except UsageError as error:
+        raise AgentParseError(error.message) from None
     except FrontmatterError as error:
         raise AgentParseError(f"{where} {error}") from None
     name, description, tools = _required(fields, body, where)
     return AgentDefinition(name, description, tools, apply_transforms(body), body, agent_path)
-
-
-def _text(path: Path, where: str) -> str:
-    try:
-        return read_text(path, where, MAX_BYTES)
-    except UsageError as error:
-        raise AgentParseError(error.message) from None
 
 
 def _required(fields: Frontmatter, body: str, where: str) -> tuple[str, str, list[str]]:
