@@ -79,31 +79,51 @@ def artifact_text(root: Path, name: str) -> str:
 
 WIDTHS = [(0, "-narrow"), (72, "-normal"), (110, "-wide"), (160, "-roomy")]
 HEIGHTS = [(0, "-low"), (30, "-tall")]
-PANES: dict[int, type[Pane]] = {
-    1: WorkflowPipeline,
-    2: WorkflowConversation,
-    3: WorkflowArtifact,
-    APPROVAL: ApprovalPanel,
-}
-"""The panes by the key that leads to them."""
 TALK, ARTIFACT = 2, 3
-KEYS: list[BindingType] = [
-    Binding("tab", "app.focus_next", "Next", show=True, id="pane.next"),
-    Binding("shift+tab", "app.focus_previous", "Previous pane", show=False, id="pane.previous"),
-    Binding("v", "turn", "Artifact", tooltip="Show the artifact or the conversation", id="workflow.turn"),
-    Binding("z", "zoom", "Zoom", id="run.zoom"),
-    Binding("f", "follow", "Follow", id="run.follow"),
-    Binding("1", "pane(1)", "Pipeline", show=False, id="workflow.pane_pipeline"),
-    Binding("2", "pane(2)", "Conversation", show=False, id="workflow.pane_conversation"),
-    Binding("3", "pane(3)", "Artifact", show=False, id="workflow.pane_artifact"),
-    Binding("9", "pane(9)", "Decision", show=False, id="workflow.pane_decision"),
-    Binding("R", "resume", "Resume", tooltip="Continue where it ended", id="workflow.resume"),
-    Binding("F", "app.past_run('fork')", "Fork", tooltip="Start a new workflow from one of its gates", id="run.fork"),
-    Binding("X", "abort", "End here", show=False, tooltip="Asks first", id="workflow.abort_anywhere"),
-    Binding("escape", "back", "Runs", id="workflow.back"),
-]
+"""The keys of two panes."""
+FRAMES_PER_SECOND = 15
+HIDDEN_TICKS = 5
+"""One frame of so many is drawn of a screen that is hidden."""
+FOLD_SECONDS = 0.015
+"""The most of a frame that reading records may take, so that keys are answered in between."""
+_CHANGES_FILES = frozenset({"tool_exec", "agent_complete"})
+Clock = Callable[[], datetime]
 
-CSS = """
+
+class WorkflowScreen(PaneScreen):
+    """The pipeline, the selected agent's conversation, and the artifacts: a fold of the records as they come.
+
+    Where the workflow runs here, what it asks is shown at once.
+    """
+
+    HELP_TITLE = "Workflow"
+    PANES: ClassVar[dict[int, type[Pane]]] = {
+        1: WorkflowPipeline,
+        TALK: WorkflowConversation,
+        ARTIFACT: WorkflowArtifact,
+        APPROVAL: ApprovalPanel,
+    }
+    ALLOW_IN_MAXIMIZED_VIEW = "WorkflowHeader, KeyFooter"
+    HORIZONTAL_BREAKPOINTS = WIDTHS
+    VERTICAL_BREAKPOINTS = HEIGHTS
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("tab", "app.focus_next", "Next", show=True, id="pane.next"),
+        Binding("shift+tab", "app.focus_previous", "Previous pane", show=False, id="pane.previous"),
+        Binding("v", "turn", "Artifact", tooltip="Show the artifact or the conversation", id="workflow.turn"),
+        Binding("z", "zoom", "Zoom", id="run.zoom"),
+        Binding("f", "follow", "Follow", id="run.follow"),
+        Binding("1", "pane(1)", "Pipeline", show=False, id="workflow.pane_pipeline"),
+        Binding("2", "pane(2)", "Conversation", show=False, id="workflow.pane_conversation"),
+        Binding("3", "pane(3)", "Artifact", show=False, id="workflow.pane_artifact"),
+        Binding("9", "pane(9)", "Decision", show=False, id="workflow.pane_decision"),
+        Binding("R", "resume", "Resume", tooltip="Continue where it ended", id="workflow.resume"),
+        Binding(
+            "F", "app.past_run('fork')", "Fork", tooltip="Start a new workflow from one of its gates", id="run.fork"
+        ),
+        Binding("X", "abort", "End here", show=False, tooltip="Asks first", id="workflow.abort_anywhere"),
+        Binding("escape", "back", "Runs", id="workflow.back"),
+    ]
+    DEFAULT_CSS = """
     WorkflowScreen {
         background: $background;
         #body { height: 1fr; min-height: 5; layout: horizontal; background: $background; }
@@ -125,31 +145,7 @@ CSS = """
         &.-asking.-low.-narrow WorkflowPipeline { height: 1fr; }
         .-maximized { height: 1fr !important; max-height: 100% !important; width: 100% !important; }
     }
-"""
-
-
-FRAMES_PER_SECOND = 15
-HIDDEN_TICKS = 5
-"""One frame of so many is drawn of a screen that is hidden."""
-FOLD_SECONDS = 0.015
-"""The most of a frame that reading records may take, so that keys are answered in between."""
-_CHANGES_FILES = frozenset({"tool_exec", "agent_complete"})
-Clock = Callable[[], datetime]
-
-
-class WorkflowScreen(PaneScreen):
-    """The pipeline, the selected agent's conversation, and the artifacts: a fold of the records as they come.
-
-    Where the workflow runs here, what it asks is shown at once.
     """
-
-    HELP_TITLE = "Workflow"
-    DEFAULT_CSS = CSS
-    PANES = PANES
-    ALLOW_IN_MAXIMIZED_VIEW = "WorkflowHeader, KeyFooter"
-    HORIZONTAL_BREAKPOINTS = WIDTHS
-    VERTICAL_BREAKPOINTS = HEIGHTS
-    BINDINGS: ClassVar[list[BindingType]] = KEYS
     _asking: WorkflowApprovalController
 
     def __init__(
