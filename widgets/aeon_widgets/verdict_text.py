@@ -59,7 +59,7 @@ def suspicions(shown: AssessmentView) -> Iterator[Verdict]:
 
 def checks(shown: AssessmentView) -> Iterator[Verdict]:
     """Yield what the judge says of coherence and of each consistency flag, what is wrong first, no quote twice."""
-    quoted = {each.evidence for each in (*shown.requirements, *shown.suspicions)}
+    quoted = {each.evidence for each in shown.requirements} | {each.evidence for each in shown.suspicions}
     for each in sorted(shown.checks, key=lambda check: check.ok):
         head: Block = ("complete" if each.ok else "high", f"{'✔' if each.ok else '✖'} {_checked(each)}")
         quote = quote_blocks("" if each.evidence in quoted else each.evidence, found=each.quote_found)
