@@ -37,8 +37,8 @@ ENOUGH = 500
 """Runs of which a cache saves more than it costs."""
 _STALE = 0.01
 """The part of the runs that may have changed before the cache is written again."""
-_TURNS = 20
-"""Looks at the live runs in which each of the others is looked at once."""
+_AT_ONCE = 300
+"""Files that a look at the live runs goes through beside those."""
 _VERSION = 5
 _MAX_CACHE = 100_000_000
 """Bytes."""
@@ -91,7 +91,8 @@ class Listing:
         """By file name; None before anything was read."""
         self._kept: dict[str, _Stamp] = {}
         """What the cache holds."""
-        self._turn = 0
+        self._next = 0
+        """Which file `live` looks at next."""
         self._reading = threading.Lock()
 
     def runs(self) -> list[RunSummary]:
@@ -113,17 +114,17 @@ class Listing:
     def live(self) -> list[RunSummary]:
         """Return those of `runs` that a process writes, at a small part of its cost: for who asks every few seconds.
 
-        What nobody wrote at the last look is looked at in turn. So a run that was resumed since is there at once if it
-        waits for a decision, else after about _TURNS looks.
+        Of those that nobody wrote at the last look only _AT_ONCE are looked at, the next ones each time. So of many,
+        one that was resumed since is there at once if it waits for a decision, else after some looks more.
         """
         if self._known is None:
             self.runs()
         with self._reading:
             known, entries = self._known or {}, {entry.name: entry for entry in _entries(self._directory)}
             wanted = {name for name, (_, run) in known.items() if run.status == "running"}
-            wanted.update(islice(entries, self._turn, None, _TURNS), entries.keys() - known.keys())
+            wanted.update(islice(entries, self._next, self._next + _AT_ONCE), entries.keys() - known.keys())
             wanted.update(name.removesuffix(INBOX) + SUFFIX for name in list(wanted) if name.endswith(INBOX))
-            self._turn = (self._turn + 1) % _TURNS
+            self._next = self._next + _AT_ONCE if self._next + _AT_ONCE < len(entries) else 0
             for name in wanted:
                 entry, before = entries.get(name), known.pop(name, None)
                 if entry is not None and name.endswith(SUFFIX) and (found := _look(entry, before)) is not None:
@@ -159,10 +160,10 @@ def _look(entry: os.DirEntry[str], known: _Known | None) -> _Known | None:
         if known is None or known[0] != stamp:
             summary = _read(entry.path, stat.st_size)
             return (stamp, summary) if summary is not None else None
-        # Whoever continues a run writes to its journal: only one that was being written may have changed without that.
-        if known[1].status != "running" or (status := unended_status(entry.path)) == "running":
+        summary = known[1]
+        if summary.ended or (status := unended_status(entry.path)) == summary.status:
             return known
-        return stamp, replace(known[1], status=status)
+        return stamp, replace(summary, status=status)
     except OSError:
         return None
 

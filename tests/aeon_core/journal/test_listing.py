@@ -222,16 +222,6 @@ def test_listed_again_what_has_not_changed_is_the_same_object(runs: Path) -> Non
     assert {run.run_id: run.status for run in listing_of_runs.runs()}["live"] == "interrupted"
 
 
-def test_a_run_that_nobody_wrote_and_that_is_as_it_was_is_not_opened_again(
-    runs: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    listed = Listing(runs)
-    before = listed.runs()
-    assert "interrupted" in {run.status for run in before}
-    monkeypatch.setattr(listing, "unended_status", None)
-    assert listed.runs() == before
-
-
 def live(directory: Listing) -> dict[str, str]:
     return {run.run_id: run.waits_for for run in directory.live()}
 
@@ -250,36 +240,39 @@ def test_the_live_runs_are_those_that_are_written_now(runs: Path) -> None:
     assert listed.runs() == read_each(runs)
 
 
-def test_a_resumed_run_is_live_at_once_if_it_waits_and_after_a_round_of_looks_if_not(runs: Path) -> None:
-    for number in range(3 * listing._TURNS):
+def test_a_resumed_run_is_live_at_once_if_it_waits_and_after_a_round_of_looks_if_not(
+    runs: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(listing, "_AT_ONCE", 10)
+    for number in range(60):
         write(runs, started(), ttl(1), run=f"other-{number}")
     listed = Listing(runs)
     listed.live()
-    resumed = [reopen(runs / f"other-{number}.jsonl") for number in (5, 50)]
-    (runs / "other-50.inbox").touch()
-    for writer in resumed:
-        writer.append(RunResumed(options={}, continues_at=2))
-    found = [live(listed) for _ in range(listing._TURNS)]
-    assert all("other-50" in each for each in found)
-    assert "other-5" in found[-1]
-    assert [run.run_id for run in listed.live()] == [run.run_id for run in listed.runs() if run.status == "running"]
+    resumed = [reopen(runs / f"other-{number}.jsonl") for number in range(0, 60, 5)]
+    (runs / "other-30.inbox").touch()
+    found = [live(listed) for _ in range(8)]
+    assert all("other-30" in each for each in found)
+    assert len(found[0]) < len(found[-1]) == len(resumed)
+    assert listed.live() == [run for run in listed.runs() if run.status == "running"]
     for writer in resumed:
         writer.close()
+    assert live(listed) == {}
 
 
-def test_of_runs_that_nobody_writes_few_are_looked_at_for_the_live_ones(
+def test_of_runs_that_nobody_writes_a_few_are_looked_at_for_the_live_ones(
     runs: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    for number in range(3 * listing._TURNS):
+    monkeypatch.setattr(listing, "_AT_ONCE", 10)
+    for number in range(60):
         write(runs, started(), ttl(1), run=f"other-{number}")
     listed = Listing(runs)
     looked: list[str] = []
     listed.runs()
     monkeypatch.setattr(listing, "_look", lambda entry, known: looked.append(entry.name) or known)
-    for _ in range(listing._TURNS):
+    for _ in range(8):
         listed.live()
     others = [name for name in looked if name.startswith("other-")]
-    assert len(others) == len(set(others)) == 3 * listing._TURNS
+    assert len(others) == len(set(others)) == 60
 
 
 def test_many_at_once_list_the_same(runs: Path) -> None:
