@@ -65,6 +65,11 @@ class Setting:
     """The rule that this is, of the key `policy`."""
 
     @property
+    def name(self) -> str:
+        """Its key in full."""
+        return self.key if self.rule is None else f"policy.{self.rule.answer}"
+
+    @property
     def is_set(self) -> bool:
         """Whether somebody has set it."""
         return self.source not in (_DEFAULT, _HERE)
@@ -144,7 +149,7 @@ def matching(settings: Sequence[Setting], text: str) -> list[Setting]:
 
 
 def _all_of(setting: Setting) -> str:
-    return f"{setting.key} {setting.value} {setting.source} {setting.meaning} {setting.expected}".lower()
+    return f"{setting.name} {setting.value} {setting.source} {setting.meaning} {setting.expected}".lower()
 
 
 def _text(value: Any) -> str:
@@ -224,10 +229,10 @@ class SettingsScreen(FilterableListScreen):
     SettingsScreen TextView:focus { border-top: solid $aeon-accent; }
     """
     BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("delete", "remove_rule", "Remove rule", id="settings.remove_rule"),
         Binding("e", "edit('own')", "Edit file", id="settings.edit"),
         Binding("E", "edit('project')", "Project file", id="settings.edit_project"),
         Binding("slash", "filter", "Filter", key_display="/", id="settings.filter"),
-        Binding("delete", "remove_rule", "Remove rule", id="settings.remove_rule"),
         Binding("v", "app.change_theme", "Theme", id="settings.theme"),
         Binding("T", "trust", "Trust", tooltip="Trust this folder, or revoke it", id="settings.trust"),
         Binding("tab", "app.focus_next", "Next part", show=False, id="settings.next"),
@@ -310,7 +315,7 @@ class SettingsScreen(FilterableListScreen):
             return
         self.query_one(TextView).start(
             [
-                ("accent bold", setting.key if setting.rule is None else f"policy.{setting.rule.answer}"),
+                ("accent bold", setting.name),
                 ("", setting.meaning),
                 ("muted", f"Expected  {setting.expected}"),
                 ("muted", f"Set in    {setting.how}"),

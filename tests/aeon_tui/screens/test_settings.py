@@ -26,6 +26,7 @@ from aeon_tui.screens.key_settings import KeySettingsScreen
 from aeon_tui.screens.keys import KeysScreen
 from aeon_tui.screens.settings import SettingsList, SettingsScreen, matching, settings_of
 from aeon_widgets.filter_line import FilterLine
+from aeon_widgets.footer import KeyFooter
 from aeon_widgets.text_view import TextView
 from tests.aeon_core.kernel.test_passes import TASK
 from tests.aeon_core.kernel.test_passes import model as scripted_model
@@ -265,7 +266,11 @@ async def test_saved_rules_are_listed_with_their_scope_and_delete_removes_one(
         await until(pilot, lambda: "Read(*.env)" not in own.read_text() and len(listed.rows) == len(rows) - 1)
         assert listed.selected is not None
         assert listed.selected.value == "Bash(ls *)", "the next rule is one key away"
-        await pilot.press("slash", *"src/", "enter", "j")
+        await pilot.press("slash", *"policy", "enter")
+        await until(pilot, lambda: [each.key.strip() for each in listed.rows] == ["policy", "allow", "allow"])
+        await pilot.press("j")
+        await until(pilot, lambda: "Remove rule" in [key.description for key in app.screen.query_one(KeyFooter).keys])
+        await pilot.press("escape", "slash", *"src/", "enter", "j")
         await until(pilot, lambda: "policy.allow" in explained(app))
         await pilot.press("delete", "escape")
         assert read_config_file(Path(".aeon/config.yml"))["policy"].allow == ("Edit(src/**)",)
