@@ -113,14 +113,13 @@ class RunList(RowsView):
 
 
 def _lead(line: RunLine) -> str:
-    """Return the prefix of the task: a fork's origin, or that it is a workflow."""
-    if line.run.kind == WORKFLOW:
-        return "workflow · "
+    """Return the prefix of the task: a fork's origin, and that it is a workflow."""
+    kind = "workflow · " if line.run.kind == WORKFLOW else ""
     if line.run.parent is None:
-        return ""
+        return kind
     # A fork at the top level is one whose parent is gone, or not shown.
     begins = f"pass {line.run.forked_at} · " if line.run.forked_at is not None else ""
-    return f"{line.guide or '↳ '}{begins}"
+    return f"{line.guide or '↳ '}{begins}{kind}"
 
 
 def _same(one: RunLine, other: RunLine) -> bool:

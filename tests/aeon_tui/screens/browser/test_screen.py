@@ -203,3 +203,11 @@ async def test_ten_thousand_runs_are_filtered_within_a_key_press() -> None:
         with cpu_limit(5):
             screen.show_runs()
         assert screen.query_one(RunList).line_count == sum("99" in run.task or "99" in run.run_id for run in runs)
+
+
+async def test_a_fork_of_a_workflow_is_led_to_from_its_parent() -> None:
+    parent = replace(summary(1, "build it"), kind="workflow")
+    fork = replace(summary(2, "build it"), kind="workflow", parent=parent.run_id)
+    async with browsing(lambda directory: [fork, parent]) as (_, screen):
+        rows = screen.query_one(RunList)
+        assert [text(rows, row, 80)[20:42] for row in range(2)] == ["workflow · build it   ", "└ workflow · build it "]
