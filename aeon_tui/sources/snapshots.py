@@ -250,8 +250,7 @@ class SnapshotStore:
 
         Where the timeline is not wanted yet, it grows as the lines are folded.
         """
-        from aeon_core.journal.index import OffsetIndex, TextPlaces
-        from aeon_core.journal.pages import Pages
+        from aeon_core.journal.index import OffsetIndex, Pages, TextPlaces
 
         with self._looking:
             if self._index is None:

@@ -22,9 +22,8 @@ from itertools import pairwise
 from pathlib import Path
 
 from aeon_core import Orchestrator, RunConfig, connect
-from aeon_core.journal.index import OffsetIndex, TextPlaces
+from aeon_core.journal.index import OffsetIndex, Pages, TextPlaces
 from aeon_core.journal.listing import CACHE, list_runs
-from aeon_core.journal.pages import Pages
 from aeon_core.journal.search import search_journal
 from aeon_core.journal.tail import tail_state
 from aeon_core.journal.view.incremental import IncrementalFold

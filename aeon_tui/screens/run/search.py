@@ -14,8 +14,7 @@ from textual.screen import Screen
 from textual.widgets import Input
 
 from aeon_core.errors import AeonError
-from aeon_core.journal.index import OffsetIndex
-from aeon_core.journal.pages import Pages
+from aeon_core.journal.index import OffsetIndex, Pages
 from aeon_core.journal.search import Match
 from aeon_core.journal.view.model import RunView
 from aeon_tui.sources.base import RecordSource

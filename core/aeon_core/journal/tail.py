@@ -8,8 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from aeon_core.errors import UsageError
-from aeon_core.journal.index import HEAD, OffsetIndex, seq_of
-from aeon_core.journal.pages import JournalLine, Pages
+from aeon_core.journal.index import HEAD, JournalLine, OffsetIndex, Pages, seq_of
 from aeon_core.journal.reader import head, record_type
 from aeon_core.journal.view.model import RunView
 from aeon_core.journal.view.reducer import fold

@@ -8,9 +8,8 @@ from typing import Any
 import pytest
 
 from aeon_core.errors import UsageError
-from aeon_core.journal import pages
-from aeon_core.journal.index import OffsetIndex, TextPlaces
-from aeon_core.journal.pages import JournalLine, Pages
+from aeon_core.journal import index as index_module
+from aeon_core.journal.index import JournalLine, OffsetIndex, Pages, TextPlaces
 from aeon_core.journal.reader import read_records
 from aeon_core.journal.records import MemoryRecord, PhaseRecord, TextRecord
 from aeon_core.journal.tail import tail_state
@@ -84,8 +83,8 @@ def test_the_last_records_are_there_before_there_is_an_index(tmp_path: Path) -> 
 def test_a_text_far_away_is_pending_until_its_place_is_known(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, spaced: bool
 ) -> None:
-    monkeypatch.setattr(pages, "NEARBY", 3_000)
-    monkeypatch.setattr(pages, "BEGINNING", 10)
+    monkeypatch.setattr(index_module, "NEARBY", 3_000)
+    monkeypatch.setattr(index_module, "BEGINNING", 10)
     path = with_texts(tmp_path / "r1.jsonl", 5)
     if spaced:
         path.write_text("".join(json.dumps(json.loads(each)) + "\n" for each in path.read_text().splitlines()))
@@ -105,7 +104,7 @@ def test_a_text_far_away_is_pending_until_its_place_is_known(
 
 
 def test_what_every_request_repeats_is_found_at_the_beginning(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(pages, "NEARBY", 1_000)
+    monkeypatch.setattr(index_module, "NEARBY", 1_000)
     with OffsetIndex(with_texts(tmp_path / "r1.jsonl", 20)) as index:
         assert Pages(index).last(1)[0].pending == frozenset()
 
@@ -113,7 +112,7 @@ def test_what_every_request_repeats_is_found_at_the_beginning(tmp_path: Path, mo
 @pytest.mark.parametrize("chunk", range(60, 200, 7))
 def test_texts_are_found_wherever_a_chunk_ends(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, chunk: int) -> None:
     monkeypatch.setattr("aeon_core.journal.index.CHUNK", chunk)
-    monkeypatch.setattr(pages, "_BLOCK", chunk + 40)
+    monkeypatch.setattr(index_module, "_BLOCK", chunk + 40)
     path = with_texts(tmp_path / "r1.jsonl", 6)
     index, places = indexed(path)
     with index:
@@ -204,7 +203,7 @@ def test_a_line_is_found_by_where_it_begins_without_an_index(tmp_path: Path) -> 
 
 
 def test_a_line_beyond_all_measure_is_not_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(pages, "MAX_LINE", 1_000)
+    monkeypatch.setattr(index_module, "MAX_LINE", 1_000)
     path = write(tmp_path, started(), MemoryRecord(key="a", value=["x"] * 1_000))
     with OffsetIndex(path) as index:
         (entry,) = Pages(index).last(1)

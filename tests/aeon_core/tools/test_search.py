@@ -12,7 +12,7 @@ import pytest
 from aeon_core.errors import ToolError
 from aeon_core.tools.registry import ToolRegistry
 from aeon_core.tools.sandbox import Sandbox, SandboxError
-from aeon_core.tools.search import expression, tools
+from aeon_core.tools.search import matching, tools
 from aeon_core.tools.search.listing import FILE_TYPES
 from aeon_core.tools.search.matching import MAX_LINE, MAX_TOTAL, Query, Searcher
 from aeon_core.tools.search.tools import DEFAULT_FILES, DEFAULT_MATCHES, GlobTool, GrepTool
@@ -283,8 +283,8 @@ def test_a_pattern_that_takes_for_ever_is_ended(root: Path, monkeypatch: pytest.
 def test_a_pattern_that_backtracks_for_ever_is_an_error_that_says_what_to_do(
     root: Path, monkeypatch: pytest.MonkeyPatch, pattern: str
 ) -> None:
-    assert expression.SECONDS == 2
-    monkeypatch.setattr(expression, "SECONDS", 0.05)
+    assert matching.SECONDS == 2
+    monkeypatch.setattr(matching, "SECONDS", 0.05)
     put(root, {"f": "a" * 69 + "bcd;e\n", "g": "a\n"})
     reason = rf"^Grep: pattern {re.escape(repr(pattern))} takes more than 0\.05 s on one text; write it"
     for options in ({}, {"multiline": True}):

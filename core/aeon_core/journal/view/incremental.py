@@ -9,8 +9,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from aeon_core.journal.follow import FollowPosition
-from aeon_core.journal.index import CHUNK, HEAD, OffsetIndex, TextPlaces
-from aeon_core.journal.pages import Pages
+from aeon_core.journal.index import CHUNK, HEAD, OffsetIndex, Pages, TextPlaces
 from aeon_core.journal.reader import MAX_LINE, parse_line, resolved, superseded_lines
 from aeon_core.journal.view import elided, reducer
 from aeon_core.journal.view.model import RunView

@@ -14,7 +14,7 @@ from pathspec.patterns.gitignore.spec import GitIgnoreSpecPattern
 
 from aeon_core.errors import ToolError
 from aeon_core.tools.sandbox import FolderEntry, Sandbox
-from aeon_core.tools.search.expression import Expression, PatternError
+from aeon_core.tools.search.matching import Expression, PatternError
 
 FILE_TYPES: dict[str, str] = {
     "c": "*.{c,h}",

@@ -10,9 +10,8 @@ from typing import Any, get_args
 from aeon_core.errors import ToolError
 from aeon_core.tools.base import Effect, Tool
 from aeon_core.tools.sandbox import Sandbox
-from aeon_core.tools.search.expression import PatternError
 from aeon_core.tools.search.listing import FILE_TYPES, Listing, glob_matcher, is_hidden, list_files
-from aeon_core.tools.search.matching import MAX_FILE, MAX_TOTAL, Answer, Mode, Query, Searcher
+from aeon_core.tools.search.matching import MAX_FILE, MAX_TOTAL, Answer, Mode, PatternError, Query, Searcher
 
 MAX_SECONDS = 20.0
 """How long one search may take."""

@@ -7,8 +7,7 @@ from typing import Any
 
 import pytest
 
-from aeon_core.journal.index import OffsetIndex, TextPlaces
-from aeon_core.journal.pages import Pages
+from aeon_core.journal.index import OffsetIndex, Pages, TextPlaces
 from aeon_core.journal.reader import read_records
 from aeon_core.journal.view import incremental
 from aeon_core.journal.view.elided import GONE, LEFT_OUT, filled_calls, filled_repairs, filled_step, is_lean
