@@ -12,8 +12,7 @@ from aeon_core.stdio import is_terminal
 from aeon_tui.cli.output import STATUS_STYLES, Output, stderr, stdout
 from aeon_tui.cli.progress import Progress
 from aeon_tui.reports.exit_summary import ending, why_not_usable
-from aeon_tui.reports.pass_sections import Section, person_sections
-from aeon_tui.reports.run_report import answer_title, notes, readable, status_of
+from aeon_tui.reports.run_report import Section, answer_title, notes, person_sections, readable, status_of
 
 INDENT = "    "
 NOTE_STYLES = {"text": "", "info": "dim", "warning": "yellow", "error": "red"}

@@ -15,9 +15,8 @@ from aeon_core.journal.view.model import CallView, LogLine, RepairView, StepView
 from aeon_core.journal.view.reducer import nodes
 from aeon_core.money import money
 from aeon_core.timing import seconds_after, span
-from aeon_tui.reports.pass_sections import Note
 from aeon_tui.reports.run_changes import ApprovalChange, PassSpan
-from aeon_tui.reports.run_report import RunReport, answer_title, notes, status_of
+from aeon_tui.reports.run_report import Note, RunReport, answer_title, notes, status_of
 from aeon_tui.reports.web_page import Html, TextArchive, join, page, tag
 from aeon_widgets.call_rows import CALL_LABELS
 from aeon_widgets.call_text import argument_blocks

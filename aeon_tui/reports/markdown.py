@@ -10,8 +10,7 @@ from typing import Any
 from aeon_core.escape import escape_controls
 from aeon_core.journal.view.formatting import message, route
 from aeon_core.journal.view.model import RunView, StepView
-from aeon_tui.reports.pass_sections import Section
-from aeon_tui.reports.run_report import RunReport, answer_title, notes, status_of
+from aeon_tui.reports.run_report import RunReport, Section, answer_title, notes, status_of
 
 _ENTITIES = {"&": "&amp;", "<": "&lt;", ">": "&gt;"}
 _MARKUP = re.compile(r"[\\`*_\[\]|~$]")

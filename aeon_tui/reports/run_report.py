@@ -1,29 +1,250 @@
-"""What a report on a run says, whatever form it is given: facts, repairs, warnings, answer (contract: show)."""
+"""What a report on a run says, whatever form it is given: facts, repairs, warnings, passes, answer (contract: show)."""
 
 from __future__ import annotations
 
 import json
 from collections.abc import Iterator
+from dataclasses import dataclass
 from typing import Any
 
-from aeon_core.journal.history import ExecutionHistory
+from aeon_core.journal.history import DepthAdjustment, ExecutionHistory
 from aeon_core.journal.listing import Lineage, at_pass
 from aeon_core.journal.values import brief
+from aeon_core.journal.view import formatting
 from aeon_core.journal.view.formatting import change, message, words
-from aeon_core.journal.view.model import LogLine, RepairView, RunView, StepView
-from aeon_core.money import money
-from aeon_core.timing import seconds_after
-from aeon_tui.reports.pass_sections import (
-    Note,
-    Section,
-    across_passes,
-    pass_notes,
-    pass_sections,
-    person_sections,
-    score_trend,
+from aeon_core.journal.view.model import (
+    AssessmentView,
+    LogLine,
+    RefinementView,
+    RepairView,
+    ReportView,
+    RunView,
+    StepView,
 )
+from aeon_core.money import money
+from aeon_core.timing import seconds_after, span
 from aeon_tui.reports.run_changes import RunChanges
 from aeon_widgets.icons import shown_status
+
+ISSUES_SHOWN = 20
+
+
+@dataclass(frozen=True)
+class Note:
+    """One line of a section. `level` is `text`, `info` or `warning`; `depth` counts the notes it is part of.
+
+    `kind` is `evidence` for the judge's quotes on coherence and consistency, which a page folds.
+    """
+
+    level: str
+    text: str
+    depth: int = 0
+    kind: str = ""
+
+
+@dataclass(frozen=True)
+class Section:
+    """A title and the notes under it, of which there is at least one."""
+
+    title: str
+    notes: list[Note]
+
+
+def pass_sections(view: RunView, history: ExecutionHistory, pass_number: int | None) -> list[Section]:
+    """Return what is to be told before the answer; nothing of a run without evaluation (adaptive FR-071 to FR-078)."""
+    if not (view.assessments or view.reports or view.refinements or view.profiles):
+        return []
+    passes = [note for notes in pass_notes(view, history, pass_number).values() for note in notes]
+    wanted = [Note("text", brief(each, 400)) for each in view.requirements]
+    return _filled(
+        Section("Requirements", wanted),
+        Section("Passes" if pass_number is None else "Pass", passes),
+        Section("Across passes", across_passes(history) if pass_number is None else []),
+    )
+
+
+def pass_notes(view: RunView, history: ExecutionHistory, pass_number: int | None) -> dict[int, list[Note]]:
+    """Return the notes on each pass, or on one: its verdict, then what led to it."""
+    begun = {phase.pass_number for phase in view.phases}
+    numbers = [pass_number] if pass_number else sorted(begun | {each.pass_number for each in view.profiles})
+    whole = {each.pass_number for each in history.passes}
+    found = {}
+    for number in numbers:
+        cut = number in begun and number not in whole and view.status != "running"
+        found[number] = list(_pass(view, number, begun=number in begun, cut=cut, alone=bool(pass_number)))
+    return found
+
+
+def score_trend(assessments: list[AssessmentView]) -> str:
+    """Return how each score went from pass to pass; empty where nothing was assessed."""
+    if not assessments:
+        return ""
+    completeness, coherence = (
+        " → ".join(map(formatting.score, scores))
+        for scores in zip(*((each.completeness_score, each.coherence_score) for each in assessments), strict=True)
+    )
+    return f"completeness {completeness}, coherence {coherence}"
+
+
+def person_sections(view: RunView) -> list[Section]:
+    """Return what is left to a person: questions about the task, and fragments to look at (adaptive FR-011, FR-065)."""
+    questions = [Note("text", brief(question, 400)) for question in view.follow_up_questions]
+    fragments = [Note("warning", formatting.intervention(each)) for each in view.manual_interventions]
+    return _filled(Section("Questions about the task", questions), Section("Needs your attention", fragments))
+
+
+def _filled(*sections: Section) -> list[Section]:
+    return [section for section in sections if section.notes]
+
+
+def _pass(view: RunView, number: int, *, begun: bool, cut: bool, alone: bool) -> Iterator[Note]:
+    assessment = _assessment_of(view, number)
+    unknown = "not assessed" if begun else "has not started"
+    head = unknown if assessment is None else "converged" if assessment.converged else "not converged"
+    yield Note("text", f"pass {number}{' (cut short)' if cut else ''} · {head}")
+    if phases := _phases(view, number):
+        yield Note("info", phases, 1)
+    if assessment is not None:
+        yield from _assessment(assessment, _assessment_of(view, number - 1))
+    yield from _profiles(view, number, alone=alone)
+    yield from _issues([each for each in view.reports if each.pass_number == number], assessment)
+    for refinement in view.refinements:
+        if refinement.pass_number == number:
+            yield from _refinement(refinement)
+    for advisory in view.advisories:
+        if advisory.pass_number == number:
+            yield Note("warning", f"advisory: {formatting.advisory(advisory)}", 1)
+
+
+def _assessment_of(view: RunView, number: int) -> AssessmentView | None:
+    return next((each for each in view.assessments if each.pass_number == number), None)
+
+
+def _profiles(view: RunView, number: int, *, alone: bool) -> Iterator[Note]:
+    """Yield the profiles of a pass; what one says of the task only where its version is new."""
+    known = 0
+    for profile in view.profiles:
+        new, known = profile.version != known, profile.version
+        if alone or profile.pass_number == number:
+            yield Note("info", formatting.profile(profile), 1)
+            if new and profile.dimensions:
+                yield Note("info", formatting.dimensions(profile), 2)
+
+
+def _assessment(assessment: AssessmentView, before: AssessmentView | None) -> Iterator[Note]:
+    flags = formatting.flags(assessment)
+    told = ", ".join(text for _, text in flags) or "consistency was not recorded"
+    sound = assessment.converged or all(ok for ok, _ in flags)
+    if flags or assessment.completeness_score is not None:
+        yield Note("info" if sound else "warning", f"{_scores(assessment, before)} · {told}", 1)
+    for each in assessment.requirements:
+        yield Note("info" if each.met == "yes" else "warning", f"requirement {formatting.requirement(each)}", 1)
+    for suspect in assessment.suspicions:
+        yield Note("warning" if suspect.stands else "info", f"suspicion {formatting.suspicion(suspect)}", 1)
+    for check in assessment.checks:
+        yield Note("info" if check.ok else "warning", f"evidence {formatting.check(check)}", 1, "evidence")
+    if assessment.not_judged:
+        yield Note("warning", f"not judged: {brief(assessment.not_judged, 400)}", 1)
+    if not assessment.converged:
+        for code, reason in zip(assessment.reason_codes, formatting.scored_reasons(assessment), strict=False):
+            if code != "not_judged":
+                yield Note("warning", f"because: {reason}", 1)
+
+
+def _scores(assessment: AssessmentView, before: AssessmentView | None) -> str:
+    """Return both scores, each with what it gained on the pass before."""
+    earlier = (before.completeness_score, before.coherence_score) if before is not None else (None, None)
+    now = (assessment.completeness_score, assessment.coherence_score)
+    named = zip(("completeness", "coherence"), now, earlier, strict=True)
+    return ", ".join(f"{name} {formatting.score(score)}{_gained(score, old)}" for name, score, old in named)
+
+
+def _gained(score: float | None, before: float | None) -> str:
+    return f" ({_gain(round(score - before, 3))})" if score is not None and before is not None else ""
+
+
+def _issues(reports: list[ReportView], assessment: AssessmentView | None) -> Iterator[Note]:
+    for report in reports[:-1]:
+        if report.issues:
+            artifact, number = formatting.words(report.artifact_type), len(report.issues)
+            yield Note("info", f"earlier, in the {artifact}: {number} issue{'s' if number > 1 else ''}", 1)
+            yield from _shown([formatting.issue(issue) for issue in report.issues], 2)
+    issues = reports[-1].issues if reports else []
+    found = [formatting.issue(issue) for issue in issues]
+    if assessment is not None:
+        # An assessment repeats what validation found, prefixed with its location.
+        known = tuple(issue.description for issue in issues if issue.description)
+        told = formatting.told_by_verdicts(assessment)
+        new = (text for text in assessment.detected_issues if text not in told and not text.endswith(known))
+        found += [brief(text, 400) for text in new]
+    yield from _shown(found, 1)
+
+
+def _shown(issues: list[str], depth: int) -> Iterator[Note]:
+    for text in issues[:ISSUES_SHOWN]:
+        yield Note("warning", f"issue: {text}", depth)
+    if len(issues) > ISSUES_SHOWN:
+        yield Note("warning", f"{len(issues) - ISSUES_SHOWN} more issues; see all with --json", depth)
+
+
+def _refinement(refinement: RefinementView) -> Iterator[Note]:
+    level = "info" if refinement.accepted else "warning"
+    yield Note(level, f"refinement: {formatting.refinement(refinement)}", 1)
+    yield Note("info", f"because: {formatting.refinement_cause(refinement)}", 2)
+    if change := formatting.refinement_change(refinement):
+        yield Note("info", f"{'change' if refinement.accepted else 'proposed'}: {change}", 2)
+
+
+def _phases(view: RunView, number: int) -> str:
+    phases = [phase for phase in view.phases if phase.pass_number == number and phase.duration_ms is not None]
+    return ", ".join(f"{brief(phase.phase, 20)} {span(phase.duration_ms)}" for phase in phases)
+
+
+def across_passes(history: ExecutionHistory) -> list[Note]:
+    """Return what shows only across passes."""
+    return list(_patterns(history))
+
+
+def _patterns(history: ExecutionHistory) -> Iterator[Note]:
+    patterns = history.overall_statistics.patterns
+    for fragment in patterns.refined_fragments:
+        accepted = f"{fragment.accepted} accepted" if fragment.accepted else "none accepted"
+        where = _those(fragment.passes)
+        yield Note(
+            "text", f"{brief(fragment.fragment, 40)} was refined {fragment.attempts} times, {accepted} ({where})"
+        )
+    for blocker in patterns.convergence_blockers:
+        if len(blocker.passes) > 1:
+            yield Note(
+                "text", f"{formatting.words(blocker.reason_code)} prevented convergence ({_those(blocker.passes)})"
+            )
+    for adjustment in patterns.depth_adjustments:
+        if adjustment.converged is not None:
+            yield Note("text", _adjustment(adjustment))
+
+
+def _adjustment(adjustment: DepthAdjustment) -> str:
+    mode = _step(brief(adjustment.reasoning_mode_before, 20), brief(adjustment.reasoning_mode, 20))
+    cycles = _step(_known(adjustment.allocated_ttl_before), _known(adjustment.allocated_ttl))
+    gains = f"completeness {_gain(adjustment.completeness_change)}, coherence {_gain(adjustment.coherence_change)}"
+    outcome = "converged" if adjustment.converged else "not converged"
+    return f"depth for pass {adjustment.pass_number}: {mode} reasoning, {cycles} cycles; then {gains}, {outcome}"
+
+
+def _step(before: str, after: str) -> str:
+    return f"{before} → {after}" if before != after else after
+
+
+def _known(value: int | None) -> str:
+    return "?" if value is None else str(value)
+
+
+def _gain(change: float | None) -> str:
+    return "unknown" if change is None else f"{change:+.2f}" if change else "unchanged"
+
+
+def _those(numbers: list[int]) -> str:
+    return f"pass{'' if len(numbers) == 1 else 'es'} {', '.join(map(str, numbers))}"
 
 
 def answer_title(simulated: bool) -> str:

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from aeon_core.journal.view.model import RunView
 from aeon_core.journal.view.reducer import fold
 from aeon_widgets.compare_rows import ComparedRun, Comparison, compare, relation
-from aeon_widgets.compare_text import CompareRow
+from aeon_widgets.compare_steps import CompareRow
 from aeon_widgets.icons import VARIABLES
 from tests.aeon_tui.passes import Passes, converged_run, first_pass, given_up_run, hostile_passes, second_pass
 from tests.aeon_tui.recordings import Recording, failed_run, finished_run, hostile_run, live_run

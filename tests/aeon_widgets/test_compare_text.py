@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from aeon_widgets.compare_text import MOST_LINES, CompareRow, line_row, text_rows
+from aeon_widgets.compare_steps import MOST_LINES, CompareRow, line_row, text_rows
 
 texts = st.lists(st.text("ab c.", max_size=8), max_size=6).map("\n".join)
 

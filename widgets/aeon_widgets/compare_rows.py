@@ -13,8 +13,7 @@ from aeon_core.journal.view.model import AssessmentView, IssueView, RunView
 from aeon_core.journal.view.step_issues import found_issues
 from aeon_core.money import money
 from aeon_core.timing import seconds_after
-from aeon_widgets.compare_steps import StepPair, pair_steps, plan_rows
-from aeon_widgets.compare_text import CompareRow, begun, line_row, text_rows
+from aeon_widgets.compare_steps import CompareRow, StepPair, begun, line_row, pair_steps, plan_rows, text_rows
 from aeon_widgets.convergence import UNCHANGED, change, trend
 from aeon_widgets.icons import SEVERITY_ICONS, run_style
 from aeon_widgets.run_columns import SIMULATED

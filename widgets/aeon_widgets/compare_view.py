@@ -19,7 +19,7 @@ from typing_extensions import override
 
 from aeon_core.journal.view.formatting import words
 from aeon_widgets.compare_rows import ComparedRun, Comparison
-from aeon_widgets.compare_text import CompareRow, Span
+from aeon_widgets.compare_steps import CompareRow, Span
 from aeon_widgets.icons import VARIABLES, run_style
 from aeon_widgets.tally import TallyHeader
 from aeon_widgets.text import count, fit, one_line, wrap
