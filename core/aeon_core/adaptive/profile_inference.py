@@ -16,24 +16,23 @@ from aeon_core.plan.parsing import object_in, shown
 from aeon_core.plan.refinement.reply import read_questions
 from aeon_core.prompts import build_request
 from aeon_core.prompts.sections import tools_section, ttl_section
+from aeon_core.tools.base import object_schema
 
 MAX_REQUIREMENTS = 8
 _MAX_REQUIREMENT = 300
 """Characters of one requirement."""
 
 _TEXTS: dict[str, Any] = {"type": "array", "items": {"type": "string"}}
-PROFILE_SCHEMA: dict[str, Any] = {
-    "type": "object",
-    "properties": {
+PROFILE_SCHEMA: dict[str, Any] = object_schema(
+    {
         "profile_version": {"type": "integer"},
         "requirements": {**_TEXTS, "description": "one to eight sentences that a finished answer must satisfy"},
         **{dimension: {"type": "string", "enum": list(tiers)} for dimension, tiers in DIMENSIONS.items()},
         "raw_inference": {"type": "string", "description": "how each dimension was determined"},
         "follow_up_questions": {**_TEXTS, "description": "what only the person can say, and is needed; else empty"},
     },
-    "required": ["profile_version", "requirements", *DIMENSIONS, "raw_inference", "follow_up_questions"],
-    "additionalProperties": False,
-}
+    ["profile_version", "requirements", *DIMENSIONS, "raw_inference", "follow_up_questions"],
+)
 """The profile as it is asked of a model: every key required, so that strict modes take it."""
 
 

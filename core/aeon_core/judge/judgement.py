@@ -11,6 +11,7 @@ from aeon_core.errors import ValidationError
 from aeon_core.escape import escape_controls
 from aeon_core.json_safe import clean_text
 from aeon_core.plan.parsing import shown
+from aeon_core.tools.base import object_schema
 from aeon_core.validation.report import SEVERITIES, Finding, IssueType
 from aeon_core.validation.result_checks import Flag
 
@@ -34,21 +35,17 @@ _MET: dict[Any, Met] = {
 _OK = {"true": True, "yes": True, "false": False, "no": False}
 
 
-def _object(properties: dict[str, Any]) -> dict[str, Any]:
-    return {"type": "object", "properties": properties, "required": list(properties), "additionalProperties": False}
-
-
 def _array(item: dict[str, Any]) -> dict[str, Any]:
     return {"type": "array", "items": item}
 
 
 _QUOTE = {"type": "string", "description": "words of the answer or of an output that show it, copied exactly"}
-_CHECK = _object({"evidence": _QUOTE, "ok": {"type": "boolean"}})
-_ISSUE = _object(
+_CHECK = object_schema({"evidence": _QUOTE, "ok": {"type": "boolean"}})
+_ISSUE = object_schema(
     {
         "issue_id": {"type": "string", "description": "unique within the reply"},
         "description": {"type": "string", "description": "what is wrong, with the words or values that show it"},
-        "location": _object(
+        "location": object_schema(
             {
                 "artifact": {"type": "string", "enum": list(_ARTIFACTS)},
                 "step_id": {"type": ["string", "null"], "description": "id of the step, null where it is about none"},
@@ -59,18 +56,20 @@ _ISSUE = _object(
         "severity": {"type": "string", "enum": list(SEVERITIES)},
     }
 )
-REVIEW_SCHEMA = _object({"issues": _array(_ISSUE)})
+REVIEW_SCHEMA = object_schema({"issues": _array(_ISSUE)})
 """The reply to a review of a plan; strict modes take it."""
-JUDGE_SCHEMA = _object(
+JUDGE_SCHEMA = object_schema(
     {
         "requirements": _array(
-            _object(
+            object_schema(
                 {"n": {"type": "integer"}, "evidence": _QUOTE, "met": {"type": "string", "enum": list(get_args(Met))}}
             )
         ),
         "coherent": _CHECK,
-        "consistent": _object(dict.fromkeys(FLAGS, _CHECK)),
-        "suspicions": _array(_object({"n": {"type": "integer"}, "evidence": _QUOTE, "stands": {"type": "boolean"}})),
+        "consistent": object_schema(dict.fromkeys(FLAGS, _CHECK)),
+        "suspicions": _array(
+            object_schema({"n": {"type": "integer"}, "evidence": _QUOTE, "stands": {"type": "boolean"}})
+        ),
         "issues": _array(_ISSUE),
     }
 )

@@ -10,6 +10,7 @@ from aeon_core.llm.base import LLMRequest
 from aeon_core.plan.models import PlanStep
 from aeon_core.prompts import build_request
 from aeon_core.prompts.sections import requirements_section, tools_section, ttl_section
+from aeon_core.tools.base import object_schema
 
 
 def _nullable(kind: str, description: str, **keywords: Any) -> dict[str, Any]:
@@ -39,20 +40,23 @@ def plan_schema(tool_names: Iterable[str]) -> dict[str, Any]:
     """
     steps = {"type": "array", "description": "in the order of execution", "items": step_items(tool_names)}
     goal = {"type": "string", "description": "what the plan is to reach"}
-    return closed({"goal": goal, "steps": steps})
+    return object_schema({"goal": goal, "steps": steps})
 
 
 def step_items(tool_names: Iterable[str]) -> dict[str, Any]:
     """Return the schema of one step of a plan: with a tool, or with `agent` llm."""
     names = list(tool_names)
-    reasoning = closed({**_BOTH, "agent": {"type": "string", "enum": ["llm"]}, "depends_on": _DEPENDS_ON})
+    reasoning = object_schema({**_BOTH, "agent": {"type": "string", "enum": ["llm"]}, "depends_on": _DEPENDS_ON})
     if not names:
         return reasoning
     tool: dict[str, Any] = {"type": "string", "description": "name of a listed tool"}
     if len(names) <= MAX_NAMED_TOOLS:
         tool["enum"] = names
     return {
-        "anyOf": [closed({**_BOTH, "tool": tool, "arguments_json": _ARGUMENTS, "depends_on": _DEPENDS_ON}), reasoning]
+        "anyOf": [
+            object_schema({**_BOTH, "tool": tool, "arguments_json": _ARGUMENTS, "depends_on": _DEPENDS_ON}),
+            reasoning,
+        ]
     }
 
 
@@ -64,25 +68,15 @@ def changed_step_items(tool_names: Iterable[str]) -> dict[str, Any]:
         tool["enum"] = [*names, None]
     agent = _nullable("string", "llm for a step that is answered by reasoning, else null", enum=["llm", None])
     needs = _nullable("array", "ids of earlier steps that this one builds on", items={"type": "string"})
-    return closed({**_BOTH, "tool": tool, "agent": agent, "arguments_json": _ARGUMENTS, "depends_on": needs})
+    return object_schema({**_BOTH, "tool": tool, "agent": agent, "arguments_json": _ARGUMENTS, "depends_on": needs})
 
 
 _BOTH = {"id": _ID, "parent": _PARENT, "description": _DESCRIPTION}
 
 
-def closed(properties: dict[str, Any]) -> dict[str, Any]:
-    """Return the schema of an object with exactly these properties, as strict modes want it."""
-    return {"type": "object", "properties": properties, "required": list(properties), "additionalProperties": False}
-
-
 def tool_call_schema(tool_name: str, input_schema: dict[str, Any]) -> dict[str, Any]:
     """Return the JSON Schema of a call of one tool, as a repair is asked for it."""
-    return {
-        "type": "object",
-        "properties": {"tool_name": {"const": tool_name}, "arguments": input_schema},
-        "required": ["tool_name", "arguments"],
-        "additionalProperties": False,
-    }
+    return object_schema({"tool_name": {"const": tool_name}, "arguments": input_schema})
 
 
 def step_schema(step: PlanStep, tool_names: Iterable[str]) -> dict[str, Any]:

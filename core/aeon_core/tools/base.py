@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -22,6 +22,12 @@ class Verdict:
     proposal: dict[str, Any] | None = None
     """For `ask`: `rule`, which would allow calls like this one, and `about`, the text that it is held against; or
     `why_not`, why no rule is proposed."""
+
+
+def object_schema(properties: dict[str, Any], required: Sequence[str] | None = None) -> dict[str, Any]:
+    """Return the JSON Schema of an object with these properties and no others, by default all of them required."""
+    named = list(properties if required is None else required)
+    return {"type": "object", "properties": properties, "required": named, "additionalProperties": False}
 
 
 def exact_pattern(text: str) -> str:

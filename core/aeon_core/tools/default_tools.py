@@ -7,7 +7,7 @@ import sys
 from typing import Any
 
 from aeon_core.errors import ToolError
-from aeon_core.tools.base import Effect, Tool
+from aeon_core.tools.base import Effect, Tool, object_schema
 from aeon_core.tools.schema import describe
 
 OPERATIONS = ("add", "subtract", "multiply", "divide")
@@ -18,18 +18,8 @@ class EchoTool(Tool):
 
     name = "echo"
     description = "Returns the given text unchanged."
-    input_schema: dict[str, Any] = {  # noqa: RUF012  # the specification's member, read once
-        "type": "object",
-        "properties": {"text": {"type": "string", "description": "The text to return."}},
-        "required": ["text"],
-        "additionalProperties": False,
-    }
-    output_schema: dict[str, Any] = {  # noqa: RUF012
-        "type": "object",
-        "properties": {"text": {"type": "string"}},
-        "required": ["text"],
-        "additionalProperties": False,
-    }
+    input_schema: dict[str, Any] = object_schema({"text": {"type": "string", "description": "The text to return."}})
+    output_schema: dict[str, Any] = object_schema({"text": {"type": "string"}})
     effect: Effect = "pure"
     examples: tuple[dict[str, Any], ...] = ({"text": "Hello"},)
 
@@ -43,22 +33,14 @@ class CalculatorTool(Tool):
 
     name = "calculator"
     description = "Adds, subtracts, multiplies or divides two numbers and returns the result."
-    input_schema: dict[str, Any] = {  # noqa: RUF012
-        "type": "object",
-        "properties": {
+    input_schema: dict[str, Any] = object_schema(
+        {
             "operation": {"type": "string", "enum": list(OPERATIONS), "description": "What to do with a and b."},
             "a": {"type": "number", "description": "The first number."},
             "b": {"type": "number", "description": "The second number; the divisor in a division."},
-        },
-        "required": ["operation", "a", "b"],
-        "additionalProperties": False,
-    }
-    output_schema: dict[str, Any] = {  # noqa: RUF012
-        "type": "object",
-        "properties": {"result": {"type": "number"}},
-        "required": ["result"],
-        "additionalProperties": False,
-    }
+        }
+    )
+    output_schema: dict[str, Any] = object_schema({"result": {"type": "number"}})
     effect: Effect = "pure"
     examples: tuple[dict[str, Any], ...] = (
         {"operation": "add", "a": 5, "b": 10},

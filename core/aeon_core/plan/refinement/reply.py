@@ -22,7 +22,7 @@ from aeon_core.plan.refinement.actions import (
     RefinementType,
 )
 from aeon_core.plan.refinement.fragments import Fragment
-from aeon_core.plan.wire import changed_step_items, closed
+from aeon_core.plan.wire import changed_step_items
 from aeon_core.prompts import build_request
 from aeon_core.prompts.sections import (
     plan_section,
@@ -32,25 +32,26 @@ from aeon_core.prompts.sections import (
     tools_section,
     ttl_section,
 )
+from aeon_core.tools.base import object_schema
 
 
 def refine_schema(tool_names: Iterable[str]) -> dict[str, Any]:
     """Return the refinement as it is asked of a model: closed objects, flat steps, no recursion, for strict modes."""
     after = {"type": ["string", "null"], "description": "step_add: id of the step that the new ones come after"}
     steps = {"type": "array", "description": "in the order of execution", "items": changed_step_items(tool_names)}
-    action = closed(
+    action = object_schema(
         {
             "type": {"type": "string", "enum": list(get_args(RefinementType))},
             "target": {
                 "type": "string",
                 "description": "step_id of the step to refine; plan for the plan itself, answer for the answer",
             },
-            "changes": closed({"after": after, "steps": steps}),
+            "changes": object_schema({"after": after, "steps": steps}),
             "reason": {"type": "string", "description": "why it is needed"},
         }
     )
     questions = {"type": "array", "items": {"type": "string"}}
-    return closed({"actions": {"type": "array", "items": action}, "follow_up_questions": questions})
+    return object_schema({"actions": {"type": "array", "items": action}, "follow_up_questions": questions})
 
 
 def refinement_request(

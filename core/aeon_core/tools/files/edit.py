@@ -9,7 +9,7 @@ from itertools import islice
 from typing import Any
 
 from aeon_core.errors import ToolError
-from aeon_core.tools.base import Effect
+from aeon_core.tools.base import Effect, object_schema
 from aeon_core.tools.files.file_tool import FILE_PATH, FileTool, encoded, is_utf8, refuse_binary, uses_crlf
 from aeon_core.tools.files.patch import apply_diff, found_instead
 
@@ -110,29 +110,24 @@ class EditTool(FileTool):
         "replace_all is true, with new_string; copy old_string exactly as it is in the file, without the line "
         "numbers of Read. Or applies a unified diff: alone, or where old_string is not found or not unique."
     )
-    input_schema: dict[str, Any] = {  # noqa: RUF012  # the specification's member, read once
-        "type": "object",
-        "properties": {
+    input_schema: dict[str, Any] = object_schema(
+        {
             "file_path": FILE_PATH,
             "old_string": {"type": "string", "description": "The text to replace, with its whitespace."},
             "new_string": {"type": "string", "description": "What to put in its place."},
             "replace_all": {"type": "boolean", "description": "Whether to replace every occurrence."},
             "diff": {"type": "string", "description": "A unified diff of this file; '---' and '+++' may be left out."},
         },
-        "required": ["file_path"],
-        "additionalProperties": False,
-    }
-    output_schema: dict[str, Any] = {  # noqa: RUF012
-        "type": "object",
-        "properties": {
+        ["file_path"],
+    )
+    output_schema: dict[str, Any] = object_schema(
+        {
             "file_path": {"type": "string"},
             "replacements": {"type": "integer", "description": "Occurrences replaced, or hunks applied."},
             "method": {"type": "string", "enum": ["exact", "diff"]},
             "diff": {"type": "string", "description": "What changed."},
-        },
-        "required": ["file_path", "replacements", "method", "diff"],
-        "additionalProperties": False,
-    }
+        }
+    )
     effect: Effect = "unsafe"
     needs_approval = True
     examples: tuple[dict[str, Any], ...] = (

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from aeon_core.tools.base import Effect, Tool
+from aeon_core.tools.base import Effect, Tool, object_schema
 from aeon_core.tools.files.edit import MAX_BYTES, EditTool, whole_diff
 from aeon_core.tools.files.file_tool import (
     CUT,
@@ -43,19 +43,16 @@ class ReadTool(FileTool):
         "Reads a text file of the project and returns its lines, each with its number and a tab before it. "
         f"Returns {DEFAULT_LINES:,} lines from the beginning unless offset and limit say otherwise."
     )
-    input_schema: dict[str, Any] = {  # noqa: RUF012  # the specification's member, read once
-        "type": "object",
-        "properties": {
+    input_schema: dict[str, Any] = object_schema(
+        {
             "file_path": FILE_PATH,
             "offset": {"type": "integer", "minimum": 1, "description": "The first line to return, counted from 1."},
             "limit": {"type": "integer", "minimum": 1, "description": "How many lines to return at most."},
         },
-        "required": ["file_path"],
-        "additionalProperties": False,
-    }
-    output_schema: dict[str, Any] = {  # noqa: RUF012
-        "type": "object",
-        "properties": {
+        ["file_path"],
+    )
+    output_schema: dict[str, Any] = object_schema(
+        {
             "content": {"type": "string"},
             "file_path": {"type": "string"},
             "start_line": {"type": "integer"},
@@ -63,10 +60,8 @@ class ReadTool(FileTool):
             "total_lines": {"type": "integer"},
             "truncated": {"type": "boolean"},
             "notes": {"type": "array", "items": {"type": "string"}},
-        },
-        "required": ["content", "file_path", "start_line", "lines", "total_lines", "truncated", "notes"],
-        "additionalProperties": False,
-    }
+        }
+    )
     effect: Effect = "pure"
     examples: tuple[dict[str, Any], ...] = (
         {"file_path": "README.md"},
@@ -98,26 +93,20 @@ class WriteTool(FileTool):
         "Writes a file of the project: makes it and the folders above it, or replaces all of its content. "
         "To change a part of a file, use Edit."
     )
-    input_schema: dict[str, Any] = {  # noqa: RUF012
-        "type": "object",
-        "properties": {
+    input_schema: dict[str, Any] = object_schema(
+        {
             "file_path": FILE_PATH,
             "content": {"type": "string", "description": "The whole content of the file, written as UTF-8."},
-        },
-        "required": ["file_path", "content"],
-        "additionalProperties": False,
-    }
-    output_schema: dict[str, Any] = {  # noqa: RUF012
-        "type": "object",
-        "properties": {
+        }
+    )
+    output_schema: dict[str, Any] = object_schema(
+        {
             "file_path": {"type": "string"},
             "bytes": {"type": "integer"},
             "lines": {"type": "integer"},
             "created": {"type": "boolean"},
-        },
-        "required": ["file_path", "bytes", "lines", "created"],
-        "additionalProperties": False,
-    }
+        }
+    )
     effect: Effect = "idempotent"
     needs_approval = True
     examples: tuple[dict[str, Any], ...] = ({"file_path": "docs/notes.md", "content": "# Notes\n"},)

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable, Iterator
 from typing import Any, get_args
 
 from aeon_core.errors import ToolError
-from aeon_core.tools.base import Effect, Tool
+from aeon_core.tools.base import Effect, Tool, object_schema
 from aeon_core.tools.sandbox import Sandbox
 from aeon_core.tools.search.listing import FILE_TYPES, Listing, glob_matcher, is_hidden, list_files
 from aeon_core.tools.search.matching import MAX_FILE, MAX_TOTAL, Answer, Mode, PatternError, Query, Searcher
@@ -148,9 +148,8 @@ class GrepTool(SearchTool):
         "by path. Files with a leading dot are searched; .git, binary files, symbolic links, and what .gitignore "
         "leaves out are not."
     )
-    input_schema: dict[str, Any] = {  # noqa: RUF012
-        "type": "object",
-        "properties": {
+    input_schema: dict[str, Any] = object_schema(
+        {
             "pattern": {
                 "type": "string",
                 "minLength": 1,
@@ -188,44 +187,34 @@ class GrepTool(SearchTool):
             },
             "include_ignored": _INCLUDE_IGNORED,
         },
-        "required": ["pattern"],
-        "additionalProperties": False,
-    }
-    output_schema: dict[str, Any] = {  # noqa: RUF012
-        "type": "object",
-        "properties": {
+        ["pattern"],
+    )
+    output_schema: dict[str, Any] = object_schema(
+        {
             "files": {"type": "array", "items": {"type": "string"}},
             "matches": {
                 "type": "array",
-                "items": {
-                    "type": "object",
-                    "properties": {
+                "items": object_schema(
+                    {
                         "path": {"type": "string"},
                         "line": {"type": "integer", "minimum": 1},
                         "text": {"type": "string"},
                         "context": {"type": "boolean"},
                     },
-                    "required": ["path", "line", "text"],
-                    "additionalProperties": False,
-                },
+                    ["path", "line", "text"],
+                ),
             },
             "counts": {
                 "type": "array",
-                "items": {
-                    "type": "object",
-                    "properties": {"path": {"type": "string"}, "count": _COUNT},
-                    "required": ["path", "count"],
-                    "additionalProperties": False,
-                },
+                "items": object_schema({"path": {"type": "string"}, "count": _COUNT}),
             },
             "total_files": _COUNT,
             "total_lines": _COUNT,
             "truncated": {"type": "boolean"},
             "notes": _NOTES,
         },
-        "required": ["total_files", "total_lines", "truncated", "notes"],
-        "additionalProperties": False,
-    }
+        ["total_files", "total_lines", "truncated", "notes"],
+    )
     examples: tuple[dict[str, Any], ...] = (
         {"pattern": "class \\w+Error", "type": "py"},
         {"pattern": "TODO", "path": "src", "output_mode": "content", "context": 2},
@@ -291,9 +280,8 @@ class GlobTool(SearchTool):
         "{a,b}. Returns paths relative to the project root, sorted. Files with a leading dot are found; .git, and what "
         ".gitignore leaves out, are not."
     )
-    input_schema: dict[str, Any] = {  # noqa: RUF012
-        "type": "object",
-        "properties": {
+    input_schema: dict[str, Any] = object_schema(
+        {
             "pattern": {
                 "type": "string",
                 "minLength": 1,
@@ -304,20 +292,16 @@ class GlobTool(SearchTool):
             "path": {**_PATH, "description": "The folder to look in. Default: the project root."},
             "include_ignored": _INCLUDE_IGNORED,
         },
-        "required": ["pattern"],
-        "additionalProperties": False,
-    }
-    output_schema: dict[str, Any] = {  # noqa: RUF012
-        "type": "object",
-        "properties": {
+        ["pattern"],
+    )
+    output_schema: dict[str, Any] = object_schema(
+        {
             "files": {"type": "array", "items": {"type": "string"}},
             "total_files": _COUNT,
             "truncated": {"type": "boolean"},
             "notes": _NOTES,
-        },
-        "required": ["files", "total_files", "truncated", "notes"],
-        "additionalProperties": False,
-    }
+        }
+    )
     examples: tuple[dict[str, Any], ...] = ({"pattern": "**/*.py"}, {"pattern": "*.{json,toml}", "path": "config"})
 
     def run(self, deadline: float, pattern: str, path: str = ".", include_ignored: bool = False) -> dict[str, Any]:

@@ -17,7 +17,7 @@ from typing import Any
 
 from aeon_core.errors import ToolError
 from aeon_core.json_safe import clean_text
-from aeon_core.tools.base import Effect, Tool, Verdict
+from aeon_core.tools.base import Effect, Tool, Verdict, object_schema
 from aeon_core.tools.protected_paths import ProtectedPaths, change_reason, find_protected, find_repositories
 from aeon_core.tools.shell.blocklist import Match, check_patterns, judge
 from aeon_core.tools.shell.bubblewrap import placeholders
@@ -331,9 +331,8 @@ def _description(settings: ShellSettings) -> str:
 
 
 def _input_schema(settings: ShellSettings) -> dict[str, Any]:
-    return {
-        "type": "object",
-        "properties": {
+    return object_schema(
+        {
             "command": {"type": "string", "minLength": 1, "description": "The command line, as typed into bash."},
             "timeout": {
                 "type": "number",
@@ -344,14 +343,12 @@ def _input_schema(settings: ShellSettings) -> dict[str, Any]:
             },
             "description": {"type": "string", "description": "What the command is for, in a few words for a person."},
         },
-        "required": ["command"],
-        "additionalProperties": False,
-    }
+        ["command"],
+    )
 
 
-_OUTPUT_SCHEMA: dict[str, Any] = {
-    "type": "object",
-    "properties": {
+_OUTPUT_SCHEMA: dict[str, Any] = object_schema(
+    {
         "stdout": _TEXT,
         "stderr": _TEXT,
         "exit_code": {"type": "integer", "description": "128 + n where signal n ended it, 124 after a time-out."},
@@ -361,6 +358,5 @@ _OUTPUT_SCHEMA: dict[str, Any] = {
         "isolation": {"type": "string", "description": "What the command was held by, 'none' for nothing."},
         "notices": {"type": "array", "items": _TEXT, "description": "What a reader should know of how it ran."},
     },
-    "required": ["stdout", "stderr", "exit_code", "timed_out", "truncated", "isolation"],
-    "additionalProperties": False,
-}
+    ["stdout", "stderr", "exit_code", "timed_out", "truncated", "isolation"],
+)
