@@ -6,9 +6,8 @@ import shlex
 import threading
 import time
 from collections import deque
-from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from aeon_core.errors import AeonError
 from aeon_core.journal.follow import Follower, FollowPosition, Standing
@@ -35,8 +34,7 @@ AHEAD = 2_000
 GONE = "the journal was deleted or moved"
 
 
-@dataclass(frozen=True)
-class _Told:
+class _Told(NamedTuple):
     """The run's status once the records before this have been taken."""
 
     standing: Standing

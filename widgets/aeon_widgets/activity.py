@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from aeon_core.journal.view.model import RunView
 from aeon_core.timing import seconds_after
@@ -12,8 +12,7 @@ SPINNER = "⠋⠙⠹⠸⠼⠴⠦⠧⠇⠏"
 _FRAMES_PER_SECOND = 5
 
 
-@dataclass(frozen=True)
-class Activity:
+class Activity(NamedTuple):
     """A model call or a tool call that has not come back."""
 
     step_id: str | None

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
 from itertools import accumulate
-from typing import Any, ClassVar
+from typing import Any, ClassVar, NamedTuple
 
 from rich.cells import cell_len
 from rich.text import Text
@@ -25,8 +24,7 @@ _DECIDE = ("next_decision", "app.next_decision", "focus_question")
 _PALETTE = ("app.command_palette", "command_palette")
 
 
-@dataclass(frozen=True)
-class FooterKey:
+class FooterKey(NamedTuple):
     """A key, as shown: `start` is the column of its first cell, `width` how many cells it takes."""
 
     key: str
@@ -142,7 +140,7 @@ def fit_keys(keys: Sequence[FooterKey], palette: FooterKey | None, width: int) -
     last = palette.needed + 4 if palette is not None else 0
     if width >= ROOMY and sum(roomy) + last <= width:
         shown = _placed(keys, roomy, gap=0)
-        return (*shown, replace(palette, start=width - last, width=last)) if palette is not None else shown
+        return (*shown, palette._replace(start=width - last, width=last)) if palette is not None else shown
     kept = _kept(keys, width)
     return _placed(kept, [key.needed for key in kept], gap=1)
 
@@ -150,7 +148,7 @@ def fit_keys(keys: Sequence[FooterKey], palette: FooterKey | None, width: int) -
 def _placed(keys: Sequence[FooterKey], widths: Sequence[int], gap: int) -> tuple[FooterKey, ...]:
     starts = accumulate((width + gap for width in widths), initial=0)
     places = zip(keys, starts, widths, strict=False)
-    return tuple(replace(key, start=start, width=width) for key, start, width in places)
+    return tuple(key._replace(start=start, width=width) for key, start, width in places)
 
 
 def _kept(keys: Sequence[FooterKey], width: int) -> list[FooterKey]:

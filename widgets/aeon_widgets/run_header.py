@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from rich.cells import cell_len
 from textual.content import Content
@@ -24,8 +24,7 @@ from aeon_widgets.tally import TallyHeader
 from aeon_widgets.text import count, duration, fit, one_line
 
 
-@dataclass(frozen=True)
-class RunPosition:
+class RunPosition(NamedTuple):
     """A moment of a run's past."""
 
     pass_number: int

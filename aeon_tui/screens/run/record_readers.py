@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from textual.screen import Screen
 
@@ -103,8 +102,7 @@ class StepDetailReader:
             self._has_come()
 
 
-@dataclass(frozen=True)
-class _Place:
+class _Place(NamedTuple):
     key: RowKey
     opened: StepDetail
 

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any, NamedTuple, Protocol
 
 from textual.screen import Screen
 from textual.widgets import Input
@@ -139,8 +138,7 @@ class PlanChanges:
         self._has_come()
 
 
-@dataclass(frozen=True)
-class _Way:
+class _Way(NamedTuple):
     """Moves from a record, or from now, to a moment that is yet to be made."""
 
     base: int | None

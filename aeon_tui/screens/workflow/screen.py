@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import replace
 from datetime import datetime
 from pathlib import Path
 from typing import ClassVar
@@ -317,7 +316,7 @@ class WorkflowScreen(PaneScreen):
             return
         stream = self._runner.stream if self._runner is not None and busy.name == "writes" else None
         seconds = seconds_after(self.state.busy_since, now)
-        doing = replace(busy, seconds=seconds, tokens_per_second=stream.tokens_per_second if stream else None)
+        doing = busy._replace(seconds=seconds, tokens_per_second=stream.tokens_per_second if stream else None)
         body = list(reply_blocks(stream.text, stream.calls)) if stream is not None else []
         if body:
             style, text = body[-1]

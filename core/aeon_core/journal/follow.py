@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator
-from dataclasses import dataclass
 from pathlib import Path
-from typing import IO, Any, Literal
+from typing import IO, Any, Literal, NamedTuple
 
 from aeon_core.errors import UsageError
 from aeon_core.journal.lock import is_locked
@@ -35,8 +34,7 @@ Standing = Literal["awaited", "reading", "running", "ended", "interrupted", "gon
 has without it; or its file was deleted or moved."""
 
 
-@dataclass(frozen=True)
-class FollowPosition:
+class FollowPosition(NamedTuple):
     """How far a journal has been read by other means: up to the end of a line, that of the record before `seq`."""
 
     lines: int

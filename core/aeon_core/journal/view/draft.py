@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 
 from pydantic_core import from_json
 
@@ -20,8 +19,7 @@ _MET = ("yes", "partly", "no")
 _MAX_DEPTH = 20
 
 
-@dataclass(frozen=True)
-class DraftStep:
+class DraftStep(NamedTuple):
     """A step as a reply writes it: of a plan, or what a refinement does to one."""
 
     sign: Sign
@@ -33,8 +31,7 @@ class DraftStep:
     """The step of the plan that it belongs below; empty for the end of the plan."""
 
 
-@dataclass(frozen=True)
-class DraftVerdict:
+class DraftVerdict(NamedTuple):
     """What the judge has written of requirement `n`; `met` is yes, partly or no, or empty until that is written."""
 
     n: int
@@ -42,8 +39,7 @@ class DraftVerdict:
     evidence: str
 
 
-@dataclass(frozen=True)
-class Draft:
+class Draft(NamedTuple):
     """A reply in progress."""
 
     purpose: str
