@@ -12,7 +12,7 @@ from aeon_core.effects.model_calls import ModelInfo
 from aeon_core.effects.port import Effects
 from aeon_core.journal.records import NoticeRecord
 from aeon_core.json_safe import json_safe
-from aeon_core.policy import PolicyRules
+from aeon_core.policy import Policy
 from aeon_core.tools.files.text_files import file_tools
 from aeon_core.tools.registry import ToolRegistry
 from aeon_core.tools.shell.bash import BashTool
@@ -46,10 +46,8 @@ class WorkflowContext:
     unsafe_bash: bool = False
     test_runs: list[RanCommand] = field(default_factory=list)
     """The tests that agents ran, in order."""
-    policy: PolicyRules = field(default_factory=PolicyRules)
-    """The rules of the person's configuration and the project's, as for runs."""
-    allowed: list[str] = field(default_factory=list)
-    """The rules that a person has allowed, whichever agent asked."""
+    policy: Policy = field(default_factory=Policy)
+    """The rules of the person's configuration and the project's, as for runs, and those that a person has allowed."""
     library: AgentLibrary | None = None
     store: SnapshotStore | None = None
     on_complete: Callable[[Any], object] | None = None

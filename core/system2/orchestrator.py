@@ -368,7 +368,7 @@ class Orchestrator:
             spent,
             rules=self.settings,
             unsafe_bash=self._unsafe_bash,
-            policy=self._policy,
+            policy=rules,
             library=AgentLibrary(self._root, self._log.warning, self._may_use),
             store=SnapshotStore(self._root, kept, self._hidden(hidden)),
             on_complete=self._on_agent_complete,

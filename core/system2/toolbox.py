@@ -14,7 +14,7 @@ from aeon_core.effects.authorization import authorize_call
 from aeon_core.effects.outcomes import ToolOutcome
 from aeon_core.errors import ToolError
 from aeon_core.journal.records import AgentRecord
-from aeon_core.policy import Policy, PolicyRules
+from aeon_core.policy import Policy
 from aeon_core.tools.base import Tool, Verdict
 from aeon_core.tools.shell.blocklist import judge
 from aeon_core.tools.shell.commands import unknown_program
@@ -40,28 +40,27 @@ class AgentPolicy(Policy):
     def __init__(
         self, agent: str, allowance: Allowance, context: WorkflowContext, writes: Collection[str] | None
     ) -> None:
-        super().__init__()
+        # What a person has allowed holds for all agents, whichever asked.
+        self._rules, self.allowed = context.policy._rules, context.policy.allowed
         self._agent, self._allowance, self._context, self._writes = agent, allowance, context, writes
         self._rules_of_project = context.current
-        self.allowed: list[str] = context.allowed
 
     def verdict(self, tool: Tool, arguments: Mapping[str, Any], **more: Any) -> Verdict:
         """Return what is to happen with a call; journaled by the port, since it depends on the file system."""
         if (refusal := self._allowance.refusal(tool, arguments)) is not None:
             return Verdict("deny", refusal)
-        rules = self._rules_now()
         unsafe = tool.name == "Bash" and self._context.unsafe_bash and self._is_plain(str(arguments.get("command")))
-        if unsafe and rules.restricted(tool, arguments) is None:
+        if unsafe and self.restricted(tool, arguments) is None:
             return Verdict("allow", "--unsafe-bash")
         if tool.name in _CHANGES:
-            return self._change(rules, tool, arguments)
-        return rules.verdict(tool, arguments, **more)
+            return self._change(tool, arguments)
+        return super().verdict(tool, arguments, **more)
 
     def _is_plain(self, command: str) -> bool:
         return judge(command, self._rules_of_project.bash_blocklist) is None and unknown_program(command) is None
 
-    def _change(self, rules: Policy, tool: Tool, arguments: Mapping[str, Any]) -> Verdict:
-        own, restricted = tool.verdict(dict(arguments)), rules.restricted(tool, arguments)
+    def _change(self, tool: Tool, arguments: Mapping[str, Any]) -> Verdict:
+        own, restricted = tool.verdict(dict(arguments)), self.restricted(tool, arguments)
         for verdict in (own, restricted):
             if verdict is not None and verdict.answer == "deny":
                 return verdict
@@ -78,12 +77,8 @@ class AgentPolicy(Policy):
             reason = "the settings ask about every change"
         else:
             return Verdict("allow", "the agent may change this file")
-        ruled = rules.verdict(tool, arguments)
+        ruled = super().verdict(tool, arguments)
         return ruled if ruled.answer == "allow" else Verdict("ask", reason)
-
-    def _rules_now(self) -> Policy:
-        rules = self._context.policy
-        return Policy(PolicyRules(allow=(*rules.allow, *self.allowed), ask=rules.ask, deny=rules.deny))
 
 
 _SCANNED = frozenset({"Read", "Grep", "Glob", "Bash"})
