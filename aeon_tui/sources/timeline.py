@@ -42,7 +42,7 @@ class Timeline:
     """The records that a person can stop at, in order and numbered from 0. A long text alone is nothing to see."""
 
     def __init__(self) -> None:
-        self._lines = array("Q")
+        self._lines = array("I")
         self._seqs = array("Q")
         self.phases: list[PhasePositions] = []
         self.pass_ends: list[tuple[int, int]] = []
