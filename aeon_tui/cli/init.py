@@ -3,14 +3,43 @@
 from __future__ import annotations
 
 import json
+import textwrap
 from argparse import Namespace
+from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
-from aeon_core.config.template import GITIGNORE, SCHEMAS, config_template
+from pydantic import BaseModel
+
+from aeon_core.config.editing import as_scalar
+from aeon_core.config.keys import APP_CONFIG_KEYS, CONFIG_KEYS, ConfigKey
+from aeon_core.config.schema import RunConfig
 from aeon_core.errors import UsageError
 from aeon_core.paths import PROJECT_FOLDER, find_project_root, is_placeholder
-from aeon_core.schemas import FILES, schema
+from aeon_core.schemas import FILES, field_docs, schema
 from aeon_tui.cli.output import stderr
+
+SCHEMA_LINE = "# yaml-language-server: $schema={}\n"
+"""The first line of a YAML file; editors take the schema of the file from it."""
+SCHEMAS = "schemas"
+"""The folder of the schemas, beside the configuration."""
+GITIGNORE = """\
+# Runs hold full prompts, replies and tool output: keep them out of the repository.
+/runs/
+*.jsonl
+*.inbox
+*.files
+*.torn-*
+.runs-list*
+"""
+_HEAD = """\
+## Settings of Aeon for this project. Each one is shown with its default; remove `# ` before it to change it.
+## What runs code, redirects requests or widens access applies once you trust the project: `aeon-tui trust`.
+## `aeon-tui config get` shows what applies, and where each value comes from.
+"""
+_IN_APP = {"approve": ["pass", "tool"]}
+"""Defaults of the app, where it has others: a file that says the headless one would change it."""
+_WIDTH = 110
 
 
 def execute(args: Namespace) -> int:
@@ -42,3 +71,44 @@ def _create(file: Path, text: str) -> bool:
     except FileExistsError:
         return False
     return True
+
+
+def config_template() -> str:
+    """Return `.aeon/config.yml` with every setting commented out, its default, and what it means and takes."""
+    parts = [SCHEMA_LINE.format(f"{SCHEMAS}/config-file.json") + _HEAD]
+    for key, spec in CONFIG_KEYS.items():
+        default = _IN_APP.get(key, RunConfig.model_fields[key].get_default(call_default_factory=True))
+        parts.append(_words(spec) + "".join(_setting(key, default)))
+    for key, spec in APP_CONFIG_KEYS.items():
+        default = {} if key == "keys" else None
+        parts.append(_words(spec) + "".join(_setting(key, default)))
+    return "\n".join(parts)
+
+
+def _words(spec: ConfigKey) -> str:
+    takes = spec.expected.removeprefix("text, ").rstrip("…")
+    return _comment(spec.meaning) + _comment(f"Takes {takes}.")
+
+
+def _comment(text: str, indent: str = "") -> str:
+    lines = textwrap.wrap(text, _WIDTH - len(indent), break_long_words=False, break_on_hyphens=False)
+    return "".join(f"## {indent}{line}\n" for line in lines)
+
+
+def _setting(key: str, default: Any) -> Iterator[str]:
+    if not isinstance(default, BaseModel):
+        yield f"# {key}:{_value(default)}\n"
+        return
+    docs = field_docs(type(default))
+    yield f"# {key}:\n"
+    for name in type(default).model_fields:
+        if name in docs:
+            yield _comment(" ".join(docs[name].split()), "  ")
+        yield f"#   {name}:{_value(getattr(default, name))}\n"
+
+
+def _value(default: Any) -> str:
+    if default is None:
+        return ""
+    plain = list(default) if isinstance(default, tuple) else default
+    return f" {as_scalar(plain)}" if not isinstance(plain, dict) else f" {json.dumps(plain)}"

@@ -11,8 +11,8 @@ import pytest
 from aeon_core.config.keys import APP_KEYS, KEYS
 from aeon_core.config.loading import load_config, read_config_file
 from aeon_core.config.schema import RunConfig
-from aeon_core.config.template import config_template
 from aeon_core.yaml_file import parse_yaml
+from aeon_tui.cli.init import config_template
 from tests.aeon_tui.cli.conftest import Cli
 
 CONFIG = Path(".aeon/config.yml")
