@@ -16,7 +16,7 @@ from aeon_core.judge.requirements import load_requirements
 from aeon_core.plan.edit import PlanEdit
 from aeon_core.runs.fork import starting_edit
 from aeon_tui.cli import options
-from aeon_tui.cli.headless import given_options, progress_of, run_headless
+from aeon_tui.cli.headless import given_options, progress_of, run_headless, run_live
 from aeon_tui.cli.output import has_screen, in_app
 from aeon_tui.cli.result_output import print_result
 from aeon_tui.platform.stdio_capture import capture_stdio
@@ -51,7 +51,7 @@ def execute(args: Namespace) -> int:
         job = fork_job(path, number, loaded, said, edit, in_app=live)
         with capture_stdio():
             job.prepare()
-    return _in_app(args, job, directory) if live else _headless(args, job, directory)
+    return run_live(args, job, directory) if live else _headless(args, job, directory)
 
 
 def _pass_number(given: str | None, path: Path) -> int:
@@ -85,12 +85,6 @@ def _edited(args: Namespace, before: PlanEdit, what: str) -> Iterator[PlanEdit |
         error.message += f"; the edited plan is in {str(edited.file)!r}"
         raise
     edited.forget()
-
-
-def _in_app(args: Namespace, job: ForkJob, directory: Path) -> int:
-    from aeon_tui.app import run_app
-
-    return run_app(directory, job, lambda: options.load(args), options.without_trust(args))
 
 
 def _headless(args: Namespace, job: ForkJob, directory: Path) -> int:

@@ -18,6 +18,7 @@ from aeon_core.entities import RunResult
 from aeon_core.escape import escape_controls
 from aeon_core.policy import Policy, PolicyRules
 from aeon_core.stdio import can_answer
+from aeon_tui.cli import options
 from aeon_tui.cli.output import Output, diagnostics, stderr
 from aeon_tui.cli.progress import Progress
 from aeon_tui.platform.stdio_capture import capture_stdio
@@ -129,6 +130,13 @@ def aborting(abort: Callable[[], None], approver: TerminalApprover | RemoteAppro
         abort()
 
     return end
+
+
+def run_live(args: Namespace, job: RunJob, directory: Path) -> int:
+    """Do the work in the app, and return its exit code."""
+    from aeon_tui.app import run_app
+
+    return run_app(directory, job, lambda: options.load(args), options.without_trust(args))
 
 
 def run_headless(args: Namespace, job: RunJob, journal: Path, progress: Progress) -> RunResult:

@@ -10,7 +10,7 @@ from aeon_core.journal.reader import read_records
 from aeon_core.journal.view import reducer
 from aeon_core.runs.resume import finished_result
 from aeon_tui.cli import options
-from aeon_tui.cli.headless import given_options, progress_of, run_headless
+from aeon_tui.cli.headless import given_options, progress_of, run_headless, run_live
 from aeon_tui.cli.output import in_app, stderr
 from aeon_tui.cli.result_output import print_result
 from aeon_tui.platform.stdio_capture import capture_stdio
@@ -56,8 +56,7 @@ def _in_app(args: Namespace, path: Path) -> int:
     ended = ended_for_good(path)
     if ended is None:
         make_sure_nobody_writes(path)
-        job = _work(args, path, live=True)
-        return run_app(directory, job, lambda: options.load(args), options.without_trust(args))
+        return run_live(args, _work(args, path, live=True), directory)
 
     def show(app: AeonApp) -> None:
         app.first_screen = RunScreen(source_of(path, directory))

@@ -14,7 +14,7 @@ from aeon_core.errors import UsageError
 from aeon_core.runs.factory import build_tools
 from aeon_core.stdio import is_terminal
 from aeon_tui.cli import options
-from aeon_tui.cli.headless import progress_of, run_headless
+from aeon_tui.cli.headless import progress_of, run_headless, run_live
 from aeon_tui.cli.output import in_app, stderr
 from aeon_tui.cli.result_output import print_result
 from aeon_tui.platform.stdio_capture import capture_stdio
@@ -64,7 +64,7 @@ def _run(args: Namespace, config: RunConfig, task: str, plan: Plan | None, regis
     if in_app(args):
         paced = demo and config.model == DEMO_MODEL
         guide = GUIDE if paced and plan is None else ""
-        return _live(args, NewRunJob(task, config, plan, paced, guide, registry), directory)
+        return run_live(args, NewRunJob(task, config, plan, paced, guide, registry), directory)
     if demo and not args.quiet:
         for line in DEMO_GUIDE if plan is None and config.model == DEMO_MODEL else (f"Task: {task}",):
             stderr().line((line, "bold"))
@@ -116,12 +116,6 @@ def _standard_input() -> str:
         return ""
     binary = getattr(sys.stdin, "buffer", None)
     return binary.read().decode("utf-8", "replace") if binary is not None else sys.stdin.read()
-
-
-def _live(args: Namespace, start: NewRunJob, directory: Path) -> int:
-    from aeon_tui.app import run_app
-
-    return run_app(directory, start, lambda: options.load(args), options.without_trust(args))
 
 
 def _headless(args: Namespace, job: NewRunJob, journal: Path) -> int:
