@@ -7,8 +7,9 @@ from pathlib import Path
 
 import pytest
 
+from system2.agents.tools import allow
 from system2.converse import ToolResult, ToolUseRequest
-from system2.toolbox import Toolbox
+from system2.toolbox import AgentPolicy, Toolbox
 from tests.system2.kit import CONTRACT, Answers, Bench, Confirms, agent, done, uses
 
 ALL = ("Read", "Write", "Edit", "Grep", "Glob", "Bash")
@@ -78,6 +79,17 @@ class Says:
 
     def confirm(self, command: str, is_blocklisted: bool) -> str:
         return self._why
+
+
+def test_what_a_person_allows_one_agent_holds_for_the_others(tmp_path: Path) -> None:
+    context = Bench(tmp_path).context
+    bash = context.registry.get("Bash")
+    assert bash is not None
+    one, other = (AgentPolicy(name, allow(["Bash"]), context, None) for name in ("executor", "test-engineer"))
+    command = {"command": "touch made"}
+    assert other.verdict(bash, command).answer == "ask"
+    one.allow("Bash(touch made)")
+    assert [policy.verdict(bash, command).answer for policy in (one, other)] == ["allow", "allow"]
 
 
 def test_commands_reach_the_network_only_where_the_settings_say_so(tmp_path: Path) -> None:
