@@ -33,6 +33,7 @@ def test_wrapping_loses_nothing_but_white_space(text: str, width: int) -> None:
 def test_words_are_broken_at_spaces_and_long_words_at_the_edge() -> None:
     assert wrap("one two three", 8) == ["one two", "three"]
     assert wrap("abcdefghij", 4) == ["abcd", "efgh", "ij"]
+    assert wrap("1 model call · 340 ms", 19) == ["1 model call ·", "340 ms"]
     assert wrap("a\n\n  b", 8) == ["a", "", "  b"]
     assert wrap("字字字", 4) == ["字字", "字"]
     assert wrap_hanging("  ✔ s1 one two", 12) == ["  ✔ s1 one", "    two"]

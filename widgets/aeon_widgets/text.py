@@ -13,7 +13,8 @@ from aeon_core.escape import escape_controls
 MAX_SHOWN = 200_000
 """Characters of one text that are shown; the journal holds the rest."""
 
-_TOKENS = re.compile(r"\s+|\S+")
+_TOKENS = re.compile(r"\s+|\d[\d.,]* m?s(?!\S)|\S+")
+"""What a line is broken between: words, and a time with its unit."""
 _LEAD = re.compile(r"(?: *[○▶✔✖⊘◼□◐▸▾⏎•?⚠✎~·+…→│└] +)+|[a-z]+(?: [a-z]+)? {2,}| {2,}")
 _TAB = " " * 4
 _UNITS = ("bytes", "kB", "MB", "GB")
