@@ -61,8 +61,11 @@ def has_own_editor() -> bool:
     return not is_served() and bool((os.environ.get("VISUAL") or os.environ.get("EDITOR") or "").strip())
 
 
-def run_editor(editor: list[str], file: Path) -> int:
-    """Open a file in an editor and return its exit code. Raises UsageError where it cannot be started."""
+def run_editor(editor: list[str], file: Path, kind: str = "editor", named_by: str = "VISUAL or EDITOR") -> int:
+    """Open a file in an editor, or another `kind` of program, and return its exit code.
+
+    Raises UsageError where it cannot be started; `named_by` is said to be what to set.
+    """
     screen = _terminal()
     try:
         # Ctrl-C in the editor is not meant for what waits for it.
@@ -71,7 +74,7 @@ def run_editor(editor: list[str], file: Path) -> int:
             return subprocess.run(command, check=False, stdout=screen, stderr=screen).returncode  # noqa: S603  # the person's own editor
     except OSError as error:
         raise UsageError(
-            f"cannot start the editor {editor[0]!r}: {error.strerror}; set VISUAL or EDITOR to one that is installed"
+            f"cannot start the {kind} {editor[0]!r}: {error.strerror}; set {named_by} to one that is installed"
         ) from None
 
 
@@ -167,8 +170,8 @@ def editor_command() -> list[str]:
     return named_editor("copy the text instead")
 
 
-def open_text(command: list[str], text: str, suffix: str) -> None:
-    """Open a text in a program as a file that only this user can read, and that is gone afterwards.
+def open_text(command: list[str], text: str, suffix: str, *, in_pager: bool) -> None:
+    """Open a text in the pager or the editor as a file that only this user can read, and that is gone afterwards.
 
     The program has the terminal meanwhile. Raises UsageError where it cannot be started, OSError where the file cannot
     be written.
@@ -176,4 +179,4 @@ def open_text(command: list[str], text: str, suffix: str) -> None:
     with tempfile.TemporaryDirectory(prefix="aeon-") as folder:
         file = Path(folder) / f"text{suffix}"
         file.write_text(text, encoding="utf-8", errors="replace")
-        run_editor(command, file)
+        run_editor(command, file, *(("pager", "PAGER") if in_pager else ()))

@@ -57,7 +57,7 @@ class ItemActions:
                 self._show(item)
                 return
             with terminal_given(self._app):
-                open_text(command, _readable(item.text), item.suffix)
+                open_text(command, _readable(item.text), item.suffix, in_pager=not editor)
         except SuspendNotSupported:
             self._show(item)
         except (AeonError, OSError) as error:
