@@ -70,10 +70,11 @@ class AeonApp(Navigation):
     COMMANDS: ClassVar = {palette_provider}
     HELP_TITLE = "Everywhere"
     # Textual dims muted text a second time, which is unreadable in some themes.
-    # Notifications are at the top: the choices of a question are at the bottom.
+    # Notifications are at the top, as the choices of a question are at the bottom, and cover no more than they say.
     CSS = """
     CommandPalette > .command-palette--help-text { text-style: not bold; }
     ToastRack { dock: top; align: right top; margin: 2 0 0 0; }
+    Toast { padding: 0 1; }
     """
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("a", "next_decision", "Decide", tooltip="Go to what waits for a decision", id="app.next_decision"),
