@@ -17,7 +17,6 @@ class Argument:
 
     written: str
     help: str
-    positional: bool
 
 
 @dataclass(frozen=True)
@@ -62,11 +61,11 @@ def _arguments(parser: argparse.ArgumentParser) -> Iterator[Argument]:
             continue
         value = str(action.metavar or "|".join(map(str, action.choices or ())) or action.dest.upper())
         if not action.option_strings:
-            yield Argument(value, action.help or "", True)
+            yield Argument(value, action.help or "")
         else:
             takes_value = action.nargs != 0
             written = ", ".join(f"{option} {value}" if takes_value else option for option in action.option_strings)
-            yield Argument(written, action.help or "", False)
+            yield Argument(written, action.help or "")
 
 
 def _subparsers(parser: argparse.ArgumentParser) -> dict[str, argparse.ArgumentParser]:

@@ -266,7 +266,6 @@ class RefinementView:
     """The steps that were marked invalid, and the steps that replace them."""
     issues: list[IssueView] = field(default_factory=list)
     """The validation issues that triggered it."""
-    inconsistency_detected: bool = False
 
 
 @dataclass

@@ -222,7 +222,6 @@ def refinement_of(record: Record, *, pass_number: int, seq: int = 0) -> Refineme
         after=dicts_of(record.get("after")),
         replaced={old: new for old, new in replaced.items() if isinstance(new, str)},
         issues=[issue_of(issue) for issue in dicts_of(action.get("semantic_validation_input"))],
-        inconsistency_detected=action.get("inconsistency_detected") is True,
     )
 
 
