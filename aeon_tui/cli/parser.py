@@ -50,7 +50,7 @@ def _settings(parser: Parser, *keys: str, **helps: str) -> None:
     """Add the options of these keys of the configuration, with their own help unless another is given."""
     from aeon_core.config.keys import CONFIG_KEYS
 
-    for key in (*keys, *helps):
+    for key in dict.fromkeys((*keys, *helps)):
         option = CONFIG_KEYS[key].option
         if option is None:
             raise ValueError(f"{key!r} has no option")
@@ -93,14 +93,14 @@ def _run(parser: Parser) -> None:
 def _demo(parser: Parser) -> None:
     _where(parser)
     parser.add_argument("--plan", metavar="FILE", help="run this plan (JSON or YAML) instead of generating one")
-    _options(parser)
+    _options(parser, model="model to use instead of the simulated one")
 
 
-def _options(parser: Parser) -> None:
-    """Add the options of a run that its configuration takes."""
+def _options(parser: Parser, **helps: str) -> None:
+    """Add the options of a run that its configuration takes, with their own help unless another is given."""
     from aeon_core.config.keys import OPTIONS
 
-    _settings(parser, *OPTIONS)
+    _settings(parser, *OPTIONS, **helps)
     _trust_project(parser)
     _common(parser)
 

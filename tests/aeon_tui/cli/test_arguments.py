@@ -33,6 +33,14 @@ def test_each_command_has_a_help_of_its_own(cli: Cli, command: str) -> None:
     assert "--runs-dir" in done.out
 
 
+def test_the_help_of_a_command_says_what_it_alone_does(cli: Cli) -> None:
+    demo, fork = cli("demo", "--help").out, " ".join(cli("fork", "--help").out.split())
+    assert "model to use instead of the simulated one" in demo
+    assert "AEON_MODEL" not in demo
+    assert "--pass N required for a run" in fork
+    assert "A run needs --pass, a workflow --gate." in fork
+
+
 def test_the_version_is_printed(cli: Cli) -> None:
     done = cli("--version")
     assert (done.code, done.out.split()[0], done.err) == (0, "aeon-tui", "")
