@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 SPACING = 2_000
 """Lines between two states that are kept of the whole run; as many are folded for a moment at most."""
-WEIGHT = 1_500_000
+WEIGHT = 2_000_000
 """Bytes that these states may take. Beyond, every second one is given up."""
 SOON = 10_000
 """Lines that are folded at once for a moment: a person hardly waits for them."""
