@@ -74,6 +74,7 @@ class NewRunScreen(Screen[None]):
     NewRunScreen #ttl, NewRunScreen #budget { width: 10; }
     NewRunScreen #said { height: auto; padding: 0 1; color: $severity-high; display: none; }
     NewRunScreen #said.-shown { display: block; }
+    NewRunScreen #said.-note { color: $foreground; }
     """
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("f5,ctrl+s,ctrl+enter", "start", "Start", key_display="F5", priority=True, id="new.start"),
@@ -243,13 +244,14 @@ class NewRunScreen(Screen[None]):
             self.app.post_message(KeepDraft(form if form.task.strip() else None))
             self.dismiss()
             return
-        self._say(KEPT.format(key_of(self.app, "app.new_run"), key_of(self, "new.leave")))
+        self._say(KEPT.format(key_of(self.app, "app.new_run"), key_of(self, "new.leave")), problem=False)
         self._asked_to_leave = True
 
-    def _say(self, text: str) -> None:
+    def _say(self, text: str, *, problem: bool = True) -> None:
         said = self.query_one("#said", Static)
         said.update(escape_controls(text))
         said.set_class(bool(text), "-shown")
+        said.set_class(not problem, "-note")
 
     def _unsay(self) -> None:
         if self._asked_to_leave:

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from textual.color import Color
 from textual.pilot import Pilot
 from textual.widgets import Input
 
@@ -215,7 +216,9 @@ async def test_escape_asks_where_a_task_was_typed_and_keeps_the_draft(tmp_path: 
         await pilot.press(*"pay", "escape")
         await pilot.pause()
         assert isinstance(app.screen, NewRunScreen)
-        assert "Press esc again" in str(app.screen.query_one("#said").render())
+        note = app.screen.query_one("#said")
+        assert "Press esc again" in str(note.render())
+        assert note.styles.color != Color.parse(app.theme_variables["severity-high"]), "it is no problem"
         await pilot.press("escape")
         await until(pilot, lambda: isinstance(app.screen, BrowserScreen))
         await pilot.press("s")
