@@ -8,6 +8,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from aeon_core.errors import UsageError
+from aeon_core.stdio import can_answer
 from aeon_tui.cli import options
 from aeon_tui.cli.output import has_screen
 from aeon_tui.sessions.workflow_session import WorkflowRequest
@@ -15,6 +16,7 @@ from aeon_tui.sources.run_index import transcripts_folder
 from system2.__main__ import parse_arguments, project_root
 
 NO_TASK = "no task given; put it in quotes after `workflow`, or use '-' to read it from standard input"
+NO_ONE = "there is no terminal to decide the gates on; use one, or add --wait SECONDS and use `aeon-tui decide`"
 NO_SCREEN = "the workflow app needs a terminal; without one, add --headless --auto-approve"
 
 
@@ -54,6 +56,8 @@ def resume(args: Namespace, path: Path) -> int:
     known = resume_request(
         path, args.model, args.base_url, project_root(args.project_root) if args.project_root else None
     )
+    if headless and not float(args.wait or 0) and not can_answer():
+        raise UsageError(NO_ONE)
     said |= {"model": known.model, "project_root": str(known.project_root), "runs_dir": str(path.parent)}
     return execute(Namespace(**vars(parse_arguments([])) | said | {"resume": str(path), "headless": headless}))
 

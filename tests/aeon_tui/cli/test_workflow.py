@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from aeon_tui.cli.main import main
+from aeon_tui.cli.workflow import NO_ONE
 from tests.aeon_tui.workflows import at_a_gate, completed, failed
 
 PATHS = os.pathsep.join(str(Path(__file__).parents[3] / part) for part in (".", "core", "widgets", "themes"))
@@ -150,6 +151,8 @@ def test_a_workflow_is_resumed_forked_and_replayed_as_a_run_is(
     assert main(["runs", "--json"]) == 0
     fork = json.loads(capsys.readouterr().out)[0]
     assert (fork["status"], fork["task"]) == ("aborted", "count the invoices")
+    assert main(["resume", fork["run_id"], "--headless"]) == 2
+    assert capsys.readouterr().err == f"aeon-tui: {NO_ONE}\n"
     assert main(["workflow", "--headless", *own, "--resume", fork["run_id"]]) == 0
     assert main(["resume", fork["run_id"], "--headless"]) == 2
     assert "is complete" in capsys.readouterr().err
