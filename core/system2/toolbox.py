@@ -41,7 +41,8 @@ class AgentPolicy(Policy):
         self, agent: str, allowance: Allowance, context: WorkflowContext, writes: Collection[str] | None
     ) -> None:
         # What a person has allowed holds for all agents, whichever asked.
-        self._rules, self.allowed = context.policy._rules, context.policy.allowed
+        self._rules = context.policy._rules
+        self.allowed: list[str] = context.policy.allowed
         self._agent, self._allowance, self._context, self._writes = agent, allowance, context, writes
         self._rules_of_project = context.current
 

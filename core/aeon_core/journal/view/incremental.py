@@ -86,7 +86,7 @@ class IncrementalFold:
         return Folded(self._next, self._expected, self._given or FrozenView(self.view))
 
     def go_to(self, state: Folded) -> None:
-        """Go on from a state as if nothing after it had been folded."""
+        """Continue from a state as if nothing after it had been folded."""
         self._next, self._expected, self.view, self._given = state.line, state.expected, state.view.view(), None
 
     def give(self) -> RunView:

@@ -37,7 +37,7 @@ class FrozenView:
         self._packed: list[tuple[int, bytes]] = []
         """Instead of the log, once it is packed: how many lines, compressed; the last of them are the log."""
         self._log_size = len(view.log)
-        self.weight = self._own_weight()
+        self.weight: int = self._own_weight()
         """The bytes that it takes for itself alone, about."""
 
     def pack(self, before: FrozenView | None) -> None:
