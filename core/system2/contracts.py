@@ -1,4 +1,4 @@
-"""What each of the thirteen is told to do, and how it says that it has done it (REQ-041, REQ-082, REQ-083)."""
+"""The task that each of the thirteen agents gets, and how it says that it has done it (REQ-041, REQ-082, REQ-083)."""
 
 from __future__ import annotations
 

@@ -48,7 +48,7 @@ def workflows_of(project_root: Path, runs_dir: Path) -> Iterator[Path]:
 def lock_project(project_root: Path, runs_dir: Path, warn: Callable[[str], None]) -> Iterator[None]:
     """Hold the project's lock. Raises UsageError that names the holder where another workflow has it.
 
-    Where the file system knows no such locks, `warn` is told, and the work goes on.
+    Where the file system has no such locks, `warn` is called and the work continues.
     """
     with ExitStack() as held:
         try:

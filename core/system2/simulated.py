@@ -159,7 +159,7 @@ class Wanted:
 
 @dataclass(frozen=True)
 class Turns:
-    """Where a conversation stands: what the person said last, and what was done since."""
+    """How far a conversation has come: what the person said last, and what was done since."""
 
     wanted: Wanted
     feedback: str | None
@@ -173,7 +173,7 @@ class Turns:
 
 
 def read_turns(messages: Sequence[Message]) -> Turns | None:
-    """Return where the conversation stands, None where it holds no delegation contract."""
+    """Return how far the conversation has come, None where it holds no delegation contract."""
     texts = [index for index, message in enumerate(messages) if message["role"] == "user"]
     contract = next((index for index in texts if _SECTION.search(messages[index]["content"])), None)
     if contract is None:

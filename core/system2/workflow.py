@@ -128,7 +128,7 @@ class Workflow:
         return self._decided(gate, summary, problems)
 
     def _worked(self, agent: str, contract: DelegationContract, feedback: str | None = None) -> AgentResult:
-        """Have an agent work, or go on with feedback, and note what it has changed."""
+        """Have an agent work, or continue with feedback, and note what it has changed."""
         result = self.delegation.work(agent, contract, feedback)
         written = list(map(self._relative, result.files_changed))
         self._written.update(written)

@@ -357,7 +357,7 @@ class WorkflowScreen(PaneScreen):
 
     @property
     def artifact_is_shown(self) -> bool:
-        """Whether the artifact stands on the screen."""
+        """Whether the artifact is on the screen."""
         return self.has_class("-artifact") or self.size.width >= WIDTHS[-1][0]
 
     def bring(self, number: int) -> None:

@@ -322,7 +322,7 @@ class Lineage:
     parent: str | None = None
     """The id of the run that it was forked from."""
     forked_at: int | None = None
-    """The pass that it began with; None where that is not told."""
+    """The pass that it began with; None where that is not recorded."""
     parent_is_there: bool = False
     """Whether the parent's journal is in the same folder."""
     forks: list[RunSummary] = field(default_factory=list)
@@ -347,7 +347,7 @@ def lineage_of(path: Path, *, cache: bool = True) -> Lineage:
 
 
 def at_pass(number: int | None) -> str:
-    """Return for example ` at pass 2`; empty where the pass of a fork is not told."""
+    """Return for example ` at pass 2`; empty where the pass of a fork is not recorded."""
     return f" at pass {number}" if number is not None else ""
 
 

@@ -91,7 +91,7 @@ class Repairs:
     ) -> T:
         """Return what `accept` makes of the model's reply; it raises ValidationError for one that is not good enough.
 
-        `request` makes the request of an attempt from the problems so far; the second is told why the first
+        `request` makes the request of an attempt from the problems so far; the second names why the first
         failed. Raises SupervisorError after two failed attempts, or one that is final; LLMError where the adapter does.
         """
         failed: list[str] = []

@@ -240,13 +240,17 @@ def test_the_live_runs_are_those_that_are_written_now(runs: Path) -> None:
     assert listed.runs() == read_each(runs)
 
 
-def test_a_resumed_run_is_live_at_once_if_it_waits_and_after_a_round_of_looks_if_not(
-    runs: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def six_times_as_many_as_are_looked_at_once(runs: Path, monkeypatch: pytest.MonkeyPatch) -> Listing:
     monkeypatch.setattr(listing, "_AT_ONCE", 10)
     for number in range(60):
         write(runs, started(), ttl(1), run=f"other-{number}")
-    listed = Listing(runs)
+    return Listing(runs)
+
+
+def test_a_resumed_run_is_live_at_once_if_it_waits_and_after_a_round_of_looks_if_not(
+    runs: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    listed = six_times_as_many_as_are_looked_at_once(runs, monkeypatch)
     listed.live()
     resumed = [reopen(runs / f"other-{number}.jsonl") for number in range(0, 60, 5)]
     (runs / "other-30.inbox").touch()
@@ -262,10 +266,7 @@ def test_a_resumed_run_is_live_at_once_if_it_waits_and_after_a_round_of_looks_if
 def test_of_runs_that_nobody_writes_a_few_are_looked_at_for_the_live_ones(
     runs: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(listing, "_AT_ONCE", 10)
-    for number in range(60):
-        write(runs, started(), ttl(1), run=f"other-{number}")
-    listed = Listing(runs)
+    listed = six_times_as_many_as_are_looked_at_once(runs, monkeypatch)
     looked: list[str] = []
     listed.runs()
     monkeypatch.setattr(listing, "_look", lambda entry, known: looked.append(entry.name) or known)

@@ -95,7 +95,7 @@ class IncrementalFold:
         return self.view
 
     def step(self, max_seconds: float = 0.004, until: int | None = None) -> bool:
-        """Fold on for about so long, one line at least; return whether there are more of the indexed ones.
+        """Fold for about so long, one line at least; return whether there are more of the indexed ones.
 
         Where `until` is given, there are no more from that line on.
         """

@@ -25,7 +25,7 @@ _UNFINISHED = {
 
 
 class FrozenView:
-    """A view as it is now, whatever is folded into it later; `view` returns it, to fold on in.
+    """A view as it is now, whatever is folded into it later; `view` returns it, to fold more records into.
 
     Calls are not copied: a view only gains some, and each tells when it ended. How many there are now is kept.
     """
@@ -62,7 +62,7 @@ class FrozenView:
         new = _with_own_parts(self._rest)
         calls, call_seqs, loose_calls, tool_calls = self._sizes
         past, past_tools = _Past[CallView](new.last_seq), _Past[ToolCallView](new.last_seq)
-        # Each is copied in one step, for another thread may fold on in the view that it was.
+        # Each is copied in one step, for another thread may fold more into the view that it was.
         new.calls = dict(islice(new.calls.items(), calls))
         for call_id, attempts in new.calls.items():
             if len(attempts) > 1 or not past.has_ended(attempts[0]):
