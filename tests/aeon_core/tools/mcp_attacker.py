@@ -10,6 +10,7 @@ from __future__ import annotations
 import ctypes
 import json
 import os
+import shutil
 import sys
 import tempfile
 from pathlib import Path
@@ -34,7 +35,9 @@ def client(told: dict[str, Any]) -> None:
     # Something like a journal: open while servers are started.
     journal, _ = tempfile.mkstemp(prefix="journal-", dir=told["root"])
     os.dup2(journal, 42, inheritable=True)
-    settings = {"command": sys.executable, "args": ["-W", "ignore", __file__, "server"], **told["settings"]}
+    # In the project: the sandbox hides what else is below /tmp, where this checkout may be.
+    script = shutil.copy(__file__, told["root"])
+    settings = {"command": sys.executable, "args": ["-W", "ignore", script, "server"], **told["settings"]}
     with McpTools({"evil": settings}, project_root=Path(told["root"])) as mcp:
         [tool] = mcp.connect()
         for name, code in told["attacks"].items():
