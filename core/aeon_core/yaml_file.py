@@ -106,7 +106,7 @@ def compose_yaml(text: str, bounds: Bounds = SETTINGS) -> yaml.Node | None:
     Tags and keys are not looked at yet. Raises YamlError for what is not YAML, and for anchors, aliases, directives,
     more documents than one, and what is larger than the bounds.
     """
-    return _parsed(text, lambda parser: _composed(parser, text, bounds))
+    return _parsed(text, bounds.depth, lambda parser: _composed(parser, text, bounds))
 
 
 def syntax_problem(text: str, deepest: int) -> YamlError | None:
@@ -122,14 +122,14 @@ def syntax_problem(text: str, deepest: int) -> YamlError | None:
             depth += isinstance(event, yaml.CollectionStartEvent) - isinstance(event, yaml.CollectionEndEvent)
 
     try:
-        _parsed(text, look)
+        _parsed(text, deepest, look)
     except YamlError as error:
         return None if error.valid else error
     return None
 
 
-def _parsed(text: str, use: Callable[[Any], T]) -> T:
-    """Return what `use` makes of a parser of the text. Raises YamlError."""
+def _parsed(text: str, deepest: int, use: Callable[[Any], T]) -> T:
+    """Return what `use` makes of a parser of the text, which stops after `deepest` levels. Raises YamlError."""
     import yaml
 
     if (directive := _DIRECTIVE.search(text)) is not None:
@@ -145,7 +145,7 @@ def _parsed(text: str, use: Callable[[Any], T]) -> T:
     except YamlError:
         raise
     except yaml.YAMLError as error:
-        raise _syntax_error(error) from None
+        raise _syntax_error(error, deepest) from None
     except UnicodeError:
         raise YamlError("it contains half a character (a lone surrogate); remove it", valid=False) from None
     except (ValueError, OverflowError):  # the parser in Python, where the other one has words
@@ -183,7 +183,7 @@ def _composed(parser: Any, text: str, bounds: Bounds) -> yaml.Node | None:
         if kind is not yaml.ScalarEvent:
             open_nodes.append(node)
             if len(open_nodes) > bounds.depth:
-                raise _fault(event, f"nested deeper than {bounds.depth} levels; flatten it")
+                raise _fault(event, _too_deep(bounds.depth))
     # The parser is not asked for more: what follows a document might be long.
     if kind is yaml.DocumentEndEvent and not _NO_MORE.match(text, event.end_mark.index):
         raise _fault(event, "a second document follows; keep one of them")
@@ -267,9 +267,15 @@ def _fault(place: Any, reason: str) -> YamlError:
     return YamlError(reason, place.start_mark.line + 1, place.start_mark.column + 1)
 
 
-def _syntax_error(error: yaml.YAMLError) -> YamlError:
+def _too_deep(deepest: int) -> str:
+    return f"nested deeper than {deepest} levels; flatten it"
+
+
+def _syntax_error(error: yaml.YAMLError, deepest: int) -> YamlError:
     mark = getattr(error, "problem_mark", None)
     problem = getattr(error, "problem", None) or getattr(error, "reason", None) or "it cannot be parsed"
+    if "maximum nesting depth" in problem:  # the parser in C looks ahead, and has a limit of its own
+        return YamlError(_too_deep(deepest), mark and mark.line + 1, mark and mark.column + 1)
     if "mapping values are not allowed" in problem or "cannot start any token" in problem:
         problem = f"{problem}; quote the text"
     elif problem.startswith("but ") and getattr(error, "context", None):
