@@ -14,7 +14,7 @@ from aeon_core import RunResult
 from aeon_tui.reports.exit_summary import ending, why_not_usable
 from aeon_tui.reports.run_report import readable
 from aeon_tui.sessions.served_runs import Delta, Event, ProgressLines
-from aeon_widgets.run_columns import cost
+from aeon_widgets.run_list import cost
 from aeon_widgets.run_question import REVIEWED, headline, run_question
 from aeon_widgets.text import one_line
 

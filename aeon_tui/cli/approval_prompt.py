@@ -21,12 +21,9 @@ from aeon_core.journal.view.model import RunView
 from aeon_core.stdio import drop_typed_ahead
 from aeon_tui.cli.output import Output
 from aeon_tui.platform.terminal import handled
-from aeon_widgets.approval_question import ApprovalQuestion, Choice
 from aeon_widgets.rendered_text import QUOTED, block_lines
-from aeon_widgets.review_text import ANSWERS, given_answers
-from aeon_widgets.run_question import ALWAYS, REVIEWED, run_question
-from aeon_widgets.text import count
-from aeon_widgets.text_view import Block
+from aeon_widgets.run_question import ALWAYS, ANSWERS, REVIEWED, ApprovalQuestion, Choice, given_answers, run_question
+from aeon_widgets.text import Block, count
 
 if TYPE_CHECKING:
     from aeon_tui.sessions.approval_edits import ApprovalEdits

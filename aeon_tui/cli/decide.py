@@ -30,8 +30,7 @@ from aeon_tui.cli import options
 from aeon_tui.cli.output import stderr, stdout
 from aeon_tui.sessions.approval_edits import load_edit
 from aeon_tui.sessions.pending_approval import approval_request, submit
-from aeon_widgets.review_text import given_answers
-from aeon_widgets.run_question import headline
+from aeon_widgets.run_question import given_answers, headline
 from aeon_widgets.text import count
 
 

@@ -19,13 +19,11 @@ from aeon_tui.reports.run_changes import ApprovalChange, PassSpan
 from aeon_tui.reports.run_report import Note, RunReport, answer_title, notes, status_of
 from aeon_tui.reports.web_page import Html, TextArchive, join, page, tag
 from aeon_widgets.call_rows import CALL_LABELS
-from aeon_widgets.call_text import argument_blocks
 from aeon_widgets.icons import LEVELS, ROW_ICONS, run_style, shown_status
 from aeon_widgets.plan_difference import changes, plan_view
-from aeon_widgets.run_question import headline
+from aeon_widgets.run_question import argument_blocks, headline
 from aeon_widgets.step_text import prompt_blocks, repair_blocks, spent_on, tool_blocks
-from aeon_widgets.text import count, pretty, readable
-from aeon_widgets.text_view import Block
+from aeon_widgets.text import Block, count, pretty, readable
 
 _TEXTS = ("json", "markdown", "code", "diff")
 """Styles of blocks that hold what a model or a tool wrote."""

@@ -1,21 +1,119 @@
-"""Two runs compared: how each went, its scores, plan, answer, issues and options."""
+"""Two runs compared: their journals are read on a thread, repeatedly while a run is live."""
 
 from __future__ import annotations
 
-import contextlib
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field
 from pathlib import Path
-from typing import ClassVar
+from typing import ClassVar, NamedTuple
 
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.screen import Screen
 
+from aeon_core.errors import AeonError
+from aeon_core.journal.summary import is_being_written, run_id_of
 from aeon_tui.messages import OpenJournal
+from aeon_tui.screens.latest_worker import LatestWorker
 from aeon_tui.screens.pane_screen import PaneScreen
-from aeon_tui.sources.comparison import REFRESH_SECONDS, ComparedRuns, ComparisonReader
-from aeon_widgets.compare_rows import ComparedRun
+from aeon_tui.sources.base import failure
+from aeon_tui.sources.journal import tail_view, whole_view
+from aeon_widgets.compare_rows import ComparedRun, Comparison, compare
 from aeon_widgets.compare_view import CompareHeader, CompareView
 from aeon_widgets.footer import KeyFooter
+
+LONG = 16 * 1024 * 1024
+"""Bytes from which on a journal is compared by its end."""
+REFRESH_SECONDS = 1.0
+"""Seconds between checks whether a journal has grown."""
+RESTING = 3
+"""After a journal was read, it is left alone for so many times as long as that took."""
+FROM_ITS_END = "a long journal: only its end; earlier passes, repairs and outputs are missing"
+
+
+class ComparedRuns(NamedTuple):
+    """Two runs as they were read, and their comparison."""
+
+    left: ComparedRun
+    right: ComparedRun
+    comparison: Comparison
+
+
+@dataclass
+class _Journal:
+    """One of the journals, and what was last read of it."""
+
+    path: Path
+    run: ComparedRun = field(default_factory=lambda: ComparedRun(""))
+    _read_as: object = None
+    _not_before: float = field(default=0.0)
+
+    def catch_up(self) -> bool:
+        """Read the journal where it is another than when it was last read; return whether it was read."""
+        version = _version(self.path)
+        if version == self._read_as or time.monotonic() < self._not_before:
+            return False
+        began = time.monotonic()
+        self.run, self._read_as = read(self.path), version
+        ended = time.monotonic()
+        self._not_before = ended + RESTING * (ended - began)
+        return True
+
+
+class ComparisonReader:
+    """Compares two runs, and again when a journal has changed or the runs were exchanged."""
+
+    def __init__(self, left: Path, right: Path) -> None:
+        self._journals = _Journal(left), _Journal(right)
+        self._swapped = False
+        self._shown: bool | None = None
+
+    def swap(self) -> None:
+        """Exchange the runs."""
+        self._swapped = not self._swapped
+
+    def compare(self) -> ComparedRuns | None:
+        """Return the runs as they are now; None where nothing has changed. Reads files: for one thread at a time."""
+        changed = [journal.catch_up() for journal in self._journals]
+        if self._shown is self._swapped and not any(changed):
+            return None
+        self._shown = self._swapped
+        left, right = self._journals[::-1] if self._shown else self._journals
+        return ComparedRuns(left.run, right.run, compare(left.run, right.run))
+
+
+def read(path: Path) -> ComparedRun:
+    """Return the run of a journal as far as it can be read, of a long one from its end alone."""
+    name = run_id_of(str(path))
+    try:
+        view, whole = tail_view(path) if path.stat().st_size >= LONG else (whole_view(path), True)
+    except (AeonError, OSError) as error:
+        if _is_begun(path):
+            return ComparedRun(name)
+        return ComparedRun(name, problem=failure(path, error).message)
+    if view.status == "running" and not is_being_written(path):
+        view.status = "interrupted"
+    elif view.status == "running" and view.asked:
+        view.status = "waiting for a decision"
+    return ComparedRun(name, view, note="" if whole else FROM_ITS_END)
+
+
+def _is_begun(path: Path) -> bool:
+    """Return whether a process has made the journal and not yet written anything in it."""
+    try:
+        return is_being_written(path) and not path.stat().st_size
+    except OSError:
+        return False
+
+
+def _version(path: Path) -> tuple[int, int, bool]:
+    """Return what changes when there is more to read of a journal."""
+    try:
+        now = path.stat()
+        return now.st_size, now.st_mtime_ns, is_being_written(path)
+    except OSError:
+        return -1, -1, False
 
 
 class CompareScreen(Screen[None]):
@@ -39,6 +137,7 @@ class CompareScreen(Screen[None]):
         self._first_side = side
         self._paths = [left, right]
         self._comparing = ComparisonReader(left, right)
+        self._reading = LatestWorker(self, "compare")
 
     def compose(self) -> ComposeResult:
         yield CompareHeader()
@@ -64,17 +163,14 @@ class CompareScreen(Screen[None]):
 
     def _read(self) -> None:
         """Read what has changed of both journals, on a thread."""
-        self.run_worker(self._compare, thread=True, group="compare", exit_on_error=False)
+        self._reading.submit(self._compare)
 
-    def _compare(self) -> None:
-        compared = self._comparing.again()
-        if compared is not None:
-            # The app may have ended meanwhile.
-            with contextlib.suppress(RuntimeError):
-                self.app.call_from_thread(self._take, compared)
+    def _compare(self) -> Callable[[], None]:
+        compared = self._comparing.compare()
+        return lambda: self._show(compared)
 
-    def _take(self, compared: ComparedRuns) -> None:
-        if self.is_attached:
+    def _show(self, compared: ComparedRuns | None) -> None:
+        if compared is not None and self.is_attached:
             self.query_one(CompareHeader).update_runs(compared[:2], compared.comparison.relation)
             self.query_one(CompareView).show(compared.comparison)
 

@@ -18,8 +18,8 @@ from typing_extensions import override
 from aeon_core.escape import escape_controls
 from aeon_widgets.key_guard import KeyGuard
 from aeon_widgets.key_names import key_of
-from aeon_widgets.text import count, fit, one_line
-from aeon_widgets.virtual_list import Piece, RowsView
+from aeon_widgets.text import Piece, count, fit, one_line
+from aeon_widgets.virtual_list import RowsView
 
 Answer = TypeVar("Answer")
 

@@ -16,8 +16,8 @@ from typing_extensions import override
 
 from aeon_core.escape import escape_controls
 from aeon_tui.screens.model_choices import ModelChoice
-from aeon_widgets.text import fit, one_line
-from aeon_widgets.virtual_list import Piece, RowsView
+from aeon_widgets.text import Piece, fit, one_line
+from aeon_widgets.virtual_list import RowsView
 
 LABEL = 11
 """Cells that the names of fields take."""

@@ -24,8 +24,8 @@ from aeon_widgets.filter_line import FilterLine
 from aeon_widgets.footer import KeyFooter
 from aeon_widgets.key_names import shown_key
 from aeon_widgets.tally import HeadLine
-from aeon_widgets.text import fit
-from aeon_widgets.virtual_list import Piece, RowsView
+from aeon_widgets.text import Piece, fit
+from aeon_widgets.virtual_list import RowsView
 
 _PLACE, _WHAT, _KEYS = 18, 26, 15
 

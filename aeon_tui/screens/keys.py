@@ -29,8 +29,8 @@ from aeon_widgets.icons import (
     WARNED,
 )
 from aeon_widgets.key_names import key_of, shown_key
-from aeon_widgets.text import fit
-from aeon_widgets.virtual_list import LinesView, Piece
+from aeon_widgets.text import Piece, fit
+from aeon_widgets.virtual_list import LinesView
 
 LABELS = {
     ("app.focus_next", "Focus Next"): "Next pane",

@@ -17,7 +17,8 @@ from aeon_core.journal.records import Verdict
 from aeon_tui.screens.dialogs import ChoiceRows, Dialog
 from aeon_widgets.key_guard import KeyGuard
 from aeon_widgets.key_names import key_of
-from aeon_widgets.virtual_list import Piece, RowsView
+from aeon_widgets.text import Piece
+from aeon_widgets.virtual_list import RowsView
 
 _VERDICTS: dict[Verdict, list[Piece]] = {
     "good": [("good  it does what was asked", "")],

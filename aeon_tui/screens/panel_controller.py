@@ -12,8 +12,8 @@ from textual.widget import Widget
 
 from aeon_tui.sessions.approval_broker import ApprovalSource
 from aeon_widgets.approval_panel import ApprovalPanel, not_taken
-from aeon_widgets.approval_question import ApprovalQuestion
 from aeon_widgets.key_guard import KeyGuard
+from aeon_widgets.run_question import ApprovalQuestion
 
 if TYPE_CHECKING:
     from aeon_core.approvals.pending import AllowedRule, ApprovalDecision, ApprovalRequest

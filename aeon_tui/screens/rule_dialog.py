@@ -21,7 +21,8 @@ from aeon_core.paths import PROJECT_FOLDER
 from aeon_tui.screens.dialogs import ChoiceRows, Dialog
 from aeon_widgets.key_guard import KeyGuard
 from aeon_widgets.key_names import key_of
-from aeon_widgets.virtual_list import Piece, RowsView
+from aeon_widgets.text import Piece
+from aeon_widgets.virtual_list import RowsView
 
 if TYPE_CHECKING:
     from aeon_core.approvals.pending import AllowedRule

@@ -33,9 +33,9 @@ from aeon_widgets.filter_line import FilterLine
 from aeon_widgets.footer import KeyFooter
 from aeon_widgets.key_names import key_of
 from aeon_widgets.tally import HeadLine
-from aeon_widgets.text import count, fit, one_line
+from aeon_widgets.text import Piece, count, fit, one_line
 from aeon_widgets.text_view import TextView
-from aeon_widgets.virtual_list import Piece, RowsView
+from aeon_widgets.virtual_list import RowsView
 
 if TYPE_CHECKING:
     from pathlib import Path

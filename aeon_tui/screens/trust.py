@@ -18,8 +18,8 @@ from aeon_core.escape import escape_controls
 from aeon_widgets.approval_panel import not_taken
 from aeon_widgets.key_guard import KeyGuard
 from aeon_widgets.key_names import key_of
-from aeon_widgets.text import count
-from aeon_widgets.text_view import Block, TextView
+from aeon_widgets.text import Block, count
+from aeon_widgets.text_view import TextView
 
 if TYPE_CHECKING:
     from aeon_core.config.trust import ProjectTrust

@@ -23,8 +23,7 @@ from aeon_core.journal.view.reducer import apply
 from aeon_core.memory import Memory
 from aeon_tui.sessions.run_jobs import NewRunJob, new_journal
 from aeon_tui.sessions.runner import Runner, Stream
-from aeon_widgets.approval_question import Choice
-from aeon_widgets.run_question import ALWAYS, choices
+from aeon_widgets.run_question import ALWAYS, Choice, choices
 from aeon_widgets.text import count
 
 if TYPE_CHECKING:

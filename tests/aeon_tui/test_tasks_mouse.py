@@ -17,9 +17,7 @@ from textual.widgets import Input
 from aeon_tui.screens.browser.screen import BrowserScreen
 from aeon_tui.screens.keys import KeysScreen
 from aeon_tui.screens.run.screen import RunScreen
-from aeon_widgets.answer_keys import AnswerKeys
-from aeon_widgets.approval_panel import ApprovalPanel
-from aeon_widgets.approval_text import ApprovalText
+from aeon_widgets.approval_panel import AnswerKeys, ApprovalPanel, ApprovalText
 from aeon_widgets.call_rows import RowKey
 from aeon_widgets.convergence import ConvergencePane
 from aeon_widgets.footer import KeyFooter

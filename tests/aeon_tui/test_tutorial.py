@@ -12,8 +12,7 @@ from aeon_core.config.loading import LoadedConfig
 from aeon_tui.app import AeonApp
 from aeon_tui.sessions.run_jobs import demo_job
 from aeon_tui.sessions.runner import Runner
-from aeon_widgets.approval_panel import ApprovalPanel
-from aeon_widgets.approval_text import ApprovalText
+from aeon_widgets.approval_panel import ApprovalPanel, ApprovalText
 from tests.aeon_tui.screens.run.test_approval_controller import asked
 from tests.waiting import until
 

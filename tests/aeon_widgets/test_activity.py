@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from aeon_core.journal.view.reducer import fold
-from aeon_widgets.activity import SPINNER, Activity, running_call
+from aeon_widgets.call_rows import SPINNER, Activity, running_call
 from tests.aeon_tui.passes import Passes, first_pass, second_pass, step
 from tests.aeon_tui.recordings import live_run
 

@@ -6,8 +6,7 @@ import pytest
 from textual.app import App, ComposeResult
 
 from aeon_themes import fallback_variables
-from aeon_widgets.answer_keys import AnswerKeys
-from aeon_widgets.approval_panel import ApprovalPanel
+from aeon_widgets.approval_panel import AnswerKeys, ApprovalPanel
 from aeon_widgets.run_question import run_question
 
 MIDDLE = "w Tell it what to change · e Edit the plan"

@@ -7,8 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from aeon_core.journal.view.model import StepView
-from aeon_widgets import compare_steps
-from aeon_widgets.compare_steps import StepPair, equal, likeness, pair_steps
+from aeon_widgets import compare_rows
+from aeon_widgets.compare_rows import MOST_PAIRS, StepPair, likeness, pair_steps
 
 WORDS = ("add", "count", "describe", "the", "parts", "invoices", "errors", "rules")
 steps = st.builds(
@@ -88,10 +88,11 @@ def test_of_several_steps_that_are_alike_the_most_alike_stand_for_each_other() -
 def test_values_differ_as_json_does() -> None:
     one, other = step("s1", "x", output={"a": [True, {}]}), step("s1", "x", output={"a": [1, {}]})
     assert told(pair_steps(plan(one), plan(other))) == [("s1", "s1", ("output",))]
-    assert equal({"a": 1}, {"a": 1.0})
-    assert not equal([1], [1, 2])
-    assert not equal({"a": 1}, {"b": 1})
-    assert not equal([], {})
+    nested = [[]]
+    for _ in range(5_000):
+        nested = [nested]
+    deep = step("s1", "x", output={"a": nested})
+    assert told(pair_steps(plan(deep), plan(deep))) == [("s1", "s1", ())]
 
 
 def test_the_tool_says_more_than_a_word() -> None:
@@ -119,26 +120,23 @@ def test_a_plan_does_not_differ_from_itself(found: list[StepView]) -> None:
 
 
 @given(plans, plans)
-def test_every_step_occurs_once_and_exchanging_the_plans_exchanges_the_sides(
-    left: list[StepView], right: list[StepView]
-) -> None:
+def test_every_step_occurs_once(left: list[StepView], right: list[StepView]) -> None:
     pairs = pair_steps(plan(*left), plan(*right))
     assert sorted(pair.left.step_id for pair in pairs if pair.left) == sorted(each.step_id for each in left)
     assert [pair.right.step_id for pair in pairs if pair.right] == [each.step_id for each in right]
-    mirrored = {(there, here, changed) for here, there, changed in told(pair_steps(plan(*right), plan(*left)))}
-    assert set(told(pairs)) == mirrored
 
 
-def test_of_long_plans_only_steps_with_a_telling_word_in_common_are_compared(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_of_very_many_steps_without_a_counterpart_none_are_compared(monkeypatch: pytest.MonkeyPatch) -> None:
     compared: list[str] = []
 
     def counted(one: StepView, other: StepView) -> float:
         compared.append(one.step_id)
         return likeness(one, other)
 
-    monkeypatch.setattr(compare_steps, "likeness", counted)
-    left = plan(*(step(f"a{n}", f"describe part {n} of the invoices and their rules") for n in range(2_000)))
-    right = plan(*(step(f"b{n}", f"describe part {n} of the invoices and their rules") for n in range(2_000)))
+    monkeypatch.setattr(compare_rows, "likeness", counted)
+    number = int(MOST_PAIRS**0.5) + 1
+    left = plan(*(step(f"a{n}", f"describe part {n}") for n in range(number)), step("s", "one"))
+    right = plan(*(step(f"b{n}", f"describe part {n}") for n in range(number)), step("s", "another"))
     pairs = pair_steps(left, right)
-    assert len(compared) <= len(left)
-    assert [pair.right.step_id for pair in pairs if pair.left and pair.right] == list(right)
+    assert compared == ["s"]
+    assert [pair.right.step_id for pair in pairs if pair.left and pair.right] == ["s"]

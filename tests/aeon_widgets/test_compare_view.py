@@ -7,8 +7,7 @@ from textual.app import App, ComposeResult
 
 from aeon_core.journal.view.reducer import fold
 from aeon_themes import fallback_variables
-from aeon_widgets.compare_rows import ComparedRun, Comparison, compare
-from aeon_widgets.compare_steps import CompareRow, text_rows
+from aeon_widgets.compare_rows import ComparedRun, CompareRow, Comparison, compare, text_rows
 from aeon_widgets.compare_view import CompareHeader, CompareView
 from tests.aeon_tui.passes import converged_run, given_up_run
 from tests.aeon_tui.recordings import hostile_run

@@ -10,8 +10,7 @@ from hypothesis import strategies as st
 
 from aeon_core.journal.view.model import AssessmentView
 from aeon_widgets.rendered_text import QUOTED, block_lines
-from aeon_widgets.review_text import step_blocks
-from aeon_widgets.run_question import run_question
+from aeon_widgets.run_question import run_question, step_blocks
 from aeon_widgets.text import MAX_SHOWN
 
 TTL = {"limit": 50, "allocated": 30, "spent": 10, "remaining": 20}

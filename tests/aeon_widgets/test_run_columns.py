@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from rich.cells import cell_len
 
 from aeon_core.journal.summary import RunSummary
-from aeon_widgets.run_columns import STATUS_CELLS, age, cell, columns, cost, ordered, status_cell, task_cells, titles
+from aeon_widgets.run_list import STATUS_CELLS, age, cell, columns, cost, ordered, status_cell, task_cells, titles
 
 NOW = datetime(2026, 11, 20, 12, 0, tzinfo=UTC)
 

@@ -11,7 +11,8 @@ from aeon_core.journal.view.model import RunView
 from aeon_core.journal.view.reducer import fold
 from aeon_themes import fallback_variables
 from aeon_widgets.log_pane import LogPane
-from aeon_widgets.virtual_list import Piece, RowsView
+from aeon_widgets.text import Piece
+from aeon_widgets.virtual_list import RowsView
 from tests.waiting import painted
 
 HEIGHT = 20

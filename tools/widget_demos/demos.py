@@ -18,8 +18,7 @@ from aeon_core.journal.view.model import RunView
 from aeon_core.journal.view.reducer import fold
 from aeon_core.timing import seconds_after
 from aeon_widgets import ttl_gauge
-from aeon_widgets.answer_keys import AnswerKeys
-from aeon_widgets.approval_panel import ApprovalPanel
+from aeon_widgets.approval_panel import AnswerKeys, ApprovalPanel
 from aeon_widgets.call_rows import RowKey
 from aeon_widgets.compare_rows import ComparedRun, compare
 from aeon_widgets.compare_view import CompareHeader, CompareView
@@ -30,19 +29,19 @@ from aeon_widgets.issues import IssuesPane
 from aeon_widgets.log_pane import LogPane
 from aeon_widgets.match_list import MatchList
 from aeon_widgets.outcome import Outcome
-from aeon_widgets.pass_line import PassLine
+from aeon_widgets.pane import RailLine
+from aeon_widgets.pass_line import PassLine, Scrubber
 from aeon_widgets.plan_tree import PlanTree
-from aeon_widgets.rail_line import RailLine
 from aeon_widgets.repairs import RepairsPane
 from aeon_widgets.run_header import RunHeader
 from aeon_widgets.run_list import RunList, RunListHeader
 from aeon_widgets.run_preview import Kin, RunPreview, preview_blocks
 from aeon_widgets.run_question import choices, run_question
 from aeon_widgets.run_tree import RunLine, as_tree
-from aeon_widgets.scrubber import Scrubber
 from aeon_widgets.step_pane import StepPane
 from aeon_widgets.tally import HeadLine, Tally
-from aeon_widgets.text_view import Block, TextView
+from aeon_widgets.text import Block
+from aeon_widgets.text_view import TextView
 from aeon_widgets.ttl_gauge import TTLGauge
 from aeon_widgets.workflow_artifact import WorkflowArtifact
 from aeon_widgets.workflow_conversation import ConversationItem, WorkflowConversation

@@ -39,7 +39,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from aeon_widgets.answer_keys import AnswerKeys as AnswerKeys
+    from aeon_widgets.approval_panel import AnswerKeys as AnswerKeys
     from aeon_widgets.approval_panel import ApprovalPanel as ApprovalPanel
     from aeon_widgets.call_rows import RowKey as RowKey
     from aeon_widgets.compare_rows import ComparedRun as ComparedRun
@@ -54,9 +54,10 @@ if TYPE_CHECKING:
     from aeon_widgets.match_list import MatchList as MatchList
     from aeon_widgets.outcome import Outcome as Outcome
     from aeon_widgets.pane import Pane as Pane
+    from aeon_widgets.pane import RailLine as RailLine
     from aeon_widgets.pass_line import PassLine as PassLine
+    from aeon_widgets.pass_line import Scrubber as Scrubber
     from aeon_widgets.plan_tree import PlanTree as PlanTree
-    from aeon_widgets.rail_line import RailLine as RailLine
     from aeon_widgets.repairs import RepairsPane as RepairsPane
     from aeon_widgets.run_header import RunHeader as RunHeader
     from aeon_widgets.run_header import RunPosition as RunPosition
@@ -67,7 +68,6 @@ if TYPE_CHECKING:
     from aeon_widgets.run_preview import preview_blocks as preview_blocks
     from aeon_widgets.run_tree import RunLine as RunLine
     from aeon_widgets.run_tree import as_tree as as_tree
-    from aeon_widgets.scrubber import Scrubber as Scrubber
     from aeon_widgets.step_pane import StepPane as StepPane
     from aeon_widgets.tally import HeadLine as HeadLine
     from aeon_widgets.tally import Tally as Tally
@@ -79,7 +79,7 @@ if TYPE_CHECKING:
 
 
 _PUBLIC = {
-    "AnswerKeys": "answer_keys",
+    "AnswerKeys": "approval_panel",
     "ApprovalPanel": "approval_panel",
     "CompareHeader": "compare_view",
     "CompareView": "compare_view",
@@ -97,7 +97,7 @@ _PUBLIC = {
     "Pane": "pane",
     "PassLine": "pass_line",
     "PlanTree": "plan_tree",
-    "RailLine": "rail_line",
+    "RailLine": "pane",
     "RepairsPane": "repairs",
     "RowKey": "call_rows",
     "RowsView": "virtual_list",
@@ -106,7 +106,7 @@ _PUBLIC = {
     "RunLine": "run_tree",
     "RunList": "run_list",
     "RunPreview": "run_preview",
-    "Scrubber": "scrubber",
+    "Scrubber": "pass_line",
     "RunPosition": "run_header",
     "StepPane": "step_pane",
     "TTLGauge": "ttl_gauge",

@@ -2,23 +2,308 @@
 
 from __future__ import annotations
 
-import json
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+import re
+from collections import Counter, defaultdict
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from difflib import SequenceMatcher
+from functools import lru_cache
+from itertools import zip_longest
+from typing import Any, Literal
 
 from aeon_core.journal.values import str_of
 from aeon_core.journal.view.formatting import verdict, words
-from aeon_core.journal.view.model import AssessmentView, IssueView, RunView
+from aeon_core.journal.view.model import AssessmentView, IssueView, RunView, StepView
 from aeon_core.journal.view.step_issues import found_issues
 from aeon_core.money import money
 from aeon_core.timing import seconds_after
-from aeon_widgets.compare_steps import CompareRow, StepPair, begun, line_row, pair_steps, plan_rows, text_rows
 from aeon_widgets.convergence import UNCHANGED, change, trend
-from aeon_widgets.icons import SEVERITY_ICONS, run_style
-from aeon_widgets.run_columns import SIMULATED
+from aeon_widgets.icons import SEVERITY_ICONS, STATUS_ICONS, run_style
+from aeon_widgets.run_list import SIMULATED
 from aeon_widgets.run_tree import start_words
-from aeon_widgets.text import block, count, duration, one_line
+from aeon_widgets.text import block, count, duration, one_line, pretty, readable
+
+Mark = Literal[" ", "A", "B", "≠", "#"]
+"""Both sides are the same, only the left or the right one has it, both differ; `#`: it belongs to neither."""
+Span = tuple[int, int]
+"""Where a part of a text begins and ends."""
+Spans = tuple[Span, ...]
+MOST_LINES = 4_000
+"""Longer texts are compared line for line, each with the one at its place: finding what moved would take too long."""
+MOST_CHARACTERS = 2_000
+"""Of longer lines the words are not compared."""
+LIKE = 0.4
+"""Lines that have less in common differ as a whole."""
+_WORDS = re.compile(r"\s+|\w+(?:[.,:]\w+)*|[^\w\s]")
+
+
+@dataclass(frozen=True)
+class CompareRow:
+    """One row of a comparison: its left and right side, and how they differ."""
+
+    mark: Mark
+    left: str = ""
+    right: str = ""
+    spans: tuple[Spans, Spans] = ((), ())
+    """The words of each side that the other does not have; empty where the lines differ as a whole."""
+    style: str = ""
+    hang: int = 0
+    """Cells that the text's later lines are indented by, where it takes more than one."""
+    begins: bool = False
+    """Whether a difference begins here: keys lead from one to the next."""
+
+    @property
+    def differs(self) -> bool:
+        """Whether the sides differ."""
+        return self.mark in ("A", "B", "≠")
+
+    @property
+    def is_heading(self) -> bool:
+        """Whether it is one text for both sides together."""
+        return self.mark == "#" and self.left == self.right
+
+
+def row_of(left: str | None, right: str | None, indent: str = "", hang: int | None = None) -> CompareRow:
+    """Return a line of each text beside the other, with the words that differ; None for a side that lacks it."""
+    hang = len(indent) if hang is None else hang
+    if left is None:
+        return CompareRow("B", "", f"{indent}{right}", hang=hang)
+    if right is None:
+        return CompareRow("A", f"{indent}{left}", "", hang=hang)
+    mark: Mark = " " if left == right else "≠"
+    return CompareRow(mark, f"{indent}{left}", f"{indent}{right}", _word_spans(left, right, len(indent)), hang=hang)
+
+
+def text_rows(left: str, right: str, indent: str = "") -> list[CompareRow]:
+    """Return two texts line by line. The first row of each stretch that differs `begins`."""
+    before, after = left.split("\n") if left else [], right.split("\n") if right else []
+    rows: list[CompareRow] = []
+    for name, start, end, there, there_end in _blocks(before, after):
+        pairs = zip_longest(before[start:end], after[there:there_end])
+        made = [row_of(*pair, indent) for pair in pairs]
+        rows += made if name == "equal" else with_beginning(made)
+    return rows
+
+
+def with_beginning(rows: Sequence[CompareRow]) -> list[CompareRow]:
+    """Return the rows with a difference that begins at the first of them that differs."""
+    first = next((place for place, row in enumerate(rows) if row.differs), None)
+    return [replace(row, begins=place == first) for place, row in enumerate(rows)]
+
+
+def _blocks(before: Sequence[str], after: Sequence[str]) -> Iterable[tuple[str, int, int, int, int]]:
+    if len(before) + len(after) <= MOST_LINES:
+        return SequenceMatcher(None, before, after, autojunk=False).get_opcodes()
+    pairs = enumerate(zip_longest(before, after))
+    return (("equal" if one == other else "replace", at, at + 1, at, at + 1) for at, (one, other) in pairs)
+
+
+def _word_spans(left: str, right: str, offset: int) -> tuple[Spans, Spans]:
+    if left == right or len(left) + len(right) > MOST_CHARACTERS:
+        return (), ()
+    before, after = _WORDS.findall(left), _WORDS.findall(right)
+    matcher = SequenceMatcher(None, before, after, autojunk=False)
+    if matcher.ratio() < LIKE:
+        return (), ()
+    found = [code for code in matcher.get_opcodes() if code[0] != "equal"]
+    return (
+        _spans_of(before, [code[1:3] for code in found], offset),
+        _spans_of(after, [code[3:5] for code in found], offset),
+    )
+
+
+def _spans_of(words: Sequence[str], ranges: Iterable[Span], offset: int) -> Spans:
+    starts = [offset]
+    for word in words:
+        starts.append(starts[-1] + len(word))
+    return tuple((starts[begin], starts[end]) for begin, end in ranges if begin < end)
+
+
+ALIKE = 0.5
+"""Two steps may correspond from this share of common words; 1 means that all words are the same."""
+MOST_PAIRS = 40_000
+"""Of more pairs of steps without a counterpart none are compared: they correspond by their ids alone."""
+DEFINED = ("description", "tool", "agent", "arguments")
+"""What a plan says of a step, in display order."""
+BECAME = ("status", "mode", "output", "errors")
+"""What became of a step."""
+_WORD = re.compile(r"\w+")
+_READ = 2_000
+"""Characters of a description by which steps are distinguished."""
+_OWN_TOOL = 2
+"""The tool counts as much as so many words."""
+
+
+@dataclass(frozen=True)
+class StepPair:
+    """A step of each of two plans, or of one of them alone, and the fields in which they differ."""
+
+    left: StepView | None
+    right: StepView | None
+    changed: tuple[str, ...] = ()
+
+    @property
+    def differs(self) -> bool:
+        """Whether there is anything to tell: a field that differs, or a step that the other plan lacks."""
+        return self.left is None or self.right is None or bool(self.changed)
+
+
+def pair_steps(left: Mapping[str, StepView], right: Mapping[str, StepView], *, outputs: bool = True) -> list[StepPair]:
+    """Return the steps of two plans in the order of the right one, each with its counterpart.
+
+    These have the same id and are alike; else they are alike enough; else they have the same id. Steps of the left
+    plan alone follow the one before them. Without `outputs` only what a view of a journal's end knows for certain is
+    compared: the plan, and statuses.
+    """
+    partner = _partners(left, right)
+    fields = (*DEFINED, *BECAME) if outputs else (*DEFINED, "status")
+    of_right = {other: step_id for step_id, other in partner.items()}
+    following: dict[str | None, list[StepPair]] = defaultdict(list)
+    before: str | None = None
+    for step in left.values():
+        if step.step_id in partner:
+            before = step.step_id
+        else:
+            following[before].append(StepPair(step, None))
+    pairs = following.pop(None, [])
+    for step in right.values():
+        mate = of_right.get(step.step_id)
+        pairs.append(StepPair(None, step) if mate is None else _pair(left[mate], step, fields))
+        pairs += following[mate] if mate is not None else []
+    return pairs
+
+
+def _pair(left: StepView, right: StepView, fields: Iterable[str]) -> StepPair:
+    return StepPair(left, right, tuple(name for name in fields if _differs(name, left, right)))
+
+
+def _differs(name: str, left: StepView, right: StepView) -> bool:
+    one, other = getattr(left, name), getattr(right, name)
+    # A fork does not know how the steps before it were done; that a step was not done its status says.
+    return _text(name, one) != _text(name, other) and (name != "mode" or None not in (one, other))
+
+
+def _partners(left: Mapping[str, StepView], right: Mapping[str, StepView]) -> dict[str, str]:
+    """Return the id of the right counterpart of each left step."""
+    shared = [step_id for step_id in left if step_id in right]
+    partner = {step_id: step_id for step_id in shared if likeness(left[step_id], right[step_id]) >= ALIKE}
+    free = [step for step in left.values() if step.step_id not in partner]
+    others = [step for step in right.values() if step.step_id not in partner]
+    # The most alike first, then those nearest to each other.
+    found = sorted(
+        (-how, abs(place - there), step.step_id, other.step_id)
+        for place, step in enumerate(free)
+        for there, other in enumerate(others if len(free) * len(others) <= MOST_PAIRS else ())
+        if (how := likeness(step, other)) >= ALIKE
+    )
+    taken = set(partner.values())
+    for step_id, other_id in [*((each[2], each[3]) for each in found), *((step_id, step_id) for step_id in shared)]:
+        if step_id not in partner and other_id not in taken:
+            partner[step_id] = other_id
+            taken.add(other_id)
+    return partner
+
+
+def likeness(one: StepView, other: StepView) -> float:
+    """Return how alike two steps are, 0…1: the share of their words, the tool among them, that both have."""
+    words, others = _words_of(one.description, one.tool), _words_of(other.description, other.tool)
+    total = sum(words.values()) + sum(others.values())
+    return 2 * sum((words & others).values()) / total if total else 1.0
+
+
+@lru_cache(maxsize=4_096)
+def _words_of(description: str, tool: str | None) -> Counter[str]:
+    words = Counter(_WORD.findall(description[:_READ].casefold()))
+    if tool is not None:
+        words[f"tool:{tool}"] = _OWN_TOOL
+    return words
+
+
+_INDENT = "  "
+_FIELD = 11
+_SHORT = 60
+"""The longest value that fits on the line of its name, in characters."""
+CONTEXT = 1
+"""Equal lines shown around those that differ."""
+MOST_ROWS = 60
+"""Rows of one value that are shown."""
+_NAMES = {"mode": "done by"}
+
+
+def plan_rows(pairs: Sequence[StepPair]) -> Iterator[CompareRow]:
+    """Yield each step of two plans next to its counterpart, and below it what differs."""
+    for pair in pairs:
+        left, right = pair.left, pair.right
+        depth = 1 + max(step.depth for step in (left, right) if step is not None)
+        head = row_of(_head(left), _head(right), hang=len(_INDENT) * depth)
+        yield replace(head, mark="≠" if pair.changed else head.mark if head.mark in "AB" else " ", begins=pair.differs)
+        if left is None or right is None:
+            continue
+        for name in pair.changed:
+            if name != "description":
+                yield from _field(name, getattr(left, name), getattr(right, name), _INDENT * (1 + depth))
+
+
+def _head(step: StepView | None) -> str | None:
+    if step is None:
+        return None
+    icon = STATUS_ICONS.get(step.status, "?")
+    return f"{_INDENT * step.depth}{icon} {one_line(step.step_id, 40)} {one_line(step.description)}"
+
+
+def _field(name: str, left: Any, right: Any, indent: str) -> Iterator[CompareRow]:
+    label = f"{indent}{_NAMES.get(name, name):<{_FIELD}}"
+    one, other = _text(name, left), _text(name, right)
+    if all(len(text) <= _SHORT and "\n" not in text for text in (one, other)):
+        yield row_of(block(one), block(other), label)
+        return
+    yield CompareRow("≠", label.rstrip(), label.rstrip())
+    rows = [replace(row, begins=False) for row in _long_text_rows(one, other, indent + _INDENT)]
+    yield from _shortened(rows, indent + _INDENT)
+
+
+def _text(name: str, value: Any) -> str:
+    if value is None or value == []:
+        return "–"
+    if name == "output":
+        return readable(value)
+    if name == "errors":
+        return "\n".join(value)
+    if name == "status":
+        return f"{STATUS_ICONS.get(value, '?')} {value}"
+    return value if isinstance(value, str) else pretty(value)
+
+
+def _long_text_rows(one: str, other: str, indent: str = "") -> list[CompareRow]:
+    """Return two texts line by line as far as they are shown, and say where only the rest differs."""
+    rows = text_rows(block(one), block(other), indent)
+    if one != other and not any(row.differs for row in rows):
+        rows.append(replace(row_of("the rest differs", "the rest differs", indent), mark="≠", begins=True))
+    return rows
+
+
+def _shortened(rows: Sequence[CompareRow], indent: str) -> list[CompareRow]:
+    """Return the rows that differ with those next to them, and say what is left out."""
+    near = {place + by for place, row in enumerate(rows) if row.differs for by in range(-CONTEXT, CONTEXT + 1)}
+    shown: list[CompareRow] = []
+    left_out = 0
+    for place, row in enumerate([*rows, None]):
+        if row is not None and place not in near:
+            left_out += 1
+            continue
+        if left_out:
+            shown.append(_same(f"{indent}⋯ {count(left_out, 'line')} the same"))
+        shown += [row] if row is not None else []
+        left_out = 0
+    if len(shown) <= MOST_ROWS:
+        return shown
+    more = f"{indent}… {len(shown) - MOST_ROWS:,} more lines: open the run to see them"
+    return [*shown[:MOST_ROWS], replace(_same(more), mark="≠")]
+
+
+def _same(text: str) -> CompareRow:
+    return CompareRow(" ", text, text)
+
 
 _LABEL = 10
 _NAME = 22
@@ -65,18 +350,21 @@ class Comparison:
 
 
 def compare(left: ComparedRun, right: ComparedRun) -> Comparison:
-    """Return the comparison of two runs. Exchanging them exchanges the sides; a run does not differ from itself."""
+    """Return the comparison of two runs; a run does not differ from itself."""
     rows = [*_notes(left, right)]
     one, other = left.view, right.view
     if one is None or other is None:
-        rows += _one_alone(one, other)
+        alone = one or other
+        known = facts(alone) if alone is not None else ()
+        told = [f"{name:<{_LABEL}}{value}" for name, value in known if (name, value) != ("now", _ENDED)]
+        rows += [CompareRow("#", text if one is alone else "", text if other is alone else "") for text in ("", *told)]
         return Comparison(tuple(rows), whole=False)
     pairs = pair_steps(one.steps, other.steps, outputs=not (one.whole_from or other.whole_from))
     since = shared_from(one, other)
     rows += _section("Scores", list(_scores(one, other, since)), "No pass was assessed.")
     unlike = [name for (name, value), (_, its) in zip(facts(one), facts(other), strict=True) if value != its]
-    rows += _section("Overview", begun(list(_facts(one, other))), told=f"different: {', '.join(unlike)}")
-    rows += _section("Answer", _answers(one, other), "Neither has an answer yet.")
+    rows += _section("Overview", with_beginning(list(_facts(one, other))), told=f"different: {', '.join(unlike)}")
+    rows += _section("Answer", _long_text_rows(_answer(one), _answer(other)), "Neither has an answer yet.")
     rows += _section("Plan", list(plan_rows(pairs)), "Neither has a plan yet.")
     issues = f"Issues from pass {since} on" if since else "Issues"
     rows += _section(issues, list(_issues(one, other, pairs, since)), "No issue was found.")
@@ -107,37 +395,27 @@ def shared_from(left: RunView, right: RunView) -> int:
 
 
 def _notes(left: ComparedRun, right: ComparedRun) -> Iterator[CompareRow]:
-    for told, other in zip(_said(left), _said(right), strict=True):
-        if told or other:
-            yield CompareRow("#", told, other, left_style="high", right_style="high")
-    if left.note or right.note:
-        yield CompareRow("#", left.note, right.note, left_style="medium", right_style="medium")
+    notes: tuple[tuple[str, Callable[[ComparedRun], str]], ...] = (
+        ("high", lambda run: f"✖ {one_line(run.problem)}" if run.problem else ""),
+        ("high", _damage),
+        ("medium", lambda run: run.note),
+    )
+    for style, note in notes:
+        if note(left) or note(right):
+            yield CompareRow("#", note(left), note(right), style=style)
 
 
-def _said(run: ComparedRun) -> tuple[str, str]:
+def _damage(run: ComparedRun) -> str:
     damage = run.view.damage if run.view is not None else []
-    broken = f"⚠ {count(len(damage), 'part')} of the journal cannot be read: {one_line(damage[0])}" if damage else ""
-    return (f"✖ {one_line(run.problem)}" if run.problem else ""), broken
+    return f"⚠ {count(len(damage), 'part')} of the journal cannot be read: {one_line(damage[0])}" if damage else ""
 
 
 def _section(name: str, rows: Sequence[CompareRow], where_empty: str = "", told: str = "") -> list[CompareRow]:
     """Return rows under a heading that says what differs, or how many differences there are; above it an empty one."""
     number = sum(row.begins for row in rows)
     told = "" if not rows else f" · {told or count(number, 'difference')}" if number else " · the same"
-    heading = CompareRow("#", f"{name}{told}", f"{name}{told}", left_style="accent bold", right_style="accent bold")
-    empty = [CompareRow("#", where_empty, where_empty, left_style="muted", right_style="muted")]
-    return [CompareRow("#"), heading, *(rows or empty)]
-
-
-def _one_alone(left: RunView | None, right: RunView | None) -> list[CompareRow]:
-    """Return what can be said where one of the runs cannot be read."""
-    sides = [dict(facts(view)) if view is not None else {} for view in (left, right)]
-    names = [name for name, value in (sides[0] or sides[1]).items() if (name, value) != ("now", _ENDED)]
-    return [CompareRow("#"), *(CompareRow("#", _named(name, sides[0]), _named(name, sides[1])) for name in names)]
-
-
-def _named(name: str, side: Mapping[str, str]) -> str:
-    return f"{name:<{_LABEL}}{side[name]}" if name in side else ""
+    heading = CompareRow("#", f"{name}{told}", f"{name}{told}", style="accent bold")
+    return [CompareRow("#"), heading, *(rows or [CompareRow("#", where_empty, where_empty, style="muted")])]
 
 
 def facts(view: RunView) -> Iterator[tuple[str, str]]:
@@ -173,61 +451,40 @@ def _facts(left: RunView, right: RunView) -> Iterator[CompareRow]:
     for (name, value), (_, other) in zip(facts(left), facts(right), strict=True):
         if name == "now" and value == other == _ENDED:
             continue
-        row = line_row(value, other, f"{name:<{_LABEL}}")
+        row = row_of(value, other, f"{name:<{_LABEL}}")
         # Except for the task, whole values differ, not words of them.
-        yield row if name == "task" else replace(row, left_spans=(), right_spans=())
+        yield row if name == "task" else replace(row, spans=((), ()))
 
 
 def _scores(left: RunView, right: RunView, since: int) -> Iterator[CompareRow]:
     sides = [{each.pass_number: each for each in view.assessments} for view in (left, right)]
-    forked = "B" if _is_fork(right, left) else "A" if _is_fork(left, right) else ""
     # A fork begins with the scores of the pass before it.
     for number in sorted(number for number in {*sides[0], *sides[1]} if number >= since - 1):
         one, other = sides[0].get(number), sides[1].get(number)
-        scores = _either(_score(one, other if forked == "A" else None), _score(other, one if forked == "B" else None))
-        verdicts = _either(_verdict(one), _verdict(other))
+        scores = row_of(
+            _score(one, other if _is_fork(left, right) else None),
+            _score(other, one if _is_fork(right, left) else None),
+            hang=_LABEL,
+        )
+        verdicts = row_of(_verdict(one), _verdict(other), hang=_LABEL)
         if verdicts.differs and not scores.differs:
             scores = replace(scores, mark="≠")
-        yield from begun([replace(row, begins=False) for row in (scores, verdicts)])
+        yield from with_beginning([scores, verdicts])
 
 
 def _score(shown: AssessmentView | None, parents: AssessmentView | None) -> str | None:
     """Return the scores of a pass, of a fork with the difference from its parent's."""
     if shown is None:
         return None
-    names = ("completeness_score", "coherence_score")
-    pairs = [(getattr(parents, name, None), getattr(shown, name)) for name in names]
-    complete, coherent = (f"{trend([own])}{_gain(parent, own)}" for parent, own in pairs)
+    pairs = [(getattr(parents, name, None), getattr(shown, name)) for name in ("completeness_score", "coherence_score")]
+    complete, coherent = (f"{trend([own])}{change([parent, own]).replace(UNCHANGED, '')}" for parent, own in pairs)
     return f"{f'pass {shown.pass_number}':<{_LABEL}}complete {complete}  coherent {coherent}"
-
-
-def _gain(parent: float | None, own: float | None) -> str:
-    told = change([parent, own])
-    return "" if told == UNCHANGED else told
 
 
 def _verdict(shown: AssessmentView | None) -> str | None:
     if shown is None:
         return None
     return f"{' ' * _LABEL}{'✔' if shown.converged else '✖'} {verdict(shown)}"
-
-
-def _either(left: str | None, right: str | None, hang: int = _LABEL) -> CompareRow:
-    """Return a row of two lines, one of which may not be there; its difference begins here."""
-    if left is None:
-        return CompareRow("B", "", right or "", hang=hang, begins=True)
-    if right is None:
-        return CompareRow("A", left, "", hang=hang, begins=True)
-    row = line_row(left, right)
-    return replace(row, hang=hang, begins=row.differs)
-
-
-def _answers(left: RunView, right: RunView) -> list[CompareRow]:
-    one, other = map(_answer, (left, right))
-    rows = text_rows(block(one), block(other))
-    if one != other and not any(row.differs for row in rows):
-        rows.append(CompareRow("≠", "the rest differs", "the rest differs", begins=True))
-    return rows
 
 
 def _answer(view: RunView) -> str:
@@ -244,11 +501,9 @@ def _issues(left: RunView, right: RunView, pairs: Sequence[StepPair], since: int
     same = {pair.right.step_id: pair.left.step_id for pair in pairs if pair.left is not None and pair.right is not None}
     there = {_key(issue, {}): issue for issue in _found(left, since)}
     here = {_key(issue, same): issue for issue in _found(right, since)}
-    yield from (_either(_issue(issue), None, _ISSUE) for key, issue in there.items() if key not in here)
-    yield from (_either(None, _issue(issue), _ISSUE) for key, issue in here.items() if key not in there)
-    for key, issue in there.items():
-        if key in here:
-            yield _either(_issue(issue), _issue(here[key]), _ISSUE)
+    for key in sorted({**there, **here}, key=lambda key: (key in here, key in there)):
+        row = row_of(_issue(there.get(key)), _issue(here.get(key)), hang=_ISSUE)
+        yield replace(row, begins=row.differs)
 
 
 def _found(view: RunView, since: int) -> list[IssueView]:
@@ -260,7 +515,9 @@ def _key(issue: IssueView, same: Mapping[str, str]) -> tuple[str, str, str]:
     return same.get(step_id, step_id), issue.type, issue.description
 
 
-def _issue(issue: IssueView) -> str:
+def _issue(issue: IssueView | None) -> str | None:
+    if issue is None:
+        return None
     place = f"{one_line(issue.step_id, 40)} " if issue.step_id else ""
     icon = SEVERITY_ICONS.get(issue.severity, "?")
     severity = one_line(issue.severity, 10)
@@ -271,19 +528,13 @@ def _options(left: RunView, right: RunView) -> Iterator[CompareRow]:
     """Yield the options that differ, and how many do not."""
     one, other = dict(_flat("", _configuration(left))), dict(_flat("", _configuration(right)))
     names = sorted({*one, *other})
-    for name in names:
-        told, said = one.get(name), other.get(name)
-        if told != said:
-            label = f"{one_line(name, 60):<{_NAME}} "
-            yield _either(_option(label, told), _option(label, said), hang=len(label))
-    alike = sum(one.get(name) == other.get(name) for name in names)
-    if 0 < alike < len(names):
-        text = f"{count(alike, 'option')} the same"
-        yield CompareRow(" ", text, text)
-
-
-def _option(label: str, value: str | None) -> str | None:
-    return f"{label}{value}" if value is not None else None
+    unlike = [name for name in names if one.get(name) != other.get(name)]
+    for name in unlike:
+        label = f"{one_line(name, 60):<{_NAME}} "
+        told, said = (label + side[name] if name in side else None for side in (one, other))
+        yield replace(row_of(told, said, hang=len(label)), begins=True)
+    if len(names) > len(unlike) > 0:
+        yield _same(f"{count(len(names) - len(unlike), 'option')} the same")
 
 
 def _configuration(view: RunView) -> dict[str, Any]:
@@ -297,16 +548,7 @@ def _flat(before: str, options: Mapping[str, Any], deep: int = 0) -> Iterable[tu
     for name, value in options.items():
         if isinstance(value, dict) and value and deep < 3:
             yield from _flat(f"{before}{name}.", value, deep + 1)
+        elif isinstance(value, list) and all(isinstance(each, str) for each in value):
+            yield f"{before}{name}", one_line(", ".join(value), _VALUE) or "none"
         else:
-            yield f"{before}{name}", _value(value)
-
-
-def _value(value: Any) -> str:
-    if isinstance(value, str):
-        return one_line(value, _VALUE)
-    if isinstance(value, list) and all(isinstance(each, str) for each in value):
-        return one_line(", ".join(value), _VALUE) or "none"
-    try:
-        return one_line(json.dumps(value, ensure_ascii=False), _VALUE)
-    except (TypeError, ValueError, RecursionError) as error:
-        return f"(cannot be shown: {type(error).__name__})"
+            yield f"{before}{name}", one_line(value if isinstance(value, str) else pretty(value), _VALUE)

@@ -6,6 +6,7 @@ from bisect import bisect_left
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
+from itertools import zip_longest
 from typing import ClassVar, NamedTuple
 
 from rich.cells import cell_len
@@ -18,12 +19,11 @@ from textual.reactive import reactive, var
 from typing_extensions import override
 
 from aeon_core.journal.view.formatting import words
-from aeon_widgets.compare_rows import ComparedRun, Comparison
-from aeon_widgets.compare_steps import CompareRow, Span
+from aeon_widgets.compare_rows import ComparedRun, CompareRow, Comparison, Span
 from aeon_widgets.icons import VARIABLES, run_style
 from aeon_widgets.tally import TallyHeader
-from aeon_widgets.text import count, fit, one_line, wrap
-from aeon_widgets.virtual_list import Piece, RowsView
+from aeon_widgets.text import Piece, count, fit, one_line, wrap
+from aeon_widgets.virtual_list import RowsView
 
 SIDES = ("A", "B")
 
@@ -119,11 +119,10 @@ _DIFFERENT = "accent bold"
 
 
 class _Line(NamedTuple):
-    """One line of a row: where its sides' texts begin and end in the row's."""
+    """One line of a row: which part of each side's text it shows; None for a side that it does not show."""
 
     row: int
-    left: Span | None
-    right: Span | None
+    spans: tuple[Span | None, Span | None]
     first: bool
     """Whether it is the row's first one."""
 
@@ -202,9 +201,7 @@ class CompareView(RowsView):
         if self.is_attached:
             self._lay_out()
 
-    def watch_only(self) -> None:
-        if self.is_attached:
-            self._lay_out()
+    watch_only = watch_beside
 
     @override
     def on_resize(self) -> None:
@@ -226,7 +223,7 @@ class CompareView(RowsView):
             return
         here = self._row_at(self.cursor)
         self._laid_out = (width, self.is_beside)
-        self._rows = _that_differ(self._all) if self.only else self._all
+        self._rows = [row for row in self._all if row.differs or row.mark == "#" or not self.only]
         cells = (width - _RULE) // 2 if self.is_beside else width - _SIGN
         self._lines = list(_lines(self._rows, max(4, cells), beside=self.is_beside))
         self._begins = [at for at, line in enumerate(self._lines) if line.first and self._rows[line.row].begins]
@@ -265,45 +262,34 @@ class CompareView(RowsView):
     def pieces(self, index: int, width: int) -> Iterable[Piece]:
         line = self._lines[index]
         row = self._rows[line.row]
-        beside = self._laid_out[1]
-        return _pieces_beside(row, line, (width - _RULE) // 2) if beside else _pieces_below(row, line, width - _SIGN)
-
-
-def _that_differ(rows: Sequence[CompareRow]) -> list[CompareRow]:
-    return [row for row in rows if row.differs or row.mark == "#"]
+        if row.is_heading and self._laid_out[1]:
+            yield from _side(row, 0, line.spans[0], width)
+        elif self._laid_out[1]:
+            cells = (width - _RULE) // 2
+            left = list(_side(row, 0, line.spans[0], cells))
+            yield from left
+            yield " " * (cells - sum(cell_len(text) for text, _ in left)), ""
+            yield (f" {row.mark} ", "bold") if line.first and row.differs else (" │ ", "muted")
+            yield from _side(row, 1, line.spans[1], cells)
+        else:
+            side = int(line.spans[0] is None)
+            sign = SIDES[side] if row.left != row.right else row.mark if row.differs else " "
+            yield f"{sign} ", "bold" if row.differs else "muted"
+            yield from _side(row, side, line.spans[side], width - _SIGN)
 
 
 def _lines(rows: Sequence[CompareRow], cells: int, *, beside: bool) -> Iterator[_Line]:
     for number, row in enumerate(rows):
-        if not beside:
-            yield from _under_each_other(number, row, cells)
-        elif row.mark == "#" and row.left == row.right:
-            yield from _one(number, _spans(row.left, 2 * cells + _RULE), None)
+        whole = row.left == row.right
+        wide = 2 * cells + _RULE if beside and row.is_heading else cells
+        left, right = _spans(row.left, wide, row.hang), _spans(row.right, wide, row.hang)
+        lines: Iterable[tuple[Span | None, Span | None]]
+        if beside and not row.is_heading:
+            lines = zip_longest(left, right)
         else:
-            yield from _both(number, row, cells)
-
-
-def _both(number: int, row: CompareRow, cells: int) -> Iterator[_Line]:
-    left, right = _spans(row.left, cells, row.hang), _spans(row.right, cells, row.hang)
-    for at in range(max(len(left), len(right))):
-        side = left[at] if at < len(left) else None
-        yield _Line(number, side, right[at] if at < len(right) else None, not at)
-
-
-def _one(number: int, left: Sequence[Span], right: Sequence[Span] | None) -> Iterator[_Line]:
-    for at, span in enumerate(left if right is None else right):
-        yield _Line(number, span if right is None else None, span if right is not None else None, not at)
-
-
-def _under_each_other(number: int, row: CompareRow, cells: int) -> Iterator[_Line]:
-    left, right = _spans(row.left, cells, row.hang), _spans(row.right, cells, row.hang)
-    if row.left == row.right or (row.mark == "A" or not row.right):
-        yield from _one(number, left, None)
-    elif row.mark == "B" or not row.left:
-        yield from _one(number, (), right)
-    else:
-        yield from _one(number, left, None)
-        yield from (line._replace(first=False) for line in _one(number, (), right))
+            lines = [(span, None) for span in left if row.left or whole]
+            lines += [(None, span) for span in right if row.right and not whole]
+        yield from (_Line(number, spans, not at) for at, spans in enumerate(lines))
 
 
 @lru_cache(maxsize=4_096)
@@ -326,52 +312,19 @@ def _indent(text: str, cells: int, hang: int) -> int:
     return hang if hang <= cells // 2 and cell_len(text[:hang]) == hang else 0
 
 
-def _pieces_beside(row: CompareRow, line: _Line, cells: int) -> Iterator[Piece]:
-    if row.mark == "#" and row.left == row.right:
-        yield from _side(row.left, line.left, (), row.left_style, 2 * cells + _RULE)
-        return
-    left = list(_of_left(row, line, cells))
-    yield from left
-    yield " " * (cells - sum(cell_len(text) for text, _ in left)), ""
-    yield (f" {row.mark} ", "bold") if line.first and row.differs else (" │ ", "muted")
-    yield from _of_right(row, line, cells)
-
-
-def _pieces_below(row: CompareRow, line: _Line, cells: int) -> Iterator[Piece]:
-    of_right = line.left is None
-    side = "B" if of_right else "A"
-    alike = row.left == row.right
-    sign = side if not alike else row.mark if row.differs else " "
-    yield f"{sign} ", "bold" if row.differs else "muted"
-    yield from (_of_right if of_right else _of_left)(row, line, cells)
-
-
-def _of_left(row: CompareRow, line: _Line, cells: int) -> Iterator[Piece]:
-    return _side(row.left, line.left, row.left_spans, _style(row, row.left_style), cells, row.hang)
-
-
-def _of_right(row: CompareRow, line: _Line, cells: int) -> Iterator[Piece]:
-    return _side(row.right, line.right, row.right_spans, _style(row, row.right_style), cells, row.hang)
-
-
-def _style(row: CompareRow, own: str) -> str:
-    return own or ("muted" if row.mark == " " else "")
-
-
-def _side(
-    text: str, span: Span | None, different: Sequence[Span], style: str, cells: int, hang: int = 0
-) -> Iterator[Piece]:
+def _side(row: CompareRow, side: int, span: Span | None, cells: int) -> Iterator[Piece]:
     """Yield one line of a side's text, its words that differ marked."""
     if span is None:
         return
-    at, end = span
-    if at and (indent := _indent(text, cells, hang)):
+    text, (at, end) = (row.left, row.right)[side], span
+    style = row.style or ("muted" if row.mark == " " else "")
+    if at and (indent := _indent(text, cells, row.hang)):
         yield " " * indent, ""
         cells -= indent
     if cell_len(text[at:end]) > cells:
         yield fit(text[at:end], cells), style
         return
-    for begin, stop in different:
+    for begin, stop in row.spans[side]:
         begin, stop = max(begin, at), min(stop, end)
         if begin < stop:
             yield text[at:begin], style

@@ -17,20 +17,19 @@ from aeon_core.journal.values import number_of
 from aeon_core.journal.view.draft import Draft
 from aeon_core.journal.view.formatting import MET_ICONS, score, scored_reasons, told_by_verdicts, verdict, words
 from aeon_core.journal.view.model import AssessmentView, RunView
-from aeon_widgets.draft_text import parts_of
 from aeon_widgets.icons import SCORE_ICONS
 from aeon_widgets.pane import Pane, pane_css
-from aeon_widgets.text import count, one_line
-from aeon_widgets.text_view import Block, TextView
-from aeon_widgets.verdict_text import (
+from aeon_widgets.reply_text import (
     MET_STYLES,
     Verdict,
     checks,
+    parts_of,
     requirement_blocks,
     suspicions,
     verdicts,
 )
-from aeon_widgets.virtual_list import Piece
+from aeon_widgets.text import Block, Piece, count, one_line
+from aeon_widgets.text_view import TextView
 
 GAP: Block = ("", "")
 PASSES_SHOWN = 8

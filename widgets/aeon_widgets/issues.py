@@ -29,10 +29,9 @@ from aeon_core.journal.view.step_issues import advisories_of, found_issues, issu
 from aeon_widgets.icons import REFINED, SEVERITY_ICONS
 from aeon_widgets.key_names import key_of
 from aeon_widgets.pane import Item, Pane, pane_css
-from aeon_widgets.text import one_line, pretty, wrap, wrap_hanging
-from aeon_widgets.text_view import Block
-from aeon_widgets.verdict_text import requirement_blocks
-from aeon_widgets.virtual_list import Piece, RowsView
+from aeon_widgets.reply_text import requirement_blocks
+from aeon_widgets.text import Block, Piece, one_line, pretty, wrap, wrap_hanging
+from aeon_widgets.virtual_list import RowsView
 
 GAP: Block = ("", "")
 

@@ -15,8 +15,8 @@ from aeon_core.journal.view.model import LogLine, RunView
 from aeon_core.timing import local_time
 from aeon_widgets.icons import LEVELS
 from aeon_widgets.pane import Pane, pane_css
-from aeon_widgets.text import count, fit, one_line
-from aeon_widgets.virtual_list import LinesView, Piece
+from aeon_widgets.text import Piece, count, fit, one_line
+from aeon_widgets.virtual_list import LinesView
 
 TYPE_WIDTH = 12
 _NAMES = {

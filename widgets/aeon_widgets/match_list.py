@@ -11,9 +11,9 @@ from rich.cells import cell_len
 from typing_extensions import override
 
 from aeon_core.journal.search import Match
-from aeon_widgets.text import fit, one_line, pretty
-from aeon_widgets.text_view import Block, TextView
-from aeon_widgets.virtual_list import Piece, RowsView
+from aeon_widgets.text import Block, Piece, fit, one_line, pretty
+from aeon_widgets.text_view import TextView
+from aeon_widgets.virtual_list import RowsView
 
 _CUT_WORD = re.compile(r"^…\S*\s+")
 _BEFORE = 0.3

@@ -11,8 +11,8 @@ from aeon_core.journal.view.formatting import intervention, scored_reasons
 from aeon_core.journal.view.model import AssessmentView, ResultView, RunView
 from aeon_widgets.icons import UNFINISHED, run_style
 from aeon_widgets.pane import Item, Pane, pane_css
-from aeon_widgets.text import count, one_line
-from aeon_widgets.text_view import Block, TextView
+from aeon_widgets.text import Block, count, one_line
+from aeon_widgets.text_view import TextView
 
 TITLES = {
     "failed": "Error",

@@ -1,4 +1,4 @@
-"""The passes of a run on one line: their phases, and what each came to."""
+"""A run in time, on one line: its passes and phases with what each came to, and a scrubber through its records."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from rich.cells import cell_len
 from textual import events
 from textual.content import Content
 from textual.message import Message
+from textual.reactive import reactive
 from textual.widget import Widget
 
 from aeon_core.journal.values import number_of
@@ -226,3 +227,59 @@ def _phase(phase: PhaseView, live: bool) -> Part:
         return Part(name, "", place)
     status = shown_status("running", live)
     return Part(f"{ROW_ICONS[status]} {name}", "medium" if status == STOPPED else status, place)
+
+
+BACK, ON, HERE = "◀", "▶", "●"
+
+
+class Scrubber(Widget):
+    """`◀━━●──▶`. `share` is the place between the first record, 0, and now, 1."""
+
+    DEFAULT_CSS = """
+    Scrubber { width: 24; height: 1; background: $background; color: $aeon-muted; }
+    """
+
+    share: reactive[float] = reactive(1.0)
+
+    @dataclass
+    class Stepped(Message):
+        """The user wants to go one record back, -1, or forward, 1."""
+
+        by: int
+
+    @dataclass
+    class Moved(Message):
+        """The person wants to go to a place between the first record, 0, and now, 1."""
+
+        share: float
+
+    def render(self) -> Content:
+        room = max(1, self.size.width - 2)
+        here = round(min(1.0, max(0.0, self.share)) * (room - 1))
+        return Content.assemble(
+            (BACK, "$aeon-accent"),
+            ("━" * here, "$aeon-accent"),
+            (HERE, "bold $aeon-accent"),
+            ("─" * (room - 1 - here), "$aeon-muted"),
+            (ON, "$aeon-accent"),
+        )
+
+    def on_mouse_down(self, event: events.MouseDown) -> None:
+        event.stop()
+        if event.x <= 0 or event.x >= self.size.width - 1:
+            self.post_message(self.Stepped(-1 if event.x <= 0 else 1))
+            return
+        self.capture_mouse()
+        self._go(event.x)
+
+    def on_mouse_move(self, event: events.MouseMove) -> None:
+        if self.app.mouse_captured is self:
+            event.stop()
+            self._go(event.x)
+
+    def on_mouse_up(self, event: events.MouseUp) -> None:
+        event.stop()
+        self.release_mouse()
+
+    def _go(self, x: int) -> None:
+        self.post_message(self.Moved(min(1.0, max(0.0, (x - 1) / max(1, self.size.width - 3)))))

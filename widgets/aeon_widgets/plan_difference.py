@@ -13,8 +13,7 @@ from aeon_core.journal.view.reducer import describe, nodes
 from aeon_core.journal.view.step_issues import refinements_of
 from aeon_widgets.icons import SEVERITY_ICONS, STATUS_ICONS
 from aeon_widgets.issues import GAP
-from aeon_widgets.text import count, one_line, pretty
-from aeon_widgets.text_view import Block
+from aeon_widgets.text import Block, count, one_line, pretty
 
 ADDED, REMOVED, CHANGED, INVALID = "+", "−", "~", STATUS_ICONS["invalid"]
 _FIELDS = ("description", "tool", "agent", "arguments", "depends_on", "replaces", "parent")

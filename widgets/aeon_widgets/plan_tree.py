@@ -17,13 +17,12 @@ from aeon_core.journal.view.draft import Draft, DraftStep
 from aeon_core.journal.view.formatting import score
 from aeon_core.journal.view.model import CallView, IssueView, RunView, StepView
 from aeon_core.journal.view.step_issues import open_issues, replacements, superseded, times_refined
-from aeon_widgets.activity import Activity
-from aeon_widgets.call_rows import CALL_LABELS, CallRows, RowKey, call_label
-from aeon_widgets.draft_text import SIGN_STYLES
+from aeon_widgets.call_rows import CALL_LABELS, Activity, CallRows, RowKey, call_label
 from aeon_widgets.icons import FALLBACK, REFINED, REPAIRED, ROW_ICONS, SEVERITY_ICONS, UNFINISHED, WARNED, shown_status
 from aeon_widgets.pane import Pane, pane_css
-from aeon_widgets.text import fit, one_line
-from aeon_widgets.virtual_list import Piece, RowsView
+from aeon_widgets.reply_text import SIGN_STYLES
+from aeon_widgets.text import Piece, fit, one_line
+from aeon_widgets.virtual_list import RowsView
 
 FOLD_WIDTH = 2
 """Cells at the beginning of a pass's row; a click on them unfolds it."""

@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 from rich.cells import cell_len
 
-from aeon_widgets.text import block, wrap, wrap_hanging
+from aeon_widgets.text import Piece, block, wrap, wrap_hanging
 
 MAX_RENDERED = 40_000
 """Characters up to which a text is rendered; a longer one is shown as it is, at once."""
@@ -51,9 +51,6 @@ _CODE_STYLES: tuple[tuple[str, str], ...] = (
     ("Generic.Heading", "bold"),
 )
 """The style of a token of code, by the beginning of what Pygments calls it."""
-
-Piece = tuple[str, str]
-"""Text and the name of its style."""
 
 
 class Line(NamedTuple):

@@ -13,8 +13,8 @@ from typing_extensions import override
 from aeon_core.journal.view.formatting import repair_words
 from aeon_core.journal.view.model import RepairView, RunView
 from aeon_widgets.pane import Pane, pane_css
-from aeon_widgets.text import one_line
-from aeon_widgets.virtual_list import Piece, RowsView
+from aeon_widgets.text import Piece, one_line
+from aeon_widgets.virtual_list import RowsView
 
 
 class RepairsPane(RowsView, Pane):

@@ -1,22 +1,407 @@
-"""What a run asks a person at each of its points, with the answers that do something different there."""
+"""What a run asks a person: the outcome as a headline, what is decided about as text, and answers named by effect."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import Any
+import difflib
+import json
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, Literal
 
-from aeon_core.journal.values import dict_of, dicts_of, int_of, number_of, str_of
-from aeon_core.journal.view.formatting import reasons
-from aeon_core.journal.view.model import AssessmentView
-from aeon_core.journal.view.reducer import assessment_of, nodes
+from aeon_core.journal.values import dict_of, dicts_of, int_of, number_of, str_of, strs_of
+from aeon_core.journal.view.formatting import flags, reasons, score, told_by_verdicts
+from aeon_core.journal.view.model import AssessmentView, RefinementView
+from aeon_core.journal.view.reducer import assessment_of, issue_of, nodes, refinement_of
 from aeon_core.money import money
-from aeon_widgets.approval_question import REASON, ApprovalQuestion, Choice, Section
-from aeon_widgets.call_text import budget_blocks, call_blocks, call_title
-from aeon_widgets.review_text import pass_body, pass_sections, plan_body, plan_sections
-from aeon_widgets.text import count, fit, one_line
-from aeon_widgets.text_view import Block
+from aeon_widgets.call_rows import CALL_LABELS
+from aeon_widgets.icons import SEVERITY_ICONS, STATUS_ICONS
+from aeon_widgets.issues import GAP, issue_blocks
+from aeon_widgets.plan_difference import plan_change
+from aeon_widgets.rendered_text import QUOTED
+from aeon_widgets.reply_text import Verdict, checks, suspicions, verdicts
+from aeon_widgets.text import MAX_SHOWN, Block, count, fit, one_line
 
+Typed = Literal["", "reason", "run"]
+"""What is typed before an answer is sent: nothing, why it is so, or the word `run`."""
+REASON: Typed = "reason"
+RUN: Typed = "run"
+
+
+@dataclass(frozen=True)
+class Choice:
+    """An answer: its key, what it does in this case, and what is sent for it."""
+
+    key: str
+    words: str
+    answer: str
+    typed: Typed = ""
+
+
+@dataclass(frozen=True)
+class Section:
+    """A part that is one line until a person opens it."""
+
+    heading: str
+    blocks: tuple[Block, ...]
+    folded: bool | None = True
+    """None: where there is no room for all of it."""
+    opens: str = ""
+    """What is sent as the answer where a person presses enter on the heading; else that opens or folds the part."""
+
+
+@dataclass(frozen=True)
+class ApprovalQuestion:
+    """What is asked. `body` is always in sight, `sections` are opened one by one."""
+
+    kind: str
+    """A point of a run (`plan`, `pass`, `tool`, `unknown`, `budget`), or of a workflow: `gate`, `command`, `choice`."""
+    headline: str
+    body: tuple[Block, ...]
+    choices: tuple[Choice, ...]
+    sections: tuple[Section, ...] = ()
+    hint: str = ""
+    """What the field says that a reason is typed into."""
+    options: tuple[str, ...] = ()
+    """Other answers, of which one is picked."""
+    safe: str = ""
+    """The option that nothing is lost with."""
+
+    @property
+    def text(self) -> str:
+        """All that is decided about, without styles."""
+        parts = [text for _, text in self.body]
+        for section in self.sections:
+            parts += ["", section.heading, *(f"  {text}" for _, text in section.blocks)]
+        return "\n".join(parts)
+
+
+SHORT = 40
+"""A value up to this many characters is next to its name; a longer one is below, so that none can pass for a name."""
+CUT_AT = "… ["
+"""Begins the line of a diff that says where it was cut."""
+_SAID_BY_DIFF = ("file_path", "old_string", "new_string", "replace_all", "diff", "content")
+DIFF_LINES = 5_000
+"""Longer texts are shown one after the other: comparing them would take too long."""
+SHELL = "code bash"
+"""The style of a command."""
+MODEL_SAYS = 300
+"""Characters that are shown of what the model says about its call: it hides nothing of the call itself."""
 Subject = Mapping[str, Any]
+
+
+def call_title(subject: Subject) -> str:
+    """Return in a question what a call would do: `Edit notes.md?`, `Run this command?`, else `Call send_mail?`."""
+    name, arguments = str_of(subject.get("tool_name")), dict_of(subject.get("arguments")) or {}
+    path, url = str_of(arguments.get("file_path")), str_of(arguments.get("url"))
+    if name in ("Edit", "Write") and path:
+        return f"{name} {one_line(path, 120)}?"
+    if name == "Bash" and str_of(arguments.get("command")):
+        return "Run this command?"
+    if name.lower().rpartition("__")[2] in ("fetch", "webfetch") and url:
+        return f"Fetch {one_line(url, 120)}?"
+    return f"Call {one_line(name or 'a tool', 120)}?"
+
+
+def call_blocks(point: str, subject: Subject) -> Iterator[Block]:
+    """Yield a call as it would be made, after why it is asked about."""
+    arguments = subject.get("arguments")
+    if not isinstance(arguments, dict):
+        yield from whole("", json.dumps(dict(subject), ensure_ascii=False, indent=2))
+        return
+    if point == "unknown":
+        yield "medium", "The process ended during this call: it may have taken effect. Check before you decide."
+    name = one_line(str_of(subject.get("tool_name")), 120)
+    if name != "Bash" and name not in call_title(subject):
+        yield "muted", f"tool: {name}"
+    if description := subject.get("description"):
+        yield "muted", f"for the step: {_brief(description)}"
+    if reason := subject.get("reason"):
+        yield "muted", f"asked because: {_brief(reason)}"
+    why_not = str_of((dict_of(subject.get("proposal")) or {}).get("why_not"))
+    if why_not and why_not != reason:
+        yield "muted", f"no rule can always allow it: {_brief(why_not)}"
+    preview = dict_of(subject.get("preview")) or {}
+    if problem := str_of(preview.get("problem")):
+        yield "high", f"✖ the call would fail: {_brief(problem)}"
+    if not (diff := str_of(preview.get("diff"))):
+        yield from argument_blocks(arguments)
+        return
+    # What the diff says in full is not said again.
+    said = () if any(line.startswith(CUT_AT) for line in diff.split("\n")) else _SAID_BY_DIFF
+    yield from argument_blocks({name: value for name, value in arguments.items() if name not in said})
+    path = one_line(str_of(arguments.get("file_path")), 200)
+    yield from whole(f"diff {path}", diff)
+
+
+def argument_blocks(arguments: Mapping[str, Any]) -> Iterator[Block]:
+    """Yield each argument with its name, and two texts of which one replaces the other as their difference."""
+    old, new = arguments.get("old_string"), arguments.get("new_string")
+    compared = isinstance(old, str) and isinstance(new, str)
+    for name, value in _flat(arguments):
+        if compared and name in ("old_string", "new_string"):
+            continue
+        named = one_line(name, 100)
+        if len(value) <= SHORT and "\n" not in value and name != "command":
+            yield "bold", f"{named}: {value}"
+        else:
+            yield "bold", f"{named}:"
+            yield from whole(SHELL if name == "command" else "", value)
+    if compared:
+        yield from _difference(str(old), str(new))
+
+
+def _flat(values: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str, str]]:
+    """Yield names and values as text; what an object holds under its name and a dot."""
+    for key, value in values.items():
+        name = f"{prefix}{key}"
+        if isinstance(value, dict) and value:
+            yield from _flat(value, f"{name}.")
+        else:
+            yield name, value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+
+
+def _brief(text: Any) -> str:
+    shown = one_line(str(text), MODEL_SAYS)
+    return f"{shown}…" if len(str(text)) > MODEL_SAYS else shown
+
+
+_MONEY = {
+    "spent_usd": "spent",
+    "held_usd": "reserved for calls of unknown cost",
+    "reserved_usd": "the next call may cost up to",
+    "limit_usd": "budget",
+}
+_MONEY_WIDTH = max(map(len, _MONEY.values()))
+
+
+def budget_blocks(subject: Subject) -> Iterator[Block]:
+    """Yield what was spent, and what the next call may cost."""
+    if model := subject.get("model"):
+        purpose = str_of(subject.get("purpose"))
+        yield "muted", f"the next call asks {_brief(model)} to {CALL_LABELS.get(purpose, _brief(purpose))}"
+    for key, words in _MONEY.items():
+        usd = subject.get(key)
+        if isinstance(usd, int | float) and (usd or key != "held_usd"):
+            yield "", f"{words:<{_MONEY_WIDTH}} {money(usd)}"
+
+
+def _difference(old: str, new: str) -> Iterable[Block]:
+    # Not `splitlines`: it would hide a change of the last line's end, and break lines elsewhere than the file does.
+    before, after = old.split("\n"), new.split("\n")
+    if not before[-1] and not after[-1]:
+        del before[-1], after[-1]
+    if len(before) + len(after) > DIFF_LINES:
+        yield from (("failed", f"-{line}") for line in before)
+        yield from (("complete", f"+{line}") for line in after)
+        return
+    for line in list(difflib.unified_diff(before, after, lineterm="", n=3))[2:]:
+        style = {"+": "complete", "-": "failed", "@": "muted"}.get(line[:1], "")
+        yield style, line
+
+
+def whole(style: str, text: str) -> Iterator[Block]:
+    """Yield a text of any length in blocks that are each shown whole, broken between lines where there are some."""
+    while len(text) > MAX_SHOWN:
+        end = text.rfind("\n", 1, MAX_SHOWN)
+        yield style, text[: end if end > 0 else MAX_SHOWN]
+        text = text[end + 1 if end > 0 else MAX_SHOWN :]
+    yield style, text
+
+
+_INDENT = "  "
+_ORDER = {"no": 0, "partly": 1, "yes": 2}
+_SCORED = frozenset({"incomplete", "incoherent", "inconsistent", "not_judged"})
+"""Reason codes that only repeat what the requirements, the scores and the checks say."""
+NO_CYCLES = "No cycles are left: a step that needs one ends the run."
+
+
+def plan_body(subject: Subject) -> Iterator[Block]:
+    """Yield what a plan that is about to run must achieve, and its steps with all that they call."""
+    yield from problem_blocks(subject)
+    yield from _cycles(subject)
+    if requirements := strs_of(subject.get("requirements")):
+        yield "accent", "A finished answer must satisfy"
+        yield from (("", f"□ {one_line(each, MAX_SHOWN)}") for each in requirements)
+    plan = dict_of(subject.get("plan")) or {}
+    yield "bold", one_line(str_of(plan.get("goal")), MAX_SHOWN)
+    yield from step_blocks(plan)
+
+
+def plan_sections(subject: Subject, pass_number: int) -> Iterator[Section]:
+    """Yield what was changed in a plan, what is wrong with it, and what is open."""
+    yield from question_sections(strs_of(subject.get("questions")), given_answers(subject))
+    yield from _change(subject, pass_number)
+    yield from _issues(subject, pass_number)
+
+
+def pass_body(subject: Subject, pass_number: int, assessments: Sequence[AssessmentView] = ()) -> Iterator[Block]:
+    """Yield the requirements with verdict and quote, what else is wanting, and the answer."""
+    yield from problem_blocks(subject)
+    yield from _cycles(subject)
+    if (shown := _assessment(subject, pass_number, assessments)) is not None:
+        if shown.not_judged:
+            yield "high", f"✖ {one_line(shown.not_judged, MAX_SHOWN)}"
+        unmet_first = sorted(shown.requirements, key=lambda each: _ORDER.get(each.met, 0))
+        yield from _verdict_blocks(verdicts(replace(shown, requirements=unmet_first)))
+        yield from _verdict_blocks(each for each in (*suspicions(shown), *checks(shown)) if not each.ok)
+        coded = zip(shown.reason_codes, reasons(shown), strict=False)
+        if not shown.converged:
+            yield from (("medium", f"✖ {reason}") for code, reason in coded if code not in _SCORED)
+    answer = str_of(subject.get("answer"))
+    if not answer.strip():
+        yield "muted", "No answer was given."
+        return
+    yield "accent bold", "Answer"
+    yield from whole(QUOTED, answer)
+
+
+def pass_sections(subject: Subject, pass_number: int, assessments: Sequence[AssessmentView] = ()) -> Iterator[Section]:
+    """Yield what the pass changed in the plan, its scores, and what else there is to know."""
+    yield from question_sections(strs_of(subject.get("questions")), given_answers(subject))
+    yield from _change(subject, pass_number)
+    if (shown := _assessment(subject, pass_number, assessments)) is not None:
+        yield _scores(subject, shown, pass_number, assessments)
+    yield from _issues(subject, pass_number)
+    plan = dict_of(subject.get("plan")) or {}
+    if steps := [node for node, _, _ in nodes(plan) if node.get("status") != "invalid"]:
+        yield Section(f"the plan: {count(len(steps), 'step')}", tuple(step_blocks(plan)))
+
+
+def problem_blocks(subject: Subject) -> Iterator[Block]:
+    """Yield why an edited plan could not be taken, where that is so."""
+    if problem := str_of(subject.get("problem")):
+        yield "high", f"✖ the edited plan was not used: {one_line(problem, MAX_SHOWN)}"
+
+
+def _cycles(subject: Subject) -> Iterator[Block]:
+    ttl = dict_of(subject.get("ttl"))
+    if ttl is not None and "remaining" in ttl and int_of(ttl.get("remaining")) <= 0:
+        yield "medium", NO_CYCLES
+
+
+def _assessment(subject: Subject, pass_number: int, assessments: Sequence[AssessmentView]) -> AssessmentView | None:
+    told = dict_of(subject.get("convergence"))
+    if told is None:
+        return None
+    criteria = next((each.criteria for each in reversed(assessments) if each.criteria), {})
+    return replace(assessment_of(told, pass_number=pass_number), criteria=criteria)
+
+
+def _verdict_blocks(shown: Iterable[Verdict]) -> Iterator[Block]:
+    for each in shown:
+        yield from each.blocks
+
+
+def _scores(
+    subject: Subject, shown: AssessmentView, pass_number: int, assessments: Sequence[AssessmentView]
+) -> Section:
+    """Return the scores of a pass against those of the one before, and what agrees."""
+    before = next((each for each in reversed(assessments) if each.pass_number < pass_number), None)
+    earlier = (before.completeness_score, before.coherence_score) if before is not None else (None, None)
+    blocks = [
+        _score("completeness", shown.completeness_score, earlier[0], shown.criteria),
+        _score("coherence", shown.coherence_score, earlier[1], shown.criteria),
+    ]
+    if shown.consistency:
+        told_flags = " · ".join(f"{'✔' if ok else '✖'} {text}" for ok, text in flags(shown))
+        blocks.append(("complete" if all(shown.consistency.values()) else "high", told_flags))
+    blocks += _verdict_blocks(each for each in (*suspicions(shown), *checks(shown)) if each.ok)
+    known = told_by_verdicts(shown) | {str_of(each.get("description")) for each in dicts_of(subject.get("issues"))}
+    blocks += [("muted", f"· {one_line(each, MAX_SHOWN)}") for each in shown.detected_issues if each not in known]
+    both = f"completeness {score(shown.completeness_score)} · coherence {score(shown.coherence_score)}"
+    return Section(f"scores: {both}", tuple(blocks))
+
+
+def _score(name: str, reached: float | None, before: float | None, criteria: Mapping[str, Any]) -> Block:
+    asked = number_of(criteria.get(name))
+    enough = asked is None or (reached is not None and reached >= asked)
+    trend = f"{score(before)} → {score(reached)}" if before is not None else score(reached)
+    wanted = "" if asked is None else f", {score(asked)} required"
+    sign = "" if asked is None else "✔ " if enough else "✖ "
+    return "complete" if asked is not None and enough else "" if enough else "medium", f"{sign}{name} {trend}{wanted}"
+
+
+def step_blocks(plan: Mapping[str, Any]) -> Iterator[Block]:
+    """Yield the steps of a plan with their substeps and what each would call, in full."""
+    yield from _steps(dicts_of(plan.get("steps")), "")
+
+
+def _steps(steps: Iterable[dict[str, Any]], indent: str) -> Iterator[Block]:
+    for step in steps:
+        status = str_of(step.get("status")) or "pending"
+        # What is yet to be done is what is decided about.
+        style = status if status in STATUS_ICONS and status != "pending" else ""
+        what = f"{STATUS_ICONS.get(status, '?')} {one_line(str_of(step.get('step_id')), 40)}"
+        yield style, f"{indent}{what} {one_line(str_of(step.get('description')), MAX_SHOWN)}"
+        if tool := str_of(step.get("tool")):
+            arguments = dict_of(step.get("arguments"))
+            how = ", with arguments that the model chooses" if arguments is None else ""
+            yield "muted", f"{indent}{_INDENT * 2}calls {one_line(tool, 100)}{how}"
+            yield from (
+                (style, _indented(text, f"{indent}{_INDENT * 3}")) for style, text in argument_blocks(arguments or {})
+            )
+        substeps = (dict_of(step.get("subplan")) or {}).get("substeps")
+        yield from _steps(dicts_of(substeps), indent + _INDENT)
+
+
+def _indented(text: str, indent: str) -> str:
+    """Return a text of which no line begins where a step would: none can pass for one."""
+    return "\n".join(f"{indent}{line}" for line in text.split("\n"))
+
+
+def _change(subject: Subject, pass_number: int) -> Iterator[Section]:
+    """Yield what was changed in this pass, and before it, each by itself."""
+    plan = dict_of(subject.get("plan")) or {}
+    now = _refinements(subject, "refinements", pass_number)
+    heading, blocks = plan_change(plan, now)
+    if now:
+        yield Section(f"changed: {heading}", tuple(blocks), folded=None)
+    if earlier := _refinements(subject, "earlier_refinements", pass_number - 1):
+        heading, blocks = plan_change(plan, earlier, later=now)
+        yield Section(f"changed before this pass: {heading}", tuple(blocks))
+
+
+def _refinements(subject: Subject, key: str, pass_number: int) -> list[RefinementView]:
+    return [refinement_of(each, pass_number=pass_number) for each in dicts_of(subject.get(key))]
+
+
+def _issues(subject: Subject, pass_number: int) -> Iterator[Section]:
+    issues = [issue_of(each) for each in dicts_of(subject.get("issues"))]
+    if issues:
+        severities = [each.severity for each in issues]
+        told = [
+            f"{icon} {severities.count(name)} {name}" for name, icon in SEVERITY_ICONS.items() if name in severities
+        ]
+        blocks = [block for each in issues for block in (*issue_blocks(pass_number, each), GAP)][:-1]
+        yield Section(f"{count(len(issues), 'issue')}: {', '.join(told)}", tuple(blocks))
+
+
+ANSWERS = "answers"
+"""What the part with the open questions is chosen for."""
+
+
+def given_answers(subject: Subject) -> dict[str, str]:
+    """Return the answers that a question has from before, by question."""
+    return {question: str_of(words) for question, words in (dict_of(subject.get("answers")) or {}).items()}
+
+
+def question_sections(questions: Sequence[str], answers: Mapping[str, str] | None = None) -> Iterator[Section]:
+    """Yield the part with the open questions, each with the person's answer where there is one."""
+    if not questions:
+        return
+    given, blocks = answers or {}, list[Block]()
+    for question in questions:
+        blocks.append(("accent", f"? {one_line(question, MAX_SHOWN)}"))
+        if words := given.get(question):
+            blocks.append(("complete", f"  ✔ {one_line(words, MAX_SHOWN)}"))
+    done = sum(question in given for question in questions)
+    told = f", {done} answered" if done else ""
+    heading = f"{len(questions)} open questions{told}"
+    if len(questions) == 1:
+        heading = blocks.pop(0)[1]
+    yield Section(heading, tuple(blocks), folded=False, opens=ANSWERS)
+
+
 REVIEWED = ("plan", "pass")
 """The points at which a person looks at what there is, rather than at what is about to be done."""
 _WHAT_TO_FIX = "what should change?"

@@ -17,8 +17,7 @@ from textual.widget import Widget
 
 from aeon_core.journal.view.model import CallView, RunView, StepView
 from aeon_core.journal.view.step_issues import refinements_of
-from aeon_widgets.activity import Activity
-from aeon_widgets.call_rows import RowKey, call_label
+from aeon_widgets.call_rows import Activity, RowKey, call_label
 from aeon_widgets.icons import ROW_ICONS, shown_status
 from aeon_widgets.issues import GAP, calls_change_blocks, for_a_person, profile_blocks, step_change_blocks
 from aeon_widgets.pane import Item, Pane, pane_css
@@ -33,8 +32,8 @@ from aeon_widgets.step_text import (
     step_detail,
     tool_blocks,
 )
-from aeon_widgets.text import one_line, readable
-from aeon_widgets.text_view import Block, TextView
+from aeon_widgets.text import Block, one_line, readable
+from aeon_widgets.text_view import TextView
 
 TABS = ("Output", "Prompt", "Tool call", "Repairs", "Changes")
 """The last one is there in a run that goes round in passes."""

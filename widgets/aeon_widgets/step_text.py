@@ -14,12 +14,11 @@ from aeon_core.journal.view.model import CallView, RepairView, RunView, StepView
 from aeon_core.money import money
 from aeon_core.timing import span
 from aeon_widgets.call_rows import CALL_LABELS, RowKey
-from aeon_widgets.draft_text import parts_of
 from aeon_widgets.icons import ROW_ICONS
 from aeon_widgets.issues import repairs_of_calls
 from aeon_widgets.rendered_text import form_of
-from aeon_widgets.text import count, one_line, pretty, readable
-from aeon_widgets.text_view import Block
+from aeon_widgets.reply_text import parts_of
+from aeon_widgets.text import Block, count, one_line, pretty, readable
 
 MOST = 20
 """Calls, tool calls and repairs that are shown of a step or a row, the last of each."""

@@ -10,6 +10,10 @@ from rich.cells import cell_len, chop_cells, set_cell_size
 
 from aeon_core.escape import escape_controls
 
+Piece = tuple[str, str]
+"""Text that is safe to show, and the name of its style (empty: the pane's own)."""
+Block = tuple[str, str]
+"""Style name and text, which may be of any length and hold anything. `markdown` and `json` are rendered as such."""
 MAX_SHOWN = 200_000
 """Characters of one text that are shown; the journal holds the rest."""
 

@@ -12,10 +12,8 @@ from typing_extensions import override
 from aeon_core.judge.quote import find_quote
 from aeon_widgets.pane import Item
 from aeon_widgets.rendered_text import RENDERED, Line, block_lines
-from aeon_widgets.virtual_list import LinesView, Piece
-
-Block = tuple[str, str]
-"""Style name and text, which may be of any length and hold anything. `markdown` and `json` are rendered as such."""
+from aeon_widgets.text import Block, Piece
+from aeon_widgets.virtual_list import LinesView
 
 
 class TextView(LinesView):

@@ -19,8 +19,7 @@ from aeon_core.journal.view.model import ProfileView, RunView
 from aeon_core.money import money
 from aeon_widgets.pane import Pane, pane_css
 from aeon_widgets.run_header import bar, spent
-from aeon_widgets.text import count, fit
-from aeon_widgets.virtual_list import Piece
+from aeon_widgets.text import Piece, count, fit
 
 _SHORT = 4
 """Lines of the pane where it is asked to be short."""

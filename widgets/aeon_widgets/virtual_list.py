@@ -21,11 +21,7 @@ from typing_extensions import override
 
 from aeon_widgets.icons import VARIABLES
 from aeon_widgets.pane import Item
-from aeon_widgets.text import fit
-
-Piece = tuple[str, str]
-"""Text that is safe to show, and the name of its style (empty: the pane's own)."""
-
+from aeon_widgets.text import Piece, fit
 
 _WHOLE = 1_000
 """Cells of a line that is copied."""

@@ -10,9 +10,8 @@ from textual.binding import Binding, BindingType
 from typing_extensions import override
 
 from aeon_widgets.pane import Item, Pane, pane_css
-from aeon_widgets.text import block, one_line, wrap
-from aeon_widgets.text_view import Block
-from aeon_widgets.virtual_list import Piece, RowsView
+from aeon_widgets.text import Block, Piece, block, one_line, wrap
+from aeon_widgets.virtual_list import RowsView
 
 CLOSED, OPEN = "▸", "▾"
 

@@ -9,8 +9,8 @@ from textual.geometry import Region
 from typing_extensions import override
 
 from aeon_widgets.pane import Pane, pane_css
-from aeon_widgets.text import fit, one_line
-from aeon_widgets.virtual_list import Piece, RowsView
+from aeon_widgets.text import Piece, fit, one_line
+from aeon_widgets.virtual_list import RowsView
 
 WORD_CELLS, TIME_CELLS = 9, 7
 _NAME_CELLS = 21

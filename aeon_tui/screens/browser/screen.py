@@ -24,8 +24,7 @@ from aeon_tui.screens.context import context_of
 from aeon_widgets.filter_line import FilterLine
 from aeon_widgets.footer import KeyFooter
 from aeon_widgets.key_names import key_of
-from aeon_widgets.run_columns import ordered
-from aeon_widgets.run_list import RunList, RunListHeader
+from aeon_widgets.run_list import RunList, RunListHeader, ordered
 from aeon_widgets.run_preview import Kin
 from aeon_widgets.run_tree import LIVE, WORKFLOW, RunLine, as_tree
 

@@ -9,8 +9,7 @@ from aeon_core.money import money
 from aeon_tui.reports.pipeline_rows import pipeline_rows
 from aeon_tui.sources.workflow import WORKFLOW_ROW, WorkflowState
 from aeon_widgets.icons import run_style
-from aeon_widgets.text import count, one_line
-from aeon_widgets.text_view import Block
+from aeon_widgets.text import Block, count, one_line
 
 if TYPE_CHECKING:
     from aeon_core.journal.summary import RunSummary

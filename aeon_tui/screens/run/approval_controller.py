@@ -24,11 +24,9 @@ from aeon_tui.screens.dialogs import ConfirmDialog, Dialog
 from aeon_tui.screens.panel_controller import TOO_LATE, PanelController, Place
 from aeon_tui.sessions.approval_broker import ApprovalBroker, ApprovalSource
 from aeon_widgets.approval_panel import ApprovalPanel
-from aeon_widgets.approval_question import Section
 from aeon_widgets.key_guard import KeyGuard
 from aeon_widgets.key_names import key_of
-from aeon_widgets.review_text import ANSWERS, given_answers, question_sections
-from aeon_widgets.run_question import ALWAYS, REVIEWED, run_question
+from aeon_widgets.run_question import ALWAYS, ANSWERS, REVIEWED, Section, given_answers, question_sections, run_question
 from aeon_widgets.text import one_line
 
 if TYPE_CHECKING:

@@ -21,13 +21,12 @@ from aeon_widgets.convergence import ConvergencePane
 from aeon_widgets.issues import IssuesPane
 from aeon_widgets.log_pane import LogPane
 from aeon_widgets.outcome import Outcome
-from aeon_widgets.pane import Pane
+from aeon_widgets.pane import Pane, RailLine
 from aeon_widgets.plan_tree import PlanTree
-from aeon_widgets.rail_line import RailLine
 from aeon_widgets.repairs import RepairsPane
 from aeon_widgets.step_pane import StepPane
+from aeon_widgets.text import Piece
 from aeon_widgets.ttl_gauge import TTLGauge
-from aeon_widgets.virtual_list import Piece
 
 WIDTHS = [(0, "-narrow"), (72, "-normal"), (110, "-wide")]
 HEIGHTS = [(0, "-low"), (30, "-tall"), (45, "-very-tall")]

@@ -35,13 +35,11 @@ from aeon_widgets.issues import IssuesPane
 from aeon_widgets.key_names import key_of
 from aeon_widgets.log_pane import LogPane
 from aeon_widgets.outcome import Outcome
-from aeon_widgets.pane import Pane
-from aeon_widgets.pass_line import PassLine
+from aeon_widgets.pane import Pane, RailLine
+from aeon_widgets.pass_line import PassLine, Scrubber
 from aeon_widgets.plan_tree import PlanTree
-from aeon_widgets.rail_line import RailLine
 from aeon_widgets.repairs import RepairsPane
 from aeon_widgets.run_header import RunHeader
-from aeon_widgets.scrubber import Scrubber
 from aeon_widgets.step_pane import TABS, StepPane, StepText
 from aeon_widgets.text import one_line
 

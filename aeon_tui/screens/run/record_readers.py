@@ -14,11 +14,10 @@ from aeon_core.journal.view.model import CallView, RunView
 from aeon_core.judge.quote import find_quote
 from aeon_tui.screens.latest_worker import LatestWorker
 from aeon_widgets.call_rows import RowKey
-from aeon_widgets.draft_text import draft_blocks
 from aeon_widgets.plan_tree import PlanTree
+from aeon_widgets.reply_text import Verdict, draft_blocks
 from aeon_widgets.step_text import StepDetail, step_detail
-from aeon_widgets.text_view import Block
-from aeon_widgets.verdict_text import Verdict
+from aeon_widgets.text import Block
 
 if TYPE_CHECKING:
     from aeon_tui.sessions.runner import Stream

@@ -36,9 +36,8 @@ from aeon_tui.sessions.approval_broker import ApprovalSource
 from aeon_tui.sessions.runner import Runner
 from aeon_tui.sources.base import RecordSource
 from aeon_tui.sources.snapshots import SnapshotStore
-from aeon_widgets.activity import running_call
 from aeon_widgets.approval_panel import ApprovalPanel
-from aeon_widgets.call_rows import RowKey
+from aeon_widgets.call_rows import RowKey, running_call
 from aeon_widgets.convergence import ConvergencePane
 from aeon_widgets.key_guard import KeyGuard
 from aeon_widgets.log_pane import LogPane

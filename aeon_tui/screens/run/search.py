@@ -25,8 +25,7 @@ from aeon_widgets.key_names import key_of
 from aeon_widgets.match_list import Heading, MatchList, RecordText, record_blocks
 from aeon_widgets.step_pane import TABS
 from aeon_widgets.tally import HeadLine
-from aeon_widgets.text import count, one_line
-from aeon_widgets.text_view import Block
+from aeon_widgets.text import Block, count, one_line
 
 POLL_SECONDS = 0.05
 HINT = "the words of a prompt, a reply, a tool's result …"

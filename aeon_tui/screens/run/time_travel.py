@@ -19,12 +19,11 @@ from aeon_tui.sources.snapshots import Closed, Snapshot, SnapshotStore
 from aeon_tui.sources.timeline import Move, back_a_pass, by_records, on_a_pass, to_pass, to_phase, to_seq, to_share
 from aeon_widgets.key_names import key_of
 from aeon_widgets.log_pane import LogPane
-from aeon_widgets.pass_line import PassLine, Place
+from aeon_widgets.pass_line import PassLine, Place, Scrubber
 from aeon_widgets.plan_difference import difference_blocks
 from aeon_widgets.run_header import RunHeader, RunPosition
-from aeon_widgets.scrubber import Scrubber
 from aeon_widgets.step_pane import TABS, StepText
-from aeon_widgets.text_view import Block
+from aeon_widgets.text import Block
 
 FIRST_PLAN = 0
 READING: list[Block] = [("muted", "Reading the journal …")]

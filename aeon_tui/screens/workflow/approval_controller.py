@@ -11,11 +11,8 @@ from aeon_core.journal.values import dict_of
 from aeon_tui.screens.panel_controller import PanelController
 from aeon_tui.screens.workflow.transcript import change_blocks, detail_blocks, summary_blocks
 from aeon_widgets.approval_panel import ApprovalPanel
-from aeon_widgets.approval_question import REASON, RUN, ApprovalQuestion, Choice
-from aeon_widgets.call_text import SHELL
-from aeon_widgets.run_question import ALWAYS
-from aeon_widgets.text import fit, one_line
-from aeon_widgets.text_view import Block
+from aeon_widgets.run_question import ALWAYS, REASON, RUN, SHELL, ApprovalQuestion, Choice
+from aeon_widgets.text import Block, fit, one_line
 from system2.changes import FileChange
 
 if TYPE_CHECKING:

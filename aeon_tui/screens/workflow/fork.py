@@ -22,7 +22,8 @@ from aeon_tui.screens.editor import ask_to_discard
 from aeon_tui.sessions.new_run_form import checked_model
 from aeon_widgets.key_guard import KeyGuard
 from aeon_widgets.key_names import key_of
-from aeon_widgets.virtual_list import Piece, RowsView
+from aeon_widgets.text import Piece
+from aeon_widgets.virtual_list import RowsView
 from system2.constants import GATES
 
 _HINT = "A new workflow; this one does not change, and the project's files stay as they are now."

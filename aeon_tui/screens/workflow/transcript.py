@@ -9,8 +9,7 @@ from aeon_core.journal.view.draft import partial_json
 from aeon_core.money import money
 from aeon_core.timing import span
 from aeon_tui.sources.workflow import WorkflowState
-from aeon_widgets.text import count, duration, one_line, pretty
-from aeon_widgets.text_view import Block
+from aeon_widgets.text import Block, count, duration, one_line, pretty
 from aeon_widgets.workflow_conversation import ConversationItem
 from system2.changes import FileChange
 from system2.contracts import DelegationContract

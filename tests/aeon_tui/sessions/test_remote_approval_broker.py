@@ -16,8 +16,7 @@ from aeon_tui.screens.run.screen import RunScreen
 from aeon_tui.sessions import remote_approval_broker
 from aeon_tui.sessions.remote_approval_broker import RemoteApprovalBroker
 from aeon_tui.sources.followed import FollowedSource
-from aeon_widgets.approval_panel import ApprovalPanel
-from aeon_widgets.approval_text import ApprovalText
+from aeon_widgets.approval_panel import ApprovalPanel, ApprovalText
 from tests.aeon_core.questions import Asked
 from tests.aeon_tui.screens.run.test_approval_controller import Erasing
 from tests.waiting import until, wait_until

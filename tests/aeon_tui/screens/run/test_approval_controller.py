@@ -17,10 +17,9 @@ from aeon_tui.screens.run.screen import RunScreen
 from aeon_tui.sessions.approval_broker import ApprovalBroker
 from aeon_tui.sessions.run_jobs import Kernel, NewRunJob, OnDelta, OnLine, RunJob
 from aeon_tui.sessions.runner import Runner
-from aeon_widgets.approval_panel import ApprovalPanel
-from aeon_widgets.approval_text import ApprovalText
-from aeon_widgets.call_text import budget_blocks, call_blocks
+from aeon_widgets.approval_panel import ApprovalPanel, ApprovalText
 from aeon_widgets.rendered_text import block_lines
+from aeon_widgets.run_question import budget_blocks, call_blocks
 from aeon_widgets.step_pane import StepText
 from aeon_widgets.text import MAX_SHOWN
 from tests.fakes import ScriptedModel, steps

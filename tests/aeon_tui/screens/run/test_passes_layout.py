@@ -18,10 +18,9 @@ from aeon_widgets.convergence import ConvergencePane
 from aeon_widgets.issues import IssuesPane
 from aeon_widgets.log_pane import LogPane
 from aeon_widgets.outcome import Outcome
-from aeon_widgets.pane import Pane
+from aeon_widgets.pane import Pane, RailLine
 from aeon_widgets.pass_line import PassLine
 from aeon_widgets.plan_tree import PlanTree
-from aeon_widgets.rail_line import RailLine
 from aeon_widgets.repairs import RepairsPane
 from aeon_widgets.step_pane import StepPane
 from aeon_widgets.ttl_gauge import TTLGauge

@@ -15,8 +15,7 @@ from aeon_tui.app import AeonApp
 from aeon_tui.screens.browser.screen import BrowserScreen
 from aeon_tui.screens.run.screen import RunScreen
 from aeon_tui.screens.run.search import SearchScreen
-from aeon_widgets.approval_panel import ApprovalPanel
-from aeon_widgets.approval_text import ApprovalText
+from aeon_widgets.approval_panel import ApprovalPanel, ApprovalText
 from aeon_widgets.log_pane import LogPane
 from aeon_widgets.plan_tree import PlanTree
 from aeon_widgets.step_pane import StepText

@@ -23,9 +23,7 @@ from aeon_tui.screens.run.screen import RunScreen
 from aeon_tui.sessions.approval_broker import ApprovalBroker
 from aeon_tui.sessions.run_jobs import Kernel, NewRunJob, OnDelta, OnLine, RunJob
 from aeon_tui.sessions.runner import Runner
-from aeon_widgets.answer_keys import AnswerKeys
-from aeon_widgets.approval_panel import ApprovalPanel
-from aeon_widgets.approval_text import ApprovalText
+from aeon_widgets.approval_panel import AnswerKeys, ApprovalPanel, ApprovalText
 from tests.aeon_core.kernel.test_passes import MENDED, TASK, model, of, plan
 from tests.fakes import ScriptedModel
 from tests.waiting import until

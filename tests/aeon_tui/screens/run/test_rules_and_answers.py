@@ -17,8 +17,7 @@ from aeon_tui.screens.rule_dialog import RuleDialog, ScopeRows
 from aeon_tui.screens.run.approval_controller import UNUSED, AnswersDialog
 from aeon_tui.sessions.resume_job import ResumeJob
 from aeon_tui.sessions.runner import Runner
-from aeon_widgets.approval_panel import ApprovalPanel
-from aeon_widgets.approval_text import ApprovalText
+from aeon_widgets.approval_panel import ApprovalPanel, ApprovalText
 from aeon_widgets.plan_tree import PlanTree
 from aeon_widgets.step_pane import StepPane, StepText
 from tests.aeon_core.kernel.test_passes import MENDED, TASK, model, of, plan

@@ -21,13 +21,12 @@ from aeon_widgets.issues import IssuesPane
 from aeon_widgets.log_pane import LogPane
 from aeon_widgets.outcome import Outcome
 from aeon_widgets.pane import Pane
-from aeon_widgets.pass_line import PassLine, Place
+from aeon_widgets.pass_line import PassLine, Place, Scrubber
 from aeon_widgets.plan_tree import PlanTree
 from aeon_widgets.repairs import RepairsPane
+from aeon_widgets.reply_text import Verdict
 from aeon_widgets.run_header import RunHeader
-from aeon_widgets.scrubber import Scrubber
 from aeon_widgets.step_pane import StepPane, StepText
-from aeon_widgets.verdict_text import Verdict
 from tests.aeon_tui.fakes import ListSource
 from tests.aeon_tui.passes import converged_run
 from tests.aeon_tui.recordings import START

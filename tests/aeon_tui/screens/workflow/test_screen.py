@@ -23,9 +23,8 @@ from aeon_tui.screens.workflow.fork import GateRows, WorkflowForkDialog
 from aeon_tui.screens.workflow.screen import WorkflowScreen
 from aeon_tui.sessions.runner import Stream
 from aeon_tui.sources.workflow import TranscriptSource
-from aeon_widgets.activity import SPINNER
-from aeon_widgets.answer_keys import AnswerKeys
-from aeon_widgets.approval_panel import ApprovalPanel, OptionRows
+from aeon_widgets.approval_panel import AnswerKeys, ApprovalPanel, OptionRows
+from aeon_widgets.call_rows import SPINNER
 from aeon_widgets.workflow_artifact import WorkflowArtifact
 from aeon_widgets.workflow_conversation import WorkflowConversation
 from aeon_widgets.workflow_pipeline import WorkflowPipeline

@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from aeon_tui.sources import comparison
-from aeon_tui.sources.comparison import FROM_ITS_END, ComparisonReader, read
+from aeon_tui.screens import compare
+from aeon_tui.screens.compare import FROM_ITS_END, ComparisonReader, read
 from aeon_widgets.compare_rows import ComparedRun
 from tests.aeon_tui.compared import LEFT, RIGHT, written
 from tests.aeon_tui.passes import converged_run, given_up_run
@@ -68,20 +68,20 @@ def test_a_damaged_journal_is_read_as_far_as_it_can_be(tmp_path: Path) -> None:
 
 def test_a_long_journal_is_compared_by_its_end(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     path = journal(tmp_path, LONG)
-    monkeypatch.setattr(comparison, "LONG", path.stat().st_size)
+    monkeypatch.setattr(compare, "LONG", path.stat().st_size)
     run = read(path)
     assert run.view is not None
     assert run.note == FROM_ITS_END
     assert run.view.whole_from > 0
-    monkeypatch.setattr(comparison, "LONG", path.stat().st_size + 1)
+    monkeypatch.setattr(compare, "LONG", path.stat().st_size + 1)
     assert (read(path).note, read(path).view.whole_from) == ("", 0)  # type: ignore[union-attr]
 
 
 def counted(monkeypatch: pytest.MonkeyPatch) -> list[Path]:
     """Return the journals that are read, in their order."""
     reads: list[Path] = []
-    monkeypatch.setattr(comparison, "read", lambda path: reads.append(path) or read(path))
-    monkeypatch.setattr(comparison, "RESTING", 0)
+    monkeypatch.setattr(compare, "read", lambda path: reads.append(path) or read(path))
+    monkeypatch.setattr(compare, "RESTING", 0)
     return reads
 
 
@@ -91,14 +91,14 @@ def test_a_comparison_is_refreshed_when_a_journal_has_grown_and_only_then(
     reads = counted(monkeypatch)
     left, right = written(tmp_path, LEFT, live_run()), written(tmp_path, RIGHT, finished_run())
     work = ComparisonReader(left, right)
-    first = work.again()
+    first = work.compare()
     assert first is not None
     assert first.comparison.differences
-    assert work.again() is None
+    assert work.compare() is None
     with left.open("a") as file:
         for record in finished_run().records[len(live_run().records) :]:
             file.write(json.dumps({**record, "run": LEFT}) + "\n")
-    second = work.again()
+    second = work.compare()
     assert second is not None
     assert second.comparison.differences == 0
     assert reads == [left, right, left]
@@ -110,10 +110,10 @@ def test_a_journal_that_took_long_to_read_is_left_alone_for_longer(
     reads = counted(monkeypatch)
     left, right = written(tmp_path, LEFT, live_run()), written(tmp_path, RIGHT, finished_run())
     work = ComparisonReader(left, right)
-    monkeypatch.setattr(comparison, "RESTING", 1_000_000)
-    assert work.again() is not None
+    monkeypatch.setattr(compare, "RESTING", 1_000_000)
+    assert work.compare() is not None
     written(tmp_path, LEFT, finished_run())
-    assert work.again() is None
+    assert work.compare() is None
     assert reads == [left, right]
 
 
@@ -121,9 +121,9 @@ def test_the_runs_are_exchanged_without_being_read_again(tmp_path: Path, monkeyp
     reads = counted(monkeypatch)
     left, right = written(tmp_path, LEFT, converged_run()), written(tmp_path, RIGHT, given_up_run())
     work = ComparisonReader(left, right)
-    assert work.again() is not None
+    assert work.compare() is not None
     work.swap()
-    swapped = work.again()
+    swapped = work.compare()
     assert swapped is not None
     assert [run.run_id for run in swapped[:2]] == [RIGHT, LEFT]
     assert reads == [left, right]
@@ -133,16 +133,16 @@ def test_a_journal_that_comes_to_be_there_or_goes_is_reported(tmp_path: Path, mo
     counted(monkeypatch)
     left, right = written(tmp_path, LEFT, converged_run()), tmp_path / f"{RIGHT}.jsonl"
     work = ComparisonReader(left, right)
-    first = work.again()
+    first = work.compare()
     assert first is not None
     assert first.right.problem
     assert not first.comparison.whole
     written(tmp_path, RIGHT, given_up_run())
-    second = work.again()
+    second = work.compare()
     assert second is not None
     assert second.comparison.whole
     left.unlink()
-    third = work.again()
+    third = work.compare()
     assert third is not None
     assert third.left.problem
 
@@ -157,12 +157,3 @@ def test_a_journal_that_nothing_was_written_in_yet_is_awaited(tmp_path: Path) ->
         assert read(path) == ComparedRun(RIGHT)
     finally:
         os.close(held)
-
-
-def test_while_one_thread_reads_another_does_not(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    left, right = written(tmp_path, LEFT, converged_run()), written(tmp_path, RIGHT, given_up_run())
-    work = ComparisonReader(left, right)
-    nested: list[object] = []
-    monkeypatch.setattr(comparison, "read", lambda path: nested.append(work.again()) or read(path))
-    assert work.again() is not None
-    assert nested == [None, None]
