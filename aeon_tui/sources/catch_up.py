@@ -18,6 +18,10 @@ if TYPE_CHECKING:
     from aeon_core.journal.view.model import RunView
     from aeon_tui.sources.snapshots import SnapshotStore
 
+RECENT = 100
+"""Lines from the end that each view has without a gap."""
+WITHIN = 16 * 1024 * 1024
+"""Bytes of the end that are looked through at first."""
 CALM = 3_000
 """Records a second, below which the whole is read."""
 VIEW_SECONDS = 0.08
@@ -71,13 +75,10 @@ class CatchUpReader:
 
         Raises AeonError, OSError.
         """
-        states = LastStates(self._path)
-        try:
+        with LastStates(self._path, recent=RECENT, within=WITHIN) as states:
             while not self._closed.is_set() and not self._whole_is_shown():
                 self._look(states)
                 tell()
-        finally:
-            states.close()
         return self._past.place if self._past is not None else None
 
     def _look(self, states: LastStates) -> None:

@@ -164,10 +164,11 @@ class JournalSource:
 
 def tail_view(path: Path) -> tuple[RunView, bool]:
     """Return the view of a journal's end, and whether that is the whole. Raises AeonError, OSError."""
-    from aeon_core.journal.tail import tail_state
+    from aeon_core.journal.view.last_states import LastStates
 
-    end = tail_state(path)
-    return (end.view(), False) if end.unknown else (whole_view(path), True)
+    with LastStates(path) as end:
+        end.read_on()
+        return (whole_view(path), True) if end.whole else (end.view(), False)
 
 
 def whole_view(path: Path) -> RunView:

@@ -300,10 +300,12 @@ class SnapshotStore:
 
     def _end_of(self, fold: _Fold, position: int) -> RunView:
         """Return the view of the last records before a moment."""
-        from aeon_core.journal.tail import tail_state
+        from aeon_core.journal.view.last_states import LastStates
 
-        _, end = fold.index.span(fold.timeline.line(position))
-        return tail_state(self.journal, before=end, gone=fold.gone).view()
+        _, until = fold.index.span(fold.timeline.line(position))
+        with LastStates(self.journal, until=until, gone=fold.gone) as end:
+            end.read_on()
+            return end.view()
 
     def _pieces(self, work: Work) -> Iterator[None]:
         """Work piece by piece until there is no more to do. Raises Closed where nobody wants it."""

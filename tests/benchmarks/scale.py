@@ -25,8 +25,8 @@ from aeon_core import Orchestrator, RunConfig, connect
 from aeon_core.journal.index import OffsetIndex, Pages, TextPlaces
 from aeon_core.journal.listing import CACHE, list_runs
 from aeon_core.journal.search import search_journal
-from aeon_core.journal.tail import tail_state
 from aeon_core.journal.view.incremental import IncrementalFold
+from aeon_core.journal.view.last_states import LastStates
 from tests.benchmarks import screen
 
 RECORDS = 400_000
@@ -175,7 +175,13 @@ def report_records(path: Path, small: Path, index: OffsetIndex, places: TextPlac
 
     for name, journal in {"of a single run": small, "of a gigabyte": path}.items():
         row(f"the last 50 records {name}", f"{min(milliseconds(lambda j=journal: last(j)) for _ in range(9)):.2f} ms")  # type: ignore[misc]
-    row("the state at the end of a gigabyte", f"{min(milliseconds(lambda: tail_state(path)) for _ in range(9)):.2f} ms")
+
+    def state() -> None:
+        with LastStates(path) as end:
+            end.read_on()
+            end.view()
+
+    row("the state at the end of a gigabyte", f"{min(milliseconds(state) for _ in range(9)):.2f} ms")
 
 
 def report_view(path: Path, index: OffsetIndex, places: TextPlaces, floor: float) -> None:

@@ -14,8 +14,8 @@ from textual.screen import Screen
 from textual.widgets import Input
 
 from aeon_core.errors import AeonError
-from aeon_core.journal.index import OffsetIndex, Pages
 from aeon_core.journal.search import Match
+from aeon_core.journal.view.last_states import LastStates
 from aeon_core.journal.view.model import RunView
 from aeon_tui.sources.base import RecordSource
 from aeon_tui.sources.record_search import MOST, RecordSearch
@@ -211,13 +211,15 @@ def place_in(view: RunView, selected: Match | Heading) -> StepPlace | None:
 
 def _blocks(journal: Path, match: Match, source: RecordSource) -> list[Block]:
     """Return a record as text, its long texts put in as far as they are found."""
+    record = source.record(match.seq) if match.seq is not None else None
+    if record is not None:
+        return record_blocks(record)
     try:
-        with OffsetIndex(journal) as index:
-            entry = Pages(index).at_offset(match.offset)
-            raw = index.read(entry.offset, entry.size) if entry.record is None else b""
+        with LastStates(journal, recent=1, until=match.end) as states:
+            states.read_on()
+            line, record, problem = states.last()
     except AeonError as error:
         return [("high", f"✖ {error.message}")]
-    if entry.record is None:
-        return [("high", f"✖ {entry.problem}"), ("", raw.decode("utf-8", "replace"))]
-    whole = source.record(match.seq) if entry.pending and match.seq is not None else None
-    return record_blocks(whole or entry.record)
+    if record is None:
+        return [("high", f"✖ {problem}"), ("", line.decode("utf-8", "replace"))]
+    return record_blocks(record)

@@ -16,9 +16,9 @@ from aeon_core.journal.listing import find_run
 from aeon_core.journal.reader import read_records
 from aeon_core.journal.records import RECORD, TYPES
 from aeon_core.journal.summary import is_being_written
-from aeon_core.journal.tail import tail_state
 from aeon_core.journal.values import dict_of, dicts_of, int_of, str_of, strs_of
 from aeon_core.journal.view import reducer
+from aeon_core.journal.view.last_states import LastStates
 from aeon_core.journal.view.model import AssessmentView, ProfileView, RefinementView, RunView
 from aeon_core.journal.view.reducer import mode_of
 from aeon_core.journal.view.snapshots import PassFold
@@ -352,10 +352,11 @@ def open_end(path: Path) -> tuple[RunView, ExecutionHistory]:
     totals and the last scores are as they are; of what came before, passes, repairs and warnings are missing, and of
     a run that has not ended the outputs of its earlier steps.
     """
-    end = tail_state(path)
-    view = end.view()
+    with LastStates(path) as end:
+        end.read_on()
+        view, records = end.view(), end.records()
     passes = PassesFold()
-    for record in end.records:
+    for record in records:
         passes.apply(record)
     for told in view.result.steps if view.result is not None else ():
         step = view.steps.get(str_of(told.get("step_id")))

@@ -33,6 +33,8 @@ class Match:
 
     offset: int
     """Where its line begins, in bytes."""
+    end: int
+    """Where it ends."""
     seq: int | None
     """None where the line is damaged."""
     type: str | None
@@ -78,7 +80,7 @@ def _search(path: Path, needle: _Needle, cancelled: Callable[[], bool], newest_f
                     if cancelled():
                         return
                     if needle.may_be_in(line) and (found := needle.find(line)) is not None:
-                        yield Match(offset, seq_of(line), record_type(line), *found)
+                        yield Match(offset, offset + len(line), seq_of(line), record_type(line), *found)
         except OSError as error:
             raise unreadable(path, error) from None
 

@@ -3,30 +3,19 @@ from __future__ import annotations
 import hashlib
 import json
 from pathlib import Path
-from typing import Any
 
 import pytest
 
-from aeon_core.errors import UsageError
 from aeon_core.journal import index as index_module
 from aeon_core.journal.index import JournalLine, OffsetIndex, Pages, TextPlaces
 from aeon_core.journal.reader import read_records
-from aeon_core.journal.records import MemoryRecord, PhaseRecord, TextRecord
-from aeon_core.journal.tail import tail_state
-from aeon_core.journal.view.reducer import fold
+from aeon_core.journal.records import MemoryRecord, TextRecord
 from aeon_core.journal.writer import JournalWriter
 from tests.aeon_core.journal.build import (
-    cycle,
-    finished,
     line,
-    lines,
-    plan,
-    plan_record,
     started,
-    step,
     text,
     ttl,
-    whole_run,
     write,
 )
 
@@ -208,106 +197,3 @@ def test_a_line_beyond_all_measure_is_not_read(tmp_path: Path, monkeypatch: pyte
     with OffsetIndex(path) as index:
         (entry,) = Pages(index).last(1)
         assert entry == JournalLine(entry.offset, entry.size, None, None, "longer than 1000 bytes")
-
-
-def state_of(records: list[Any]) -> dict[str, Any]:
-    """Return what of a view is known from the end of a journal."""
-    view = fold(records)
-    return {
-        "task": view.task,
-        "goal": view.goal,
-        "status": view.status,
-        "statuses": {step_id: each.status for step_id, each in view.steps.items()},
-        "ttl": (view.ttl_limit, view.ttl_spent, view.ttl_remaining),
-        "usage": view.usage,
-        "last_seq": view.last_seq,
-        "passes": view.passes,
-    }
-
-
-def long_run(path: Path, steps: int, cause_again: bool) -> Path:
-    """Write a run whose plan is far from its end."""
-    nodes: list[dict[str, Any]] = [{"step_id": f"s{n}", "description": f"step {n}"} for n in range(steps)]
-    records: list[Any] = [started(), plan_record(*nodes)]
-    for number, node in enumerate(nodes):
-        node["status"] = "complete"
-        records += [step(node["step_id"], "running"), step(node["step_id"], "complete", output={"text": "done"})]
-        records += [ttl(number + 1), cycle(number + 1, plan(*nodes).model_dump(mode="json"))]
-        if cause_again and number == steps // 2:
-            records.append(plan_record(*nodes, cause="refined"))
-        records += [PhaseRecord(pass_number=1, phase="execute", state="started")] * 3
-    path.write_bytes(b"".join(lines(*records)))
-    return path
-
-
-def test_a_short_journal_is_shown_whole(tmp_path: Path) -> None:
-    path = write(tmp_path, *whole_run())
-    found = tail_state(path)
-    assert found.records == list(read_records(path))
-    assert (found.whole_from, found.unknown, found.problems) == (0, (), ())
-    assert found.size == path.stat().st_size
-
-
-@pytest.mark.parametrize("cause_again", [True, False], ids=["plan", "cycle"])
-@pytest.mark.parametrize("within", [80_000, 10**7], ids=["near", "far"])
-def test_the_end_of_a_long_run_has_its_state(tmp_path: Path, within: int, cause_again: bool) -> None:
-    path = long_run(tmp_path / "r1.jsonl", 40, cause_again)
-    found = tail_state(path, recent=20, within=within)
-    everything = list(read_records(path))
-    assert state_of(found.records) == state_of(everything)
-    assert [record for record in found.records if record in everything][-20:] == everything[-20:]
-    assert len([record for record in found.records if record not in everything]) == (within == 80_000)
-    assert found.whole_from == everything[-20]["seq"]
-    first = [record["status"] for record in found.records if record.get("step_id") == "s0"]
-    assert first == ([] if within == 80_000 else ["complete"])
-    assert f"the number of cycles before seq {found.whole_from}" in found.unknown
-    assert any("scores" in each for each in found.unknown) == (within == 80_000)
-
-
-def test_what_is_not_near_the_end_is_reported_as_unknown(tmp_path: Path) -> None:
-    records = [started(), plan_record({"step_id": "s1", "description": "one"}), ttl(1)]
-    path = write(tmp_path, *records, *[PhaseRecord(pass_number=1, phase="execute", state="started")] * 100)
-    found = tail_state(path, recent=10, within=2_000)
-    assert fold(found.records).task == "calculate the sum of 5 and 10"
-    assert fold(found.records).steps == {}
-    assert [each.partition(",")[0] for each in found.unknown if "if recorded" in each][:2] == [
-        "the plan",
-        "the TTL and the totals",
-    ]
-
-
-def test_a_finished_run_has_its_plan_from_the_result(tmp_path: Path) -> None:
-    done = plan({"step_id": "s1", "description": "one", "status": "complete"})
-    records = [PhaseRecord(pass_number=1, phase="execute", state="started")] * 100
-    path = write(tmp_path, started(), *records, finished(plan=done))
-    found = fold(tail_state(path, recent=10, within=2_000).records)
-    assert (found.status, found.goal, found.steps["s1"].status) == ("completed", "the sum of 5 and 10", "complete")
-
-
-def test_what_a_resume_took_back_is_not_shown(tmp_path: Path) -> None:
-    path = write(tmp_path, started(), plan_record({"step_id": "s1", "description": "one"}), finished(), ttl(9))
-    resumed = {"type": "run_resumed", "continues_at": 2, "v": 1, "seq": 4, "ts": "", "run": "r"}
-    compact = json.dumps({key: resumed[key] for key in ("v", "seq", "ts", "run", "type", "continues_at")})
-    with path.open("ab") as file:
-        file.write(compact.encode() + b"\n" + line(step("s1", "running"), 5))
-    found = tail_state(path)
-    assert [record["type"] for record in found.records] == ["run_started", "plan", "run_resumed", "step"]
-    assert (fold(found.records).status, fold(found.records).ttl_spent) == ("running", 0)
-
-
-def test_damage_near_the_end_is_reported_and_passed_over(tmp_path: Path) -> None:
-    path = write(tmp_path, *whole_run())
-    size = path.stat().st_size
-    with path.open("ab") as file:
-        file.write(b"broken\n" + line(ttl(9), 99) + b'{"torn')
-    found = tail_state(path)
-    assert found.problems == (f"byte {size}: broken (expected value)",)
-    assert fold(found.records).ttl_spent == 9
-    assert found.size == path.stat().st_size - len(b'{"torn')
-
-
-def test_what_begins_as_no_journal_is_a_usage_error(tmp_path: Path) -> None:
-    path = tmp_path / "notes.jsonl"
-    path.write_bytes(b'{"a": 1}\n')
-    with pytest.raises(UsageError, match=r"does not start like a journal; expected a run's <run_id>\.jsonl file"):
-        tail_state(path)

@@ -80,7 +80,7 @@ def test_a_match_says_where_it_is_and_what_is_around(tmp_path: Path) -> None:
     path = journal(tmp_path, "first " * 30 + "the NEEDLE\nin " + "hay " * 30)
     offset = len(lines(started())[0])
     (found,) = search_journal(path, "needle")
-    assert found == Match(offset, 1, "memory", found.excerpt, part="memory.value")
+    assert found == Match(offset, path.stat().st_size, 1, "memory", found.excerpt, part="memory.value")
     assert found.excerpt == "…" + ("first " * 30)[-56:] + "the NEEDLE in " + ("hay " * 14).strip() + "…"
 
 

@@ -20,7 +20,6 @@ from aeon_core.journal.listing import list_runs
 from aeon_core.journal.records import LabelRecord
 from aeon_core.journal.recovery import reopen
 from aeon_core.journal.summary import summarise
-from aeon_core.journal.tail import tail_state
 from aeon_core.journal.view import reducer
 from aeon_core.journal.view.last_states import LastStates
 from aeon_core.journal.writer import JournalWriter
@@ -128,9 +127,9 @@ def test_a_labelled_run_has_ended_as_before_for_whoever_reads_it(tmp_path: Path)
     assert after.final_result == history.final_result
     assert [(each.pass_number, each.verdict, each.why) for each in after.labels] == [(2, "good", "right")]
     assert open_end(path)[0].labels == view.labels
-    assert tail_state(path).records[-1]["type"] == "label"
     states = LastStates(path)
     states.read_on()
+    assert states.records()[-1]["type"] == "label"
     assert [each.verdict for each in states.view().labels] == ["good"]
     states.close()
     follower = Follower(path)

@@ -1,24 +1,29 @@
-"""A run's state while its journal grows faster than it can be folded: the last record of each kind only."""
+"""A run's state from the last lines of its journal, before the rest has been read or can be folded (Decision 5)."""
 
 from __future__ import annotations
 
 import os
 import re
 from collections import deque
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
+from pydantic_core import from_json, to_json
+
+from aeon_core.errors import UsageError
 from aeon_core.journal.index import HEAD, seq_of
-from aeon_core.journal.reader import open_journal, parse_line, resolved, unreadable
-from aeon_core.journal.tail import tail_state
+from aeon_core.journal.reader import MAX_LINE, head, open_journal, parse_line, resolved, unreadable
+from aeon_core.journal.values import dict_of
 from aeon_core.journal.view.model import RunView
 from aeon_core.journal.view.reducer import fold
 
-RECENT = 100
+RECENT = 200
 """Lines from the end that are folded whatever they are: more than a screen has."""
-WHOLE = 16 * 1024 * 1024
-"""Bytes up to which a file is looked through from its beginning; of a longer one, what `tail_state` finds."""
+WITHIN = 4 * 1024 * 1024
+"""Bytes from the end that are looked through at first."""
+BEGINNING = 256 * 1024
+"""Bytes at a journal's beginning whose long texts are kept: what every request repeats first occurs there."""
 TEXTS = 8 * 1024 * 1024
 """Bytes of long texts that are kept for the lines after them."""
 _CHUNK = 1024 * 1024
@@ -26,6 +31,8 @@ _TRAIL = 64
 _TYPE = b'"type":"'
 _STEP = b'"step_id":"'
 _SHA = b'"sha256":"'
+_PLAN = b'"plan_state":'
+_NO_WHOLE_PLAN = (b'"plan_state":{"since"', b'"plan_state":{}')
 _REFERENCE = re.compile(rb'"\$text":\s*"([0-9a-f]{64})"')
 _LAST_COUNTS = frozenset(
     (b"run_started", b"plan", b"ttl", b"pass", b"profile", b"validation", b"approval", b"label", b"run_finished")
@@ -33,60 +40,83 @@ _LAST_COUNTS = frozenset(
 """Types whose last record holds the current state."""
 _TRAILS = frozenset((b"phase", b"convergence"))
 """Types of which the last few are wanted: the course of the passes, the trend of the scores."""
-_WANTED = _LAST_COUNTS | _TRAILS | {b"step", b"text", b"run_resumed"}
+_WANTED = _LAST_COUNTS | _TRAILS | {b"step", b"text", b"cycle", b"run_resumed"}
 
 
 class LastStates:
-    """Follows a journal by the beginnings of its lines: under 1 µs each, where parsing and folding one takes 30.
+    """Reads a journal by the beginnings of its lines: under 1 µs each, where parsing and folding one takes 30.
 
-    `read_on` takes in what has come; `view` folds the last record of each kind and of each step, and the last lines
-    without a gap, as the view of a journal's end does. Its `whole_from` says from which seq on nothing is left out.
-    Not for several threads at once. Raises UsageError where there is no journal, JournalError where it cannot be read.
+    `read_on` reads the last `within` bytes, or those before `until`, where a line begins, and from then on what has
+    been added. `view` folds the last record of each kind and of each step, and the last `recent` lines without a gap.
+    The seqs in `gone` count no more. Not for several threads at once. Raises UsageError where there is no journal,
+    JournalError where it cannot be read.
     """
 
-    def __init__(self, path: Path) -> None:
-        self._path = path
+    def __init__(
+        self,
+        path: Path,
+        *,
+        recent: int = RECENT,
+        within: int = WITHIN,
+        until: int | None = None,
+        gone: Sequence[range] = (),
+    ) -> None:
+        self._path, self._within, self._until = path, within, until
         self._file = open_journal(path)
-        self._gone: list[range] = []
-        """The seqs of lines that a later resume took back."""
+        self._gone = list(gone)
+        self._recent: deque[tuple[int, bytes]] = deque(maxlen=recent)
+        """The last lines, and where each begins."""
+        self._parsed: dict[int, tuple[bytes, dict[str, Any] | None, str]] = {}
+        """What was read of a line, by the line's `id`: the record, or why there is none."""
         self._begin()
 
     def _begin(self) -> None:
-        self._offset = 0
         self._lines = 0
-        self._first: list[dict[str, Any]] = []
-        """The content of the part of a long journal that is not scanned."""
         self._states: dict[bytes, bytes] = {}
-        self._parsed: dict[bytes, tuple[bytes, dict[str, Any]]] = {}
         self._trail: deque[bytes] = deque(maxlen=_TRAIL)
-        self._recent: deque[bytes] = deque(maxlen=RECENT)
+        self._recent.clear()
         self._texts: dict[bytes, bytes] = {}
         self._texts_size = 0
-        if os.fstat(self._file.fileno()).st_size > WHOLE:
-            end = tail_state(self._path)
-            self._first, self._offset = end.records, end.size
-            self._lines = end.whole_from
+        fd = self._file.fileno()
+        self._start = self._offset = _first_line(fd, self._until or os.fstat(fd).st_size, self._within)
+        for line in os.pread(fd, min(BEGINNING, self._start), 0).split(b"\n")[:-1]:
+            if (at := line.find(b'"type":"text"', 0, HEAD)) >= 0:
+                self._keep_text(line, at)
+
+    def __enter__(self) -> LastStates:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
 
     def close(self) -> None:
-        """Read no more."""
+        """Release the file."""
         self._file.close()
 
+    @property
+    def whole(self) -> bool:
+        """Whether the view leaves nothing out."""
+        return self._start == 0 and self._lines <= (self._recent.maxlen or 0)
+
     def read_on(self) -> int:
-        """Take in the lines that have come since; return how many."""
+        """Read the lines that have come since; return how many."""
         before = self._lines
         try:
             if os.fstat(self._file.fileno()).st_size < self._offset:
                 self._gone, before = [], 0
                 self._begin()
             for lines in self._chunks():
-                self._take_all(lines)
+                self._add(lines)
         except OSError as error:
             raise unreadable(self._path, error) from None
         return self._lines - before
 
     def _chunks(self) -> Iterator[list[bytes]]:
+        """Yield the lines of each chunk; `_offset` is then where they end."""
         wanted, fd = _CHUNK, self._file.fileno()
-        while chunk := os.pread(fd, wanted, self._offset):
+        while wanted <= MAX_LINE:
+            size = wanted if self._until is None else min(wanted, self._until - self._offset)
+            chunk = os.pread(fd, size, self._offset)
             end = chunk.rfind(b"\n")
             if end >= 0:
                 self._offset += end + 1
@@ -95,27 +125,48 @@ class LastStates:
                 return
             wanted = _CHUNK if end >= 0 else wanted * 4
 
-    def _take_all(self, lines: list[bytes]) -> None:
+    def _add(self, lines: list[bytes]) -> None:
         self._lines += len(lines)
-        if self._gone:
-            lines = [line for line in lines if not any((seq_of(line) or 0) in span for span in self._gone)]
-        for line in lines:
+        for written in lines:
+            line = written
             at = line.find(_TYPE, 0, HEAD) + len(_TYPE)
+            if at < len(_TYPE):
+                line = _compact(line)
+                at = line.find(_TYPE, 0, HEAD) + len(_TYPE)
             kind = line[at : line.find(b'"', at)]
-            if kind not in _WANTED:
+            if kind not in _WANTED or (self._gone and kind != b"text" and self._is_gone(line)):
                 continue
             if kind == b"step":
                 begin = line.find(_STEP, at) + len(_STEP)
-                self._states[line[begin : line.find(b'"', begin)]] = line
+                self._states[line[begin : line.find(b'"', begin)]] = written
             elif kind == b"text":
                 self._keep_text(line, at)
             elif kind in _LAST_COUNTS:
-                self._states[b'"' + kind] = line
+                self._states[b'"' + kind] = written
             elif kind in _TRAILS:
-                self._trail.append(line)
+                self._trail.append(written)
+            elif kind == b"cycle":
+                begin = line.find(_PLAN, at, at + HEAD)
+                if begin >= 0 and not line.startswith(_NO_WHOLE_PLAN, begin):
+                    self._states[b'"cycle'] = written
             elif self._takes_back(line):
                 return
-        self._recent.extend(lines[-RECENT:])
+        self._add_recent(lines)
+
+    def _add_recent(self, lines: list[bytes]) -> None:
+        recent: list[tuple[int, bytes]] = []
+        offset = self._offset
+        for line in reversed(lines):
+            if len(recent) == self._recent.maxlen:
+                break
+            offset -= len(line) + 1
+            if not (self._gone and self._is_gone(line)):
+                recent.append((offset, line))
+        self._recent.extend(reversed(recent))
+
+    def _is_gone(self, line: bytes) -> bool:
+        seq = seq_of(line)
+        return seq is not None and any(seq in span for span in self._gone)
 
     def _takes_back(self, line: bytes) -> bool:
         """Start over if a resume took lines back, without those; return whether it did."""
@@ -135,31 +186,84 @@ class LastStates:
         while self._texts_size > TEXTS and len(self._texts) > 1:
             self._texts_size -= len(self._texts.pop(next(iter(self._texts))))
 
+    def last(self) -> tuple[bytes, dict[str, Any] | None, str]:
+        """Return the last line, and its record or why it is none. Raises JournalError where there is no line."""
+        if not self._recent:
+            raise unreadable(self._path, "the line is no longer there; open it again")
+        line = self._recent[-1][1]
+        return line, *self._read(line)
+
     def view(self) -> RunView:
-        """Return the view of the run's state from what was read."""
-        recent = [record for line in self._recent if (record := self._record(line)) is not None]
-        trail = [record for line in self._trail if (record := self._record(line)) is not None]
-        found = {record["seq"]: record for record in (*self._first, *self._last_records(), *trail, *recent)}
-        view = fold(found[seq] for seq in sorted(found))
-        view.whole_from = recent[0]["seq"] if recent else max(found, default=0)
+        """Return the view of the run's state; `whole_from` is the seq from which on it leaves nothing out."""
+        view = fold(self.records())
+        recent = [(offset, *self._read(line)) for offset, line in self._recent]
+        if not self.whole:
+            view.whole_from = next((record["seq"] for _, record, _ in recent if record is not None), view.last_seq)
+        for offset, record, problem in recent:
+            if record is None:
+                view.add_problem(f"byte {offset}: {problem}")
         return view
 
-    def _last_records(self) -> Iterator[dict[str, Any]]:
-        for key, line in self._states.items():
-            known = self._parsed.get(key)
-            if known is None or known[0] is not line:
-                record = self._record(line)
-                if record is None:
-                    continue
-                known = self._parsed[key] = (line, record)
-            yield known[1]
+    def records(self) -> list[dict[str, Any]]:
+        """Return the records that the view is folded from, in their order.
 
-    def _record(self, line: bytes) -> dict[str, Any] | None:
-        """Return a line's record, long texts in full as far as they are kept."""
-        record = parse_line(line, 0, [])
-        if record is None or b'"$text"' not in line or record["type"] == "text" or record["seq"] == 0:
-            return record
-        kept = {sha256.decode(): self._texts.get(sha256) for sha256 in _REFERENCE.findall(line)}
-        texts = {name: str((parse_line(text, 0, []) or {}).get("text")) for name, text in kept.items() if text}
-        whole: dict[str, Any] = resolved(record, texts, set())
-        return whole
+        All are of the journal, but for one: where no `plan` was read, one is made of the last plan that a cycle or the
+        result holds in full. Raises UsageError where the journal does not begin with a run or a workflow.
+        """
+        lines = (*self._states.values(), *self._trail, *(line for _, line in self._recent))
+        self._parsed = {id(line): (line, *self._read(line)) for line in lines}
+        found = [record for _, record, _ in self._parsed.values() if record is not None]
+        if b'"plan' not in self._states and self._start:
+            found += filter(None, [_plan_of([each for each in found if each["type"] in ("cycle", "run_finished")])])
+        found.sort(key=lambda record: record["seq"])
+        if self._start or not found:
+            if (first := head(self._path)) is None:
+                raise UsageError(
+                    f"{str(self._path)!r} does not start like a journal; expected a run's <run_id>.jsonl file"
+                )
+            found.insert(0, first)
+        return found
+
+    def _read(self, line: bytes) -> tuple[dict[str, Any] | None, str]:
+        """Return a line's record, long texts in full as far as they are kept; or None and why there is none."""
+        if (known := self._parsed.get(id(line))) is not None:
+            return known[1:]
+        damage: list[str] = []
+        record = parse_line(line, 0, damage)
+        if record is None:
+            return None, damage[0].removeprefix("line 0: ")
+        if b'"$text"' in line and record["type"] != "text" and record["seq"]:
+            kept = {sha256.decode(): self._texts.get(sha256) for sha256 in _REFERENCE.findall(line)}
+            texts = {name: str((parse_line(text, 0, []) or {}).get("text")) for name, text in kept.items() if text}
+            record = resolved(record, texts, set())
+        return record, ""
+
+
+def _first_line(fd: int, end: int, within: int) -> int:
+    """Return where the first line begins in the last `within` bytes before `end`, in more if they hold no whole one."""
+    while within <= MAX_LINE and end > within:
+        data = os.pread(fd, within, end - within)
+        first = data.find(b"\n")
+        if 0 <= first < data.rfind(b"\n"):
+            return end - within + first + 1
+        within *= 4
+    return 0 if end <= within else end
+
+
+def _compact(line: bytes) -> bytes:
+    """Return a line as Aeon would write it; as it is where it is no JSON."""
+    try:
+        return to_json(from_json(line, allow_inf_nan=False))
+    except ValueError:
+        return line
+
+
+def _plan_of(holders: list[dict[str, Any]]) -> dict[str, Any] | None:
+    """Return a `plan` record with the plan that the last of these cycles and results holds in full."""
+    for record in sorted(holders, key=lambda each: -each["seq"]):
+        result = dict_of(record.get("result")) or {}
+        plan = dict_of(result.get("plan") if record["type"] == "run_finished" else record.get("plan_state"))
+        if plan is not None and plan.get("steps") and "since" not in plan:
+            envelope = {key: record.get(key) for key in ("v", "seq", "ts", "run")}
+            return {**envelope, "type": "plan", "cause": "given", "plan": plan}
+    return None

@@ -12,10 +12,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from aeon_core.errors import UsageError
+from aeon_core.journal.reader import read_records
+from aeon_core.journal.records import MemoryRecord, PhaseRecord
 from aeon_core.journal.view import last_states
 from aeon_core.journal.view.last_states import LastStates
 from aeon_core.journal.view.model import RunView
 from aeon_core.journal.view.reducer import fold
+from tests.aeon_core.journal import build
 from tests.aeon_tui.passes import converged_run
 from tests.aeon_tui.recordings import Recording, failed_run, finished_run, steps
 from tests.sampling import sample
@@ -104,7 +107,7 @@ def test_only_the_last_lines_are_without_a_gap(tmp_path: Path) -> None:
     states.read_on()
     view = states.view()
     states.close()
-    assert view.whole_from == len(records) - last_states.RECENT
+    assert view.whole_from == len(records) - last_states.RECENT > 0
     assert [line.seq for line in view.log if line.seq >= view.whole_from] == list(range(view.whole_from, len(records)))
     assert sum(len(calls) for calls in view.calls.values()) < sum(len(calls) for calls in fold(records).calls.values())
 
@@ -169,21 +172,130 @@ def test_a_file_that_was_cut_short_is_read_again(tmp_path: Path) -> None:
     states.close()
 
 
-def test_of_a_long_journal_only_the_end_is_looked_for(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(last_states, "WHOLE", 1_000)
+def test_of_a_long_journal_only_the_end_is_looked_for(tmp_path: Path) -> None:
     path = tmp_path / "r.jsonl"
     records = long_run()
     path.write_bytes(b"".join(as_lines(records[:-5])))
-    states = LastStates(path)
-    assert states.read_on() == 0
-    assert state(states.view()) == state(fold(records[:-5]))
-    assert states.view().whole_from > 0
+    states = LastStates(path, within=60_000)
+    assert 200 < states.read_on() < len(records) - 50
+    view, whole = states.view(), fold(records[:-5])
+    assert {step_id: step.status for step_id, step in view.steps.items()}.items() <= {
+        step_id: step.status for step_id, step in whole.steps.items()
+    }.items()
+    assert (view.task, view.last_seq, view.whole_from) == (whole.task, whole.last_seq, len(records) - 5 - 200)
     path.write_bytes(b"".join(as_lines(records)))
     assert states.read_on() == 5
-    assert state(states.view()) == state(fold(records))
+    assert states.view().last_seq == fold(records).last_seq
     states.close()
 
 
 def test_a_journal_that_is_not_there_is_an_error_that_names_it(tmp_path: Path) -> None:
     with pytest.raises(UsageError, match=r"gone\.jsonl"):
         LastStates(tmp_path / "gone.jsonl")
+
+
+def end_of(path: Path, **bounds: int) -> LastStates:
+    with LastStates(path, **bounds) as states:
+        states.read_on()
+        return states
+
+
+def far_from_its_plan(path: Path, count: int, *, again: bool) -> Path:
+    """Write a run whose plan is far from its end."""
+    nodes: list[dict[str, Any]] = [{"step_id": f"s{n}", "description": f"step {n}"} for n in range(count)]
+    records: list[Any] = [build.started(), build.plan_record(*nodes)]
+    for number, node in enumerate(nodes):
+        node["status"] = "complete"
+        step_id = node["step_id"]
+        records += [build.step(step_id, "running"), build.step(step_id, "complete", output={"text": "done"})]
+        records += [build.ttl(number + 1), build.cycle(number + 1, build.plan(*nodes).model_dump(mode="json"))]
+        if again and number == count // 2:
+            records.append(build.plan_record(*nodes, cause="refined"))
+        records += [PhaseRecord(pass_number=1, phase="execute", state="started")] * 3
+    path.write_bytes(b"".join(build.lines(*records)))
+    return path
+
+
+def test_a_short_journal_is_shown_whole(tmp_path: Path) -> None:
+    path = build.write(tmp_path, *build.whole_run())
+    end = end_of(path)
+    assert end.records() == list(read_records(path))
+    assert end.whole
+    assert end.view() == fold(read_records(path))
+
+
+@pytest.mark.parametrize("again", [True, False], ids=["plan", "cycle"])
+@pytest.mark.parametrize("within", [80_000, 10**7], ids=["near", "far"])
+@pytest.mark.parametrize("spaced", [False, True], ids=["compact", "spaced"])
+def test_the_end_of_a_long_run_has_its_state(tmp_path: Path, within: int, again: bool, spaced: bool) -> None:
+    path = far_from_its_plan(tmp_path / "r1.jsonl", 40, again=again)
+    if spaced:
+        path.write_text("".join(json.dumps(json.loads(each)) + "\n" for each in path.read_text().splitlines()))
+    end = end_of(path, recent=20, within=within)
+    found, everything = end.records(), list(read_records(path))
+    expected = fold(everything)
+    assert {**state(fold(found)), "phases": []} == {**state(expected), "phases": []}
+    assert [record for record in found if record in everything][-20:] == everything[-20:]
+    made = [record for record in found if record not in everything]
+    assert [record["cause"] for record in made] == (["given"] if within == 80_000 else [])
+    assert (end.whole, end.view().whole_from) == (False, everything[-20]["seq"])
+    assert (found[0]["type"], [record["seq"] for record in found if record.get("step_id") == "s0"]) == (
+        "run_started",
+        [] if within == 80_000 else [3],
+    )
+
+
+def test_what_is_not_near_the_end_is_not_known(tmp_path: Path) -> None:
+    records = [build.started(), build.plan_record({"step_id": "s1", "description": "one"}), build.ttl(1)]
+    path = build.write(tmp_path, *records, *[PhaseRecord(pass_number=1, phase="execute", state="started")] * 100)
+    view = end_of(path, recent=10, within=2_000).view()
+    assert (view.task, view.steps, view.ttl_spent) == ("calculate the sum of 5 and 10", {}, 0)
+
+
+def test_a_finished_run_has_its_plan_from_the_result(tmp_path: Path) -> None:
+    done = build.plan({"step_id": "s1", "description": "one", "status": "complete"})
+    records = [PhaseRecord(pass_number=1, phase="execute", state="started")] * 100
+    path = build.write(tmp_path, build.started(), *records, build.finished(plan=done))
+    view = end_of(path, recent=10, within=2_000).view()
+    assert (view.status, view.goal, view.steps["s1"].status) == ("completed", "the sum of 5 and 10", "complete")
+
+
+def test_damage_near_the_end_is_reported_and_passed_over(tmp_path: Path) -> None:
+    path = build.write(tmp_path, *build.whole_run())
+    size = path.stat().st_size
+    with path.open("ab") as file:
+        file.write(b"broken\n" + build.line(build.ttl(9), 99) + b'{"torn')
+    view = end_of(path).view()
+    assert (view.damage, view.ttl_spent) == ([f"byte {size}: broken (expected value)"], 9)
+
+
+def test_one_line_longer_than_what_is_looked_through_is_shown(tmp_path: Path) -> None:
+    path = build.write(tmp_path, *build.whole_run(), MemoryRecord(key="long", value="x" * 300))
+    assert end_of(path, within=100).view().memory["long"] == "x" * 300
+
+
+def test_the_state_before_a_line_is_that_of_the_lines_up_to_it(tmp_path: Path) -> None:
+    path = tmp_path / "r.jsonl"
+    records = long_run()
+    lines = as_lines(records)
+    path.write_bytes(b"".join(lines))
+    until = sum(map(len, lines[:200]))
+    assert state(end_of(path, until=until).view()) == state(fold(records[:200]))
+    line, last, _ = end_of(path, until=until, recent=1).last()
+    assert (line + b"\n", last) == (lines[199], records[199])
+
+
+def test_a_text_from_the_beginning_is_in_a_record_at_the_end(tmp_path: Path) -> None:
+    path = tmp_path / "r.jsonl"
+    records = [{"v": 1, "seq": n, "ts": "", "run": "r", "type": "note"} for n in range(2, 100)]
+    text = {"v": 1, "seq": 1, "ts": "", "run": "r", "type": "text", "sha256": SHA, "text": TEXT}
+    last = {"v": 1, "seq": 100, "ts": "", "run": "r", "type": "memory", "key": "k", "value": {"$text": SHA}}
+    path.write_bytes(b"".join(as_lines([Recording().records[0], text, *records, last])))
+    assert end_of(path, within=1_000).view().memory == {"k": TEXT}
+
+
+def test_a_long_file_that_begins_as_no_journal_is_a_usage_error(tmp_path: Path) -> None:
+    path = tmp_path / "notes.jsonl"
+    path.write_bytes(b'{"a": 1}\n' * 100)
+    with pytest.raises(UsageError, match=r"does not start like a journal; expected a run's <run_id>\.jsonl file"):
+        end_of(path, within=100).view()

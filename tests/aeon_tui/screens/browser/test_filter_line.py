@@ -188,7 +188,7 @@ async def test_escape_stops_a_search_and_then_leaves_it_with_the_screen_alive_me
 
     def endless(path: Path, wanted: str, **options: object) -> Iterator[Match]:
         if path.stem == "c":
-            yield Match(0, 0, "ttl", wanted)
+            yield Match(0, 1, 0, "ttl", wanted)
         cancelled = options["cancelled"]
         going_on.set()
         while not cancelled():  # type: ignore[operator]

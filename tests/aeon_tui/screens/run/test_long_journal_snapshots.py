@@ -10,8 +10,7 @@ from pathlib import Path
 import pytest
 from textual.pilot import Pilot
 
-from aeon_core.journal.tail import tail_state
-from aeon_core.journal.view.reducer import fold
+from aeon_core.journal.view.last_states import LastStates
 from aeon_tui.app import AeonApp
 from aeon_tui.screens.run.screen import RunScreen
 from aeon_tui.screens.run.search import SearchScreen
@@ -29,9 +28,9 @@ SIZES = [pytest.param((80, 24), id="80x24"), pytest.param((120, 40), id="120x40"
 
 @pytest.mark.parametrize("size", sample(SIZES, 1))
 def test_the_end_of_a_long_journal(snap_compare: Compare, tmp_path: Path, size: tuple[int, int]) -> None:
-    end = tail_state(journal(tmp_path, LONG))
-    view = fold(end.records)
-    view.whole_from = end.whole_from
+    with LastStates(journal(tmp_path, LONG)) as end:
+        end.read_on()
+        view = end.view()
     source = TwoViews([view], LONG)
     source.views, source.reading = [view], "reading 37 %"
     app = AeonApp(tmp_path)

@@ -151,7 +151,7 @@ async def test_a_search_is_cancelled_by_escape_and_what_was_found_stays(
     go_on = threading.Event()
 
     def slowly(path: Path, text: str, *, cancelled: Callable[[], bool]) -> Iterator[Match]:
-        yield Match(0, 0, "step", "needle")
+        yield Match(0, 1, 0, "step", "needle")
         while not cancelled():
             go_on.wait(0.01)
 
