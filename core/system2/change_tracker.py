@@ -30,8 +30,10 @@ class ChangeTracker:
     """
 
     def __init__(self, effects: Effects, store: SnapshotStore | None, also: Iterable[str]) -> None:
-        self._effects, self._files = effects, _Files(store)
+        self._effects, self._store = effects, store
         self._also = dict.fromkeys(also)
+        self._snapshots: dict[str, Snapshot] = {}
+        """Those that were used last, by name."""
         self._now = self._at_gate = ""
         self._at_execution: str | None = None
         self._authors: dict[str, dict[str, None]] = {}
@@ -84,18 +86,23 @@ class ChangeTracker:
 
     def unseen(self, paths: Sequence[str]) -> list[str]:
         """Return which of these paths of the project are there, and not among those that are compared."""
-        found: list[str] = self._effects.observe("unseen", lambda: self._files.unseen(self._now, paths))
+
+        def compared() -> list[str]:
+            assert self._store is not None
+            snapshot, root = self._snapshot(self._now), self._store.project_root
+            files = snapshot.files if snapshot is not None else {}
+            unknown = [path for path in paths if path not in files and not any(f.startswith(f"{path}/") for f in files)]
+            return [path for path in unknown if (root / path).exists()]
+
+        found: list[str] = self._effects.observe("unseen", compared)
         return found
 
     def _look(self) -> str:
-        name: str = self._effects.observe("snapshot", lambda: self._files.look(self._now, self._also))
-        self._now = name
-        return name
+        self._now = self._effects.observe("snapshot", self._take)
+        return self._now
 
     def _changes(self, since: str, *, diffs: bool = False) -> list[FileChange]:
-        found: Mapping[str, Any] = self._effects.observe(
-            "changes", lambda: self._files.changes(since, self._now, self._also, diffs=diffs)
-        )
+        found: Mapping[str, Any] = self._effects.observe("changes", lambda: self._compared(since, diffs=diffs))
         self._now, self.notes = found["now"], found["notes"]
         return [FileChange(**change) for change in found["changes"]]
 
@@ -104,47 +111,32 @@ class ChangeTracker:
         others = [agent] if agent is not None else []
         return next(filter(None, (flag_of(path, self._authors.get(path) or others) for path in paths)), "")
 
-
-class _Files:
-    """The snapshots by name, on the disk and those that were used last."""
-
-    def __init__(self, store: SnapshotStore | None) -> None:
-        self._known: dict[str, Snapshot] = {}
-        self._store = store
-
-    def look(self, before: str, also: Iterable[str]) -> str:
-        """Take a snapshot now, and return its name."""
+    def _take(self) -> str:
+        """Take a snapshot, and return its name: the same one where nothing has changed."""
         assert self._store is not None
-        last = self._get(before)
-        now = self._store.take(last, [*also, *steering_files(self._store.project_root)])
+        last = self._snapshot(self._now)
+        now = self._store.take(last, [*self._also, *steering_files(self._store.project_root)])
         same = last is not None and (now.files, now.notes) == (last.files, last.notes)
-        name = before if same else self._store.save(now)
-        self._known[name] = now
+        name = self._now if same else self._store.save(now)
+        self._snapshots[name] = now
         return name
 
-    def changes(self, since: str, before: str, also: Iterable[str], *, diffs: bool) -> dict[str, Any]:
-        """Return what is different now from a snapshot, as plain JSON; `before` is the last snapshot."""
+    def _compared(self, since: str, *, diffs: bool) -> dict[str, Any]:
+        """Return what is different now from a snapshot, as plain JSON."""
         assert self._store is not None
-        name, one = self.look(before, also), self._get(since)
-        now, changes = self._known[name], []
-        if one is not None:
-            changes = [change.as_dict() for change in compare(one, now, self._store.content, diffs=diffs)]
-        notes = [*now.notes, *([LOST] if one is None else [])]
-        self._known = {each: snapshot for each, snapshot in self._known.items() if each in (name, since, before)}
-        return {"now": name, "changes": changes, "notes": notes}
+        name, before = self._take(), self._snapshot(since)
+        now, changes = self._snapshots[name], []
+        if before is not None:
+            changes = [change.as_dict() for change in compare(before, now, self._store.content, diffs=diffs)]
+        self._snapshots = {each: self._snapshots[each] for each in (name, since) if each in self._snapshots}
+        return {"now": name, "changes": changes, "notes": [*now.notes, *([LOST] if before is None else [])]}
 
-    def unseen(self, now: str, paths: Sequence[str]) -> list[str]:
-        """Return which of these paths are there, and not in a snapshot as a file or a folder."""
-        assert self._store is not None
-        snapshot, root = self._get(now), self._store.project_root
-        files = snapshot.files if snapshot is not None else {}
-        unknown = [path for path in paths if path not in files and not any(f.startswith(f"{path}/") for f in files)]
-        return [path for path in unknown if (root / path).exists()]
-
-    def _get(self, name: str) -> Snapshot | None:
-        if name and name not in self._known and (found := self._store.load(name) if self._store else None) is not None:
-            self._known[name] = found
-        return self._known.get(name)
+    def _snapshot(self, name: str) -> Snapshot | None:
+        if name and name not in self._snapshots and self._store is not None:
+            if (found := self._store.load(name)) is None:
+                return None
+            self._snapshots[name] = found
+        return self._snapshots.get(name)
 
 
 def flag_of(path: str, agents: Iterable[str]) -> str:

@@ -1,7 +1,6 @@
-"""Snapshots of a project's files, kept beside the transcript, so that a gate can show what has changed since another.
+"""Snapshots of a project's files, kept beside the journal, so that a gate can show what has changed since another.
 
-The files are those that git lists, else those that no `.gitignore` leaves out. Of each file there is a digest; the
-contents of small texts are kept where git does not have them already.
+The files are those that no `.gitignore` leaves out. Each has a digest, and the contents of small texts are kept.
 """
 
 from __future__ import annotations
@@ -11,95 +10,74 @@ import json
 import os
 import stat
 import struct
+import tempfile
 import time
+import weakref
 import zlib
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
 from dataclasses import astuple, dataclass
+from functools import cached_property
 from pathlib import Path, PurePosixPath
 from typing import BinaryIO, Literal
 
 from aeon_core.errors import ToolError
 from aeon_core.tools.sandbox import Sandbox
 from aeon_core.tools.search.listing import list_files
-from system2.git_files import GitFiles
 
 _RECORD = struct.Struct(">32sQ")
 """Before each content: its digest, and the length of its compressed form."""
-_FLUSHED = 4_000_000
-"""Bytes that wait in memory before they are written."""
 
 
 class ContentFile:
-    """The contents of one file, mode 0600; a half record at its end, as a kill leaves it, is written over."""
+    """The contents of files in one file, mode 0600; a half record at its end, as a kill leaves it, is written over.
+
+    Where that file cannot be opened, or is not named, a temporary one has them.
+    """
 
     def __init__(self, path: Path | None) -> None:
-        self._path = path
+        self._fd = _open(path)
+        weakref.finalize(self, os.close, self._fd)
         self._places: dict[bytes, tuple[int, int]] = {}
         self._end = 0
-        self._waiting: dict[bytes, bytes] = {}
-        self._size = 0
-        if path is not None:
-            with suppress(OSError):
-                self._scan(path)
+        size = os.fstat(self._fd).st_size
+        while len(head := os.pread(self._fd, _RECORD.size, self._end)) == _RECORD.size:
+            name, length = _RECORD.unpack(head)
+            place = self._end + _RECORD.size
+            if place + length > size:
+                break
+            self._places[name], self._end = (place, length), place + length
 
     def keep(self, content: bytes) -> str:
-        """Keep a content, and return its digest."""
+        """Keep a content, and return its digest; on a full disk nothing more is kept."""
         name = hashlib.sha256(content).digest()
-        if name not in self._places and name not in self._waiting:
-            self._waiting[name] = zlib.compress(content, 1)
-            self._size += len(self._waiting[name])
-            if self._size > _FLUSHED:
-                self.flush()
+        if name not in self._places:
+            packed = zlib.compress(content, 1)
+            record = _RECORD.pack(name, len(packed)) + packed
+            with suppress(OSError):
+                if os.pwrite(self._fd, record, self._end) == len(record):
+                    self._places[name] = (self._end + _RECORD.size, len(packed))
+                    self._end += len(record)
         return name.hex()
-
-    def flush(self) -> None:
-        """Write what waits. Where that fails it stays in memory."""
-        if self._path is None or not self._waiting:
-            return
-        places, end = {}, self._end
-        try:
-            flags = os.O_WRONLY | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC
-            with os.fdopen(os.open(self._path, flags, 0o600), "wb") as stream:
-                stream.seek(end)
-                for name, packed in self._waiting.items():
-                    end += stream.write(_RECORD.pack(name, len(packed)))
-                    places[name] = (end, len(packed))
-                    end += stream.write(packed)
-                stream.truncate()
-        except OSError:
-            return
-        self._places |= places
-        self._end, self._size = end, 0
-        self._waiting.clear()
 
     def load(self, digest: str) -> bytes | None:
         """Return a content, None where it is not there, or damaged."""
         try:
             name = bytes.fromhex(digest)
-            packed = self._waiting.get(name) or self._read(*self._places[name])
-            content = zlib.decompress(packed)
+            place, length = self._places[name]
+            content = zlib.decompress(os.pread(self._fd, length, place))
         except (OSError, ValueError, KeyError, zlib.error):
             return None
         # An agent's command may have been at it.
         return content if hashlib.sha256(content).digest() == name else None
 
-    def _read(self, place: int, length: int) -> bytes:
-        assert self._path is not None
-        with self._path.open("rb") as stream:
-            stream.seek(place)
-            return stream.read(length)
 
-    def _scan(self, path: Path) -> None:
-        with path.open("rb") as stream:
-            size = os.fstat(stream.fileno()).st_size
-            while len(head := stream.read(_RECORD.size)) == _RECORD.size:
-                name, length = _RECORD.unpack(head)
-                place = stream.tell()
-                if place + length > size:
-                    break
-                self._places[name] = (place, length)
-                self._end = stream.seek(place + length)
+def _open(path: Path | None) -> int:
+    if path is not None:
+        with suppress(OSError):
+            return os.open(path, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
+    with tempfile.TemporaryFile() as temporary:
+        return os.dup(temporary.fileno())
 
 
 MAX_FILES = 50_000
@@ -118,7 +96,7 @@ _NO_WORK = frozenset(
     {"__pycache__", ".pytest_cache", ".mypy_cache", ".ruff_cache", ".hypothesis", ".git", ".hg", ".svn"}
     | {".venv", "venv", "node_modules", ".tox", ".nox"}
 )
-"""Folders that hold no work of an agent, where git does not track what is in them."""
+"""Folders that hold no work of an agent."""
 
 Kind = Literal["text", "binary", "large", "link", "unread"]
 
@@ -132,8 +110,6 @@ class FileState:
     """SHA-256 of the content, of a link's target; for what was not read, what stands for it."""
     size: int
     executable: bool
-    blob: str
-    """Git's id of the content where git has it, else empty."""
     modified_ns: int = 0
     changed_ns: int = 0
     inode: int = 0
@@ -165,7 +141,7 @@ class Snapshot:
 
 @dataclass
 class SnapshotStore:
-    """Takes snapshots of one project and keeps them in the file `kept`; without one, or where it fails, in memory.
+    """Takes snapshots of one project and keeps them in the file `kept`; without one, as long as it lives.
 
     `hidden` is true for paths that are none of the project's work.
     """
@@ -178,8 +154,10 @@ class SnapshotStore:
     def __post_init__(self) -> None:
         self._sandbox = Sandbox(self.project_root)
         self._root = str(self._sandbox.root)
-        self._contents = ContentFile(self.kept)
-        self._git = GitFiles(self._sandbox.root)
+
+    @cached_property
+    def _contents(self) -> ContentFile:
+        return ContentFile(self.kept)
 
     def take(self, before: Snapshot | None = None, also: Iterable[str] = ()) -> Snapshot:
         """Return the files as they are now; `also` names some that count though they are ignored.
@@ -189,73 +167,56 @@ class SnapshotStore:
         known: Mapping[str, FileState] = before.files if before is not None else {}
         settled = (before.taken_ns if before is not None else 0) - _UNSETTLED_NS
         taken_ns = time.time_ns()
-        listed, blobs, notes = self._listed()
+        listed, notes = self._listed()
         paths = [path for path in dict.fromkeys([*listed, *known, *also]) if not self.hidden(path)]
         # What was in the snapshot before stays: one file more must not make another look deleted.
         most = MAX_FILES if before is None else len(known) + MAX_FILES
         if len(paths) > most:
             notes = (*notes, f"the project has {len(paths):,} files; only {most:,} are compared")
             paths = sorted(paths, key=lambda path: path not in known)[:most]
-        found = {path: self._state(path, known.get(path), settled, blobs) for path in paths}
+        found = {path: self._state(path, known.get(path), settled) for path in paths}
         return Snapshot({path: state for path, state in found.items() if state is not None}, taken_ns, notes)
 
     def save(self, snapshot: Snapshot) -> str:
         """Keep a snapshot, and return what `load` takes."""
         files = {path: astuple(state) for path, state in snapshot.files.items()}
         told = json.dumps({"taken_ns": snapshot.taken_ns, "notes": snapshot.notes, "files": files})
-        name = self._contents.keep(told.encode())
-        self._contents.flush()
-        return name
+        return self._contents.keep(told.encode())
 
     def load(self, digest: str) -> Snapshot | None:
         """Return a snapshot that was saved, None where it is there no more."""
         try:
             told = json.loads(self._contents.load(digest) or b"")
-            files = {path: FileState(*state) for path, state in told["files"].items()}
+            # An earlier version kept git's id of the content in between.
+            files = {path: FileState(*state[:4], *state[-3:]) for path, state in told["files"].items()}
             return Snapshot(files, told["taken_ns"], tuple(told["notes"]))
         except (ValueError, TypeError, KeyError):
             return None
 
     def content(self, state: FileState) -> bytes | None:
         """Return a text, or a link's target, as it was; None where it is not known any more."""
-        content = self._git.content(state.blob) if state.blob else None
-        if content is None or _digest(content) != state.digest:
-            content = self._contents.load(state.digest)
-        return content
+        return self._contents.load(state.digest)
 
-    def _listed(self) -> tuple[Iterable[str], frozenset[str], tuple[str, ...]]:
-        notes: tuple[str, ...] = ()
-        listing = self._git.listing()
-        if listing is None:
-            files, notes = self._walked(".")
-            return files, frozenset(), notes
-        paths = [*listing.tracked, *(path for path in listing.untracked if not _is_cache(path))]
-        for folder in listing.folders:
-            files, more = self._walked(folder)
-            paths, notes = [*paths, *files], (*notes, *more)
-        return sorted(paths), listing.blobs, notes
-
-    def _walked(self, folder: str) -> tuple[list[str], tuple[str, ...]]:
+    def _listed(self) -> tuple[list[str], tuple[str, ...]]:
         def unseen(path: str) -> bool:
             return self.hidden(path) or PurePosixPath(path).name in _NO_WORK
 
+        deadline = time.monotonic() + _SECONDS
         try:
-            found = list_files(
-                self._sandbox, folder, hidden=unseen, include_ignored=False, deadline=time.monotonic() + _SECONDS
-            )
+            found = list_files(self._sandbox, ".", hidden=unseen, include_ignored=False, deadline=deadline)
         except TimeoutError:
-            return [], (f"{folder!r} has too many files to be listed in {_SECONDS} s: changes in it are not shown",)
+            return [], (f"the project has too many files to be listed in {_SECONDS} s: new ones are not shown",)
         except ToolError:
             return [], ()
         return sorted([*found.files, *found.links]), ()
 
-    def _state(self, path: str, known: FileState | None, settled: int, blobs: frozenset[str]) -> FileState | None:
+    def _state(self, path: str, known: FileState | None, settled: int) -> FileState | None:
         place = f"{self._root}/{path}"
         try:
             told = os.lstat(place)
             if stat.S_ISLNK(told.st_mode):
                 target = os.fsencode(os.readlink(place))  # noqa: PTH115  # a Path for each file takes as long as all else
-                return FileState("link", self._contents.keep(target), len(target), executable=False, blob="")
+                return FileState("link", self._contents.keep(target), len(target), executable=False)
         except (OSError, ValueError):
             return None
         if not stat.S_ISREG(told.st_mode):
@@ -266,8 +227,8 @@ class SnapshotStore:
         executable = bool(told.st_mode & stat.S_IXUSR)
         if told.st_size <= MAX_DIGESTED:
             with suppress(ToolError, OSError), self._open(path, place, told) as stream:
-                return self._read(stream, told.st_size, executable, mark, blobs)
-        return FileState("unread", f"{told.st_size}:{mark}", told.st_size, executable, "", *mark)
+                return self._read(stream, told.st_size, executable, mark)
+        return FileState("unread", f"{told.st_size}:{mark}", told.st_size, executable, *mark)
 
     def _open(self, path: str, place: str, told: os.stat_result) -> BinaryIO:
         if told.st_nlink > 1:
@@ -275,30 +236,14 @@ class SnapshotStore:
             return self._sandbox.open_read(path)
         return os.fdopen(os.open(place, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC), "rb", 0)
 
-    def _read(
-        self, stream: BinaryIO, size: int, executable: bool, mark: tuple[int, int, int], blobs: frozenset[str]
-    ) -> FileState:
+    def _read(self, stream: BinaryIO, size: int, executable: bool, mark: tuple[int, int, int]) -> FileState:
         if size > MAX_CONTENT:
-            sha256 = hashlib.sha256()
-            for chunk in iter(lambda: stream.read(MAX_CONTENT), b""):
-                sha256.update(chunk)
-            return FileState("large", sha256.hexdigest(), size, executable, "", *mark)
+            digest = hashlib.file_digest(stream, "sha256").hexdigest()
+            return FileState("large", digest, size, executable, *mark)
         content = stream.read(MAX_CONTENT + 1)
-        if b"\0" in content[:_HEAD]:
-            return FileState("binary", _digest(content), size, executable, "", *mark)
-        blob = ""
-        if blobs:
-            named = hashlib.sha1(b"blob %d\0" % len(content) + content, usedforsecurity=False).hexdigest()
-            blob = named if named in blobs else ""
-        if not blob and self._size < MAX_KEPT:
+        is_text = b"\0" not in content[:_HEAD]
+        if is_text and self._size < MAX_KEPT:
             self._size += len(content)
             self._contents.keep(content)
-        return FileState("text", _digest(content), size, executable, blob, *mark)
-
-
-def _digest(content: bytes) -> str:
-    return hashlib.sha256(content).hexdigest()
-
-
-def _is_cache(path: str) -> bool:
-    return any(part in _NO_WORK for part in PurePosixPath(path).parts[:-1])
+        digest = hashlib.sha256(content).hexdigest()
+        return FileState("text" if is_text else "binary", digest, size, executable, *mark)

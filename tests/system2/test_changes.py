@@ -13,9 +13,8 @@ from hypothesis import strategies as st
 
 from aeon_core.tools.files.patch import apply_diff
 from system2 import snapshots
-from system2.change_tracker import LOST, ChangeTracker, _Files, flag_of
+from system2.change_tracker import LOST, ChangeTracker, flag_of
 from system2.changes import FileChange, compare, list_changes
-from system2.git_files import GitFiles
 from system2.snapshots import MAX_CONTENT, ContentFile, Snapshot, SnapshotStore
 from tests.system2.kit import Bench
 
@@ -63,18 +62,6 @@ def edits(root: Path) -> None:
     (root / "new").mkdir()
     (root / "new" / "file.md").write_text("# New\n")
     (root / "b.txt").unlink()
-
-
-def test_variables_of_a_git_hook_lead_to_no_other_repository(
-    project: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    outside = tmp_path / "outside"
-    outside.mkdir()
-    git(outside, "init", "-q")
-    before = GitFiles(project).listing()
-    for name, place in {"GIT_DIR": ".git", "GIT_WORK_TREE": "", "GIT_INDEX_FILE": ".git/index"}.items():
-        monkeypatch.setenv(name, str(outside / place))
-    assert GitFiles(project).listing() == before
 
 
 def test_a_file_is_changed_created_or_deleted_and_shown_as_a_unified_diff(project: Path) -> None:
@@ -199,43 +186,14 @@ def test_a_hostile_repository_runs_nothing_and_stays_as_it_is(hostile: tuple[Pat
     assert {path: path.read_bytes() for path in (root / ".git").rglob("*") if path.is_file()} == inside
 
 
-def test_what_git_has_is_not_kept_a_second_time(tmp_path: Path) -> None:
+def test_contents_are_kept_for_the_user_alone(tmp_path: Path) -> None:
     root, kept = tmp_path / "project", tmp_path / "kept"
     root.mkdir()
-    git(root, "init", "-q")
-    (root / "tracked").write_text("tracked\n")
-    git(root, "add", ".")
     (root / "new").write_text("new\n")
     store = SnapshotStore(root, kept)
     snapshot = store.take()
-    store.save(snapshot)
-    assert store.content(snapshot.files["tracked"]) == b"tracked\n"
-    digests = [snapshot.files[name].digest for name in ("tracked", "new")]
-    assert [ContentFile(kept).load(digest) for digest in digests] == [None, b"new\n"]
+    assert ContentFile(kept).load(snapshot.files["new"].digest) == b"new\n"
     assert kept.stat().st_mode & 0o777 == 0o600
-
-
-@pytest.mark.parametrize("broken", ["index", "pointer", "program"])
-def test_without_a_git_that_works_the_project_is_walked(
-    broken: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    if broken == "pointer":
-        (tmp_path / ".git").write_text("gitdir: /nowhere\n")
-    else:
-        git(tmp_path, "init", "-q")
-    if broken == "index":
-        (tmp_path / ".git" / "index").write_text("no index")
-    if broken == "program":
-        # A git that the project brings is none.
-        (tmp_path / "bin").mkdir()
-        (tmp_path / "bin" / "git").write_text("#!/bin/sh\ntouch pwned\n")
-        (tmp_path / "bin" / "git").chmod(0o755)
-        monkeypatch.setenv("PATH", str(tmp_path / "bin"))
-    if broken != "pointer":
-        assert GitFiles(tmp_path).listing() is None
-    changes = changed(tmp_path, lambda root: (root / "a").write_text("a\n"), tmp_path.parent / "kept")
-    assert summary(changes) == [("created", "a")]
-    assert not (tmp_path / "pwned").exists()
 
 
 def test_a_root_that_a_repository_above_ignores_is_walked(tmp_path: Path) -> None:
@@ -264,12 +222,10 @@ def test_what_a_kill_leaves_half_written_is_written_over(tmp_path: Path) -> None
     kept = tmp_path / "kept"
     first = ContentFile(kept)
     names = [first.keep(b"one" * 100), first.keep(b"two" * 100)]
-    first.flush()
     kept.write_bytes(kept.read_bytes()[:-3])
     second = ContentFile(kept)
     assert second.load(names[1]) is None
     names.append(second.keep(b"three"))
-    second.flush()
     third = ContentFile(kept)
     assert [third.load(name) for name in names] == [b"one" * 100, None, b"three"]
 
@@ -309,9 +265,7 @@ LINES = st.lists(st.text(alphabet="ab\r ", max_size=3), max_size=12).map(lambda 
 @given(LINES.filter(bool), LINES.filter(bool))
 def test_a_diff_turns_the_old_text_into_the_new_one(old: str, new: str) -> None:
     texts = {"old": old.encode(), "new": new.encode()}
-    states = {
-        name: snapshots.FileState("text", name, len(text), executable=False, blob="") for name, text in texts.items()
-    }
+    states = {name: snapshots.FileState("text", name, len(text), executable=False) for name, text in texts.items()}
     before, after = (Snapshot({"f": states[name]}) for name in ("old", "new"))
     (change,) = compare(before, after, lambda state: texts[state.digest])
     if old != new:
@@ -373,6 +327,11 @@ def test_missing_snapshots_are_reported_and_nobody_is_accused(tmp_path: Path) ->
     tracker.begin()
     (tmp_path / "a").write_text("a\n")
     kept.unlink()
-    tracker._files = _Files(SnapshotStore(tmp_path, kept, hidden=lambda path: path.startswith(".system2")))
-    assert tracker.since_gate("spec-coordinator") == []
-    assert tracker.notes == [LOST]
+    again = ChangeTracker(
+        Bench(tmp_path).context.effects,
+        SnapshotStore(tmp_path, kept, hidden=lambda path: path.startswith(".system2")),
+        [],
+    )
+    again._now, again._at_gate = tracker._now, tracker._at_gate
+    assert again.since_gate("spec-coordinator") == []
+    assert again.notes == [LOST]
