@@ -48,9 +48,9 @@ class WindowMeter:
         answered, counted = self._reported
         return max(by_length, counted + tokens_of([], turns[answered:]))
 
-    def learn(self, turns: int, tokens: int) -> None:
-        """Take what the provider counted for a conversation of so many turns, its reply included."""
-        self._reported = (turns, tokens)
+    def learn(self, turns: Sequence[Turn], tokens: int) -> None:
+        """Take what the provider counted for a conversation, its reply included."""
+        self._reported = (len(turns), tokens)
 
     def judge(self, estimate: int) -> Literal["fits", "warn", "overflow"]:
         """Return what is to happen with a request of about so many tokens; `warn` is returned once."""

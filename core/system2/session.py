@@ -10,13 +10,13 @@ from aeon_core.budget import CostCeilingReached
 from aeon_core.effects.model_calls import RetryRule
 from aeon_core.errors import LLMError
 from aeon_core.journal.records import AgentRecord
-from aeon_core.llm.base import LLMRequest
+from aeon_core.llm.base import LLMRequest, LLMResponse, Message
 from system2.agents.library import AgentDefinition
 from system2.agents.tools import COMPLETION_TOOL
 from system2.context import WorkflowContext
 from system2.context_window import SUMMARIZER, WindowMeter, summary_parts, summary_prompt
 from system2.contracts import CompletionSignal, DelegationContract, implicit_completion, signal_of
-from system2.converse import Conversation, ConverseTurn, ToolUseRequest, Turn, as_messages, turn_of, use_ids
+from system2.converse import Conversation, ToolUseRequest, Turn, as_turns, reply_message, tool_uses, use_ids
 from system2.cost import CostRecord, dollars, total_cost
 from system2.policies import Question
 from system2.prompt_injection import scan_for_injection
@@ -30,6 +30,7 @@ MAX_WAIT = 30.0
 """The longest wait before an attempt, in seconds (REQ-090)."""
 MAX_CONTINUATIONS = 3
 """How often in a row an agent whose reply was cut off is told to go on."""
+REFUSED = "the model refused to answer"
 ACKNOWLEDGED = "Completion acknowledged."
 _CUT = (
     "Your reply was cut off at {tokens:,} tokens. Go on where it ends; keep replies shorter, "
@@ -97,7 +98,7 @@ class AgentSession:
     @property
     def history(self) -> list[Turn]:
         """The conversation so far, in the form of Converse."""
-        return self._conversation.turns
+        return as_turns(self._conversation.messages)
 
     def run(self, contract: DelegationContract, feedback: str | None = None) -> AgentResult:
         """Set the agent to work on a contract, and return how that ended (REQ-041).
@@ -106,7 +107,7 @@ class AgentSession:
         said, it begins with the contract: the document is from an earlier workflow. Raises CostCeilingReached, LLMError
         or RunAborted, as a model's call does.
         """
-        if feedback is None or not self._conversation.turns:
+        if feedback is None or not self._conversation.messages:
             self._conversation.say(contract.to_message())
         if feedback is not None:
             self._conversation.say(_REJECTED.format(feedback=feedback.strip() or "(no reason was given)"))
@@ -154,34 +155,36 @@ class AgentSession:
         tool_turns = cut_off = 0
         said_nothing = False
         while True:
-            turn = self._exchange()
-            self._review(turn)
-            was_empty, said_nothing = said_nothing, not turn.text and not turn.tool_use_blocks
-            if turn.tool_use_blocks:
-                if tool_turns >= self._context.settings.max_tool_turns and not _only_signals(turn):
+            reply, uses = self._exchange()
+            self._review(reply, uses)
+            was_empty, said_nothing = said_nothing, not reply.text.strip() and not uses
+            if uses:
+                if tool_turns >= self._context.settings.max_tool_turns and not _only_signals(uses):
                     raise _Halted("turn_limit")
                 tool_turns, cut_off = tool_turns + 1, 0
-                if (signal := self._carry_out(turn)) is not None:
+                if (signal := self._carry_out(uses, is_cut=reply.stop_reason == "max_tokens")) is not None:
                     return signal
-            elif turn.stop_reason == "max_tokens":
+            elif reply.stop_reason == "max_tokens":
                 cut_off += 1
                 if cut_off > MAX_CONTINUATIONS:
                     raise _Halted("max_tokens")
                 self._conversation.say(_CUT.format(tokens=self._context.settings.max_output_tokens))
-            elif turn.stop_reason == "refusal":
-                return CompletionSignal("failure", [], turn.text or "the model refused to answer")
+            elif reply.stop_reason == "refusal":
+                return CompletionSignal("failure", [], reply.text if reply.text.strip() else REFUSED)
             elif said_nothing and not was_empty:
                 # Models end a turn so behind tool results, and go on when they are asked to.
                 self._conversation.say(_EMPTY)
             else:
-                return implicit_completion(turn.text)
+                return implicit_completion(reply.text)
 
-    def _carry_out(self, turn: ConverseTurn) -> CompletionSignal | None:
-        """Answer every tool use of a reply, one after the other (REQ-052); return the completion that it holds."""
-        if not _only_signals(turn):
+    def _carry_out(self, uses: list[ToolUseRequest], *, is_cut: bool) -> CompletionSignal | None:
+        """Answer every tool use of a reply, one after the other (REQ-052); return the completion that it holds.
+
+        The last one of a reply that was cut off may be incomplete.
+        """
+        if not _only_signals(uses):
             self._tool_turns += 1
-        uses = turn.tool_use_blocks
-        cut = uses[-1] if turn.stop_reason == "max_tokens" else None
+        cut = uses[-1] if is_cut else None
         failed: list[str] = []
         for use in uses:
             if use is cut:
@@ -204,7 +207,7 @@ class AgentSession:
             try:
                 if failed:
                     raise ValueError(f"{', '.join(failed)} failed in the same reply; look at that, and signal again")
-                if use.malformed is not None:
+                if use.malformed:
                     raise ValueError("its input is not a JSON object")
                 signal = signal_of(use.input)
             except ValueError as error:
@@ -215,10 +218,11 @@ class AgentSession:
             self._conversation.answer(result)
         return taken
 
-    def _review(self, turn: ConverseTurn) -> None:
+    def _review(self, reply: LLMResponse, uses: list[ToolUseRequest]) -> None:
         """Have a person look at what an agent says where it passes an instruction to a model on (REQ-113)."""
-        self._text = turn.text or self._text
-        found = scan_for_injection("\n\n".join([turn.text, *_signalled_texts(turn)]), passed_on=True)
+        text = reply.text if reply.text.strip() else ""
+        self._text = text or self._text
+        found = scan_for_injection("\n\n".join([text, *_signalled_texts(uses)]), passed_on=True)
         if not found:
             return
         for finding in found:
@@ -228,36 +232,41 @@ class AgentSession:
         if self._context.choose(question, self.rounds) != "continue":
             raise _Halted("injection")
 
-    def _exchange(self) -> ConverseTurn:
-        """Send what is to be said next, and return the reply. Raises _Halted where it does not fit the window."""
+    def _exchange(self) -> tuple[LLMResponse, list[ToolUseRequest]]:
+        """Send what is to be said next, and return the reply and its tool uses.
+
+        Raises _Halted where it does not fit the window.
+        """
         while True:
-            turns = self._conversation.outgoing()
+            messages = self._conversation.outgoing()
             request = LLMRequest(
                 purpose="tool_call",
                 system=self.agent.system_prompt,
-                messages=as_messages(turns),
+                messages=messages,
                 tools=self._toolbox.specs(),
                 max_tokens=self._context.settings.max_output_tokens,
                 cache_prefix=True,
                 conversation=self.agent.name,
             )
-            if self._fits(request, turns):
+            if self._fits(request):
                 try:
-                    turn = self._asked(request, turns)
+                    reply = self._asked(request)
                 except LLMError as error:
                     if not error.context.get("context_too_long"):
                         raise
                 else:
-                    self._conversation.replied(turn)
-                    self._meter.learn(len(turns) + 1, turn.input_tokens + turn.output_tokens)
-                    return turn
-            if not self._conversation.turns:
+                    uses = tool_uses(reply, use_ids(messages))
+                    self._conversation.replied(reply_message(reply, uses))
+                    usage = reply.usage or {"input_tokens": 0, "output_tokens": 0}
+                    self._meter.learn(self.history, usage["input_tokens"] + usage["output_tokens"])
+                    return reply, uses
+            if not self._conversation.messages:
                 # There is nothing that a summary could make shorter, or it is one already.
                 raise _Halted("context_overflow")
-            self._summarize(turns)
+            self._summarize(messages)
 
-    def _asked(self, request: LLMRequest, turns: list[Turn]) -> ConverseTurn:
-        """Return the reply to a request, whose messages are the `turns`.
+    def _asked(self, request: LLMRequest) -> LLMResponse:
+        """Return the reply to a request.
 
         Where the model cannot be reached after all retries, a person says whether to try again (REQ-091). Raises
         LLMError (exit 3 where credentials are refused), with `context_too_long` in its context where the request does
@@ -267,8 +276,7 @@ class AgentSession:
         while True:
             effects.follow_abort()
             try:
-                response = effects.complete(request, pass_number=self.rounds, step_id=name)
-                break
+                return effects.complete(request, pass_number=self.rounds, step_id=name)
             except CostCeilingReached as ceiling:
                 raise CostCeilingReached(_at_ceiling(ceiling), **ceiling.context) from None
             except LLMError as error:
@@ -277,10 +285,9 @@ class AgentSession:
                 question = Question("api_error", name, error.message, ("abort", "retry"), "abort")
                 if self._context.choose(question, self.rounds) != "retry":
                     raise
-        return turn_of(response, (use_id for turn in turns for use_id in use_ids(turn)))
 
-    def _fits(self, request: LLMRequest, turns: list[Turn]) -> bool:
-        tokens = self._meter.estimate(request.system, turns, request.tools)
+    def _fits(self, request: LLMRequest) -> bool:
+        tokens = self._meter.estimate(request.system, as_turns(request.messages), request.tools)
         verdict = self._meter.judge(tokens)
         if verdict == "warn":
             share, window = 100 * tokens // self._meter.tokens, self._meter.tokens
@@ -289,7 +296,7 @@ class AgentSession:
             )
         return verdict != "overflow"
 
-    def _summarize(self, turns: list[Turn]) -> None:
+    def _summarize(self, messages: list[Message]) -> None:
         """Put a summary in the place of the conversation, where a person wants that (REQ-055)."""
         context, name = self._context, self.agent.name
         text = f"the conversation of {name!r} no longer fits {self._meter.tokens:,} tokens"
@@ -298,10 +305,9 @@ class AgentSession:
             raise _Halted("context_overflow")
         summary = ""
         reply_tokens = min(context.settings.max_output_tokens, self._meter.tokens // 8)
-        for part in summary_parts(turns, self._meter.tokens, reply_tokens):
-            prompt: Turn = {"role": "user", "content": [{"text": summary_prompt(part, summary)}]}
-            request = LLMRequest("reason", SUMMARIZER, as_messages([prompt]), max_tokens=reply_tokens)
-            summary = self._asked(request, [prompt]).text
+        for part in summary_parts(as_turns(messages), self._meter.tokens, reply_tokens):
+            prompt: Message = {"role": "user", "content": summary_prompt(part, summary)}
+            summary = self._asked(LLMRequest("reason", SUMMARIZER, [prompt], max_tokens=reply_tokens)).text
         self._conversation.summarized(summary)
         self._meter.reset()
         self._notice("context_summarized", f"the conversation of {name!r} was summarized")
@@ -333,15 +339,15 @@ RETRIES = RetryRule(1 + THROTTLE_RETRIES, limited)
 """How often a call is tried (REQ-090, REQ-091)."""
 
 
-def _signalled_texts(turn: ConverseTurn) -> list[str]:
+def _signalled_texts(uses: list[ToolUseRequest]) -> list[str]:
     """Return what the completion signals of a reply say: people read it, and the executor is told of blockers."""
     texts: list[str] = []
-    for use in turn.tool_use_blocks:
+    for use in uses:
         if use.name == COMPLETION_TOOL:
             blockers = use.input.get("blockers")
             texts += [str(use.input.get("summary", "")), *map(str, blockers if isinstance(blockers, list) else [])]
     return texts
 
 
-def _only_signals(turn: ConverseTurn) -> bool:
-    return all(use.name == COMPLETION_TOOL for use in turn.tool_use_blocks)
+def _only_signals(uses: list[ToolUseRequest]) -> bool:
+    return all(use.name == COMPLETION_TOOL for use in uses)

@@ -238,7 +238,7 @@ class SnapshotStore:
 
     def _read(self, stream: BinaryIO, size: int, executable: bool, mark: tuple[int, int, int]) -> FileState:
         if size > MAX_CONTENT:
-            digest = hashlib.file_digest(stream, "sha256").hexdigest()
+            digest = hashlib.file_digest(stream, "sha256").hexdigest()  # type: ignore[arg-type]
             return FileState("large", digest, size, executable, *mark)
         content = stream.read(MAX_CONTENT + 1)
         is_text = b"\0" not in content[:_HEAD]

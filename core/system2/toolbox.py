@@ -198,7 +198,7 @@ class Toolbox:
     def _authorized(self, asked: ToolUseRequest) -> tuple[Tool, dict[str, Any]]:
         """Return the tool, and the arguments to call it with. Raises ToolError where it is not called."""
         registry = self._context.registry
-        if asked.malformed is not None:
+        if asked.malformed:
             raise ToolError(f"the input of {asked.name!r} is not a JSON object; call it again with one")
         tool = registry.get(asked.name)
         if tool is None:

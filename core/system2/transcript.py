@@ -13,9 +13,9 @@ from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any, TypedDict
 
-from aeon_core.llm.base import LLMResponse
+from aeon_core.llm.base import LLMResponse, Message
 from aeon_core.timing import seconds_between
-from system2.converse import Turn, as_turns, turn_of, use_ids
+from system2.converse import as_turns, reply_message, tool_uses, use_ids
 from system2.cost import CostRecord, total_cost
 from system2.questions import choice_of, question_of
 
@@ -26,7 +26,7 @@ _ENVELOPE = ("v", "seq", "ts", "run", "type")
 
 
 class _Conversation(TypedDict):
-    turns: list[Turn]
+    messages: list[Message]
     tools: int
     seq: int
 
@@ -98,9 +98,10 @@ class TranscriptEntries:
         if record.get("usage"):
             self._spent.append(CostRecord.of_call(agent, self._model(record), record["usage"], record.get("cost_usd")))
         if (response := record.get("response")) is not None:
-            known = self._conversations.get(agent, {"turns": []})["turns"]
-            turn = turn_of(LLMResponse.model_validate(response), (use for each in known for use in use_ids(each)))
-            told |= {"stop_reason": turn.stop_reason, "message": turn.raw_message}
+            said, known = LLMResponse.model_validate(response), self._conversations.get(agent)
+            uses = tool_uses(said, use_ids(known["messages"] if known is not None else ()))
+            stop = "end_turn" if said.stop_reason == "end" else said.stop_reason
+            told |= {"stop_reason": stop, "message": as_turns([reply_message(said, uses)])[0]}
         yield "api_response", {**head, **told}
         if told["retry_in_s"] is not None:
             message = f"{record['error']['message']}; retrying in {told['retry_in_s']:g} s"
@@ -112,13 +113,13 @@ class TranscriptEntries:
     def _request(self, agent: str, request: Mapping[str, Any]) -> Entry:
         """Return the new turns of a request in the form of Converse."""
         known = self._conversations.get(agent) if "since" in request else None
-        before: list[Turn] = known["turns"] if known is not None else []
-        after = as_turns(request["messages"])
-        turns = [*before, *after] if known is not None else after
+        before: list[Message] = known["messages"] if known is not None else []
+        messages = [*before, *request["messages"]]
         tools = len(request["tools"]) if "tools" in request else known["tools"] if known is not None else 0
-        self._conversations[agent] = {"turns": turns, "tools": tools, "seq": self.next_seq}
-        told: Entry = {"message_count": len(turns), "tool_count": tools, "messages": after}
-        return told if known is None else {**told, "since": known["seq"], "kept": len(before)}
+        self._conversations[agent] = {"messages": messages, "tools": tools, "seq": self.next_seq}
+        new = as_turns(request["messages"])
+        told: Entry = {"message_count": len(as_turns(messages)), "tool_count": tools, "messages": new}
+        return told if known is None else {**told, "since": known["seq"], "kept": len(as_turns(before))}
 
     def _notice(self, record: Mapping[str, Any]) -> Iterator[tuple[str, Entry]]:
         kind, data = _NOTES.get(record["kind"], record["kind"]), record.get("data") or {}

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any
 
-from aeon_core.llm.base import LLMRequest
-from system2.converse import as_messages, turn_of
+from aeon_core.llm.base import LLMRequest, Message, ToolCallDict
+from system2.converse import as_turns, reply_message, tool_uses
 from system2.simulated import SimulatedAgents
 from tests.aeon_core.llm.converse_server import refused
 from tests.aeon_core.llm.server import Reply, Request, Server
@@ -34,18 +34,36 @@ class AgentServer(Server):
         asked = LLMRequest(
             "tool_call",
             body["system"][0]["text"],
-            as_messages(body["messages"]),
+            list(_messages(body["messages"])),
             tools=[{"name": tool["name"], "input_schema": tool["inputSchema"]["json"]} for tool in tools],
         )
-        turn = turn_of(self._agents.complete(asked))
-        usage = {"inputTokens": turn.input_tokens, "outputTokens": turn.output_tokens}
+        reply = self._agents.complete(asked)
+        assert reply.usage is not None
+        read, written = reply.usage["input_tokens"], reply.usage["output_tokens"]
         return Reply(
             {
-                "output": {"message": turn.raw_message},
-                "stopReason": turn.stop_reason,
-                "usage": {**usage, "totalTokens": turn.input_tokens + turn.output_tokens},
+                "output": {"message": as_turns([reply_message(reply, tool_uses(reply))])[0]},
+                "stopReason": "end_turn" if reply.stop_reason == "end" else reply.stop_reason,
+                "usage": {"inputTokens": read, "outputTokens": written, "totalTokens": read + written},
             }
         )
+
+
+def _messages(turns: list[dict[str, Any]]) -> Iterator[Message]:
+    """Yield turns of Converse as an adapter's messages."""
+    for turn in turns:
+        blocks, role = turn["content"], turn["role"]
+        for result in (block["toolResult"] for block in blocks if "toolResult" in block):
+            text = "\n".join(part["text"] for part in result["content"])
+            failed = result.get("status") == "error"
+            yield {"role": "tool", "content": text, "tool_call_id": result["toolUseId"], "is_error": failed}
+        text = "\n\n".join(block["text"] for block in blocks if "text" in block)
+        uses = [block["toolUse"] for block in blocks if "toolUse" in block]
+        calls: list[ToolCallDict] = [
+            {"id": use["toolUseId"], "name": use["name"], "arguments": use["input"]} for use in uses
+        ]
+        if text or calls:
+            yield {"role": role, "content": text, "tool_calls": calls}
 
 
 class PromptCache:

@@ -28,7 +28,7 @@ def test_a_request_is_estimated_by_its_length() -> None:
 def test_what_the_provider_counted_is_believed_where_it_is_more() -> None:
     meter = WindowMeter(200_000)
     turns = [user("short")]
-    meter.learn(1, 50_000)
+    meter.learn(turns, 50_000)
     assert meter.estimate("", turns, []) == 50_000
     longer = [*turns, user("u" * 3457)]
     assert meter.estimate("", longer, []) == 51_000

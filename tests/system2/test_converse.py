@@ -9,16 +9,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from aeon_core.llm.base import LLMResponse
+from aeon_core.llm.base import LLMResponse, Message
 from system2.converse import (
     NOT_CARRIED_OUT,
     NOTHING_SAID,
     SUMMARIZED,
     Conversation,
     ToolResult,
-    Turn,
-    as_messages,
-    turn_of,
+    as_turns,
+    reply_message,
+    tool_uses,
     use_ids,
 )
 from tests.system2.kit import check_order, said, uses
@@ -40,45 +40,50 @@ STEPS = st.lists(
 )
 
 
+def message_of(response: LLMResponse, taken: list[str] | None = None) -> Message:
+    """A reply as a message."""
+    return reply_message(response, tool_uses(response, taken or ()))
+
+
 def test_a_result_is_a_block_of_converse() -> None:
-    assert ToolResult("u1", "text").block() == {
-        "toolResult": {"toolUseId": "u1", "content": [{"text": "text"}], "status": "success"}
-    }
-    assert ToolResult("u1", "text", is_error=True).block()["toolResult"]["status"] == "error"
+    (turn,) = as_turns([ToolResult("u1", "text").message, ToolResult("u2", "text", is_error=True).message])
+    assert turn["role"] == "user"
+    assert turn["content"][0] == {"toolResult": {"toolUseId": "u1", "content": [{"text": "text"}], "status": "success"}}
+    assert turn["content"][1]["toolResult"]["status"] == "error"
 
 
 def test_a_reply_is_taken_apart() -> None:
-    turn = turn_of(uses(("Read", {"file_path": "a"}, "r1"), text="Look."))
-    assert turn.text_blocks == ["Look."]
-    assert [(use.tool_use_id, use.name, use.input) for use in turn.tool_use_blocks] == [
-        ("r1", "Read", {"file_path": "a"})
+    reply = uses(("Read", {"file_path": "a"}, "r1"), text="Look.")
+    assert [(use.tool_use_id, use.name, use.input) for use in tool_uses(reply)] == [("r1", "Read", {"file_path": "a"})]
+    assert as_turns([message_of(reply)]) == [
+        {
+            "role": "assistant",
+            "content": [
+                {"text": "Look."},
+                {"toolUse": {"toolUseId": "r1", "name": "Read", "input": {"file_path": "a"}}},
+            ],
+        }
     ]
-    assert (turn.stop_reason, turn.input_tokens, turn.output_tokens) == ("tool_use", 1000, 100)
-    assert turn.raw_message == {
-        "role": "assistant",
-        "content": [{"text": "Look."}, {"toolUse": {"toolUseId": "r1", "name": "Read", "input": {"file_path": "a"}}}],
-    }
-    assert turn_of(said("a")).stop_reason == "end_turn"
 
 
 def test_an_empty_reply_is_no_empty_turn() -> None:
-    assert turn_of(said("")).raw_message["content"] == [{"text": NOTHING_SAID}]
+    assert message_of(said("")) == {"role": "assistant", "content": NOTHING_SAID}
 
 
 def test_an_input_that_is_no_object_is_kept_as_text() -> None:
-    (use,) = turn_of(LLMResponse(text="", tool_calls=[{"name": "Read", "arguments": "{file"}])).tool_use_blocks
-    assert (use.input, use.malformed) == ({"text": "{file"}, "{file")
+    (use,) = tool_uses(LLMResponse(text="", tool_calls=[{"name": "Read", "arguments": "{file"}]))
+    assert (use.input, use.malformed) == ({"text": "{file"}, True)
 
 
 def test_tool_uses_of_one_id_are_distinguished() -> None:
-    turn = turn_of(uses(("Read", {}, "x"), ("Read", {}, "x"), ("Read", {}, "")), taken=["x"])
-    assert [use.tool_use_id for use in turn.tool_use_blocks] == ["x_2", "x_3", "tool"]
+    found = tool_uses(uses(("Read", {}, "x"), ("Read", {}, "x"), ("Read", {}, "")), taken=["x"])
+    assert [use.tool_use_id for use in found] == ["x_2", "x_3", "tool"]
 
 
 def test_only_an_open_tool_use_is_answered() -> None:
     conversation = Conversation()
     conversation.say("go")
-    conversation.replied(turn_of(uses(("Read", {}, "r1"))))
+    conversation.replied(message_of(uses(("Read", {}, "r1"))))
     conversation.answer(ToolResult("r1", "text"))
     for other in ("r1", "r2"):
         with pytest.raises(ValueError, match=f"'{other}' is no open tool use"):
@@ -94,26 +99,23 @@ def test_nothing_is_sent_where_there_is_nothing_to_say() -> None:
 def test_a_tool_use_without_a_result_is_answered_as_not_carried_out() -> None:
     conversation = Conversation()
     conversation.say("go")
-    conversation.replied(turn_of(uses(("Read", {}, "r1"), ("Read", {}, "r2"))))
+    conversation.replied(message_of(uses(("Read", {}, "r1"), ("Read", {}, "r2"))))
     conversation.answer(ToolResult("r2", "second"))
-    assert conversation.outgoing()[-1]["content"] == [
-        ToolResult("r1", NOT_CARRIED_OUT, is_error=True).block(),
-        ToolResult("r2", "second").block(),
+    assert conversation.outgoing()[-2:] == [
+        ToolResult("r1", NOT_CARRIED_OUT, is_error=True).message,
+        ToolResult("r2", "second").message,
     ]
 
 
 def test_a_summary_replaces_all_but_the_task_and_what_is_still_to_be_said() -> None:
     conversation = Conversation()
     conversation.say("the task")
-    conversation.replied(turn_of(uses(("Read", {}, "r1"))))
+    conversation.replied(message_of(uses(("Read", {}, "r1"))))
     conversation.answer(ToolResult("r1", "long text"))
     conversation.say("the feedback")
     conversation.summarized("read a file")
-    told = [
-        {"text": "the task"},
-        {"text": f"{SUMMARIZED}\n\nWhat was said and done so far:\n\nread a file"},
-        {"text": "the feedback"},
-    ]
+    summary = f"{SUMMARIZED}\n\nWhat was said and done so far:\n\nread a file"
+    told = "\n\n".join(["the task", summary, "the feedback"])
     assert conversation.outgoing() == [{"role": "user", "content": told}]
 
 
@@ -121,12 +123,13 @@ def test_of_two_summaries_the_last_one_stays() -> None:
     conversation = Conversation()
     conversation.say("the task")
     for number in (1, 2):
-        conversation.replied(turn_of(said("so be it")))
+        conversation.replied(message_of(said("so be it")))
         conversation.say("go on")
         conversation.summarized(f"summary {number}")
-    texts = [block["text"] for block in conversation.outgoing()[0]["content"]]
-    assert texts[0] == "the task"
-    assert [text.split()[-2:] for text in texts if SUMMARIZED in text] == [["summary", "2"]]
+    (message,) = conversation.outgoing()
+    assert message["content"].startswith("the task")
+    assert message["content"].count(SUMMARIZED) == 1
+    assert "summary 2" in message["content"]
 
 
 @given(STEPS)
@@ -134,16 +137,14 @@ def test_roles_and_results_are_in_valid_order_whatever_happens(steps: list[tuple
     conversation = Conversation()
     for step in steps:
         conversation = _after(step, conversation)
-        check_order(conversation.turns)
+        check_order(as_turns(conversation.messages))
         sent = _sent(conversation)
-        check_order(sent)
-        messages = as_messages(sent)
-        answered = [message["tool_call_id"] for message in messages if message["role"] == "tool"]
-        called = [call["id"] for message in messages for call in message.get("tool_calls", [])]
-        assert answered == called
+        check_order(as_turns(sent))
+        answered = [message["tool_call_id"] for message in sent if message["role"] == "tool"]
+        assert answered == list(use_ids(sent))
 
 
-def _sent(conversation: Conversation) -> list[Turn]:
+def _sent(conversation: Conversation) -> list[Message]:
     """What would be sent, had the user one thing more to say; the conversation stays as it is."""
     one = copy.deepcopy(conversation)
     one.say("next")
@@ -153,13 +154,13 @@ def _sent(conversation: Conversation) -> list[Turn]:
 def _after(step: tuple[Any, ...], conversation: Conversation) -> Conversation:
     if step[0] == "reply":
         conversation.say("go on")
-        taken = [use_id for turn in conversation.turns for use_id in use_ids(turn)]
-        conversation.replied(turn_of(uses(*step[2], text=step[1]), taken))
+        taken = list(use_ids(conversation.messages))
+        conversation.replied(message_of(uses(*step[2], text=step[1]), taken))
     elif step[0] == "answer":
         for use_id in conversation.open_uses[: step[1]]:
             conversation.answer(ToolResult(use_id, "result", is_error=step[1] == 1))
     elif step[0] == "say":
         conversation.say(step[1])
-    elif step[0] == "summarize" and conversation.turns:
+    elif step[0] == "summarize" and conversation.messages:
         conversation.summarized(step[1])
     return conversation
