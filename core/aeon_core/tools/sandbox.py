@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import errno
 import functools
 import os
@@ -11,9 +10,8 @@ import secrets
 import stat
 from collections import deque
 from collections.abc import Callable, Iterator
-from contextlib import suppress
-from dataclasses import dataclass, field
-from functools import cache
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 from typing import BinaryIO
 
@@ -42,290 +40,6 @@ class SandboxError(ToolError):
     """A path leads outside the project root, or cannot be a path at all (REQ-110)."""
 
 
-def shown(path: str) -> str:
-    """Return the path quoted for an error message, cut where it is very long."""
-    return repr(path if len(path) <= _MAX_SHOWN else path[:_MAX_SHOWN] + "…")
-
-
-@dataclass(frozen=True)
-class Root:
-    """The project root as it was when it was named: another folder put in its place is not taken for it."""
-
-    path: str
-    """Its real, absolute path."""
-    owner: int
-    """The user to whom the folder belongs."""
-    _spellings: tuple[list[str], ...]
-    _identity: tuple[int, int]
-
-    @classmethod
-    def at(cls, path: Path) -> Root:
-        """Return the root at `path`. Raises SandboxError where there is no such folder."""
-        given, real = os.path.abspath(path), os.path.realpath(path)  # noqa: PTH100  # Path keeps a double slash
-        try:
-            status = os.stat(real)  # noqa: PTH116
-        except OSError as error:
-            raise SandboxError(f"project root {shown(given)}: {error.strerror}; use an existing folder") from None
-        if not stat.S_ISDIR(status.st_mode):
-            raise SandboxError(f"project root {shown(given)} is not a folder; use an existing folder")
-        return cls(real, status.st_uid, (_significant(given), _significant(real)), (status.st_dev, status.st_ino))
-
-    def open(self) -> int:
-        """Return a new descriptor of the root. Raises SandboxError where it is no longer the folder that it was."""
-        try:
-            fd = os.open(self.path, FOLDER)
-        except OSError as error:
-            raise SandboxError(f"project root {shown(self.path)}: {error.strerror}; start the run again") from None
-        status = os.fstat(fd)
-        if (status.st_dev, status.st_ino) != self._identity:
-            os.close(fd)
-            raise SandboxError(f"project root {shown(self.path)} was replaced during the run; start the run again")
-        return fd
-
-    def descend(self, folders: list[str]) -> int:
-        """Return a descriptor of a folder below the root; a symbolic link among its components raises OSError."""
-        fd = self.open()
-        for folder in folders:
-            try:
-                deeper = os.open(folder, FOLDER, dir_fd=fd)
-            finally:
-                os.close(fd)
-            fd = deeper
-        return fd
-
-    def components(self, path: str) -> list[str]:
-        """Return a path's components below the root. Raises SandboxError for an absolute path that is not below it.
-
-        The last one is empty where the path can only mean a folder.
-        """
-        parts = _significant(path)
-        if path.startswith("/"):
-            below = [parts[len(root) :] for root in self._spellings if parts[: len(root)] == root]
-            if not below:
-                raise self.outside(path)
-            parts = below[0]
-        return [*parts, ""] if path.endswith(("/", "/.")) else parts
-
-    def outside(self, path: str) -> SandboxError:
-        """Return the error for a path that leaves the root."""
-        return SandboxError(f"Path outside project root: {shown(path)}; give a path inside {shown(self.path)}")
-
-
-def _significant(path: str) -> list[str]:
-    return [part for part in path.split("/") if part not in ("", ".")]
-
-
-@dataclass
-class Place:
-    """Where a path leads: an open folder, and the names below it that are no folders. Whoever has it closes `fd`."""
-
-    root: Root
-    path: str
-    """As it was given."""
-    fd: int
-    folders: list[str] = field(default_factory=list)
-    """The way from the root to the open folder, without symbolic links."""
-    rest: list[str] = field(default_factory=list)
-    """Nothing for a folder; one existing name for another thing; else what does not exist (yet)."""
-    exists: bool = True
-    as_folder: bool = False
-    """The path can only mean a folder, by a slash at its end."""
-
-    def file_name(self) -> str:
-        """Return the name of the file in the open folder. Raises OSError where the path is no file's."""
-        if not self.rest or self.as_folder:
-            raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR))
-        return self.rest[-1]
-
-    def open_file(self, flags: int) -> int:
-        """Return a descriptor of the existing regular file. Raises OSError for all else; never waits for a FIFO."""
-        name = self.file_name()
-        if not self.exists:
-            raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT))
-        # Looked at before, as opening a device may do something; and after, as it may be another by then.
-        _require_regular(os.stat(name, dir_fd=self.fd, follow_symlinks=False))
-        fd = os.open(name, flags | FILE, dir_fd=self.fd)
-        try:
-            status = os.fstat(fd)
-            _require_regular(status)
-            self._refuse_link(status)
-        except BaseException:
-            os.close(fd)
-            raise
-        return fd
-
-    def check_links(self) -> None:
-        """Raises SandboxError where the place is a hard link to a file that is none of the project's."""
-        if self.rest and self.exists:
-            self._refuse_link(os.stat(self.rest[0], dir_fd=self.fd, follow_symlinks=False))
-
-    def _refuse_link(self, status: os.stat_result) -> None:
-        if fault := link_fault(status, self.root.owner):
-            raise SandboxError(f"{shown(self.path)} was refused: {fault}; replace it with a copy of the file")
-
-    def make_parents(self) -> None:
-        """Make the missing folders above the file and go down to the last of them. Raises OSError."""
-        while len(self.rest) > 1:
-            # Another may have made it meanwhile; a symbolic link is refused when it is entered.
-            with contextlib.suppress(FileExistsError):
-                os.mkdir(self.rest[0], dir_fd=self.fd)
-            self._go(os.open(self.rest[0], FOLDER, dir_fd=self.fd))
-            self.folders.append(self.rest.pop(0))
-
-    def up(self) -> None:
-        """Follow `..`."""
-        if self.rest:
-            self.require_folder()
-            self.rest.pop()
-            self.exists = not self.rest
-            return
-        if self.folders:
-            self._go(self.root.descend(self.folders[:-1]))
-            self.folders.pop()
-        elif self.root.path != "/":
-            raise self.root.outside(self.path)
-
-    def down(self, name: str) -> str | None:
-        """Follow a name; return the target where it is a symbolic link, which is not followed."""
-        if self.rest:
-            self.require_folder()
-            self.rest.append(name)
-            return None
-        try:
-            self._go(os.open(name, FOLDER, dir_fd=self.fd))
-        except FileNotFoundError:
-            self.rest, self.exists = [name], False
-            return None
-        except OSError as error:
-            if error.errno not in _NO_FOLDER:
-                raise
-        else:
-            self.folders.append(name)
-            return None
-        return self._target(name)
-
-    def restart(self) -> None:
-        """Go back to the root."""
-        self._go(self.root.open())
-        self.folders.clear()
-
-    def require_folder(self) -> None:
-        """Raises NotADirectoryError if the path is something other than a folder."""
-        if self.rest and self.exists:
-            raise NotADirectoryError(errno.ENOTDIR, os.strerror(errno.ENOTDIR))
-
-    def _target(self, name: str) -> str | None:
-        try:
-            return os.readlink(name, dir_fd=self.fd)
-        except OSError as error:
-            if error.errno != errno.EINVAL:
-                raise
-        self.rest, self.exists = [name], True
-        return None
-
-    def _go(self, fd: int) -> None:
-        os.close(self.fd)
-        self.fd = fd
-
-
-def follow(root: Root, path: str) -> Place:
-    """Return where a path leads; its descriptor is the caller's to close.
-
-    A name that does not exist leads nowhere, and `..` after it back again. Raises SandboxError for what leaves the root
-    or is no path, OSError for what the system refuses.
-    """
-    _check(path)
-    place = Place(root, path, root.open())
-    try:
-        _follow(place)
-    except BaseException:
-        os.close(place.fd)
-        raise
-    return place
-
-
-def _follow(place: Place) -> None:
-    pending = deque(place.root.components(place.path))
-    links = 0
-    while pending:
-        name = pending.popleft()
-        place.as_folder = name in ("", "..")
-        if name == "..":
-            place.up()
-            continue
-        if not name:
-            place.require_folder()
-            continue
-        if (target := place.down(name)) is None:
-            continue
-        links += 1
-        if links > MAX_LINKS:
-            raise SandboxError(f"path {shown(place.path)} goes through more than {MAX_LINKS} symbolic links")
-        try:
-            pending.extendleft(reversed(place.root.components(target)))
-        except SandboxError:
-            raise place.root.outside(place.path) from None
-        if target.startswith("/"):
-            place.restart()
-
-
-def _check(path: str) -> None:
-    if not path:
-        raise SandboxError("path '' is empty; give a path inside the project root, '.' for the root itself")
-    if "\0" in path:
-        raise SandboxError(f"path {shown(path)} holds a NUL character, which no path can")
-    try:
-        raw = os.fsencode(path)
-    except UnicodeEncodeError:
-        raise SandboxError(f"path {shown(path)} holds a character that no file name can; give plain text") from None
-    if len(raw) > MAX_PATH or any(len(name) > MAX_NAME for name in raw.split(b"/")):
-        raise SandboxError(
-            f"path {shown(path)} is too long, expected at most {MAX_PATH} bytes, and {MAX_NAME} in each name"
-        )
-
-
-def _require_regular(status: os.stat_result) -> None:
-    if stat.S_ISREG(status.st_mode):
-        return
-    if stat.S_ISDIR(status.st_mode):
-        raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR))
-    kind = _KINDS.get(stat.S_IFMT(status.st_mode), "something else")
-    raise OSError(errno.EINVAL, f"it is {kind}, not a regular file")
-
-
-Secrets = Callable[[], frozenset[tuple[int, int]]]
-"""Gives device and inode of the user's secret files; only asked for where a file has several names."""
-
-
-def own_secrets() -> frozenset[tuple[int, int]]:
-    """Return device and inode of this user's secret files."""
-    return secret_files(os.environ)
-
-
-def link_fault(status: os.stat_result, project_owner: int, secrets: Secrets = own_secrets) -> str | None:
-    """Return why a file is refused for its links; None where it is not."""
-    if status.st_nlink < 2 or not stat.S_ISREG(status.st_mode):
-        return None
-    if status.st_uid not in {os.geteuid(), project_owner}:
-        return "it is a hard link to a file of another user"
-    if not status.st_mode & (stat.S_IRWXG | stat.S_IRWXO) and not _keeps_all_private():
-        return "it is a hard link to a file that only its owner may read"
-    if (status.st_dev, status.st_ino) in secrets():
-        return "it is a hard link to a file with settings or keys in your home"
-    return None
-
-
-@cache
-def _keeps_all_private() -> bool:
-    with suppress(OSError):
-        found = re.search(r"(?m)^Umask:\s*([0-7]+)$", Path("/proc/self/status").read_text())
-        return found is not None and int(found[1], 8) & 0o077 == 0o077
-    return False
-
-
-__all__ = ["FolderEntry", "Sandbox", "SandboxError"]
-
-
 @dataclass(frozen=True, slots=True)
 class FolderEntry:
     """What a walk finds. A symbolic link is neither folder nor file here, wherever it leads."""
@@ -338,25 +52,83 @@ class FolderEntry:
     is_symlink: bool
 
 
+@dataclass
+class _Place:
+    """Where a path leads: the deepest folder that exists, opened, and the names below it."""
+
+    fd: int
+    folders: list[str]
+    """The way from the root to the open folder, without symbolic links."""
+    rest: list[str]
+    """Empty for a folder; one existing name for anything else; otherwise the names that do not exist (yet)."""
+    exists: bool
+    as_folder: bool
+    """The path can only mean a folder, as with a slash at its end."""
+
+    def file_name(self) -> str:
+        """Return the name of the file in the open folder. Raises OSError for a folder."""
+        if not self.rest or self.as_folder:
+            raise IsADirectoryError
+        return self.rest[-1]
+
+    def make_parents(self) -> None:
+        """Make the missing folders above the file, and open the last of them. Raises OSError."""
+        for name in self.rest[:-1]:
+            # Another may have made it meanwhile; a symbolic link is refused when it is opened.
+            with suppress(FileExistsError):
+                os.mkdir(name, dir_fd=self.fd)
+            self._enter(name)
+
+    def _enter(self, name: str) -> None:
+        deeper = os.open(name, FOLDER, dir_fd=self.fd)
+        os.close(self.fd)
+        self.fd = deeper
+        self.folders.append(name)
+
+    def descend(self, names: list[str]) -> None:
+        """Open the folders on the way to the last of the names. Raises OSError."""
+        for depth, name in enumerate(names):
+            try:
+                self._enter(name)
+            except FileNotFoundError:
+                self.rest, self.exists = names[depth:], False
+                return
+            except OSError as error:
+                if error.errno not in _NO_FOLDER:
+                    raise
+                if depth < len(names) - 1:
+                    raise NotADirectoryError from None
+                self.rest = [name]
+
+
 class Sandbox:
     """Files below one folder, by paths that may be hostile.
 
     Relative paths start at the root, whatever the working directory; absolute ones must lie below it. `~` is a name
-    like any other. A symbolic link is followed where it stays inside, and refused where it leaves. Each component is
-    opened in the folder before it and never by its whole path, so that swapping one for a link between check and use
-    gains nothing. A hard link to a file of another user, or to one with keys, is refused (`hard_links.py`); a write to
-    any other replaces the name inside and leaves the other file as it was. Holds no descriptor between calls; may be
+    like any other. A symbolic link is followed where it stays inside, and refused where it leaves. Links are resolved
+    first; then each folder is opened from the one before it, without following links, so that swapping one for a link
+    between check and use gains nothing. A hard link to a file of another user, or to one with keys, is refused; a write
+    to any other replaces the name inside and leaves the other file as it was. Holds no descriptor between calls; may be
     used from several threads.
     """
 
     def __init__(self, root: Path) -> None:
         """Raises SandboxError where `root` is no folder."""
-        self._root = Root.at(root)
+        given, self._path = os.path.abspath(root), os.path.realpath(root)  # noqa: PTH100  # Path keeps a double slash
+        try:
+            status = os.stat(self._path)  # noqa: PTH116
+        except OSError as error:
+            raise SandboxError(f"project root {_shown(given)}: {error.strerror}; use an existing folder") from None
+        if not stat.S_ISDIR(status.st_mode):
+            raise SandboxError(f"project root {_shown(given)} is not a folder; use an existing folder")
+        self._owner = status.st_uid
+        self._identity = status.st_dev, status.st_ino
+        self._spellings = _names(given), _names(self._path)
 
     @property
     def root(self) -> Path:
         """The project root, absolute and without symbolic links."""
-        return Path(self._root.path)
+        return Path(self._path)
 
     def relative(self, path: str) -> PurePosixPath:
         """Return where the path really leads, relative to the root; what it names need not exist.
@@ -364,17 +136,18 @@ class Sandbox:
         Raises SandboxError where it leads outside, also by a hard link, ToolError where it cannot be followed.
         """
         with self._place(path) as place:
-            place.check_links()
+            if place.rest and place.exists:
+                self._refuse_link(os.stat(place.rest[0], dir_fd=place.fd, follow_symlinks=False), path)
             return PurePosixPath(*place.folders, *place.rest)
 
     def without_foreign_links(self, paths: list[str]) -> list[str]:
         """Return the paths, as a walk gives them, without hard links that are refused and without what is gone."""
-        secrets = functools.cache(own_secrets)
+        secrets = functools.cache(_own_secrets)
         kept = []
         for path in paths:
-            with contextlib.suppress(OSError):
-                status = os.lstat(f"{self._root.path}/{path}")
-                if link_fault(status, self._root.owner, secrets) is None:
+            with suppress(OSError):
+                status = os.lstat(f"{self._path}/{path}")
+                if link_fault(status, self._owner, secrets) is None:
                     kept.append(path)
         return kept
 
@@ -384,7 +157,7 @@ class Sandbox:
         Raises SandboxError where it leads outside, ToolError where there is none or it is a folder, a FIFO or a device.
         """
         with self._place(path) as place:
-            return os.fdopen(place.open_file(os.O_RDONLY), "rb")
+            return os.fdopen(self._open_file(place, path, os.O_RDONLY), "rb")
 
     def exists(self, path: str) -> bool:
         """Return whether there is something at the path. Raises as `relative`."""
@@ -393,10 +166,10 @@ class Sandbox:
 
     def read_bytes(self, path: str, limit: int) -> bytes:
         """Return a file's whole content. Raises as `open_read`, and ToolError where it has more than `limit` bytes."""
-        with self._place(path) as place, os.fdopen(place.open_file(os.O_RDONLY), "rb") as stream:
+        with self.open_read(path) as stream:
             content = stream.read(limit + 1)
         if len(content) > limit:
-            raise ToolError(f"{shown(path)} is too large: it has more than {limit:,} bytes")
+            raise ToolError(f"{_shown(path)} is too large: it has more than {limit:,} bytes")
         return content
 
     def write_bytes(self, path: str, data: bytes) -> bool:
@@ -406,8 +179,11 @@ class Sandbox:
         path leads outside, ToolError where it names no regular file or the system refuses.
         """
         with self._place(path) as place:
-            name = place.file_name()
-            status = _status_for_writing(place) if place.exists else None
+            name, status = place.file_name(), None
+            if place.exists:
+                fd = self._open_file(place, path, os.O_WRONLY)
+                status = os.fstat(fd)
+                os.close(fd)
             place.make_parents()
             _replace(place.fd, name, data, status)
             return status is None
@@ -423,9 +199,10 @@ class Sandbox:
             if not place.exists:
                 raise FileNotFoundError
             if place.rest:
-                return iter([_entry_of(place)])
-            entries = _listed(place.fd, place.folders)
-        return self._below(entries, enter)
+                status = os.stat(place.rest[0], dir_fd=place.fd, follow_symlinks=False)
+                where = "/".join([*place.folders, *place.rest])
+                return iter([FolderEntry(where, False, stat.S_ISREG(status.st_mode), stat.S_ISLNK(status.st_mode))])
+            return self._below(_listed(place.fd, place.folders), enter)
 
     def _below(self, entries: list[FolderEntry], enter: Callable[[FolderEntry], bool] | None) -> Iterator[FolderEntry]:
         pending = entries[::-1]
@@ -435,46 +212,193 @@ class Sandbox:
             if not entry.is_dir or (enter is not None and not enter(entry)):
                 continue
             # A folder that vanished, or was swapped for a link, has nothing to list.
-            with contextlib.suppress(OSError):
-                pending += self._content(entry.path.split("/"))[::-1]
+            with suppress(OSError):
+                folders = entry.path.split("/")
+                fd = functools.reduce(_open_below, folders, self._open_root())
+                try:
+                    pending += _listed(fd, folders)[::-1]
+                finally:
+                    os.close(fd)
 
-    def _content(self, folders: list[str]) -> list[FolderEntry]:
-        fd = self._root.descend(folders)
+    @contextmanager
+    def _place(self, path: str) -> Iterator[_Place]:
+        """Give where a path leads. A name that does not exist leads nowhere, and `..` after it back again.
+
+        Raises SandboxError for what leaves the root or is no path, ToolError for what the system refuses.
+        """
+        _check(path)
         try:
-            return _listed(fd, folders)
-        finally:
-            os.close(fd)
-
-    @contextlib.contextmanager
-    def _place(self, path: str) -> Iterator[Place]:
-        with _as_tool_error(path):
-            place = follow(self._root, path)
+            names, as_folder = self._resolved(path)
+            place = _Place(self._open_root(), [], [], True, as_folder)
             try:
+                place.descend(names)
                 yield place
             finally:
                 os.close(place.fd)
+        except FileNotFoundError:
+            raise ToolError(f"there is no {_shown(path)} in the project; look for it with Glob") from None
+        except IsADirectoryError:
+            raise ToolError(f"{_shown(path)} names a folder, expected a file") from None
+        except NotADirectoryError:
+            raise ToolError(f"{_shown(path)} goes through a file as if it were a folder") from None
+        except OSError as error:
+            raise ToolError(f"cannot use {_shown(path)}: {error.strerror or error}") from None
+
+    def _resolved(self, path: str) -> tuple[list[str], bool]:
+        """Return the names from the root to where a path leads, and whether it can only mean a folder."""
+        pending, names = deque(self._components(path)), list[str]()
+        links, as_folder = 0, False
+        while pending:
+            name = pending.popleft()
+            as_folder = name in ("", "..")
+            if as_folder and _is_file(self._path, names):
+                raise NotADirectoryError
+            if name == ".." and names:
+                names.pop()
+            elif name == ".." and self._path != "/":
+                raise self._outside(path)
+            if as_folder:
+                continue
+            try:
+                target = os.readlink("/".join((self._path, *names, name)))
+            except OSError:
+                names.append(name)  # no link
+                continue
+            links += 1
+            if links > MAX_LINKS:
+                raise SandboxError(f"path {_shown(path)} goes through more than {MAX_LINKS} symbolic links")
+            try:
+                pending.extendleft(reversed(self._components(target)))
+            except SandboxError:
+                raise self._outside(path) from None
+            names = [] if target.startswith("/") else names
+        return names, as_folder
+
+    def _components(self, path: str) -> list[str]:
+        """Return a path's components below the root. Raises SandboxError for an absolute path that is not below it.
+
+        The last one is empty where the path can only mean a folder.
+        """
+        names = _names(path)
+        if path.startswith("/"):
+            below = [names[len(root) :] for root in self._spellings if names[: len(root)] == root]
+            if not below:
+                raise self._outside(path)
+            names = below[0]
+        return [*names, ""] if path.endswith(("/", "/.")) else names
+
+    def _outside(self, path: str) -> SandboxError:
+        return SandboxError(f"Path outside project root: {_shown(path)}; give a path inside {_shown(self._path)}")
+
+    def _open_root(self) -> int:
+        """Return a descriptor of the root. Raises SandboxError where it is no longer the folder that it was."""
+        try:
+            fd = os.open(self._path, FOLDER)
+        except OSError as error:
+            raise SandboxError(f"project root {_shown(self._path)}: {error.strerror}; start the run again") from None
+        status = os.fstat(fd)
+        if (status.st_dev, status.st_ino) != self._identity:
+            os.close(fd)
+            raise SandboxError(f"project root {_shown(self._path)} was replaced during the run; start the run again")
+        return fd
+
+    def _open_file(self, place: _Place, path: str, flags: int) -> int:
+        """Return a descriptor of the existing regular file. Raises OSError for all else; never waits for a FIFO."""
+        name = place.file_name()
+        if not place.exists:
+            raise FileNotFoundError
+        # Checked before, since opening a device may do something; and after, since it may be another by then.
+        _require_regular(os.stat(name, dir_fd=place.fd, follow_symlinks=False))
+        fd = os.open(name, flags | FILE, dir_fd=place.fd)
+        try:
+            status = os.fstat(fd)
+            _require_regular(status)
+            self._refuse_link(status, path)
+        except BaseException:
+            os.close(fd)
+            raise
+        return fd
+
+    def _refuse_link(self, status: os.stat_result, path: str) -> None:
+        if fault := link_fault(status, self._owner):
+            raise SandboxError(f"{_shown(path)} was refused: {fault}; replace it with a copy of the file")
 
 
-@contextlib.contextmanager
-def _as_tool_error(path: str) -> Iterator[None]:
+def _shown(path: str) -> str:
+    return repr(path if len(path) <= _MAX_SHOWN else path[:_MAX_SHOWN] + "…")
+
+
+def _names(path: str) -> list[str]:
+    return [part for part in path.split("/") if part not in ("", ".")]
+
+
+def _check(path: str) -> None:
+    if not path:
+        raise SandboxError("path '' is empty; give a path inside the project root, '.' for the root itself")
+    if "\0" in path:
+        raise SandboxError(f"path {_shown(path)} holds a NUL character, which no path can")
     try:
-        yield
-    except FileNotFoundError:
-        raise ToolError(f"there is no {shown(path)} in the project; look for it with Glob") from None
-    except IsADirectoryError:
-        raise ToolError(f"{shown(path)} names a folder, expected a file") from None
-    except NotADirectoryError:
-        raise ToolError(f"{shown(path)} goes through a file as if it were a folder") from None
-    except OSError as error:
-        raise ToolError(f"cannot use {shown(path)}: {error.strerror}") from None
+        raw = os.fsencode(path)
+    except UnicodeEncodeError:
+        raise SandboxError(f"path {_shown(path)} holds a character that no file name can; give plain text") from None
+    if len(raw) > MAX_PATH or any(len(name) > MAX_NAME for name in raw.split(b"/")):
+        raise SandboxError(
+            f"path {_shown(path)} is too long, expected at most {MAX_PATH} bytes, and {MAX_NAME} in each name"
+        )
 
 
-def _status_for_writing(place: Place) -> os.stat_result:
-    fd = place.open_file(os.O_WRONLY)
+def _is_file(root: str, names: list[str]) -> bool:
+    with suppress(OSError):
+        return bool(names) and not stat.S_ISDIR(os.lstat("/".join((root, *names))).st_mode)
+    return False
+
+
+def _open_below(fd: int, name: str) -> int:
+    """Return a descriptor of a folder in another, which is closed. Raises OSError, also for a symbolic link."""
     try:
-        return os.fstat(fd)
+        return os.open(name, FOLDER, dir_fd=fd)
     finally:
         os.close(fd)
+
+
+def _require_regular(status: os.stat_result) -> None:
+    if stat.S_ISREG(status.st_mode):
+        return
+    if stat.S_ISDIR(status.st_mode):
+        raise IsADirectoryError
+    kind = _KINDS.get(stat.S_IFMT(status.st_mode), "something else")
+    raise OSError(errno.EINVAL, f"it is {kind}, not a regular file")
+
+
+def _own_secrets() -> frozenset[tuple[int, int]]:
+    """Return device and inode of this user's secret files."""
+    return secret_files(os.environ)
+
+
+def link_fault(
+    status: os.stat_result, project_owner: int, secrets: Callable[[], frozenset[tuple[int, int]]] = _own_secrets
+) -> str | None:
+    """Return why a file is refused for its links; None where it is not.
+
+    `secrets` gives device and inode of the user's secret files; it is only asked where a file has several names.
+    """
+    if status.st_nlink < 2 or not stat.S_ISREG(status.st_mode):
+        return None
+    if status.st_uid not in {os.geteuid(), project_owner}:
+        return "it is a hard link to a file of another user"
+    if not status.st_mode & (stat.S_IRWXG | stat.S_IRWXO) and not _keeps_all_private():
+        return "it is a hard link to a file that only its owner may read"
+    if (status.st_dev, status.st_ino) in secrets():
+        return "it is a hard link to a file with settings or keys in your home"
+    return None
+
+
+@functools.cache
+def _keeps_all_private() -> bool:
+    with suppress(OSError):
+        found = re.search(r"(?m)^Umask:\s*([0-7]+)$", Path("/proc/self/status").read_text())
+        return found is not None and int(found[1], 8) & 0o077 == 0o077
+    return False
 
 
 def _replace(folder: int, name: str, data: bytes, existing: os.stat_result | None) -> None:
@@ -486,26 +410,16 @@ def _replace(folder: int, name: str, data: bytes, existing: os.stat_result | Non
             stream.write(data)
             stream.flush()
             if existing is not None:
-                _keep_owner_and_mode(fd, existing)
+                # Only root may give a file away; for others the file becomes theirs, as with any editor.
+                with suppress(PermissionError):
+                    os.fchown(fd, existing.st_uid, existing.st_gid)
+                os.fchmod(fd, stat.S_IMODE(existing.st_mode) & 0o777)
             os.fsync(fd)
         os.replace(temporary, name, src_dir_fd=folder, dst_dir_fd=folder)
     except BaseException:
-        with contextlib.suppress(OSError):
+        with suppress(OSError):
             os.unlink(temporary, dir_fd=folder)
         raise
-
-
-def _keep_owner_and_mode(fd: int, existing: os.stat_result) -> None:
-    # Only root may give a file away; for others the file becomes theirs, as with any editor that replaces files.
-    with contextlib.suppress(PermissionError):
-        os.fchown(fd, existing.st_uid, existing.st_gid)
-    os.fchmod(fd, stat.S_IMODE(existing.st_mode) & 0o777)
-
-
-def _entry_of(place: Place) -> FolderEntry:
-    status = os.stat(place.rest[0], dir_fd=place.fd, follow_symlinks=False)
-    path = "/".join([*place.folders, *place.rest])
-    return FolderEntry(path, False, stat.S_ISREG(status.st_mode), stat.S_ISLNK(status.st_mode))
 
 
 def _listed(folder: int, folders: list[str]) -> list[FolderEntry]:
