@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-import string
 import tempfile
 import time
 from pathlib import Path
 
-import pytest
 import regex
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from aeon_core.tools.search.matching import Query, Searcher, required_text
+from aeon_core.tools.search.matching import Query, Searcher
 from tests.sampling import examples
 
 LETTERS = "abkKsSiIéÉß\u0130\u0131\u212a\u017f漢😀\u00a0\u0085\u2028٣_ -\"'."
@@ -69,24 +67,3 @@ def test_a_line_is_found_if_and_only_if_the_pattern_matches_in_it(
 def lines_of(content: bytes) -> list[str]:
     lines = content.decode("utf-8", "replace").removeprefix("\ufeff").replace("\r\n", "\n").split("\n")
     return lines if lines[-1] else lines[:-1]
-
-
-def test_the_required_text_has_no_letter_that_another_character_replaces() -> None:
-    every = "".join(map(chr, [*range(0xD800), *range(0xE000, 0x110000)]))
-    for letter in string.ascii_letters:
-        same = set(regex.findall(letter, every, regex.IGNORECASE))
-        assert required_text(letter, True) == ("" if same - set(string.ascii_letters) else letter.lower()), same
-
-
-@pytest.mark.parametrize(
-    ("pattern", "text"),
-    [
-        ("abc", "abc"), (r"^def \w+\(", "def "), ("ab*cd+e", "a"), ("abc?de", "ab"), ("ab{0}", "a"), ("a|bcd", ""),
-        ("(?i)abc", ""), ("abc(?x) d", ""), ("(abc)?d", ""), ("ab(c|d)", ""), (r"ab\x41cd", "ab"),
-        (r"a\.b\(c", "a.b(c"),
-        (r"\d\dabc", "abc"), ("[abc]de", ""), ("é\nab", "ab"), (r"\101bc", ""), ("ab*?c", "a"),
-    ],
-    ids=range(17),
-)  # fmt: skip
-def test_the_required_text_is_what_every_match_holds(pattern: str, text: str) -> None:
-    assert required_text(pattern, False) == text

@@ -24,12 +24,10 @@ _QUICK_STEPS = 10_000_000
 """As many steps are taken without looking at the clock: to set a timeout takes longer than to search a line."""
 _MAX_SIZE = 200_000
 """What the repeats of a pattern may add up to: they are written out when it is compiled."""
-_ESCAPED = re.compile(r"\\.", re.DOTALL)
 _GROUP = re.compile(r"\(\?(?::|P<\w+>)")
 _OF_LINES = re.compile(r"\(\?|\(\*|[*+?}]\+|\\(?![dDwWsSbtnr.]|\W)")
 """What a pattern may see of the whole text, or keep from matching in it: look-around, possessive repeats, `\\Z`…"""
 _FIRST_LOOK = 0.1
-_NESTING = re.compile(r"\(\?|\)[*+?{]|\(\*")
 
 
 class PatternError(ValueError):
@@ -39,13 +37,13 @@ class PatternError(ValueError):
 class Expression:
     """A compiled pattern, in Python's syntax with the additions of `regex` (version 0).
 
-    `label` names it in an error, `stars` is how often it repeats something where that is known. Raises PatternError for
-    a pattern that is not well formed, or too large.
+    `label` names it in an error, `stars` is how often a glob repeats something: with that known, short texts are
+    searched without a timeout. Raises PatternError for a pattern that is not well formed, or too large.
     """
 
     def __init__(self, label: str, pattern: str, flags: int = 0, *, stars: int | None = None) -> None:
         self._label = label
-        self._quick_length = _quick_length(pattern) if stars is None else int(_QUICK_STEPS ** (1 / (stars + 1)))
+        self._quick_length = 0 if stars is None else int(_QUICK_STEPS ** (1 / (stars + 1)))
         counts = [int(count) for count in re.findall(r"\{\s*(\d+)", pattern)]
         of_groups = math.prod(int(count) for count in re.findall(r"\)\{\s*(\d+)", pattern))
         if of_groups * (len(pattern) + sum(counts)) > _MAX_SIZE:
@@ -59,12 +57,16 @@ class Expression:
         except (regex.error, RecursionError, OverflowError, ValueError) as error:
             raise PatternError(str(error)) from None
 
-    def may_match_a_line(self, text: str) -> bool:
-        """Return False only where no line of the text has a match."""
-        try:
-            return self._lines is None or self._lines.search(text, timeout=_FIRST_LOOK) is not None
-        except (TimeoutError, MemoryError):
-            return True
+    def candidate(self, text: str, start: int) -> int:
+        """Return a place in the next line from `start` on that may have a match; -1 where no line has one."""
+        if self._lines is not None:
+            try:
+                found = self._lines.search(text, start, timeout=_FIRST_LOOK)
+            except (TimeoutError, MemoryError):
+                self._lines = None
+            else:
+                return -1 if found is None else found.start()
+        return start
 
     def search(self, text: str, deadline: float) -> regex.Match[str] | None:
         """Return the first match. Raises ToolError after SECONDS, TimeoutError at the deadline (monotonic seconds)."""
@@ -94,15 +96,6 @@ class Expression:
             ) from None
         except MemoryError:
             raise ToolError(f"{self._label} needs too much memory; make it match less at once") from None
-
-
-def _quick_length(pattern: str) -> int:
-    """Return how long a text may be that the pattern goes through in few steps: 0 where repeats may be nested."""
-    plain = _GROUP.sub("(", _ESCAPED.sub("", pattern))
-    if _NESTING.search(plain):
-        return 0
-    branches, repeats = sum(map(plain.count, "|?")), sum(map(plain.count, "*+{"))
-    return int((_QUICK_STEPS / 2 ** min(branches, 100)) ** (1 / (repeats + 1)))
 
 
 MAX_FILE = 50_000_000
@@ -162,7 +155,6 @@ class Searcher:
         self._query = query
         self._deadline = deadline
         self._regex = Expression(f"Grep: pattern {query.pattern[:200]!r}", query.pattern, flags)
-        self._text = required_text(query.pattern, query.ignore_case).encode()
 
     def search(self, root: str, paths: list[str]) -> Answer:
         """Return what the files hold, in the order of the paths.
@@ -191,7 +183,7 @@ class Searcher:
         return answer
 
     def _texts(self, root: str, paths: list[str], answer: Answer) -> Iterator[tuple[str, str]]:
-        """Yield path and text of every file that may have a match, and note in the answer which cannot be searched."""
+        """Yield path and text of every file, and note in the answer which cannot be searched."""
         for path in paths:
             if time.monotonic() > self._deadline:
                 raise TimeoutError
@@ -204,18 +196,20 @@ class Searcher:
                 continue
             if data is None:
                 answer.large.append(path)
-            elif self._text in (data.lower() if self._query.ignore_case else data):
+            else:
                 yield path, data.decode("utf-8", "replace").removeprefix("\ufeff").replace("\r\n", "\n")
 
     def _matching(self, text: str, lines: list[str]) -> list[int]:
-        if not self._regex.may_match_a_line(text):
-            return []
         found = []
-        for number, line in enumerate(lines):
-            if time.monotonic() > self._deadline:
-                raise TimeoutError
-            if self._regex.search(line, self._deadline):
+        at = number = 0
+        while number < len(lines) and (place := self._regex.candidate(text, at)) >= 0:
+            number += text.count("\n", at, place)
+            if number < len(lines) and self._regex.search(lines[number], self._deadline):
                 found.append(number)
+            at = text.find("\n", place) + 1
+            number += 1
+            if not at:
+                break
         return found
 
     def _touched(self, text: str, count: int) -> list[int]:
@@ -255,30 +249,6 @@ class Searcher:
         start = max(0, min(match.start() - _LEAD, len(line) - MAX_LINE)) if match else 0
         part = line[start : start + MAX_LINE]
         return f"{part} [characters {start + 1} to {start + len(part)} of {len(line)}]"
-
-
-def required_text(pattern: str, ignore_case: bool) -> str:
-    """Return the longest ASCII text that is in every line in which the pattern matches; empty where none is certain.
-
-    It is in small letters, and has none that is another character in other letters, where case does not matter.
-    """
-    # What comes after a bracket, a brace or an unusual escape is not looked at: it may not be needed for a match.
-    if "|" in pattern or re.search(r"\(\?(?![:=!<>P])", pattern):
-        return ""
-    head = re.match(r"(?:\\[dDwWsSbB]|\\[^\w\s]|[^\\()\[\]{}])*", pattern)
-    pieces = re.findall(r"(\\?.)([*+?]*)", head[0] if head else "", re.DOTALL)
-    if pieces and head and pattern[head.end() : head.end() + 1] == "{":
-        pieces.pop()
-    runs = [""]
-    for piece, repeat in pieces:
-        character = piece[-1]
-        plain = piece not in (".", "^", "$") and not (piece[0] == "\\" and character.isalpha())
-        unlike = ignore_case and character in "iksIKS"
-        if repeat or unlike or not plain or not character.isascii() or not character.isprintable():
-            runs.append("")
-        else:
-            runs[-1] += character.lower() if ignore_case else character
-    return max(runs, key=len)
 
 
 def _data(root: str, path: str) -> bytes | None:
