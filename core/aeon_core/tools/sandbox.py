@@ -260,7 +260,7 @@ class Sandbox:
             if as_folder:
                 continue
             try:
-                target = os.readlink("/".join((self._path, *names, name)))
+                target = os.readlink("/".join((self._path, *names, name)))  # noqa: PTH115  # Path drops a final slash
             except OSError:
                 names.append(name)  # no link
                 continue

@@ -217,14 +217,14 @@ class BashTool(Tool):
     def _refusals(self, ended: Ended, command: str, output: Output, protected: ProtectedPaths) -> Iterator[str]:
         """Yield why a command failed that wanted more than it may, and what to do instead."""
         text = output.text("stderr") + output.text("stdout")
-        if not ended.exit_code or not self.isolation.protects:
+        if not ended.exit_code:
             return
-        if _READ_ONLY.search(text):
+        if self.isolation.protects and _READ_ONLY.search(text):
             for path in (*protected.existing, *protected.missing):
                 name = str(path.relative_to(self._root)) if path.is_relative_to(self._root) else str(path)
                 if name in text or name in command or (name == ".venv" and "site-packages" in text):
                     yield f"commands cannot change {name!r}: {_INSTEAD.get(name, _ASK)}"
-        if _NO_SOCKET.search(text):
+        if self.isolation.seccomp and _NO_SOCKET.search(text):
             yield "Unix sockets are blocked for commands: they cannot reach local services such as Docker or ssh-agent"
 
     def _changed(self, path: Path) -> str:

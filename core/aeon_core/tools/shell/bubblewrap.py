@@ -28,8 +28,9 @@ _X32 = 0x40000000
 _NEW_NAMESPACES = 0x7E020000
 _TERMINAL_INPUT = (0x5412, 0x541C)
 """TIOCSTI and TIOCLINUX, which put text into a terminal as if it were typed."""
-_DOMAINS = (socket.AF_INET, socket.AF_INET6, 16)
-"""IPv4, IPv6 and netlink, which lists network interfaces. Without AF_UNIX no local service can be reached."""
+_INTERNET = (socket.AF_INET, socket.AF_INET6)
+_NETLINK = 16
+"""It lists network interfaces. Without AF_UNIX no local service can be reached."""
 _TYPE_BITS, _DATAGRAM = 0xF, 2
 
 
@@ -64,12 +65,13 @@ _MACHINES = {
 
 
 @cache
-def filter_program(machine: str | None = None) -> bytes | None:
+def filter_program(machine: str | None = None, *, internet: bool = True) -> bytes | None:
     """Return the filter as the kernel takes it, for this machine or another (`os.uname().machine`); None if unknown.
 
-    Calls fail with EPERM: sockets other than IPv4, IPv6 and netlink (a `socketpair` works, unless of datagrams, which
-    could be sent elsewhere), new namespaces, typing into a terminal, and `_Machine.refused`. Every call in another form
-    than the machine's own (i386, x32, 32-bit ARM) fails too, and `clone3`, whose flags cannot be seen, does not exist.
+    Calls fail with EPERM: sockets other than netlink and, with `internet`, IPv4 and IPv6 (a `socketpair` works, unless
+    of datagrams, which could be sent elsewhere), new namespaces, typing into a terminal, and `_Machine.refused`. Every
+    call in another form than the machine's own (i386, x32, 32-bit ARM) fails too, and `clone3`, whose flags cannot be
+    seen, does not exist.
     """
     known = _MACHINES.get(machine if machine is not None else os.uname().machine)
     if known is None or sys.byteorder != "little":
@@ -80,7 +82,7 @@ def filter_program(machine: str | None = None) -> bytes | None:
     lines += [_statement(_LOAD, _NUMBER), _if(_AT_LEAST, _X32, refuse)]
     lines += [_if(_EQUALS, number, refuse) for number in (*known.refused, *_EVERYWHERE)]
     lines.append(_if(_EQUALS, _CLONE3, _statement(_RETURN, _FAIL | errno.ENOSYS)))
-    domains = [_if(_EQUALS, domain, allow) for domain in _DOMAINS]
+    domains = [_if(_EQUALS, domain, allow) for domain in (_NETLINK, *(_INTERNET if internet else ()))]
     lines.append(_if(_EQUALS, known.socket, _argument(0) + b"".join(domains) + refuse))
     kind = _argument(1) + _statement(_AND, _TYPE_BITS) + _if(_EQUALS, _DATAGRAM, refuse) + allow
     lines.append(_if(_EQUALS, known.socketpair, kind))

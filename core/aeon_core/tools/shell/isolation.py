@@ -20,17 +20,14 @@ from aeon_core.tools.shell.bubblewrap import TEMP, bubblewrap, filter_program
 from aeon_core.tools.shell.process import Job, Output, run
 from aeon_core.tools.shell.settings import Limits, ShellSettings
 
-Rung = Literal["bubblewrap", "namespaces", "landlock", "none"]
+Rung = Literal["bubblewrap", "landlock", "none"]
 
 _LAUNCHER = Path(__file__).with_name("launcher.py")
 _RESOLVER = "/etc/resolv.conf"
 _DEVICES = ("/dev/null", "/dev/zero", "/dev/full", "/dev/random", "/dev/urandom", "/dev/tty")
 _TEMPORARY = ("/run", "/tmp", "/var/tmp", "/dev/shm")  # noqa: S108  # what others have there is hidden
 _NEEDED_OF_RUN = ("/run/current-system", "/run/opengl-driver")
-_OPEN = (
-    "; NOT blocked: changes to .git/hooks, .git/config, .venv, .aeon and other project files that run later, sockets "
-    "of local services, permissions and times of files elsewhere; install bubblewrap to block these"
-)
+_OPEN = ".git/hooks, .git/config, .venv, .aeon and other project files that run later"
 _PROBE_SECONDS = 20.0
 _PROBE = """
 [ "$(cat "$1/key" 2>/dev/null)" = key ] && echo "it reads what is hidden"
@@ -47,10 +44,10 @@ exit 0
 
 @dataclass(frozen=True, slots=True)
 class Isolation:
-    """A way of shutting commands in, `none` where nothing works; `why` says what hindered better ones.
+    """A way of confining commands, `none` where nothing works; `why` says what hindered better ones.
 
-    Only bubblewrap keeps commands from what is protected in the project, from sockets, and from changing the mode,
-    owner or times of files elsewhere. Landlock alone bounds neither UDP nor, for root, the number of processes.
+    Only bubblewrap keeps commands from what is protected in the project, and from changing the mode, owner or times of
+    files elsewhere. Landlock does not hide other processes, nor bound their number for root.
     """
 
     name: Rung
@@ -66,11 +63,12 @@ class Isolation:
                 "bubblewrap: writes only inside the project, but not to what runs later (.git/hooks, .venv, …), "
                 f"{network}, {home.format('hidden')}, other processes hidden, {self._calls()}"
             )
-        if self.name == "namespaces":
-            return f"namespaces and Landlock: writes only in the project, {network}, {home.format('unreadable')}{_OPEN}"
         if self.name == "landlock":
-            network = "network open" if self.network else "no TCP (other network traffic passes)"
-            return f"Landlock: writes only inside the project, {network}, {home.format('unreadable')}{_OPEN}"
+            return (
+                f"Landlock: writes only inside the project, {network}, {home.format('unreadable')}, {self._calls()}; "
+                f"NOT blocked: changes to {_OPEN}, permissions and times of files elsewhere; install bubblewrap to "
+                "block these"
+            )
         return f"no isolation ({self.why}): commands can do everything you can, so each one needs approval"
 
     def _calls(self) -> str:
@@ -86,10 +84,7 @@ class Isolation:
             return f"Commands cannot be isolated here ({self.why}), so each one needs approval."
         if self.protects:
             return ""
-        return (
-            "Commands can change .git/hooks, .git/config, .venv, .aeon and other project files that run later, and "
-            f"reach sockets of local services: {self.why}. Install bubblewrap to block that."
-        )
+        return f"Commands can change {_OPEN}: {self.why}. Install bubblewrap to block that."
 
     @property
     def protects(self) -> bool:
@@ -99,7 +94,8 @@ class Isolation:
     @property
     def seccomp(self) -> bytes | None:
         """The filter of system calls that commands run under; None where there is none."""
-        return filter_program() if self.name == "bubblewrap" else None
+        # Under bubblewrap, commands without network have one of their own, with themselves alone.
+        return filter_program(internet=self.network or self.name == "bubblewrap") if self.name != "none" else None
 
     @property
     def supervised(self) -> bool:
@@ -117,13 +113,12 @@ class Isolation:
         """
         if self.name == "bubblewrap":
             return [*bubblewrap(_bubblewrap_program(limits.root), limits, status, seccomp), *words]
-        return [*self._launcher(limits, status), *words] if self.supervised else list(words)
+        return [*self._launcher(limits, status, seccomp), *words] if self.supervised else list(words)
 
-    def _launcher(self, limits: Limits, status: int) -> list[str]:
+    def _launcher(self, limits: Limits, status: int, seccomp: int | None) -> list[str]:
         told = {
-            "namespaces": self.name == "namespaces",
             "landlock": self.name != "none",
-            "network": self.network,
+            "seccomp": seccomp,
             "write": [*map(str, (limits.root, limits.scratch, *limits.git_folders)), *_DEVICES],
             "hide": [*(str(place.resolve()) for place in limits.hidden), *_TEMPORARY],
             "show": [*(str(place.resolve()) for place in limits.shown), *_NEEDED_OF_RUN, os.path.realpath(_RESOLVER)],
@@ -144,7 +139,7 @@ def _probed(root: Path, network: bool) -> Isolation:
     if sys.platform != "linux":
         return Isolation("none", True, f"it needs Linux, but this is {sys.platform}")
     reasons: list[str] = []
-    rungs: tuple[Rung, ...] = ("bubblewrap", "namespaces", "landlock")
+    rungs: tuple[Rung, ...] = ("bubblewrap", "landlock")
     for name in rungs:
         isolation = Isolation(name, network, "; ".join(reasons))
         fault = fault_of(isolation, root)

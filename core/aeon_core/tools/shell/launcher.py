@@ -1,21 +1,20 @@
 """A program between Aeon and a command: takes rights away, waits for the command, leaves nothing of it behind.
 
-Run as a script in a fresh interpreter that has the standard library alone, since neither namespaces nor Landlock can be
-entered safely from a process with threads: `python -I -S _launcher.py LIMITS COMMAND…`. LIMITS is JSON:
-`namespaces` and `landlock` say what to use, `network` whether it stays open, `write` lists what may be written to,
-`hide` what may not be read, `show` what of that may be after all, `status` is a descriptor that gets `{"exit-code": N}`
-once the command has ended. Without that line the command was never run, and why not is on standard error.
+Run as a script in a fresh interpreter that has the standard library alone, since Landlock cannot be entered safely from
+a process with threads: `python -I -S launcher.py LIMITS COMMAND…`. LIMITS is JSON: `landlock` says whether to confine
+the command at all; `write` lists what may be written to, `hide` what may not be read, `show` what of that may be read
+after all; `seccomp` is a descriptor with a filter of system calls, or null; `status` is a descriptor that gets
+`{"exit-code": N}` once the command has ended. Without that line the command was never run, and the reason is on
+standard error.
 """
 
 from __future__ import annotations
 
 import ctypes
 import errno
-import fcntl
 import json
 import os
 import signal
-import socket
 import stat
 import struct
 import sys
@@ -27,16 +26,15 @@ from typing import Any, NoReturn
 _CREATE_RULESET, _ADD_RULE, _RESTRICT_SELF = 444, 445, 446
 _VERSION_FLAG, _PATH_BENEATH = 1, 1
 _PR_CAPBSET_DROP, _CAPABILITIES = 24, 64
-_PR_SET_PDEATHSIG, _PR_SET_CHILD_SUBREAPER, _PR_SET_NO_NEW_PRIVS = 1, 36, 38
-_NEW_USER, _NEW_PID, _NEW_NET = 0x10000000, 0x20000000, 0x40000000
-_SET_INTERFACE_FLAGS, _INTERFACE_UP = 0x8914, 0x41
+_PR_SET_PDEATHSIG, _PR_SET_CHILD_SUBREAPER, _PR_SET_NO_NEW_PRIVS, _PR_SET_SECCOMP, _MODE_FILTER = 1, 36, 38, 22, 2
+_INSTRUCTION = 8
+"""Bytes of an instruction of a filter."""
 
 _WRITE_FILE, _READ_FILE, _READ_FOLDER, _TRUNCATE = 1 << 1, 1 << 2, 1 << 3, 1 << 14
 _CHANGE_FOLDER = sum(1 << bit for bit in range(4, 14))
-_BIND_AND_CONNECT_TCP = 0b11
 _ABSTRACT_SOCKETS_AND_SIGNALS = 0b11
 
-_TRUNCATE_ABI, _NETWORK_ABI, _SCOPE_ABI = 3, 4, 6
+_TRUNCATE_ABI, _SCOPE_ABI = 3, 6
 
 _LONGEST_KILL = 5.0
 """Seconds; what runs as another user cannot be killed."""
@@ -50,12 +48,10 @@ def main(limits: dict[str, Any], command: Sequence[str]) -> int:
     _prctl(_PR_SET_PDEATHSIG, signal.SIGTERM)
     _prctl(_PR_SET_CHILD_SUBREAPER, 1)
     signal.signal(signal.SIGTERM, _end)
-    if limits["namespaces"]:
-        _enter_namespaces(limits["network"])
     begun, failure = os.pipe()
     child = os.fork()
     if child == 0:
-        _first(limits, command, failure)
+        _become(limits, command, failure)
     os.close(failure)
     try:
         with os.fdopen(begun, "rb") as pipe:
@@ -74,31 +70,23 @@ def _end(number: int, _frame: object) -> NoReturn:
     raise SystemExit(128 + number)
 
 
-def _first(limits: dict[str, Any], command: Sequence[str], failure: int) -> NoReturn:
-    """Be the child: with namespaces it is the first process of its own, whose end is that of all others in it."""
-    code = 125
+def _become(limits: dict[str, Any], command: Sequence[str], failure: int) -> NoReturn:
+    """Confine this process and run the command in it; why it could not be run goes to the descriptor `failure`."""
     try:
-        signal.signal(signal.SIGTERM, signal.SIG_DFL)
         _prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
-        shell = os.fork() if limits["namespaces"] else 0
-        if shell == 0:
-            _become(limits, command)
-        os.close(failure)
-        code = _reap(shell)
+        os.setsid()
+        for number in (signal.SIGTERM, signal.SIGPIPE, signal.SIGXFSZ):
+            signal.signal(number, signal.SIG_DFL)
+        if limits["landlock"]:
+            _drop_capabilities()
+            restrict(limits["write"], limits["hide"], limits["show"])
+        if limits["seccomp"] is not None:
+            _filter_calls(limits["seccomp"])
+        os.execv(command[0], list(command))  # noqa: S606  # what this program is for
     except BaseException as error:
         os.write(failure, f"{type(error).__name__}: {error}".encode("utf-8", "replace")[:1000])
     finally:
-        os._exit(code)
-
-
-def _become(limits: dict[str, Any], command: Sequence[str]) -> NoReturn:
-    os.setsid()
-    for number in (signal.SIGPIPE, signal.SIGXFSZ):
-        signal.signal(number, signal.SIG_DFL)
-    if limits["landlock"]:
-        _drop_capabilities()
-        restrict(limits["write"], limits["hide"], limits["show"], limits["network"] or limits["namespaces"])
-    os.execv(command[0], list(command))  # noqa: S606  # what this program is for
+        os._exit(125)
 
 
 def _reap(child: int) -> int:
@@ -150,19 +138,6 @@ def _descendants() -> list[int]:
     return found
 
 
-def _enter_namespaces(network: bool) -> None:
-    """Leave the host's processes, and its network unless that stays open; loopback alone works in the new one."""
-    user, group = os.getuid(), os.getgid()
-    _checked("unshare", _libc.unshare(_NEW_USER | _NEW_PID | (0 if network else _NEW_NET)))
-    for name, line in (("setgroups", "deny"), ("uid_map", f"{user} {user} 1"), ("gid_map", f"{group} {group} 1")):
-        file = os.open(f"/proc/self/{name}", os.O_WRONLY)
-        os.write(file, line.encode())
-        os.close(file)
-    if not network:
-        with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as any_socket:
-            fcntl.ioctl(any_socket, _SET_INTERFACE_FLAGS, struct.pack("16sh14x", b"lo", _INTERFACE_UP))
-
-
 def _drop_capabilities() -> None:
     """Give up what root has beyond other users: with it, the environment of any process can be read."""
     for capability in range(_CAPABILITIES):
@@ -170,19 +145,19 @@ def _drop_capabilities() -> None:
             _prctl(_PR_CAPBSET_DROP, capability)
 
 
-def restrict(write: Sequence[str], hide: Sequence[str], show: Sequence[str], network: bool) -> None:
-    """Take from this process, for good, all writing but beneath `write`, all reading of `hide` but for what is in
-    `show` or `write`, and TCP if so wanted. A folder around something hidden cannot be listed.
+def restrict(write: Sequence[str], hide: Sequence[str], show: Sequence[str]) -> None:
+    """Take from this process, for good, all writing but beneath `write`, and all reading of `hide` but for what is in
+    `show` or `write`. A folder around something hidden cannot be listed.
 
     Raises OSError where the kernel cannot hold all of that.
     """
     abi = _checked("landlock", _libc.syscall(_CREATE_RULESET, None, ctypes.c_size_t(0), _VERSION_FLAG))
-    if abi < (_TRUNCATE_ABI if network else _NETWORK_ABI):
+    if abi < _TRUNCATE_ABI:
         raise OSError(errno.ENOSYS, f"this kernel's Landlock (version {abi}) is too old")
     changes = _WRITE_FILE | _CHANGE_FOLDER | _TRUNCATE
-    scopes = _ABSTRACT_SOCKETS_AND_SIGNALS if abi >= _SCOPE_ABI else 0
-    handled = struct.pack("=QQQ", changes | _READ_FILE | _READ_FOLDER, 0 if network else _BIND_AND_CONNECT_TCP, scopes)
-    size = 24 if abi >= _SCOPE_ABI else 16 if abi >= _NETWORK_ABI else 8
+    handled = struct.pack("=QQQ", changes | _READ_FILE | _READ_FOLDER, 0, _ABSTRACT_SOCKETS_AND_SIGNALS)
+    # Older kernels know the first field alone.
+    size = 24 if abi >= _SCOPE_ABI else 8
     ruleset = _checked("landlock", _libc.syscall(_CREATE_RULESET, handled, ctypes.c_size_t(size), 0))
     for path in write:
         _allow(ruleset, path, changes)
@@ -235,6 +210,15 @@ def _read(path: str) -> bytes:
         return os.read(file, 4096)
     finally:
         os.close(file)
+
+
+def _filter_calls(descriptor: int) -> None:
+    """Have the kernel refuse, for good, the system calls that the filter program in a descriptor refuses."""
+    program = os.read(descriptor, 65536)
+    buffer = ctypes.create_string_buffer(program, len(program))
+    described = struct.pack("@HP", len(program) // _INSTRUCTION, ctypes.addressof(buffer))
+    _checked("seccomp", _libc.prctl(_PR_SET_SECCOMP, ctypes.c_ulong(_MODE_FILTER), described, 0, 0))
+    os.close(descriptor)
 
 
 def _prctl(option: int, value: int) -> None:

@@ -11,7 +11,7 @@ import pytest
 from aeon_core.tools.shell.bash import BashTool
 from aeon_core.tools.shell.isolation import Isolation, Rung, fault_of
 
-RUNGS: tuple[Rung, ...] = ("bubblewrap", "namespaces", "landlock")
+RUNGS: tuple[Rung, ...] = ("bubblewrap", "landlock")
 
 
 def words(text: str) -> tuple[str, ...]:

@@ -172,7 +172,7 @@ from aeon_core.tools.shell.bash import BashTool
 from aeon_core.tools.shell.isolation import Isolation, fault_of
 root = Path(sys.argv[1])
 found = {}
-for rung in ("bubblewrap", "namespaces", "landlock"):
+for rung in ("bubblewrap", "landlock"):
     isolation = Isolation(rung, False)
     fault = fault_of(isolation, root)
     if fault:

@@ -17,7 +17,7 @@ from aeon_core.tools.shell.isolation import Isolation, Rung, fault_of, probe
 from aeon_core.tools.shell.settings import Limits, ShellSettings
 
 OPEN = Isolation("none", network=True)
-RUNGS: tuple[Rung, ...] = ("bubblewrap", "namespaces", "landlock")
+RUNGS: tuple[Rung, ...] = ("bubblewrap", "landlock")
 
 
 @pytest.fixture
@@ -151,7 +151,7 @@ def test_the_probe_finds_the_first_that_holds(tmp_path: Path, monkeypatch: pytes
     monkeypatch.setattr(module, "fault_of", lambda it, root: None if it.name == "landlock" else "no luck")
     monkeypatch.setattr(module.sys, "platform", "linux")
     found = probe(tmp_path, ShellSettings())
-    assert found == Isolation("landlock", False, "bubblewrap: no luck; namespaces: no luck")
+    assert found == Isolation("landlock", False, "bubblewrap: no luck")
 
 
 def test_without_any_the_reasons_are_reported(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -160,7 +160,7 @@ def test_without_any_the_reasons_are_reported(tmp_path: Path, monkeypatch: pytes
     found = probe(tmp_path, ShellSettings())
     assert (found.name, found.network) == ("none", True)
     assert found.describe() == (
-        "no isolation (bubblewrap: no luck; namespaces: no luck; landlock: no luck): "
+        "no isolation (bubblewrap: no luck; landlock: no luck): "
         "commands can do everything you can, so each one needs approval"
     )
 

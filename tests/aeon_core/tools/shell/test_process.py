@@ -239,6 +239,7 @@ def test_text_is_kept_whole_or_its_ends_are(tmp_path_factory: pytest.TempPathFac
 def test_a_file_that_cannot_be_written_is_reported(tmp_path: Path) -> None:
     output = Output(lambda: tmp_path / "missing", shown=10)
     output.add("stdout", b"x" * 100)
+    output.close()
     assert output.path is None
     assert output.problem == "could not save the whole output: No such file or directory"
     assert "[TRUNCATED] 90 bytes left out\n" in output.text("stdout")
