@@ -16,7 +16,7 @@ from aeon_core.errors import AeonError
 from aeon_tui.sources.timeline import Move, Timeline, TimelineReader
 
 if TYPE_CHECKING:
-    from aeon_core.journal.index import OffsetIndex, TextPlaces
+    from aeon_core.journal.index import OffsetIndex
     from aeon_core.journal.view.incremental import Folded, IncrementalFold
     from aeon_core.journal.view.model import RunView
 
@@ -65,7 +65,7 @@ class Closed(Exception):
 class _Fold:
     """What is known of a journal as long as it only grows: its timeline, and states of the run along the way."""
 
-    def __init__(self, index: OffsetIndex, places: TextPlaces) -> None:
+    def __init__(self, index: OffsetIndex) -> None:
         from aeon_core.journal.reader import superseded_lines
         from aeon_core.journal.view.incremental import IncrementalFold
 
@@ -73,10 +73,10 @@ class _Fold:
         self._generation = index.generation
         self.gone = superseded_lines(index.path)
         self.reader = TimelineReader(index, self.gone)
-        self.whole = IncrementalFold(index, places, self.reader.note)
+        self.whole = IncrementalFold(index, self.reader.note)
         """Reads on to the journal's end."""
         self.reading = threading.Lock()
-        self.past = IncrementalFold(index, places)
+        self.past = IncrementalFold(index)
         """Goes from one moment to another."""
         self._states: list[Folded] = []
         self._spacing = SPACING
@@ -230,10 +230,9 @@ class SnapshotStore:
     def record(self, seq: int) -> dict[str, Any] | None:
         """Return a record with its long texts, None where it cannot be read. May be called from any thread."""
         try:
-            entry = self._pages.by_seq(seq) if self._index is not None else None
+            return self._index.record(seq) if self._index is not None else None
         except AeonError:
             return None
-        return entry.record if entry is not None else None
 
     def stop(self) -> None:
         """Make no more moments."""
@@ -250,20 +249,17 @@ class SnapshotStore:
 
         Where the timeline is not wanted yet, it grows as the lines are folded.
         """
-        from aeon_core.journal.index import OffsetIndex, Pages, TextPlaces
+        from aeon_core.journal.index import OffsetIndex
 
         with self._looking:
             if self._index is None:
-                index = OffsetIndex(self.journal)
-                self._places = TextPlaces(index)
-                self._pages, self._index = Pages(index, self._places), index
-            index, places = self._index, self._places
+                self._index = OffsetIndex(self.journal)
+            index = self._index
             self._do(index.extend)
-            self._do(places.extend)
             while True:
                 fold = self._fold
                 if fold is None or fold.is_void():
-                    fold = self._fold = _Fold(index, places)
+                    fold = self._fold = _Fold(index)
                 if timeline:
                     self._do(fold.reader.extend)
                 if not fold.is_void():

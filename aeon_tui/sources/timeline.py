@@ -139,24 +139,19 @@ class TimelineReader:
         return self._next < len(self._index)
 
     def _read_block(self) -> None:
-        from aeon_core.journal.index import CHUNK
-
         index, first = self._index, self._next
         if first == len(index):
             return
         start = index.span(first)[0]
-        after = index.number_at(start + CHUNK)
-        last = max(first, (after if after is not None else len(index)) - 1)
-        block = index.read(start, min(index.span(last)[1] - start, CHUNK))
-        for number in range(first, last + 1):
+        self._next, block = index.block(first, len(index))
+        for number in range(first, self._next):
             begin, end = index.span(number)
             self._read(number, block, begin - start, end - start)
-        self._next = last + 1
 
     def _read(self, number: int, block: bytes, begin: int, end: int) -> None:
         match = _ENVELOPE.match(block, begin, min(end, len(block)))
         if match is None or match[2] in _PARSED or (match[2] == b"pass" and match[3] is None):
-            record = self._parsed(number)
+            record = self._index.parsed(number)
         else:
             record = {"seq": int(match[1]), "type": match[2].decode()}
             if match[3] is not None:
@@ -171,12 +166,6 @@ class TimelineReader:
         if record["type"] == "run_resumed" and len(timeline) and isinstance(first, int):
             self.void |= timeline.seq(len(timeline) - 1) >= first
         timeline.add(number, record)
-
-    def _parsed(self, number: int) -> dict[str, Any] | None:
-        from aeon_core.journal.reader import MAX_LINE, parse_line
-
-        begin, end = self._index.span(number)
-        return parse_line(self._index.line(number), 0, []) if end - begin <= MAX_LINE else None
 
 
 Move = Callable[[Timeline, int], int | None]

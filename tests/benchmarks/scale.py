@@ -22,7 +22,7 @@ from itertools import pairwise
 from pathlib import Path
 
 from aeon_core import Orchestrator, RunConfig, connect
-from aeon_core.journal.index import OffsetIndex, Pages, TextPlaces
+from aeon_core.journal.index import OffsetIndex
 from aeon_core.journal.listing import CACHE, list_runs
 from aeon_core.journal.search import search_journal
 from aeon_core.journal.view.incremental import IncrementalFold
@@ -104,12 +104,11 @@ def told(name: str, value: str, more: str) -> None:
     print(f"{name:>44} {value:>12}  {more}")
 
 
-def report_whole(path: Path) -> tuple[OffsetIndex, TextPlaces, float]:
+def report_whole(path: Path) -> tuple[OffsetIndex, float]:
     """Print what goes through the whole file; return its index, and the seconds of `wc -l`."""
     calls: list[float] = []
     asked: list[float] = []
     index = OffsetIndex(path)
-    places = TextPlaces(index)
 
     def indexing() -> None:
         nonlocal index
@@ -121,12 +120,6 @@ def report_whole(path: Path) -> tuple[OffsetIndex, TextPlaces, float]:
             more = index.extend()
             calls.append(time.thread_time() - began)
 
-    def placing() -> None:
-        nonlocal places
-        places = TextPlaces(index)
-        while places.extend():
-            pass
-
     def cancelled() -> bool:
         asked.append(time.perf_counter())
         return False
@@ -134,7 +127,6 @@ def report_whole(path: Path) -> tuple[OffsetIndex, TextPlaces, float]:
     works: dict[str, Callable[[], object]] = {
         "wc -l": lambda: subprocess.run(["wc", "-l", path], check=True, stdout=subprocess.DEVNULL),
         "index of lines": indexing,
-        "places of long texts, after it": placing,
         "search, oldest first": lambda: list(search_journal(path, ABSENT, cancelled=cancelled)),
         "search, newest first": lambda: list(search_journal(path, ABSENT, cancelled=cancelled, newest_first=True)),
     }
@@ -145,12 +137,10 @@ def report_whole(path: Path) -> tuple[OffsetIndex, TextPlaces, float]:
         limit = limits.get(name)
         print(f"{name:>44} {cpu:>8.3f} s  {wall:>6.3f} s wall ", end="")
         print(f"{cpu / floor:>5.2f} ×  {f'limit {limit}' if limit else ''}{'  OVER' * (cpu / floor > (limit or 1e9))}")
-    bytes_each = (index.memory + places.memory) / len(index)
-    row("index and places, bytes a record", f"{bytes_each:.1f}", "16", bytes_each <= 16)
     row("longest call of the index", f"{longest(calls):.1f} ms", "10 ms", longest(calls) <= 10)
     gaps = [later - earlier for earlier, later in pairwise(asked) if later - earlier < 1]
     row("longest time until a search is cancelled", f"{longest(gaps):.1f} ms", "50 ms", longest(gaps) <= 50)
-    return index, places, floor
+    return index, floor
 
 
 def longest(seconds: list[float]) -> float:
@@ -158,36 +148,31 @@ def longest(seconds: list[float]) -> float:
     return sorted(seconds)[int(len(seconds) * 0.999) - 1] * 1000
 
 
-def report_records(path: Path, small: Path, index: OffsetIndex, places: TextPlaces) -> None:
+def report_records(path: Path, small: Path, index: OffsetIndex) -> None:
     """Print how soon single records are there."""
-    pages, numbers = Pages(index, places), random.Random(1).sample(range(len(index)), SAMPLES)
-    for name, take in {"by number": pages.at, "by seq": pages.by_seq}.items():
-        times = sorted(milliseconds(lambda take=take, number=number: take(number)) for number in numbers)  # type: ignore[misc]
-        most = times[int(SAMPLES * 0.99)]
-        value = f"{statistics.median(times):.2f} ms"
-        row(f"a random record {name}", value)
-        row("99 of 100 within", f"{most:.2f} ms", "10 ms", most <= 10)
-    assert all(entry.record is not None and not entry.pending for entry in map(pages.at, numbers))
+    bytes_each = index.memory / len(index)
+    row("index and places of texts, bytes a record", f"{bytes_each:.1f}", "16", bytes_each <= 16)
+    seqs = random.Random(1).sample(range(len(index)), SAMPLES)
+    times = sorted(milliseconds(lambda seq=seq: index.record(seq)) for seq in seqs)  # type: ignore[misc]
+    most = times[int(SAMPLES * 0.99)]
+    row("a random record", f"{statistics.median(times):.2f} ms")
+    row("99 of 100 within", f"{most:.2f} ms", "10 ms", most <= 10)
+    records = [index.record(seq) for seq in seqs]
+    assert all(record is not None and '"$text"' not in json.dumps(record) for record in records)
 
-    def last(journal: Path) -> None:
-        with OffsetIndex(journal) as fresh:
-            assert len(Pages(fresh).last(50)) == 50
-
-    for name, journal in {"of a single run": small, "of a gigabyte": path}.items():
-        row(f"the last 50 records {name}", f"{min(milliseconds(lambda j=journal: last(j)) for _ in range(9)):.2f} ms")  # type: ignore[misc]
-
-    def state() -> None:
-        with LastStates(path) as end:
+    def state(journal: Path) -> None:
+        with LastStates(journal) as end:
             end.read_on()
             end.view()
 
-    row("the state at the end of a gigabyte", f"{min(milliseconds(state) for _ in range(9)):.2f} ms")
+    for name, journal in {"of a single run": small, "at the end of a gigabyte": path}.items():
+        row(f"the state {name}", f"{min(milliseconds(lambda j=journal: state(j)) for _ in range(9)):.2f} ms")  # type: ignore[misc]
 
 
-def report_view(path: Path, index: OffsetIndex, places: TextPlaces, floor: float) -> None:
+def report_view(path: Path, index: OffsetIndex, floor: float) -> None:
     """Print how fast a whole view is folded, and what it holds."""
     before = resident()
-    whole = IncrementalFold(index, places)
+    whole = IncrementalFold(index)
     began = cpu_seconds()
     while whole.step():
         pass
@@ -261,10 +246,10 @@ def sections(folder: Path) -> Iterator[None]:
     empty.write_bytes(run[0])
     write_large(path, run)
     print(f"A journal of {path.stat().st_size / 1e9:.2f} GB (processor time, least of {ROUNDS}; × is to wc -l)")
-    index, places, floor = report_whole(path)
+    index, floor = report_whole(path)
     print(f"{'records':>44} {len(index):>12,}")
-    report_records(path, small, index, places)
-    report_view(path, index, places, floor)
+    report_view(path, index, floor)
+    report_records(path, small, index)
     report_screen(path, small, empty)
     report_toolong(path)
     index.close()

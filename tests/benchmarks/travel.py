@@ -14,7 +14,7 @@ import time
 from pathlib import Path
 from typing import Any
 
-from aeon_core.journal.index import OffsetIndex, TextPlaces
+from aeon_core.journal.index import OffsetIndex
 from aeon_core.journal.view.incremental import IncrementalFold
 from tests.benchmarks.flood_source import RUN_ID, Flood, head, result
 from tests.benchmarks.measure import best_of
@@ -51,11 +51,9 @@ def write(path: Path) -> None:
 
 def _fold(path: Path) -> None:
     with OffsetIndex(path) as index:
-        places = TextPlaces(index)
-        for work in (index.extend, places.extend):
-            while work(1.0):
-                pass
-        whole = IncrementalFold(index, places)
+        while index.extend(1.0):
+            pass
+        whole = IncrementalFold(index)
         while whole.step(1.0):
             pass
 

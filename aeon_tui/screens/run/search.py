@@ -211,7 +211,7 @@ def place_in(view: RunView, selected: Match | Heading) -> StepPlace | None:
 
 def _blocks(journal: Path, match: Match, source: RecordSource) -> list[Block]:
     """Return a record as text, its long texts put in as far as they are found."""
-    record = source.record(match.seq) if match.seq is not None else None
+    record = source.record(match.seq) if match.seq is not None and not source.reading else None
     if record is not None:
         return record_blocks(record)
     try:

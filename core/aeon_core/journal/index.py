@@ -3,7 +3,8 @@
 The index parses no line, so a file of any content has lines: each ends with its newline. CR, NUL and bytes
 that are no UTF-8 are bytes like any other. What follows the last newline is no line yet.
 
-With it, `Pages` reads any record at once, however long the file is, with its long texts put in.
+With it any record is read at once, however long the file is, with its long texts put in: whoever goes over the lines
+notes where those are (`TextPlaces`).
 """
 
 from __future__ import annotations
@@ -16,9 +17,8 @@ import threading
 import time
 from array import array
 from bisect import bisect_left, bisect_right
-from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, field
-from itertools import accumulate, pairwise
+from collections.abc import Iterator
+from itertools import accumulate
 from pathlib import Path
 from typing import Any
 
@@ -30,6 +30,7 @@ CHUNK = 128 * 1024
 HEAD = 400
 """Bytes of a line that hold its envelope."""
 _MARK = 64
+_REFERENCE = re.compile(rb'\{\s*"\$text"\s*:\s*"([0-9a-f]{64})"\s*\}')
 
 _SEQ = re.compile(rb'\{\s*"v"\s*:\s*\d+\s*,\s*"seq"\s*:\s*(\d{1,18})\s*,')
 
@@ -44,7 +45,7 @@ class OffsetIndex:
     """The offsets of a journal's lines, as far as the file has been looked through. Lines are numbered from 0.
 
     `extend` looks through a little more and is for a thread in the background; everything else answers at once from
-    what is known, and may be called from another thread meanwhile. `tail` knows the last lines without an index.
+    what is known, and may be called from another thread meanwhile.
     `generation` grows when the file was cut short or replaced: line numbers from before are void then.
     Raises UsageError where there is no file, JournalError where it cannot be read.
     """
@@ -55,13 +56,18 @@ class OffsetIndex:
         self.complete: bool = False
         """Whether all that the file held was indexed when it was last looked at."""
         self._chunk = chunk
-        self._ends = array("Q")
-        self._read = 0
-        self._mark = b""
+        self._begin()
         self._closed = False
         self._working = threading.Lock()
         with open_journal(path) as file:
             self._fd = os.dup(file.fileno())
+
+    def _begin(self) -> None:
+        self._ends = array("Q")
+        self._read = 0
+        self._mark = b""
+        self.texts: TextPlaces = TextPlaces()
+        """Where the long texts are, as far as they were noted."""
 
     def __enter__(self) -> OffsetIndex:
         return self
@@ -95,7 +101,7 @@ class OffsetIndex:
     @property
     def memory(self) -> int:
         """Bytes that the index takes."""
-        return sys.getsizeof(self._ends)
+        return sys.getsizeof(self._ends) + self.texts.memory
 
     def extend(self, max_seconds: float = 0.004) -> bool:
         """Index on for about so long, one chunk at least; return whether there is more to index.
@@ -139,7 +145,7 @@ class OffsetIndex:
         return not os.path.samestat(there, os.fstat(self._fd)) and self.path.is_file()
 
     def _restart(self) -> None:
-        self._ends, self._read, self._mark = array("Q"), 0, b""
+        self._begin()
         self.complete = False
         self.generation += 1
 
@@ -191,26 +197,15 @@ class OffsetIndex:
         number = bisect_right(ends, offset)
         return number if offset >= 0 and number < len(ends) else None
 
-    def tail(self, count: int, before: int | None = None) -> list[tuple[int, int]]:
-        """Return where the last `count` whole lines begin and end, in their order, read backwards from the end.
+    def block(self, first: int, stop: int) -> tuple[int, bytes]:
+        """Return some lines from `first` on, before `stop`: the number of the line after them, and their bytes.
 
-        `before`, the beginning of a line, asks for those that precede it. Needs no index.
+        They are about a CHUNK, but at least one line; of one that is longer than MAX_LINE, its beginning.
         """
-        end = self.size if before is None else before
-        newlines: list[int] = []
-        """Ends of lines, the last first; the first of them ends the last line."""
-        while end > 0 and len(newlines) <= count:
-            start = max(0, end - self._chunk)
-            data = self.read(start, end - start)
-            at = data.rfind(b"\n")
-            while at >= 0 and len(newlines) <= count:
-                newlines.append(start + at + 1)
-                at = data.rfind(b"\n", 0, at)
-            end = start
-        if len(newlines) <= count:
-            newlines.append(0)
-        ends = newlines[::-1]
-        return list(pairwise(ends))
+        start = self.span(first)[0]
+        after = self.number_at(start + CHUNK)
+        after = max(first + 1, min(after if after is not None else stop, stop))
+        return after, self.read(start, min(self.span(after - 1)[1] - start, MAX_LINE + 1))
 
     def find_seq(self, seq: int) -> int | None:
         """Return the number of the line that holds a `seq`, None where none of the indexed ones does.
@@ -237,81 +232,73 @@ class OffsetIndex:
     def _seq(self, number: int) -> int | None:
         return seq_of(self.line(number, HEAD))
 
+    def record(self, seq: int) -> dict[str, Any] | None:
+        """Return the record of a seq with its long texts, as far as they were noted; None where it cannot be read.
+
+        It is what `read_records` yields, but for a cycle's plan: one that holds only what changed stays so. Raises
+        JournalError where the file cannot be read.
+        """
+        if (number := self.find_seq(seq)) is None:
+            return None
+        record = self.parsed(number)
+        if record is None or record["type"] == "text" or seq == 0:
+            return record
+        wanted = {sha256.decode() for sha256 in _REFERENCE.findall(self.line(number))}
+        whole: dict[str, Any] = resolved(record, self.long_texts(wanted, number), set())
+        return whole
+
+    def parsed(self, number: int) -> dict[str, Any] | None:
+        """Return the record of a line, long texts by reference; None where it is none, or is too long."""
+        start, end = self.span(number)
+        return parse_line(self.line(number), 0, []) if end - start <= MAX_LINE else None
+
+    def long_texts(self, wanted: set[str], before: int) -> dict[str, str]:
+        """Return those texts that are found, by their sha256, each in its last version before a line."""
+        found: dict[str, str] = {}
+        for sha256 in wanted:
+            for number in self.texts.lines_of(sha256, before):
+                record = self.parsed(number)
+                if record is not None and record["type"] == "text" and record.get("sha256") == sha256:
+                    found[sha256] = str(record.get("text", ""))
+                    break
+        return found
+
     def _descriptor(self) -> int:
         if self._fd < 0:
             raise unreadable(self.path, "it is closed")
         return self._fd
 
 
-_COMPACT = b'"type":"text","sha256":"'
-_SPACED = b'"type": "text", "sha256": "'
-"""As other programs may write it."""
 _DIGITS = 8
 """Of a text's sha256, so many are kept; whoever asks compares the rest."""
 
 
 class TextPlaces:
-    """The numbers of the lines that hold long texts, by the beginning of their sha256.
+    """The numbers of the lines that hold long texts, by the beginning of their sha256: eight bytes a text.
 
-    `extend` follows an OffsetIndex, on the thread that extends it; `lines_of` may be called from another.
+    One thread adds to it; `lines_of` may be called from another.
     """
 
-    def __init__(self, index: OffsetIndex) -> None:
-        self.index = index
-        self._restart()
-
-    def _restart(self) -> None:
-        self._generation = self.index.generation
-        self._read = 0
-        self._sign = _COMPACT
+    def __init__(self) -> None:
         self._numbers = array("I")
         self._prefixes = bytearray()
-
-    @property
-    def complete(self) -> bool:
-        """Whether every text of the indexed lines is known, and every line is indexed."""
-        return self.index.complete and self._read == self.index.indexed and self._generation == self.index.generation
 
     @property
     def memory(self) -> int:
         """Bytes that the places take."""
         return sys.getsizeof(self._numbers) + sys.getsizeof(self._prefixes)
 
-    def extend(self, max_seconds: float = 0.004) -> bool:
-        """Look on for about so long, one chunk at least; return whether there is more to look through."""
-        deadline = time.perf_counter() + max_seconds
-        if self._generation != self.index.generation:
-            self._restart()
-        if self._read == 0 and len(self.index):
-            self._sign = _SPACED if b'"type": "' in self.index.line(0, HEAD) else _COMPACT
-        end = self.index.indexed
-        while self._read < end:
-            self._step(end)
-            if time.perf_counter() >= deadline:
-                break
-        return self._read < end
-
-    def _step(self, end: int) -> None:
-        wanted = len(self._sign) + _DIGITS
-        data = self.index.read(self._read, min(CHUNK, end - self._read))
-        at = data.find(self._sign)
-        while 0 <= at <= len(data) - wanted:
-            self._add(self._read + at, data[at + len(self._sign) : at + wanted])
-            at = data.find(self._sign, at + 1)
-        # A sign across the border of two chunks is read again with the second.
-        ended = self._read + len(data) >= end
-        self._read = end if ended or not data else self._read + len(data) - wanted + 1
-
-    def _add(self, offset: int, digits: bytes) -> None:
-        prefix, number = _prefix(digits.decode("ascii", "replace")), self.index.number_at(offset)
-        if prefix is not None and number is not None:
+    def add(self, number: int, sha256: str) -> None:
+        """Note the text of a line, unless it comes before a line that was noted."""
+        prefix = _prefix(sha256)
+        if prefix is not None and (not self._numbers or number > self._numbers[-1]):
             self._numbers.append(number)
             self._prefixes += prefix
 
     def lines_of(self, sha256: str, before: int) -> Iterator[int]:
         """Yield the numbers of lines before `before` that may hold the text, the nearest first."""
         prefix = _prefix(sha256)
-        if prefix is None or self._generation != self.index.generation:
+        if prefix is None:
             return
         width = len(prefix)
         end = min(bisect_left(self._numbers, before) * width, len(self._prefixes))
@@ -327,131 +314,3 @@ def _prefix(digits: str) -> bytes | None:
     except ValueError:
         return None
     return found if len(found) == _DIGITS // 2 else None
-
-
-NEARBY = 2 * 1024 * 1024
-"""Bytes before a line that are searched for its texts as long as their places are not known."""
-BEGINNING = 256 * 1024
-"""Bytes at a journal's beginning that are searched too: what every request repeats first occurs there."""
-_REFERENCE = re.compile(rb'\{\s*"\$text"\s*:\s*"([0-9a-f]{64})"\s*\}')
-_BLOCK = 256 * 1024
-_LONGEST_SIGN = 80
-
-
-@dataclass(frozen=True)
-class JournalLine:
-    """One line of a journal. `record` is None where it cannot be read, and `problem` then says why."""
-
-    offset: int
-    """Where the line begins, in bytes."""
-    size: int
-    """Bytes, with its `\\n`."""
-    number: int | None
-    """Counted from 0, which is the seq in a sound journal; None where the line is not indexed yet."""
-    record: dict[str, Any] | None
-    problem: str | None = None
-    pending: frozenset[str] = field(default_factory=frozenset)
-    """The sha256 of texts that were not found; where the places of texts are complete, they are missing."""
-
-
-class Pages:
-    """Records of a journal by number, by seq, or from its end.
-
-    A record is what `read_records` yields, but for a cycle's plan: one that holds only what changed stays so. Raises
-    JournalError where the file cannot be read.
-    """
-
-    def __init__(self, index: OffsetIndex, texts: TextPlaces | None = None) -> None:
-        self.index = index
-        self._texts = texts
-
-    def at(self, number: int) -> JournalLine:
-        """Return a line by its number. Raises IndexError where it is not indexed."""
-        return self.read(self.index.span(number))
-
-    def by_seq(self, seq: int) -> JournalLine | None:
-        """Return the line of a seq, None where none of the indexed lines holds it."""
-        number = self.index.find_seq(seq)
-        return None if number is None else self.at(number)
-
-    def at_offset(self, offset: int) -> JournalLine:
-        """Return the line that begins at an offset. Needs no index."""
-        return self.read(self._around(offset))
-
-    def last(self, count: int, before: int | None = None) -> list[JournalLine]:
-        """Return the last lines, in their order; `before`, where a line begins, asks for those before it.
-
-        Needs no index: this is the first screen.
-        """
-        return [self.read(span) for span in self.index.tail(count, before)]
-
-    def read(self, span: tuple[int, int]) -> JournalLine:
-        """Return the line between two offsets."""
-        start, end = span
-        number = self.index.number_at(start)
-        if end - start > MAX_LINE:
-            return JournalLine(start, end - start, number, None, f"longer than {MAX_LINE} bytes")
-        line = self.index.read(start, end - start)
-        damage: list[str] = []
-        record = parse_line(line, 0, damage)
-        if record is None:
-            return JournalLine(start, end - start, number, None, damage[0].removeprefix("line 0: "))
-        pending: set[str] = set()
-        if record["type"] != "text" and b'"$text"' in line and record["seq"] > 0:
-            wanted = {sha256.decode() for sha256 in _REFERENCE.findall(line)}
-            record = resolved(record, self.texts(wanted, start), pending)
-        return JournalLine(start, end - start, number, record, None, frozenset(pending))
-
-    def texts(self, wanted: set[str], before: int) -> dict[str, str]:
-        """Return those texts that are found, by their sha256, each in its last version before the line at an offset."""
-        found: dict[str, str] = {}
-        number = self.index.number_at(before)
-        if self._texts is not None and number is not None:
-            for sha256 in wanted:
-                lines = (self.index.span(line) for line in self._texts.lines_of(sha256, number))
-                self._take(sha256, lines, found)
-        if wanted - found.keys():
-            self._search(wanted - found.keys(), max(0, before - NEARBY), before, found)
-        if wanted - found.keys() and before > NEARBY:
-            self._search(wanted - found.keys(), 0, min(BEGINNING, before - NEARBY), found)
-        return found
-
-    def _search(self, wanted: set[str], start: int, end: int, found: dict[str, str]) -> None:
-        """Look for texts between two places, the nearest to the end first."""
-        missing = set(wanted)
-        while missing and end > start:
-            block = max(start, end - _BLOCK)
-            # A sign across the border of two blocks is read again with the first.
-            data = self.index.read(block, end - block + _LONGEST_SIGN)
-            for sha256 in list(missing):
-                if self._take(sha256, (self._around(block + at) for at in _signs(data, sha256, end - block)), found):
-                    missing.discard(sha256)
-            end = block
-
-    def _around(self, offset: int) -> tuple[int, int]:
-        """Return where the line begins whose envelope ends just before an offset, and where it ends."""
-        before = self.index.read(max(0, offset - HEAD), min(HEAD, offset))
-        start = offset - len(before) + before.rfind(b"\n") + 1
-        end = offset
-        while data := self.index.read(end, _BLOCK):
-            if (at := data.find(b"\n")) >= 0:
-                return start, end + at + 1
-            end += len(data)
-        return start, end
-
-    def _take(self, sha256: str, lines: Iterable[tuple[int, int]], found: dict[str, str]) -> bool:
-        """Keep the text of the first of these lines that holds it."""
-        for start, end in lines:
-            record = parse_line(self.index.read(start, min(end - start, MAX_LINE)), 0, [])
-            if record is not None and record["type"] == "text" and record.get("sha256") == sha256:
-                found[sha256] = str(record.get("text", ""))
-                return True
-        return False
-
-
-def _signs(data: bytes, sha256: str, before: int) -> Iterator[int]:
-    """Yield where something that names a text begins before a place of some bytes, the last first."""
-    for sign in (f'"sha256":"{sha256}"'.encode(), f'"sha256": "{sha256}"'.encode()):
-        at = before
-        while (at := data.rfind(sign, 0, at + len(sign) - 1)) >= 0:
-            yield at

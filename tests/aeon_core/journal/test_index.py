@@ -47,21 +47,6 @@ def test_the_lines_are_those_of_a_plain_split_whatever_they_hold(
         assert index.number_at(index.indexed) is None
 
 
-@given(parts=CONTENTS, chunk=st.integers(1, 90), count=st.integers(1, 70))
-def test_the_tail_read_backwards_is_the_end_of_the_lines_read_forwards(
-    parts: list[bytes], chunk: int, count: int, tmp_path_factory: pytest.TempPathFactory
-) -> None:
-    data = b"".join(parts)
-    path = tmp_path_factory.getbasetemp() / "any.jsonl"
-    path.write_bytes(data)
-    with OffsetIndex(path, chunk=chunk) as index:
-        spans = index.tail(count)
-        assert [index.read(start, end - start) for start, end in spans] == whole(data)[-count:]
-        if spans:
-            earlier = index.tail(count, spans[0][0])
-            assert [index.read(start, end - start) for start, end in earlier] == whole(data)[:-count][-count:]
-
-
 @given(parts=CONTENTS, cuts=st.lists(st.integers(0, 200), max_size=6), chunk=st.integers(1, 90))
 def test_a_file_that_grows_at_any_byte_is_followed(
     parts: list[bytes], cuts: list[int], chunk: int, tmp_path_factory: pytest.TempPathFactory
@@ -84,7 +69,7 @@ def test_a_journal_cut_at_any_byte_has_the_whole_lines_before(path: Path) -> Non
         os.truncate(path, size)
         with OffsetIndex(path) as index:
             assert index_all(index) == whole(data[:size])
-            assert [end for _, end in index.tail(2)] == [end for end in ends if end <= size][-2:]
+            assert [index.span(number)[1] for number in range(len(index))] == [end for end in ends if end <= size]
 
 
 def test_a_torn_rest_that_was_set_aside_leaves_no_trace(path: Path) -> None:
@@ -133,7 +118,16 @@ def test_a_line_of_many_chunks_is_one_line_and_is_indexed_in_pieces(path: Path) 
         assert pieces >= 50
         assert [index.span(number) for number in range(3)] == [(0, 2), (2, 5_000_003), (5_000_003, 5_000_005)]
         assert index.line(1, 5) == b"xxxxx"
-        assert index.tail(2) == [(2, 5_000_003), (5_000_003, 5_000_005)]
+
+
+def test_blocks_are_whole_lines_about_a_chunk_long_and_end_before_a_line(path: Path) -> None:
+    lines = [b"x" * 60_000 + b"\n"] * 5
+    path.write_bytes(b"".join(lines))
+    with OffsetIndex(path) as index:
+        index_all(index)
+        assert index.block(0, 5) == (2, b"".join(lines[:2]))
+        assert index.block(1, 2) == (2, lines[1])
+        assert index.block(4, 5) == (5, lines[4])
 
 
 def test_a_line_that_is_gone_is_an_error_and_not_other_bytes(path: Path) -> None:

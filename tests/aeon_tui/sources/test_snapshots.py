@@ -256,10 +256,9 @@ def test_the_timeline_is_the_same_whoever_reads_the_lines(shared: int, tmp_path:
     lines = [json.dumps(record, separators=(",", ":")) for record in records]
     path = tmp_path / "r1.jsonl"
     path.write_text("\n".join([*lines[:30], "damaged", *lines[30:], ""]))
-    index, places = indexed(path)
-    with index:
+    with indexed(path) as index:
         reader = TimelineReader(index, [])
-        whole = IncrementalFold(index, places, reader.note)
+        whole = IncrementalFold(index, reader.note)
         while whole.step(until=shared):
             pass
         noted = len(reader.timeline)

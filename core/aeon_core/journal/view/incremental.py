@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from aeon_core.journal.follow import FollowPosition
-from aeon_core.journal.index import CHUNK, HEAD, OffsetIndex, Pages, TextPlaces
+from aeon_core.journal.index import HEAD, OffsetIndex
 from aeon_core.journal.reader import MAX_LINE, parse_line, resolved, superseded_lines
 from aeon_core.journal.view import elided, reducer
 from aeon_core.journal.view.model import RunView
@@ -17,7 +17,7 @@ from aeon_core.journal.view.snapshots import FrozenView
 
 _ENVELOPE = re.compile(
     rb'\{"v":1,"seq":(\d{1,18}),"ts":"([^"\\]{1,40})","run":"([^"\\]{1,200})","type":"(text|cycle|pass)"'
-    rb'(?:,"pass_number":(\d{1,9}),)?'
+    rb'(?:,"pass_number":(\d{1,9}),|,"sha256":"([0-9a-f]{64})")?'
 )
 """Records of which the fold needs no more than this; together they are most of a journal's bytes."""
 _TEXTS = 32 * 1024 * 1024
@@ -40,14 +40,14 @@ class IncrementalFold:
     """Folds the indexed lines of a journal into `view`, in their order; `step` folds a few more.
 
     The view is what `fold(read_records(path, plans=False))` gives, but that large values stay in the journal
-    (`left_out`), and that damage within `text`, `cycle` and `pass` records is not looked for. The index and the places
-    of texts must be complete; `note` gets the number and record of each line that is one. Raises JournalError where the
-    file cannot be read, or is no longer what was indexed.
+    (`elided`), and that damage within `text`, `cycle` and `pass` records is not looked for. The index must be complete,
+    and gets the places of texts; `note` gets the number and record of each line that is one. Raises JournalError where
+    the file cannot be read, or is no longer what was indexed.
     """
 
-    def __init__(self, index: OffsetIndex, places: TextPlaces, note: Note = lambda *_: None) -> None:
+    def __init__(self, index: OffsetIndex, note: Note = lambda *_: None) -> None:
         self.view: RunView = RunView()
-        self._index, self._pages, self._note = index, Pages(index, places), note
+        self._index, self._places, self._note = index, index.texts, note
         self._given: FrozenView | None = None
         """What the view was when someone else got it."""
         self._next = 0
@@ -71,10 +71,8 @@ class IncrementalFold:
         return FollowPosition(self._next, last, end, self._expected, self._gone or [], self._texts_before, ended)
 
     def _texts_before(self, wanted: set[str]) -> dict[str, str]:
-        """Return texts of the lines that are folded, that of the last one included."""
-        last, end = self._index.span(self._next - 1)
-        found = self._pages.texts(wanted, last)
-        return {**found, **self._pages.texts(wanted - found.keys(), end)}
+        """Return texts of the lines that are folded."""
+        return self._index.long_texts(wanted, self._next)
 
     @property
     def folded(self) -> int:
@@ -113,10 +111,8 @@ class IncrementalFold:
     def _fold_block(self, deadline: float, stop: int) -> bool:
         """Read some lines before `stop` at once and fold them; return whether the time is over."""
         start = self._index.span(self._next)[0]
-        after = self._index.number_at(start + CHUNK)
-        last = max(self._next, min(after if after is not None else stop, stop) - 1)
-        block = self._index.read(start, min(self._index.span(last)[1] - start, MAX_LINE + 1))
-        while self._next <= last:
+        after, block = self._index.block(self._next, stop)
+        while self._next < after:
             begin, end = self._index.span(self._next)
             self._next += 1
             self._fold_line(block, begin - start, end - start)
@@ -139,6 +135,8 @@ class IncrementalFold:
                 return
         self._check_seq(record["seq"])
         self._note(self._next - 1, record)
+        if record["type"] == "text":
+            self._places.add(self._next - 1, str(record.get("sha256")))
         if self._gone and record["type"] != "text" and any(record["seq"] in span for span in self._gone):
             return
         elided.before_fold(record)
@@ -168,7 +166,7 @@ class IncrementalFold:
 
     def _find(self, wanted: set[str]) -> None:
         """Look up texts, and keep them for the records that come next."""
-        found = self._pages.texts(wanted, self._index.span(self._next - 1)[0])
+        found = self._index.long_texts(wanted, self._next - 1)
         self._held += sum(map(len, found.values()))
         if self._held > _TEXTS:
             self._texts, self._held = {}, sum(map(len, found.values()))
@@ -189,4 +187,8 @@ def _from_envelope(block: bytes, begin: int, end: int) -> dict[str, Any] | None:
         if match[5] is None:
             return None
         record["pass_number"] = int(match[5])
+    elif kind == "text":
+        if match[6] is None:
+            return None
+        record["sha256"] = match[6].decode()
     return record

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from aeon_core.journal.index import OffsetIndex, Pages, TextPlaces
+from aeon_core.journal.index import OffsetIndex
 from aeon_core.journal.reader import read_records
 from aeon_core.journal.view import incremental
 from aeon_core.journal.view.elided import GONE, LEFT_OUT, filled_calls, filled_repairs, filled_step, is_lean
@@ -21,18 +21,16 @@ from tests.aeon_tui.recordings import Recording, failed_run, finished_run, steps
 LONG = "Grüße. " * 200
 
 
-def indexed(path: Path) -> tuple[OffsetIndex, TextPlaces]:
+def indexed(path: Path) -> OffsetIndex:
     index = OffsetIndex(path)
-    places = TextPlaces(index)
-    while index.extend() or places.extend():
+    while index.extend():
         pass
-    return index, places
+    return index
 
 
 def folded(path: Path, seconds: float = 1.0) -> RunView:
-    index, places = indexed(path)
-    with index:
-        whole = IncrementalFold(index, places)
+    with indexed(path) as index:
+        whole = IncrementalFold(index)
         while whole.step(seconds):
             pass
         assert whole.read_to == index.indexed
@@ -55,14 +53,11 @@ def plainly(path: Path) -> RunView:
 
 def filled(view: RunView, path: Path) -> RunView:
     """Return a view with all that was left in the journal, but for memory and the outputs in the result."""
-    index, places = indexed(path)
-    with index:
-        pages = Pages(index, places)
-
-        def record_of(seq: int) -> dict[str, Any] | None:
-            entry = pages.by_seq(seq)
-            return entry.record if entry is not None else None
-
+    with indexed(path) as index:
+        again = IncrementalFold(index)
+        while again.step():
+            pass
+        record_of = index.record
         return replace(
             view,
             steps={step_id: filled_step(step, record_of) for step_id, step in view.steps.items()},
@@ -108,9 +103,8 @@ def test_what_cannot_be_read_any_more_is_reported_in_its_place(tmp_path: Path) -
 def test_it_continues_in_pieces_however_small(tmp_path: Path) -> None:
     records = finished_run().records
     path = written(tmp_path / "r1.jsonl", records)
-    index, places = indexed(path)
-    with index:
-        whole = IncrementalFold(index, places)
+    with indexed(path) as index:
+        whole = IncrementalFold(index)
         seen = [whole.view.last_seq]
         while whole.step(0):
             seen.append(whole.view.last_seq)
