@@ -112,9 +112,8 @@ class _Fold:
 
     def state_before(self, line: int) -> Folded:
         """Return the last state that is kept of the lines before one."""
-        from aeon_core.journal.view.incremental import Folded
+        from aeon_core.journal.view.incremental import Folded, FrozenView
         from aeon_core.journal.view.model import RunView
-        from aeon_core.journal.view.snapshots import FrozenView
 
         # A list, made at once: another thread may add a state meanwhile.
         known = [state for state in [*self._states, *self._near] if state.line <= line]

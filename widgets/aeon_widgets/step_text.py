@@ -8,7 +8,7 @@ from typing import Any
 
 from aeon_core.journal.view import formatting
 from aeon_core.journal.view.draft import STRUCTURED, read_draft
-from aeon_core.journal.view.elided import RecordOf, filled_calls, filled_repairs, filled_step, is_lean
+from aeon_core.journal.view.elided import RecordOf, filled, is_lean
 from aeon_core.journal.view.formatting import repair_words
 from aeon_core.journal.view.model import CallView, RepairView, RunView, StepView, ToolCallView
 from aeon_core.money import money
@@ -37,12 +37,13 @@ class StepDetail:
     @property
     def lean(self) -> bool:
         """Whether a part of it is in the journal alone."""
-        return is_lean(self.step, self.calls, self.repairs)
+        return is_lean([*([self.step] if self.step is not None else []), *self.calls, *self.repairs])
 
     def filled(self, record_of: RecordOf) -> StepDetail:
         """Return it with what was left in the journal."""
-        step = filled_step(self.step, record_of) if self.step is not None else None
-        calls, repairs = filled_calls(self.calls, record_of), filled_repairs(self.repairs, record_of)
+        step = filled(self.step, record_of) if self.step is not None else None
+        calls = [filled(call, record_of) for call in self.calls]
+        repairs = [filled(repair, record_of) for repair in self.repairs]
         return StepDetail(step, calls, repairs, self.earlier)
 
 

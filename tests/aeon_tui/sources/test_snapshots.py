@@ -33,7 +33,7 @@ from aeon_tui.sources.timeline import (
     to_share,
 )
 from tests import recorded_runs
-from tests.aeon_core.journal.view.test_incremental import filled, indexed
+from tests.aeon_core.journal.view.test_incremental import filled_view, indexed
 from tests.aeon_core.runs.test_resume import record, two_passes
 from tests.aeon_tui.passes import converged_run, many_passes
 from tests.aeon_tui.recordings import Recording, failed_run, finished_run
@@ -66,7 +66,7 @@ def freshly(path: Path, seq: int) -> RunView:
 def same(found: Snapshot | None, path: Path) -> bool:
     """Return whether a moment, with what it left in the journal, is what a fold of it up to there gives."""
     assert found is not None
-    shown, expected = filled(found.view, path), freshly(path, found.seq)
+    shown, expected = filled_view(found.view, path), freshly(path, found.seq)
     assert shown.memory.keys() == expected.memory.keys()
     assert shown.tool_calls.keys() == expected.tool_calls.keys()
     shown.memory, shown.tool_calls = expected.memory, expected.tool_calls  # of which the steps hold the same

@@ -6,9 +6,9 @@ counted, listed and drawn, and `LEFT_OUT` where a record of the journal has the 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from aeon_core.journal.values import dict_of, dicts_of, str_of
 from aeon_core.journal.view.model import CallView, RepairView, StepView, ToolCallView
@@ -45,77 +45,51 @@ def after_fold(view: RunView, record: Mapping[str, Any]) -> None:
     """Leave out of a view what the record brought and only an opened step shows."""
     kind = record["type"]
     if kind == "tool":
-        _tool_call(view.tool_calls.get(str_of(record.get("call_id"))))
+        _leave_out(view.tool_calls.get(str_of(record.get("call_id"))))
     elif kind == "step":
-        step = view.steps.get(str_of(record.get("step_id")))
-        if step is not None and step.output is not None:
-            step.output = LEFT_OUT
+        _leave_out(view.steps.get(str_of(record.get("step_id"))))
     elif kind == "supervisor":
-        repair = view.repairs[-1]
-        repair.original_output = LEFT_OUT
-        repair.repaired_output = LEFT_OUT if repair.repaired_output is not None else None
+        _leave_out(view.repairs[-1])
     elif kind == "memory":
         view.memory[str_of(record.get("key"))] = LEFT_OUT
 
 
-def _tool_call(call: ToolCallView | None) -> None:
-    if call is not None:
-        call.arguments = LEFT_OUT
-        call.result = LEFT_OUT if call.result is not None else None
+Part = StepView | CallView | ToolCallView | RepairView
+_Part = TypeVar("_Part", StepView, CallView, ToolCallView, RepairView)
+_HELD: dict[type[Part], dict[str, str]] = {
+    StepView: {"output": "output_seq"},
+    CallView: {"request": "seq", "response": "finished_seq"},
+    ToolCallView: {"arguments": "seq", "result": "finished_seq"},
+    RepairView: {"original_output": "seq", "repaired_output": "seq"},
+}
+"""The fields that a record of the journal holds in full, each with the field that has the record's seq."""
 
 
-def is_lean(step: StepView | None, calls: Sequence[CallView], repairs: Sequence[RepairView]) -> bool:
-    """Return whether a part of a step, or of calls and repairs that belong to none, was left in the journal."""
-    parts: list[object] = []
-    if step is not None:
-        calls, repairs = [*calls, *step.calls], [*repairs, *step.repairs]
-        parts = [step.output, *(part for call in step.tool_calls for part in (call.arguments, call.result))]
-    parts += [part for call in calls for part in (call.request, call.response)]
-    parts += [part for repair in repairs for part in (repair.original_output, repair.repaired_output)]
-    return any(part is LEFT_OUT for part in parts)
+def _leave_out(part: Part | None) -> None:
+    for name in _HELD[type(part)] if part is not None else ():
+        if getattr(part, name) is not None:
+            setattr(part, name, LEFT_OUT)
 
 
-def filled_step(step: StepView, record_of: RecordOf) -> StepView:
-    """Return a copy of a step with all that was left out."""
-    return replace(
-        step,
-        output=_value(step.output, step.output_seq, "output", record_of),
-        calls=filled_calls(step.calls, record_of),
-        tool_calls=[_filled_tool_call(call, record_of) for call in step.tool_calls],
-        repairs=filled_repairs(step.repairs, record_of),
+def is_lean(parts: Iterable[Part]) -> bool:
+    """Return whether something of these parts, or of the parts of a step, was left in the journal."""
+    return any(
+        any(getattr(part, name) is LEFT_OUT for name in _HELD[type(part)])
+        or (isinstance(part, StepView) and is_lean([*part.calls, *part.tool_calls, *part.repairs]))
+        for part in parts
     )
 
 
-def filled_calls(calls: Sequence[CallView], record_of: RecordOf) -> list[CallView]:
-    """Return copies of model calls with all that was left out."""
-    return [
-        replace(
-            call,
-            request=_value(call.request, call.seq, "request", record_of) or {},
-            response=_value(call.response, call.finished_seq, "response", record_of),
-        )
-        for call in calls
-    ]
-
-
-def filled_repairs(repairs: Sequence[RepairView], record_of: RecordOf) -> list[RepairView]:
-    """Return copies of repairs with all that was left out."""
-    return [
-        replace(
-            repair,
-            original_output=_value(repair.original_output, repair.seq, "original_output", record_of) or {},
-            repaired_output=_value(repair.repaired_output, repair.seq, "repaired_output", record_of),
-        )
-        for repair in repairs
-    ]
-
-
-def _filled_tool_call(call: ToolCallView, record_of: RecordOf) -> ToolCallView:
-    return replace(
-        call,
-        arguments=_value(call.arguments, call.seq, "arguments", record_of) or {},
-        result=_value(call.result, call.finished_seq, "result", record_of),
-    )
+def filled(part: _Part, record_of: RecordOf) -> _Part:
+    """Return a copy of a part, a step with its own parts, with all that was left out."""
+    found: dict[str, Any] = {
+        name: _value(getattr(part, name), getattr(part, seq), name, record_of)
+        for name, seq in _HELD[type(part)].items()
+    }
+    if isinstance(part, StepView):
+        for name in ("calls", "tool_calls", "repairs"):
+            found[name] = [filled(each, record_of) for each in getattr(part, name)]
+    return replace(part, **found)
 
 
 def _value(value: dict[str, Any] | None, seq: int | None, name: str, record_of: RecordOf) -> dict[str, Any] | None:

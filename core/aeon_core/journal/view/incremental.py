@@ -2,18 +2,22 @@
 
 from __future__ import annotations
 
+import json
 import re
+import sys
 import time
-from collections.abc import Callable
-from dataclasses import dataclass
-from typing import Any
+import zlib
+from collections.abc import Callable, Iterable
+from copy import copy
+from dataclasses import MISSING, dataclass, fields, replace
+from itertools import islice
+from typing import Any, Generic, TypeVar
 
 from aeon_core.journal.follow import FollowPosition
 from aeon_core.journal.index import HEAD, OffsetIndex
 from aeon_core.journal.reader import MAX_LINE, parse_line, resolved, superseded_lines
 from aeon_core.journal.view import elided, reducer
-from aeon_core.journal.view.model import RunView
-from aeon_core.journal.view.snapshots import FrozenView
+from aeon_core.journal.view.model import CallView, LogLine, RunView, ToolCallView
 
 _ENVELOPE = re.compile(
     rb'\{"v":1,"seq":(\d{1,18}),"ts":"([^"\\]{1,40})","run":"([^"\\]{1,200})","type":"(text|cycle|pass)"'
@@ -22,6 +26,109 @@ _ENVELOPE = re.compile(
 """Records of which the fold needs no more than this; together they are most of a journal's bytes."""
 _TEXTS = 32 * 1024 * 1024
 """Characters of long texts that are kept for the records that come next."""
+
+_Call = TypeVar("_Call", CallView, ToolCallView)
+_GROWING = ("calls", "call_seqs", "loose_calls", "tool_calls")
+"""Parts of a view that are as long as the run. The reducer only ever adds to them."""
+_UNFINISHED = {
+    kind: {each.name: each.default for each in fields(kind) if each.default is not MISSING}
+    for kind in (CallView, ToolCallView)
+}
+"""What a call has in the fields that are filled in when it ends."""
+
+
+class FrozenView:
+    """A view as it is now, whatever is folded into it later; `view` returns it, to fold more records into.
+
+    Calls are not copied: a view only gains some, and each tells when it ended. How many there are now is kept.
+    """
+
+    def __init__(self, view: RunView) -> None:
+        self._rest = _with_own_parts(view)
+        self._sizes = [len(getattr(view, name)) for name in _GROWING]
+        self._step_sizes = [(len(step.calls), len(step.tool_calls), len(step.repairs)) for step in view.steps.values()]
+        self._packed: list[tuple[int, bytes]] = []
+        """Instead of the log, once it is packed: how many lines, compressed; the last of them are the log."""
+        self._log_size = len(view.log)
+        self.weight: int = self._own_weight()
+        """The bytes that it takes for itself alone, about."""
+
+    def pack(self, before: FrozenView | None) -> None:
+        """Keep the log compressed, and what it has in common with that of a packed view `before` only once."""
+        log, known = self._rest.log, before._packed if before is not None else []
+        new = self._rest.log_count - (before._rest.log_count if before is not None else 0)
+        lines = [(line.seq, line.ts, line.type, line.level, line.text) for line in log[max(0, len(log) - new) :]]
+        packed = [*known, (len(lines), zlib.compress(json.dumps(lines).encode(), 1))]
+        while sum(count for count, _ in packed[1:]) >= len(log) and len(packed) > 1:
+            del packed[0]
+        self._packed, self._rest.log = packed, []
+        self.weight = self._own_weight() + len(packed[-1][1])
+
+    def _own_weight(self) -> int:
+        parts = [
+            part for name, part in vars(self._rest).items() if isinstance(part, list | dict) and name not in _GROWING
+        ]
+        return sum(map(sys.getsizeof, (*parts, self._step_sizes, *self._rest.steps.values(), *self._step_sizes)))
+
+    def view(self) -> RunView:
+        """Return the view, its lists and dicts and all that later records may change its own."""
+        new = _with_own_parts(self._rest)
+        calls, call_seqs, loose_calls, tool_calls = self._sizes
+        past, past_tools = _Past[CallView](new.last_seq), _Past[ToolCallView](new.last_seq)
+        # Each is copied in one step, for another thread may fold more into the view that it was.
+        new.calls = dict(islice(new.calls.items(), calls))
+        for call_id, attempts in new.calls.items():
+            if len(attempts) > 1 or not past.has_ended(attempts[0]):
+                new.calls[call_id] = past.of(attempt for attempt in attempts if attempt.seq <= new.last_seq)
+        new.call_seqs = new.call_seqs[:call_seqs]
+        new.loose_calls = past.of(new.loose_calls[:loose_calls])
+        new.tool_calls = dict(islice(new.tool_calls.items(), tool_calls))
+        for call_id, call in new.tool_calls.items():
+            if not past_tools.has_ended(call):
+                new.tool_calls[call_id] = past_tools.as_it_was(call)
+        for step, (calls, tool_calls, repairs) in zip(new.steps.values(), self._step_sizes, strict=True):
+            step.calls, step.repairs = past.of(step.calls[:calls]), step.repairs[:repairs]
+            step.tool_calls = past_tools.of(step.tool_calls[:tool_calls])
+        if self._packed:
+            lines = (LogLine(*line) for _, data in self._packed for line in json.loads(zlib.decompress(data)))
+            new.log = list(lines)[-self._log_size :]
+        return new
+
+
+def _with_own_parts(view: RunView) -> RunView:
+    """Return a view with lists, dicts, steps and phases of its own, but for what only grows."""
+    new = copy(view)
+    for name, value in vars(view).items():
+        if isinstance(value, list | dict) and name not in _GROWING:
+            setattr(new, name, value.copy())
+    known = view.left_open
+    new.left_open = replace(known, questions=[*known.questions], interventions=[*known.interventions])
+    new.steps = {step_id: replace(step) for step_id, step in view.steps.items()}
+    new.phases[-1:] = [replace(phase) for phase in new.phases[-1:]]
+    return new
+
+
+class _Past(Generic[_Call]):
+    """Calls as they were at a record: those that had not ended are copies, one each, wherever they occur."""
+
+    def __init__(self, seq: int) -> None:
+        self._seq = seq
+        self._copies: dict[int, _Call] = {}
+
+    def has_ended(self, call: _Call) -> bool:
+        """Return whether a call had ended."""
+        return call.finished_seq is not None and call.finished_seq <= self._seq
+
+    def as_it_was(self, call: _Call) -> _Call:
+        """Return a call that had not ended."""
+        if id(call) not in self._copies:
+            self._copies[id(call)] = replace(call, **_UNFINISHED[type(call)])
+        return self._copies[id(call)]
+
+    def of(self, calls: Iterable[_Call]) -> list[_Call]:
+        """Return the calls as they were."""
+        return [call if self.has_ended(call) else self.as_it_was(call) for call in calls]
+
 
 Note = Callable[[int, dict[str, Any]], None]
 

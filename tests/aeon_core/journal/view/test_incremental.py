@@ -10,7 +10,7 @@ import pytest
 from aeon_core.journal.index import OffsetIndex
 from aeon_core.journal.reader import read_records
 from aeon_core.journal.view import incremental
-from aeon_core.journal.view.elided import GONE, LEFT_OUT, filled_calls, filled_repairs, filled_step, is_lean
+from aeon_core.journal.view.elided import GONE, LEFT_OUT, filled, is_lean
 from aeon_core.journal.view.incremental import IncrementalFold
 from aeon_core.journal.view.model import RunView
 from aeon_core.journal.view.reducer import fold
@@ -51,7 +51,7 @@ def plainly(path: Path) -> RunView:
     return view
 
 
-def filled(view: RunView, path: Path) -> RunView:
+def filled_view(view: RunView, path: Path) -> RunView:
     """Return a view with all that was left in the journal, but for memory and the outputs in the result."""
     with indexed(path) as index:
         again = IncrementalFold(index)
@@ -60,10 +60,10 @@ def filled(view: RunView, path: Path) -> RunView:
         record_of = index.record
         return replace(
             view,
-            steps={step_id: filled_step(step, record_of) for step_id, step in view.steps.items()},
-            calls={call_id: filled_calls(attempts, record_of) for call_id, attempts in view.calls.items()},
-            loose_calls=filled_calls(view.loose_calls, record_of),
-            repairs=filled_repairs(view.repairs, record_of),
+            steps={step_id: filled(step, record_of) for step_id, step in view.steps.items()},
+            calls={call_id: [filled(call, record_of) for call in attempts] for call_id, attempts in view.calls.items()},
+            loose_calls=[filled(call, record_of) for call in view.loose_calls],
+            repairs=[filled(repair, record_of) for repair in view.repairs],
         )
 
 
@@ -72,7 +72,7 @@ def filled(view: RunView, path: Path) -> RunView:
 def test_a_long_fold_gives_the_view_of_an_ordinary_one(run: Any, compact: bool, tmp_path: Path) -> None:
     path = written(tmp_path / "r1.jsonl", run().records, compact=compact)
     lean, whole = folded(path), plainly(path)
-    again = filled(lean, path)
+    again = filled_view(lean, path)
     for field in fields(RunView):
         if field.name not in ("memory", "tool_calls", "result"):
             assert getattr(again, field.name) == getattr(whole, field.name), field.name
@@ -90,14 +90,14 @@ def test_no_request_reply_argument_or_output_is_held(tmp_path: Path) -> None:
     assert all(repair.original_output is LEFT_OUT for repair in view.repairs)
     assert len(view.tool_calls)
     assert len(view.repairs)
-    assert all(is_lean(step, [], []) for step in view.steps.values() if step.calls or step.tool_calls)
+    assert all(is_lean([step]) for step in view.steps.values() if step.calls or step.tool_calls)
 
 
 def test_what_cannot_be_read_any_more_is_reported_in_its_place(tmp_path: Path) -> None:
     view = folded(written(tmp_path / "r1.jsonl", finished_run().records))
-    step = filled_step(next(step for step in view.steps.values() if step.output is not None), lambda seq: None)
+    step = filled(next(step for step in view.steps.values() if step.output is not None), lambda seq: None)
     assert step.output == GONE
-    assert not is_lean(step, [], [])
+    assert not is_lean([step])
 
 
 def test_it_continues_in_pieces_however_small(tmp_path: Path) -> None:

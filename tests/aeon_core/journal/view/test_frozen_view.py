@@ -10,9 +10,9 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from aeon_core.journal.view import reducer
+from aeon_core.journal.view.incremental import FrozenView
 from aeon_core.journal.view.model import LOG_LINES, RunView
 from aeon_core.journal.view.reducer import fold
-from aeon_core.journal.view.snapshots import FrozenView
 from tests.aeon_tui.passes import converged_run, first_pass, given_up_run, many_passes
 from tests.aeon_tui.recordings import Recording, failed_run, finished_run, hostile_run
 from tests.sampling import examples
