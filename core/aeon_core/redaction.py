@@ -22,7 +22,8 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
-from pydantic_core import from_json, to_json
+from jiter import from_json
+from pydantic_core import to_json
 
 from aeon_core.secret_forms import HEADERS, LEAST, counts, header_spans, may_hold_key, secret_values, spans
 

@@ -8,7 +8,8 @@ import threading
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from pydantic_core import from_json, to_json
+from jiter import from_json
+from pydantic_core import to_json
 
 from aeon_core.config.schema import Durability
 from aeon_core.effects.replay_cursor import RecordingEnded, ReplayCursor

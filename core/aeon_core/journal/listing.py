@@ -11,7 +11,8 @@ from itertools import islice
 from pathlib import Path
 from typing import Any
 
-from pydantic_core import SchemaValidator, ValidationError, core_schema, from_json, to_json
+from jiter import from_json
+from pydantic_core import SchemaValidator, ValidationError, core_schema, to_json
 
 from aeon_core.errors import UsageError
 from aeon_core.journal.index import HEAD, seq_of

@@ -12,10 +12,9 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import IO, Any
 
-from pydantic_core import from_json
+from jiter import from_json
 
 from aeon_core.errors import JournalError, UsageError
-from aeon_core.journal.texts import is_marked
 from aeon_core.regular_file import open_regular
 
 
@@ -394,6 +393,14 @@ def parse_line(line: bytes, number: int, damage: list[str]) -> dict[str, Any] | 
 
 def _is_count(value: Any) -> bool:
     return isinstance(value, int) and not isinstance(value, bool) and 0 <= value < _MOST
+
+
+def is_marked(value: dict[str, Any]) -> bool:
+    """Return whether an object could be taken for a reference, or for an object set apart from references.
+
+    One that a tool or a model gave is written as `{"$text": null, "literal": <the object>}`.
+    """
+    return "$text" in value and len(value) <= 2
 
 
 def resolved(value: Any, table: dict[str, str], missing: set[str]) -> Any:

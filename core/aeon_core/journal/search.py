@@ -11,7 +11,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from pydantic_core import SchemaValidator, ValidationError, core_schema, from_json
+from jiter import from_json
+from pydantic_core import SchemaValidator, ValidationError, core_schema
 
 from aeon_core.errors import UsageError
 from aeon_core.journal.index import seq_of

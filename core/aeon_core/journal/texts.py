@@ -5,7 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from pydantic_core import from_json, to_json
+from jiter import from_json
+from pydantic_core import to_json
+
+from aeon_core.journal.reader import is_marked
 
 LONG = 400
 """Strings of at least this many characters are written once."""
@@ -52,14 +55,6 @@ class TextTable:
         if isinstance(value, list):
             return [self._walk(item, new) for item in value]
         return value
-
-
-def is_marked(value: dict[str, Any]) -> bool:
-    """Return whether an object could be taken for a reference, or for an object set apart from references.
-
-    One that a tool or a model gave is written as `{"$text": null, "literal": <the object>}`.
-    """
-    return "$text" in value and len(value) <= 2
 
 
 def _long_strings(body: bytes) -> Iterator[tuple[int, int]]:

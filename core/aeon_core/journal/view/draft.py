@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Literal, NamedTuple
 
-from pydantic_core import from_json
+from jiter import from_json
 
 Sign = Literal["+", "~", "−"]
 """A step is added, changed, or taken away."""
@@ -56,7 +56,7 @@ def partial_json(text: str) -> Any:
     if start is None:
         return None
     try:
-        return from_json(text[start.start() :].rstrip("`\n "), allow_partial="trailing-strings")
+        return from_json(text[start.start() :].rstrip("`\n ").encode(), partial_mode="trailing-strings")
     except ValueError:
         return None
 

@@ -9,7 +9,8 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
-from pydantic_core import from_json, to_json
+from jiter import from_json
+from pydantic_core import to_json
 
 from aeon_core.errors import UsageError
 from aeon_core.journal.index import HEAD, seq_of
