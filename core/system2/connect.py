@@ -73,10 +73,10 @@ def _named_model(settings: WorkflowSettings) -> str:
 
 
 def _on_bedrock(model: LLMAdapter, name: str | None = None, temperature: float | None = None) -> LLMAdapter:
-    from aeon_core.llm.converse import ConverseModel
+    from aeon_core.llm.bedrock import BedrockModel
 
     # One that only calls itself so, such as a caller's own adapter, plays all agents.
-    return model.sibling(name, temperature) if isinstance(model, ConverseModel) else model
+    return model.sibling(name, temperature) if isinstance(model, BedrockModel) else model
 
 
 def _region(settings: WorkflowSettings) -> str:

@@ -230,7 +230,7 @@ def test_what_was_sent_before_is_read_from_the_prompt_cache_and_billed_so(
 ) -> None:
     cached = reads_of_a_small_file(server, project, 20)
     assert cached.cache_read_tokens > 0.85 * cached.input_tokens
-    monkeypatch.setattr("aeon_core.llm.converse.takes_cache_points", lambda name: False)
+    monkeypatch.setattr("aeon_core.llm.bedrock.takes_cache_points", lambda name: False)
     server.requests.clear()
     plain = reads_of_a_small_file(server, project, 20)
     assert (plain.cache_read_tokens, plain.cache_write_tokens) == (0, 0)

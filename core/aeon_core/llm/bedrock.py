@@ -1,86 +1,44 @@
-"""Amazon Bedrock (Decision 1; system2 REQ-060…065, REQ-161): the AWS session, and its Converse API as an adapter.
-
-The only module that imports boto3, and only when a connection is made. It needs the extra `bedrock`.
-"""
+"""Amazon Bedrock, by its Converse API and boto3: the client, requests, replies and errors (Decision 1)."""
 
 from __future__ import annotations
 
-import contextlib
+import json
 import logging
 import os
 import re
-import socket
 import threading
-import weakref
 from collections import deque
+from collections.abc import Iterable, Mapping
 from importlib.util import find_spec
-from typing import Any
+from typing import Any, ClassVar
 
-from aeon_core.errors import AeonError, ModelUnavailableError
+from aeon_core.errors import AeonError, LLMError, ModelUnavailableError
 from aeon_core.installation import missing_extra, versions
+from aeon_core.json_safe import json_safe
+from aeon_core.llm.base import LLMRequest, LLMResponse, Message, Usage
+from aeon_core.llm.catalogue import claude_thinking, takes_cache_points
 from aeon_core.llm.connect import PLACEHOLDER_KEY, Endpoint, check_timeout, find_url
-from aeon_core.llm.converse import RENEW, ConverseModel, code_of, reason, scrubbed
-from aeon_core.llm.errors import one_line
+from aeon_core.llm.errors import (
+    llm_error,
+    one_line,
+    parse_body,
+    reason_of,
+    status_failure,
+    transport_failure,
+    unusable,
+)
+from aeon_core.llm.http import ROOM_FOR_THINKING, Connection, Option, Refusal, RemoteModel, Sockets
+from aeon_core.llm.wire import ReplyReader, ToolNames, closed_schema, input_object, read_usage, turns
+from aeon_core.redaction import REDACTED
 
 logger: logging.Logger = logging.getLogger("aeon")
 
-
-class Sockets:
-    """What the watched clients have opened. Once cut, whatever they open later is cut at once too."""
-
-    def __init__(self) -> None:
-        self._lock = threading.Lock()
-        self._open: weakref.WeakSet[socket.socket] = weakref.WeakSet()
-        self._cut = False
-
-    def watch(self, client: Any) -> Any:
-        """Return the boto3 client, whose connections from now on are known here."""
-        try:
-            pools = client._endpoint.http_session._pool_classes_by_scheme
-            pools.update({scheme: self._watched(pool) for scheme, pool in pools.items()})
-        except AttributeError as error:
-            # The pools are botocore's own business: without them calls work, and end by their time-out alone.
-            logger.warning("bedrock: a call in flight cannot be interrupted with this botocore: %s", error)
-        return client
-
-    def cut(self) -> None:
-        """Shut every connection; from any thread."""
-        with self._lock:
-            self._cut = True
-            known = list(self._open)
-        for opened in known:
-            _shut(opened)
-
-    def _watched(self, pool: Any) -> Any:
-        base = pool.ConnectionCls
-
-        def connect(connection: Any) -> None:
-            base.connect(connection)
-            # Under TLS within TLS, as behind some proxies, the socket is wrapped again.
-            self._opened(getattr(connection.sock, "socket", connection.sock))
-
-        watched = type(base.__name__, (base,), {"connect": connect})
-        return type(pool.__name__, (pool,), {"ConnectionCls": watched})
-
-    def _opened(self, opened: Any) -> None:
-        if not isinstance(opened, socket.socket):
-            return
-        with self._lock:
-            self._open.add(opened)
-            too_late = self._cut
-        if too_late:
-            _shut(opened)
-
-
-def _shut(opened: socket.socket) -> None:
-    # The plain socket's method: the TLS one would wait for, or spoil, the read that is to be woken.
-    with contextlib.suppress(OSError):
-        socket.socket.shutdown(opened, socket.SHUT_RDWR)
-
+_RENEW = "set AWS_PROFILE, or AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, or run `aws sso login`"
+"""What to do where credentials are missing or refused."""
 
 _SERVICE = "bedrock-runtime"
 _API_KEY = "AWS_BEARER_TOKEN_BEDROCK"
-_NO_CREDENTIALS = f"no AWS credentials for Amazon Bedrock: {RENEW}"
+_NO_CREDENTIALS = f"no AWS credentials for Amazon Bedrock: {_RENEW}"
 _CONTAINER = ("AWS_CONTAINER_CREDENTIALS_RELATIVE_URI", "AWS_CONTAINER_CREDENTIALS_FULL_URI")
 _BY_NETWORK = ("container-role", "iam-role", "custom-process")
 _BY_PROFILE = ("credential_process", "credential_source")
@@ -89,7 +47,7 @@ _METADATA_TIMEOUT = 0.5
 _MAX_CONNECT = 10.0
 
 
-class BedrockClient:
+class BedrockClient(Connection):
     """Everything that is boto3: session, profile, role, region, endpoint, and the sockets of calls in flight.
 
     The region is `region`, else AWS_REGION, AWS_DEFAULT_REGION or the profile's; credentials come from boto3's chain
@@ -107,17 +65,12 @@ class BedrockClient:
         endpoint_url: str | None = None,
         timeout: float = 120.0,
     ) -> None:
+        super().__init__(self._made)
         self._region = region
         self._profile = profile
         self._role_arn = role_arn
         self.endpoint_url: str | None = find_url(endpoint_url, "AWS_ENDPOINT_URL_BEDROCK_RUNTIME")
         self.timeout: float = check_timeout(timeout)
-        self.closings: int = 0
-        """How often `close()` was called: a call that sees it grow was cut."""
-        self._connecting = threading.Lock()
-        self._lock = threading.Lock()
-        self._client: Any = None
-        self._sockets = Sockets()
         self._sent: deque[str] = deque(maxlen=16)
         self._received = threading.local()
 
@@ -132,28 +85,7 @@ class BedrockClient:
         Raises ModelUnavailableError (exit 3; system2 REQ-093) that names what is missing: the package, the region,
         credentials, or the right to assume the role.
         """
-        with self._connecting:
-            with self._lock:
-                if self._client is not None:
-                    return self._client
-                sockets = self._sockets
-            client = self._made(sockets)
-            with self._lock:
-                if sockets is self._sockets:
-                    self._client = client
-                    return client
-        client.close()
-        raise ModelUnavailableError("the connection to Amazon Bedrock was closed while it was made")
-
-    def close(self) -> None:
-        """Cut what is in flight and release the client; from any thread. A later call reconnects."""
-        with self._lock:
-            self.closings += 1
-            client, self._client = self._client, None
-            sockets, self._sockets = self._sockets, Sockets()
-        sockets.cut()
-        if client is not None:
-            client.close()
+        return super().connect()
 
     def is_available(self) -> bool:
         """Return whether package, region and credentials are there, as `missing()` finds them."""
@@ -203,7 +135,7 @@ class BedrockClient:
             raise self._unusable(error) from None
         client.meta.events.register(f"before-send.{_SERVICE}", self._remember_sent)
         client.meta.events.register(f"before-parse.{_SERVICE}", self._remember_received)
-        return sockets.watch(client)
+        return watched(client, sockets)
 
     def _session(self) -> Any:
         import botocore.config
@@ -235,7 +167,7 @@ class BedrockClient:
             raise ModelUnavailableError("no AWS region for Amazon Bedrock: set AWS_REGION, such as us-east-1")
         if self._has_key() and (self.endpoint_url or "").startswith("http:"):
             raise ModelUnavailableError(
-                f"the key in {_API_KEY} is only sent to https addresses; for another address unset it, and {RENEW}"
+                f"the key in {_API_KEY} is only sent to https addresses; for another address unset it, and {_RENEW}"
             )
         # botocore would ask for the code on the terminal, which may belong to the app, or to nobody.
         if session.get_scoped_config().get("mfa_serial"):
@@ -255,7 +187,7 @@ class BedrockClient:
         sts = self._session()
 
         def create(*args: Any, **options: Any) -> Any:
-            return sockets.watch(sts.create_client(*args, **options))
+            return watched(sts.create_client(*args, **options), sockets)
 
         fetcher = aws.AssumeRoleCredentialFetcher(
             create, source, self._role_arn, extra_args={"RoleSessionName": "aeon"}
@@ -268,13 +200,10 @@ class BedrockClient:
 
     def _unusable(self, error: Exception) -> ModelUnavailableError:
         response = getattr(error, "response", None)
-        told = reason(error)
-        if isinstance(response, dict):
-            told = f"{code_of(response)}: {(response.get('Error') or {}).get('Message') or ''}"
+        why = f"{_code(response)}: {_message(response)}" if isinstance(response, dict) else reason_of(error)
         what = f"cannot assume the role {self._role_arn!r}" if self._role_arn else "cannot use Amazon Bedrock"
         place = Endpoint("bedrock", "", "", None, _API_KEY, os.environ.get(_API_KEY) or PLACEHOLDER_KEY)
-        why = one_line(scrubbed(told), place)[:160]
-        return ModelUnavailableError(f"{what}: {why}; {RENEW}")
+        return ModelUnavailableError(f"{what}: {one_line(scrubbed(why), place)[:160]}; {_RENEW}")
 
     def _remember_sent(self, request: Any, **_: Any) -> None:
         for name in ("Authorization", "X-Amz-Security-Token"):
@@ -289,32 +218,26 @@ class BedrockClient:
         self._received.body = response_dict.get("body")
 
 
-class BedrockModel(ConverseModel):
-    """A model behind Converse. `name` is a model's id, an inference profile such as `us.anthropic.…`, or an ARN.
+def watched(client: Any, sockets: Sockets) -> Any:
+    """Return the boto3 client, whose connections from now on are among the sockets."""
+    try:
+        pools = client._endpoint.http_session._pool_classes_by_scheme
+        pools.update({scheme: _watched_pool(pool, sockets) for scheme, pool in pools.items()})
+    except AttributeError as error:
+        # The pools are botocore's own business: without them calls work, and end by their time-out alone.
+        logger.warning("bedrock: a call in flight cannot be interrupted with this botocore: %s", error)
+    return client
 
-    `base_url` replaces the service's address. With a `client` the other options are its own; closing the model
-    closes it. Raises UsageError for a bad base URL or time-out, ModelUnavailableError (exit 3) for a missing package.
-    """
 
-    def __init__(
-        self,
-        name: str,
-        *,
-        base_url: str | None = None,
-        timeout: float = 120.0,
-        client: BedrockClient | None = None,
-        region: str | None = None,
-        profile: str | None = None,
-        role_arn: str | None = None,
-    ) -> None:
-        _check_package()
-        made = (
-            BedrockClient(region=region, profile=profile, role_arn=role_arn, endpoint_url=base_url, timeout=timeout)
-            if client is None
-            else client
-        )
-        super().__init__(name, made)
-        self.base_url: str | None = made.endpoint_url
+def _watched_pool(pool: Any, sockets: Sockets) -> Any:
+    base = pool.ConnectionCls
+
+    def connect(connection: Any) -> None:
+        base.connect(connection)
+        # Under TLS within TLS, as behind some proxies, the socket is wrapped again.
+        sockets.add(getattr(connection.sock, "socket", connection.sock))
+
+    return type(pool.__name__, (pool,), {"ConnectionCls": type(base.__name__, (base,), {"connect": connect})})
 
 
 def bedrock_status(*, region: str | None = None, profile: str | None = None, role_arn: str | None = None) -> str | None:
@@ -356,3 +279,359 @@ def _has_credentials(session: Any) -> bool:
     for method in _BY_NETWORK:
         resolver.remove(method)
     return resolver.load_credentials() is not None
+
+
+_STATUS = {
+    "ValidationException": 400,
+    "AccessDeniedException": 403,
+    "ResourceNotFoundException": 404,
+    "ModelTimeoutException": 408,
+    "ModelErrorException": 424,
+    "ModelStreamErrorException": 424,
+    "ThrottlingException": 429,
+    "TooManyRequestsException": 429,
+    "ModelNotReadyException": 429,
+    "InternalServerException": 500,
+    "ServiceUnavailableException": 503,
+}
+_ADVICE = {
+    401: _RENEW,
+    403: "allow bedrock:InvokeModel, and access to the model, for these credentials",
+    404: "use a model id, or an inference profile such as us.anthropic.…",
+}
+_BAD_CREDENTIALS = re.compile(
+    r"UnrecognizedClient|ExpiredToken|RequestExpired|InvalidSignature|SignatureDoesNotMatch|IncompleteSignature"
+    r"|InvalidClientTokenId|InvalidAccessKeyId|MissingAuthenticationToken|AuthFailure"
+)
+_UNKNOWN_MODEL = re.compile(r"model identifier is invalid|on-demand throughput", re.IGNORECASE)
+_CREDENTIALS_KIND = re.compile(r"Credential|Token|SSO|Login|Profile|MFA")
+# What a refused signature is answered with quotes the request's headers, the session token among them.
+_QUOTED_REQUEST = re.compile(r"(?is)the canonical string for this request.*")
+_SIGNED = re.compile(r"(?i)((?:x-amz-security-token|signature|credential)['\"]?\s*[:=]\s*)[^\s,'\"]+")
+
+
+def scrubbed(text: str, secrets: Iterable[str] = ()) -> str:
+    """Return foreign text without the secrets, and without what a request's signature is made of."""
+    for secret in secrets:
+        if len(secret) >= 6:
+            text = text.replace(secret, REDACTED)
+    return _SIGNED.sub(rf"\1{REDACTED}", _QUOTED_REQUEST.sub("…", text))
+
+
+def bedrock_failure(
+    error: Exception, place: Endpoint, secrets: Iterable[str] = (), usage: Usage | None = None
+) -> LLMError:
+    """Return the LLMError for whatever the SDK or the library below it raised; `usage` is what came before it."""
+    if isinstance(error, LLMError):
+        return error
+    response = getattr(error, "response", None)
+    if isinstance(response, dict):
+        status, code, message = _status(response), _code(response), scrubbed(_message(response), secrets)
+        meaning = 401 if _BAD_CREDENTIALS.search(code) else None
+        if status == 400 and _UNKNOWN_MODEL.search(message):
+            meaning = 404
+        headers = (response.get("ResponseMetadata") or {}).get("HTTPHeaders") or {}
+        return status_failure(status, f"{code[:60]}: {message}", place, headers, usage, meaning=meaning)
+    kind, reason = type(error).__name__, scrubbed(reason_of(error), secrets)
+    detail = one_line(reason, place)[:140]
+    if kind == "ParamValidationError":
+        return llm_error(f"Converse rejected the form of the request: {detail}", place, False, usage=usage)
+    if _CREDENTIALS_KIND.search(kind):
+        return llm_error(f"cannot use the AWS credentials: {detail}; {_RENEW}", place, False, exit_code=3, usage=usage)
+    return transport_failure(error, place, usage, reason)
+
+
+def _code(response: dict[str, Any]) -> str:
+    """Return the error's code as the service's documentation writes it; in a stream it begins in lower case."""
+    code = str((response.get("Error") or {}).get("Code") or "")
+    return code[:1].upper() + code[1:]
+
+
+def _status(response: dict[str, Any]) -> int:
+    given = (response.get("ResponseMetadata") or {}).get("HTTPStatusCode")
+    return _STATUS.get(_code(response)) or (given if isinstance(given, int) else 500)
+
+
+def _message(response: dict[str, Any]) -> str:
+    return str((response.get("Error") or {}).get("Message") or "")
+
+
+_TOKENS = {
+    "input_tokens": "inputTokens",
+    "output_tokens": "outputTokens",
+    "cache_read_tokens": "cacheReadInputTokens",
+    "cache_write_tokens": "cacheWriteInputTokens",
+}
+_BOUNDS = {
+    *("minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum", "multipleOf", "minLength", "maxLength", "pattern"),
+    *("minItems", "maxItems", "uniqueItems", "minProperties", "maxProperties"),
+}
+
+
+def converse_params(model_id: str, request: LLMRequest, names: ToolNames) -> dict[str, Any]:
+    """Return the parameters of a `converse` call, but for what a request can do without."""
+    params: dict[str, Any] = {
+        "modelId": model_id,
+        "messages": turns(request.messages, lambda message: _blocks(message, names)),
+        "inferenceConfig": {"maxTokens": request.max_tokens},
+    }
+    if request.system.strip():
+        params["system"] = [{"text": request.system}]
+    if tools := declared_tools(request):
+        params["toolConfig"] = {"tools": [_tool(tool, names) for tool in tools]}
+    return params
+
+
+def declared_tools(request: LLMRequest) -> list[dict[str, Any]]:
+    """Return the tools of a request. Converse refuses a conversation with tool uses that declares no tool."""
+    used = (call["name"] for message in request.messages for call in message.get("tool_calls", []))
+    return request.tools or [{"name": name} for name in dict.fromkeys(used)]
+
+
+def mark_cached(params: dict[str, Any]) -> None:
+    """Have the service cache the prompt up to the end of the system prompt, and of the last two turns of the user.
+
+    The turn before the last is where the request before this one ended: what was written there is read here. Tools
+    come before the system prompt.
+    """
+    asked = [turn["content"] for turn in params["messages"] if turn["role"] == "user"]
+    for blocks in (params.get("system", []), *asked[-2:]):
+        if blocks:
+            blocks.append({"cachePoint": {"type": "default"}})
+
+
+def output_config(request: LLMRequest) -> dict[str, Any] | None:
+    """Return the `outputConfig` that asks for the request's schema; None where it cannot be said there."""
+    closed = closed_schema(request.schema)
+    if closed is None:
+        return None
+    definition = {"name": f"aeon_{request.purpose}", "schema": json.dumps(_unbounded(closed), ensure_ascii=False)}
+    return {"textFormat": {"type": "json_schema", "structure": {"jsonSchema": definition}}}
+
+
+def _blocks(message: Message, names: ToolNames) -> list[dict[str, Any]]:
+    content = message["content"]
+    if message["role"] == "tool":
+        # Blank text is refused, and so is a result without content.
+        result: dict[str, Any] = {"content": [{"text": content if content.strip() else "(no output)"}]}
+        status = {"status": "error"} if message.get("is_error") else {}
+        return [{"toolResult": {"toolUseId": message.get("tool_call_id", ""), **result, **status}}]
+    blocks: list[dict[str, Any]] = [{"text": content}] if content.strip() else []
+    for call in message.get("tool_calls", []) if message["role"] == "assistant" else []:
+        use = {"toolUseId": call.get("id", ""), "name": names.wire(call["name"])}
+        blocks.append({"toolUse": {**use, "input": input_object(call["arguments"])}})
+    return blocks
+
+
+def _tool(tool: Mapping[str, Any], names: ToolNames) -> dict[str, Any]:
+    schema = tool.get("input_schema") or {"properties": {}}
+    spec = {"name": names.wire(str(tool["name"])), "inputSchema": {"json": {**schema, "type": "object"}}}
+    description = str(tool.get("description", ""))
+    return {"toolSpec": {**spec, "description": description} if description.strip() else spec}
+
+
+def _unbounded(node: dict[str, Any]) -> dict[str, Any]:
+    """Return the schema with its objects closed and the bounds, which Converse refuses, said in the description."""
+    bounds = {key: value for key, value in node.items() if key in _BOUNDS}
+    schema = {key: _unbounded_child(key, value) for key, value in node.items() if key not in bounds}
+    if "oneOf" in schema:
+        schema.setdefault("anyOf", schema.pop("oneOf"))
+    if "properties" in schema:
+        schema["additionalProperties"] = False
+    if bounds:
+        said = json.dumps(bounds, ensure_ascii=False)
+        schema["description"] = f"{schema['description']} {said}" if schema.get("description") else said
+    return schema
+
+
+def _unbounded_child(key: str, value: Any) -> Any:
+    if key in ("properties", "$defs"):
+        return {name: _unbounded(child) for name, child in value.items()}
+    if key in ("anyOf", "oneOf", "allOf", "prefixItems") and isinstance(value, list):
+        return [_unbounded(child) for child in value]
+    return _unbounded(value) if key == "items" and isinstance(value, dict) else value
+
+
+class ConverseReader(ReplyReader):
+    """Reads a reply to `converse`, and the events of `converse_stream`."""
+
+    stop_reasons: ClassVar[Mapping[str, str]] = {
+        "end_turn": "end",
+        "stop_sequence": "end",
+        "max_tokens": "max_tokens",
+        "model_context_window_exceeded": "max_tokens",
+        "tool_use": "tool_use",
+        "guardrail_intervened": "refusal",
+        "content_filtered": "refusal",
+    }
+
+    def _take_document(self, body: Any) -> None:
+        self._usage = read_usage(body.get("usage"), _TOKENS)
+        for index, block in enumerate(json_safe(body["output"])["message"]["content"]):
+            if "text" in block:
+                self._add_text(block["text"], index)
+            if (use := block.get("toolUse")) is not None:
+                self._begin_call(index, use.get("toolUseId"), use.get("name"), use.get("input"))
+        self._end(body.get("stopReason"))
+
+    def _take_event(self, event: Any) -> None:
+        if (begun := event.get("contentBlockStart")) is not None:
+            if (use := begun["start"].get("toolUse")) is not None:
+                self._begin_call(begun["contentBlockIndex"], use.get("toolUseId"), use.get("name"))
+        elif (part := event.get("contentBlockDelta")) is not None:
+            index, delta = part["contentBlockIndex"], part["delta"]
+            if (use := delta.get("toolUse")) is not None:
+                self._add_arguments(index, use["input"])
+            elif "text" in delta:
+                self._add_text(delta["text"], index)
+        elif (end := event.get("messageStop")) is not None:
+            self._end(end.get("stopReason"))
+        elif (metadata := event.get("metadata")) is not None:
+            self._usage = read_usage(metadata.get("usage"), _TOKENS) or self._usage
+
+
+def unread(body: bytes, place: Endpoint) -> LLMError:
+    """Return the error for a body in which the SDK found no reply. Raises LLMError for one that is no JSON."""
+    document = parse_body(body, place)
+    usage = read_usage(document.get("usage"), _TOKENS) if isinstance(document, dict) else None
+    return unusable(place, "it has no message of content blocks", usage)
+
+
+_STREAM_TYPE = "application/vnd.amazon.eventstream"
+_ABOUT_SCHEMA = re.compile(
+    r"output_?config|output_?format|text_?format|structured.?outputs?|json_?schema|(?<!input)(?<!input_)schema"
+)
+_ABOUT_TOOLS = re.compile(r"tool_?config|input_?schema|tools\.\d")
+_ABOUT_THINKING = re.compile(r"thinking|additional_?model_?request_?fields")
+_ABOUT_CHOICE = re.compile(r"tool_?choice")
+_ABOUT_CACHE = re.compile(r"cache_?point|prompt.caching")
+_OPTIONS = {
+    **ROOM_FOR_THINKING,
+    "cachePoint": Option("cachePoint", "prompts are not cached"),
+    "temperature": Option("temperature", "requests are sent without it"),
+    "toolChoice": Option("toolChoice", "calls are requested in the prompt only"),
+    "thinking": Option("thinking", "requests are sent without it"),
+    "outputConfig": Option("outputConfig", "replies are requested in the prompt only", structured=True),
+}
+
+
+class BedrockModel(RemoteModel):
+    """A model behind Converse. `name` is a model's id, an inference profile such as `us.anthropic.…`, or an ARN.
+
+    `base_url` replaces the service's address. With a `client` the other options are its own; closing the model
+    closes it. Raises UsageError for a bad base URL or time-out, ModelUnavailableError (exit 3) for a missing package.
+    """
+
+    options: ClassVar[Mapping[str, Option]] = _OPTIONS
+
+    def __init__(
+        self,
+        name: str,
+        *,
+        base_url: str | None = None,
+        timeout: float = 120.0,
+        client: BedrockClient | None = None,
+        region: str | None = None,
+        profile: str | None = None,
+        role_arn: str | None = None,
+        temperature: float | None = None,
+    ) -> None:
+        _check_package()
+        self.name = name
+        self._aws: BedrockClient = client or BedrockClient(
+            region=region, profile=profile, role_arn=role_arn, endpoint_url=base_url, timeout=timeout
+        )
+        self._temperature = temperature
+        self._sdk_takes_schema = False
+        super().__init__(self._endpoint("https://bedrock-runtime.amazonaws.com"), self._aws)
+
+    def sibling(self, name: str | None = None, temperature: float | None = None) -> BedrockModel:
+        """Return another model, or this one at another temperature, over the same connection: closing one closes it."""
+        return BedrockModel(name or self.name, client=self._aws, temperature=temperature)
+
+    def check(self) -> None:
+        """Find region and credentials, and take on the role. Raises ModelUnavailableError (exit 3)."""
+        self._aws.connect()
+
+    def _endpoint(self, url: str) -> Endpoint:
+        given, timeout = self._aws.endpoint_url, self._aws.timeout
+        return Endpoint(
+            "bedrock", self.name, url, given, "AWS_PROFILE", PLACEHOLDER_KEY, timeout, "AWS credentials", _ADVICE
+        )
+
+    def _client(self) -> Any:
+        client = super()._client()
+        self._place = self._endpoint(client.meta.endpoint_url)
+        operation = client.meta.service_model.operation_model("Converse")
+        self._sdk_takes_schema = "outputConfig" in operation.input_shape.members
+        return client
+
+    def _tool_names(self, request: LLMRequest) -> ToolNames:
+        return ToolNames(declared_tools(request))
+
+    def _params(self, request: LLMRequest, names: ToolNames) -> dict[str, Any]:
+        params = converse_params(self.name, request, names)
+        if request.forced_tool is not None and self._has("toolChoice", request):
+            params["toolConfig"]["toolChoice"] = {"tool": {"name": names.wire(request.forced_tool)}}
+        takes_schema = self._sdk_takes_schema and self._has("outputConfig", request)
+        if takes_schema and (config := output_config(request)) is not None:
+            params["outputConfig"] = config
+        if self._has("thinking", request) and (thinking := claude_thinking(self.name, request)) is not None:
+            params["additionalModelRequestFields"] = {"thinking": thinking}
+        if self._temperature is not None and self._has("temperature", request):
+            params["inferenceConfig"]["temperature"] = self._temperature
+        if request.cache_prefix and takes_cache_points(self.name) and self._has("cachePoint", request):
+            mark_cached(params)
+        return params
+
+    def _send(self, client: Any, request: LLMRequest, params: dict[str, Any], names: ToolNames) -> LLMResponse:
+        reader = ConverseReader(self._place, request, names, self._failure)
+        if request.on_delta is None:
+            return reader.document(self._call(client.converse, params, "output"))
+        started = self._call(client.converse_stream, params, "stream")
+        kind = str(started["ResponseMetadata"]["HTTPHeaders"].get("content-type", _STREAM_TYPE))
+        try:
+            if _STREAM_TYPE not in kind:
+                why = f"it is {kind[:60]!r}, expected {_STREAM_TYPE!r}; is the base URL right?"
+                raise unusable(self._place, why)
+            return reader.stream(started["stream"])
+        finally:
+            started["stream"].close()
+
+    def _call(self, call: Any, params: dict[str, Any], key: str) -> Any:
+        """Return the reply. Raises what the SDK raises, and LLMError for a reply that it cannot read."""
+        self._aws.take_body()
+        try:
+            reply = call(**params)
+        except Exception as error:
+            body = self._aws.take_body()
+            if body is None or hasattr(error, "response"):
+                raise
+            raise unread(body, self._place) from None
+        body = self._aws.take_body()
+        if key not in reply:
+            raise unread(body or b"", self._place)
+        return reply
+
+    def _failure(self, error: Exception, usage: Usage | None) -> LLMError:
+        return bedrock_failure(error, self._place, self._aws.secrets(), usage)
+
+    def _refusal(self, error: Exception) -> Refusal | None:
+        response = getattr(error, "response", None)
+        if not isinstance(response, dict):
+            return None
+        message = scrubbed(_message(response), self._aws.secrets()).lower()
+        # A model without a cache is no bad request to the service, but one that is not allowed.
+        return Refusal(400 if _ABOUT_CACHE.search(message) else _status(response), message)
+
+    def _refused_option(self, message: str, params: dict[str, Any]) -> str | None:
+        if _ABOUT_CACHE.search(message) and any("cachePoint" in block for block in params["messages"][-1]["content"]):
+            return "cachePoint"
+        if "temperature" in params["inferenceConfig"] and "temperature" in message:
+            return "temperature"
+        if "toolChoice" in params.get("toolConfig", {}) and _ABOUT_CHOICE.search(message):
+            return "toolChoice"
+        if "additionalModelRequestFields" in params and _ABOUT_THINKING.search(message):
+            return "thinking"
+        about_schema = _ABOUT_SCHEMA.search(message) and not _ABOUT_TOOLS.search(message)
+        return "outputConfig" if "outputConfig" in params and about_schema else None

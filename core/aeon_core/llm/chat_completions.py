@@ -4,26 +4,14 @@ from __future__ import annotations
 
 import json
 import re
+from collections.abc import Mapping
 from dataclasses import replace
-from typing import Any
+from typing import Any, ClassVar
 
-from aeon_core.errors import LLMError
 from aeon_core.json_safe import parse_json
 from aeon_core.llm.base import LLMRequest, LLMResponse, Message, ToolCallDict, Usage
-from aeon_core.llm.connect import Endpoint
-from aeon_core.llm.errors import failure, told_failure, unusable
-from aeon_core.llm.wire import (
-    Deltas,
-    StreamedReply,
-    ToolNames,
-    arguments_text,
-    is_strict,
-    read_arguments,
-    read_usage,
-    tool_call,
-    with_cache,
-    with_ids,
-)
+from aeon_core.llm.errors import reported_failure
+from aeon_core.llm.wire import ReplyReader, ToolNames, arguments_text, is_strict, read_usage, with_ids
 
 
 def chat_messages(request: LLMRequest, names: ToolNames) -> list[dict[str, Any]]:
@@ -71,158 +59,79 @@ def _message(message: Message, names: ToolNames) -> dict[str, Any]:
     }
 
 
-_STOP_REASONS = {
-    "stop": "end",
-    "length": "max_tokens",
-    "tool_calls": "tool_use",
-    "function_call": "tool_use",
-    "content_filter": "refusal",
-}
-
-
-def read_completion(body: Any, place: Endpoint, names: ToolNames) -> LLMResponse:
-    """Return the reply in a completion. Raises LLMError for an error in its place, and for one of a wrong shape."""
-    if not isinstance(body, dict):
-        raise unusable(place, f"it is JSON of type {type(body).__name__}, expected an object")
-    usage = completion_usage(body.get("usage"))
-    if body.get("error"):
-        raise told_failure(body, place, usage)
-    choices = body.get("choices")
-    choice = choices[0] if isinstance(choices, list) and choices else None
-    message = choice.get("message") if isinstance(choice, dict) else None
-    if not isinstance(choice, dict) or not isinstance(message, dict):
-        raise unusable(place, "it has no choices with a message", usage)
-    text, refusal = _text(message.get("content"), place, usage), message.get("refusal")
-    calls = _calls(message.get("tool_calls"), names, place, usage)
-    stop = choice.get("finish_reason")
-    reason = _STOP_REASONS.get(stop, stop) if isinstance(stop, str) else None
-    if isinstance(refusal, str) and refusal:
-        text, reason = text or refusal, "refusal"
-    elif calls and reason in (None, "end"):
-        reason = "tool_use"
-    model = body.get("model")
-    return LLMResponse(
-        text=text,
-        tool_calls=calls,
-        usage=usage,
-        stop_reason=reason,
-        model=model if isinstance(model, str) else None,
-    )
-
-
-def _text(content: Any, place: Endpoint, usage: Usage | None) -> str:
-    if content is None:
-        return ""
-    parts = [{"text": content}] if isinstance(content, str) else content
-    if isinstance(parts, list) and all(isinstance(part, dict) for part in parts):
-        texts = [part.get("text", "") for part in parts]
-        if all(isinstance(text, str) for text in texts):
-            return "".join(texts)
-    raise unusable(place, f"its content is of type {type(content).__name__}, expected text", usage)
-
-
-def _calls(calls: Any, names: ToolNames, place: Endpoint, usage: Usage | None) -> list[ToolCallDict]:
-    read = []
-    for call in calls if isinstance(calls, list) else [calls] if calls else []:
-        function = call.get("function") if isinstance(call, dict) else None
-        name = function.get("name") if isinstance(function, dict) else None
-        arguments = read_arguments(function.get("arguments")) if isinstance(function, dict) else None
-        if not isinstance(name, str) or not name or arguments is None:
-            raise unusable(place, "a tool call has no name, or arguments of a wrong type", usage)
-        read.append(tool_call(call.get("id"), names.real(name), arguments))
-    return read
+_TOKENS = {"input_tokens": "prompt_tokens", "output_tokens": "completion_tokens"}
 
 
 def completion_usage(usage: Any) -> Usage | None:
     """Return the tokens of a completion, with those of its input that a cache held; None where none were counted."""
-    tokens = read_usage(usage, ("prompt_tokens",), ("completion_tokens",))
+    tokens = read_usage(usage, _TOKENS)
     details = usage.get("prompt_tokens_details") if isinstance(usage, dict) else None
-    return with_cache(tokens, read=details.get("cached_tokens") if isinstance(details, dict) else None)
+    cached = read_usage(details, {"input_tokens": "cached_tokens"})
+    if tokens is not None and cached is not None and cached["input_tokens"]:
+        tokens["cache_read_tokens"] = cached["input_tokens"]
+    return tokens
 
 
-class StreamedCompletion(StreamedReply):
-    """The parts that have come so far."""
+class CompletionReader(ReplyReader):
+    """Reads a completion, and the chunks of one."""
 
-    def __init__(self, place: Endpoint, sdk: Any) -> None:
-        super().__init__(place)
-        self._sdk = sdk
-        self._content: list[str] = []
-        self._refusal: list[str] = []
-        self._calls: dict[Any, dict[str, Any]] = {}
-        self._usage: Any = None
-        self._model: Any = None
+    stop_reasons: ClassVar[Mapping[str, str]] = {
+        "stop": "end",
+        "length": "max_tokens",
+        "tool_calls": "tool_use",
+        "function_call": "tool_use",
+        "content_filter": "refusal",
+    }
+    _refused = False
 
-    def _take(self, chunk: Any, deltas: Deltas) -> None:
-        if not isinstance(chunk, dict):
-            raise self._unusable(f"an event is JSON of type {type(chunk).__name__}, expected an object")
-        if chunk.get("error"):
-            raise told_failure(chunk, self._place, completion_usage(self._usage))
-        self._usage = chunk.get("usage") or self._usage
-        self._model = chunk.get("model") or self._model
-        choices = chunk.get("choices") or []
-        if not isinstance(choices, list) or not all(isinstance(choice, dict) for choice in choices):
-            raise self._unusable("an event's choices are of a wrong type")
-        for choice in choices[:1]:
-            delta = choice.get("delta") or {}
-            if not isinstance(delta, dict):
-                raise self._unusable("an event's delta is of a wrong type")
-            self._add_text(delta, deltas)
-            for call in delta.get("tool_calls") or []:
-                self._add_call(call, deltas)
-            stop = choice.get("finish_reason")
-            self._stop = stop if isinstance(stop, str) and stop else self._stop
+    def _take_document(self, body: Any) -> None:
+        self._take_head(body)
+        choice = body["choices"][0]
+        self._take_part(choice["message"])
+        self._end(choice.get("finish_reason"))
 
-    def _add_text(self, delta: dict[str, Any], deltas: Deltas) -> None:
-        for key, parts in (("content", self._content), ("refusal", self._refusal)):
-            text = delta.get(key)
-            if text is not None and not isinstance(text, str):
-                raise self._unusable(f"an event's {key} is of type {type(text).__name__}, expected text")
-            if text:
-                parts.append(text)
-                deltas(text)
+    def _take_event(self, event: Any) -> None:
+        self._take_head(event)
+        for choice in (event.get("choices") or [])[:1]:
+            self._take_part(choice.get("delta") or {})
+            self._end(choice.get("finish_reason"))
 
-    def _add_call(self, part: Any, deltas: Deltas) -> None:
-        function = part.get("function") if isinstance(part, dict) else None
-        if not isinstance(function, dict):
-            raise self._unusable("an event's tool call is of a wrong type")
+    def _take_head(self, body: Any) -> None:
+        self._usage = completion_usage(body.get("usage")) or self._usage
+        if body.get("error"):
+            raise reported_failure(body, self._place, self._usage)
+        model = body.get("model")
+        self._model = model if isinstance(model, str) and model else self._model
+
+    def _take_part(self, part: Any) -> None:
+        content = part.get("content")
+        for text in content if isinstance(content, list) else [{"text": content}] if content is not None else []:
+            self._add_text(text.get("text", ""))
+        if part.get("refusal"):
+            self._refused = True
+            self._add_text(part["refusal"])
+        calls = part.get("tool_calls") or []
+        for call in calls if isinstance(calls, list) else [calls]:
+            self._take_call(call)
+
+    def _take_call(self, call: Any) -> None:
+        function = call["function"]
         # Some servers number no calls: then an id opens one, and what has none belongs to the last.
-        key = part.get("index")
+        key = call.get("index")
         if not isinstance(key, int):
-            key = part.get("id") or next(reversed(self._calls), 0)
-        call = self._calls.setdefault(key, {"id": part.get("id"), "name": None, "texts": [], "whole": None})
-        arguments = function.get("arguments")
-        if call["name"] is None and (name := function.get("name")):
-            call["name"] = name
-            deltas.begin_call(name)
+            key = call.get("id") or next(reversed(self._calls), 0)
+        name, arguments = function.get("name"), function.get("arguments")
+        if key not in self._calls:
+            self._begin_call(key, call.get("id"), name, arguments if not isinstance(arguments, str) else None)
         if isinstance(arguments, str):
-            call["texts"].append(arguments)
-            deltas.add_arguments(call["name"], arguments)
-        elif arguments is not None:
-            call["whole"] = arguments
+            self._add_arguments(key, arguments)
 
-    def _whole(self) -> dict[str, Any]:
-        message = {
-            "content": "".join(self._content),
-            "refusal": "".join(self._refusal) or None,
-            "tool_calls": [
-                {
-                    "id": call["id"],
-                    "function": {"name": call["name"], "arguments": call["whole"] or "".join(call["texts"])},
-                }
-                for call in self._calls.values()
-            ],
-        }
-        return {
-            "model": self._model,
-            "usage": self._usage,
-            "choices": [{"message": message, "finish_reason": self._stop}],
-        }
-
-    def _tokens(self) -> Usage | None:
-        return completion_usage(self._usage)
-
-    def _failed(self, error: Exception) -> LLMError:
-        return failure(error, self._sdk, self._place, self._tokens())
+    def _reply(self) -> LLMResponse:
+        if self._refused:
+            self._stop = "refusal"
+        elif self._calls and self._stop in (None, "end"):
+            self._stop = "tool_use"
+        return super()._reply()
 
 
 _FENCE = re.compile(r"\A\s*```(?:json)?\s*\n(.*?)\n?\s*```\s*\Z", re.DOTALL)

@@ -33,6 +33,10 @@ class Endpoint:
     key_variable: str
     key: str = field(repr=False)
     timeout: float = 120.0
+    credentials: str = "key"
+    """What a server refuses where nobody may ask it."""
+    advice: Mapping[int, str] = field(default_factory=dict, repr=False)
+    """What to do about a status of the server's, where that is not the usual advice."""
 
     @property
     def model(self) -> str:

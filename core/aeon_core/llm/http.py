@@ -13,30 +13,71 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar, cast
 
-from aeon_core.errors import AeonError, LLMError
+from aeon_core.errors import AeonError, LLMError, ModelUnavailableError
 from aeon_core.json_safe import NotJsonSafeError, json_safe, parse_json
 from aeon_core.llm.base import LLMAdapter, LLMRequest, LLMResponse, Usage
 from aeon_core.llm.connect import Endpoint
-from aeon_core.llm.errors import failure, is_about_reply, is_too_long, one_line, said, unusable
-from aeon_core.llm.wire import added
+from aeon_core.llm.errors import (
+    is_about_reply,
+    is_too_long,
+    message_in,
+    one_line,
+    parse_body,
+    reported_failure,
+    status_failure,
+    transport_failure,
+)
+from aeon_core.llm.wire import ReplyReader, ToolNames, added
 
-Watch = Callable[[Any], None]
-"""A hook for the HTTP client's requests, so that the connection learns of its sockets."""
+logger: logging.Logger = logging.getLogger("aeon")
+
+
+class Sockets:
+    """What one client has opened. Once cut, whatever it opens later is cut at once too."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._open: weakref.WeakSet[socket.socket] = weakref.WeakSet()
+        self._cut = False
+
+    def add(self, opened: Any) -> None:
+        """Note a socket; anything else is none."""
+        if not isinstance(opened, socket.socket):
+            return
+        with self._lock:
+            self._open.add(opened)
+            too_late = self._cut
+        if too_late:
+            _shut(opened)
+
+    def cut(self) -> None:
+        """Shut every connection; from any thread."""
+        with self._lock:
+            self._cut = True
+            known = list(self._open)
+        for opened in known:
+            _shut(opened)
+
+
+def _shut(opened: socket.socket) -> None:
+    # The plain socket's method: the TLS one would wait for, or spoil, the read that is to be woken.
+    with contextlib.suppress(OSError):
+        socket.socket.shutdown(opened, socket.SHUT_RDWR)
 
 
 class Connection:
     """The client, made when it is first needed and again after `close()`, and the sockets below it."""
 
-    def __init__(self, make: Callable[[Watch], Any]) -> None:
+    def __init__(self, make: Callable[[Sockets], Any]) -> None:
         self._make = make
         self._lock = threading.Lock()
         self._making = threading.Lock()
         self._client: Any = None
-        self._sockets: list[socket.socket] = []
+        self._sockets = Sockets()
         self.closings: int = 0
         """How often `close()` was called: a call that sees it grow was cut."""
 
-    def client(self) -> Any:
+    def connect(self) -> Any:
         """Return the client. Raises what the SDK raises when it cannot be made, and where it was closed meanwhile.
 
         Making it may import an SDK, which takes a second: `close()` does not wait for that.
@@ -45,41 +86,25 @@ class Connection:
             with self._lock:
                 if self._client is not None:
                     return self._client
-                closings = self.closings
-            made = self._make(self._watch)
+                sockets = self._sockets
+            client = self._make(sockets)
             with self._lock:
-                if closings == self.closings:
-                    self._client = made
-                    return made
-        made.close()
-        raise ConnectionAbortedError("the adapter was closed while it connected")
+                if sockets is self._sockets:
+                    self._client = client
+                    return client
+        client.close()
+        raise ModelUnavailableError("the connection was closed while it was made")
 
     def close(self) -> None:
         """Cut what is in flight and release the client; from any thread, any number of times."""
         with self._lock:
             self.closings += 1
             client, self._client = self._client, None
-            sockets, self._sockets = self._sockets, []
-        for opened in sockets:
-            # The plain socket's method: the TLS one would wait for, or spoil, the read that is to be woken.
-            with contextlib.suppress(OSError):
-                socket.socket.shutdown(opened, socket.SHUT_RDWR)
+            sockets, self._sockets = self._sockets, Sockets()
+        sockets.cut()
         if client is not None:
             client.close()
 
-    def _watch(self, request: Any) -> None:
-        request.extensions["trace"] = self._traced
-
-    def _traced(self, event: str, info: dict[str, Any]) -> None:
-        if event.endswith(("connect_tcp.complete", "start_tls.complete")):
-            opened = info["return_value"].get_extra_info("socket")
-            if isinstance(opened, socket.socket):
-                with self._lock:
-                    self._sockets = [known for known in self._sockets if known.fileno() >= 0]
-                    self._sockets.append(opened)
-
-
-logger: logging.Logger = logging.getLogger("aeon")
 
 _REFUSED = (400, 422)
 _BROKEN = (500, 501)
@@ -111,20 +136,28 @@ ROOM_FOR_THINKING = {_ROOM: Option("max_tokens with room for thinking", "the con
 """What every server may refuse: its model writes no reply of that length, or has no space for it."""
 
 
+@dataclass(frozen=True)
+class Refusal:
+    """An error of the server's own: its status, its message in lower case, and its body."""
+
+    status: int
+    message: str
+    body: Any = None
+
+
 class RemoteModel(LLMAdapter):
     """An adapter over a provider's SDK. A subclass says how its request looks, is sent and its reply read."""
 
     options: ClassVar[Mapping[str, Option]]
     """What is given up where a server refuses it."""
 
-    def __init__(self, place: Endpoint) -> None:
+    def __init__(self, place: Endpoint, connection: Connection) -> None:
         self._place = place
         self.model: str = place.model
         self.base_url: str | None = place.url
         self._given_up: set[tuple[str, str]] = set()
         self._notices: dict[str, str] = {}
-        self._connection = Connection(self._maker(place))
-        self._released = weakref.finalize(self, self._connection.close)
+        self._connection = connection
 
     def complete(self, request: LLMRequest) -> LLMResponse:
         """Return the model's reply to one request. Raises LLMError (core FR-048), retryable or not.
@@ -134,9 +167,11 @@ class RemoteModel(LLMAdapter):
         """
         closings = self._connection.closings
         try:
-            return self._ask(request)
+            client = self._client()
+            if self._connection.closings == closings:
+                return self._ask(client, request)
         except LLMError:
-            if not self._was_cut(closings):
+            if self._connection.closings == closings:
                 raise
         except ImportError as error:
             raise LLMError(f"{self.model}: a package is missing: {error}; reinstall Aeon", exit_code=3) from None
@@ -146,72 +181,67 @@ class RemoteModel(LLMAdapter):
         """Release connections and cut a request in flight; called from any thread. A later call connects again."""
         self._connection.close()
 
-    def _was_cut(self, closings: int) -> bool:
-        return self._connection.closings != closings
-
-    def _ask(self, request: LLMRequest) -> LLMResponse:
-        client, spent = self._client(), None
+    def _ask(self, client: Any, request: LLMRequest) -> LLMResponse:
+        spent: Usage | None = None
         while True:
-            params = self._built(request)
+            params, names = self._built(request)
             try:
-                reply = self._send(client, request, params)
-            except (ImportError, AeonError) as error:
-                if not isinstance(error, LLMError):
-                    raise
-                spent = added(spent, cast("Usage | None", error.usage))
-                if not self._gives_up(error, request, params):
-                    error.usage = cast("dict[str, int] | None", spent)
-                    raise
+                reply = self._send(client, request, params, names)
+            except ImportError:
+                raise
             except Exception as error:
-                spent = added(spent, self._told_usage(error))
-                if not self._gives_up(error, request, params):
+                if isinstance(error, AeonError) and not isinstance(error, LLMError):
+                    raise
+                failed = self._failure(error, None)
+                spent = added(spent, cast("Usage | None", failed.usage))
+                if not self._gives_up(self._refusal(error), request, params):
+                    failed.usage = cast("dict[str, int] | None", spent)
                     # The SDK's own message may hold what ours leaves out, so it is not chained.
-                    raise failure(error, self._sdk(), self._place, spent) from None
+                    raise failed from None
             else:
                 notices, self._notices = list(self._notices.values()), {}
                 return reply.model_copy(update={"usage": added(spent, reply.usage), "notices": notices})
 
     def _client(self) -> Any:
         try:
-            return self._connection.client()
+            return self._connection.connect()
         except ImportError:
             raise
+        except AeonError as error:
+            raise LLMError(f"{self.model}: {error.message}", exit_code=error.exit_code) from None
         except Exception as error:
             why = one_line(f"{type(error).__name__}: {error}", self._place)[:200]
             raise LLMError(f"{self.model}: cannot set up the connection: {why}") from None
 
-    def _built(self, request: LLMRequest) -> dict[str, Any]:
+    def _built(self, request: LLMRequest) -> tuple[dict[str, Any], ToolNames]:
+        """Return the request's body and its tools' names; with no `max_tokens` that the server was seen to refuse."""
+        if request.thinking_tokens and not self._has(_ROOM, request):
+            request = replace(request, max_tokens=request.max_tokens - request.thinking_tokens)
         try:
-            params: dict[str, Any] = json_safe(self._params(self._roomed(request)))
+            names = self._tool_names(request)
+            params: dict[str, Any] = json_safe(self._params(request, names))
         except (NotJsonSafeError, LookupError, TypeError, AttributeError) as error:
             why = one_line(f"{type(error).__name__}: {error}", self._place)[:200]
             raise LLMError(f"{self.model}: the request cannot be written as JSON: {why}") from None
-        return params
+        return params, names
 
-    def _roomed(self, request: LLMRequest) -> LLMRequest:
-        """Return the request with the `max_tokens` that the server was not yet seen to refuse."""
-        if request.thinking_tokens and not self._has(_ROOM, request):
-            return replace(request, max_tokens=request.max_tokens - request.thinking_tokens)
-        return request
-
-    def _gives_up(self, error: Exception, request: LLMRequest, params: dict[str, Any]) -> bool:
+    def _gives_up(self, refusal: Refusal | None, request: LLMRequest, params: dict[str, Any]) -> bool:
         """Return whether the server refused an option that the request can do without, and remember it."""
-        status, body = getattr(error, "status_code", None), getattr(error, "body", None)
-        told = said(body or str(error)).lower()
-        if status not in (*_REFUSED, *_BROKEN):
+        if refusal is None or refusal.status not in (*_REFUSED, *_BROKEN):
             return False
-        too_long = is_too_long(status, told, body)
-        name = None if too_long else self._refused_option(told, params)
-        if name is None and request.thinking_tokens and self._has(_ROOM, request) and is_about_reply(told):
+        message = refusal.message
+        too_long = is_too_long(refusal.status, message, refusal.body)
+        name = None if too_long else self._refused_option(message, params)
+        if name is None and request.thinking_tokens and self._has(_ROOM, request) and is_about_reply(message):
             name = _ROOM
-        if name is None or (status in _BROKEN and not self.options[name].structured):
+        if name is None or (refusal.status in _BROKEN and not self.options[name].structured):
             return False
         # What is wrong with one schema, or beside tools, or too long, says nothing about the other requests.
-        special = self.options[name].structured and bool(_ABOUT_ONE.search(told) or request.tools)
-        self._give_up(name, request.purpose if special or too_long else "", told)
+        special = self.options[name].structured and bool(_ABOUT_ONE.search(message) or request.tools)
+        self._give_up(name, request.purpose if special or too_long else "", message)
         return True
 
-    def _give_up(self, name: str, purpose: str, told: str) -> None:
+    def _give_up(self, name: str, purpose: str, message: str) -> None:
         self._given_up.add((name, purpose))
         option = self.options[name]
         notice = one_line(
@@ -220,9 +250,79 @@ class RemoteModel(LLMAdapter):
             self._place,
         )
         self._notices[f"{option.sent_as} {purpose}"] = notice
-        logger.warning("%s: %s", notice, one_line(told, self._place)[:200])
+        logger.warning("%s: %s", notice, one_line(message, self._place)[:200])
 
-    def _told_usage(self, error: Exception) -> Usage | None:
+    def _has(self, option: str, request: LLMRequest) -> bool:
+        """Return whether the server was not yet seen to refuse the option."""
+        return not self._given_up & {(option, ""), (option, request.purpose)}
+
+    def _tool_names(self, request: LLMRequest) -> ToolNames:
+        return ToolNames(request.tools)
+
+    @abstractmethod
+    def _params(self, request: LLMRequest, names: ToolNames) -> dict[str, Any]:
+        """Return the request's body."""
+
+    @abstractmethod
+    def _send(self, client: Any, request: LLMRequest, params: dict[str, Any], names: ToolNames) -> LLMResponse:
+        """Send the request once and return the reply."""
+
+    @abstractmethod
+    def _failure(self, error: Exception, usage: Usage | None) -> LLMError:
+        """Return the LLMError for whatever the SDK or the library below it raised; `usage` is what came before it."""
+
+    @abstractmethod
+    def _refusal(self, error: Exception) -> Refusal | None:
+        """Return the server's own error, None where the SDK raised another."""
+
+    @abstractmethod
+    def _refused_option(self, message: str, params: dict[str, Any]) -> str | None:
+        """Return the name of the option among `params` that a refusal is about, None where it is another's."""
+
+
+class SdkModel(RemoteModel):
+    """An adapter over one of the two SDKs, of Anthropic and of OpenAI, that have the same surface.
+
+    Replies are read from the raw body and the parsed events of a stream: the SDKs' own models raise nothing for a
+    stream without its end, and close the JSON of arguments that were cut.
+    """
+
+    reader: ClassVar[type[ReplyReader]]
+
+    def __init__(self, place: Endpoint) -> None:
+        super().__init__(place, Connection(self._maker(place)))
+        self._released = weakref.finalize(self, self._connection.close)
+
+    def _send(self, client: Any, request: LLMRequest, params: dict[str, Any], names: ToolNames) -> LLMResponse:
+        reader = self.reader(self._place, request, names, self._failure)
+        messages = self._resource(client)
+        if "stream" not in params:
+            raw = messages.with_raw_response.create(**params)
+            return reader.document(parse_body(raw.http_response.content, self._place))
+        with messages.with_streaming_response.create(**params) as response:
+            # Some servers answer with a whole document, or a page.
+            kind = str(response.headers.get("content-type", "")).lower()
+            if "json" in kind or "html" in kind:
+                return reader.document(parse_body(response.read(), self._place))
+            return reader.stream(response.parse(to=self._sdk().Stream[object]))
+
+    def _failure(self, error: Exception, usage: Usage | None) -> LLMError:
+        sdk, place = self._sdk(), self._place
+        usage = usage or self._reported_usage(error)
+        if isinstance(error, LLMError):
+            return error
+        if isinstance(error, sdk.APIStatusError) and error.status_code >= 400:
+            return status_failure(error.status_code, error.body or error.message, place, error.response.headers, usage)
+        if isinstance(error, sdk.APIError) and error.body is not None:
+            return reported_failure(error.body, place, usage)
+        cause = error.__cause__ if isinstance(error, sdk.APIConnectionError) else None
+        return transport_failure(cause if isinstance(cause, Exception) else error, place, usage)
+
+    def _refusal(self, error: Exception) -> Refusal | None:
+        status, body = getattr(error, "status_code", None), getattr(error, "body", None)
+        return None if status is None else Refusal(status, message_in(body or str(error)).lower(), body)
+
+    def _reported_usage(self, error: Exception) -> Usage | None:
         """Return the token counts in an HTTP error, None if it has none."""
         response = getattr(error, "response", None)
         try:
@@ -231,28 +331,9 @@ class RemoteModel(LLMAdapter):
             return None
         return self._usage(body.get("usage")) if isinstance(body, dict) else None
 
-    def _has(self, option: str, request: LLMRequest) -> bool:
-        """Return whether the server was not yet seen to refuse the option."""
-        return not self._given_up & {(option, ""), (option, request.purpose)}
-
-    def _body(self, content: bytes) -> Any:
-        """Return a reply's body as plain JSON. Raises LLMError, retryable, for what is none."""
-        try:
-            return parse_json(content)
-        except ValueError as error:
-            page = content.lstrip()[:1] == b"<"
-            why = "it is an HTML page; is the base URL right?" if page else f"it is not JSON ({error})"
-            raise unusable(self._place, why if content.strip() else "it is empty") from None
-
-    @staticmethod
-    def _is_stream(headers: Any) -> bool:
-        """Return whether a streamed reply is one: some servers answer with a whole document, or a page."""
-        kind = str(headers.get("content-type", "")).lower()
-        return "json" not in kind and "html" not in kind
-
     @staticmethod
     @abstractmethod
-    def _maker(place: Endpoint) -> Any:
+    def _maker(place: Endpoint) -> Callable[[Sockets], Any]:
         """Return a function that makes the SDK's client; it must not hold the adapter."""
 
     @staticmethod
@@ -262,24 +343,25 @@ class RemoteModel(LLMAdapter):
 
     @staticmethod
     @abstractmethod
+    def _resource(client: Any) -> Any:
+        """Return the client's resource whose `create` asks the model."""
+
+    @staticmethod
+    @abstractmethod
     def _usage(usage: Any) -> Usage | None:
         """Return the tokens of a reply's `usage`, None where there are none."""
 
-    @abstractmethod
-    def _params(self, request: LLMRequest) -> dict[str, Any]:
-        """Return the request's body."""
 
-    @abstractmethod
-    def _send(self, client: Any, request: LLMRequest, params: dict[str, Any]) -> LLMResponse:
-        """Send the request once and return the reply."""
-
-    @abstractmethod
-    def _refused_option(self, told: str, params: dict[str, Any]) -> str | None:
-        """Return the name of the option among `params` that a refusal is about, None where it is another's."""
-
-
-def client_options(sdk: Any, place: Endpoint, watch: Watch) -> dict[str, Any]:
+def client_options(sdk: Any, place: Endpoint, sockets: Sockets) -> dict[str, Any]:
     """Return what both SDKs' clients are made with: no retries of their own, a short wait for the connection."""
+
+    def trace(event: str, info: dict[str, Any]) -> None:
+        if event.endswith(("connect_tcp.complete", "start_tls.complete")):
+            sockets.add(info["return_value"].get_extra_info("socket"))
+
+    def watch(request: Any) -> None:
+        request.extensions["trace"] = trace
+
     timeout = sdk.Timeout(place.timeout, connect=min(place.timeout, 10.0))
     return {
         "api_key": place.key,

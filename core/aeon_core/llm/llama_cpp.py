@@ -22,16 +22,15 @@ from aeon_core.installation import missing_extra
 from aeon_core.json_safe import NotJsonSafeError, json_safe
 from aeon_core.llm.base import LLMAdapter, LLMRequest, LLMResponse, ToolCallDict
 from aeon_core.llm.chat_completions import (
-    StreamedCompletion,
+    CompletionReader,
     chat_messages,
     chat_tool,
-    read_completion,
     with_read_calls,
     with_told_tools,
 )
 from aeon_core.llm.connect import Endpoint, check_timeout
 from aeon_core.llm.errors import one_line
-from aeon_core.llm.wire import Deltas, ToolNames
+from aeon_core.llm.wire import ToolNames
 from aeon_core.regular_file import open_regular
 
 MAGIC = b"GGUF"
@@ -280,11 +279,9 @@ class LlamaCppModel(LLMAdapter):
         A schema is enforced by a grammar while the model writes; one that llama.cpp makes no grammar of is not.
         """
         names = ToolNames(request.tools)
-        deltas = Deltas(request, names)
         params = self._built(request, names)
         with contextlib.closing(self._events(params)) as events:
-            whole = StreamedCompletion(self._place, None).read(events, deltas)
-        reply = read_completion(whole, self._place, names)
+            reply = CompletionReader(self._place, request, names).stream(events)
         if "tools" not in params:
             reply = with_read_calls(reply, request.tools)
         # llama.cpp draws its ids at random.

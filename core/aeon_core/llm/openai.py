@@ -10,18 +10,17 @@ from typing import Any, ClassVar
 from aeon_core.llm.base import LLMRequest, LLMResponse, Usage
 from aeon_core.llm.catalogue import takes_reasoning_effort
 from aeon_core.llm.chat_completions import (
-    StreamedCompletion,
+    CompletionReader,
     chat_messages,
     chat_tool,
     completion_usage,
     json_schema_format,
-    read_completion,
     with_read_calls,
     with_told_tools,
 )
 from aeon_core.llm.connect import Endpoint, check_timeout, find_key, find_url, host_of
-from aeon_core.llm.http import ROOM_FOR_THINKING, Option, RemoteModel, client_options
-from aeon_core.llm.wire import Deltas, ToolNames
+from aeon_core.llm.http import ROOM_FOR_THINKING, Option, SdkModel, Sockets, client_options
+from aeon_core.llm.wire import ReplyReader, ToolNames
 
 DEFAULT_URL = "https://api.openai.com/v1"
 
@@ -53,13 +52,14 @@ _OPTIONS = {
 }
 
 
-class OpenAIModel(RemoteModel):
+class OpenAIModel(SdkModel):
     """A model behind Chat Completions. The key is read from OPENAI_API_KEY; with a base URL none is needed.
 
     Raises UsageError for a bad base URL or time-out, ModelUnavailableError (exit 3) for a missing key.
     """
 
     options: ClassVar[Mapping[str, Option]] = _OPTIONS
+    reader: ClassVar[type[ReplyReader]] = CompletionReader
 
     def __init__(self, name: str, *, base_url: str | None = None, timeout: float = 120.0) -> None:
         url = find_url(base_url, "OPENAI_BASE_URL")
@@ -71,7 +71,7 @@ class OpenAIModel(RemoteModel):
         self._limit, self._other_limit = ("max_completion_tokens", "max_tokens")[:: 1 if self._own else -1]
 
     @staticmethod
-    def _maker(place: Endpoint) -> Callable[..., Any]:
+    def _maker(place: Endpoint) -> Callable[[Sockets], Any]:
         return partial(_client, place)
 
     @staticmethod
@@ -81,13 +81,16 @@ class OpenAIModel(RemoteModel):
         return openai
 
     @staticmethod
+    def _resource(client: Any) -> Any:
+        return client.chat.completions
+
+    @staticmethod
     def _usage(usage: Any) -> Usage | None:
         return completion_usage(usage)
 
-    def _params(self, request: LLMRequest) -> dict[str, Any]:
+    def _params(self, request: LLMRequest, names: ToolNames) -> dict[str, Any]:
         if not self._has("tools", request):
             request = with_told_tools(request)
-        names = ToolNames(request.tools)
         limit = self._limit if self._has(self._limit, request) else self._other_limit
         params: dict[str, Any] = {
             "model": self._place.name,
@@ -122,47 +125,30 @@ class OpenAIModel(RemoteModel):
         # Some servers that know no json_schema take the schema here; others ignore it, but OpenAI refuses it.
         return {"type": "json_object"} if self._own else {"type": "json_object", "schema": schema}
 
-    def _refused_option(self, told: str, params: dict[str, Any]) -> str | None:
-        if "reasoning_effort" in params and _ABOUT_EFFORT.search(told):
+    def _refused_option(self, message: str, params: dict[str, Any]) -> str | None:
+        if "reasoning_effort" in params and _ABOUT_EFFORT.search(message):
             return "reasoning_effort"
-        if "stream_options" in params and "stream_options" in told:
+        if "stream_options" in params and "stream_options" in message:
             return "stream_options"
-        if self._limit in params and self._limit in told and _UNKNOWN.search(told):
+        if self._limit in params and self._limit in message and _UNKNOWN.search(message):
             return self._limit
-        if "tool_choice" in params and _ABOUT_CHOICE.search(told):
+        if "tool_choice" in params and _ABOUT_CHOICE.search(message):
             return "tool_choice"
-        if "tools" in params and _NO_TOOLS.search(told):
+        if "tools" in params and _NO_TOOLS.search(message):
             return "tools"
-        if "response_format" in params and _ABOUT_SCHEMA.search(told) and not _ABOUT_TOOLS.search(told):
+        if "response_format" in params and _ABOUT_SCHEMA.search(message) and not _ABOUT_TOOLS.search(message):
             whole = params["response_format"]["type"] == "json_schema"
-            return "json_schema" if whole and _ABOUT_ITS_TYPE.search(told) else "response_format"
-        if "stream" in params and re.search(r"\(stream\b|\bto stream\b|'stream'", told):
+            return "json_schema" if whole and _ABOUT_ITS_TYPE.search(message) else "response_format"
+        if "stream" in params and re.search(r"\(stream\b|\bto stream\b|'stream'", message):
             return "stream"
         return None
 
-    def _send(self, client: Any, request: LLMRequest, params: dict[str, Any]) -> LLMResponse:
-        names = ToolNames(request.tools)
-        deltas = Deltas(request, names)
-        if "stream" in params:
-            reply = self._streamed(client, params, names, deltas)
-        else:
-            raw = client.chat.completions.with_raw_response.create(**params)
-            reply = read_completion(self._body(raw.http_response.content), self._place, names)
-            deltas(reply.text)
+    def _send(self, client: Any, request: LLMRequest, params: dict[str, Any], names: ToolNames) -> LLMResponse:
+        reply = super()._send(client, request, params, names)
         return reply if "tools" in params else with_read_calls(reply, request.tools)
 
-    def _streamed(self, client: Any, params: dict[str, Any], names: ToolNames, deltas: Deltas) -> LLMResponse:
-        with client.chat.completions.with_streaming_response.create(**params) as response:
-            if self._is_stream(response.headers):
-                events = response.parse(to=self._sdk().Stream[object])
-                whole = StreamedCompletion(self._place, self._sdk()).read(events, deltas)
-                return read_completion(whole, self._place, names)
-            reply = read_completion(self._body(response.read()), self._place, names)
-            deltas(reply.text)
-            return reply
 
-
-def _client(place: Endpoint, watch: Callable[[Any], None]) -> Any:
+def _client(place: Endpoint, sockets: Sockets) -> Any:
     import openai
 
-    return openai.OpenAI(**client_options(openai, place, watch))
+    return openai.OpenAI(**client_options(openai, place, sockets))

@@ -7,11 +7,11 @@ import logging
 import re
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from typing import Any
+from typing import Any, ClassVar, cast
 
 from aeon_core.errors import AeonError, LLMError
 from aeon_core.json_safe import json_safe, parse_json
-from aeon_core.llm.base import LLMRequest, Message, ToolCallDict, Usage
+from aeon_core.llm.base import LLMRequest, LLMResponse, Message, ToolCallDict, Usage
 from aeon_core.llm.connect import Endpoint
 from aeon_core.llm.errors import unusable
 
@@ -19,6 +19,9 @@ logger: logging.Logger = logging.getLogger("aeon")
 
 _UNSAFE = re.compile(r"[^A-Za-z0-9_-]")
 _MAX_NAME = 64
+
+Failure = Callable[[Exception, Usage | None], LLMError]
+"""Makes the LLMError for what an SDK raised and the usage that came before it."""
 
 
 class ToolNames:
@@ -104,12 +107,12 @@ def arguments_text(arguments: dict[str, Any] | str) -> str:
     return arguments if isinstance(arguments, str) else json.dumps(arguments, ensure_ascii=False)
 
 
-def read_arguments(value: Any) -> dict[str, Any] | str | None:
-    """Return a tool call's arguments: an object, or the text that is none; None for a value of another type."""
+def read_arguments(value: Any) -> dict[str, Any] | str:
+    """Return a tool call's arguments: an object, or the text of what is none, for the supervisor to repair."""
     if value is None or (isinstance(value, str) and not value.strip()):
         return {}
     if not isinstance(value, str):
-        return value if isinstance(value, dict) else None
+        return value if isinstance(value, dict) else json.dumps(value, ensure_ascii=False)
     try:
         parsed = parse_json(value)
     except ValueError:
@@ -117,52 +120,33 @@ def read_arguments(value: Any) -> dict[str, Any] | str | None:
     return parsed if isinstance(parsed, dict) else value
 
 
-def tool_call(call_id: Any, name: str, arguments: dict[str, Any] | str) -> ToolCallDict:
-    """Return a tool call, with its id where the provider gave one."""
-    call: ToolCallDict = {"name": name, "arguments": arguments}
-    if isinstance(call_id, str) and call_id:
-        call["id"] = call_id
-    return call
+def input_object(arguments: dict[str, Any] | str) -> dict[str, Any]:
+    """Return a call's arguments for a provider that takes objects only: what was none is under a key of its own."""
+    read = read_arguments(arguments)
+    return read if isinstance(read, dict) else {"text": read}
 
 
-def read_usage(usage: Any, inputs: tuple[str, ...], outputs: tuple[str, ...]) -> Usage | None:
-    """Return the tokens that a provider counted, the named fields added up; None where it counted none."""
+def read_usage(usage: Any, names: Mapping[str, str]) -> Usage | None:
+    """Return the tokens that a provider counted, None where it counted none.
+
+    `names` are the provider's words for ours; those of its cache come beside the input. Zero of these is left out.
+    """
     if not isinstance(usage, Mapping):
         return None
-    counts = {name: count for name in (*inputs, *outputs) if (count := _count(usage.get(name))) is not None}
+    counts = {ours: count for ours, name in names.items() if (count := _count(usage.get(name))) is not None}
     if not counts:
         return None
-    return {
-        "input_tokens": sum(counts.get(name, 0) for name in inputs),
-        "output_tokens": sum(counts.get(name, 0) for name in outputs),
-    }
-
-
-def with_cache(tokens: Usage | None, *, read: Any = None, written: Any = None) -> Usage | None:
-    """Return the usage with what of its input came from, or went to, the provider's cache; zero is left out."""
-    if tokens is None:
-        return None
-    whole = tokens.copy()
-    if count := _count(read):
-        whole["cache_read_tokens"] = count
-    if count := _count(written):
-        whole["cache_write_tokens"] = count
-    return whole
+    cached = {kind: counts[kind] for kind in ("cache_read_tokens", "cache_write_tokens") if counts.get(kind)}
+    total = counts.get("input_tokens", 0) + sum(cached.values())
+    return cast("Usage", {"input_tokens": total, "output_tokens": counts.get("output_tokens", 0), **cached})
 
 
 def added(first: Usage | None, second: Usage | None) -> Usage | None:
     """Return two calls' tokens together; None where neither was counted."""
     if first is None or second is None:
         return second if first is None else first
-    sums: Usage = {
-        "input_tokens": first["input_tokens"] + second["input_tokens"],
-        "output_tokens": first["output_tokens"] + second["output_tokens"],
-    }
-    return with_cache(
-        sums,
-        read=first.get("cache_read_tokens", 0) + second.get("cache_read_tokens", 0),
-        written=first.get("cache_write_tokens", 0) + second.get("cache_write_tokens", 0),
-    )
+    one, other = cast("dict[str, int]", first), cast("dict[str, int]", second)
+    return cast("Usage", {kind: one.get(kind, 0) + other.get(kind, 0) for kind in {**one, **other}})
 
 
 def _count(value: Any) -> int | None:
@@ -171,29 +155,118 @@ def _count(value: Any) -> int | None:
     return int(value)
 
 
-class Deltas:
-    """Hands text and tool calls on as they arrive. A listener that fails is dropped; the call continues."""
+class _Call:
+    """A tool call whose parts are coming in."""
 
-    def __init__(self, request: LLMRequest, names: ToolNames) -> None:
+    def __init__(self, call_id: Any, name: str, whole: Any) -> None:
+        self.id, self.name, self.whole = call_id, name, whole
+        self.texts: list[str] = []
+
+    def read(self) -> ToolCallDict:
+        text = "".join(self.texts)
+        arguments = read_arguments(text if text.strip() else self.whole)
+        call: ToolCallDict = {"name": self.name, "arguments": arguments}
+        if isinstance(self.id, str) and self.id:
+            call["id"] = self.id
+        return call
+
+
+class ReplyReader(ABC):
+    """Makes one reply of what a provider sends, a document or a stream, and hands its parts on as they come.
+
+    A subclass takes documents and events apart; what has another form than it expects may raise anything there. A
+    listener that fails is dropped, and the call continues.
+    """
+
+    stop_reasons: ClassVar[Mapping[str, str]]
+    """Our word for each of the provider's."""
+
+    def __init__(self, place: Endpoint, request: LLMRequest, names: ToolNames, failure: Failure | None = None) -> None:
+        self._place, self._names = place, names
+        self._failure = failure or self._another_form
         self._on_text, self._on_call = request.on_delta, request.on_call
-        self._names = names
+        self._texts: dict[int, list[str]] = {}
+        self._calls: dict[Any, _Call] = {}
+        self._stop: str | None = None
+        self._model: str | None = None
+        self._usage: Usage | None = None
 
-    def __call__(self, text: Any) -> None:
-        """Hand on a part of the reply's text."""
-        if self._on_text is not None and isinstance(text, str) and text:
-            self._tell(self._on_text, text)
+    def document(self, body: Any) -> LLMResponse:
+        """Return the reply in a document. Raises LLMError, retryable, with the usage, for one that is none."""
+        try:
+            self._take_document(body)
+            return self._reply()
+        except AeonError:
+            raise
+        except Exception as error:
+            raise self._another_form(error, self._usage) from None
 
-    def begin_call(self, wire_name: Any) -> None:
-        """Tell that a tool call begins."""
-        if self._on_call is not None and isinstance(wire_name, str) and wire_name:
-            self._tell(self._on_call, self._names.real(wire_name), "")
+    def stream(self, events: Iterable[Any]) -> LLMResponse:
+        """Return the reply in a stream. Raises LLMError, retryable, with the usage, for one that is cut before its end.
 
-    def add_arguments(self, wire_name: Any, text: str) -> None:
-        """Hand on a part of the JSON of a tool call's arguments."""
-        if self._on_call is not None and isinstance(wire_name, str) and wire_name and text:
-            self._tell(self._on_call, self._names.real(wire_name), text)
+        The stop reason is the end; what breaks after it costs at most the usage.
+        """
+        try:
+            for event in events:
+                self._take_event(json_safe(event))
+        except AeonError:
+            raise
+        except Exception as error:
+            if self._stop is None:
+                raise self._failure(error, self._usage) from None
+            logger.warning("%s: the stream broke after its reply: %s", self._place.model, type(error).__name__)
+        if self._stop is None:
+            raise unusable(self._place, "the stream ended before its end event", self._usage)
+        return self._reply()
 
-    def _tell(self, listener: Callable[..., None], *parts: str) -> None:
+    @abstractmethod
+    def _take_document(self, body: Any) -> None:
+        """Take a whole reply. Raises LLMError for an error in its place."""
+
+    @abstractmethod
+    def _take_event(self, event: Any) -> None:
+        """Take one event of a stream. Raises LLMError for one that reports an error."""
+
+    def _add_text(self, text: Any, block: Any = 0) -> None:
+        """Take a part of the reply's text, of the content block with that number."""
+        if not isinstance(text, str) or not isinstance(block, int):
+            raise TypeError(f"a text of type {type(text).__name__} in block {block!r}")
+        self._texts.setdefault(block, []).append(text)
+        if text and self._on_text is not None:
+            self._hand_on(self._on_text, text)
+
+    def _begin_call(self, key: Any, call_id: Any, name: Any, arguments: Any = None) -> None:
+        """Begin a tool call, with its arguments where they come at once."""
+        if not isinstance(name, str) or not name:
+            raise TypeError(f"a tool call with the name {name!r}")
+        self._calls[key] = _Call(call_id, self._names.real(name), arguments)
+        if self._on_call is not None:
+            self._hand_on(self._on_call, self._calls[key].name, "")
+
+    def _add_arguments(self, key: Any, text: Any) -> None:
+        """Take a part of the JSON text of a call's arguments."""
+        call = self._calls[key]
+        if not isinstance(text, str):
+            raise TypeError(f"arguments of type {type(text).__name__}")
+        call.texts.append(text)
+        if text and self._on_call is not None:
+            self._hand_on(self._on_call, call.name, text)
+
+    def _end(self, reason: Any) -> None:
+        """Take the reason why the reply ends, if it is one."""
+        if isinstance(reason, str) and reason:
+            self._stop = self.stop_reasons.get(reason, reason)
+
+    def _reply(self) -> LLMResponse:
+        return LLMResponse(
+            text="".join(part for block in sorted(self._texts) for part in self._texts[block]),
+            tool_calls=[call.read() for call in self._calls.values()],
+            usage=self._usage,
+            stop_reason=self._stop,
+            model=self._model,
+        )
+
+    def _hand_on(self, listener: Callable[..., None], *parts: str) -> None:
         try:
             listener(*parts)
         except AeonError:
@@ -202,50 +275,8 @@ class Deltas:
             logger.warning("a listener for streamed text failed and was removed: %s", type(error).__name__)
             self._on_text = self._on_call = None
 
-
-class StreamedReply(ABC):
-    """The parts that have come so far. A subclass says how an event is taken, and what document they make."""
-
-    def __init__(self, place: Endpoint) -> None:
-        self._place = place
-        self._stop: str | None = None
-
-    def read(self, events: Iterable[Any], deltas: Deltas) -> dict[str, Any]:
-        """Return the whole reply, as if unstreamed. Raises LLMError, retryable, for one that is cut before its end.
-
-        The stop reason is the end; what breaks after it costs at most the usage.
-        """
-        try:
-            for event in events:
-                self._take(json_safe(event), deltas)
-        except AeonError:
-            raise
-        except Exception as error:
-            if self._stop is None:
-                raise self._failed(error) from None
-            logger.warning("%s: the stream broke after its reply: %s", self._place.model, type(error).__name__)
-        if self._stop is None:
-            raise self._unusable("the stream ended before its end event")
-        return self._whole()
-
-    def _unusable(self, why: str) -> LLMError:
-        return unusable(self._place, why, self._tokens())
-
-    @abstractmethod
-    def _take(self, event: Any, deltas: Deltas) -> None:
-        """Take one event. Raises LLMError for one that is none, or that tells an error."""
-
-    @abstractmethod
-    def _whole(self) -> dict[str, Any]:
-        """Return the document that the parts make."""
-
-    @abstractmethod
-    def _tokens(self) -> Usage | None:
-        """Return the usage that has come so far."""
-
-    @abstractmethod
-    def _failed(self, error: Exception) -> LLMError:
-        """Return the LLMError for what the SDK raised."""
+    def _another_form(self, error: Exception, usage: Usage | None) -> LLMError:
+        return unusable(self._place, f"it does not have the form of one ({type(error).__name__}: {error})", usage)
 
 
 _OPENAI_KEYWORDS = {

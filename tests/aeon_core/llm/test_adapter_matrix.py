@@ -169,12 +169,15 @@ def test_a_reply_without_text_is_a_reply_with_its_reason_and_tokens(
 
 @pytest.mark.parametrize("status", [400, 500])
 @pytest.mark.parametrize("streamed", [False, True], ids=["whole", "streamed"])
-def test_a_request_that_is_too_long_is_final_and_says_by_how_much(
+def test_a_request_that_is_too_long_is_final_and_quotes_the_provider(
     make: Make, server: Server, dialect: Dialect, status: int, streamed: bool
 ) -> None:
     error = failed(make, server, Reply(dialect.too_long, status=status), streamed=streamed)
     assert (error.status_code, error.retryable, error.context["context_too_long"]) == (status, False, True)
-    assert f"({status}): {dialect.too_long_told}; shorten the task" in error.message
+    said = dialect.too_long.get("error", dialect.too_long)["message"]
+    assert f"({status}): " in error.message
+    assert said in error.message
+    assert "; shorten the task" in error.message
 
 
 _LM_STUDIO = (
@@ -183,20 +186,19 @@ _LM_STUDIO = (
 )
 _LM_STUDIO_NOW = "The number of tokens to keep is greater than the context length (n_keep: 13055>= n_ctx: 4096)."
 WORDS = {
-    "vllm": ("This model's maximum context length is 4096 tokens. However, you requested 5000 tokens", "5000", "4096"),
-    "vllm-2": ("The decoder prompt (length 9000) is longer than the maximum model length of 8192.", "9000", "8192"),
-    "llama.cpp": ("request (1407 tokens) exceeds the available context size (256 tokens)", "1407", "256"),
-    "lm-studio": (_LM_STUDIO, "15857", "4096"),
-    "lm-studio-2": (_LM_STUDIO_NOW, "13055", "4096"),
+    "vllm": "This model's maximum context length is 4096 tokens. However, you requested 5000 tokens",
+    "vllm-2": "The decoder prompt (length 9000) is longer than the maximum model length of 8192.",
+    "llama.cpp": "request (1407 tokens) exceeds the available context size (256 tokens)",
+    "lm-studio": _LM_STUDIO,
+    "lm-studio-2": _LM_STUDIO_NOW,
 }
 
 
 @pytest.mark.parametrize("words", WORDS)
 def test_local_servers_words_for_too_long_are_understood(openai_model: Make, server: Server, words: str) -> None:
-    told, needed, limit = WORDS[words]
-    error = failed(openai_model, server, Reply({"error": told}, status=400))
+    error = failed(openai_model, server, Reply({"error": WORDS[words]}, status=400))
     assert error.context["context_too_long"] is True
-    assert f": {needed} tokens, but only {limit} fit" in error.message
+    assert WORDS[words][:90] in error.message
 
 
 @pytest.mark.parametrize(

@@ -309,7 +309,6 @@ def test_an_error_inside_a_stream_is_judged_by_its_kind(
         {"content": ["text"]},
         {"content": [{"type": "text", "text": 5}]},
         {"content": [{"type": "tool_use", "name": "", "input": {}}]},
-        {"content": [{"type": "tool_use", "name": "a", "input": 5}]},
         [],
         None,
         "text",
@@ -328,9 +327,9 @@ def test_a_reply_of_a_wrong_shape_is_an_error_that_may_be_retried(
     "event",
     [
         {"type": "message_start", "message": 5},
-        {"type": "content_block_start", "index": "x", "content_block": {}},
+        {"type": "content_block_start", "index": "x", "content_block": {"type": "text", "text": "a"}},
         {"type": "content_block_start", "index": 0},
-        {"type": "content_block_delta", "index": 5, "delta": {"type": "text_delta", "text": "x"}},
+        {"type": "content_block_delta", "index": 5, "delta": {"type": "input_json_delta", "partial_json": "{}"}},
         {"type": "message_delta", "delta": None},
     ],
 )

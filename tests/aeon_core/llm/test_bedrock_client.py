@@ -17,7 +17,8 @@ import pytest
 
 from aeon_core.errors import ModelUnavailableError, UsageError
 from aeon_core.llm import bedrock
-from aeon_core.llm.bedrock import BedrockClient, BedrockModel, Sockets, bedrock_status
+from aeon_core.llm.bedrock import BedrockClient, BedrockModel, bedrock_status
+from aeon_core.llm.http import Sockets
 from tests.aeon_core.llm.converse_server import (
     ACCESS_KEY,
     ROLE_KEY,
@@ -315,31 +316,21 @@ def test_closing_cuts_a_direct_call(monkeypatch: pytest.MonkeyPatch, server: Ser
 def test_a_connection_that_is_closed_while_it_is_made_is_not_kept(monkeypatch: pytest.MonkeyPatch) -> None:
     set_credentials(monkeypatch)
     client = BedrockClient()
-    make = client._made
+    make = client._make
 
     def made_too_late(sockets: Sockets) -> Any:
         made = make(sockets)
         client.close()
         return made
 
-    monkeypatch.setattr(client, "_made", made_too_late)
+    monkeypatch.setattr(client, "_make", made_too_late)
     with pytest.raises(ModelUnavailableError, match="closed while it was made"):
         client.connect()
-    monkeypatch.setattr(client, "_made", make)
+    monkeypatch.setattr(client, "_make", make)
     assert client.connect() is client.client
-
-
-def test_what_is_opened_after_the_cut_is_cut_too() -> None:
-    sockets = Sockets()
-    sockets.cut()
-    left, right = socket.socketpair()
-    with left, right:
-        sockets._opened(left)
-        right.settimeout(5.0)
-        assert right.recv(1) == b""
 
 
 def test_with_another_botocore_calls_work_and_closing_is_reported_not_to_cut(caplog: pytest.LogCaptureFixture) -> None:
     client = object()
-    assert Sockets().watch(client) is client
+    assert bedrock.watched(client, Sockets()) is client
     assert "cannot be interrupted" in caplog.text

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import socket
 import threading
 from typing import Any
 
 import pytest
 
-from aeon_core.llm.http import Connection
+from aeon_core.errors import ModelUnavailableError
+from aeon_core.llm.http import Connection, Sockets
 from tests.waiting import PATIENCE
 
 
@@ -21,11 +23,11 @@ class Client:
 
 def test_the_client_is_made_once_and_remade_after_closing() -> None:
     connection = Connection(lambda _: Client())
-    first = connection.client()
-    assert connection.client() is first
+    first = connection.connect()
+    assert connection.connect() is first
     connection.close()
     assert first.closed == 1
-    assert connection.client() is not first
+    assert connection.connect() is not first
 
 
 def test_closing_does_not_wait_for_a_client_in_the_making_and_nothing_is_sent_with_it() -> None:
@@ -41,8 +43,8 @@ def test_closing_does_not_wait_for_a_client_in_the_making_and_nothing_is_sent_wi
     connection = Connection(make)
 
     def connect() -> None:
-        with pytest.raises(ConnectionAbortedError) as caught:
-            connection.client()
+        with pytest.raises(ModelUnavailableError) as caught:
+            connection.connect()
         failed.append(caught.value)
 
     thread = threading.Thread(target=connect)
@@ -53,3 +55,13 @@ def test_closing_does_not_wait_for_a_client_in_the_making_and_nothing_is_sent_wi
     thread.join(PATIENCE)
     assert len(failed) == 1
     assert made.closed == 1
+
+
+def test_what_is_opened_after_the_cut_is_cut_too() -> None:
+    sockets = Sockets()
+    sockets.cut()
+    left, right = socket.socketpair()
+    with left, right:
+        sockets.add(left)
+        right.settimeout(5.0)
+        assert right.recv(1) == b""

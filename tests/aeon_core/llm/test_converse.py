@@ -11,15 +11,8 @@ from hypothesis import strategies as st
 
 from aeon_core.errors import LLMError
 from aeon_core.llm.base import LLMRequest, LLMResponse
+from aeon_core.llm.bedrock import ConverseReader, converse_params, declared_tools, output_config, unread
 from aeon_core.llm.connect import PLACEHOLDER_KEY, Endpoint
-from aeon_core.llm.converse import (
-    ConverseTools,
-    converse_params,
-    converse_usage,
-    output_config,
-    read_reply,
-    unreadable,
-)
 from aeon_core.llm.wire import ToolNames
 
 PLACE = Endpoint("bedrock", "m", "https://bedrock.example", None, "AWS_PROFILE", PLACEHOLDER_KEY)
@@ -34,7 +27,11 @@ def request(**fields: Any) -> LLMRequest:
 
 def params(**fields: Any) -> dict[str, Any]:
     asked = request(**fields)
-    return converse_params("m", asked, ConverseTools(asked))
+    return converse_params("m", asked, ToolNames(declared_tools(asked)))
+
+
+def read_reply(document: Any, names: ToolNames = NAMES) -> LLMResponse:
+    return ConverseReader(PLACE, request(), names).document(document)
 
 
 def reply(*blocks: Any, **fields: Any) -> dict[str, Any]:
@@ -43,7 +40,7 @@ def reply(*blocks: Any, **fields: Any) -> dict[str, Any]:
 
 def unusable(value: dict[str, Any]) -> LLMError:
     with pytest.raises(LLMError) as caught:
-        read_reply(value, PLACE, NAMES)
+        read_reply(value)
     assert caught.value.retryable
     return caught.value
 
@@ -180,7 +177,7 @@ def test_a_schema_that_cannot_be_closed_is_left_to_the_prompt(schema: Any) -> No
     ],
 )
 def test_tokens_of_the_cache_are_input_and_named_where_there_are_any(given_usage: Any, expected: Any) -> None:
-    assert converse_usage(given_usage) == expected
+    assert read_reply(reply({"text": "x"}, usage=given_usage)).usage == expected
 
 
 @pytest.mark.parametrize(
@@ -201,7 +198,7 @@ def test_tokens_of_the_cache_are_input_and_named_where_there_are_any(given_usage
     ],
 )
 def test_a_stop_reason_is_ours_or_the_providers_word(stop: Any, expected: str | None) -> None:
-    assert read_reply(reply({"text": "x"}, stopReason=stop), PLACE, NAMES).stop_reason == expected
+    assert read_reply(reply({"text": "x"}, stopReason=stop)).stop_reason == expected
 
 
 def test_texts_are_joined_tool_uses_read_and_all_else_left_out() -> None:
@@ -217,7 +214,6 @@ def test_texts_are_joined_tool_uses_read_and_all_else_left_out() -> None:
             {"toolUse": {"name": "file_read", "input": ["é"]}},
             {"toolUse": {"name": "file_read"}},
         ),
-        PLACE,
         names,
     )
     assert read.text == "ab"
@@ -230,12 +226,12 @@ def test_texts_are_joined_tool_uses_read_and_all_else_left_out() -> None:
 
 
 def test_an_empty_reply_is_one() -> None:
-    assert read_reply(reply(stopReason="end_turn"), PLACE, NAMES).text == ""
+    assert read_reply(reply(stopReason="end_turn")).text == ""
 
 
 def read_or_fail(document: dict[str, Any]) -> LLMResponse | LLMError:
     try:
-        return read_reply(document, PLACE, NAMES)
+        return read_reply(document)
     except LLMError as error:
         return error
 
@@ -301,6 +297,8 @@ def test_any_document_is_read_or_is_one_retryable_error(value: Any) -> None:
     ],
 )
 def test_a_body_that_holds_no_reply_is_reported_as_what_it_is(body: bytes, told: str) -> None:
-    error = unreadable(body, PLACE)
+    with pytest.raises(LLMError) as caught:
+        raise unread(body, PLACE)
+    error = caught.value
     assert told in error.message
     assert error.retryable

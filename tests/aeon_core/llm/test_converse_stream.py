@@ -10,20 +10,18 @@ from hypothesis import strategies as st
 
 from aeon_core.errors import LLMError
 from aeon_core.escape import escape_controls
-from aeon_core.llm.base import LLMRequest
+from aeon_core.llm.base import LLMRequest, LLMResponse
+from aeon_core.llm.bedrock import ConverseReader, bedrock_failure, scrubbed
 from aeon_core.llm.connect import PLACEHOLDER_KEY, Endpoint
-from aeon_core.llm.converse import StreamedConverse, bedrock_failure, read_reply, scrubbed
 from aeon_core.llm.errors import MAX_MESSAGE
-from aeon_core.llm.wire import Deltas, ToolNames
+from aeon_core.llm.wire import ToolNames
 
 NOBODY = LLMRequest("answer", "", [])
 PLACE = Endpoint("bedrock", "m", "https://bedrock.example", None, "AWS_PROFILE", PLACEHOLDER_KEY)
 
 
-def events(*parts: dict[str, Any]) -> dict[str, Any]:
-    return StreamedConverse(PLACE, lambda error, usage: bedrock_failure(error, PLACE, (), usage)).read(
-        parts, Deltas(NOBODY, ToolNames([]))
-    )
+def events(*parts: dict[str, Any]) -> LLMResponse:
+    return ConverseReader(PLACE, NOBODY, ToolNames([])).stream(parts)
 
 
 def start(index: Any, **block: Any) -> dict[str, Any]:
@@ -39,7 +37,7 @@ USED = {"metadata": {"usage": {"inputTokens": 3, "outputTokens": 4}}}
 
 
 def test_a_stream_becomes_the_document_that_an_unstreamed_reply_is() -> None:
-    whole = events(
+    read = events(
         {"messageStart": {"role": "assistant"}},
         delta(0, reasoningContent={"text": "hm"}),
         delta(2, text="b"),
@@ -52,7 +50,6 @@ def test_a_stream_becomes_the_document_that_an_unstreamed_reply_is() -> None:
         STOP,
         USED,
     )
-    read = read_reply(whole, PLACE, ToolNames([]))
     assert (read.text, read.stop_reason) == ("aab", "end")
     assert read.tool_calls == [{"id": "t", "name": "n", "arguments": {"x": 1}}]
     assert read.usage == {"input_tokens": 3, "output_tokens": 4}

@@ -242,7 +242,7 @@ def test_openai_itself_gets_effort_and_the_limit_under_the_name_that_counts_thin
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setenv("OPENAI_API_KEY", KEY)
-    params = OpenAIModel("gpt-5-mini")._params(request())
+    params = OpenAIModel("gpt-5-mini")._built(request())[0]
     assert (params["reasoning_effort"], params["max_completion_tokens"]) == ("high", 8192)
     assert "max_tokens" not in params
 

@@ -110,7 +110,7 @@ def test_what_it_thinks_is_neither_text_nor_delta(make: Make, server: Server, st
         (
             "The maximum tokens you requested exceeds the model limit of 4096. Try again with a lower value.",
             (None, 4096),
-            "does not support maxTokens with room for thinking; the configured max_tokens are sent from now on",
+            "does not support max_tokens with room for thinking; the configured max_tokens are sent from now on",
         ),
     ],
     ids=["thinking", "length"],

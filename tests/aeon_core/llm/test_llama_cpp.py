@@ -113,10 +113,10 @@ def test_a_schema_that_no_grammar_can_be_made_of_costs_no_reply_and_no_output(ma
     assert capfd.readouterr() == ("", "")
 
 
-def test_a_prompt_that_does_not_fit_says_by_how_much(make: Make) -> None:
+def test_a_prompt_that_does_not_fit_is_final_and_says_so(make: Make) -> None:
     model = make(context=512)
     assert model.context_window == 512
-    with pytest.raises(LLMError, match=r"too long .*: 641 tokens, but only 512 fit: 129 too many; shorten") as caught:
+    with pytest.raises(LLMError, match=r"too long .*: request \(641 tokens\) exceeds .*512.*; shorten") as caught:
         model.complete(request("x" * (600 + len("hi")), max_tokens=5))
     assert caught.value.context["context_too_long"] is True
     assert not caught.value.retryable

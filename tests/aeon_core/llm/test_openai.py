@@ -112,6 +112,7 @@ def test_a_native_tool_call_is_read_and_its_name_is_the_tools_own(openai_model: 
         ("[1]", "[1]"),
         ('{"a": NaN}', '{"a": NaN}'),
         ("[" * 5000, "[" * 5000),
+        (5, "5"),
         ("", {}),
         (None, {}),
         ({"a": 1}, {"a": 1}),
@@ -361,8 +362,8 @@ def test_the_limit_is_sent_under_its_other_name_where_the_first_is_refused(opena
 def test_openai_itself_gets_max_completion_tokens(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("OPENAI_API_KEY", KEY)
     own, local = OpenAIModel("m"), OpenAIModel("m", base_url="http://localhost:1/v1")
-    assert "max_completion_tokens" in own._params(request())
-    assert "max_tokens" in local._params(request())
+    assert "max_completion_tokens" in own._built(request())[0]
+    assert "max_tokens" in local._built(request())[0]
 
 
 def test_stream_options_and_streaming_are_given_up_where_refused(openai_model: Make, server: Server) -> None:
@@ -421,7 +422,6 @@ def test_a_validation_error_in_fastapis_form_is_reported(openai_model: Make, ser
         {"choices": [{"message": {"content": 5}}]},
         {"choices": [{"message": {"content": [5]}}]},
         {"choices": [{"message": {"tool_calls": [{"function": {"name": ""}}]}}]},
-        {"choices": [{"message": {"tool_calls": [{"function": {"name": "a", "arguments": 5}}]}}]},
         {"choices": [{"message": {"tool_calls": "calls"}}]},
         [],
         None,
