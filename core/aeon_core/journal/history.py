@@ -21,7 +21,7 @@ from aeon_core.journal.view import reducer
 from aeon_core.journal.view.last_states import LastStates
 from aeon_core.journal.view.model import AssessmentView, ProfileView, RefinementView, RunView
 from aeon_core.journal.view.reducer import mode_of
-from aeon_core.plan.refinement.actions import fragment_of
+from aeon_core.plan.refinement.actions import end_of_chain
 from aeon_core.suggest import first_problem
 from aeon_core.timing import seconds_after
 
@@ -189,7 +189,7 @@ def _refined_fragments(refinements: list[RefinementView]) -> list[RefinedFragmen
     replaces = {new: old for each in refinements for old, new in each.replaced.items()}
     found: dict[str, RefinedFragment] = {}
     for each in refinements:
-        name = fragment_of(each.target, replaces)
+        name = end_of_chain(each.target, replaces)
         fragment = found.setdefault(name, RefinedFragment(fragment=name, attempts=0, accepted=0, passes=[], reasons=[]))
         fragment.attempts += 1
         fragment.accepted += each.accepted

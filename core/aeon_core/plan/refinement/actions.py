@@ -9,7 +9,7 @@ from typing import Annotated, Any, ClassVar, Literal, Protocol
 from pydantic import ConfigDict, Field, JsonValue
 
 from aeon_core.entities import Entity
-from aeon_core.plan.models import MAX_NESTING_DEPTH, NonBlank, Plan
+from aeon_core.plan.models import MAX_NESTING_DEPTH, NonBlank
 
 MAX_QUESTIONS = 5
 """Follow-up questions that a person is asked at a time."""
@@ -76,6 +76,10 @@ def issue_as_dict(issue: Issue) -> dict[str, JsonValue]:
     }
 
 
+Cause = Literal["refinement_limit", "nesting_limit"]
+"""Why a fragment is left to a person."""
+
+
 class ManualIntervention(Entity):
     """A fragment that the user should look at; the run continues with what there is (adaptive FR-065, FR-082)."""
 
@@ -83,7 +87,7 @@ class ManualIntervention(Entity):
 
     step_id: NonBlank
     """The fragment: a step_id, or PLAN."""
-    cause: Literal["refinement_limit", "nesting_limit"]
+    cause: Cause
     reason: NonBlank
     attempts: Annotated[int, Field(ge=0)]
 
@@ -121,9 +125,7 @@ class RefinementLedger(Entity):
         fragments = {**self.fragments, fragment: self.attempts(fragment) + 1}
         return self.model_copy(update={"total": self.total + 1, "fragments": fragments})
 
-    def marked(
-        self, step_id: str, cause: Literal["refinement_limit", "nesting_limit"], reason: str
-    ) -> RefinementLedger:
+    def marked(self, step_id: str, cause: Cause, reason: str) -> RefinementLedger:
         """Return the ledger with a fragment that needs a person; one that is there already stays as it is."""
         if self.left_to_a_person(step_id):
             return self
@@ -146,21 +148,16 @@ class RefinementLedger(Entity):
         return self.left_to_a_person(fragment) or self.refusal(fragment) is not None
 
 
-def fragment_of(step_id: str, replaced: Mapping[str, str]) -> str:
-    """Return the fragment a step belongs to: itself, or the first of the steps that it replaces one after another.
+def end_of_chain(step_id: str, links: Mapping[str, str]) -> str:
+    """Return the step that the links lead to, one after the other: the step itself where there is none.
 
-    `replaced` holds, by step_id, what a step replaces.
+    Over what each step replaces that is the fragment that a step belongs to, as the ledger counts it.
     """
     seen = {step_id}
-    while (earlier := replaced.get(step_id)) is not None and earlier not in seen:
-        seen.add(earlier)
-        step_id = earlier
+    while (linked := links.get(step_id)) is not None and linked not in seen:
+        seen.add(linked)
+        step_id = linked
     return step_id
-
-
-def replaced_by_step(plan: Plan) -> dict[str, str]:
-    """Return, by step_id, what each step of a plan replaces."""
-    return {step.step_id: step.replaces for step in plan.walk() if step.replaces is not None}
 
 
 @dataclass(frozen=True, slots=True)

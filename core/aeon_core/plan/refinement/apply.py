@@ -6,9 +6,10 @@ import copy
 import re
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Literal
+from typing import Any
 
 import pydantic
+from pydantic import JsonValue
 
 from aeon_core.plan.models import MAX_NESTING_DEPTH, Plan, PlanStep
 from aeon_core.plan.parsing import dump_plan, shown
@@ -17,65 +18,18 @@ from aeon_core.plan.refinement.actions import (
     MAX_ATTEMPTS_OF_FRAGMENT,
     PLAN,
     Advisory,
+    Cause,
     Issue,
     ManualIntervention,
     RefinementAction,
     RefinementLedger,
-    fragment_of,
     issue_as_dict,
 )
-from aeon_core.plan.refinement.edits import Edit, edit_for, expanded, follow_replacements, replaced_in
+from aeon_core.plan.refinement.edits import Change, Edit, edit_for, single_actions
 from aeon_core.plan.refinement.steps import TooDeep, Unusable, ignored_in
-from aeon_core.plan.refinement.tree import Node, Tree
+from aeon_core.plan.refinement.tree import Node, Tree, executed
 
 _QUOTED = re.compile(r"'([^']+)'|\"([^\"]+)\"|`([^`]+)`")
-
-
-def objection(step: PlanStep, found: Sequence[Issue], before: Sequence[Issue] | None) -> str | None:
-    """Return why a refined step is refused: what blocks it, where that is not less than before; None where it is taken.
-
-    High issues block, and medium ones of specificity: a refinement that is still vague is none. `before` are the issues
-    of the step as it was, None for a new one. That a step has neither tool nor agent yet is repaired when it runs.
-    """
-    now = _blocking(step, found)
-    was = _blocking(step, before) if before is not None else (0, 0)
-    if now == (0, 0) or now < was:
-        return None
-    severity = "high" if now[0] else "medium"
-    worst = next(issue for issue in found if issue.severity == severity and (now[0] or issue.type == "specificity"))
-    return f"validation objects to step {step.step_id!r}: {worst.description}"
-
-
-def _blocking(step: PlanStep, issues: Sequence[Issue]) -> tuple[int, int]:
-    high = sum(issue.severity == "high" for issue in issues)
-    vague = sum(issue.severity == "medium" and issue.type == "specificity" for issue in issues)
-    undecided = step.tool is None and step.agent is None and step.subplan is None
-    return high, max(0, vague - undecided)
-
-
-def advisories(step: PlanStep, issues: Iterable[Issue], *, still: Sequence[Issue]) -> list[Advisory]:
-    """Return an advisory for each proposed repair of the issues that a refined step does not carry out.
-
-    It does where the step holds all that the repair quotes, or, where it quotes nothing, where the issue is gone from
-    those that are `still` found.
-    """
-    text = step.model_dump_json(exclude_none=True)
-    left = {(issue.type, issue.description) for issue in still}
-    seen: set[str] = set()
-    made = []
-    for issue in issues:
-        if issue.description in seen or _carried_out(issue, text, left):
-            continue
-        seen.add(issue.description)
-        made.append(Advisory(step.step_id, issue_as_dict(issue)))
-    return made
-
-
-def _carried_out(issue: Issue, text: str, left: set[tuple[str, str]]) -> bool:
-    if (issue.type, issue.description) in left:
-        return False
-    quoted = [next(filter(None, match.groups())) for match in _QUOTED.finditer(issue.proposed_repair)]
-    return all(literal in text for literal in quoted)
 
 
 _MAX_IGNORED = 5
@@ -153,19 +107,13 @@ def apply_actions(
     attempt on a fragment counts, refused or not; beyond the limits nothing is tried (FR-065, FR-066).
     """
     work = _Applying(plan, ledger, validate, issues)
-    for action in expanded(actions, work.tree):
+    for action in single_actions(actions, work.tree):
         work.apply(action)
     return RefinementOutcome(work.plan, work.ledger, work.refinements, work.advisories)
 
 
 class _Applying:
-    def __init__(
-        self,
-        plan: Plan,
-        ledger: RefinementLedger,
-        validate: Validate,
-        issues: Sequence[Issue],
-    ) -> None:
+    def __init__(self, plan: Plan, ledger: RefinementLedger, validate: Validate, issues: Sequence[Issue]) -> None:
         self.tree = Tree(dump_plan(plan))
         self.plan = plan.model_copy(deep=True)
         self.ledger = ledger
@@ -175,103 +123,138 @@ class _Applying:
         self._issues = issues
 
     def apply(self, action: RefinementAction) -> None:
-        action = self._with_issues(action)
+        """Take an action into the plan, or refuse it."""
+        action = action.model_copy(update={"semantic_validation_input": self._issues_behind(action)})
         try:
-            edit = edit_for(action, self.tree, MAX_NESTING_DEPTH)
+            edit = edit_for(action, self.tree)
+            fragment = self.tree.first_replaced(edit.fragment)
+            self._count(fragment)
         except Unusable as reason:
             self._refuse(action, str(reason))
             return
-        fragment = fragment_of(edit.fragment, replaced_in(self.tree))
-        if (refusal := self._spent(fragment)) is not None:
-            self._refuse(action, refusal)
-            return
-        self.ledger = self.ledger.counted(fragment)
-        candidate = Tree(copy.deepcopy(self.tree.data))
         try:
-            edit.make(candidate)
-            follow_replacements(candidate)
-            if candidate.set_depths() > MAX_NESTING_DEPTH:
-                raise TooDeep
-            self._take(action, edit, candidate)
+            self._make(action, edit)
         except Unusable as reason:
             self._refuse(action, str(reason))
         except TooDeep:
-            reason_text = f"the refinement nests deeper than {MAX_NESTING_DEPTH} levels of subplans"
-            self._mark(fragment, "nesting_limit", reason_text)
-            self._refuse(action, reason_text)
+            why = f"the refinement nests deeper than {MAX_NESTING_DEPTH} levels of subplans"
+            self._mark(fragment, "nesting_limit", why)
+            self._refuse(action, why)
 
-    def _spent(self, fragment: str) -> str | None:
-        """Return why a fragment is not refined any more; one at its own limit is left to a person."""
+    def _count(self, fragment: str) -> None:
+        """Count an attempt. Raises Unusable where there may be none; a fragment at its limit is left to a person."""
         if self.ledger.left_to_a_person(fragment):
-            return f"{fragment!r} is left to a person"
-        if self.ledger.attempts(fragment) >= MAX_ATTEMPTS_OF_FRAGMENT:
-            self._mark(
-                fragment, "refinement_limit", f"refined {self.ledger.attempts(fragment)} times and still insufficient"
-            )
-        return self.ledger.refusal(fragment)
+            raise Unusable(f"{fragment!r} is left to a person")
+        attempts = self.ledger.attempts(fragment)
+        if attempts >= MAX_ATTEMPTS_OF_FRAGMENT:
+            self._mark(fragment, "refinement_limit", f"refined {attempts} times and still insufficient")
+        if (refusal := self.ledger.refusal(fragment)) is not None:
+            raise Unusable(refusal)
+        self.ledger = self.ledger.counted(fragment)
 
-    def _mark(self, fragment: str, cause: Literal["refinement_limit", "nesting_limit"], reason: str) -> None:
+    def _mark(self, fragment: str, cause: Cause, reason: str) -> None:
         if fragment == PLAN or self.tree.find(fragment) is not None:
             self.ledger = self.ledger.marked(fragment, cause, reason)
 
-    def _take(self, action: RefinementAction, edit: Edit, candidate: Tree) -> None:
-        """Make the candidate the plan. Raises Unusable where it is unsound, or validation objects to it."""
-        broken = candidate.broken_dependencies() - self.tree.broken_dependencies()
-        if broken:
+    def _make(self, action: RefinementAction, edit: Edit) -> None:
+        """Edit the plan. Raises Unusable where it would be unsound, or validation objects to it; TooDeep."""
+        tree = Tree(copy.deepcopy(self.tree.data))
+        change = edit.change(tree)
+        tree.follow_replacements()
+        if tree.set_depths() > MAX_NESTING_DEPTH:
+            raise TooDeep
+        if broken := tree.broken_dependencies() - self.tree.broken_dependencies():
             step_id, needed = min(broken)
             raise Unusable(f"step {step_id!r} would depend on {needed!r}, which does not end before it")
         try:
-            plan = Plan.model_validate(candidate.data)
+            plan = Plan.model_validate(tree.data)
         except pydantic.ValidationError as error:
             raise Unusable(str(error.errors()[0]["msg"]).removeprefix("Value error, ")) from None
-        advised = self._reviewed(edit, plan)
-        before = [copy.deepcopy(node) for node, _ in self.tree.walk() if node["step_id"] in edit.before]
-        after = [copy.deepcopy(node) for node, _ in candidate.walk() if node["step_id"] in edit.shown]
-        if edit.replaced:
+        self.advisories += self._reviewed(change, plan)
+        before = [copy.deepcopy(node) for node in self.tree.walk() if node["step_id"] in change.before]
+        after = [copy.deepcopy(node) for node in tree.walk() if node["step_id"] in change.after]
+        if change.replaced:
             action = action.model_copy(update={"inconsistency_detected": True})
-        self.tree, self.plan = candidate, plan
-        self.advisories += advised
-        self.refinements.append(Refinement(action, True, _told(edit, action), before, after, dict(edit.replaced)))
+        ignored = ", ".join(map(shown, ignored_in(action.changes)[:_MAX_IGNORED]))
+        done = f"{change.done}; ignored in changes: {ignored}" if ignored else change.done
+        self.tree, self.plan = tree, plan
+        self.refinements.append(Refinement(action, True, done, before, after, change.replaced))
 
     def _refuse(self, action: RefinementAction, reason: str) -> None:
         node = self.tree.find(action.target)
-        conflict = node is not None and node["status"] in ("complete", "failed", "invalid")
+        conflict = node is not None and executed(node)
         action = action.model_copy(update={"inconsistency_detected": conflict})
         self.refinements.append(Refinement(action, False, reason))
 
-    def _reviewed(self, edit: Edit, plan: Plan) -> list[Advisory]:
-        """Return what validation has to say to an edit that it does not object to. Raises Unusable where it does."""
+    def _reviewed(self, change: Change, plan: Plan) -> list[Advisory]:
+        """Return what validation has to say to a change that it does not object to. Raises Unusable where it does."""
         known = {step.step_id: step for step in self.plan.walk()}
         made: list[Advisory] = []
         for step in plan.walk():
-            if step.step_id in edit.touched and not step.executed:
+            if step.step_id in change.touched and not step.executed:
                 was = known.get(step.step_id) or known.get(step.replaces or "")
                 found = self._validate(step, plan)
                 before = self._validate(was, self.plan) if was is not None else None
-                if (reason := objection(step, found, before)) is not None:
+                if (reason := _objection(step, found, before)) is not None:
                     raise Unusable(reason)
-                made += advisories(step, [*self._known_of(step.step_id), *found], still=found)
-            if step.replaces is not None and edit.replaced.get(step.replaces) == step.step_id:
-                made += advisories(step, self._known_of(step.replaces), still=())
+                made += _advisories(step, [*self._issues_with(step.step_id), *found], still=found)
+            if step.replaces is not None and change.replaced.get(step.replaces) == step.step_id:
+                made += _advisories(step, self._issues_with(step.replaces), still=())
         return made
 
-    def _known_of(self, step_id: str) -> list[Issue]:
+    def _issues_with(self, step_id: str) -> list[Issue]:
         return [issue for issue in self._issues if issue.location.step_id == step_id]
 
-    def _with_issues(self, action: RefinementAction) -> RefinementAction:
-        """Return the action with the issues that are known of its target, or that it names by their id."""
+    def _issues_behind(self, action: RefinementAction) -> list[dict[str, JsonValue]]:
+        """Return the issues that are known of an action's target, or that it names by their id."""
         named = {str(given.get("issue_id")) for given in action.semantic_validation_input}
-        found = [
-            issue_as_dict(issue) for issue in self._issues if _is_about(issue, action.target) or issue.issue_id in named
-        ]
-        return action.model_copy(update={"semantic_validation_input": found})
+        about = (action.target, None) if action.target in (PLAN, ANSWER) else (action.target,)
+        found = (issue for issue in self._issues if issue.location.step_id in about or issue.issue_id in named)
+        return list(map(issue_as_dict, found))
 
 
-def _told(edit: Edit, action: RefinementAction) -> str:
-    """Return what was done, and what of the changes was not read."""
-    ignored = ", ".join(map(shown, ignored_in(action.changes)[:_MAX_IGNORED]))
-    return f"{edit.done}; ignored in changes: {ignored}" if ignored else edit.done
+def _objection(step: PlanStep, found: Sequence[Issue], before: Sequence[Issue] | None) -> str | None:
+    """Return why a refined step is refused: what blocks it, where that is not less than before; None where it is taken.
+
+    High issues block, and medium ones of specificity: a refinement that is still vague is none. `before` are the issues
+    of the step as it was, None for a new one. That a step has neither tool nor agent yet is repaired when it runs.
+    """
+    now = _blocking(step, found)
+    was = _blocking(step, before) if before is not None else (0, 0)
+    if now == (0, 0) or now < was:
+        return None
+    severity = "high" if now[0] else "medium"
+    worst = next(issue for issue in found if issue.severity == severity and (now[0] or issue.type == "specificity"))
+    return f"validation objects to step {step.step_id!r}: {worst.description}"
 
 
-def _is_about(issue: Issue, target: str) -> bool:
-    return issue.location.step_id == target or (issue.location.step_id is None and target in (PLAN, ANSWER))
+def _blocking(step: PlanStep, issues: Sequence[Issue]) -> tuple[int, int]:
+    high = sum(issue.severity == "high" for issue in issues)
+    vague = sum(issue.severity == "medium" and issue.type == "specificity" for issue in issues)
+    undecided = step.tool is None and step.agent is None and step.subplan is None
+    return high, max(0, vague - undecided)
+
+
+def _advisories(step: PlanStep, issues: Iterable[Issue], *, still: Sequence[Issue]) -> list[Advisory]:
+    """Return an advisory for each proposed repair of the issues that a refined step does not carry out.
+
+    It does where the step holds all that the repair quotes, or, where it quotes nothing, where the issue is gone from
+    those that are `still` found.
+    """
+    text = step.model_dump_json(exclude_none=True)
+    left = {(issue.type, issue.description) for issue in still}
+    seen: set[str] = set()
+    made = []
+    for issue in issues:
+        if issue.description in seen or _carried_out(issue, text, left):
+            continue
+        seen.add(issue.description)
+        made.append(Advisory(step.step_id, issue_as_dict(issue)))
+    return made
+
+
+def _carried_out(issue: Issue, text: str, left: set[tuple[str, str]]) -> bool:
+    if (issue.type, issue.description) in left:
+        return False
+    quoted = [next(filter(None, match.groups())) for match in _QUOTED.finditer(issue.proposed_repair)]
+    return all(literal in text for literal in quoted)

@@ -13,9 +13,8 @@ from aeon_core.plan.refinement.actions import (
     PLAN,
     Issue,
     RefinementLedger,
-    fragment_of,
+    end_of_chain,
     issue_as_dict,
-    replaced_by_step,
 )
 from aeon_core.step_status import StepStatus
 
@@ -73,7 +72,7 @@ def _wanting_steps(
     failures: Mapping[str, list[str]],
     ledger: RefinementLedger,
 ) -> list[Fragment]:
-    replaced = replaced_by_step(plan)
+    replaced = {step.step_id: step.replaces for step in plan.walk() if step.replaces is not None}
     over = _parts_of_invalid(plan)
     by_step: dict[str, list[Issue]] = {}
     for issue in issues:
@@ -86,7 +85,7 @@ def _wanting_steps(
         own = by_step.get(step.step_id, [])
         reasons = (*(issue.description for issue in own), *_reasons(step, failures))
         if reasons:
-            name = fragment_of(step.step_id, replaced)
+            name = end_of_chain(step.step_id, replaced)
             found.append(
                 Fragment(
                     step_id=step.step_id,

@@ -1,16 +1,17 @@
-"""A plan as a tree of plain data that can be cut and grafted: places, ids, dependencies (adaptive FR-010, FR-015)."""
+"""A plan as a tree of plain data that can be edited: places, ids, dependencies (adaptive FR-010, FR-015)."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from typing import Any
 
+from aeon_core.plan.refinement.actions import end_of_chain
+
 Node = dict[str, Any]
-EXECUTED = ("complete", "failed", "invalid")
 
 
 class Tree:
-    """The steps of a dumped plan. Edits are made in place; `find` and the like always see the tree as it is."""
+    """The steps of a dumped plan. Edits are made in place; every method sees the tree as it is."""
 
     def __init__(self, data: dict[str, Any]) -> None:
         self.data = data
@@ -21,66 +22,69 @@ class Tree:
         top: list[Node] = self.data["steps"]
         return top
 
-    def walk(self) -> Iterator[tuple[Node, Node | None]]:
-        """Yield every step with its parent, each parent before its substeps."""
-        stack: list[tuple[Node, Node | None]] = [(step, None) for step in reversed(self.steps)]
-        while stack:
-            node, parent = stack.pop()
-            yield node, parent
-            stack.extend((child, node) for child in reversed(substeps(node)))
+    def walk(self) -> Iterator[Node]:
+        """Yield every step, each parent before its substeps."""
+        for node in self.steps:
+            yield from subtree(node)
 
-    def find(self, step_id: str) -> Node | None:
+    def find(self, step_id: str | None) -> Node | None:
         """Return the step with that id, or None."""
-        return next((node for node, _ in self.walk() if node["step_id"] == step_id), None)
-
-    def parent_of(self, step_id: str) -> Node | None:
-        """Return the step that the given one is a part of; None at the top."""
-        return next((parent for node, parent in self.walk() if node["step_id"] == step_id), None)
+        return next((node for node in self.walk() if node["step_id"] == step_id), None)
 
     def ancestors(self, step_id: str) -> list[Node]:
         """Return the steps around a step, the nearest first."""
-        parents = {node["step_id"]: parent for node, parent in self.walk()}
-        found = []
-        parent = parents.get(step_id)
-        while parent is not None:
-            found.append(parent)
-            parent = parents[parent["step_id"]]
+        parents = {part["step_id"]: node for node in self.walk() for part in substeps(node)}
+        found: list[Node] = []
+        while step_id in parents:
+            found.append(parents[step_id])
+            step_id = found[-1]["step_id"]
         return found
 
-    def siblings(self, step_id: str) -> list[Node]:
-        """Return the list that holds a step."""
-        parent = self.parent_of(step_id)
-        return self.steps if parent is None else substeps(parent)
+    def siblings(self, step_id: str) -> tuple[list[Node], int]:
+        """Return the list that holds a step, and the step's place in it."""
+        around = self.ancestors(step_id)
+        listed = substeps(around[0]) if around else self.steps
+        return listed, next(place for place, node in enumerate(listed) if node["step_id"] == step_id)
 
     def insert_after(self, step_id: str, nodes: list[Node]) -> None:
-        """Put steps right behind a step."""
-        siblings = self.siblings(step_id)
-        place = next(index for index, node in enumerate(siblings) if node["step_id"] == step_id)
+        """Insert steps right behind a step."""
+        siblings, place = self.siblings(step_id)
         siblings[place + 1 : place + 1] = nodes
 
     def ids(self) -> set[str]:
         """Return every step_id."""
-        return {node["step_id"] for node, _ in self.walk()}
+        return {node["step_id"] for node in self.walk()}
 
-    def depth_below(self, step_id: str | None) -> int:
+    def depth_below(self, node: Node | None) -> int:
         """Return the depth_level that a subplan of the step has, or would have; 0 for the top."""
-        return 0 if step_id is None else len(self.ancestors(step_id)) + 1
+        return 0 if node is None else len(self.ancestors(node["step_id"])) + 1
+
+    def first_replaced(self, step_id: str) -> str:
+        """Return the first of the steps that a step replaces one after another: the fragment it belongs to."""
+        return end_of_chain(step_id, {node["step_id"]: node["replaces"] for node in self.walk() if "replaces" in node})
+
+    def replacements(self) -> dict[str, str]:
+        """Return, by the step_id of each invalid step that is replaced, the step that replaces it."""
+        invalid = {node["step_id"] for node in self.walk() if node["status"] == "invalid"}
+        return {node["replaces"]: node["step_id"] for node in self.walk() if node.get("replaces") in invalid}
+
+    def follow_replacements(self) -> None:
+        """Make the steps that are still to run depend on the last replacements of invalid steps."""
+        by = self.replacements()
+        for node in self.walk():
+            if node["status"] == "pending" and "depends_on" in node:
+                node["depends_on"] = list(dict.fromkeys(end_of_chain(needed, by) for needed in node["depends_on"]))
 
     def broken_dependencies(self) -> set[tuple[str, str]]:
         """Return each dependency of a step that is still to run on one that is unknown or does not end before it."""
-        order = {step_id: place for place, step_id in enumerate(self._in_order_of_completion(self.steps))}
+        order = {step_id: place for place, step_id in enumerate(_in_order_of_completion(self.steps))}
         return {
             (node["step_id"], needed)
-            for node, _ in self.walk()
+            for node in self.walk()
             if node["status"] == "pending"
             for needed in node.get("depends_on", ())
             if order.get(needed, len(order)) >= order[node["step_id"]]
         }
-
-    def _in_order_of_completion(self, nodes: list[Node]) -> Iterator[str]:
-        for node in nodes:
-            yield from self._in_order_of_completion(substeps(node))
-            yield node["step_id"]
 
     def set_depths(self) -> int:
         """Set every subplan's depth_level to what its place demands; return the deepest."""
@@ -90,8 +94,14 @@ class Tree:
             deepest += 1
             for node in level:
                 node["subplan"]["depth_level"] = deepest
-            level = [child for node in level for child in substeps(node)]
+            level = [part for node in level for part in substeps(node)]
         return deepest
+
+
+def _in_order_of_completion(nodes: list[Node]) -> Iterator[str]:
+    for node in nodes:
+        yield from _in_order_of_completion(substeps(node))
+        yield node["step_id"]
 
 
 def substeps(node: Node) -> list[Node]:
@@ -104,14 +114,13 @@ def subtree(node: Node) -> Iterator[Node]:
     """Yield a step and all that is under it."""
     stack = [node]
     while stack:
-        current = stack.pop()
-        yield current
-        stack.extend(reversed(substeps(current)))
+        yield stack[-1]
+        stack.extend(reversed(substeps(stack.pop())))
 
 
 def executed(node: Node) -> bool:
     """Return whether a step has run."""
-    return node["status"] in EXECUTED
+    return node["status"] in ("complete", "failed", "invalid")
 
 
 def fresh_id(wanted: str, taken: set[str]) -> str:
