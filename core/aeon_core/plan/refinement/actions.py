@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from typing import Annotated, Any, ClassVar, Literal, Protocol
+from typing import Annotated, Any, ClassVar, Literal
 
 from pydantic import ConfigDict, Field, JsonValue
 
@@ -36,44 +36,6 @@ class RefinementAction(Entity):
     """The validation issues that triggered it."""
     inconsistency_detected: bool = False
     """Whether it does not go together with steps that were executed already (adaptive FR-069)."""
-
-
-class IssuePlace(Protocol):
-    """Where an issue was found."""
-
-    @property
-    def artifact(self) -> str: ...
-    @property
-    def step_id(self) -> str | None: ...
-
-
-class Issue(Protocol):
-    """A validation issue as the planner sees one."""
-
-    @property
-    def issue_id(self) -> str: ...
-    @property
-    def type(self) -> str: ...
-    @property
-    def severity(self) -> str: ...
-    @property
-    def description(self) -> str: ...
-    @property
-    def location(self) -> IssuePlace: ...
-    @property
-    def proposed_repair(self) -> str: ...
-
-
-def issue_as_dict(issue: Issue) -> dict[str, JsonValue]:
-    """Return what an action and an advisory keep of an issue."""
-    return {
-        "issue_id": issue.issue_id,
-        "type": issue.type,
-        "severity": issue.severity,
-        "description": issue.description,
-        "location": {"artifact": issue.location.artifact, "step_id": issue.location.step_id},
-        "proposed_repair": issue.proposed_repair,
-    }
 
 
 Cause = Literal["refinement_limit", "nesting_limit"]

@@ -19,22 +19,21 @@ from aeon_core.plan.refinement.actions import (
     PLAN,
     Advisory,
     Cause,
-    Issue,
     ManualIntervention,
     RefinementAction,
     RefinementLedger,
-    issue_as_dict,
 )
 from aeon_core.plan.refinement.edits import Change, Edit, edit_for, single_actions
 from aeon_core.plan.refinement.steps import TooDeep, Unusable, ignored_in
 from aeon_core.plan.refinement.tree import Node, Tree, executed
+from aeon_core.validation.report import IssueType, ValidationIssue
 
 _QUOTED = re.compile(r"'([^']+)'|\"([^\"]+)\"|`([^`]+)`")
 
 
 _MAX_IGNORED = 5
 
-Validate = Callable[[PlanStep, Plan], Sequence[Issue]]
+Validate = Callable[[PlanStep, Plan], Sequence[ValidationIssue]]
 """Returns the issues of a step as a part of a plan."""
 
 
@@ -97,7 +96,7 @@ def apply_actions(
     *,
     ledger: RefinementLedger,
     validate: Validate,
-    issues: Sequence[Issue] = (),
+    issues: Sequence[ValidationIssue] = (),
 ) -> RefinementOutcome:
     """Return the plan after the actions, in their order, with what became of each. Never raises for what they say.
 
@@ -113,7 +112,9 @@ def apply_actions(
 
 
 class _Applying:
-    def __init__(self, plan: Plan, ledger: RefinementLedger, validate: Validate, issues: Sequence[Issue]) -> None:
+    def __init__(
+        self, plan: Plan, ledger: RefinementLedger, validate: Validate, issues: Sequence[ValidationIssue]
+    ) -> None:
         self.tree = Tree(dump_plan(plan))
         self.plan = plan.model_copy(deep=True)
         self.ledger = ledger
@@ -202,7 +203,7 @@ class _Applying:
                 made += _advisories(step, self._issues_with(step.replaces), still=())
         return made
 
-    def _issues_with(self, step_id: str) -> list[Issue]:
+    def _issues_with(self, step_id: str) -> list[ValidationIssue]:
         return [issue for issue in self._issues if issue.location.step_id == step_id]
 
     def _issues_behind(self, action: RefinementAction) -> list[dict[str, JsonValue]]:
@@ -210,10 +211,12 @@ class _Applying:
         named = {str(given.get("issue_id")) for given in action.semantic_validation_input}
         about = (action.target, None) if action.target in (PLAN, ANSWER) else (action.target,)
         found = (issue for issue in self._issues if issue.location.step_id in about or issue.issue_id in named)
-        return list(map(issue_as_dict, found))
+        return [issue.model_dump(mode="json") for issue in found]
 
 
-def _objection(step: PlanStep, found: Sequence[Issue], before: Sequence[Issue] | None) -> str | None:
+def _objection(
+    step: PlanStep, found: Sequence[ValidationIssue], before: Sequence[ValidationIssue] | None
+) -> str | None:
     """Return why a refined step is refused: what blocks it, where that is not less than before; None where it is taken.
 
     High issues block, and medium ones of specificity: a refinement that is still vague is none. `before` are the issues
@@ -228,14 +231,16 @@ def _objection(step: PlanStep, found: Sequence[Issue], before: Sequence[Issue] |
     return f"validation objects to step {step.step_id!r}: {worst.description}"
 
 
-def _blocking(step: PlanStep, issues: Sequence[Issue]) -> tuple[int, int]:
+def _blocking(step: PlanStep, issues: Sequence[ValidationIssue]) -> tuple[int, int]:
     high = sum(issue.severity == "high" for issue in issues)
     vague = sum(issue.severity == "medium" and issue.type == "specificity" for issue in issues)
     undecided = step.tool is None and step.agent is None and step.subplan is None
     return high, max(0, vague - undecided)
 
 
-def _advisories(step: PlanStep, issues: Iterable[Issue], *, still: Sequence[Issue]) -> list[Advisory]:
+def _advisories(
+    step: PlanStep, issues: Iterable[ValidationIssue], *, still: Sequence[ValidationIssue]
+) -> list[Advisory]:
     """Return an advisory for each proposed repair of the issues that a refined step does not carry out.
 
     It does where the step holds all that the repair quotes, or, where it quotes nothing, where the issue is gone from
@@ -249,11 +254,11 @@ def _advisories(step: PlanStep, issues: Iterable[Issue], *, still: Sequence[Issu
         if issue.description in seen or _carried_out(issue, text, left):
             continue
         seen.add(issue.description)
-        made.append(Advisory(step.step_id, issue_as_dict(issue)))
+        made.append(Advisory(step.step_id, issue.model_dump(mode="json")))
     return made
 
 
-def _carried_out(issue: Issue, text: str, left: set[tuple[str, str]]) -> bool:
+def _carried_out(issue: ValidationIssue, text: str, left: set[tuple[IssueType, str]]) -> bool:
     if (issue.type, issue.description) in left:
         return False
     quoted = [next(filter(None, match.groups())) for match in _QUOTED.finditer(issue.proposed_repair)]

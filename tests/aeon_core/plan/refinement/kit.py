@@ -7,7 +7,7 @@ from typing import Any
 
 from aeon_core import Plan, PlanStep
 from aeon_core.plan.parsing import dump_plan, parse_plan
-from aeon_core.plan.refinement.actions import Issue, RefinementAction, RefinementLedger
+from aeon_core.plan.refinement.actions import RefinementAction, RefinementLedger
 from aeon_core.plan.refinement.apply import RefinementOutcome, apply_actions
 from aeon_core.validation.report import IssueLocation, ValidationIssue
 
@@ -43,7 +43,7 @@ def issue(step_id: str | None, severity: Any = "medium", kind: Any = "specificit
     )
 
 
-def no_issues(step: PlanStep, plan: Plan) -> Sequence[Issue]:
+def no_issues(step: PlanStep, plan: Plan) -> Sequence[ValidationIssue]:
     return ()
 
 
@@ -51,8 +51,8 @@ def applied(
     plan: Plan,
     *actions: RefinementAction,
     ledger: RefinementLedger | None = None,
-    validate: Callable[[PlanStep, Plan], Sequence[Issue]] = no_issues,
-    issues: Sequence[Issue] = (),
+    validate: Callable[[PlanStep, Plan], Sequence[ValidationIssue]] = no_issues,
+    issues: Sequence[ValidationIssue] = (),
 ) -> RefinementOutcome:
     ledger = ledger if ledger is not None else RefinementLedger()
     return apply_actions(plan, actions, ledger=ledger, validate=validate, issues=issues)
