@@ -1,21 +1,18 @@
-"""The model behind `lint --judge` and `calibrate`: asked without a run, with a run's attempts, prices and budget."""
+"""The model behind `lint --judge` and `calibrate`: asked without a run, as a run asks its models."""
 
 from __future__ import annotations
 
 import contextlib
+import json
 import logging
-import threading
 import time
-from collections.abc import Mapping
-from typing import Any
 
-from aeon_core.budget import Budget, request_tokens_at_most
 from aeon_core.config.schema import RunConfig
-from aeon_core.effects.model_calls import ModelInfo, adapters_of, model_infos
-from aeon_core.effects.outcomes import call_model
+from aeon_core.effects.port import Effects
 from aeon_core.errors import LLMError, ModelUnavailableError
+from aeon_core.journal.writer import JournalWriter
 from aeon_core.llm.base import LLMAdapter, LLMRequest, LLMResponse
-from aeon_core.llm.retry import attempts
+from aeon_core.llm.chain import ModelChain
 from aeon_core.money import money
 from aeon_core.redaction import redact_text
 from aeon_core.stdio import logged_to
@@ -26,52 +23,54 @@ class JudgeModel:
     """Asks the configured judge, else the model or the next of a chain, and counts what it costs.
 
     `refusal` is the error of a model that cannot be used at all: a wrong key, an unknown name. `failures` are the
-    errors since the last reply; `calls` counts attempts, `usage` tokens.
+    errors since the last reply; `calls` counts attempts.
     """
 
     def __init__(self, llm: LLMAdapter, config: RunConfig, out: Output) -> None:
-        models = list(zip(adapters_of(llm), model_infos(llm, config), strict=True))
-        self._models = [each for each in models if each[1].judges] or models
-        self._budget = Budget(config.budget)
+        if isinstance(llm, ModelChain) and llm.judge is not None:
+            llm = llm.judge
+        nowhere = JournalWriter(None, "judge", self._record)
+        self._effects = Effects(nowhere, llm=llm, config=config, sleep=time.sleep)
+        self._models = self._effects.models
         self._out = out
         self.calls = 0
-        self.usage = {"input_tokens": 0, "output_tokens": 0}
-        self.cost_usd: float | None = 0.0
-        """Of all calls; None where one was of a model without a known price."""
-        self._asked: ModelInfo | None = None
         self.refusal: LLMError | None = None
         self.failures: list[LLMError] = []
 
     def complete(self, request: LLMRequest) -> LLMResponse:
         """Return the first reply that a model gives. Raises LLMError, CostCeilingReached before a call (exit 4)."""
-        last = len(self._models) - 1
-        for place, (adapter, known) in enumerate(self._models):
-            try:
-                response = self._with_attempts(adapter, known, request)
-            except LLMError as error:
-                if place == last:
-                    self.failures.append(error)
-                    self.refusal = error if error.exit_code == ModelUnavailableError.exit_code else None
-                    raise
-                self._warn(f"{known.model} failed: {error.message}; falling back to {self._models[place + 1][1].model}")
-            else:
-                self.failures.clear()
-                return response
-        raise LLMError("there is no model to judge with")
+        try:
+            response = self._effects.complete(request, pass_number=1, step_id=None)
+        except LLMError as error:
+            self.failures.append(error)
+            self.refusal = error if error.exit_code == ModelUnavailableError.exit_code else None
+            raise
+        self.failures.clear()
+        return response
 
     @property
     def model(self) -> str:
-        """The model that was asked last; before any was, the one that will be."""
-        return (self._asked or self._models[0][1]).model
+        """The model that is in use."""
+        return self._models.model.model
 
     @property
     def simulated(self) -> bool:
-        """Whether that is the simulated one."""
-        return (self._asked or self._models[0][1]).simulated
+        """Whether the simulated model was in use."""
+        return self._models.simulated
+
+    @property
+    def usage(self) -> dict[str, int]:
+        """The tokens of all calls."""
+        return self._models.usage
+
+    @property
+    def cost_usd(self) -> float | None:
+        """What all calls cost; None where one was of a model without a known price."""
+        return self._models.cost_usd
 
     @property
     def label(self) -> str:
-        """That model, and whether it is the simulated one, for a person."""
+        """The model, and whether it is the simulated one, for a person."""
         return f"{self.model}{' (simulated)' if self.simulated else ''}"
 
     @property
@@ -81,42 +80,19 @@ class JudgeModel:
         return f"{self.usage['input_tokens']:,} tokens in, {self.usage['output_tokens']:,} out · {cost}"
 
     def tell_cost(self) -> None:
-        """Print which model was asked last, the tokens of all calls, and US dollars where prices are known."""
-        if self._asked is not None:
+        """Print which model was asked, the tokens of all calls, and US dollars where prices are known."""
+        if any(self.usage.values()):
             self._out.line((f"judged by {self.label} · {self.spent}", "dim"))
 
-    def _with_attempts(self, adapter: LLMAdapter, known: ModelInfo, request: LLMRequest) -> LLMResponse:
-        def waiting(attempt: int, error: LLMError, seconds: float) -> None:
-            self._warn(f"attempt {attempt} failed: {error.message}; retrying in {seconds:g} s")
-
-        return attempts(lambda _: self._attempt(adapter, known, request), on_retry=waiting, sleep=time.sleep)
-
-    def _attempt(self, adapter: LLMAdapter, known: ModelInfo, request: LLMRequest) -> LLMResponse:
-        if known.price is not None and self._budget.limit_usd is not None:
-            described = {"system": request.system, "messages": request.messages, "schema": request.schema}
-            self._budget.reserve(known.price.worst_case(request_tokens_at_most(described), request.max_tokens))
-        self.calls += 1
-        outcome = call_model(adapter, request, threading.Event())
-        if outcome.response is None:
-            error = outcome.error or LLMError("the model returned neither a reply nor an error")
-            self._count(known, error.usage)
-            raise error
-        self._count(known, outcome.response.usage)
-        self._asked = known
-        for notice in outcome.response.notices:
-            self._warn(notice)
-        return outcome.response
-
-    def _count(self, known: ModelInfo, usage: Mapping[str, Any] | None) -> None:
-        self._asked = known if usage else self._asked
-        for kind in self.usage:
-            self.usage[kind] += (usage or {}).get(kind, 0)
-        cost = known.price.cost(usage) if known.price is not None and usage else None  # type: ignore[arg-type]
-        self._budget.settle(cost)
-        if known.price is None:
-            self.cost_usd = None
-        elif self.cost_usd is not None:
-            self.cost_usd += cost or 0.0
+    def _record(self, line: bytes) -> None:
+        """Count the calls, and print what a person should know of them."""
+        record = json.loads(line)
+        self.calls += record["type"] == "llm" and record["state"] == "started"
+        if record["type"] == "notice":
+            self._warn(record["message"])
+        elif record["type"] == "llm" and (seconds := record.get("retry_in_s")) is not None:
+            error = record["error"]["message"]
+            self._warn(f"attempt {record['attempt']} failed: {error}; retrying in {seconds:g} s")
 
     def _warn(self, text: str) -> None:
         self._out.line(("warning: ", "yellow"), redact_text(text))
