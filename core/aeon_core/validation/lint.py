@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -12,12 +13,11 @@ import pydantic
 
 from aeon_core.paths import expanded
 from aeon_core.plan.files import NotPlainDataError
-from aeon_core.plan.models import Plan
-from aeon_core.plan.parsing import PlanEntry, PlanReader, Problem, read_plan_data, shown
-from aeon_core.suggest import close
+from aeon_core.plan.models import Plan, PlanStep
+from aeon_core.plan.parsing import PlanEntry, PlanReader, Problem, read_plan_data
 from aeon_core.tools.base import Tools
 from aeon_core.tools.registry import ToolRegistry, default_registry
-from aeon_core.validation.plan_checks import check_calls, completion_order
+from aeon_core.validation.plan_checks import check_calls, check_dependencies, check_tool, completion_order
 from aeon_core.validation.report import Finding, SemanticValidationReport, report_of
 from aeon_core.validation.validator import SemanticValidator, issues_of
 
@@ -86,8 +86,7 @@ def _structural_findings(reading: PlanReader, registry: ToolRegistry) -> list[Fi
     for entry in reading.walk():
         if len(findings) >= MAX_ISSUES:
             break
-        findings += _tool_findings(entry, registry)
-        findings += _dependency_findings(entry, order)
+        findings += _entry_findings(entry, order, registry)
     return findings
 
 
@@ -121,41 +120,15 @@ def _report_of(said: str, findings: list[Finding]) -> SemanticValidationReport:
     )
 
 
-def _tool_findings(entry: PlanEntry, registry: ToolRegistry) -> Iterator[Finding]:
-    tool, arguments = entry.fields.get("tool"), entry.fields.get("arguments")
-    if tool is None:
-        if "agent" not in entry.fields and not entry.has_parts and not entry.faulty & {"tool", "agent"}:
-            description = f"{entry.path}: has neither a tool nor agent 'llm'"
-            repair = f"Name a registered tool in {entry.path}.tool, or set {entry.path}.agent to 'llm'."
-            yield Finding("specificity", "medium", _id(entry), description, repair)
-    elif registry.get(tool) is None:
-        description = f"{entry.path}.tool: {shown(tool)} is not registered"
-        yield Finding("hallucination", "high", _id(entry), description, _tool_repair(entry, tool, registry))
-    elif arguments is not None:
-        for error in registry.input_schema(tool).errors(arguments):
-            repair = f"Change {entry.path}.arguments to fit the input_schema of {shown(tool)}: {error}."
-            yield Finding("consistency", "high", _id(entry), f"{entry.path}.arguments: {error}", repair)
+def _entry_findings(entry: PlanEntry, order: dict[str, int], registry: ToolRegistry) -> Iterator[Finding]:
+    """Yield what the checks of plans find in a step, as far as it can be read."""
+    if not entry.fields.keys() & {"tool", "agent"} and not entry.has_parts and not entry.faulty & {"tool", "agent"}:
+        repair = "Name a registered tool, or set agent to 'llm'."
+        yield Finding("specificity", "medium", _id(entry), f"{entry.path}: neither a tool nor agent 'llm'", repair)
+    step = PlanStep.model_construct(**{"step_id": "", **entry.fields})
+    for found in (*check_tool(step, registry), *check_dependencies(step, order)):
+        yield replace(found, step_id=_id(entry), description=f"{entry.path}: {found.description}")
 
 
 def _id(part: PlanEntry | Problem) -> str | None:
     return part.step_id if part.step_id is not None and part.step_id.strip() else None
-
-
-def _tool_repair(entry: PlanEntry, tool: str, registry: ToolRegistry) -> str:
-    if near := close(tool, [known.name for known in registry], 0.5):
-        return f"Set {entry.path}.tool to {near!r}."
-    return f"Register the tool {shown(tool)}, or remove {entry.path}.tool and set {entry.path}.agent to 'llm'."
-
-
-def _dependency_findings(entry: PlanEntry, order: dict[str, int]) -> Iterator[Finding]:
-    place = order.get(entry.step_id) if entry.step_id is not None else None
-    for needed in dict.fromkeys(entry.fields.get("depends_on") or ()):
-        if needed not in order:
-            finding, repair = "no step has that id", "name an earlier step"
-        elif place is not None and order[needed] >= place:
-            finding, repair = "that step does not end before this one runs", "move this step after it"
-        else:
-            continue
-        description = f"{entry.path}.depends_on: {shown(needed)}: {finding}"
-        proposed = f"Remove {shown(needed)} from {entry.path}.depends_on, or {repair}."
-        yield Finding("consistency", "high", _id(entry), description, proposed)

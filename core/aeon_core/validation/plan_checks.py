@@ -80,37 +80,41 @@ def check_plan(plan: Plan, registry: ToolRegistry) -> list[Finding]:
     Unregistered tools, arguments that do not fit the tool's input_schema, dependencies on unknown or later steps, calls
     that repeat an earlier one, and literals that the arguments contradict (adaptive FR-037 to FR-040).
     """
-    return [*check_tools(plan, registry), *check_dependencies(plan), *check_calls(plan, registry)]
+    order, to_run = end_order(plan), [step for step in plan.walk() if not step.executed]
+    found = [finding for step in to_run for finding in check_tool(step, registry)]
+    found += [finding for step in to_run for finding in check_dependencies(step, order)]
+    return [*found, *check_calls(plan, registry)]
 
 
-def check_tools(plan: Plan, registry: ToolRegistry) -> Iterator[Finding]:
-    """Yield tools that are not registered, and arguments that do not fit their input_schema."""
-    for step in _open(plan):
-        if step.tool is None:
+def check_tool(step: PlanStep, registry: ToolRegistry) -> Iterator[Finding]:
+    """Yield a tool that is not registered, and each argument that does not fit its input_schema."""
+    if step.tool is None:
+        return
+    if registry.get(step.tool) is None:
+        near = close(step.tool, [known.name for known in registry], 0.5)
+        repair = f"Call {near!r} instead." if near else "Set tool to null and agent to 'llm', or register the tool."
+        yield Finding("hallucination", "high", step.step_id, f"the tool {step.tool[:100]!r} is not registered", repair)
+    elif step.arguments is not None:
+        for error in registry.input_schema(step.tool).errors(step.arguments):
+            repair = f"Change the arguments to fit the input_schema of {step.tool!r}: {error}."
+            yield Finding("consistency", "high", step.step_id, f"the arguments do not fit: {error}", repair)
+
+
+def check_dependencies(step: PlanStep, order: dict[str, int]) -> Iterator[Finding]:
+    """Yield dependencies on steps that do not exist, or that do not end before the step runs (so every circle).
+
+    `order` has the place of each step in the order in which steps end.
+    """
+    for needed in dict.fromkeys(step.depends_on or ()):
+        if needed not in order:
+            why, repair = "no step has that id", "name an earlier step"
+        elif order[needed] >= order.get(step.step_id, len(order)):
+            why, repair = "that step does not end before this one runs", "move this step after it"
+        else:
             continue
-        if registry.get(step.tool) is None:
-            description = f"the tool {step.tool[:100]!r} is not registered"
-            yield Finding("hallucination", "high", step.step_id, description, _tool_repair(step.tool, registry))
-        elif step.arguments is not None:
-            for error in registry.input_schema(step.tool).errors(step.arguments):
-                repair = f"Change the arguments to fit the input_schema of {step.tool!r}: {error}."
-                yield Finding("consistency", "high", step.step_id, f"the arguments do not fit: {error}", repair)
-
-
-def check_dependencies(plan: Plan) -> Iterator[Finding]:
-    """Yield dependencies on steps that do not exist, or that do not end before the step runs (so every circle)."""
-    order = end_order(plan)
-    for step in _open(plan):
-        for needed in dict.fromkeys(step.depends_on or ()):
-            if needed not in order:
-                why, repair = "no step has that id", "name an earlier step"
-            elif order[needed] >= order[step.step_id]:
-                why, repair = "that step does not end before this one runs", "move this step after it"
-            else:
-                continue
-            description = f"depends_on names {needed[:100]!r}: {why}"
-            proposed = f"Remove {needed[:100]!r} from depends_on, or {repair}."
-            yield Finding("consistency", "high", step.step_id, description, proposed)
+        description = f"depends_on names {needed[:100]!r}: {why}"
+        proposed = f"Remove {needed[:100]!r} from depends_on, or {repair}."
+        yield Finding("consistency", "high", step.step_id, description, proposed)
 
 
 def check_calls(plan: Plan, registry: ToolRegistry) -> Iterator[Finding]:
@@ -157,12 +161,3 @@ def completion_order(steps: list[_Step], substeps: Callable[[_Step], list[_Step]
         if step.step_id is not None:
             order.setdefault(step.step_id, len(order))
     return order
-
-
-def _open(plan: Plan) -> Iterator[PlanStep]:
-    return (step for step in plan.walk() if not step.executed)
-
-
-def _tool_repair(tool: str, registry: ToolRegistry) -> str:
-    near = close(tool, [known.name for known in registry], 0.5)
-    return f"Call {near!r} instead." if near else "Set tool to null and agent to 'llm', or register the tool."

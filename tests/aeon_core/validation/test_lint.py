@@ -51,8 +51,8 @@ def test_a_sound_plan_has_no_issue_and_no_severity() -> None:
                 "hallucination",
                 "high",
                 "s1",
-                'steps[0].tool: "calculater" is not registered',
-                "Set steps[0].tool to 'calculator'.",
+                "steps[0]: the tool 'calculater' is not registered",
+                "Call 'calculator' instead.",
             ),
         ),
         (
@@ -61,8 +61,8 @@ def test_a_sound_plan_has_no_issue_and_no_severity() -> None:
                 "hallucination",
                 "high",
                 "s2",
-                'steps[1].tool: "web_search" is not registered',
-                "Register the tool \"web_search\", or remove steps[1].tool and set steps[1].agent to 'llm'.",
+                "steps[1]: the tool 'web_search' is not registered",
+                "Set tool to null and agent to 'llm', or register the tool.",
             ),
         ),
         (
@@ -71,8 +71,8 @@ def test_a_sound_plan_has_no_issue_and_no_severity() -> None:
                 "specificity",
                 "medium",
                 "s1",
-                "steps[0]: has neither a tool nor agent 'llm'",
-                "Name a registered tool in steps[0].tool, or set steps[0].agent to 'llm'.",
+                "steps[0]: neither a tool nor agent 'llm'",
+                "Name a registered tool, or set agent to 'llm'.",
             ),
         ),
         (
@@ -81,8 +81,8 @@ def test_a_sound_plan_has_no_issue_and_no_severity() -> None:
                 "consistency",
                 "high",
                 "s1",
-                'steps[0].arguments: a: expected number, got "1"',
-                'Change steps[0].arguments to fit the input_schema of "calculator": a: expected number, got "1".',
+                'steps[0]: the arguments do not fit: a: expected number, got "1"',
+                "Change the arguments to fit the input_schema of 'calculator': a: expected number, got \"1\".",
             ),
         ),
         (
@@ -91,8 +91,8 @@ def test_a_sound_plan_has_no_issue_and_no_severity() -> None:
                 "consistency",
                 "high",
                 "s1",
-                'steps[0].depends_on: "s9": no step has that id',
-                'Remove "s9" from steps[0].depends_on, or name an earlier step.',
+                "steps[0]: depends_on names 's9': no step has that id",
+                "Remove 's9' from depends_on, or name an earlier step.",
             ),
         ),
         (
@@ -101,8 +101,8 @@ def test_a_sound_plan_has_no_issue_and_no_severity() -> None:
                 "consistency",
                 "high",
                 "s1",
-                'steps[0].depends_on: "s2": that step does not end before this one runs',
-                'Remove "s2" from steps[0].depends_on, or move this step after it.',
+                "steps[0]: depends_on names 's2': that step does not end before this one runs",
+                "Remove 's2' from depends_on, or move this step after it.",
             ),
         ),
         (
@@ -125,8 +125,8 @@ def test_a_sound_plan_has_no_issue_and_no_severity() -> None:
                 "consistency",
                 "high",
                 "s1",
-                'steps[0].depends_on: "s1": that step does not end before this one runs',
-                'Remove "s1" from steps[0].depends_on, or move this step after it.',
+                "steps[0]: depends_on names 's1': that step does not end before this one runs",
+                "Remove 's1' from depends_on, or move this step after it.",
             ),
         ),
         (
@@ -154,7 +154,7 @@ def test_a_parent_may_build_on_its_substeps_and_not_they_on_it() -> None:
         ],
     }
     assert [issue[3] for issue in found(flat)] == [
-        'steps[1].depends_on: "a": that step does not end before this one runs'
+        "steps[1]: depends_on names 'a': that step does not end before this one runs"
     ]
 
 
