@@ -1,4 +1,4 @@
-"""A past journal of any size: its end is there at once, the rest is read behind the screen (Decision 5)."""
+"""A journal of any size: its end is there at once, and the whole is read behind the screen (Decision 5)."""
 
 from __future__ import annotations
 
@@ -6,17 +6,19 @@ import gc
 import threading
 import time
 from collections import deque
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from aeon_core.errors import AeonError
-from aeon_tui.sources.base import Listener, failure, nobody
-from aeon_tui.sources.snapshots import Closed, SnapshotStore
+from aeon_core.journal.view.model import RunView
+from aeon_tui.sources.base import FAST, WINDOW_SECONDS, Listener, failure, nobody
+from aeon_tui.sources.snapshots import Closed, SnapshotStore, Work
 
 if TYPE_CHECKING:
-    from aeon_core.journal.follow import FollowPosition
-    from aeon_core.journal.view.model import RunView
+    from aeon_core.journal.follow import FollowPosition, Standing
+    from aeon_core.journal.view.last_states import LastStates
 
 PIECE_SECONDS = 0.004
 """How long the thread works before it lets the screen have its turn."""
@@ -24,52 +26,74 @@ PAUSE_SECONDS = 0.001
 OPENING_SECONDS = 0.2
 FIRST_SECONDS = 0.5
 """How long the screen has to itself when it has taken the view of the end: it is being drawn for the first time."""
+TURN_SECONDS = 0.02
 LEFT = 128 * 1024
 """Bytes that may have come by the time the whole was read."""
 FREEZE_SECONDS = 0.25
 """How often what was read is taken out of the collector's sight: going over it would keep a key waiting."""
+RECENT = 100
+"""Lines that a view of the end of a growing journal has without a gap."""
+WITHIN = 16 * 1024 * 1024
+"""Bytes of such a journal's end that are looked through at first."""
+CALM = 3_000
+"""Records a second, below which the whole is read."""
+VIEW_SECONDS = 0.08
+"""How often, at most, the view of the end is refreshed."""
+LATE_SECONDS = 0.12
+"""How often at least, whatever it costs."""
+VIEW_SHARE = 0.15
+"""The share of a core that making such views may take until then."""
+
+
+class State(NamedTuple):
+    """The run's status once the records before this have been taken."""
+
+    standing: Standing
+    notice: str = ""
 
 
 class JournalSource:
     """Gives two views of a journal that nobody writes: first of its end, then of the whole.
 
     The whole leaves large values in the journal, and `record` reads them: what it holds for 400,000 records is about
-    90 MB, index and places included, whatever the bytes of the file. A short journal is whole at once.
+    90 MB, index included, whatever the bytes of the file. A short journal is whole at once.
     """
 
-    def __init__(self, path: Path) -> None:
+    follows = False
+
+    def __init__(self, path: Path | None) -> None:
         self.error: AeonError | None = None
         self.damage: list[str] = []
-        """Empty: the views hold what cannot be read."""
-        self.live = self.follows = False
+        """What the views do not hold of what cannot be read."""
+        self.live = self.waiting = False
         self.notice = ""
-        self.waiting = False
         self.journal = path
-        self.snapshots = SnapshotStore(path)
+        self.snapshots: SnapshotStore | None = SnapshotStore(path) if path is not None else None
         """Views of the run's past: what is read for the whole is read for them."""
-        self.place: FollowPosition | None = None
-        """Where the view of a long journal ends, once it is there."""
         self._say: Listener = nobody
-        self._views: deque[RunView] = deque()
-        self._reads_all = False
-        self._first = threading.Event()
-        self._taken = threading.Event()
-        self._closed = threading.Event()
-        self._may_read = threading.Event()
-        self._may_read.set()
-        self._finished = threading.Event()
-        threading.Thread(target=self._work, name="aeon-past-source", daemon=True).start()
+        self._ready: deque[dict[str, Any] | RunView | State] = deque()
+        self._reads_whole = False
+        self._fast = False
+        """Whether a journal grows too fast for the whole to be read."""
+        self._seen: deque[tuple[float, int]] = deque()
+        """When how many of its lines had been seen."""
+        self._due = 0.0
+        """When the view of its end is to be refreshed."""
+        self._first, self._taken = threading.Event(), threading.Event()
+        self._closed, self._finished = threading.Event(), threading.Event()
+        threading.Thread(target=self._work, name="aeon-journal-source", daemon=True).start()
 
     @property
     def ended(self) -> bool:
         """Whether the view of the whole has been taken."""
-        return self._finished.is_set() and not self._views
+        return self._finished.is_set() and not self._ready
 
     @property
     def reading(self) -> str:
         """How far the whole has been read, in words; empty where it is there."""
-        reads = self._reads_all and not self._finished.is_set()
-        return (self.snapshots.reading or "reading 0 %") if reads else ""
+        if not self._reads_whole or self.snapshots is None:
+            return ""
+        return "too fast to show in full" if self._fast else self.snapshots.reading or "reading 0 %"
 
     def wait(self, seconds: float = OPENING_SECONDS) -> None:
         """Wait until the view of the end is there, at most so long: a screen that opens then is drawn once."""
@@ -81,22 +105,17 @@ class JournalSource:
         return []
 
     def take_view(self) -> RunView | None:
-        """Return the view of the end, then that of the whole, each once."""
-        if not self._views:
-            return None
-        self._taken.set()
-        return self._views.popleft()
-
-    def pause(self, paused: bool) -> None:
-        """Pause or continue reading."""
-        if paused:
-            self._may_read.clear()
-        else:
-            self._may_read.set()
+        """Return, once, a view that takes the place of the one before."""
+        ready = self._ready
+        if ready and isinstance(view := ready[0], RunView):
+            ready.popleft()
+            self._taken.set()
+            return view
+        return None
 
     def record(self, seq: int) -> dict[str, Any] | None:
-        """Return a record with its long texts, None where it cannot be read."""
-        return self.snapshots.record(seq)
+        """Return a record in full where the view leaves a part of it in the journal; None where it cannot be read."""
+        return self.snapshots.record(seq) if self.snapshots is not None else None
 
     def listen(self, listener: Listener) -> bool:
         """Have it called on the reading thread."""
@@ -107,59 +126,113 @@ class JournalSource:
         """Read no more, and release the file."""
         self._closed.set()
         self._taken.set()
-        self._may_read.set()
-        self.snapshots.stop()
-        if self._finished.is_set():
-            self.snapshots.close()
+        if self.snapshots is not None:
+            self.snapshots.stop()
+            if self._finished.is_set():
+                self.snapshots.close()
 
     def _work(self) -> None:
         try:
-            self._reads_all = not self._show_end()
-            if self._reads_all:
-                self._read_all()
+            self._read()
         except Closed:
             pass
         except (AeonError, OSError) as error:
             self.error = failure(self.journal, error)
         finally:
+            self.live = self.waiting = self._reads_whole = False
             self._first.set()
             self._finished.set()
             self._say()
-            if self._closed.is_set():
+            if self._closed.is_set() and self.snapshots is not None:
                 self.snapshots.close()
 
-    def _show_end(self) -> bool:
-        """Give the view of the journal's end; return whether that is the whole."""
-        view, whole = tail_view(self.journal)
-        self._views.append(view)
-        self._say()
-        self._first.set()
-        return whole
+    def _read(self) -> None:
+        assert self.journal is not None
+        self._read_whole(self.journal)
 
-    def _read_all(self) -> None:
-        self._taken.wait()
-        self._closed.wait(FIRST_SECONDS)
+    def _show(self, view: RunView) -> None:
+        """Give a view that takes the place of all that waits to be taken, but for the run's status."""
+        self._ready = deque([*(item for item in self._ready.copy() if isinstance(item, State)), view])
+        self._say()
+
+    def _read_whole(self, path: Path) -> FollowPosition | None:
+        """Show the end, of a journal that is followed as it grows, then the whole; return where that ends.
+
+        None where it is short, and should be read from its beginning, or nobody wants it.
+        """
+        from aeon_core.journal.view.last_states import LastStates
+
+        self._seen.clear()
+        with LastStates(path, recent=RECENT, within=WITHIN) if self.follows else LastStates(path) as states:
+            states.read_on()
+            if states.whole:
+                self._show(whole_view(path))
+                return None
+            self._reads_whole = True
+            self._look(states)
+            self._first.set()
+            drawn = float("inf")
+            while not self._closed.is_set() and time.monotonic() < drawn:
+                if self._taken.wait(TURN_SECONDS):
+                    drawn = min(drawn, time.monotonic() + FIRST_SECONDS)
+                    self._closed.wait(min(TURN_SECONDS, FIRST_SECONDS))
+                self._keep_up(states)
+            return self._read_all(states)
+
+    def _read_all(self, states: LastStates) -> FollowPosition | None:
+        """Show the whole; return where it ends."""
+        assert self.snapshots is not None
         grown, read_to = True, 0
         while grown and not self._closed.is_set():
-            whole = self.snapshots.read_on(self._pieces)
+            whole = self.snapshots.read_on(partial(self._pieces, states))
             # What came meanwhile may be as much again: only a little of it is left to those who follow the journal.
             grown, read_to = whole.read_to > read_to and self.snapshots.unread > LEFT, whole.read_to
-        if not self._closed.is_set():
-            self.place = whole.place
-            self._views.append(whole.give())
-            self._say()
+        if self._closed.is_set():
+            return None
+        self._reads_whole = False
+        place = whole.place
+        self._show(whole.give())
+        return place
 
-    def _pieces(self, work: Callable[[float], bool]) -> Iterator[None]:
+    def _pieces(self, states: LastStates, work: Work) -> Iterator[None]:
         """Work piece by piece until there is no more to do, or nobody wants it."""
         froze = time.perf_counter()
         while not self._closed.is_set() and work(PIECE_SECONDS):
             yield
-            self._may_read.wait()
+            self._keep_up(states)
             if time.perf_counter() - froze > FREEZE_SECONDS:
                 gc.freeze()
                 froze = time.perf_counter()
             time.sleep(PAUSE_SECONDS)
         gc.freeze()
+
+    def _keep_up(self, states: LastStates) -> None:
+        """Look at a growing journal when it is time, and again and again while it grows too fast."""
+        while self.follows and not self._closed.is_set():
+            wait = self._due - time.monotonic()
+            if wait > 0 and not self._fast:
+                return
+            self._closed.wait(max(wait, 0.0))
+            self._look(states)
+
+    def _look(self, states: LastStates) -> None:
+        """Show the last states where there are new ones, and note how fast the journal grows."""
+        began, used = time.monotonic(), time.thread_time()
+        new = states.read_on()
+        lines = self._seen[-1][1] + new if self._seen else 0
+        self._note_pace(time.monotonic(), lines)
+        if new or len(self._seen) == 1:
+            self._show(states.view())
+        apart = min(max(VIEW_SECONDS, (time.thread_time() - used) / VIEW_SHARE), LATE_SECONDS)
+        self._due = max(began + apart, time.monotonic() + apart / 4)
+
+    def _note_pace(self, now: float, lines: int) -> None:
+        self._seen.append((now, lines))
+        while len(self._seen) > 2 and now - self._seen[1][0] >= WINDOW_SECONDS:
+            self._seen.popleft()
+        then, before = self._seen[0]
+        if now - then >= WINDOW_SECONDS:
+            self._fast = (lines - before) / (now - then) > (CALM if self._fast else FAST)
 
 
 def tail_view(path: Path) -> tuple[RunView, bool]:

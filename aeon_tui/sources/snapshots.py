@@ -220,7 +220,7 @@ class SnapshotStore:
         Raises what `snapshot` does.
         """
         while True:
-            fold = self._look(timeline=False)
+            fold = self._look(pieces)
             if self._read(fold, pieces, lambda: True) and fold is self._fold:
                 self._do(fold.reader.extend)
                 if not fold.is_void():
@@ -243,10 +243,10 @@ class SnapshotStore:
         if self._index is not None:
             self._index.close()
 
-    def _look(self, *, timeline: bool = True) -> _Fold:
+    def _look(self, pieces: Pieces | None = None) -> _Fold:
         """Take in which lines the journal has by now; begin again where it is no longer what it was.
 
-        Where the timeline is not wanted yet, it grows as the lines are folded.
+        Where lines are to be folded in `pieces`, the timeline grows with them.
         """
         from aeon_core.journal.index import OffsetIndex
 
@@ -254,12 +254,13 @@ class SnapshotStore:
             if self._index is None:
                 self._index = OffsetIndex(self.journal)
             index = self._index
-            self._do(index.extend)
+            for _ in (pieces or self._pieces)(index.extend):
+                pass
             while True:
                 fold = self._fold
                 if fold is None or fold.is_void():
                     fold = self._fold = _Fold(index)
-                if timeline:
+                if pieces is None:
                     self._do(fold.reader.extend)
                 if not fold.is_void():
                     return fold

@@ -172,7 +172,7 @@ def test_what_a_watched_run_seldom_needs_is_not_loaded_before_it_is_shown() -> N
     loaded = set(done.stdout.split())
     assert "aeon_tui.screens.run.screen" in loaded, done.stderr
     assert not loaded & {"_hashlib", "importlib.abc", "pydantic", "pygments", "markdown_it", "yaml"}
-    assert not loaded & {"aeon_core.config.editing", "aeon_core.yaml_file", "aeon_tui.sources.catch_up"}
+    assert not loaded & {"aeon_core.config.editing", "aeon_core.yaml_file", "aeon_core.journal.view.last_states"}
 
 
 def test_help_imports_neither_sdks_nor_textual_nor_pydantic() -> None:

@@ -12,13 +12,14 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from aeon_core.journal.follow import FollowPosition
 from aeon_core.journal.listing import Awaited
 from aeon_core.journal.view import reducer
+from aeon_core.journal.view.last_states import LastStates
 from aeon_core.journal.view.model import RunView
 from aeon_core.journal.view.reducer import fold
-from aeon_tui.sources import base, catch_up, followed, journal
+from aeon_tui.sources import base, followed, journal
 from aeon_tui.sources.base import RecordSource
-from aeon_tui.sources.catch_up import CatchUpReader
 from aeon_tui.sources.followed import FollowedSource
 from aeon_tui.sources.live import LiveSource
 from tests.aeon_tui.recordings import RUN_ID
@@ -35,8 +36,8 @@ def hurried(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(journal, "FIRST_SECONDS", 0.0)
     monkeypatch.setattr(journal, "PAUSE_SECONDS", 0.0)
     monkeypatch.setattr(followed, "POLL_SECONDS", 0.001)
-    monkeypatch.setattr(catch_up, "VIEW_SECONDS", 0.001)
-    monkeypatch.setattr(catch_up, "LATE_SECONDS", 0.002)
+    monkeypatch.setattr(journal, "VIEW_SECONDS", 0.001)
+    monkeypatch.setattr(journal, "LATE_SECONDS", 0.002)
     monkeypatch.setattr(base, "FAST", 24)
 
 
@@ -103,9 +104,9 @@ def test_a_watched_run_that_writes_too_fast_is_shown_by_its_last_states_then_who
     reading = threading.Event()
     held = journal.JournalSource._read_all
 
-    def when_let(source: journal.JournalSource) -> None:
+    def when_let(source: journal.JournalSource, states: LastStates) -> FollowPosition | None:
         reading.wait(PATIENCE)
-        held(source)
+        return held(source, states)
 
     monkeypatch.setattr(journal.JournalSource, "_read_all", when_let)
     writer = Writer(tmp_path / f"{RUN_ID}.jsonl")
@@ -130,21 +131,25 @@ def test_a_watched_run_that_writes_too_fast_is_shown_by_its_last_states_then_who
     wait_until(watcher.source._finished.is_set)
 
 
-def test_the_whole_is_not_read_while_the_journal_grows_too_fast(hurried: None, tmp_path: Path) -> None:
-    path, closed = tmp_path / "r.jsonl", threading.Event()
+def test_the_whole_is_not_read_while_the_journal_grows_too_fast(
+    hurried: None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path, calm = tmp_path / "r.jsonl", threading.Event()
     path.write_bytes(b"".join(json.dumps(record).encode() + b"\n" for record in RUNNING))
-    views: list[RunView] = []
-    reader = CatchUpReader(path, views.append, closed, fast=True)
-    looks = iter(range(3))
 
-    def tell() -> None:
-        assert reader.reading == "too fast to show in full"
-        assert reader.record(0) is None
-        if next(looks, None) is None:
-            closed.set()
+    def pace(source: FollowedSource, now: float, lines: int) -> None:
+        source._seen.append((now, lines))
+        source._fast = not calm.is_set()
 
-    assert reader.read(tell) is None
-    assert [view.last_seq for view in views] == [RUNNING[-1]["seq"]]
+    monkeypatch.setattr(FollowedSource, "_note_pace", pace)
+    watcher = Watcher(FollowedSource(Awaited(path, tmp_path), fast=True))
+    watcher.until(lambda: watcher.view.last_seq == RUNNING[-1]["seq"])
+    assert watcher.source.reading == "too fast to show in full"
+    assert (watcher.view.whole_from > 0, watcher.source.record(0)) == (True, None)
+    calm.set()
+    watcher.until(lambda: watcher.view.whole_from == 0)
+    assert lines(watcher.view) == lines(fold(RUNNING))
+    watcher.source.close()
 
 
 def test_a_pace_is_too_fast_from_so_many_records_within_a_while_on(monkeypatch: pytest.MonkeyPatch) -> None:

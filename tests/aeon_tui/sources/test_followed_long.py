@@ -9,11 +9,12 @@ from typing import Any
 import pytest
 
 from aeon_core.journal.listing import Awaited
+from aeon_core.journal.view.incremental import IncrementalFold
 from aeon_core.journal.view.model import RunView
 from aeon_core.journal.view.reducer import fold
-from aeon_tui.sources import catch_up, followed
+from aeon_tui.sources import followed
 from aeon_tui.sources.followed import FollowedSource
-from aeon_tui.sources.journal import JournalSource
+from aeon_tui.sources.snapshots import Closed, Pieces, SnapshotStore
 from tests.aeon_tui.recordings import RUN_ID
 from tests.aeon_tui.sources.test_followed import Watcher, Writer, envelope, resumed
 from tests.aeon_tui.sources.test_journal import LONG
@@ -96,13 +97,12 @@ def test_what_a_resume_took_back_leaves_a_long_view_too(writer: Writer, watcher:
 
 
 def test_the_end_is_shown_as_it_grows_until_the_whole_is_there(writer: Writer, monkeypatch: pytest.MonkeyPatch) -> None:
-    class Endless(JournalSource):
-        """Gets no further than the end."""
+    def endless(store: SnapshotStore, pieces: Pieces) -> IncrementalFold:
+        for _ in pieces(lambda seconds: True):
+            pass
+        raise Closed
 
-        def _read_all(self) -> None:
-            self._closed.wait(PATIENCE)
-
-    monkeypatch.setattr(catch_up, "JournalSource", Endless)
+    monkeypatch.setattr(SnapshotStore, "read_on", endless)
     writer.write(*RUNNING)
     watcher = Watcher(FollowedSource(Awaited(writer.path, writer.path.parent)))
     watcher.until(lambda: watcher.views_taken == 1 and watcher.source.live)
