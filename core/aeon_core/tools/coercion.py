@@ -72,8 +72,8 @@ def properties(schema: dict[str, Any]) -> dict[str, Any]:
     return _merged(alternatives(schema, schema))
 
 
-def alternatives(schema: Any, root: dict[str, Any]) -> list[dict[str, Any]]:
-    """Return a schema with all that it refers to and branches into."""
+def alternatives(schema: Any, root: dict[str, Any], *, first: bool = False) -> list[dict[str, Any]]:
+    """Return a schema with all that it refers to and branches into, or only the `first` branch of each kind."""
     found: list[dict[str, Any]] = []
     waiting = [schema]
     while waiting and len(found) < _MAX_NODES:
@@ -82,7 +82,8 @@ def alternatives(schema: Any, root: dict[str, Any]) -> list[dict[str, Any]]:
             continue
         found.append(node)
         for key in ("anyOf", "oneOf", "allOf"):
-            waiting += node[key] if isinstance(node.get(key), list) else []
+            branches = node[key] if isinstance(node.get(key), list) else []
+            waiting += branches[:1] if first and key != "allOf" else branches
         if isinstance(node.get("$ref"), str):
             target: Any = root
             for part in node["$ref"].removeprefix("#").split("/")[1:]:

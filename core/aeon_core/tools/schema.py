@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from itertools import islice
 from typing import Any, cast
 
@@ -12,6 +12,7 @@ import jsonschema_rs
 from aeon_core.errors import ValidationError
 from aeon_core.json_safe import NotJsonSafeError, clean_text, json_safe
 from aeon_core.redaction import cut_place, redact_text, tokens_in
+from aeon_core.tools.coercion import alternatives
 
 MAX_ERRORS = 5
 MAX_ERROR_LENGTH = 200
@@ -21,7 +22,6 @@ _MAX_LISTED = 8
 _MASK = "the value"
 _MAX_EXAMPLE_DEPTH = 4
 _MAX_OPTIONAL_DEPTH = 3
-_MAX_EXAMPLE_NUMBER = 1e15
 _MAX_EXAMPLE_NODES = 300
 _MAX_EXAMPLE_ITEMS = 3
 _MAX_EXAMPLE_LENGTH = 1000
@@ -34,7 +34,6 @@ _FORMATS = {
     "uri": "https://example.org/",
     "uuid": "00000000-0000-4000-8000-000000000000",
 }
-_STRINGS = ("a", "A", "1", "abc", "ABC", "123", "a1", "A1", "a-b", "AB-12", "file.txt", "/file", *_FORMATS.values())
 _REFERENCES = ("$ref", "$dynamicRef", "$recursiveRef")
 _ABOUT_TEXT = frozenset(
     {
@@ -92,7 +91,8 @@ class Schema:
         """Return a small valid instance, always the same one for a schema, or None where none was found."""
         for everything in (not self.schema.get("required"), bool(self.schema.get("required"))):
             try:
-                candidate = json_safe(_Example(self.schema, everything).of(self.schema))
+                left = iter(range(_MAX_EXAMPLE_NODES))
+                candidate = json_safe(_example(self.schema, self.schema, everything, left))
             except (ArithmeticError, AttributeError, LookupError, TypeError, ValueError):
                 continue  # an example is a courtesy: a schema too strange for it has none
             if self._is_valid(candidate):
@@ -116,67 +116,38 @@ class Schema:
         return list(dict.fromkeys(_clip(_line(error, quoted)) for error in islice(errors, MAX_ERRORS)))
 
 
-class _Example:
-    """Makes an instance by walking a schema: the properties that it requires, with `everything` the others too."""
+def _example(schema: Any, root: dict[str, Any], everything: bool, left: Iterator[int], depth: int = 0) -> Any:
+    """Return an instance made by walking a schema: what it requires, with `everything` what is optional too.
 
-    def __init__(self, root: dict[str, Any], everything: bool) -> None:
-        self._root = root
-        self._everything = everything
-        self._left = _MAX_EXAMPLE_NODES
-
-    def of(self, schema: Any, depth: int = 0) -> Any:
-        self._left -= 1
-        if not isinstance(schema, dict) or depth > _MAX_EXAMPLE_DEPTH or self._left <= 0:
-            return "text"
-        schema = self._flat(schema, depth)
-        if "const" in schema:
-            return schema["const"]
-        for given in ([schema.get("default")], schema.get("examples"), schema.get("enum")):
-            if isinstance(given, list) and given and given[0] is not None:
-                return given[0]
-        kind = _kind(schema)
-        if kind == "object":
-            optional = schema.get("properties", ()) if self._everything and depth < _MAX_OPTIONAL_DEPTH else ()
-            names = [*optional, *schema.get("required", ())]
-            known, other = schema.get("properties", {}), schema.get("additionalProperties")
-            return {name: self.of(known.get(name, other), depth + 1) for name in dict.fromkeys(names)}
-        if kind == "array":
-            first = [self.of(item, depth + 1) for item in schema.get("prefixItems", ())]
-            count = min(int(schema.get("minItems", 1)), _MAX_EXAMPLE_ITEMS) if schema.get("items") is not False else 0
-            return first + [self.of(schema.get("items"), depth + 1) for _ in range(count - len(first))]
-        if kind in ("null", "boolean"):
-            return None if kind == "null" else True
-        return _string(schema) if kind == "string" else _number(schema, kind)
-
-    def _flat(self, schema: dict[str, Any], depth: int) -> dict[str, Any]:
-        """Return the schema with its local reference, its `allOf` and the first of its alternatives merged in."""
-        parts = [*schema.get("allOf", ()), *(schema[key][0] for key in ("anyOf", "oneOf") if schema.get(key))]
-        if "$ref" in schema:
-            target: Any = self._root
-            for part in schema["$ref"].removeprefix("#").split("/")[1:]:
-                target = target[part.replace("~1", "/").replace("~0", "~")]
-            parts.append(target)
-        for part in parts:
-            self._left -= 1
-            if isinstance(part, dict) and depth < _MAX_EXAMPLE_DEPTH and self._left > 0:
-                below = self._flat(part, depth + 1)
-                properties = {**below.get("properties", {}), **schema.get("properties", {})}
-                required = [*below.get("required", ()), *schema.get("required", ())]
-                schema = {**below, **schema, "properties": properties, "required": required}
-        return schema
-
-
-def _kind(schema: dict[str, Any]) -> str:
-    kind = schema.get("type")
-    if isinstance(kind, list):
-        kind = next((one for one in kind if one != "null"), "null")
-    hints = {"items": "array", "prefixItems": "array", "minimum": "number", "maximum": "number"}
-    hinted = "object" if schema.get("properties") or schema.get("required") else "string"
-    return str(kind or next((hints[key] for key in schema if key in hints), hinted))
+    Of alternatives it is the first one; `left` bounds the walk. The instance may still not fit.
+    """
+    if not isinstance(schema, dict) or depth > _MAX_EXAMPLE_DEPTH or next(left, None) is None:
+        return "text"
+    nodes = alternatives(schema, root, first=True)
+    merged = {key: value for node in reversed(nodes) for key, value in node.items()}
+    for given in ([merged.get("const")], [merged.get("default")], merged.get("examples"), merged.get("enum")):
+        if isinstance(given, list) and given and given[0] is not None:
+            return given[0]
+    known = {name: inner for node in nodes for name, inner in node.get("properties", {}).items()}
+    names = [name for node in nodes for name in node.get("required", ())]
+    kind = merged.get("type", "object" if known or names else "array" if "items" in merged else "string")
+    kind = next((each for each in kind if each != "null"), "null") if isinstance(kind, list) else kind
+    if kind == "object":
+        optional = known if everything and depth < _MAX_OPTIONAL_DEPTH else ()
+        every = dict.fromkeys([*optional, *names], merged.get("additionalProperties"))
+        return {
+            name: _example(known.get(name, other), root, everything, left, depth + 1) for name, other in every.items()
+        }
+    if kind == "array":
+        count = min(int(merged.get("minItems", 1)), _MAX_EXAMPLE_ITEMS)
+        return [_example(merged.get("items"), root, everything, left, depth + 1) for _ in range(count)]
+    if kind in ("integer", "number"):
+        return _number(merged, kind)
+    return {"null": None, "boolean": True}.get(kind, _string(merged))
 
 
 def _number(schema: dict[str, Any], kind: str) -> float:
-    """Return a number between the bounds, or beside the only one. Raises ValueError where that is a long one."""
+    """Return a number between the bounds, or beside the only one."""
     low = max((schema[key] for key in ("minimum", "exclusiveMinimum") if key in schema), default=None)
     high = min((schema[key] for key in ("maximum", "exclusiveMaximum") if key in schema), default=None)
     if low is not None and high is not None:
@@ -185,18 +156,13 @@ def _number(schema: dict[str, Any], kind: str) -> float:
         number = low + 1 if low is not None else high - 1 if high is not None else 1
     step = schema.get("multipleOf")
     number = -(-number // step) * step if step else number
-    if abs(number) > _MAX_EXAMPLE_NUMBER:
-        raise ValueError("the bounds leave only long numbers")
     return int(number) if kind == "integer" or number == int(number) else number
 
 
 def _string(schema: dict[str, Any]) -> str:
-    text = "text".ljust(min(int(schema.get("minLength", 0)), _MAX_EXAMPLE_LENGTH), "t")
-    text = _FORMATS.get(schema.get("format", ""), text[: int(schema.get("maxLength", _MAX_EXAMPLE_LENGTH))])
-    if "pattern" not in schema:
-        return text
-    fits = jsonschema_rs.validator_for({"pattern": schema["pattern"]}, offline=True).is_valid
-    return next(filter(fits, (text, *_STRINGS)), text)
+    text = _FORMATS.get(schema.get("format", ""), "text")
+    text = text.ljust(min(int(schema.get("minLength", 0)), _MAX_EXAMPLE_LENGTH), "t")
+    return text[: int(schema.get("maxLength", _MAX_EXAMPLE_LENGTH))]
 
 
 def _nests_deeper(value: Any, depth: int) -> bool:

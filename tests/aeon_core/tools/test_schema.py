@@ -258,7 +258,6 @@ def test_later_changes_of_the_given_dict_change_nothing() -> None:
                     "words": {"type": "array", "items": {"type": "string", "minLength": 6}, "minItems": 2.0},
                     "day": {"type": "string", "format": "date"},
                     "note": {"anyOf": [{"type": "string"}, {"type": "null"}], "default": None},
-                    "code": {"type": "string", "pattern": "^[A-Z]{2}-[0-9]+$"},
                     "both": {"allOf": [{"type": "object", "required": ["x"]}, {"properties": {"x": {"enum": [9]}}}]},
                     "flag": {"type": "boolean"},
                     "mode": {"default": "fast", "type": "string"},
@@ -271,7 +270,6 @@ def test_later_changes_of_the_given_dict_change_nothing() -> None:
                 "words": ["texttt", "texttt"],
                 "day": "2026-01-31",
                 "note": "text",
-                "code": "AB-12",
                 "both": {"x": 9},
                 "flag": True,
                 "mode": "fast",
@@ -291,7 +289,7 @@ def test_later_changes_of_the_given_dict_change_nothing() -> None:
             {"p": "x"},
         ),
         ({"properties": {"p": False}, "required": ["p"], "type": "object"}, None),
-        ({"properties": {"p": {"minimum": 10**400}}, "required": ["p"], "type": "object"}, None),
+        ({"properties": {"p": {"type": "string", "pattern": "^x+$"}}, "required": ["p"], "type": "object"}, None),
     ],
 )
 def test_an_example_is_made_from_the_schema(schema: dict[str, Any], example: Any) -> None:
