@@ -116,16 +116,16 @@ def test_a_file_that_does_not_exist_or_is_no_text_is_refused(tmp_path: Path) -> 
         (
             "if x:\n\tgo()\n",
             "if x:\n    go()\n",
-            "only whitespace differs: line 2 begins with 1 tab, the text looked for with 4 spaces:\n     1\tif",
+            "line 2 is '\\tgo()', the text looked for has '    go()':\n     1\tif",
         ),
         (
             "a\nfoo(1)  \nb\n",
             "foo(1)\nb",
-            "text is around line 2; only whitespace differs: at the end of line 2:\n     1\ta\n     2\tfoo(1)  ",
+            "line 2; line 2 is 'foo(1)  ', the text looked for has 'foo(1)':\n     1\ta\n     2\tfoo(1)  ",
         ),
-        ("foo(1,  2)\n", "foo(1, 2)", "only whitespace differs: inside line 1, 'foo(1,  2)'"),
-        ("mixed\r\nends\nhere\n", "mixed\nends", "line 1 ends in CRLF, the text looked for in LF"),
-        ("one\ntwo\n", "one\r\ntwo", "line 1 ends in LF, the text looked for in CRLF"),
+        ("foo(1,  2)\n", "foo(1, 2)", "line 1 is 'foo(1,  2)', the text looked for has 'foo(1, 2)'"),
+        ("mixed\r\nends\nhere\n", "mixed\nends", "line 1 is 'mixed\\r', the text looked for has 'mixed'"),
+        ("one\ntwo\n", "one\r\ntwo", "line 1 is 'one', the text looked for has 'one\\r'"),
         (
             SOURCE,
             "result += item.cost",
@@ -264,7 +264,7 @@ def test_the_text_goes_before_the_diff(tmp_path: Path) -> None:
 def test_where_neither_fits_both_reasons_are_given(tmp_path: Path) -> None:
     diff = "@@ -1 +1 @@\n-nothing\n+x\n"
     message = refusal(tmp_path, SOURCE, old_string="import  os", new_string="import sys", diff=diff)
-    assert message.startswith("old_string is not in 'f.py': the closest text is around line 1; only whitespace differs")
+    assert message.startswith("old_string is not in 'f.py': the closest text is around line 1; line 1 is 'import")
     assert "\nThe diff did not help: nothing was changed: hunk 1 of the diff does not apply" in message
 
 
