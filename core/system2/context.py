@@ -13,7 +13,7 @@ from aeon_core.effects.port import Effects
 from aeon_core.journal.records import NoticeRecord
 from aeon_core.json_safe import json_safe
 from aeon_core.policy import Policy
-from aeon_core.tools.files.text_files import file_tools
+from aeon_core.tools.files import file_tools
 from aeon_core.tools.registry import ToolRegistry
 from aeon_core.tools.shell.bash import BashTool
 from aeon_core.tools.shell.settings import ShellSettings

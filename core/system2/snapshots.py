@@ -22,8 +22,8 @@ from pathlib import Path, PurePosixPath
 from typing import BinaryIO, Literal
 
 from aeon_core.errors import ToolError
+from aeon_core.tools.listing import list_files
 from aeon_core.tools.sandbox import Sandbox
-from aeon_core.tools.search.listing import list_files
 
 _RECORD = struct.Struct(">32sQ")
 """Before each content: its digest, and the length of its compressed form."""

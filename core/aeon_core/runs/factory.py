@@ -171,7 +171,7 @@ def telemetry(config: RunConfig) -> OtelListener | None:
 
 
 def _load_files(registry: ToolRegistry, root: Path, policy: Policy) -> None:
-    from aeon_core.tools.files.text_files import file_tools
+    from aeon_core.tools.files import file_tools
 
     for tool in file_tools(root, policy.hides):
         _register(registry, tool, "files")

@@ -21,7 +21,7 @@ from aeon_core.redaction import redact_text
 from aeon_core.runs.fork import Fork, starting_edit
 from aeon_core.runs.replay import replay
 from aeon_core.runs.resume import Resumption, finished_result, resume
-from aeon_core.tools.files.text_files import file_tools
+from aeon_core.tools.files import file_tools
 from aeon_core.tools.registry import default_registry
 from tests.aeon_core.test_redaction import AROUND, KEYS, PEM
 from tests.fakes import ScriptedModel, call, steps

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from aeon_core.errors import ToolError
 from aeon_core.policy import Policy, PolicyRules
 from aeon_core.tools.base import Tool
-from aeon_core.tools.files.text_files import ReadTool, WriteTool, file_tools
+from aeon_core.tools.files import ReadTool, WriteTool, file_tools
 from aeon_core.tools.registry import ToolRegistry
 from aeon_core.tools.sandbox import Sandbox, SandboxError
 

@@ -9,9 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from aeon_core.errors import ToolError
-from aeon_core.tools.search import matching
-from aeon_core.tools.search.listing import MAX_ALTERNATIVES, glob_matcher
-from aeon_core.tools.search.matching import PatternError
+from aeon_core.tools import listing
+from aeon_core.tools.listing import MAX_ALTERNATIVES, PatternError, glob_matcher
 
 
 def fits(pattern: str, path: str) -> bool:
@@ -113,7 +112,7 @@ def test_a_pattern_that_cannot_be_used_is_refused_with_the_reason(pattern: str, 
 
 
 def test_a_pattern_of_many_stars_ends_in_time(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(matching, "SECONDS", 0.05)
+    monkeypatch.setattr(listing, "SECONDS", 0.05)
     with pytest.raises(ToolError, match=r"^pattern takes more than 0\.05 s on one text"):
         fits("*a*" * 30 + "b", "a" * 250)
 

@@ -9,7 +9,7 @@ from aeon_core.errors import ToolError
 from aeon_core.policy import Policy, PolicyRules
 from aeon_core.tools import sandbox
 from aeon_core.tools.base import Tool
-from aeon_core.tools.files.text_files import file_tools
+from aeon_core.tools.files import file_tools
 from aeon_core.tools.sandbox import Sandbox, SandboxError, link_fault
 
 CALLS = {
@@ -102,7 +102,7 @@ def test_a_private_file_with_one_name_is_read(home: Path) -> None:
 
 
 def test_a_search_of_the_project_leaves_refused_links_out(home: Path) -> None:
-    from aeon_core.tools.search.tools import GrepTool
+    from aeon_core.tools.search import GrepTool
 
     os.link(secret(home, ".netrc"), home / "project/link")
     (home / "project/own").write_text("SECRET")

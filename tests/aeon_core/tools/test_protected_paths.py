@@ -7,7 +7,7 @@ from pathlib import Path, PurePosixPath
 import pytest
 
 from aeon_core.policy import Policy, PolicyRules
-from aeon_core.tools.files.text_files import file_tools
+from aeon_core.tools.files import file_tools
 from aeon_core.tools.protected_paths import change_reason, find_protected, find_repositories
 
 ASKED = [

@@ -10,12 +10,20 @@ from typing import Any
 import pytest
 
 from aeon_core.errors import ToolError
+from aeon_core.tools import listing, search
+from aeon_core.tools.listing import FILE_TYPES
 from aeon_core.tools.registry import ToolRegistry
 from aeon_core.tools.sandbox import Sandbox, SandboxError
-from aeon_core.tools.search import matching, tools
-from aeon_core.tools.search.listing import FILE_TYPES
-from aeon_core.tools.search.matching import MAX_LINE, MAX_TOTAL, Query, Searcher
-from aeon_core.tools.search.tools import DEFAULT_FILES, DEFAULT_MATCHES, GlobTool, GrepTool
+from aeon_core.tools.search import (
+    DEFAULT_FILES,
+    DEFAULT_MATCHES,
+    MAX_LINE,
+    MAX_TOTAL,
+    GlobTool,
+    GrepTool,
+    Query,
+    Searcher,
+)
 
 
 @pytest.fixture
@@ -271,7 +279,7 @@ def test_a_file_that_cannot_be_read_is_named(root: Path) -> None:
 
 
 def test_a_pattern_that_takes_for_ever_is_ended(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(tools, "MAX_SECONDS", 0.2)
+    monkeypatch.setattr(search, "MAX_SECONDS", 0.2)
     put(root, {"f": "a" * 60 + "b\n"})
     with pytest.raises(
         ToolError, match=r"Grep: the search took longer than 0\.2 s; name a 'path', or simplify the pattern"
@@ -283,8 +291,8 @@ def test_a_pattern_that_takes_for_ever_is_ended(root: Path, monkeypatch: pytest.
 def test_a_pattern_that_backtracks_for_ever_is_an_error_that_says_what_to_do(
     root: Path, monkeypatch: pytest.MonkeyPatch, pattern: str
 ) -> None:
-    assert matching.SECONDS == 2
-    monkeypatch.setattr(matching, "SECONDS", 0.05)
+    assert listing.SECONDS == 2
+    monkeypatch.setattr(listing, "SECONDS", 0.05)
     put(root, {"f": "a" * 69 + "bcd;e\n", "g": "a\n"})
     reason = rf"^Grep: pattern {re.escape(repr(pattern))} takes more than 0\.05 s on one text; write it"
     for options in ({}, {"multiline": True}):

@@ -13,7 +13,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from aeon_core.tools.sandbox import Sandbox
-from aeon_core.tools.search.tools import GlobTool, GrepTool
+from aeon_core.tools.search import GlobTool, GrepTool
 from tests.sampling import examples
 
 FILES = [

@@ -10,7 +10,7 @@ import regex
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from aeon_core.tools.search.matching import Query, Searcher
+from aeon_core.tools.search import Query, Searcher
 from tests.sampling import examples
 
 LETTERS = "abkKsSiIéÉß\u0130\u0131\u212a\u017f漢😀\u00a0\u0085\u2028٣_ -\"'."

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from aeon_core.tools.base import Tool
-from aeon_core.tools.files.text_files import ReadTool, WriteTool
+from aeon_core.tools.files import ReadTool, WriteTool
 from aeon_core.tools.sandbox import Sandbox
 from aeon_core.tools.shell.bash import BashTool
 from system2.agents.tools import TOOL_NAMES, Allowance, allow

@@ -1,4 +1,23 @@
-"""Tools that read and change files of the project.
+"""Tools that read, change and search the files of a project (REQ-020)."""
 
-`text_files.file_tools` returns all of them.
-"""
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+from aeon_core.tools.base import Tool
+from aeon_core.tools.files.edit import EditTool, WriteTool
+from aeon_core.tools.files.text_files import ReadTool
+from aeon_core.tools.sandbox import Sandbox
+from aeon_core.tools.search import GlobTool, GrepTool
+
+
+def file_tools(root: Path, hidden: Callable[[str], bool] | None = None) -> list[Tool]:
+    """Return Read, Write, Edit, Grep and Glob for one project (REQ-020).
+
+    Paths for which `hidden` is true are left out of what Grep and Glob find. Raises SandboxError where there is no such
+    project.
+    """
+    sandbox = Sandbox(root)
+    searching = [GrepTool(sandbox, hidden=hidden), GlobTool(sandbox, hidden=hidden)]
+    return [ReadTool(sandbox), WriteTool(sandbox), EditTool(sandbox), *searching]

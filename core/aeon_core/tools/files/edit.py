@@ -1,4 +1,4 @@
-"""The Edit tool: an exact replacement, or a unified diff, in one file (REQ-023, REQ-023a, REQ-096)."""
+"""The tools that change a file: Write as a whole, Edit in part (REQ-022, REQ-023, REQ-023a, REQ-096)."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ from typing import Any
 
 from aeon_core.errors import ToolError
 from aeon_core.tools.base import Effect, object_schema
-from aeon_core.tools.files.file_tool import FILE_PATH, FileTool, encoded, is_utf8, refuse_binary, uses_crlf
 from aeon_core.tools.files.patch import apply_diff, found_instead
+from aeon_core.tools.files.text_files import FILE_PATH, FileTool, encoded, is_utf8, refuse_binary, uses_crlf
 
 MAX_SHOWN = 200
 """Lines of a diff that are shown."""
@@ -99,6 +99,51 @@ def _marked(mark: str, lines: list[bytes], longest: int) -> Iterator[str]:
 MAX_BYTES = 20_000_000
 """Files larger than this are not edited."""
 _MAX_LISTED = 10
+
+
+class WriteTool(FileTool):
+    """Makes a file, or replaces one as a whole (REQ-022)."""
+
+    name = "Write"
+    description = (
+        "Writes a file of the project: makes it and the folders above it, or replaces all of its content. "
+        "To change a part of a file, use Edit."
+    )
+    input_schema: dict[str, Any] = object_schema(
+        {
+            "file_path": FILE_PATH,
+            "content": {"type": "string", "description": "The whole content of the file, written as UTF-8."},
+        }
+    )
+    output_schema: dict[str, Any] = object_schema(
+        {
+            "file_path": {"type": "string"},
+            "bytes": {"type": "integer"},
+            "lines": {"type": "integer"},
+            "created": {"type": "boolean"},
+        }
+    )
+    effect: Effect = "idempotent"
+    needs_approval = True
+    examples: tuple[dict[str, Any], ...] = ({"file_path": "docs/notes.md", "content": "# Notes\n"},)
+
+    def preview(self, arguments: dict[str, Any]) -> str | None:
+        """Return how the file that is there would change; None where the content as such says it, of a new file."""
+        file_path, data = arguments["file_path"], encoded("content", arguments["content"])
+        path = str(self._sandbox.relative(file_path))
+        if not self._sandbox.exists(file_path):
+            return None
+        before = self._sandbox.read_bytes(file_path, MAX_BYTES)
+        refuse_binary(path, before)
+        return whole_diff(path, before, data)
+
+    def _run(self, file_path: str, content: str) -> dict[str, Any]:
+        """Return what was written, and whether the file is new."""
+        data = encoded("content", content)
+        path = str(self._sandbox.relative(file_path))
+        created = self._sandbox.write_bytes(file_path, data)
+        lines = data.count(b"\n") + int(bool(data) and not data.endswith(b"\n"))
+        return {"file_path": path, "bytes": len(data), "lines": lines, "created": created}
 
 
 class EditTool(FileTool):

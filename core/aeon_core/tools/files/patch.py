@@ -11,7 +11,7 @@ from heapq import nlargest
 from itertools import zip_longest
 
 from aeon_core.errors import ToolError
-from aeon_core.tools.files.file_tool import encoded, uses_crlf
+from aeon_core.tools.files.text_files import encoded, uses_crlf
 
 _MAX_LINE = 200
 _MAX_SHOWN = 12

@@ -1,38 +1,214 @@
-"""The file tools: Read and Write, and the list of all that work on the project's files (REQ-020)."""
+"""The Read tool, and what all tools have in common that work on one file of the project (REQ-020, REQ-021)."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from pathlib import Path
-from typing import Any
+import codecs
+import os
+from abc import abstractmethod
+from dataclasses import dataclass, field
+from typing import Any, BinaryIO
 
-from aeon_core.tools.base import Effect, Tool, object_schema
-from aeon_core.tools.files.edit import MAX_BYTES, EditTool, whole_diff
-from aeon_core.tools.files.file_tool import (
-    CUT,
-    FILE_PATH,
-    MAX_LINE,
-    FileTool,
-    Window,
-    encoded,
-    read_window,
-    refuse_binary,
-)
-from aeon_core.tools.sandbox import Sandbox
-from aeon_core.tools.search.tools import GlobTool, GrepTool
+from aeon_core.errors import ToolError
+from aeon_core.tools.base import Effect, Tool, Verdict, exact_pattern, object_schema
+from aeon_core.tools.protected_paths import change_reason
+from aeon_core.tools.sandbox import Sandbox, SandboxError
+
+FILE_PATH = {
+    "type": "string",
+    "minLength": 1,
+    "description": "The file: relative to the project root, or an absolute path inside it.",
+}
+
+
+class FileTool(Tool):
+    """A tool that works on the file named by `file_path`, inside the sandbox (REQ-110)."""
+
+    def __init__(self, sandbox: Sandbox) -> None:
+        self._sandbox = sandbox
+
+    def verdict(self, arguments: dict[str, Any]) -> Verdict | None:
+        """Deny what leads outside the project: nobody need be asked about it.
+
+        Have a person asked, whatever the rules allow, before what is changed that other programs act upon later,
+        outside all that holds a tool back: another policy, a server to start, a hook, a task of the editor.
+        """
+        try:
+            place = self._sandbox.relative(arguments["file_path"])
+        except SandboxError as error:
+            return Verdict("deny", error.message)
+        except ToolError:
+            return None
+        if self.effect != "pure" and (what := change_reason(self._sandbox.root, place)):
+            return Verdict("ask", f"{str(place)!r} {what}: every change to it needs approval")
+        return None
+
+    def parts(self, arguments: dict[str, Any]) -> list[dict[str, Any]] | None:
+        """Return the arguments with `file_path` as where it really leads, relative to the project root.
+
+        None where it leads outside or cannot be followed: no rule can allow that.
+        """
+        try:
+            return [{**arguments, "file_path": str(self._sandbox.relative(arguments["file_path"]))}]
+        except ToolError:
+            return None
+
+    def rule_pattern(self, arguments: dict[str, Any]) -> str | None:
+        """Return a pattern for all files in the file's folder; for the file alone at the root and where names hide."""
+        place = self._sandbox.relative(arguments["file_path"])
+        if len(place.parts) < 2 or any(part.startswith(".") for part in place.parts):
+            return exact_pattern(str(place))
+        return f"{exact_pattern(str(place.parent))}/**"
+
+    def invoke(self, **arguments: Any) -> dict[str, Any]:
+        """Return the tool's result. Raises ToolError for all that goes wrong, with the tool's name."""
+        try:
+            return self._run(**arguments)
+        except ToolError as error:
+            error.context.setdefault("tool_name", self.name)
+            raise
+
+    # **_ is for type checkers alone, as *args in Tool.invoke.
+    @abstractmethod
+    def _run(self, *_: Any, **arguments: Any) -> dict[str, Any]: ...
+
+
+MAX_LINE = 2000
+"""Characters of a line that are shown."""
+MAX_CHARACTERS = 250_000
+"""Characters that one window holds."""
+CUT = "… [line cut]"
+
+_HEAD = 8192
+_CHUNK = 1 << 20
+# The longest form of MAX_LINE characters in UTF-8, and a line end.
+_LINE_BYTES = 4 * MAX_LINE + 2
+
+
+def refuse_binary(path: str, head: bytes) -> None:
+    """Raise ToolError where a file that begins so is not text: one with a NUL byte among its first 8,192."""
+    if b"\0" not in head[:_HEAD]:
+        return
+    if head.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
+        raise ToolError(f"{path!r} is UTF-16 text, expected UTF-8; convert it first")
+    raise ToolError(f"{path!r} is a binary file, expected text")
+
+
+def encoded(name: str, text: str) -> bytes:
+    """Return the text as UTF-8. Raises ToolError, which names the argument, for what has no such form."""
+    try:
+        return text.encode()
+    except UnicodeEncodeError as error:
+        raise ToolError(f"{name} has a lone surrogate at character {error.start}, expected plain text") from None
+
+
+def uses_crlf(data: bytes) -> bool:
+    """Return whether every line of the text that ends, ends in CRLF; turning these into LF and back is lossless."""
+    return 0 < data.count(b"\n") == data.count(b"\r\n")
+
+
+def is_utf8(data: bytes) -> bool:
+    """Return whether all of it is UTF-8."""
+    try:
+        data.decode()
+    except UnicodeDecodeError:
+        return False
+    return True
+
+
+@dataclass
+class Window:
+    """Some lines of a file, and what is to be known about them."""
+
+    lines: list[str] = field(default_factory=list)
+    """Without line ends and byte order mark."""
+    total: int = 0
+    """How many lines the file has."""
+    cut: bool = False
+    """A line was longer than MAX_LINE characters."""
+    not_utf8: bool = False
+    """A line held bytes that are not UTF-8; they are U+FFFD here."""
+    crlf: bool = False
+    """A line ended in CRLF."""
+    bom: bool = False
+    """The file begins with the byte order mark of UTF-8."""
+
+
+def read_window(stream: BinaryIO, path: str, start: int, count: int) -> Window:
+    """Return at most `count` lines from line `start` (1-based), and fewer where they exceed MAX_CHARACTERS.
+
+    Holds no more than a megabyte of the file at a time. Raises ToolError for a binary file, and for a start beyond the
+    end.
+    """
+    head = stream.read(_HEAD)
+    refuse_binary(path, head)
+    window = Window(bom=head.startswith(codecs.BOM_UTF8))
+    stream.seek(len(codecs.BOM_UTF8) if window.bom else 0)
+    window.total = _skip(stream, start - 1)
+    size = 0
+    while len(window.lines) < count and size < MAX_CHARACTERS and (raw := stream.readline(_LINE_BYTES)):
+        complete = raw.endswith(b"\n") or _finish_line(stream)
+        window.lines.append(_shown_line(window, raw, complete))
+        size += len(window.lines[-1])
+    window.total += len(window.lines) + _count(stream)
+    if not window.lines and start > 1:
+        raise ToolError(f"line {start} is beyond the end of {path!r}, which has {window.total} lines; read from before")
+    return window
+
+
+def _shown_line(window: Window, raw: bytes, complete: bool) -> str:
+    if raw.endswith(b"\r\n"):
+        window.crlf = True
+        raw = raw[:-2]
+    raw = raw.removesuffix(b"\n")
+    try:
+        # Where the line was cut, its last character may be too.
+        line = codecs.getincrementaldecoder("utf-8")("strict").decode(raw, final=complete)
+    except UnicodeDecodeError:
+        window.not_utf8 = True
+        line = raw.decode("utf-8", "replace")
+    if complete and len(line) <= MAX_LINE:
+        return line
+    window.cut = True
+    return line[:MAX_LINE] + CUT
+
+
+def _finish_line(stream: BinaryIO) -> bool:
+    """Read to the end of the line; return whether there was nothing left of it."""
+    complete = True
+    while rest := stream.readline(_CHUNK):
+        complete = False
+        if rest.endswith(b"\n"):
+            break
+    return complete
+
+
+def _skip(stream: BinaryIO, count: int) -> int:
+    """Read past that many lines; return how many there were."""
+    skipped, chunk = 0, b""
+    while skipped < count and (read := stream.read(_CHUNK)):
+        chunk = read
+        found = chunk.count(b"\n")
+        if skipped + found >= count:
+            behind = chunk.split(b"\n", count - skipped)[-1]
+            stream.seek(-len(behind), os.SEEK_CUR)
+            return count
+        skipped += found
+    return skipped + _unterminated(chunk)
+
+
+def _count(stream: BinaryIO) -> int:
+    lines, chunk = 0, b""
+    while read := stream.read(_CHUNK):
+        chunk = read
+        lines += chunk.count(b"\n")
+    return lines + _unterminated(chunk)
+
+
+def _unterminated(chunk: bytes) -> int:
+    return int(bool(chunk) and not chunk.endswith(b"\n"))
+
 
 DEFAULT_LINES = 2000
-
-
-def file_tools(root: Path, hidden: Callable[[str], bool] | None = None) -> list[Tool]:
-    """Return Read, Write, Edit, Grep and Glob for one project (REQ-020).
-
-    Paths for which `hidden` is true are left out of what Grep and Glob find. Raises SandboxError where there is no such
-    project.
-    """
-    sandbox = Sandbox(root)
-    searching = [GrepTool(sandbox, hidden=hidden), GlobTool(sandbox, hidden=hidden)]
-    return [ReadTool(sandbox), WriteTool(sandbox), EditTool(sandbox), *searching]
 
 
 class ReadTool(FileTool):
@@ -83,51 +259,6 @@ class ReadTool(FileTool):
             "truncated": start - 1 + len(window.lines) < window.total,
             "notes": _notes(window, start),
         }
-
-
-class WriteTool(FileTool):
-    """Makes a file, or replaces one as a whole (REQ-022)."""
-
-    name = "Write"
-    description = (
-        "Writes a file of the project: makes it and the folders above it, or replaces all of its content. "
-        "To change a part of a file, use Edit."
-    )
-    input_schema: dict[str, Any] = object_schema(
-        {
-            "file_path": FILE_PATH,
-            "content": {"type": "string", "description": "The whole content of the file, written as UTF-8."},
-        }
-    )
-    output_schema: dict[str, Any] = object_schema(
-        {
-            "file_path": {"type": "string"},
-            "bytes": {"type": "integer"},
-            "lines": {"type": "integer"},
-            "created": {"type": "boolean"},
-        }
-    )
-    effect: Effect = "idempotent"
-    needs_approval = True
-    examples: tuple[dict[str, Any], ...] = ({"file_path": "docs/notes.md", "content": "# Notes\n"},)
-
-    def preview(self, arguments: dict[str, Any]) -> str | None:
-        """Return how the file that is there would change; None where the content as such says it, of a new file."""
-        file_path, data = arguments["file_path"], encoded("content", arguments["content"])
-        path = str(self._sandbox.relative(file_path))
-        if not self._sandbox.exists(file_path):
-            return None
-        before = self._sandbox.read_bytes(file_path, MAX_BYTES)
-        refuse_binary(path, before)
-        return whole_diff(path, before, data)
-
-    def _run(self, file_path: str, content: str) -> dict[str, Any]:
-        """Return what was written, and whether the file is new."""
-        data = encoded("content", content)
-        path = str(self._sandbox.relative(file_path))
-        created = self._sandbox.write_bytes(file_path, data)
-        lines = data.count(b"\n") + int(bool(data) and not data.endswith(b"\n"))
-        return {"file_path": path, "bytes": len(data), "lines": lines, "created": created}
 
 
 def _notes(window: Window, start: int) -> list[str]:

@@ -15,7 +15,7 @@ from textual.widgets import Input
 from aeon_core.config.saved_rules import saved_rules
 from aeon_core.journal.reader import read_records
 from aeon_core.llm.base import LLMRequest, LLMResponse
-from aeon_core.tools.search.tools import GlobTool
+from aeon_core.tools.search import GlobTool
 from aeon_tui.app import AeonApp
 from aeon_tui.screens.dialogs import ConfirmDialog
 from aeon_tui.screens.rule_dialog import RuleDialog

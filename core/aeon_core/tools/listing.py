@@ -1,11 +1,15 @@
-"""Which files of a project Grep and Glob see: no `.git`, nothing that a `.gitignore` leaves out, nothing denied."""
+"""Which files of a project Grep and Glob see: no `.git`, nothing that a `.gitignore` leaves out, nothing denied.
+
+And the patterns for them, in expressions that end in time.
+"""
 
 from __future__ import annotations
 
+import math
 import re
 import time
 from collections.abc import Callable, Iterator
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 
 import regex
@@ -14,7 +18,86 @@ from pathspec.patterns.gitignore.spec import GitIgnoreSpecPattern
 
 from aeon_core.errors import ToolError
 from aeon_core.tools.sandbox import FolderEntry, Sandbox
-from aeon_core.tools.search.matching import Expression, PatternError
+
+SECONDS = 2.0
+"""How long one match may compute: a pattern that backtracks without end is an error then."""
+_QUICK_STEPS = 10_000_000
+"""As many steps are taken without looking at the clock: to set a timeout takes longer than to search a line."""
+_MAX_SIZE = 200_000
+"""What the repeats of a pattern may add up to: they are written out when it is compiled."""
+_GROUP = re.compile(r"\(\?(?::|P<\w+>)")
+_OF_LINES = re.compile(r"\(\?|\(\*|[*+?}]\+|\\(?![dDwWsSbtnr.]|\W)")
+"""What a pattern may see of the whole text, or keep from matching in it: look-around, possessive repeats, `\\Z`…"""
+_FIRST_LOOK = 0.1
+
+
+class PatternError(ValueError):
+    """A pattern that cannot be used; the message says why, in a few words."""
+
+
+class Expression:
+    """A compiled pattern, in Python's syntax with the additions of `regex` (version 0).
+
+    `label` names it in an error, `stars` is how often a glob repeats something: with that known, short texts are
+    searched without a timeout. Raises PatternError for a pattern that is not well formed, or too large.
+    """
+
+    def __init__(self, label: str, pattern: str, flags: int = 0, *, stars: int | None = None) -> None:
+        self._label = label
+        self._quick_length = 0 if stars is None else int(_QUICK_STEPS ** (1 / (stars + 1)))
+        counts = [int(count) for count in re.findall(r"\{\s*(\d+)", pattern)]
+        of_groups = math.prod(int(count) for count in re.findall(r"\)\{\s*(\d+)", pattern))
+        if of_groups * (len(pattern) + sum(counts)) > _MAX_SIZE:
+            raise PatternError("its repeats multiply to too much, give smaller numbers")
+        try:
+            self._regex = regex.compile(pattern, flags | regex.V0)
+            across = _OF_LINES.search(_GROUP.sub("(", pattern))
+            self._lines = None if across else regex.compile(pattern, flags | regex.V0 | regex.MULTILINE)
+        except MemoryError:
+            raise PatternError("it needs too much memory") from None
+        except (regex.error, RecursionError, OverflowError, ValueError) as error:
+            raise PatternError(str(error)) from None
+
+    def candidate(self, text: str, start: int) -> int:
+        """Return a place in the next line from `start` on that may have a match; -1 where no line has one."""
+        if self._lines is not None:
+            try:
+                found = self._lines.search(text, start, timeout=_FIRST_LOOK)
+            except (TimeoutError, MemoryError):
+                self._lines = None
+            else:
+                return -1 if found is None else found.start()
+        return start
+
+    def search(self, text: str, deadline: float) -> regex.Match[str] | None:
+        """Return the first match. Raises ToolError after SECONDS, TimeoutError at the deadline (monotonic seconds)."""
+        if len(text) <= self._quick_length:
+            return self._regex.search(text)
+        with self._limited(deadline) as seconds:
+            return self._regex.search(text, timeout=seconds)
+
+    def matches(self, text: str, deadline: float) -> Iterator[regex.Match[str]]:
+        """Yield the matches from left to right, none within another. Raises as `search`, SECONDS for all of them."""
+        with self._limited(deadline) as seconds:
+            yield from self._regex.finditer(text, timeout=seconds)
+
+    @contextmanager
+    def _limited(self, deadline: float) -> Iterator[float]:
+        seconds = min(SECONDS, deadline - time.monotonic())
+        if seconds <= 0:
+            raise TimeoutError
+        try:
+            yield seconds
+        except TimeoutError:
+            if seconds < SECONDS:
+                raise
+            raise ToolError(
+                f"{self._label} takes more than {SECONDS:g} s on one text; "
+                "write it without a repeat inside a repeat, such as a+ for (a|aa)+"
+            ) from None
+        except MemoryError:
+            raise ToolError(f"{self._label} needs too much memory; make it match less at once") from None
+
 
 FILE_TYPES: dict[str, str] = {
     "c": "*.{c,h}",

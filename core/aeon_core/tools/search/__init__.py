@@ -1,1 +1,0 @@
-"""Tools that search the project: `tools.GrepTool` and `tools.GlobTool`."""
