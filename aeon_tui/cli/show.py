@@ -94,7 +94,7 @@ def _report_damage(view: RunView) -> None:
 
 def _report_question(path: Path, run: str) -> None:
     """Say what the run waits for and how to decide it, where another terminal can."""
-    from aeon_core.approvals.remote_approver import how_to_decide
+    from aeon_core.approvals.inbox import how_to_decide
     from aeon_tui.sessions.pending_approval import pending_request
     from aeon_widgets.run_question import headline
 

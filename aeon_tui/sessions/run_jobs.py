@@ -151,7 +151,7 @@ def kernel_parts(
     The approver is asked about what `approve` says, by default the configuration. The kernel closes them in the end;
     they are closed here where it cannot be made.
     """
-    from aeon_core.approvals.remote_approver import about
+    from aeon_core.approvals.inbox import about
     from aeon_core.config.journal_trust import remembers_run
     from aeon_core.journal.writer import fan_out
     from aeon_core.runs.factory import build_tools, connect_model, telemetry

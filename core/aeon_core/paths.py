@@ -27,7 +27,7 @@ def has_project_folder(folder: Path) -> bool:
 
 
 def is_placeholder(path: Path) -> bool:
-    """Return whether a folder or file only keeps a running command from making it (`tools/shell/bubblewrap.py`).
+    """Return whether a folder or file only keeps a running command from making it (`tools/protected_paths.py`).
 
     Such a folder is empty, and either has the sticky bit, which nobody sets there.
     """

@@ -115,7 +115,7 @@ class RemoteDecisions:
 
     def __call__(self, request: ApprovalRequest) -> ApprovalDecision:
         """Return what was decided elsewhere; `abort` where nobody did, so that it can be resumed and asked again."""
-        from aeon_core.approvals.remote_approver import RemoteApprover
+        from aeon_core.approvals.inbox import RemoteApprover
 
         journal = self._journal()
         if journal is None:

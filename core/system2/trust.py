@@ -22,9 +22,9 @@ from aeon_core.config.trust import (
     is_inside,
     plain_value,
     refusal,
+    refuse_foreign_folders,
     shown_value,
 )
-from aeon_core.config.trust_store import refuse_foreign_folders
 from system2.agents.library import SHIPPED, AgentDefinition, AgentLibrary, parse_agent
 from system2.agents.tools import allow
 from system2.settings import CONFIG_FILE, WorkflowSettings, load_settings

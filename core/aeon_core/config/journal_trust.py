@@ -17,8 +17,7 @@ from typing import Any
 
 from aeon_core.config.keys import KEYS
 from aeon_core.config.schema import RunConfig, find_project_root, recorded_config
-from aeon_core.config.trust import HARMLESS, TrustItem, items_of, plain_value, split_values
-from aeon_core.config.trust_store import load_entry, update_entry
+from aeon_core.config.trust import HARMLESS, TrustItem, items_of, load_entry, plain_value, split_values, update_entry
 from aeon_core.errors import AeonError, UsageError
 from aeon_core.journal.values import dict_of, strs_of
 from aeon_core.journal.writer import LineListener

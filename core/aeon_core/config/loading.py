@@ -22,8 +22,14 @@ from aeon_core.config.keys import (
     checked_texts,
     checked_value,
 )
-from aeon_core.config.trust import ProjectTrust, TrustMode, assess_values, project_modules, refusal
-from aeon_core.config.trust_store import refuse_foreign_folders
+from aeon_core.config.trust import (
+    ProjectTrust,
+    TrustMode,
+    assess_values,
+    project_modules,
+    refusal,
+    refuse_foreign_folders,
+)
 from aeon_core.errors import UsageError
 from aeon_core.paths import PROJECT_FOLDER, expanded, find_project_root
 from aeon_core.suggest import close, nearest

@@ -11,8 +11,15 @@ import pytest
 
 from aeon_core.config.keys import APP_KEYS, KEYS
 from aeon_core.config.loading import LoadedConfig, assess_project, load_config
-from aeon_core.config.trust import HARMLESS, ProjectTrust, grant_trust, revoke_trust, split_values
-from aeon_core.config.trust_store import project_key, refuse_foreign_folders
+from aeon_core.config.trust import (
+    HARMLESS,
+    ProjectTrust,
+    grant_trust,
+    project_key,
+    refuse_foreign_folders,
+    revoke_trust,
+    split_values,
+)
 from aeon_core.errors import UsageError
 from aeon_core.runs.factory import build_tools
 

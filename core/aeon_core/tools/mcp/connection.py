@@ -34,9 +34,9 @@ from aeon_core.tools.mcp.tool import (
     words,
 )
 from aeon_core.tools.protected_paths import find_protected, find_repositories
-from aeon_core.tools.shell.isolation import Isolation, probe
+from aeon_core.tools.shell.isolation import Isolation, Limits, probe
 from aeon_core.tools.shell.secret_paths import hidden_and_shown
-from aeon_core.tools.shell.settings import Limits, ShellSettings
+from aeon_core.tools.shell.settings import ShellSettings
 
 _PASSED_ON = re.compile(
     r"PATH|HOME|LANG|LANGUAGE|LC_[A-Z]+|TERM|TZ|TMPDIR|SHELL|USER|LOGNAME|XDG_(?:CACHE|CONFIG|DATA|STATE)_HOME"

@@ -18,15 +18,20 @@ from typing import Any
 from aeon_core.errors import ToolError
 from aeon_core.json_safe import clean_text
 from aeon_core.tools.base import Effect, Tool, Verdict, object_schema
-from aeon_core.tools.protected_paths import ProtectedPaths, change_reason, find_protected, find_repositories
+from aeon_core.tools.protected_paths import (
+    ProtectedPaths,
+    change_reason,
+    find_protected,
+    find_repositories,
+    placeholders,
+)
 from aeon_core.tools.shell.blocklist import Match, check_patterns, judge
-from aeon_core.tools.shell.bubblewrap import placeholders
 from aeon_core.tools.shell.commands import policy_texts, rule_pattern, spellings, unknown_program
 from aeon_core.tools.shell.environment import child_environment, git_settings
-from aeon_core.tools.shell.isolation import Isolation, probe
+from aeon_core.tools.shell.isolation import Isolation, Limits, probe
 from aeon_core.tools.shell.process import WHOLE_LIMIT, Ended, Job, Output, run, shell_words
 from aeon_core.tools.shell.secret_paths import hidden_and_shown, homes
-from aeon_core.tools.shell.settings import Limits, ShellSettings
+from aeon_core.tools.shell.settings import ShellSettings
 
 _NO_NETWORK = re.compile(
     r"could not resolve host|name resolution|name or service not known|nodename nor servname|network is unreachable"

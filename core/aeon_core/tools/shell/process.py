@@ -19,7 +19,6 @@ from typing import Literal
 
 from aeon_core.errors import ToolError
 from aeon_core.process_privacy import hide_process
-from aeon_core.tools.shell.bubblewrap import filter_file
 
 Stream = Literal["stdout", "stderr"]
 
@@ -173,6 +172,14 @@ def _own_threads() -> int:
             if place.stat().st_uid == os.getuid():
                 threads += int((place / "stat").read_bytes().rpartition(b")")[2].split()[_THREADS_FIELD])
     return threads
+
+
+def filter_file(program: bytes) -> int:
+    """Return a descriptor from which a filter program can be read once, to its end; the caller closes it."""
+    reading, writing = os.pipe()
+    with os.fdopen(writing, "wb") as pipe:
+        pipe.write(program)  # far less than a pipe holds
+    return reading
 
 
 def _start(job: Job, report: int) -> subprocess.Popen[bytes]:

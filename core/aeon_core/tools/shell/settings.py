@@ -1,12 +1,8 @@
-"""What a user may set about the shell: how strict it is, how long a command may take, what it may reach.
-
-`Limits` is what a command is held to in the end, whichever way of isolation does it.
-"""
+"""What a user may set about the shell: how strict it is, how long a command may take, what it may reach."""
 
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, ClassVar, Literal, Self
 
@@ -58,24 +54,3 @@ class ShellSettings(BaseModel):
         if self.timeout > self.max_timeout:
             raise ValueError(f"timeout must not exceed max_timeout; got {self.timeout:g} and {self.max_timeout:g}")
         return self
-
-
-@dataclass(frozen=True, slots=True)
-class Limits:
-    """All paths are absolute, resolved, and exist."""
-
-    root: Path
-    """The project root: read and write."""
-    scratch: Path
-    """A folder for temporary files: read and write."""
-    network: bool
-    hidden: tuple[Path, ...] = ()
-    """Places with keys: neither read nor write, but for what is `shown` in them. May hold the root."""
-    shown: tuple[Path, ...] = ()
-    """What may be read within what is hidden, or among the temporary files. May be symbolic links."""
-    protected: tuple[Path, ...] = ()
-    """What may be read and not changed, within what may be written to. bubblewrap alone holds commands to it."""
-    placeholders: tuple[Path, ...] = ()
-    """Stand-ins for what must not be made: to a command they are empty and cannot be changed."""
-    git_folders: tuple[Path, ...] = ()
-    """Repositories outside the root that its `.git` belongs to: read and write."""

@@ -13,8 +13,7 @@ from pathlib import Path
 import pytest
 
 from aeon_core.tools.shell.bash import BashTool
-from aeon_core.tools.shell.bubblewrap import filter_program
-from aeon_core.tools.shell.isolation import Isolation, Rung
+from aeon_core.tools.shell.isolation import Isolation, Rung, filter_program
 from tests.aeon_core.tools.shell.rungs import RUNGS, said, tool_in
 
 REFUSED = {

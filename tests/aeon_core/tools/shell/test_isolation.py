@@ -12,9 +12,8 @@ import pytest
 
 from aeon_core.tools.shell import isolation as module
 from aeon_core.tools.shell.bash import BashTool
-from aeon_core.tools.shell.bubblewrap import bubblewrap
-from aeon_core.tools.shell.isolation import Isolation, Rung, fault_of, probe
-from aeon_core.tools.shell.settings import Limits, ShellSettings
+from aeon_core.tools.shell.isolation import Isolation, Limits, Rung, bubblewrap, fault_of, probe
+from aeon_core.tools.shell.settings import ShellSettings
 
 OPEN = Isolation("none", network=True)
 RUNGS: tuple[Rung, ...] = ("bubblewrap", "landlock")

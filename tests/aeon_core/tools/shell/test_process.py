@@ -13,9 +13,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from aeon_core.errors import ToolError
-from aeon_core.tools.shell.isolation import Isolation
+from aeon_core.tools.shell.isolation import Isolation, Limits
 from aeon_core.tools.shell.process import Ended, Job, Output, run, shell_words
-from aeon_core.tools.shell.settings import Limits
 from tests.waiting import PATIENCE, wait_until
 
 BASH = shutil.which("bash") or "bash"
@@ -35,7 +34,7 @@ ASKING = """
 import os, shutil
 from pathlib import Path
 from aeon_core.tools.shell.isolation import Isolation
-from aeon_core.tools.shell.settings import Limits
+from aeon_core.tools.shell.isolation import Limits
 from aeon_core.tools.shell.process import Output
 from aeon_core.tools.shell.process import Job, run, shell_words
 here = Path.cwd()

@@ -11,9 +11,8 @@ from pathlib import Path
 
 import pytest
 
-from aeon_core.tools.protected_paths import find_protected
+from aeon_core.tools.protected_paths import find_protected, placeholders
 from aeon_core.tools.shell.bash import BashTool
-from aeon_core.tools.shell.bubblewrap import placeholders
 from tests.aeon_core.tools.shell.rungs import said, tool_in, words
 from tests.sampling import sample
 
