@@ -10,12 +10,12 @@ import struct
 import tempfile
 import threading
 import weakref
-from collections.abc import Callable, Generator, Iterator
+from collections.abc import Callable, Generator
 from dataclasses import dataclass
 from functools import partial
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Any, BinaryIO, Literal
+from typing import Any, BinaryIO
 
 from aeon_core.errors import LLMError, ModelUnavailableError
 from aeon_core.installation import missing_extra
@@ -35,11 +35,12 @@ from aeon_core.regular_file import open_regular
 
 MAGIC = b"GGUF"
 
-_SCALARS = {0: "<B", 1: "<b", 2: "<H", 3: "<h", 4: "<I", 5: "<i", 6: "<f", 7: "<?", 10: "<Q", 11: "<q", 12: "<d"}
+_FORMS = {0: "<B", 1: "<b", 2: "<H", 3: "<h", 4: "<I", 5: "<i", 6: "<f", 7: "<?", 10: "<Q", 11: "<q", 12: "<d"}
 _STRING, _ARRAY = 8, 9
 _VERSIONS = (2, 3)
 _MAX_ENTRIES = 100_000
 _MAX_KEPT = 1_000_000
+_MAX_SKIPPED = 1 << 40
 _TEMPLATE = "tokenizer.chat_template"
 
 
@@ -51,7 +52,6 @@ class GgufError(ValueError):
 class GgufHeader:
     """What a model's file says of the model."""
 
-    architecture: str
     context_length: int | None
     """Tokens that the model was trained for, None where the file does not say."""
 
@@ -64,76 +64,62 @@ def read_gguf_header(path: Path) -> GgufHeader:
     with os.fdopen(open_regular(path), "rb") as file:
         if file.read(len(MAGIC)) != MAGIC:
             raise GgufError("it is not a GGUF file")
-        size = path.stat().st_size
-        version = _scalar(file, "<I")
+        version, _, count = _unpacked(file, "<IQQ")
         if version not in _VERSIONS:
             raise GgufError(f"its GGUF version is {version}, expected one of {', '.join(map(str, _VERSIONS))}")
-        _scalar(file, "<Q")
-        count = _scalar(file, "<Q")
         if count > _MAX_ENTRIES:
             raise GgufError(f"its header lists {count} entries, which is impossible")
-        entries = dict(_entry(file, size) for _ in range(count))
-    architecture = entries.get("general.architecture")
-    if not isinstance(architecture, str):
+        entries = {_text(file): _value(file, _unpacked(file, "<I")[0]) for _ in range(count)}
+    if (architecture := entries.get("general.architecture")) is None:
         raise GgufError("its header has no architecture")
     length = entries.get(f"{architecture}.context_length")
     templates = [value for key, value in entries.items() if key.startswith(_TEMPLATE) and isinstance(value, str)]
     return GgufHeader(
-        architecture=architecture,
         context_length=length if isinstance(length, int) and length > 0 else None,
         knows_tools=any("tools" in template for template in templates),
     )
 
 
-def _entry(file: BinaryIO, size: int) -> tuple[str, Any]:
-    key = _text(file, size)
-    return key, _value(file, _scalar(file, "<I"), size)
-
-
-def _value(file: BinaryIO, kind: int, size: int) -> Any:
-    """Return a scalar or a text; an array is passed over and None."""
+def _value(file: BinaryIO, kind: int) -> Any:
+    """Return a scalar or a text; an array is skipped and None."""
     if kind == _STRING:
-        return _text(file, size)
+        return _text(file)
     if kind != _ARRAY:
-        return _scalar(file, _format(kind))
-    inner, length = _scalar(file, "<I"), _scalar(file, "<Q")
+        return _unpacked(file, _form(kind))[0]
+    inner, length = _unpacked(file, "<IQ")
     if inner == _STRING:
-        for _ in range(_within(length, file, size)):
-            file.seek(_within(_scalar(file, "<Q"), file, size), 1)
+        for _ in range(length):
+            _text(file)
     else:
-        file.seek(_within(length * struct.calcsize(_format(inner)), file, size), 1)
+        _skip(file, length * struct.calcsize(_form(inner)))
     return None
 
 
-def _text(file: BinaryIO, size: int) -> str:
-    length = _within(_scalar(file, "<Q"), file, size)
+def _text(file: BinaryIO) -> str:
+    (length,) = _unpacked(file, "<Q")
     kept = file.read(min(length, _MAX_KEPT))
-    file.seek(length - len(kept), 1)
+    _skip(file, length - len(kept))
     return kept.decode("utf-8", "replace")
 
 
-def _scalar(file: BinaryIO, form: str) -> Any:
+def _unpacked(file: BinaryIO, form: str) -> tuple[Any, ...]:
     data = file.read(struct.calcsize(form))
     if len(data) < struct.calcsize(form):
         raise GgufError("its header is incomplete")
-    return struct.unpack(form, data)[0]
+    return struct.unpack(form, data)
 
 
-def _format(kind: int) -> str:
-    form = _SCALARS.get(kind)
-    if form is None:
+def _form(kind: int) -> str:
+    if kind not in _FORMS:
         raise GgufError(f"its header holds a value of the unknown type {kind}")
-    return form
+    return _FORMS[kind]
 
 
-def _within(length: int, file: BinaryIO, size: int) -> int:
-    """Return a length that the rest of the file can hold."""
-    if length > size - file.tell():
+def _skip(file: BinaryIO, length: int) -> None:
+    # Beyond the end of the file the next read fails.
+    if length > _MAX_SKIPPED:
         raise GgufError("its header is incomplete")
-    return length
-
-
-Mark = Literal["loaded", "ended", "cut"]
+    file.seek(length, 1)
 
 
 class CallCut(Exception):
@@ -161,12 +147,24 @@ class Engine:
         Raises TimeoutError after `timeout` seconds of silence (making the object does not count), CallCut after
         `close()`, and what making and running raise.
         """
-        call = _Call()
+        call, wait = _Call(), None
         with self._lock:
             self._calls.add(call)
         try:
             threading.Thread(target=self._run, args=(call, run), name="aeon-in-process", daemon=False).start()
-            yield from call.events(timeout)
+            while True:
+                try:
+                    kind, item = call.items.get(timeout=wait)
+                except queue.Empty:
+                    raise TimeoutError from None
+                if kind == "ended":
+                    return
+                if kind == "failed":
+                    raise item
+                if kind == "loaded":
+                    wait = timeout
+                else:
+                    yield item
         finally:
             call.cut()
             with self._lock:
@@ -185,12 +183,12 @@ class Engine:
         try:
             made = self._object()
             if not call.is_over():
-                call.put("loaded")
+                call.items.put(("loaded", None))
                 run(made, call.take)
-            call.put("ended")
+            call.items.put(("ended", None))
         except Exception as error:
             # Its frames would keep the object, and the memory it holds.
-            call.put(error.with_traceback(None))
+            call.items.put(("failed", error.with_traceback(None)))
 
     def _object(self) -> Any:
         with self._loading:
@@ -205,43 +203,22 @@ class Engine:
 
 
 class _Call:
-    """One call's events on their way from the helper thread to the caller."""
+    """What one call sends from its thread to the caller: `loaded`, each `event`, and how it `ended` or `failed`."""
 
     def __init__(self) -> None:
-        self._items: queue.SimpleQueue[tuple[bool, Any]] = queue.SimpleQueue()
+        self.items: queue.SimpleQueue[tuple[str, Any]] = queue.SimpleQueue()
         self._is_cut = False
 
     def take(self, event: Any) -> bool:
-        self._items.put((True, event))
+        self.items.put(("event", event))
         return self.is_over()
-
-    def put(self, mark: Mark | Exception) -> None:
-        self._items.put((False, mark))
 
     def cut(self) -> None:
         self._is_cut = True
-        self.put("cut")
+        self.items.put(("failed", CallCut()))
 
     def is_over(self) -> bool:
         return self._is_cut or not threading.main_thread().is_alive()
-
-    def events(self, timeout: float) -> Iterator[Any]:
-        wait: float | None = None
-        while True:
-            try:
-                is_event, item = self._items.get(timeout=wait)
-            except queue.Empty:
-                raise TimeoutError from None
-            if is_event:
-                yield item
-            elif isinstance(item, Exception):
-                raise item
-            elif item == "loaded":
-                wait = timeout
-            elif item == "cut":
-                raise CallCut
-            else:
-                return
 
 
 MAX_CONTEXT = 8192
