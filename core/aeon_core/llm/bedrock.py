@@ -28,7 +28,7 @@ from aeon_core.llm.errors import (
     unusable,
 )
 from aeon_core.llm.http import ROOM_FOR_THINKING, Connection, Option, Refusal, RemoteModel, Sockets
-from aeon_core.llm.wire import ReplyReader, ToolNames, closed_schema, input_object, read_usage, turns
+from aeon_core.llm.wire import ReplyReader, ToolNames, closed_schema, input_object, map_schema, read_usage, turns
 from aeon_core.redaction import REDACTED
 
 logger: logging.Logger = logging.getLogger("aeon")
@@ -433,7 +433,7 @@ def _tool(tool: Mapping[str, Any], names: ToolNames) -> dict[str, Any]:
 def _unbounded(node: dict[str, Any]) -> dict[str, Any]:
     """Return the schema with its objects closed and the bounds, which Converse refuses, said in the description."""
     bounds = {key: value for key, value in node.items() if key in _BOUNDS}
-    schema = {key: _unbounded_child(key, value) for key, value in node.items() if key not in bounds}
+    schema = map_schema({key: value for key, value in node.items() if key not in bounds}, _unbounded)
     if "oneOf" in schema:
         schema.setdefault("anyOf", schema.pop("oneOf"))
     if "properties" in schema:
@@ -442,14 +442,6 @@ def _unbounded(node: dict[str, Any]) -> dict[str, Any]:
         said = json.dumps(bounds, ensure_ascii=False)
         schema["description"] = f"{schema['description']} {said}" if schema.get("description") else said
     return schema
-
-
-def _unbounded_child(key: str, value: Any) -> Any:
-    if key in ("properties", "$defs"):
-        return {name: _unbounded(child) for name, child in value.items()}
-    if key in ("anyOf", "oneOf", "allOf", "prefixItems") and isinstance(value, list):
-        return [_unbounded(child) for child in value]
-    return _unbounded(value) if key == "items" and isinstance(value, dict) else value
 
 
 class ConverseReader(ReplyReader):

@@ -288,6 +288,8 @@ _OPENAI_DEPTH = 10
 _ANTHROPIC_OPTIONAL = 24
 _ANTHROPIC_UNIONS = 16
 _OPEN_KEYWORDS = ("patternProperties", "unevaluatedProperties", "propertyNames", "dependentSchemas")
+_FOR_TYPE = {"object": ("properties", "required", "additionalProperties"), "array": ("items", "minItems", "maxItems")}
+_DEFINITION = "#/$defs/"
 
 
 def is_strict(schema: Any) -> bool:
@@ -315,13 +317,15 @@ def closed_schema(schema: Any) -> dict[str, Any] | None:
     Objects must be closed (an open one, such as a step's arguments, would be forced empty), there is no recursion,
     and optional properties and unions are limited. Lists of types become unions; nothing else is changed.
     """
-    if not isinstance(schema, dict) or schema.get("type") != "object":
+    if not isinstance(schema, dict) or schema.get("type") != "object" or not all(map(_closable, _nodes(schema))):
         return None
-    if not all(_closable(node) for node in _nodes(schema)) or _recursive(schema):
+    definitions = schema.get("$defs", {})
+    if _recurs({key: value for key, value in schema.items() if key != "$defs"}, definitions, ()):
         return None
     split = _split_types(schema)
-    unions = sum(1 for node in _nodes(split) if node.keys() & {"anyOf", "oneOf"})
-    optional = sum(len(node["properties"].keys() - set(node.get("required", []))) for node in _objects(split))
+    nodes = list(_nodes(split))
+    unions = sum(1 for node in nodes if node.keys() & {"anyOf", "oneOf"})
+    optional = sum(len(node.get("properties", {}).keys() - set(node.get("required", ()))) for node in nodes)
     return split if unions <= _ANTHROPIC_UNIONS and optional <= _ANTHROPIC_OPTIONAL else None
 
 
@@ -329,7 +333,7 @@ def _closable(node: Any) -> bool:
     if not isinstance(node, dict) or any(keyword in node for keyword in _OPEN_KEYWORDS):
         return False
     if "$ref" in node:
-        return isinstance(node["$ref"], str) and node["$ref"].startswith("#/$defs/")
+        return isinstance(node["$ref"], str) and node["$ref"].startswith(_DEFINITION)
     if not node.keys() & {"type", "anyOf", "oneOf", "allOf", "enum", "const"}:
         return False
     if "object" not in _types(node):
@@ -337,32 +341,23 @@ def _closable(node: Any) -> bool:
     return bool(node.get("properties")) and node.get("additionalProperties", False) is False
 
 
-def _recursive(schema: dict[str, Any]) -> bool:
-    definitions = schema.get("$defs", {})
-
-    def reached(node: Any, path: tuple[str, ...]) -> bool:
-        for inner in _nodes(node, definitions=False):
-            name = inner["$ref"].removeprefix("#/$defs/") if "$ref" in inner else None
-            if name is None:
-                continue
-            if name in path or name not in definitions or reached(definitions[name], (*path, name)):
-                return True
-        return False
-
-    return reached(schema, ())
+def _recurs(schema: Any, definitions: dict[str, Any], path: tuple[str, ...]) -> bool:
+    """Return whether a schema refers to a definition that it is part of, or to one that is not there."""
+    names = [node["$ref"].removeprefix(_DEFINITION) for node in _nodes(schema) if "$ref" in node]
+    return any(
+        name in path or name not in definitions or _recurs(definitions[name], definitions, (*path, name))
+        for name in names
+    )
 
 
-def _split_types(node: dict[str, Any]) -> dict[str, Any]:
-    copy = {key: _split_child(key, value) for key, value in node.items()}
+def _split_types(node: Any) -> Any:
+    copy = map_schema(node, _split_types)
     types = copy.get("type")
     if not isinstance(types, list) or "enum" in copy or "const" in copy:
         return copy
-    shared: dict[str, Any] = {key: copy[key] for key in ("title", "description", "default") if key in copy}
+    shared = {key: copy[key] for key in ("title", "description", "default") if key in copy}
     rest = {key: value for key, value in copy.items() if key not in shared and key != "type"}
     return {**shared, "anyOf": [{"type": name, **_for_type(rest, name)} for name in types]}
-
-
-_FOR_TYPE = {"object": ("properties", "required", "additionalProperties"), "array": ("items", "minItems", "maxItems")}
 
 
 def _for_type(keywords: dict[str, Any], name: Any) -> dict[str, Any]:
@@ -372,40 +367,33 @@ def _for_type(keywords: dict[str, Any], name: Any) -> dict[str, Any]:
     return {key: value for key, value in keywords.items() if key not in foreign}
 
 
-def _split_child(key: str, value: Any) -> Any:
-    if key in ("properties", "$defs") and isinstance(value, dict):
-        return {name: _split_types(child) for name, child in value.items()}
-    if key == "items" and isinstance(value, dict):
-        return _split_types(value)
-    if key in ("anyOf", "oneOf", "allOf") and isinstance(value, list):
-        return [_split_types(child) for child in value]
-    return value
+def map_schema(node: dict[str, Any], change: Callable[[Any], Any]) -> dict[str, Any]:
+    """Return a copy of a schema with `change` applied to each of the schemas that it directly consists of."""
+    copy = dict(node)
+    for key, value in node.items():
+        if key in ("properties", "$defs", "definitions"):
+            named = isinstance(value, dict)
+            copy[key] = {name: change(child) for name, child in value.items()} if named else change(value)
+        elif key in ("anyOf", "oneOf", "allOf", "prefixItems"):
+            copy[key] = [change(child) for child in value] if isinstance(value, list) else change(value)
+        elif key == "items":
+            copy[key] = change(value)
+    return copy
+
+
+def _children(node: dict[str, Any]) -> list[Any]:
+    found: list[Any] = []
+    map_schema(node, found.append)
+    return found
+
+
+def _nodes(node: Any) -> Iterator[Any]:
+    yield node
+    if isinstance(node, dict):
+        for child in _children(node):
+            yield from _nodes(child)
 
 
 def _types(node: dict[str, Any]) -> list[Any]:
     types = node.get("type")
     return types if isinstance(types, list) else [types]
-
-
-def _children(node: dict[str, Any], definitions: bool = True) -> Iterator[Any]:
-    for key in ("properties", "$defs", "definitions") if definitions else ("properties",):
-        children = node.get(key)
-        if children is not None:
-            yield from children.values() if isinstance(children, dict) else (children,)
-    for key in ("anyOf", "oneOf", "allOf", "prefixItems"):
-        variants = node.get(key)
-        if variants is not None:
-            yield from variants if isinstance(variants, list) else (variants,)
-    if "items" in node:
-        yield node["items"]
-
-
-def _nodes(node: Any, definitions: bool = True) -> Iterator[Any]:
-    yield node
-    if isinstance(node, dict):
-        for child in _children(node, definitions):
-            yield from _nodes(child, definitions)
-
-
-def _objects(schema: dict[str, Any]) -> Iterator[dict[str, Any]]:
-    return (node for node in _nodes(schema) if isinstance(node.get("properties"), dict))
