@@ -1,9 +1,10 @@
-"""What screens read of the app that shows them. What they request of it are messages."""
+"""What screens have of the app that shows them: what they read, and the keys of its actions. Requests are messages."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Protocol, cast
 
+from textual.binding import Binding, BindingType
 from textual.dom import DOMNode
 
 if TYPE_CHECKING:
@@ -34,3 +35,14 @@ class AppContext(Protocol):
 def context_of(node: DOMNode) -> AppContext:
     """Return what a screen or a widget reads of its app."""
     return cast("AppContext", node.app)
+
+
+PAST_RUN_KEYS: list[BindingType] = [
+    Binding("R", "app.past_run('resume')", "Resume", tooltip="Continue where it stopped", id="run.resume"),
+    Binding("P", "app.past_run('replay')", "Replay", tooltip="Play it back from its journal", id="run.replay"),
+    Binding(
+        "L", "app.past_run('label')", "Label", show=False, tooltip="Say whether its result is good", id="run.label"
+    ),
+    Binding("F", "app.past_run('fork')", "Fork", tooltip="Start a new run from one of its passes", id="run.fork"),
+]
+"""The keys of a screen that has a `chosen_run`."""

@@ -12,8 +12,11 @@ from textual.message import Message
 from textual.timer import Timer
 
 from aeon_core.errors import AeonError
+from aeon_core.money import money
+from aeon_widgets.icons import run_style
 from aeon_widgets.run_preview import Kin, RunPreview, preview_blocks
 from aeon_widgets.run_tree import LIVE, WORKFLOW
+from aeon_widgets.text import Block, count, one_line
 
 if TYPE_CHECKING:
     from aeon_core.journal.summary import RunSummary
@@ -84,7 +87,8 @@ class PreviewPane(RunPreview):
     def _read_on_thread(self, run: RunSummary) -> None:
         try:
             if run.kind == WORKFLOW:
-                self._read_workflow(run)
+                blocks = workflow_blocks(run)
+                self.app.call_from_thread(lambda: self.start(blocks, follow=False) if run is self._run else None)
                 return
             view = view_of(Path(run.path))
         except (AeonError, OSError) as error:
@@ -92,12 +96,6 @@ class PreviewPane(RunPreview):
             self.app.call_from_thread(self._take_problem, run, text)
         else:
             self.app.call_from_thread(self._take, run, view)
-
-    def _read_workflow(self, run: RunSummary) -> None:
-        from aeon_tui.screens.browser.workflow_preview import workflow_blocks
-
-        blocks = workflow_blocks(run)
-        self.app.call_from_thread(lambda: self.start(blocks, follow=False) if run is self._run else None)
 
     def _take(self, run: RunSummary, view: RunView) -> None:
         if run is self._run:
@@ -132,3 +130,42 @@ def view_of(path: Path) -> RunView:
     for problem in damage:
         view.add_problem(problem)
     return view
+
+
+_WHOLE_WORKFLOW = 16 * 1024 * 1024
+"""Bytes up to which a transcript is read for a preview."""
+_NAME_CELLS = 22
+
+
+def workflow_blocks(run: RunSummary) -> list[Block]:
+    """Return the preview of a workflow, from its row in the list and its transcript. Reads: for a thread.
+
+    Raises UsageError, OSError where it cannot be read.
+    """
+    from aeon_core.journal.reader import read_records
+    from aeon_tui.reports.pipeline_rows import pipeline_rows
+    from aeon_tui.sources.workflow import WORKFLOW_ROW, WorkflowState
+
+    icon, style = run_style(run.status)
+    waits = f", waits for {one_line(run.waits_for, 40)}" if run.waits_for and run.status == "running" else ""
+    blocks: list[Block] = [
+        ("bold", run.task[:4_000]),
+        (style, f"{icon} {run.status.replace('_', ' ')}{waits}"),
+        ("", ""),
+    ]
+    if Path(run.path).stat().st_size > _WHOLE_WORKFLOW:
+        return [*blocks, ("muted", "a long transcript; open it to read it")]
+    state, damage = WorkflowState(), list[str]()
+    for record in read_records(Path(run.path), plans=False, damage=damage):
+        state.apply(record)
+    view = state.view
+    if view.end is not None and view.end.get("error"):
+        blocks.append(("high", one_line(str(view.end["error"]), 400)))
+    spent = (
+        f"{money(view.cost_usd)}, {count(view.api_calls, 'call')}, {view.input_tokens + view.output_tokens:,} tokens"
+    )
+    blocks += [("muted", f"model  {one_line(run.model, 80)}"), ("muted", f"cost   {spent}"), ("", "")]
+    for row in pipeline_rows(state, run.status, state.last_ts, goes_on=run.status == "running"):
+        if row.key != WORKFLOW_ROW:
+            blocks.append((row.style, f"{row.icon} {row.name:<{_NAME_CELLS}} {row.word}".rstrip()))
+    return [*blocks, *(("high", f"damaged: {problem}") for problem in damage[:3])]

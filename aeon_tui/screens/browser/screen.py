@@ -8,28 +8,108 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar
 
+from rich.cells import cell_len
 from textual import events, on, work
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.containers import Container, Vertical
+from textual.content import Content
+from textual.reactive import reactive
+from textual.screen import Screen
+from textual.timer import Timer
+from textual.widget import Widget
+from textual.widgets import Input
 from typing_extensions import override
 
 from aeon_core.errors import AeonError
-from aeon_tui.messages import OpenJournal
-from aeon_tui.screens.browser.actions import RUN_KEYS
-from aeon_tui.screens.browser.filter_line import FilteredScreen, Present, Runs, RunSearch
+from aeon_core.escape import escape_controls
+from aeon_tui.messages import CompareRuns, DeleteRun, OpenJournal
 from aeon_tui.screens.browser.preview import PreviewPane
-from aeon_tui.screens.browser.widgets import BrowserTitle, FilterHint, ListRuns, RunsText
-from aeon_tui.screens.context import context_of
+from aeon_tui.screens.browser.run_filter import (
+    FilterSuggester,
+    RunFilter,
+    Runs,
+    RunSearch,
+    asked_status,
+    hint,
+    read_filter,
+    with_status,
+)
+from aeon_tui.screens.context import PAST_RUN_KEYS, context_of
 from aeon_widgets.filter_line import FilterLine
 from aeon_widgets.footer import KeyFooter
 from aeon_widgets.key_names import key_of
+from aeon_widgets.pane import Item
 from aeon_widgets.run_list import RunList, RunListHeader, ordered
 from aeon_widgets.run_preview import Kin
 from aeon_widgets.run_tree import LIVE, WORKFLOW, RunLine, as_tree
+from aeon_widgets.tally import TallyHeader
+from aeon_widgets.text import fit, one_line
+from aeon_widgets.text_view import TextView
 
 if TYPE_CHECKING:
     from aeon_core.journal.summary import RunSummary
+
+ListRuns = Callable[[Path], "Sequence[RunSummary]"]
+
+
+class BrowserTitle(TallyHeader):
+    """What the list is of, how many there are, and what they are ordered by."""
+
+    DEFAULT_CSS = """
+    BrowserTitle { height: 1; background: $panel; color: $aeon-text; padding: 0 1; }
+    """
+
+    count: reactive[str] = reactive("reading …")
+    """How many runs there are."""
+    order: reactive[str] = reactive("")
+    """What they are ordered by; empty for their age."""
+    marked: reactive[str] = reactive("")
+    """Which of them is marked."""
+
+    def __init__(self, runs_dir: Path) -> None:
+        super().__init__()
+        self._runs_dir = runs_dir
+
+    @override
+    def render(self) -> Content:
+        return self.with_tally(self._title)
+
+    def _title(self, room: int) -> Content:
+        where = escape_controls(str(self._runs_dir))
+        order = f" · by {self.order}" if self.order else ""
+        marked = f" · ◆ {fit(one_line(self.marked), 26)} marked" if self.marked else ""
+        return Content.assemble(
+            ("aeon", "bold $aeon-accent"),
+            ("  Runs", "bold"),
+            f"  {self.count}{order}{marked}",
+            (f"  {where}", "$aeon-muted"),
+        ).truncate(room, ellipsis=True)
+
+
+class FilterHint(Widget):
+    """One line under the filter: what it knows, or what of it does not count."""
+
+    DEFAULT_CSS = """
+    FilterHint { height: 1; background: $panel; color: $aeon-muted; padding: 0 1; }
+    FilterHint.-problem { color: $severity-high; }
+    """
+
+    text: reactive[str] = reactive("")
+
+    @override
+    def render(self) -> Content:
+        text = escape_controls(self.text)
+        while cell_len(text) > self.size.width and " · " in text and not self.has_class("-problem"):
+            text = text.rpartition(" · ")[0]
+        return Content(text).truncate(self.size.width, ellipsis=True)
+
+
+class RunsText(TextView):
+    """Shown instead of a list that cannot be read: why."""
+
+    HELP_TITLE = "Runs"
+
 
 REFRESH_SECONDS, LIVE_SECONDS, TICK_SECONDS = 3.0, 0.5, 1.0
 """How often the folder is read, more often while a run is live unless that is slow; how often ages are updated."""
@@ -40,7 +120,13 @@ WIDE = 100
 ORDERS = ("", "cost", "scores")
 
 
-class BrowserScreen(FilteredScreen):
+FOUND_SECONDS = 0.1
+"""How often what a search has found is shown."""
+_OF_A_RUN = ("mark", "compare", "delete", "copy_path")
+"""Actions on the selected run."""
+
+
+class BrowserScreen(Screen[None]):
     """All runs of the runs directory. Enter opens one, live or past, in the same view."""
 
     HELP_TITLE = "Runs"
@@ -71,7 +157,13 @@ class BrowserScreen(FilteredScreen):
         Binding("s", "app.new_run", "New run", id="app.new_run"),
         Binding("slash", "filter", "Filter", key_display="/", tooltip="By words and filters", id="browser.filter"),
         Binding("v", "preview", "Preview", id="browser.preview"),
-        *RUN_KEYS,
+        *PAST_RUN_KEYS,
+        Binding("m", "mark", "Mark", show=False, tooltip="Mark it to compare with another", id="browser.mark"),
+        Binding(
+            "C", "compare", "Compare", show=False, tooltip="With the marked run, or choose one", id="browser.compare"
+        ),
+        Binding("delete", "delete", "Delete", show=False, tooltip="Asks first", id="browser.delete"),
+        Binding("ctrl+y", "copy_path", "Copy path", show=False, tooltip="Of its journal", id="browser.copy_path"),
         Binding("S", "next_status", "Next status", show=False, tooltip="Filter by it", id="browser.status"),
         Binding("V", "next_order", "Order", show=False, tooltip="By age, cost or scores", id="browser.order"),
         Binding("ctrl+r", "reload", "Reload", show=False, id="browser.reload"),
@@ -81,9 +173,19 @@ class BrowserScreen(FilteredScreen):
     def __init__(
         self, runs_dir: Path, read: ListRuns | None = None, clock: Callable[[], datetime] = lambda: datetime.now(UTC)
     ) -> None:
-        super().__init__(clock)
+        super().__init__()
         self._runs_dir = runs_dir
         self._read = read
+        self.clock = clock
+        """Gives the time that ages are computed from."""
+        self.runs: Runs | None = None
+        """None as long as the directory has not been read, or cannot be."""
+        self.marked: RunSummary | None = None
+        """The run that another one will be compared with."""
+        self.search: RunSearch | None = None
+        self._shown_of_search = 0
+        self._watch: Timer | None = None
+        self.suggester = FilterSuggester()
         self._order = ""
         self._due_at = 0.0
         self._damaged: set[str] = set()
@@ -106,7 +208,6 @@ class BrowserScreen(FilteredScreen):
     def on_mount(self) -> None:
         if not self.query(RunList):
             return  # the app is ending before the screen was made
-        self.query_one(BrowserTitle).update_count("reading …")
         self.query_one(RunList).focus()
         self.set_interval(LIVE_SECONDS, self._reload_if_due)
         self.set_interval(TICK_SECONDS, self._tick)
@@ -122,8 +223,8 @@ class BrowserScreen(FilteredScreen):
         self.action_reload()
 
     @property
-    @override
     def selected_run(self) -> RunSummary | None:
+        """The run that the list's cursor is on, as it was last read."""
         # Asked for by the keys at the foot, also while the screen is taken down.
         row = next((rows.selected for rows in self.query(RunList)), None)
         return self.runs.by_id.get(row.run_id) if row is not None and self.runs is not None else None
@@ -143,8 +244,8 @@ class BrowserScreen(FilteredScreen):
             return action == "fork" and run.passes > 0
         return run.resumable if action == "resume" else action != "label" or run.ended
 
-    @override
     def forks_of(self, run: RunSummary) -> list[RunSummary]:
+        """Return what was forked from a run, the newest first."""
         return self.runs.forks.get(run.run_id, []) if self.runs is not None else []
 
     @override
@@ -154,7 +255,7 @@ class BrowserScreen(FilteredScreen):
         if action in ("filter", "preview", "next_status", "next_order"):
             empty = self.has_class("-unreadable") or (self.runs is not None and not self.runs.all)
             return not empty and (action != "filter" or not isinstance(self.focused, FilterLine))
-        return super().check_action(action, parameters)
+        return action not in _OF_A_RUN or self.selected_run is not None
 
     def _tick(self) -> None:
         if self.is_current:
@@ -163,10 +264,6 @@ class BrowserScreen(FilteredScreen):
     def _reload_if_due(self) -> None:
         if self.is_current and time.monotonic() >= self._due_at:
             self.action_reload()
-
-    @override
-    def read_again(self) -> None:
-        self.action_reload()
 
     @work(thread=True, exclusive=True, group="runs", exit_on_error=False)
     def action_reload(self) -> None:
@@ -189,7 +286,7 @@ class BrowserScreen(FilteredScreen):
 
     def _take(self, runs: Runs) -> None:
         self.runs = runs
-        self.suggester.present = Present(runs.models, runs.statuses)
+        self.suggester.runs = runs
         self.show_runs()
         self.remove_class("-unreadable")
         self._show_first_start(not runs.all)
@@ -199,7 +296,7 @@ class BrowserScreen(FilteredScreen):
 
     def _show_problem(self, message: str) -> None:
         self.runs = None
-        self.query_one(BrowserTitle).update_count("")
+        self.query_one(BrowserTitle).count = ""
         self.query_one(RunsText).show([("high", f"✖ {message}")])
         self._show_first_start(False)
         self.add_class("-unreadable")
@@ -219,8 +316,8 @@ class BrowserScreen(FilteredScreen):
         self.mount(first := Onboarding(), before="#runs")
         self.call_after_refresh(first.focus)
 
-    @override
     def show_runs(self, *, keep: bool = True) -> None:
+        """Show what there is of the runs: those found, those that pass the filter, or all; `keep` the selection."""
         if self.runs is None:
             return
         if self.search is not None:
@@ -233,7 +330,7 @@ class BrowserScreen(FilteredScreen):
         no_match, no_words = f"this filter; {back} shows all", f"; {search} searches the full text of all runs"
         nothing = f"no run matches{no_words}" if not asked.conditions else f"no run matches {no_match}"
         self._update_list(self._lines_of(matching), "", nothing, keep)
-        self.query_one(BrowserTitle).update_count(total if asked.is_empty else f"{len(matching):,} of {total}")
+        self.query_one(BrowserTitle).count = total if asked.is_empty else f"{len(matching):,} of {total}"
 
     def _lines_of(self, runs: Sequence[RunSummary]) -> Sequence[RunLine]:
         if self._order:
@@ -242,14 +339,14 @@ class BrowserScreen(FilteredScreen):
 
     def _show_found(self, search: RunSearch, runs: Runs) -> None:
         found = search.found[:]
-        self.shown_of_search = len(found)
+        self._shown_of_search = len(found)
         lines = []
         for each in found:
             if (run := runs.by_id.get(each.run_id)) is not None:
                 lines += [RunLine(run), RunLine(run, found=each.excerpt, found_in=each.part, seq=each.seq)]
         where_empty = "no run contains this text" if search.ended else "searching …"
         self._update_list(lines, search.text, where_empty, keep=True)
-        self.query_one(BrowserTitle).update_count(search.told())
+        self.query_one(BrowserTitle).count = search.told()
 
     def _update_list(self, lines: Sequence[RunLine], wanted: str, where_empty: str, keep: bool) -> None:
         rows = self.query_one(RunList)
@@ -261,11 +358,12 @@ class BrowserScreen(FilteredScreen):
         if had_one != (rows.selected is not None):
             self.refresh_bindings()  # the keys that do something with the selected run
 
-    @override
     def show_marks(self) -> None:
+        """Show which run is marked, which are damaged, and the order."""
         marked = self.marked.run_id if self.marked is not None else ""
         self.query_one(RunList).update_marks(marked, frozenset(self._damaged))
-        self.query_one(BrowserTitle).update_order(self._order, marked)
+        title = self.query_one(BrowserTitle)
+        title.order, title.marked = self._order, marked
 
     def _show_preview(self) -> None:
         """Show the selected run beside the list, or under it, where the preview is open."""
@@ -314,3 +412,129 @@ class BrowserScreen(FilteredScreen):
         line = self.query_one(RunList).selected_line
         if line is not None and (run := self.selected_run) is not None:
             self.app.post_message(OpenJournal(Path(run.path), line.seq))
+
+    @property
+    def asked(self) -> RunFilter:
+        """What the line asks for."""
+        return read_filter(self.query_one(FilterLine).value, self.clock().astimezone())
+
+    def show_hint(self, problem: str) -> None:
+        """Say under the line what it knows, or what of it does not count."""
+        line = self.query_one(FilterLine).value
+        shown = self.query_one(FilterHint)
+        shown.set_class(bool(problem), "-problem")
+        shown.text = hint(line, problem, self.suggester.runs)
+
+    def action_next_status(self) -> None:
+        """Ask for the next status that there is among the runs, after the last one for all."""
+        if self.runs is None:
+            return
+        line = self.query_one(FilterLine).value
+        choices = ["", *self.runs.statuses]
+        asked = asked_status(line)
+        at = choices.index(asked) if asked in choices else 0
+        self.action_ask(with_status(line, choices[(at + 1) % len(choices)]))
+
+    def action_ask(self, line: str) -> None:
+        """Show the runs that a filter's line lets pass."""
+        self.set_class(bool(line), "-filtered")
+        filter_line = self.query_one(FilterLine)
+        filter_line.value = line
+        filter_line.cursor_position = len(line)
+        self.query_one(RunList).focus()
+        self.refresh_bindings()
+
+    def action_filter(self) -> None:
+        """Open the line that narrows the list."""
+        self.add_class("-filtered")
+        self.set_focus(self.query_one(FilterLine))  # at once: the next key is a letter
+        self.show_hint(self.asked.problem)
+        self.refresh_bindings()
+
+    def action_back(self) -> None:
+        """Stop a search that is going on; else show all runs again."""
+        if self.search is not None and not self.search.ended:
+            self.search.stop()
+            return
+        self.drop_search()
+        self.remove_class("-filtered")
+        self.query_one(FilterLine).value = ""
+        self.query_one(RunList).focus()
+        self.show_runs()
+        self.refresh_bindings()
+
+    @on(Input.Changed)
+    def _narrow(self) -> None:
+        self.drop_search()
+        self.show_runs(keep=not self.query_one(FilterLine).value)
+
+    @on(Input.Submitted)
+    def _search_texts(self) -> None:
+        asked = self.asked
+        if asked.problem:
+            return  # in the list, the letters that mend the line would be keys
+        self.query_one(RunList).focus()
+        if not asked.text or self.runs is None:
+            return
+        self.drop_search()
+        of = RunFilter(conditions=asked.conditions)
+        search = self.search = RunSearch(self.runs.matching(of), asked.text)
+        self.run_worker(search.work, thread=True, group="search", exit_on_error=False)
+        self._watch = self.set_interval(FOUND_SECONDS, self.look_at_search)
+        self.show_runs()
+
+    def look_at_search(self) -> None:
+        """Show what a search has found since."""
+        search = self.search
+        if search is None or self.runs is None:
+            return
+        ended = search.ended
+        if ended or len(search.found) != self._shown_of_search:
+            self.show_runs()
+        else:
+            self.query_one(BrowserTitle).count = search.told()
+        if ended and self._watch is not None:
+            self._watch.stop()
+
+    def drop_search(self) -> None:
+        """End a search, and leave what it found."""
+        if self._watch is not None:
+            self._watch.stop()
+        if self.search is not None:
+            self.search.stop()
+            self.search = None
+
+    def action_mark(self) -> None:
+        """Mark the selected run as the one to compare another with; the marked one no more."""
+        run = self.selected_run
+        if run is not None:
+            self.marked = None if self.marked is not None and self.marked.run_id == run.run_id else run
+            self.show_marks()
+            self.refresh_bindings()
+
+    def action_compare(self) -> None:
+        """Show the marked run and the selected one beside each other; where none is marked, ask for the other."""
+        if any(run is not None and run.kind == WORKFLOW for run in (self.selected_run, self.marked)):
+            self.app.clear_notifications()
+            self.app.notify("A workflow has no passes to compare; only runs can be compared.", markup=False)
+        elif (run := self.selected_run) is not None:
+            marked = self.marked if self.marked is not None and self.marked.run_id != run.run_id else None
+            pair = [Path(each.path) for each in (marked, run) if each is not None]
+            self.app.post_message(CompareRuns(*pair))
+
+    def action_delete(self) -> None:
+        """Ask, and delete the selected run."""
+        if (run := self.selected_run) is not None:
+            self.app.post_message(DeleteRun(run, len(self.forks_of(run)), self.action_reload))
+
+    @property
+    def item(self) -> Item | None:
+        """The id of the selected run."""
+        return Item("the run id", run.run_id) if (run := self.selected_run) is not None else None
+
+    def action_copy_path(self) -> None:
+        """Copy the path of the run's journal, over SSH too."""
+        if (run := self.selected_run) is not None:
+            self.app.copy_to_clipboard(run.path)
+            self.app.clear_notifications()
+            self.app.notify(f"Copied: {run.path}", timeout=4, markup=False)

@@ -4,15 +4,8 @@ from __future__ import annotations
 
 from textual.binding import Binding, BindingType
 
-PAST_RUN_KEYS: list[BindingType] = [
-    Binding("R", "app.past_run('resume')", "Resume", tooltip="Continue where it stopped", id="run.resume"),
-    Binding("P", "app.past_run('replay')", "Replay", tooltip="Play it back from its journal", id="run.replay"),
-    Binding(
-        "L", "app.past_run('label')", "Label", show=False, tooltip="Say whether its result is good", id="run.label"
-    ),
-    Binding("F", "app.past_run('fork')", "Fork", tooltip="Start a new run from one of its passes", id="run.fork"),
-]
-"""The keys of a screen that has a `chosen_run`."""
+from aeon_tui.screens.context import PAST_RUN_KEYS
+
 RUN_KEYS: list[BindingType] = [
     Binding("tab", "app.focus_next", "Next", show=True, id="pane.next"),
     Binding("shift+tab", "app.focus_previous", "Previous pane", show=False, id="pane.previous"),

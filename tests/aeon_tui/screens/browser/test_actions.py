@@ -205,7 +205,6 @@ async def test_a_marked_run_is_compared_with_the_selected_one(folder: Path, monk
         await pilot.press("m")
         assert text(screen.query_one(RunList), 0, 80).startswith("◆ ✔")
         assert "◆ c marked" in title(screen)
-        assert screen.runs_to_compare is None
         await pilot.press("down", "C")
         assert compared == [(folder / "c.jsonl", folder / "b.jsonl")]
         await pilot.press("up", "m")

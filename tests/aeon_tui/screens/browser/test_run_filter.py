@@ -11,19 +11,22 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from aeon_core.journal.summary import RunSummary
-from aeon_tui.screens.browser.filter_line import HINT, FilterSuggester, Present, Runs, hint, offered
 from aeon_tui.screens.browser.run_filter import (
     FILTERS,
+    HINT,
     KINDS,
     STATUSES,
     TIMES,
+    FilterSuggester,
+    Runs,
     asked_status,
+    hint,
+    offered,
     read_filter,
     with_status,
 )
 
 NOW = datetime(2026, 11, 20, 12, 0, tzinfo=UTC)
-PRESENT = Present(("openai:large", "openai:small"), ("running", "failed"))
 
 
 def run(run_id: str, status: str = "completed", **fields: object) -> RunSummary:
@@ -31,6 +34,9 @@ def run(run_id: str, status: str = "completed", **fields: object) -> RunSummary:
     return replace(one, **fields)  # type: ignore[arg-type]
 
 
+PRESENT = Runs(
+    [run("a", "running", model="openai:large"), run("b", "failed", model="openai:large"), run("c", "failed")],
+)
 RUNS = [
     run("waits", "running", waits_for="pass"),
     run("goes", "running"),
@@ -152,14 +158,14 @@ def test_a_status_is_put_in_place_of_the_one_that_was_asked_for(terms: list[str]
 @given(st.text())
 def test_what_completes_a_line_begins_with_it_and_has_no_problem_of_its_own(line: str) -> None:
     suggester = FilterSuggester()
-    suggester.present = PRESENT
+    suggester.runs = PRESENT
     found = asyncio.run(suggester.get_suggestion(line))
     assert found is None or (found.startswith(line) and found != line)
 
 
 def test_terms_are_completed_with_what_there_is_first() -> None:
     suggester = FilterSuggester()
-    suggester.present = PRESENT
+    suggester.runs = PRESENT
 
     def completed(line: str) -> str | None:
         return asyncio.run(suggester.get_suggestion(line))

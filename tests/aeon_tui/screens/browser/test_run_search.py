@@ -5,8 +5,7 @@ from pathlib import Path
 
 from aeon_core.journal.listing import list_runs
 from aeon_core.journal.summary import RunSummary
-from aeon_tui.screens.browser.filter_line import TASK_CHARACTERS, Found, Runs, RunSearch
-from aeon_tui.screens.browser.run_filter import RunFilter, read_filter
+from aeon_tui.screens.browser.run_filter import TASK_CHARACTERS, Found, RunFilter, Runs, RunSearch, read_filter
 from tests.aeon_core.journal.build import finished, started, text, ttl, write
 
 

@@ -18,8 +18,7 @@ from aeon_core.errors import UsageError
 from aeon_core.journal.listing import list_runs
 from aeon_core.journal.summary import RunSummary
 from aeon_tui.app import AeonApp
-from aeon_tui.screens.browser.screen import BrowserScreen
-from aeon_tui.screens.browser.widgets import ListRuns, RunsText
+from aeon_tui.screens.browser.screen import BrowserScreen, ListRuns, RunsText
 from aeon_tui.screens.onboarding import Onboarding
 from aeon_tui.screens.run.screen import RunScreen
 from aeon_widgets.filter_line import FilterLine
