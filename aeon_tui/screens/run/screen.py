@@ -4,19 +4,42 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from datetime import datetime
+from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar, Protocol, cast
 
 from textual import on
+from textual.app import ComposeResult
+from textual.binding import Binding, BindingType
+from textual.containers import Horizontal, Vertical
 from textual.screen import Screen
+from textual.widgets import Input, Static
 
 from aeon_core.journal.view import reducer
 from aeon_core.journal.view.formatting import words
+from aeon_core.journal.view.model import RunView
+from aeon_core.journal.view.step_issues import open_issues
 from aeon_tui.messages import CompareRuns, TitleTerminal
-from aeon_tui.screens.context import context_of
+from aeon_tui.screens.context import PAST_RUN_KEYS, context_of
+from aeon_tui.screens.pane_screen import PaneScreen
 from aeon_tui.screens.panel_controller import Place
 from aeon_tui.screens.run.approval_controller import ApprovalController, broker_of
-from aeon_tui.screens.run.layout import BESIDE, CONVERGENCE, CSS, ISSUES
+from aeon_tui.screens.run.layout import (
+    BESIDE,
+    CONVERGENCE,
+    CSS,
+    HEIGHTS,
+    ISSUES,
+    LOG,
+    PANE_KEYS,
+    PANES,
+    SIDE,
+    STEP,
+    WIDTHS,
+    Body,
+    Layout,
+    rail_lines,
+)
 from aeon_tui.screens.run.record_readers import QuoteFinder, ReplyStream, StepDetailReader
 from aeon_tui.screens.run.refresh import ASKING_RATE, CLOCK_RATE, NONE, OWN_RATE, RefreshScheduler
 from aeon_tui.screens.run.status import (
@@ -31,22 +54,27 @@ from aeon_tui.screens.run.status import (
     status_then,
     utc_now,
 )
-from aeon_tui.screens.run.time_travel import TimeTravel
+from aeon_tui.screens.run.time_travel import PlanChanges, TimeTravelController, shown_moment
 from aeon_tui.sessions.approval_broker import ApprovalSource
 from aeon_tui.sessions.runner import Runner
 from aeon_tui.sources.base import RecordSource
-from aeon_tui.sources.snapshots import SnapshotStore
+from aeon_tui.sources.timeline import Move, back_a_pass, by_records, on_a_pass, to_pass, to_phase, to_seq, to_share
 from aeon_widgets.approval_panel import ApprovalPanel
 from aeon_widgets.call_rows import RowKey, running_call
 from aeon_widgets.convergence import ConvergencePane
+from aeon_widgets.footer import KeyFooter
+from aeon_widgets.issues import IssuesPane
 from aeon_widgets.key_guard import KeyGuard
+from aeon_widgets.key_names import key_of
 from aeon_widgets.log_pane import LogPane
 from aeon_widgets.outcome import Outcome
-from aeon_widgets.pane import Item
-from aeon_widgets.pass_line import PassLine
+from aeon_widgets.pane import Item, Pane, RailLine
+from aeon_widgets.pass_line import PassLine, Scrubber
+from aeon_widgets.pass_line import Place as PassPlace
 from aeon_widgets.plan_tree import PlanTree
+from aeon_widgets.repairs import RepairsPane
 from aeon_widgets.run_header import RunHeader
-from aeon_widgets.step_pane import StepPane
+from aeon_widgets.step_pane import TABS, StepPane, StepText
 from aeon_widgets.text import count, one_line
 from aeon_widgets.ttl_gauge import TTLGauge
 
@@ -85,14 +113,99 @@ FOLD_SECONDS = 0.015
 Clock = Callable[[], datetime]
 
 
-class RunScreen(TimeTravel):
+_TRAVELS = (
+    "pass_moment",
+    "record_moment",
+    "pause_here",
+    "now",
+    "leave_past",
+    "changes_of_plan",
+    "later_pass",
+    "earlier_pass",
+)
+_SCROLLED = (LogPane, StepText, Input)
+"""Where End goes to the end of a text."""
+
+
+def problems_of(view: RunView, tree: PlanTree) -> list[RowKey]:
+    """Return the rows that need a look: failed steps first, then calls without a reply, then steps with open issues."""
+    issues = open_issues(view)
+    failed = [RowKey("step", each.step_id) for each in view.steps.values() if each.status == "failed"]
+    unanswered = [
+        row
+        for attempts in view.calls.values()
+        if attempts[-1].step_id is None and attempts[-1].error is not None
+        if (row := tree.calls_at(attempts[-1].seq)) is not None
+    ]
+    doubtful = [
+        RowKey("step", each.step_id)
+        for each in view.steps.values()
+        if each.validator_errors or issues.get(each.step_id)
+    ]
+    return list(dict.fromkeys([*failed, *unanswered, *doubtful]))
+
+
+def next_problem(problems: list[RowKey], selected: RowKey | None, by: int) -> RowKey | None:
+    """Return the problem after the selected row, or with -1 the one before, in a circle; None where there is none."""
+    if not problems:
+        return None
+    if selected not in problems:
+        return problems[0 if by > 0 else -1]
+    return problems[(problems.index(selected) + by) % len(problems)]
+
+
+class ViewPane(Protocol):
+    """A pane that is given the whole run, and what records change it."""
+
+    RECORDS: ClassVar[frozenset[str]]
+
+    def update_view(self, view: RunView) -> None: ...
+
+
+class RunScreen(PaneScreen):
     """Folds a run's records as they come, and shows it as it is now or at a moment of its past.
 
-    What the run asks is shown at once, whatever moment that is.
+    The run itself continues, and is folded, in the background. What it asks is shown at once, whatever moment is
+    shown, and what decides something about the run is about the run as it is now.
     """
 
     HELP_TITLE = "Run"
     DEFAULT_CSS = CSS
+    PANES = PANES
+    ALLOW_IN_MAXIMIZED_VIEW = "RunHeader, KeyFooter"
+    HORIZONTAL_BREAKPOINTS = WIDTHS
+    VERTICAL_BREAKPOINTS = HEIGHTS
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("tab", "app.focus_next", "Next", show=True, id="pane.next"),
+        Binding("shift+tab", "app.focus_previous", "Previous pane", show=False, id="pane.previous"),
+        Binding("z", "zoom", "Zoom", id="run.zoom"),
+        Binding("f", "follow", "Follow", id="run.follow"),
+        Binding("p", "open_tab(1)", "Prompt", show=False, id="run.prompt"),
+        Binding("t", "open_tab(2)", "Tool call", show=False, id="run.tool_call"),
+        Binding("i", "issues", "Issues of the step", show=False, id="run.issues_of_step"),
+        Binding("space", "pause_here", "Pause", id="run.pause"),
+        Binding("left_square_bracket", "pass_moment(-1)", "Earlier pass", show=False, id="run.pass_back"),
+        Binding("right_square_bracket", "pass_moment(1)", "Later pass", show=False, id="run.pass_on"),
+        Binding("left_curly_bracket", "record_moment(-1)", "Earlier record", show=False, id="run.record_back"),
+        Binding("right_curly_bracket", "record_moment(1)", "Later record", show=False, id="run.record_on"),
+        # Before the plan's own key: in the past, the end that is meant is that of the run.
+        Binding("end", "now", "Return to now", show=False, priority=True, id="run.now"),
+        Binding("d", "changes_of_plan", "Differences of passes", show=False, id="run.differences"),
+        Binding("left_parenthesis", "earlier_pass(-1)", "Compare from earlier", show=False, id="run.from_earlier"),
+        Binding("right_parenthesis", "earlier_pass(1)", "Compare from later", show=False, id="run.from_later"),
+        Binding("less_than_sign", "later_pass(-1)", "Compare to earlier", show=False, id="run.to_earlier"),
+        Binding("greater_than_sign", "later_pass(1)", "Compare to later", show=False, id="run.to_later"),
+        Binding("n", "problem(1)", "Next problem", show=False, id="run.next_problem"),
+        Binding("N", "problem(-1)", "Previous problem", show=False, id="run.previous_problem"),
+        Binding("slash", "search", "Search in the run", show=False, id="run.search"),
+        *PAST_RUN_KEYS,
+        Binding("C", "app.compare", "Compare", show=False, tooltip="With another run", id="run.compare"),
+        Binding("H", "lineage", "Lineage", show=False, tooltip="Its parent and its forks, as a tree", id="run.lineage"),
+        Binding("v", "beside_parent", "Side by side", show=False, tooltip="With its parent", id="run.beside"),
+        Binding("escape", "leave_past", "Now", id="run.leave_past"),
+        Binding("escape", "back", "Runs", id="run.back"),
+        *PANE_KEYS,
+    ]
     _asking: ApprovalController
 
     def __init__(
@@ -103,7 +216,14 @@ class RunScreen(TimeTravel):
         broker: ApprovalSource | None = None,
         guard: KeyGuard | None = None,
     ) -> None:
-        super().__init__(first_view(runner))
+        super().__init__(classes="-plain")
+        self.view = first_view(runner)
+        """The run as it is now."""
+        self.layout_of_panes = Layout(self)
+        self.travel = TimeTravelController(self, self._snapshot_has_come, lambda: self._source.snapshots)
+        self.changes = PlanChanges(self, self, self.travel, self.show_step)
+        self._first: int | None = None
+        """The record to show first."""
         self._source = source
         self._runner = runner
         self._clock = clock
@@ -120,26 +240,54 @@ class RunScreen(TimeTravel):
         self._opened = StepDetailReader(self, self.show_step)
         self._quotes = QuoteFinder(self, self._show_quote, lambda told: self.notify(told, markup=False))
 
+    def compose(self) -> ComposeResult:
+        yield RunHeader()
+        with Horizontal(id="timeline"):
+            yield PassLine()
+            yield Scrubber()
+        if self.guide:
+            approve, back = key_of(self, "approval.approve", ApprovalPanel), key_of(self, "run.back")
+            yield Static(self.guide.format(approve=approve, back=back), id="guide", markup=False)
+        with Body(id="body"):
+            yield PlanTree()
+            with Vertical(id="middle"):
+                yield StepPane()
+            with Vertical(id="side"):
+                lines = rail_lines()
+                for number, pane in SIDE.items():
+                    yield from lines[number]
+                    yield pane.kind()
+        yield Outcome()
+        yield LogPane()
+        yield KeyFooter()
+
+    def on_mount(self) -> None:
+        if not self.query(StepText):
+            return  # the app is ending before the screen was made
+        self.begin_panes()
+
     def begin(self) -> None:
         """Show what there is, and from now on what comes."""
         self.tick()
         self._frames.begin(self._source)
 
     def on_unmount(self) -> None:
+        self.made = False
         self._frames.close()
         self._source.close()
+        self.travel.close()
         if self._broker is not None and self._runner is None:
             self._broker.close()
+
+    @property
+    def shown_view(self) -> RunView:
+        """The run at the moment that is shown; as it is now where that is no other."""
+        return self.travel.snapshot.view if self.travel.snapshot is not None else self.view
 
     @property
     def journal(self) -> Path | None:
         """The run's journal; None where it has none yet."""
         return self._source.journal if self.view.last_seq >= 0 else None
-
-    @property
-    def kept_snapshots(self) -> SnapshotStore | None:
-        """Views of the past that the records' source has anyway."""
-        return self._source.snapshots
 
     @property
     def item(self) -> Item | None:
@@ -163,11 +311,6 @@ class RunScreen(TimeTravel):
         """The pass that a fork of the shown moment starts with; None where that is now."""
         snapshot = self.travel.snapshot
         return snapshot.view.passes + 1 if snapshot is not None else None
-
-    @property
-    def asks(self) -> bool:
-        """Whether a question to the person is on screen."""
-        return self._asking.waits
 
     @property
     def status(self) -> str:
@@ -291,11 +434,197 @@ class RunScreen(TimeTravel):
             return self.query_one("#middle"), self.query_one(StepPane)
         return self, self.query_one(LogPane)
 
+    def repaint(self, types: frozenset[str], *, goes_on: bool) -> None:
+        """Show the view in the panes that records of these types concern; in all of them where none is named."""
+        view = self.shown_view
+        self.layout_of_panes.arrange(self.view, view)
+        self.query_one(Outcome).later = view is not self.view and self.view.result is not None
+        self.query_one(PlanTree).live = goes_on
+        for pane in self._view_panes:
+            if not types or types & pane.RECORDS:
+                pane.update_view(view)
+        self.query_one(LogPane).update_view(view)
+        if not types or types & StepPane.RECORDS:
+            self.show_step()
+
+    @cached_property
+    def _view_panes(self) -> tuple[ViewPane, ...]:
+        """The panes that show the view, once they are there: looking for them takes longer than filling them."""
+        kinds: tuple[type[Pane], ...] = (PlanTree, *(pane.kind for pane in SIDE.values()), Outcome)
+        return tuple(cast(ViewPane, self.query_one(kind)) for kind in kinds)
+
     def on_resize(self) -> None:
         """Fit the panes, and move the question to its place."""
-        super().on_resize()
+        self.on_body_resized()
         if self.made:
             self._asking.arrange()
+
+    def on_body_resized(self) -> None:
+        if self.made:
+            self.layout_of_panes.resize(self.view, self.shown_view)
+
+    def has_pane(self, number: int) -> bool:
+        """Return whether the run has anything for a pane, whether or not it is on screen."""
+        return self.layout_of_panes.has(number, self.view)
+
+    def bring(self, number: int) -> None:
+        """Let a pane have its turn where there is not room for all."""
+        self.layout_of_panes.bring(number, self.view, self.shown_view)
+
+    def show_time(self) -> None:
+        """Show the position of the current view in the run's records."""
+        travel = self.travel
+        if self._first is not None and self.journal is not None:
+            first, self._first = self._first, None
+            if self.goes_on or first != self.view.last_seq:
+                self._go(to_seq(first))
+        shown = shown_moment(travel, self.view, asked=self._asking.waits)
+        self.query_one(RunHeader).update_moment(shown, travel.reading)
+        scrubber = self.query_one(Scrubber)
+        scrubber.set_class(self.journal is not None, "-there")
+        snapshot = travel.snapshot
+        scrubber.share = snapshot.position / max(1, snapshot.positions - 1) if snapshot is not None else 1.0
+
+    def show_passes(self) -> None:
+        """Show all passes that there are by now, and which moment of them is shown."""
+        here = None
+        if self.travel.snapshot is not None:
+            last = self.shown_view.phases[-1:]
+            here = PassPlace(last[0].pass_number, last[0].phase) if last else PassPlace(0)
+        self.query_one(PassLine).update_view(self.view, self.goes_on, here)
+
+    def _snapshot_has_come(self) -> None:
+        """Show another moment in every pane."""
+        if not self.made:
+            return
+        self.repaint(frozenset(), goes_on=self.goes_on or self.travel.snapshot is not None)
+        self.changes.update()
+        self.show_passes()
+        self.show_time()
+        self.show_header()
+        self.refresh_bindings()
+
+    def show_moment(self, seq: int) -> None:
+        """Show the run as it was at the record with that seq, once there is something of it to show.
+
+        The last record of a run that has ended is how it is now.
+        """
+        self._first = seq
+
+    def _go(self, move: Move) -> None:
+        if self.journal is not None:
+            self.travel.go(self.journal, move)
+
+    def action_pass_moment(self, by: int) -> None:
+        """Go to the last moment at which a pass ended, -1, or to the next, 1."""
+        self._go(back_a_pass if by < 0 else on_a_pass)
+
+    def action_record_moment(self, by: int) -> None:
+        """Go so many records back or on."""
+        self._go(by_records(by))
+
+    def action_pause_here(self) -> None:
+        """Stay at the current view while the run continues, or return to now."""
+        if self.travel.away:
+            self.action_now()
+        elif self.journal is not None:
+            self.travel.pause(self.journal, self.view.last_seq)
+
+    def action_now(self) -> None:
+        """Return to how the run is now."""
+        self.travel.to_now()
+
+    def action_leave_past(self) -> None:
+        """Return to how the run is now, wherever the focus is."""
+        self.action_now()
+
+    def action_changes_of_plan(self) -> None:
+        """Show what two passes made of the plan, or the selected step's own changes again."""
+        self.changes.show(not self.changes.shown)
+        self._open_tab(TABS.index("Changes"))
+
+    def action_tab(self, index: int) -> None:
+        """Open a tab of the step pane."""
+        self.changes.show(False)
+        self._open_tab(index)
+
+    def _open_tab(self, index: int) -> None:
+        self.query_one(StepPane).tab = index
+        self.action_pane(STEP)
+
+    def action_earlier_pass(self, by: int) -> None:
+        """Compare from another pass on."""
+        self.changes.move(first=by)
+
+    def action_later_pass(self, by: int) -> None:
+        """Compare with another pass."""
+        self.changes.move(last=by)
+
+    def on_pass_line_chosen(self, event: PassLine.Chosen) -> None:
+        place = event.place
+        self._go(to_phase(*place) if place.phase else to_pass(place.pass_number))
+
+    def on_scrubber_stepped(self, event: Scrubber.Stepped) -> None:
+        self.action_record_moment(event.by)
+
+    def on_scrubber_moved(self, event: Scrubber.Moved) -> None:
+        self._go(to_share(event.share))
+
+    def on_run_header_past_left(self) -> None:
+        self.action_now()
+
+    def on_plan_tree_selected(self, event: PlanTree.Selected) -> None:
+        event.stop()
+        self.show_step()
+
+    def on_rows_view_chosen(self) -> None:
+        self.action_pane(STEP)
+
+    def on_rail_line_chosen(self, event: RailLine.Chosen) -> None:
+        self.action_pane(event.number)
+
+    def on_log_pane_opened(self) -> None:
+        self.bring(LOG)
+
+    def on_repairs_pane_opened(self, event: RepairsPane.Opened) -> None:
+        tree, repair = self.query_one(PlanTree), event.repair
+        key = RowKey("step", repair.step_id) if repair.step_id is not None else tree.calls_at(repair.seq)
+        if key is not None:
+            tree.select(key)
+        self.action_tab(TABS.index("Repairs"))
+
+    def on_issues_pane_opened(self, event: IssuesPane.Opened) -> None:
+        if event.issue.step_id is not None:
+            self.query_one(PlanTree).select(RowKey("step", event.issue.step_id))
+        self.action_tab(TABS.index("Changes"))
+
+    def on_ttlgauge_opened(self) -> None:
+        self.query_one(PlanTree).select(RowKey("calls", "profile"))
+        self.action_tab(TABS.index("Output"))
+
+    def action_open_tab(self, index: int) -> None:
+        """Open a tab of the step pane; where it is the one that is read, the output again."""
+        pane = self.query_one(StepPane)
+        self.action_tab(0 if pane.tab == index and pane.has_focus_within else index)
+
+    def action_problem(self, by: int) -> None:
+        """Go to the next thing that went wrong, or with -1 to the one before: its output says why."""
+        tree = self.query_one(PlanTree)
+        problems = problems_of(self.shown_view, tree)
+        row = next_problem(problems, tree.selected, by)
+        if row is None:
+            self.notify("Nothing went wrong here.", markup=False)
+        else:
+            tree.select(row)
+            self.action_tab(0)
+
+    def action_issues(self) -> None:
+        """Go from the selected step to its issues, wherever in the run they were found."""
+        key = self.query_one(PlanTree).selected
+        if key is None or key.kind != "step" or self.query_one(IssuesPane).go_to(key.name):
+            self.action_pane(ISSUES)
+        else:
+            self.notify(f"No issue was found in {one_line(key.name, 40)}.", markup=False)
 
     def on_screen_resume(self) -> None:
         self._asking.uncover()
@@ -365,15 +694,26 @@ class RunScreen(TimeTravel):
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
         """Return whether an action does something now."""
-        if action == "search":
-            return self._source.journal is not None
-        if action == "lineage":
-            return self.journal is not None
-        if action == "beside_parent":
-            return self.journal is not None and bool(self.view.parent)
+        if action in _TRAVELS:
+            return self.journal is not None and self._can_travel(action)
         if (action, parameters) in (("issues", ()), ("pane", (CONVERGENCE,)), ("pane", (ISSUES,))):
             return self.view.adaptive
+        if action in ("lineage", "beside_parent"):
+            return self.journal is not None and (action == "lineage" or bool(self.view.parent))
+        if action == "search":
+            return self._source.journal is not None
+        if action == "back":
+            return not self.travel.away
         return super().check_action(action, parameters)
+
+    def _can_travel(self, action: str) -> bool:
+        if action in ("now", "leave_past"):
+            return self.travel.away and not (action == "now" and isinstance(self.focused, _SCROLLED))
+        if action == "pause_here":
+            return self.travel.paused or self.goes_on
+        if action in ("earlier_pass", "later_pass"):
+            return self.changes.shown
+        return action != "changes_of_plan" or self.view.adaptive
 
     def action_search(self) -> None:
         """Look for a text in all records of the run."""
