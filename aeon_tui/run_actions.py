@@ -23,8 +23,7 @@ if TYPE_CHECKING:
     from aeon_tui.screens.trust import TrustAnswer
     from aeon_tui.sessions.fork_job import ForkJob, ForkRequest
     from aeon_tui.sessions.new_run_form import NewRunForm
-    from aeon_tui.sessions.resume_job import ResumeJob
-    from aeon_tui.sessions.run_jobs import NewRunJob
+    from aeon_tui.sessions.run_jobs import NewRunJob, ResumeJob, RunJob
     from aeon_tui.sessions.workflow_session import WorkflowRequest
 
 
@@ -224,7 +223,7 @@ class RunActions:
 
     def _resume(self, path: Path) -> None:
         from aeon_core.journal.recovery import make_sure_nobody_writes
-        from aeon_tui.sessions.resume_job import ended_for_good, resume_job
+        from aeon_tui.sessions.run_jobs import ended_for_good, resume_job
         from aeon_tui.sources.run_index import is_workflow
 
         if is_workflow(path):
@@ -351,7 +350,7 @@ class RunActions:
         job.prepare()
         self._tasks.in_app(lambda: self._start(job))
 
-    def _start(self, job: ResumeJob | ForkJob | NewRunJob) -> Path | None:
+    def _start(self, job: RunJob) -> Path | None:
         if not self._runs_here(job.journal_in(self.app.runs_dir)):
             return self.app.start_job(job)
         if job.tools is not None:

@@ -64,7 +64,7 @@ def _run(args: Namespace, config: RunConfig, task: str, plan: Plan | None, regis
     if in_app(args):
         paced = demo and config.model == DEMO_MODEL
         guide = GUIDE if paced and plan is None else ""
-        return run_live(args, NewRunJob(task, config, plan, paced, guide, registry), directory)
+        return run_live(args, NewRunJob(task, config, plan, paced=paced, guide=guide, tools=registry), directory)
     if demo and not args.quiet:
         for line in DEMO_GUIDE if plan is None and config.model == DEMO_MODEL else (f"Task: {task}",):
             stderr().line((line, "bold"))

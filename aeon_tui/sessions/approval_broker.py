@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import contextlib
+import queue
 import threading
 from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 
+from aeon_core.errors import AeonError
+
 if TYPE_CHECKING:
-    from aeon_core.approvals.pending import ApprovalDecision, ApprovalRequest
+    from aeon_core.approvals.pending import ApprovalDecision, ApprovalRequest, PendingApproval
 
 
 class ApprovalSource(Protocol):
@@ -102,3 +106,102 @@ class ApprovalBroker:
         with self._changed:
             self._closed = True
             self._changed.notify_all()
+
+
+LOOK_SECONDS = 0.2
+"""Seconds between checks for changes of the journal while a question waits; otherwise twice as many."""
+
+
+class HasJournal(Protocol):
+    """What a run is followed by."""
+
+    @property
+    def journal(self) -> Path | None:
+        """The run's journal; None where it is not there yet."""
+
+
+class RemoteApprovalBroker:
+    """Shows what a run of another process waits for, and submits the decision. A thread reads and waits."""
+
+    def __init__(self, source: HasJournal) -> None:
+        self._source = source
+        self._question: PendingApproval | None = None
+        self._request: ApprovalRequest | None = None
+        self._seen = 0
+        """The journal's size when it was last looked at."""
+        self._to_send: queue.SimpleQueue[tuple[PendingApproval, ApprovalDecision] | None] = queue.SimpleQueue()
+        self._news: queue.SimpleQueue[str] = queue.SimpleQueue()
+        threading.Thread(target=self._work, name="aeon-remote-broker", daemon=True).start()
+
+    @property
+    def waiting(self) -> ApprovalRequest | None:
+        """The question that waits for an answer, here or elsewhere."""
+        return self._request
+
+    def decide(self, digest: str, decision: ApprovalDecision) -> bool:
+        """Have the question with that digest answered; return whether it was the one that waits."""
+        question = self._question
+        if question is None or question.digest != digest:
+            return False
+        self._to_send.put((question, decision))
+        return True
+
+    def pop_notice(self) -> str:
+        """Return, once, what became of a decision that the run did not take."""
+        with contextlib.suppress(queue.Empty):
+            return self._news.get_nowait()
+        return ""
+
+    def close(self) -> None:
+        """Look no more; a decision that was made is written first."""
+        self._to_send.put(None)
+
+    def _work(self) -> None:
+        while True:
+            try:
+                made = self._to_send.get(timeout=LOOK_SECONDS * (1 if self._question is not None else 2))
+            except queue.Empty:
+                self._show(self._look())
+            else:
+                if made is None:
+                    return
+                self._submit(*made)
+
+    def _look(self) -> PendingApproval | None:
+        """Return what the run waits for now."""
+        from aeon_core.journal.summary import is_being_written
+
+        journal = self._source.journal
+        try:
+            if journal is None or not is_being_written(journal):
+                return None
+            from aeon_tui.sessions.pending_approval import pending_question
+
+            seen, self._seen = self._seen, journal.stat().st_size
+            return self._question if self._question is not None and seen == self._seen else pending_question(journal)
+        except (AeonError, OSError):
+            return None
+
+    def _show(self, question: PendingApproval | None) -> None:
+        if question == self._question:
+            return
+        self._question = self._request = None
+        if question is not None:
+            from aeon_tui.sessions.pending_approval import approval_request
+
+            self._question, self._request = question, approval_request(question)
+
+    def _submit(self, question: PendingApproval, decision: ApprovalDecision) -> None:
+        """Have the decision taken, or say why it was not; what still waits then is asked again."""
+        from aeon_tui.sessions.pending_approval import submit
+
+        journal = self._source.journal
+        if journal is None:
+            return
+        try:
+            problem = submit(journal, question, decision).problem
+        except (AeonError, OSError) as error:
+            problem = str(error)
+        if problem:
+            self._news.put(f"{problem[:1].upper()}{problem[1:]}.")
+        self._show(None)

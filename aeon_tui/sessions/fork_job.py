@@ -14,15 +14,12 @@ from aeon_core.errors import UsageError, ValidationError
 from aeon_core.plan.edit import PlanEdit, parse_plan_edit
 from aeon_core.plan.files import read_data
 from aeon_tui.platform.yaml_draft import as_yaml
-from aeon_tui.sessions.run_jobs import Kernel, OnDelta, OnLine, is_paced, kernel_parts, new_journal
+from aeon_tui.sessions.run_jobs import Kernel, OnDelta, OnLine, RunJob, is_paced, kernel_parts
 from aeon_tui.sessions.run_options import approval_points, merge_overrides, started_of, usable_model
-from aeon_tui.sources.live import LiveSource
 
 if TYPE_CHECKING:
     from aeon_core.approvals.pending import Approver
     from aeon_core.config.loading import LoadedConfig
-    from aeon_core.config.schema import RunConfig
-    from aeon_core.tools.registry import ToolRegistry
 
 CRITERIA = "criteria"
 TEXT = Path("the text")
@@ -97,22 +94,16 @@ def _data(text: str) -> object:
 
 
 @dataclass
-class ForkJob:
+class ForkJob(RunJob):
     """A new run that starts where a pass of another one started. `edit` is what a person made of that pass's plan."""
 
     path: Path
     pass_number: int
-    task: str
-    config: RunConfig
     edit: PlanEdit | None = None
     criteria: ConvergenceCriteria | None = None
     """Convergence criteria, if overridden."""
     requirements: list[str] | None = None
     """What a finished answer must satisfy, if that is overridden."""
-    tools: ToolRegistry | None = None
-    guide: str = ""
-    paced: bool = False
-    """Whether replies take a moment to watch."""
 
     def prepare(self) -> None:
         """Load the tools, and make sure that model, pass and plan can be used. Raises UsageError and others like it."""
@@ -133,14 +124,6 @@ class ForkJob:
         edit = self.edit or PlanEdit()
         requirements = edit.requirements if edit.requirements is not None else self.requirements
         return {"plan": edit.plan, "criteria": self.criteria, "requirements": requirements}
-
-    def journal_in(self, runs_dir: Path) -> Path:
-        """Return a journal of a new name: the parent's is left as it is."""
-        return new_journal(runs_dir)
-
-    def source(self, journal: Path) -> LiveSource:
-        """Return a source that begins with the fork."""
-        return LiveSource(journal)
 
     def build(self, journal: Path, on_line: OnLine, on_delta: OnDelta | None, approver: Approver | None) -> Kernel:
         """Return what runs the fork."""
@@ -173,10 +156,10 @@ def fork_job(
     task = str(started["task"])
     config = merge_overrides(recorded, started, today, {**said, "approve": approval_points(today, in_app=in_app)})
     return ForkJob(
-        path,
-        pass_number,
         task,
         config,
+        path,
+        pass_number,
         edit,
         load_criteria(said["criteria"]) if said.get("criteria") is not None else None,
         load_requirements(said["requirements"]) if said.get("requirements") is not None else None,

@@ -22,7 +22,7 @@ from aeon_core.journal.values import dict_of, str_of, strs_of
 from aeon_core.journal.view.model import RunView
 from aeon_tui.screens.dialogs import ConfirmDialog, Dialog
 from aeon_tui.screens.panel_controller import TOO_LATE, PanelController, Place
-from aeon_tui.sessions.approval_broker import ApprovalBroker, ApprovalSource
+from aeon_tui.sessions.approval_broker import ApprovalBroker, ApprovalSource, RemoteApprovalBroker
 from aeon_widgets.approval_panel import ApprovalPanel
 from aeon_widgets.key_guard import KeyGuard
 from aeon_widgets.key_names import key_of
@@ -108,11 +108,7 @@ def broker_of(source: RecordSource, runner: Runner | None) -> ApprovalSource | N
         return runner.broker
     from aeon_tui.sources.followed import FollowedSource
 
-    if not isinstance(source, FollowedSource):
-        return None
-    from aeon_tui.sessions.remote_approval_broker import RemoteApprovalBroker
-
-    return RemoteApprovalBroker(source)
+    return RemoteApprovalBroker(source) if isinstance(source, FollowedSource) else None
 
 
 class ApprovalController(PanelController):

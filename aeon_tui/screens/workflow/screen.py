@@ -23,8 +23,7 @@ from aeon_tui.screens.panel_controller import APPROVAL, Place
 from aeon_tui.screens.run.status import utc_now
 from aeon_tui.screens.workflow.approval_controller import WorkflowApprovalController
 from aeon_tui.screens.workflow.transcript import gate_items, items_of, reply_blocks, whole_items
-from aeon_tui.sessions.approval_broker import ApprovalSource
-from aeon_tui.sessions.remote_approval_broker import RemoteApprovalBroker
+from aeon_tui.sessions.approval_broker import ApprovalSource, RemoteApprovalBroker
 from aeon_tui.sessions.workflow_session import WorkflowRunner
 from aeon_tui.sources.workflow import WORKFLOW_ROW, TranscriptSource, WorkflowSource, WorkflowState, gate_of
 from aeon_widgets.approval_panel import ApprovalPanel

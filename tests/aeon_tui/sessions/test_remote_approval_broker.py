@@ -13,8 +13,8 @@ from aeon_core.approvals.pending import ApprovalDecision, pending_approval
 from aeon_core.journal.listing import Awaited
 from aeon_tui.app import AeonApp
 from aeon_tui.screens.run.screen import RunScreen
-from aeon_tui.sessions import remote_approval_broker
-from aeon_tui.sessions.remote_approval_broker import RemoteApprovalBroker
+from aeon_tui.sessions import approval_broker
+from aeon_tui.sessions.approval_broker import RemoteApprovalBroker
 from aeon_tui.sources.followed import FollowedSource
 from aeon_widgets.approval_panel import ApprovalPanel, ApprovalText
 from tests.aeon_core.questions import Asked
@@ -27,7 +27,7 @@ APPROVE = ApprovalDecision(decision="approve")
 @pytest.fixture(autouse=True)
 def at_once(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("aeon_widgets.key_guard.SILENCE_SECONDS", 0.0)
-    monkeypatch.setattr(remote_approval_broker, "LOOK_SECONDS", 0.01)
+    monkeypatch.setattr(approval_broker, "LOOK_SECONDS", 0.01)
 
 
 @pytest.fixture
@@ -160,13 +160,13 @@ def test_a_decision_about_another_question_is_none(asked: Asked, broker: RemoteA
 def test_a_process_that_does_not_hear_is_asked_again(
     asked: Asked, broker: RemoteApprovalBroker, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(remote_approval_broker, "PATIENCE_SECONDS", 0.05)
+    monkeypatch.setattr("aeon_tui.sessions.pending_approval.PATIENCE_SECONDS", 0.05)
     request = asked.asking.ask("tool")
     with Inbox(asked.asking.path, request):
         wait_until(lambda: broker.waiting is not None)
         first = broker.waiting
         assert broker.decide(request.digest, APPROVE)
-        wait_until(lambda: "has not taken the decision yet" in broker.pop_notice())
+        wait_until(lambda: "has not taken the decision within 0.05 s" in broker.pop_notice())
         wait_until(lambda: broker.waiting is not None and broker.waiting is not first)
 
 

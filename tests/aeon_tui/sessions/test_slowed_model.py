@@ -12,8 +12,7 @@ from aeon_core.config.loading import LoadedConfig
 from aeon_core.llm.base import LLMAdapter, LLMRequest
 from aeon_core.runs.orchestrator import Orchestrator
 from aeon_tui.sessions.fork_job import fork_job
-from aeon_tui.sessions.resume_job import resume_job
-from aeon_tui.sessions.run_jobs import DEMO_MODEL, DEMO_TASK
+from aeon_tui.sessions.run_jobs import DEMO_MODEL, DEMO_TASK, resume_job
 from aeon_tui.sessions.slowed_model import PIECES, SlowedModel
 from tests.fakes import ScriptedModel
 from tests.waiting import PATIENCE

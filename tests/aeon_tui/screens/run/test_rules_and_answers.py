@@ -15,7 +15,7 @@ from aeon_core.runs.resume import Resumption
 from aeon_tui.app import AeonApp
 from aeon_tui.screens.rule_dialog import RuleDialog, ScopeRows
 from aeon_tui.screens.run.approval_controller import UNUSED, AnswersDialog
-from aeon_tui.sessions.resume_job import ResumeJob
+from aeon_tui.sessions.run_jobs import ResumeJob
 from aeon_tui.sessions.runner import Runner
 from aeon_widgets.approval_panel import ApprovalPanel, ApprovalText
 from aeon_widgets.plan_tree import PlanTree
@@ -167,7 +167,7 @@ async def test_answers_are_kept_where_the_app_aborts_the_run_and_shown_when_it_i
         return Resumption(path, reviewed.model, approver=approver, on_line=line, on_delta=delta)
 
     config = RunConfig(durability="off", approve=["pass"])
-    reviewed.runner = Runner(ResumeJob(journal, TASK, config, {}), journal, build)
+    reviewed.runner = Runner(ResumeJob(TASK, config, journal, {}), journal, build)
     reviewed.app = AeonApp(tmp_path, reviewed.runner)
     async with reviewed.app.run_test(size=(80, 24)) as pilot:
         asked_again = await reviewed.question(pilot)
