@@ -15,13 +15,20 @@ from acp import Client, RequestError, schema
 
 from aeon_core import ApprovalRequest
 from aeon_tui.acp.updates import Updates
-from aeon_tui.sessions.conversation import Conversation, Mode
 from aeon_tui.sessions.run_jobs import new_journal
-from aeon_tui.sessions.served_runs import ENDING_SECONDS, ServedRuns, answers, decision, errors_as
+from aeon_tui.sessions.served_runs import (
+    ENDING_SECONDS,
+    Conversation,
+    ConversationMode,
+    ServedRuns,
+    answers,
+    decision,
+    errors_as,
+)
 from aeon_widgets.run_question import ALWAYS, REVIEWED
 from aeon_widgets.text import one_line
 
-MODES: dict[Mode, tuple[str, str]] = {
+MODES: dict[ConversationMode, tuple[str, str]] = {
     "passes": ("Passes", "Refine the result until it converges; ask after each pass"),
     "single": ("Single pass", "One plan, one pass, one answer; nothing is judged"),
     "plan": ("Plan first", "Ask about the plan before it runs, and after each pass"),
@@ -88,7 +95,7 @@ class AeonAgent:
     async def new_session(self, cwd: str, mcp_servers: Iterable[Any] = (), **_: Any) -> schema.NewSessionResponse:
         """Start a conversation in a folder."""
         runs, notice = await self._runs(cwd, mcp_servers)
-        mode: Mode = "single" if runs.config.single_pass else "passes"
+        mode: ConversationMode = "single" if runs.config.single_pass else "passes"
         session = Session(new_journal(runs.runs_dir).stem, runs, mode, cwd=Path(cwd), notice=notice)
         self._sessions[session.id] = session
         return schema.NewSessionResponse(session_id=session.id, modes=session.modes())

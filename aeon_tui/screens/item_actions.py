@@ -1,21 +1,70 @@
-"""What can be done with the focused item on every screen: copy it, and open it in a pager or an editor."""
+"""What can be done with the focused item on every screen: copy it, and open it in a pager, an editor, or here."""
 
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any, ClassVar
 
-from textual.app import App, SuspendNotSupported
+from textual.app import App, ComposeResult, SuspendNotSupported
+from textual.binding import Binding, BindingType
+from textual.screen import Screen
 
 from aeon_core.errors import AeonError
 from aeon_core.escape import escape_controls
 from aeon_tui.platform.background_tasks import reason, show_notice
 from aeon_tui.platform.web import is_served
+from aeon_widgets.footer import KeyFooter
 from aeon_widgets.pane import Item, item_of
+from aeon_widgets.tally import HeadLine
 from aeon_widgets.text import count
+from aeon_widgets.text_view import TextView
 
-if TYPE_CHECKING:
-    from textual.screen import Screen
+_FORMS = {".md": "markdown", ".json": "json"}
+
+
+class FullText(TextView):
+    """A whole text; Markdown and JSON are rendered."""
+
+    HELP_TITLE = "Text"
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("v", "raw", "Raw", tooltip="Show raw or formatted text", id="text.raw"),
+    ]
+
+
+class TextScreen(Screen[None]):
+    """Shows an item. Escape goes back."""
+
+    HELP_TITLE = "Text"
+    DEFAULT_CSS = """
+    TextScreen {
+        background: $background;
+        HeadLine { text-style: bold; }
+        FullText { height: 1fr; }
+    }
+    """
+    BINDINGS: ClassVar[list[BindingType]] = [Binding("escape", "back", "Back", id="text.back")]
+
+    def __init__(self, item: Item) -> None:
+        super().__init__()
+        self.item = item
+
+    def compose(self) -> ComposeResult:
+        name = escape_controls(self.item.name.removeprefix("the "))
+        yield HeadLine(f"{name[:1].upper()}{name[1:]}")
+        yield FullText()
+        yield KeyFooter()
+
+    def on_mount(self) -> None:
+        if not self.query(FullText):
+            return  # the app is ending before the screen was made
+        text = self.query_one(FullText)
+        text.focus()
+        text.start([(_FORMS.get(self.item.suffix, ""), self.item.text)], follow=False)
+
+    def action_back(self) -> None:
+        """Go back."""
+        self.dismiss()
+
 
 LONG = 75_000
 """Characters from which on a terminal may refuse a text that is copied."""
@@ -54,19 +103,14 @@ class ItemActions:
         try:
             command = editor_command() if editor else pager_command()
             if not command or is_served():
-                self._show(item)
+                self._app.push_screen(TextScreen(item))
                 return
             with terminal_given(self._app):
                 open_text(command, _readable(item.text), item.suffix, in_pager=not editor)
         except SuspendNotSupported:
-            self._show(item)
+            self._app.push_screen(TextScreen(item))
         except (AeonError, OSError) as error:
             show_notice(self._app, reason(error), warn=True)
-
-    def _show(self, item: Item) -> None:
-        from aeon_tui.screens.text import TextScreen
-
-        self._app.push_screen(TextScreen(item))
 
 
 def _readable(text: str) -> str:

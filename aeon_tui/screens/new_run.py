@@ -19,7 +19,7 @@ from aeon_core.escape import escape_controls
 from aeon_core.tools import TOOL_SETS
 from aeon_tui.messages import KeepDraft, StartRun
 from aeon_tui.screens.context import context_of
-from aeon_tui.screens.forms import Field, ModelList, Problem, TextField, Tick
+from aeon_tui.screens.forms import Field, ModelChoice, ModelList, Problem, TextField, Tick, model_choices
 from aeon_tui.sessions.new_run_form import POINTS, TEXTS, NewRunForm, new_run_of
 from aeon_widgets.footer import KeyFooter
 from aeon_widgets.key_names import key_of
@@ -27,7 +27,6 @@ from aeon_widgets.tally import HeadLine
 
 if TYPE_CHECKING:
     from aeon_core.config.loading import LoadedConfig
-    from aeon_tui.screens.model_choices import ModelChoice
 
 TOOLS = tuple(TOOL_SETS)
 HINTS = {
@@ -121,8 +120,6 @@ class NewRunScreen(Screen[None]):
     @work(thread=True, exclusive=True, group="models", exit_on_error=False)
     def _look(self) -> None:
         """Read the configuration, and find out which models can be used."""
-        from aeon_tui.screens.model_choices import model_choices
-
         worker = get_current_worker()
         try:
             today = context_of(self).today()

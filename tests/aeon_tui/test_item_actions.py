@@ -11,8 +11,8 @@ import pytest
 from textual.app import SuspendNotSupported
 
 from aeon_tui.app import AeonApp
+from aeon_tui.screens.item_actions import FullText, TextScreen
 from aeon_tui.screens.run.screen import RunScreen
-from aeon_tui.screens.text import FullText, TextScreen
 from aeon_widgets.call_rows import RowKey
 from aeon_widgets.plan_tree import PlanTree
 from aeon_widgets.step_pane import StepPane
