@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
     from aeon_core.config.trust import ProjectTrust
     from aeon_tui.messages import ForkWorkflow
-    from aeon_tui.screens.label import LabelAnswer
+    from aeon_tui.screens.run_dialogs import LabelAnswer
     from aeon_tui.screens.trust import TrustAnswer
     from aeon_tui.sessions.fork_job import ForkJob, ForkRequest
     from aeon_tui.sessions.new_run_form import NewRunForm
@@ -253,7 +253,7 @@ class RunActions:
 
     def _ask_for_label(self, path: Path) -> None:
         from aeon_core.journal.labels import last_label, make_sure_it_has_a_result
-        from aeon_tui.screens.label import LabelAnswer, LabelDialog
+        from aeon_tui.screens.run_dialogs import LabelAnswer, LabelDialog
 
         make_sure_it_has_a_result(path)
         known = last_label(path)

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from aeon_tui.navigation import Navigation
 from aeon_tui.platform.background_tasks import BackgroundTasks
 from aeon_tui.screens.dialogs import ConfirmDialog
-from aeon_tui.screens.export import ExportDialog, form_of
+from aeon_tui.screens.run_dialogs import ExportDialog, form_of
 from aeon_widgets.text import count, fit, one_line, size
 
 if TYPE_CHECKING:
@@ -26,7 +26,7 @@ class RunFiles:
 
     def open(self) -> None:
         """Ask for a journal, and show its run."""
-        from aeon_tui.screens.open_journal import OpenJournalDialog
+        from aeon_tui.screens.run_dialogs import OpenJournalDialog
 
         self._open_dialog(lambda: self._app.push_screen(OpenJournalDialog(), self._journal_given))
 

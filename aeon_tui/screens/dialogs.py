@@ -1,10 +1,10 @@
-"""Dialogs: the box that all have, the question before what cannot be undone or may surprise, rows to choose from."""
+"""Dialogs: the box that all have, and the question before what cannot be undone or may surprise."""
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
-from typing import ClassVar, Generic, TypeVar
+from collections.abc import Sequence
+from typing import ClassVar, TypeVar
 
 from textual import on
 from textual.app import ComposeResult
@@ -13,20 +13,28 @@ from textual.containers import Horizontal, Vertical
 from textual.content import Content
 from textual.screen import ModalScreen
 from textual.widgets import Button, Static
-from typing_extensions import override
 
 from aeon_core.escape import escape_controls
 from aeon_widgets.key_guard import KeyGuard
 from aeon_widgets.key_names import key_of
-from aeon_widgets.text import Piece, count, fit, one_line
-from aeon_widgets.virtual_list import RowsView
+from aeon_widgets.text import count, fit, one_line
 
 Answer = TypeVar("Answer")
 
 
-class Dialog(ModalScreen[Answer]):
-    """A box over the screen: one Vertical, with a title and the keys on its border. `#problem` says what is wrong."""
+class Box(Vertical):
+    """The frame of a dialog, with a title and the keys on its border."""
 
+    def __init__(self, title: str, keys: str) -> None:
+        super().__init__()
+        self.border_title, self.border_subtitle = Content(escape_controls(title)), keys
+
+
+class Dialog(ModalScreen[Answer]):
+    """A Box over the screen. `#problem` says what is wrong. None is the answer where it is left with escape."""
+
+    FIRST: ClassVar[str]
+    """What has the focus at first."""
     DEFAULT_CSS = """
     Dialog {
         align: center middle;
@@ -41,6 +49,16 @@ class Dialog(ModalScreen[Answer]):
     }
     """
 
+    def __init__(self) -> None:
+        super().__init__()
+        self.guard = KeyGuard()
+        """Takes no decision that was typed before the dialog could be read."""
+
+    def on_mount(self) -> None:
+        if (first := getattr(self, "FIRST", None)) is not None:
+            self.query(first).focus()
+        self.guard.arm()
+
     def say(self, problem: str) -> None:
         """Show what is wrong; nothing for an empty text."""
         if self.is_attached:
@@ -48,11 +66,16 @@ class Dialog(ModalScreen[Answer]):
             shown.update(f"✖ {escape_controls(problem)}")
             shown.display = bool(problem)
 
+    def action_cancel(self) -> None:
+        """Change nothing."""
+        self.dismiss(None)
+
 
 class ConfirmDialog(Dialog[bool]):
     """Asks whether to do something; False where it is left with escape. Enter presses the button that is lit."""
 
     HELP_TITLE = "Question"
+    FIRST = "#no"
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("escape,n", "refuse", "No", id="confirm.no"),
         Binding("y", "accept", "Yes", id="confirm.yes"),
@@ -75,27 +98,20 @@ class ConfirmDialog(Dialog[bool]):
     def __init__(self, title: str, lines: Sequence[str], yes: str, no: str = "No") -> None:
         super().__init__()
         self._title, self._said, self._yes, self._no = title, lines, yes, no
-        self._guard = KeyGuard()
 
     def compose(self) -> ComposeResult:
-        with Vertical() as box:
-            box.border_title = Content(escape_controls(self._title))
-            yes, no = key_of(self, "confirm.yes", ConfirmDialog), key_of(self, "confirm.no", ConfirmDialog)
-            box.border_subtitle = f"{yes} yes · {no} no · tab other button"
+        yes, no = key_of(self, "confirm.yes", ConfirmDialog), key_of(self, "confirm.no", ConfirmDialog)
+        with Box(self._title, f"{yes} yes · {no} no · tab other button"):
             for line in self._said:
                 yield Static(escape_controls(line), classes="line", markup=False)
             with Horizontal():
                 yield Button(Content(f"[ {self._no} ]"), id="no", compact=True)
                 yield Button(Content(f"[ {self._yes} ]"), id="yes", compact=True)
 
-    def on_mount(self) -> None:
-        self.query("#no").focus()
-        self._guard.arm()
-
     @on(Button.Pressed, "#yes")
     def action_accept(self) -> None:
         """Do it."""
-        if self._guard.is_open:
+        if self.guard.is_open:
             self.dismiss(True)
 
     @on(Button.Pressed, "#no")
@@ -132,32 +148,3 @@ class QuitDialog(ConfirmDialog):
     def action_quit_now(self) -> None:
         """Quit; nobody types these keys by the way."""
         self.dismiss(True)
-
-
-T = TypeVar("T")
-
-
-class ChoiceRows(RowsView, Generic[T]):
-    """The values with a word or two about each; the one under the cursor is chosen."""
-
-    def __init__(self, choices: Mapping[T, Iterable[Piece]], first: T | None = None) -> None:
-        super().__init__()
-        self._values, self._pieces = list(choices), list(choices.values())
-        self._first = self._values.index(first) if first is not None else 0
-
-    def on_mount(self) -> None:
-        self.set_line_count(len(self._values))
-        self.cursor = self._first
-
-    @property
-    def value(self) -> T:
-        """The value that is chosen."""
-        return self._values[self.cursor]
-
-    def choose(self, value: T) -> None:
-        """Choose a value."""
-        self.cursor = self._values.index(value)
-
-    @override
-    def pieces(self, index: int, width: int) -> Iterable[Piece]:
-        return [(f" {'◉' if index == self.cursor else '○'} ", ""), *self._pieces[index]]

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 from textual import on, work
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
-from textual.containers import Grid, Vertical
+from textual.containers import Grid
 from textual.content import Content
 from textual.message import Message
 from textual.reactive import reactive
@@ -20,11 +20,10 @@ from textual.widgets import Input, Label, Static
 from aeon_core.errors import AeonError, UsageError
 from aeon_core.escape import escape_controls
 from aeon_tui.messages import StartFork
-from aeon_tui.screens.dialogs import Dialog
+from aeon_tui.screens.dialogs import Box, Dialog
 from aeon_tui.screens.editor import YamlEditor, ask_to_discard
 from aeon_tui.screens.latest_worker import LatestWorker
 from aeon_tui.sessions.fork_job import ForkRequest
-from aeon_widgets.key_guard import KeyGuard
 from aeon_widgets.key_names import key_of
 from aeon_widgets.run_tree import start_words
 from aeon_widgets.text import fit
@@ -134,6 +133,7 @@ class ForkDialog(Dialog[None]):
     """
 
     HELP_TITLE = "Fork"
+    FIRST = "#start"
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("ctrl+s", "fork", "Fork", priority=True, id="fork.start"),
         Binding("escape", "cancel", "Cancel", priority=True, id="fork.cancel"),
@@ -156,15 +156,11 @@ class ForkDialog(Dialog[None]):
         self._read = read
         self._reading = LatestWorker(self, "fork")
         self._starting = False
-        self._guard = KeyGuard()
 
     def compose(self) -> ComposeResult:
         of = self._of
-        with Vertical() as box:
-            box.border_title = Content(f"Fork {escape_controls(of.path.stem[:40])}")
-            box.border_subtitle = (
-                f"{key_of(self, 'fork.start')} forks · tab next · {key_of(self, 'fork.cancel')} cancels"
-            )
+        keys = f"{key_of(self, 'fork.start')} forks · tab next · {key_of(self, 'fork.cancel')} cancels"
+        with Box(f"Fork {of.path.stem[:40]}", keys):
             with Grid():
                 yield Label("From")
                 yield StartChoice(of, self._first)
@@ -187,8 +183,6 @@ class ForkDialog(Dialog[None]):
         if not self.query("#start"):
             return  # the app is ending before the dialog was made
         self._editor.area.read_only = True
-        self.query_one(StartChoice).focus()
-        self._guard.arm()
         self._read_text(self._first)
 
     @property
@@ -232,7 +226,7 @@ class ForkDialog(Dialog[None]):
 
     def action_fork(self) -> None:
         """Start the fork, or say what is wrong."""
-        if not self._guard.is_open or self._starting:
+        if not self.guard.is_open or self._starting:
             return
         try:
             options = self._options()

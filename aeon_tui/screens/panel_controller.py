@@ -82,17 +82,20 @@ class PanelController:
         The tool may have `arguments` that the call lacks; `root` is the project in which the rule can hold.
         """
         from aeon_core.approvals.pending import ApprovalDecision
-        from aeon_tui.screens.rule_dialog import ask_for_rule
+        from aeon_tui.screens.run_dialogs import RuleDialog
 
         def given(rule: AllowedRule | None) -> None:
             self._guard.arm()
-            if rule is not None:
-                panel.answered = True
-                self.decide(panel, ApprovalDecision(decision="approve", allow=rule))
+            if rule is None:
+                return
+            panel.answered = True
+            self.decide(panel, ApprovalDecision(decision="approve", allow=rule))
+            if rule.scope != "run":
+                self._screen.notify(f"Saved: {rule.rule}. The settings list it; remove it there.", markup=False)
 
         panel.wait_on()
         if self._asked is not None:
-            ask_for_rule(self._screen, self._asked.subject, arguments, root, given)
+            self._screen.app.push_screen(RuleDialog(self._asked.subject, arguments, root), given)
 
     def put(self, question: ApprovalQuestion | None, *, home: Widget) -> None:
         """Show a question, or none, in place of the one there is.

@@ -21,11 +21,11 @@ from aeon_tui.app import AeonApp
 from aeon_tui.screens.browser.preview import PreviewPane
 from aeon_tui.screens.browser.screen import BrowserScreen
 from aeon_tui.screens.dialogs import ConfirmDialog
-from aeon_tui.screens.export import ExportDialog
 from aeon_tui.screens.fork import ForkDialog, Parent
 from aeon_tui.screens.replay import replay_screen
 from aeon_tui.screens.run.approval_controller import ApprovalController
 from aeon_tui.screens.run.screen import RunScreen
+from aeon_tui.screens.run_dialogs import ExportDialog
 from aeon_tui.sessions.approval_broker import ApprovalBroker
 from tests.aeon_tui.compared import one_run, two_runs
 from tests.aeon_tui.fakes import ListSource
@@ -243,7 +243,7 @@ SCENES = [
     Scene("workflow-at-work", lambda: app_on(at_work(), live=True), ("2", "V")),
     Scene("workflow-at-a-gate", lambda: app_on(at_a_gate(), live=True, asked=GATE), shows="ApprovalPanel ApprovalText"),
     Scene("workflow-blocklisted", lambda: app_on(at_work(), live=True, asked=BLOCKLISTED), shows="ApprovalText"),
-    Scene("workflow-choices", lambda: app_on(at_work(), live=True, asked=CEILING), shows="OptionRows"),
+    Scene("workflow-choices", lambda: app_on(at_work(), live=True, asked=CEILING), shows="ChoiceRows"),
     Scene("workflow-failed", lambda: app_on(failed()), ("V",), size=(60, 20)),
     Scene("notices", browser(list(RUNS)), (), notify, shows="Toast"),
 ]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import ClassVar
 
@@ -24,9 +24,9 @@ from aeon_widgets.key_guard import KeyGuard, key_after_escape
 from aeon_widgets.key_names import key_of, shown_key
 from aeon_widgets.pane import Pane, pane_css
 from aeon_widgets.run_question import REASON, RUN, ApprovalQuestion, Choice, Section, Typed
-from aeon_widgets.text import Block, Piece, count
+from aeon_widgets.text import Block, count
 from aeon_widgets.text_view import TextView
-from aeon_widgets.virtual_list import RowsView
+from aeon_widgets.virtual_list import ChoiceRows, RowsView
 
 _BETWEEN = " · "
 _KEY = "answer_key"
@@ -260,31 +260,6 @@ _FRAME = 4
 """Rows of the panel around its text: borders, and answers on two lines."""
 
 
-class OptionRows(RowsView):
-    """The options of a question; the safe one is lit at first."""
-
-    HELP_TITLE = "Choices"
-
-    def __init__(self, options: tuple[str, ...], safe: str) -> None:
-        super().__init__()
-        self._options, self._safe = options, safe
-        self.set_reactive(RowsView.cursor, options.index(safe) if safe in options else 0)
-
-    def on_mount(self) -> None:
-        self.set_line_count(len(self._options))
-
-    @property
-    def option(self) -> str:
-        """The option that is lit."""
-        return self._options[self.cursor]
-
-    @override
-    def pieces(self, index: int, width: int) -> Iterable[Piece]:
-        option = self._options[index]
-        safe = " (safe)" if option == self._safe else ""
-        return [(f" {'◉' if index == self.cursor else '○'} {option}", "bold"), (safe, "muted")]
-
-
 class _WayBack(AnswerKeys):
     """Says how to come back to the answers, and takes as much room: nothing moves under the mouse that does."""
 
@@ -329,7 +304,7 @@ class ApprovalPanel(Pane):
         border: heavy $severity-medium; border-title-color: $severity-medium; border-title-style: bold;
         &:focus-within { border: heavy $severity-medium; border-title-color: $severity-medium; }
         ApprovalText { height: auto; max-height: 100%; background: $background; }
-        OptionRows { dock: bottom; height: 3; margin: 0 0 1 0; background: $background; }
+        ChoiceRows { dock: bottom; height: 3; margin: 0 0 1 0; background: $background; }
         Input { dock: bottom; background: $panel; color: $aeon-text; margin: 0 1; display: none; }
         Static { dock: bottom; height: auto; max-height: 4; padding: 0 1; color: $aeon-text; background: $background; }
         .keys { display: none; }
@@ -362,7 +337,8 @@ class ApprovalPanel(Pane):
         question = self.question
         yield ApprovalText(question.body, question.sections, self._room)
         if question.options:
-            rows = OptionRows(question.options, question.safe)
+            safe = {question.safe: [(" (safe)", "muted")]}
+            rows = ChoiceRows({each: [(each, "bold"), *safe.get(each, [])] for each in question.options}, question.safe)
             rows.styles.height = len(question.options)
             yield rows
         if any(each.typed for each in question.choices):
@@ -410,7 +386,7 @@ class ApprovalPanel(Pane):
     @property
     def home(self) -> Widget:
         """What has the focus at first: the options where there are any, else the text."""
-        return next(iter(self.query(OptionRows)), self.query_one(ApprovalText))
+        return next(iter(self.query(ChoiceRows)), self.query_one(ApprovalText))
 
     @property
     def field(self) -> Input | None:
@@ -569,12 +545,12 @@ class ApprovalPanel(Pane):
         if self.choice(event.key) is not None:
             self.action_choose(event.key)
         elif self.question.options:
-            self.send(self.query_one(OptionRows).option)
+            self.send(self.query_one(ChoiceRows).value)
 
     @on(RowsView.Chosen)
     def _picked(self, event: RowsView.Chosen) -> None:
         event.stop()
-        self.send(self.query_one(OptionRows).option)
+        self.send(self.query_one(ChoiceRows).value)
 
     @on(RowsView.Moved)
     def _moved(self, event: RowsView.Moved) -> None:

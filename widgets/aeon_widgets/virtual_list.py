@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Container, Iterable, Sequence
+from collections.abc import Container, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar, NamedTuple
+from typing import Any, ClassVar, Generic, NamedTuple, TypeVar
 
 from rich.cells import cell_len
 from rich.segment import Segment
@@ -324,3 +324,34 @@ class RowsView(LinesView):
         self.move_to(index)
         if again:
             self.action_choose()
+
+
+T = TypeVar("T")
+
+
+class ChoiceRows(RowsView, Generic[T]):
+    """The values with a word or two about each; the one under the cursor is chosen."""
+
+    HELP_TITLE = "Choices"
+
+    def __init__(self, choices: Mapping[T, Iterable[Piece]], first: T | None = None) -> None:
+        super().__init__()
+        self._values, self._pieces = list(choices), [list(pieces) for pieces in choices.values()]
+        self.set_reactive(RowsView.cursor, self._values.index(first) if first in self._values else 0)
+
+    def on_mount(self) -> None:
+        self.set_line_count(len(self._values))
+
+    @property
+    def value(self) -> T:
+        """The value that is chosen."""
+        return self._values[self.cursor]
+
+    def choose(self, value: T) -> None:
+        """Choose a value."""
+        self.cursor = self._values.index(value)
+
+    @override
+    def pieces(self, index: int, width: int) -> Iterable[Piece]:
+        (text, style), *rest = self._pieces[index]
+        return [(f" {'◉' if index == self.cursor else '○'} {text}", style), *rest]

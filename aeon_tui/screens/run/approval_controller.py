@@ -1,26 +1,21 @@
-"""The question that a run waits with, on its screen, and the dialog in which its open questions are answered."""
+"""The question that a run waits with, on its screen."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar, cast
+from typing import TYPE_CHECKING, Any, cast
 
-from textual import on
-from textual.app import ComposeResult, SuspendNotSupported
-from textual.binding import Binding, BindingType
-from textual.containers import Vertical
+from textual.app import SuspendNotSupported
 from textual.screen import Screen
 from textual.widget import Widget
-from textual.widgets import Input, Static
 from typing_extensions import override
 
 from aeon_core.errors import AeonError
-from aeon_core.escape import escape_controls
 from aeon_core.journal.values import dict_of, str_of, strs_of
 from aeon_core.journal.view.model import RunView
-from aeon_tui.screens.dialogs import ConfirmDialog, Dialog
+from aeon_tui.screens.dialogs import ConfirmDialog
 from aeon_tui.screens.panel_controller import TOO_LATE, PanelController, Place
 from aeon_tui.sessions.approval_broker import ApprovalBroker, ApprovalSource, RemoteApprovalBroker
 from aeon_widgets.approval_panel import ApprovalPanel
@@ -35,64 +30,6 @@ if TYPE_CHECKING:
     from aeon_tui.sessions.approval_edits import ApprovalEdits
     from aeon_tui.sessions.runner import Runner
     from aeon_tui.sources.base import RecordSource
-
-
-class AnswersDialog(Dialog[dict[str, str]]):
-    """Has a field for each question. Enter moves to the next one, from the last back to the decision.
-
-    Returns the content of the fields, by question, however it is closed: it decides nothing and can be reopened.
-    """
-
-    HELP_TITLE = "Open questions"
-    BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("escape", "leave", "Back", id="answers.back"),
-        Binding("up", "app.focus_previous", "Previous question", show=False, id="answers.previous"),
-        Binding("down", "app.focus_next", "Next question", show=False, id="answers.next"),
-    ]
-    DEFAULT_CSS = """
-    AnswersDialog {
-        & > Vertical { width: 76; }
-        Static { color: $aeon-text; height: auto; }
-        Input { margin: 0 0 1 0; }
-    }
-    """
-
-    def __init__(self, questions: Sequence[str], answers: Mapping[str, str]) -> None:
-        super().__init__()
-        self._questions, self._answers = list(questions), dict(answers)
-
-    def compose(self) -> ComposeResult:
-        with Vertical() as box:
-            box.border_title = "Your answers go with your decision"
-            follows = "next" if len(self._questions) > 1 else "keeps it"
-            box.border_subtitle = f"enter {follows} · {key_of(self, 'answers.back')} back to the decision"
-            for question in self._questions:
-                yield Static(escape_controls(f"? {question}"), markup=False)
-                yield Input(self._answers.get(question, ""), compact=True)
-
-    def on_mount(self) -> None:
-        for field in self.query(Input):
-            if not field.value:
-                field.focus()
-                return
-        for field in self.query(Input):
-            field.focus()
-            return
-
-    @on(Input.Submitted)
-    def _next(self, event: Input.Submitted) -> None:
-        event.stop()
-        fields = list(self.query(Input))
-        place = fields.index(event.input)
-        if place + 1 < len(fields):
-            fields[place + 1].focus()
-        else:
-            self.action_leave()
-
-    def action_leave(self) -> None:
-        """Go back to the decision with what was typed."""
-        typed = (field.value.strip() for field in self.query(Input))
-        self.dismiss({question: words for question, words in zip(self._questions, typed, strict=True) if words})
 
 
 UNUSED = "The run ends here, so your answers are not used; its journal keeps them."
@@ -205,6 +142,8 @@ class ApprovalController(PanelController):
 
     def answer_questions(self, panel: ApprovalPanel) -> None:
         """Let the person answer what is open; the answers are shown with the questions until they decide."""
+        from aeon_tui.screens.run_dialogs import AnswersDialog
+
         panel.wait_on()
         if self._asked is None:
             return

@@ -14,9 +14,10 @@ from aeon_core.journal.listing import Awaited
 from aeon_core.journal.recovery import reopen
 from aeon_tui.app import AeonApp
 from aeon_tui.screens.browser.screen import BrowserScreen
-from aeon_tui.screens.label import LabelAnswer, LabelDialog, VerdictRows
 from aeon_tui.screens.run.screen import RunScreen
+from aeon_tui.screens.run_dialogs import LabelAnswer, LabelDialog
 from aeon_tui.sources.followed import FollowedSource
+from aeon_widgets.virtual_list import ChoiceRows
 from tests.aeon_tui.screens.browser.test_screen import NOW, summary
 from tests.aeon_tui.test_run_actions import (
     SIZES,
@@ -36,7 +37,7 @@ KEY = "sk-" + "x" * 30
 
 
 def asks(app: AeonApp) -> bool:
-    return isinstance(app.screen, LabelDialog) and bool(app.screen.query(VerdictRows))
+    return isinstance(app.screen, LabelDialog) and bool(app.screen.query(ChoiceRows))
 
 
 def told(app: AeonApp) -> list[str]:
@@ -91,7 +92,7 @@ async def test_the_dialog_begins_with_the_last_label(runs: Path) -> None:
     async with browsing(runs) as (app, pilot):
         await pilot.press("L")
         await until(pilot, lambda: asks(app))
-        assert app.screen.query_one(VerdictRows).value == "bad"
+        assert app.screen.query_one(ChoiceRows).value == "bad"
         assert app.screen.query_one(Input).value == "not what I asked"
         await pilot.press("up", "enter")
         await until(pilot, lambda: said(app))

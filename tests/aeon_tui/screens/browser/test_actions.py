@@ -17,9 +17,10 @@ from aeon_core.journal.writer import JournalWriter
 from aeon_tui.app import AeonApp
 from aeon_tui.screens.browser.screen import BrowserScreen
 from aeon_tui.screens.dialogs import ConfirmDialog
-from aeon_tui.screens.export import ExportDialog, FormRows
+from aeon_tui.screens.run_dialogs import ExportDialog
 from aeon_widgets.filter_line import FilterLine
 from aeon_widgets.run_list import RunList, RunListHeader
+from aeon_widgets.virtual_list import ChoiceRows
 from tests.aeon_core.journal.build import finished, started, ttl, write
 from tests.aeon_tui.screens.browser.test_filter_line import tasks, title
 from tests.aeon_tui.screens.browser.test_screen import browsing, settle, summary, text
@@ -138,12 +139,12 @@ async def test_a_click_chooses_the_form_and_the_ending_that_is_typed_does(folder
         await pilot.press("x")
         await dialog(pilot, ExportDialog)
         line = pilot.app.screen.query_one(Input)
-        await pilot.click(FormRows, offset=(5, 2))
+        await pilot.click(ChoiceRows, offset=(5, 2))
         await pilot.pause()
         assert line.value == "c.json"
         line.value = "report.HTML"
         await pilot.pause()
-        assert pilot.app.screen.query_one(FormRows).value == "html"
+        assert pilot.app.screen.query_one(ChoiceRows).value == "html"
         line.value = "report.doc"
         line.focus()
         await pilot.press("enter")

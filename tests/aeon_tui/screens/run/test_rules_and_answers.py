@@ -13,13 +13,14 @@ from aeon_core.config.loading import load_config
 from aeon_core.journal.reader import read_records
 from aeon_core.runs.resume import Resumption
 from aeon_tui.app import AeonApp
-from aeon_tui.screens.rule_dialog import RuleDialog, ScopeRows
-from aeon_tui.screens.run.approval_controller import UNUSED, AnswersDialog
+from aeon_tui.screens.run.approval_controller import UNUSED
+from aeon_tui.screens.run_dialogs import AnswersDialog, RuleDialog
 from aeon_tui.sessions.run_jobs import ResumeJob
 from aeon_tui.sessions.runner import Runner
 from aeon_widgets.approval_panel import ApprovalPanel, ApprovalText
 from aeon_widgets.plan_tree import PlanTree
 from aeon_widgets.step_pane import StepPane, StepText
+from aeon_widgets.virtual_list import ChoiceRows
 from tests.aeon_core.kernel.test_passes import MENDED, TASK, model, of, plan
 from tests.aeon_tui.screens.run.test_approval_controller import Erasing, asked
 from tests.aeon_tui.screens.run.test_reviews import Reviewed
@@ -50,7 +51,7 @@ def decided(journal: Path) -> list[dict[str, Any]]:
 
 async def rule_dialog(pilot: Any) -> RuleDialog:
     await pilot.press("A")
-    await until(pilot, lambda: isinstance(pilot.app.screen, RuleDialog) and bool(pilot.app.screen.query(ScopeRows)))
+    await until(pilot, lambda: isinstance(pilot.app.screen, RuleDialog) and bool(pilot.app.screen.query(ChoiceRows)))
     screen = pilot.app.screen
     assert isinstance(screen, RuleDialog)
     return screen

@@ -18,13 +18,14 @@ from aeon_core.llm.base import LLMRequest, LLMResponse
 from aeon_core.tools.search import GlobTool
 from aeon_tui.app import AeonApp
 from aeon_tui.screens.dialogs import ConfirmDialog
-from aeon_tui.screens.rule_dialog import RuleDialog
+from aeon_tui.screens.run_dialogs import RuleDialog
 from aeon_tui.screens.workflow.fork import GateRows, WorkflowForkDialog
 from aeon_tui.screens.workflow.screen import WorkflowScreen
 from aeon_tui.sessions.runner import Stream
 from aeon_tui.sources.workflow import TranscriptSource
-from aeon_widgets.approval_panel import AnswerKeys, ApprovalPanel, OptionRows
+from aeon_widgets.approval_panel import AnswerKeys, ApprovalPanel
 from aeon_widgets.call_rows import SPINNER
+from aeon_widgets.virtual_list import ChoiceRows
 from aeon_widgets.workflow_artifact import WorkflowArtifact
 from aeon_widgets.workflow_conversation import WorkflowConversation
 from aeon_widgets.workflow_pipeline import WorkflowPipeline
@@ -257,7 +258,7 @@ async def test_of_choices_the_safe_one_is_lit() -> None:
     async with app.run_test(size=(80, 24)) as pilot:
         panel = await asked(pilot, "choice")
         app.screen._asking.answer = lambda panel, choice, words: said.append(choice)  # type: ignore[attr-defined]
-        assert panel.query_one(OptionRows).option == "abort"
+        assert panel.query_one(ChoiceRows).value == "abort"
         await pilot.press("j", "enter")
         await pilot.pause()
     assert said == ["retry"]
