@@ -9,7 +9,6 @@ from typing import ClassVar
 from textual import events
 from textual.binding import Binding, BindingType
 from textual.geometry import Region
-from textual.message import Message
 from textual.reactive import reactive
 from typing_extensions import override
 
@@ -18,7 +17,7 @@ from aeon_core.journal.view.draft import Draft
 from aeon_core.journal.view.formatting import MET_ICONS, score, scored_reasons, told_by_verdicts, verdict, words
 from aeon_core.journal.view.model import AssessmentView, RunView
 from aeon_widgets.icons import SCORE_ICONS
-from aeon_widgets.pane import Pane, pane_css
+from aeon_widgets.pane import Pane, PaneMessage, pane_css
 from aeon_widgets.reply_text import (
     MET_STYLES,
     Verdict,
@@ -61,15 +60,10 @@ class ConvergencePane(TextView, Pane):
     """Which of the verdicts is selected."""
 
     @dataclass
-    class Opened(Message):
+    class Opened(PaneMessage):
         """The person wants to see where the words are that the judge quotes for a verdict."""
 
-        pane: ConvergencePane
         verdict: Verdict
-
-        @property
-        def control(self) -> ConvergencePane:
-            return self.pane
 
     def __init__(self) -> None:
         super().__init__()

@@ -10,7 +10,6 @@ from typing import ClassVar
 
 from rich.cells import cell_len
 from textual.binding import Binding, BindingType
-from textual.message import Message
 from typing_extensions import override
 
 from aeon_core.journal.view import formatting
@@ -28,7 +27,7 @@ from aeon_core.journal.view.model import (
 from aeon_core.journal.view.step_issues import advisories_of, found_issues, issues_of, refined_since, refinements_of
 from aeon_widgets.icons import REFINED, SEVERITY_ICONS
 from aeon_widgets.key_names import key_of
-from aeon_widgets.pane import Item, Pane, pane_css
+from aeon_widgets.pane import Item, Pane, PaneMessage, pane_css
 from aeon_widgets.reply_text import requirement_blocks
 from aeon_widgets.text import Block, Piece, one_line, pretty, wrap, wrap_hanging
 from aeon_widgets.virtual_list import RowsView
@@ -170,15 +169,10 @@ class IssuesPane(RowsView, Pane):
     ]
 
     @dataclass
-    class Opened(Message):
+    class Opened(PaneMessage):
         """The person wants to see the step of an issue: `issue.step_id`, which is there."""
 
-        pane: IssuesPane
         issue: IssueView
-
-        @property
-        def control(self) -> IssuesPane:
-            return self.pane
 
     DEFAULT_CSS = pane_css("IssuesPane")
 

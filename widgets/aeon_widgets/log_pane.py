@@ -4,17 +4,15 @@ from __future__ import annotations
 
 from bisect import bisect_left
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from typing import ClassVar
 
 from textual.binding import Binding, BindingType
-from textual.message import Message
 from typing_extensions import override
 
 from aeon_core.journal.view.model import LogLine, RunView
 from aeon_core.timing import local_time
 from aeon_widgets.icons import LEVELS
-from aeon_widgets.pane import Pane, pane_css
+from aeon_widgets.pane import Pane, PaneMessage, pane_css
 from aeon_widgets.text import Piece, count, fit, one_line
 from aeon_widgets.virtual_list import LinesView
 
@@ -46,15 +44,8 @@ class LogPane(LinesView, Pane):
         Binding("enter", "open", "Expand", key_display="⏎", tooltip="Show more of the log, or less", id="log.open")
     ]
 
-    @dataclass
-    class Opened(Message):
+    class Opened(PaneMessage):
         """The person wants to see more of the log, or less of it again."""
-
-        pane: LogPane
-
-        @property
-        def control(self) -> LogPane:
-            return self.pane
 
     DEFAULT_CSS = pane_css("LogPane")
 

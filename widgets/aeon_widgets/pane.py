@@ -64,6 +64,17 @@ class Pane(Widget):
         self.refresh(Region(0, 0, self.outer_size.width, 1).translate(-self.content_offset))
 
 
+@dataclass
+class PaneMessage(Message):
+    """What a person wants of a pane."""
+
+    pane: Pane
+
+    @property
+    def control(self) -> Pane:
+        return self.pane
+
+
 @dataclass(frozen=True)
 class Item:
     """A text with what it is called, such as `the answer`, and the ending of a file that holds it."""

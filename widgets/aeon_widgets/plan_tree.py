@@ -9,7 +9,6 @@ from typing import ClassVar
 from rich.cells import cell_len
 from textual import events
 from textual.binding import Binding, BindingType
-from textual.message import Message
 from textual.reactive import var
 from typing_extensions import override
 
@@ -19,7 +18,7 @@ from aeon_core.journal.view.model import CallView, IssueView, RunView, StepView
 from aeon_core.journal.view.step_issues import open_issues, replacements, superseded, times_refined
 from aeon_widgets.call_rows import CALL_LABELS, Activity, CallRows, RowKey, call_label
 from aeon_widgets.icons import FALLBACK, REFINED, REPAIRED, ROW_ICONS, SEVERITY_ICONS, UNFINISHED, WARNED, shown_status
-from aeon_widgets.pane import Pane, pane_css
+from aeon_widgets.pane import Pane, PaneMessage, pane_css
 from aeon_widgets.reply_text import SIGN_STYLES
 from aeon_widgets.text import Piece, fit, one_line
 from aeon_widgets.virtual_list import RowsView
@@ -54,15 +53,10 @@ class PlanTree(RowsView, Pane):
     """Whether the run is live: if not, a step or a call that has not come back never will."""
 
     @dataclass
-    class Selected(Message):
+    class Selected(PaneMessage):
         """Another row is selected, by the person or because the run went on. `key` is None in an empty plan."""
 
-        tree: PlanTree
         key: RowKey | None
-
-        @property
-        def control(self) -> PlanTree:
-            return self.tree
 
     DEFAULT_CSS = pane_css("PlanTree")
 

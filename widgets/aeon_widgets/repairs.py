@@ -7,12 +7,11 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from rich.cells import cell_len
-from textual.message import Message
 from typing_extensions import override
 
 from aeon_core.journal.view.formatting import repair_words
 from aeon_core.journal.view.model import RepairView, RunView
-from aeon_widgets.pane import Pane, pane_css
+from aeon_widgets.pane import Pane, PaneMessage, pane_css
 from aeon_widgets.text import Piece, one_line
 from aeon_widgets.virtual_list import RowsView
 
@@ -24,15 +23,10 @@ class RepairsPane(RowsView, Pane):
     RECORDS: ClassVar[frozenset[str]] = frozenset({"supervisor"})
 
     @dataclass
-    class Opened(Message):
+    class Opened(PaneMessage):
         """The person wants to see a repair."""
 
-        pane: RepairsPane
         repair: RepairView
-
-        @property
-        def control(self) -> RepairsPane:
-            return self.pane
 
     DEFAULT_CSS = pane_css("RepairsPane")
 

@@ -3,21 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import ClassVar
 
 from textual import events
 from textual.binding import Binding, BindingType
 from textual.content import Content, Span
 from textual.geometry import Size
-from textual.message import Message
 from textual.reactive import var
 from typing_extensions import override
 
 from aeon_core.journal.view.formatting import words
 from aeon_core.journal.view.model import ProfileView, RunView
 from aeon_core.money import money
-from aeon_widgets.pane import Pane, pane_css
+from aeon_widgets.pane import Pane, PaneMessage, pane_css
 from aeon_widgets.run_header import bar, spent
 from aeon_widgets.text import Piece, count, fit
 
@@ -33,15 +31,8 @@ class TTLGauge(Pane, can_focus=True):
 
     BINDINGS: ClassVar[list[BindingType]] = [Binding("enter", "why", "Why", key_display="⏎", id="ttl.why")]
 
-    @dataclass
-    class Opened(Message):
+    class Opened(PaneMessage):
         """The person wants to know why the run reasons as deeply as it does."""
-
-        gauge: TTLGauge
-
-        @property
-        def control(self) -> TTLGauge:
-            return self.gauge
 
     DEFAULT_CSS = (
         pane_css("TTLGauge")
