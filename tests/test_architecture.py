@@ -58,13 +58,13 @@ def test_the_core_brings_neither_a_screen_nor_an_sdk(code: str) -> None:
 
 def test_the_import_of_what_runs_tasks_loads_neither_the_kernel_nor_the_model_of_the_data() -> None:
     loaded = loaded_by("from aeon_core import Orchestrator, connect\nassert callable(Orchestrator)")
-    assert not loaded & {"pydantic", "pydantic_core", "jsonschema_rs", "asyncio", "yaml", "json_repair"}
+    assert not loaded & {"pydantic", "pydantic_core", "jsonschema_rs", "asyncio", "yaml", "tenacity", "json_repair"}
 
 
 def test_a_run_that_needs_no_retry_and_no_repair_loads_neither_library() -> None:
     code = "from aeon_core import Orchestrator, connect\n"
     code += "Orchestrator(connect('simulated:default'), journal=False).run('add 5 and 10')"
-    assert not loaded_by(code) & {"asyncio", "json_repair", "regex", "pathspec", "genai_prices"}
+    assert not loaded_by(code) & {"tenacity", "asyncio", "json_repair", "regex", "pathspec", "genai_prices"}
 
 
 @pytest.mark.parametrize("arguments", [["--help"], ["runs"], ["runs", "--json"]])

@@ -4,10 +4,14 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
-from typing import Any
+from itertools import count
+from typing import TYPE_CHECKING
 
 from aeon_core.errors import LLMError
 from aeon_core.llm.base import LLMResponse
+
+if TYPE_CHECKING:
+    from tenacity import RetryCallState
 
 MAX_ATTEMPTS = 3
 """Attempts in all, the first one counted."""
@@ -28,30 +32,66 @@ def attempts(
 ) -> LLMResponse:
     """Return what `call(attempt)` gives, `attempt` counting from 1 (core FR-048).
 
-    Only a retryable LLMError is tried again; one with `unavailable` in its context beyond `max_attempts`, until some
-    30 s were waited in all. Before each wait, `on_retry(attempt, error, seconds)` gets what failed and how long the
-    wait is: 1 s, then twice as long each time, at least the provider's `retry_after`, at most 60 s; no jitter, so that
-    a run is deterministic. Raises the last LLMError, and at once whatever else `call` raises; ValueError for fewer
-    than one attempt.
+    Only an LLMError that says it is retryable is tried again; one with `unavailable` in its context beyond
+    `max_attempts`, until some 30 s were waited in all. Before each wait `on_retry(attempt, error, seconds)` is told
+    what failed and how long the wait is: 1 s, then twice as long each time, at least the provider's `retry_after`, at
+    most 60 s; no jitter, so that a run is deterministic. Raises the last LLMError, and at once whatever else `call`
+    raises; ValueError for fewer than one attempt.
     """
     if max_attempts < 1:
         raise ValueError(f"max_attempts must be at least 1, got {max_attempts!r}")
-    attempt, waited = 1, 0.0
-    while True:
-        try:
-            return call(attempt)
-        except LLMError as error:
-            # What was waited is counted, not the time that went by: a replay makes the same attempts.
-            is_starting = bool(error.context.get("unavailable")) and waited < UNAVAILABLE_SECONDS
-            if not error.retryable or (attempt >= max_attempts and not is_starting):
-                raise
-            wait = _wait(attempt, error.retry_after)
-            on_retry(attempt, error, wait)
-        sleep(wait)
-        attempt, waited = attempt + 1, waited + wait
+
+    try:
+        return call(1)
+    except LLMError as error:
+        if not error.retryable:
+            raise
+        return _retried(error, call, on_retry, sleep, max_attempts)
 
 
-def _wait(attempt: int, requested: Any) -> float:
+def _retried(
+    first: LLMError,
+    call: Callable[[int], LLMResponse],
+    on_retry: Callable[[int, LLMError, float], None],
+    sleep: Callable[[float], None],
+    max_attempts: int,
+) -> LLMResponse:
+    # Imported where an attempt has failed: it loads asyncio, and most runs retry nothing.
+    from tenacity import Retrying, retry_if_exception, wait_exponential
+
+    backoff = wait_exponential(multiplier=1, exp_base=2, max=MAX_WAIT)
+    numbers = count(1)
+
+    def attempt() -> LLMResponse:
+        if (number := next(numbers)) == 1:
+            raise first
+        return call(number)
+
+    retrying = Retrying(
+        stop=lambda state: state.attempt_number >= max_attempts and _waited_long_enough(state),
+        wait=lambda state: _wait(state, backoff(state)),
+        retry=retry_if_exception(lambda error: isinstance(error, LLMError) and error.retryable),
+        before_sleep=lambda state: on_retry(state.attempt_number, _error(state), state.upcoming_sleep),
+        sleep=sleep,
+        reraise=True,
+    )
+    return retrying(attempt)
+
+
+def _waited_long_enough(state: RetryCallState) -> bool:
+    # What was waited is counted, not the time that went by: a replay makes the same attempts.
+    return not _error(state).context.get("unavailable") or state.idle_for >= UNAVAILABLE_SECONDS
+
+
+def _wait(state: RetryCallState, backoff: float) -> float:
+    wish = _error(state).retry_after
     # An adapter of the caller's own may give anything here, NaN too: then the backoff alone counts.
-    least = requested if isinstance(requested, (int, float)) and requested > 0 else 0.0
-    return float(min(max(2.0 ** min(attempt - 1, 6), least), MAX_WAIT))
+    floor = wish if isinstance(wish, (int, float)) and wish > 0 else 0.0
+    return float(min(max(backoff, floor), MAX_WAIT))
+
+
+def _error(state: RetryCallState) -> LLMError:
+    error = state.outcome.exception() if state.outcome is not None else None
+    if not isinstance(error, LLMError):
+        raise TypeError(f"only an LLMError is retried, got {type(error).__name__}")
+    return error

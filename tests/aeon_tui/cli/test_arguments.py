@@ -184,7 +184,7 @@ def test_help_imports_neither_sdks_nor_textual_nor_pydantic() -> None:
 def test_runs_imports_neither_sdks_nor_textual() -> None:
     loaded = imported("runs")
     assert "aeon_core" in loaded
-    assert not loaded & {"textual", "rich", "openai", "anthropic", "httpx", "jsonschema_rs"}
+    assert not loaded & {"textual", "rich", "openai", "anthropic", "httpx", "jsonschema_rs", "tenacity"}
 
 
 def test_closed_standard_streams_are_no_error() -> None:
