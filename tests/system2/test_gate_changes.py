@@ -236,7 +236,8 @@ def test_a_blocker_that_stays_open_is_exit_1_of_the_command(tmp_path: Path) -> N
     code = f"""
 import sys
 from system2 import __main__, simulated
-simulated.SimulatedAgents._found = lambda _, agent, wanted: ["it divides by zero"] if agent == "code-reviewer" else []
+NAMES = ["spec/code-review.md"]
+simulated.SimulatedAgents._found = lambda _, work: ["it divides by zero"] if work.outputs[:1] == NAMES else []
 sys.exit(__main__.main([{", ".join(map(repr, SIMULATED))}, "--auto-approve", "count the invoices"]))
 """
     ended = subprocess.run([sys.executable, "-c", code], cwd=tmp_path, capture_output=True, text=True, check=False)

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from aeon_core.llm.base import LLMRequest
 from system2.constants import DELEGATION_MAP
 from system2.contracts import contract_for
-from system2.simulated import SimulatedAgents, Wanted, document, module, module_test, read_turns
+from system2.simulated import SimulatedAgents, Work, read_work
 from tests.sampling import examples
 from tests.system2.workflows import TASK, Case, transcript
 
@@ -49,20 +49,22 @@ def test_the_module_that_it_writes_passes_its_test(tmp_path: Path) -> None:
 @given(st.text(max_size=200))
 @settings(max_examples=examples(50))
 def test_any_task_gives_documents_and_code_that_can_be_read(task: str) -> None:
-    turns = read_turns(asked("executor", task).messages)
-    assert turns is not None
-    wanted = turns.wanted
-    assert wanted.slug.isidentifier()
-    compile(module(wanted), "module", "exec")
-    compile(module_test(f"src/{wanted.slug}.py", wanted), "test", "exec")
-    assert document("spec/scope.md", wanted, ["a.py"]).startswith("# Scope\n")
+    work = read_work(asked("executor", task).messages)
+    assert work is not None
+    assert work.slug.isidentifier()
+    calls = list(SimulatedAgents()._work(work))
+    assert [call["name"] for call in calls] == ["Write", "Write"]
+    for call in calls:
+        assert isinstance(call["arguments"], dict)
+        compile(call["arguments"]["content"], call["arguments"]["file_path"], "exec")
+    assert work.document("spec/scope.md").startswith("# Scope\n")
 
 
 def test_a_contract_is_read_as_it_was_written() -> None:
-    turns = read_turns(asked("test-engineer").messages)
-    assert turns is not None
-    assert turns.wanted == Wanted(TASK, ["spec/test-report.md"], is_execution=False)
-    assert (turns.feedback, turns.done) == (None, [])
+    work = read_work(asked("test-engineer").messages)
+    assert work == Work(
+        TASK, ["spec/test-report.md"], is_execution=False, blockers=False, check=1, feedback=None, done=[]
+    )
 
 
 def test_a_call_without_a_contract_gets_a_summary() -> None:
