@@ -18,9 +18,8 @@ from aeon_core.escape import escape_controls
 from aeon_core.journal.records import Decision
 from aeon_core.journal.values import dict_of, str_of, strs_of
 from aeon_core.journal.view.model import RunView
-from aeon_core.stdio import drop_typed_ahead
+from aeon_core.stdio import drop_typed_ahead, handled
 from aeon_tui.cli.output import Output
-from aeon_tui.platform.terminal import handled
 from aeon_widgets.rendered_text import QUOTED, block_lines
 from aeon_widgets.run_question import ALWAYS, ANSWERS, REVIEWED, ApprovalQuestion, Choice, given_answers, run_question
 from aeon_widgets.text import Block, count

@@ -17,12 +17,11 @@ from aeon_core.config.schema import RunConfig
 from aeon_core.entities import RunResult
 from aeon_core.escape import escape_controls
 from aeon_core.policy import Policy, PolicyRules
-from aeon_core.stdio import can_answer
+from aeon_core.stdio import can_answer, handled
 from aeon_tui.cli import options
 from aeon_tui.cli.output import Output, diagnostics, stderr
 from aeon_tui.cli.progress import Progress
 from aeon_tui.platform.stdio_capture import capture_stdio
-from aeon_tui.platform.terminal import handled
 from aeon_tui.sessions.run_jobs import NewRunJob, RunJob, isolation_warning
 
 if TYPE_CHECKING:

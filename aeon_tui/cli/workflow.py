@@ -13,7 +13,7 @@ from aeon_tui.cli import options
 from aeon_tui.cli.output import has_screen
 from aeon_tui.sessions.workflow_session import WorkflowRequest
 from aeon_tui.sources.run_index import transcripts_folder
-from system2.__main__ import parse_arguments, project_root
+from system2.command import parse_arguments, project_root
 
 NO_TASK = "no task given; put it in quotes after `workflow`, or use '-' to read it from standard input"
 NO_ONE = "there is no terminal to decide the gates on; use one, or add --wait SECONDS and use `aeon-tui decide`"
@@ -27,7 +27,7 @@ def execute(args: Namespace) -> int:
     AeonError where the person leaves the question whether to trust the project without an answer.
     """
     if args.headless:
-        from system2.__main__ import execute
+        from system2.command import execute
 
         return execute(Namespace(**vars(parse_arguments([])) | vars(args) | {"wait": float(args.wait or 0)}))
     if args.task is None and args.resume is None and not has_screen():

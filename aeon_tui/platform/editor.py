@@ -19,8 +19,8 @@ from aeon_core.config.loading import read_config_file, user_config_file
 from aeon_core.errors import AeonError, UsageError
 from aeon_core.paths import PROJECT_FOLDER
 from aeon_core.regular_file import read_text
+from aeon_core.stdio import handled
 from aeon_core.yaml_file import SETTINGS
-from aeon_tui.platform.terminal import handled
 from aeon_tui.platform.text_problems import TextProblem, text_problems
 from aeon_tui.platform.web import is_served
 

@@ -1,4 +1,4 @@
-"""The terminal: its title, its notifications while the user looks elsewhere, signals, and Ctrl-Z."""
+"""The terminal: its title, its notifications while the user looks elsewhere, and Ctrl-Z."""
 
 from __future__ import annotations
 
@@ -6,8 +6,7 @@ import contextlib
 import os
 import signal
 import sys
-from collections.abc import Callable, Iterator
-from types import FrameType
+from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
 from textual.driver import Driver
@@ -16,22 +15,6 @@ from aeon_core.escape import escape_controls
 
 if TYPE_CHECKING:
     from textual.app import App
-
-
-@contextlib.contextmanager
-def handled(handler: Callable[[int, FrameType | None], object], *numbers: signal.Signals) -> Iterator[None]:
-    """Handle these signals so, and as before in the end; nothing where the thread is not the one that takes signals."""
-    try:
-        before = {number: signal.signal(number, handler) for number in numbers}
-    except ValueError:
-        # Only the main thread takes signals.
-        yield
-        return
-    try:
-        yield
-    finally:
-        for number, old in before.items():
-            signal.signal(number, old)
 
 
 LIMIT = 80

@@ -1,11 +1,13 @@
-"""The standard streams of a command: whether a person is there, and where diagnostics go."""
+"""The standard streams and signals of a command: whether a person is there, and where diagnostics go."""
 
 from __future__ import annotations
 
 import contextlib
 import logging
+import signal
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from types import FrameType
 from typing import TextIO
 
 
@@ -53,3 +55,19 @@ def logged_to(handler: logging.Handler) -> Iterator[None]:
     finally:
         logger.removeHandler(handler)
         logger.propagate = propagate
+
+
+@contextlib.contextmanager
+def handled(handler: Callable[[int, FrameType | None], object], *numbers: signal.Signals) -> Iterator[None]:
+    """Handle these signals so, and as before in the end; nothing where the thread is not the one that takes signals."""
+    try:
+        before = {number: signal.signal(number, handler) for number in numbers}
+    except ValueError:
+        # Only the main thread takes signals.
+        yield
+        return
+    try:
+        yield
+    finally:
+        for number, old in before.items():
+            signal.signal(number, old)

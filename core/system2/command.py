@@ -1,0 +1,278 @@
+"""The command `system2`: the gated workflow at a terminal, or without one (REQ-001…005; contract: system2)."""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import logging
+import os
+import shlex
+import signal
+import stat
+import sys
+import threading
+from collections.abc import Callable, Iterator
+from io import TextIOWrapper
+from pathlib import Path
+from types import FrameType
+from typing import Any, NoReturn, TextIO
+
+from aeon_core.errors import AeonError, UsageError
+from aeon_core.escape import escape_controls
+from aeon_core.process_privacy import hide_process
+from aeon_core.redaction import redact_text
+from aeon_core.stdio import can_answer, handled, is_terminal, logged_to
+from aeon_core.suggest import unknown_argument
+from system2.agents.library import copy_shipped
+from system2.documents import UNDECIDED, earlier_documents
+from system2.logs import Log
+from system2.lookup import find_workflow
+from system2.orchestrator import Orchestrator
+from system2.policies import AutoApproveGates
+from system2.terminal import Terminal
+from system2.trust import applied_settings
+
+EPILOG = (
+    "Exit code: 0 all gates approved and nothing left open, 1 aborted, failed or left open, 2 bad arguments or nobody "
+    "to decide at the gates, 3 no usable model or rejected credentials, 4 cost ceiling reached."
+)
+NO_ONE = "there is no terminal to decide the gates on; use one, or add --auto-approve or --wait SECONDS"
+_SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+
+
+class _Parser(argparse.ArgumentParser):
+    def parse_args(self, args: Any = None, namespace: Any = None) -> Any:
+        """Return the options, or exit with 2 and the name nearest to an unknown one."""
+        parsed, rest = self.parse_known_args(args, namespace)
+        if rest:
+            self.error(unknown_argument(rest[0], self._option_string_actions))
+        return parsed
+
+    def error(self, message: str) -> NoReturn:
+        """Exit with 2 and one line."""
+        self.exit(2, f"system2: {message}; see `{self.prog} --help`\n")
+
+
+def parse_arguments(argv: list[str] | None) -> argparse.Namespace:
+    """Return the options that the arguments give, the process's own for None; wrong ones end it with 2 and a line."""
+    parser: argparse.ArgumentParser = _Parser(
+        prog="python -m system2",
+        description="Run a workflow of thirteen agents from scope to reviewed change. You decide at each gate.",
+        epilog=EPILOG,
+    )
+    add = parser.add_argument
+    add("task", nargs="?", help="the task")
+    add("--unsafe-bash", action="store_true", help="run plain commands without asking, except blocked ones")
+    add("--auto-approve", action="store_true", help="approve every gate without asking, if its artifact exists")
+    add("--config", metavar="PATH", help="settings file (default: .system2/config.yml in the project)")
+    add("--project-root", metavar="PATH", help="project folder (default: the git root, then the working directory)")
+    add("--log-format", choices=("text", "json"), help="format of the log (default: text)")
+    add("--log-file", metavar="PATH", help="file for the log (default: stderr)")
+    add("--verbose", action="store_true", help="log debugging details too")
+    add("--model", metavar="PROVIDER:NAME", help="model to use instead of Bedrock's, such as simulated:default")
+    add("--base-url", metavar="URL", help="URL of another server with the provider's protocol")
+    add("--init", action="store_true", help="copy the shipped agents that the project lacks into its .claude/agents")
+    text = "trust this project's files for this command only: they can run commands, redirect requests or widen access"
+    add("--trust-project", action="store_true", help=text)
+    add("--resume", metavar="RUN", help="continue a workflow: its id, its journal or transcript, or 'last'")
+    text = "folder for journals (default: where `aeon-tui runs` finds them)"
+    add("--runs-dir", metavar="PATH", help=text)
+    text = "without a terminal: seconds to wait for a decision from another one (aeon-tui decide)"
+    add("--wait", metavar="SECONDS", type=float, default=0.0, help=text)
+    text = "what to do with the documents that an earlier workflow left in spec/ (default: ask)"
+    add("--spec", choices=("continue", "replace"), help=text)
+    return parser.parse_args(argv)
+
+
+def execute(args: argparse.Namespace) -> int:
+    """Run the command with these options and return its exit code; an error is one line on stderr."""
+    hide_process()
+    if isinstance(sys.stdin, TextIOWrapper):
+        # What is typed may not be UTF-8, and what is sent must be.
+        sys.stdin.reconfigure(errors="replace")
+    for name in ("config", "runs_dir"):
+        if (given := getattr(args, name)) is not None:
+            setattr(args, name, Path(given).expanduser())
+    try:
+        root = project_root(args.project_root)
+        return _init(root) if args.init else _work(args, root)
+    except KeyboardInterrupt:
+        return _report("interrupted", 1)
+    except AeonError as error:
+        return _report(escape_controls(" ".join(redact_text(error.message).split())), error.exit_code)
+
+
+def project_root(given: str | None) -> Path:
+    """Return the folder that is named, else the git root around the working directory, else that. Raises UsageError."""
+    if given is None:
+        here = Path.cwd()
+        return next((folder for folder in (here, *here.parents) if (folder / ".git").exists()), here)
+    root = Path(given).expanduser().absolute()
+    if not root.is_dir():
+        raise UsageError(f"the project root {given!r} is not a folder; choose an existing one with --project-root")
+    return root
+
+
+def _init(root: Path) -> int:
+    written, left = copy_shipped(root, lambda warning: _line(f"WARNING: {warning}"))
+    for path in written:
+        _line(f"written: {path.relative_to(root)}")
+    for name, reason in left.items():
+        _line(f"not changed: {name}, {reason}")
+    return 0
+
+
+def _work(args: argparse.Namespace, root: Path) -> int:
+    task = None if args.resume is not None else _task(args.task)
+    if not can_answer() and not args.wait > 0:
+        if not args.auto_approve:
+            raise UsageError(NO_ONE)
+        if task is not None and args.spec is None and earlier_documents(root):
+            raise UsageError(UNDECIDED)
+    with _log_of(args, root) as log, logged_to(_ToLog(log)):
+        terminal = Terminal(sys.stdin, sys.stderr, root) if can_answer() else None
+        orchestrator = Orchestrator(
+            root,
+            args.config,
+            AutoApproveGates() if args.auto_approve else terminal,
+            terminal,
+            question_policy=terminal,
+            unsafe_bash=args.unsafe_bash,
+            model=args.model,
+            base_url=args.base_url,
+            log=log,
+            trust="apply" if args.trust_project else "require",
+            runs_dir=args.runs_dir,
+        )
+        if terminal is None and args.wait > 0:
+            orchestrator.wait_for_decisions(args.wait, _line)
+        try:
+            with _interruptible(orchestrator.abort):
+                if task is not None:
+                    result = orchestrator.run(task, spec=args.spec)
+                else:
+                    known = find_workflow(args.resume, root, orchestrator.runs_dir, orchestrator.transcripts)
+                    result = orchestrator.resume(known)
+        except KeyboardInterrupt:
+            return _stopped("interrupted", 1, orchestrator.journal, args)
+    if result.error is None:
+        return result.exit_code
+    return _stopped(result.error, result.exit_code, result.journal, args)
+
+
+def _task(given: str | None) -> str:
+    """Return the task, asked for where it was not given (REQ-003). Raises UsageError where nobody can be asked."""
+    task = given
+    if task == "-":
+        task = sys.stdin.read()
+    elif task is None and is_terminal(sys.stdin):
+        sys.stderr.write("What should be done? ")
+        sys.stderr.flush()
+        task = sys.stdin.readline()
+    if task is None:
+        raise UsageError('no task given, and no terminal to ask on; run python -m system2 "the task"')
+    if not task.strip():
+        raise UsageError("the task is empty; describe it")
+    return task
+
+
+class _ToLog(logging.Handler):
+    """Writes diagnostics to the log, at its debug level."""
+
+    def __init__(self, log: Log) -> None:
+        super().__init__()
+        self._log = log
+
+    def emit(self, record: logging.LogRecord) -> None:
+        self._log.debug(self.format(record))
+
+
+@contextlib.contextmanager
+def _log_of(args: argparse.Namespace, root: Path) -> Iterator[Log]:
+    """Give the log, in the file that is named or on stderr (REQ-124)."""
+    # The orchestrator says, once, what is wrong with the settings.
+    mode = "apply" if args.trust_project else "require"
+    settings, _ = applied_settings(root, args.config, args.model, mode, lambda _: None)  # type: ignore[arg-type]
+    destination = args.log_file or settings.log_destination
+    path = root / Path(destination).expanduser() if destination != "stderr" else None
+    stream = sys.stderr
+    if path is not None:
+        stream = _opened(path, chosen=args.log_file is not None or args.config is not None)
+
+    def write(line: str) -> None:
+        # A log that cannot be written does not stop the work.
+        with contextlib.suppress(OSError):
+            if stream is not None:
+                stream.write(f"{line}\n")
+                stream.flush()
+
+    try:
+        yield Log(write, args.log_format or settings.log_format, verbose=args.verbose, path=path)
+    finally:
+        if path is not None:
+            with contextlib.suppress(OSError):
+                stream.close()
+
+
+def _opened(path: Path, *, chosen: bool) -> TextIO:
+    """Open a log file to append to; one that the user has not chosen must be a regular file, and no link."""
+    careful = 0 if chosen else os.O_NOFOLLOW | os.O_NONBLOCK
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        fd = os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC | careful, 0o600)
+    except OSError as error:
+        raise UsageError(f"cannot write the log file {str(path)!r}: {error.strerror}") from None
+    state = os.fstat(fd)
+    if not chosen and (not stat.S_ISREG(state.st_mode) or state.st_nlink > 1):
+        os.close(fd)
+        raise UsageError(f"the log file {str(path)!r} is not a regular file of its own; choose another with --log-file")
+    return os.fdopen(fd, "a", encoding="utf-8", errors="backslashreplace")
+
+
+@contextlib.contextmanager
+def _interruptible(abort: Callable[[], object]) -> Iterator[None]:
+    """Let Ctrl-C, a termination and a terminal that hangs up end the work by `abort` and KeyboardInterrupt.
+
+    A second one ends it at once. What is ignored stays so: it was started with nohup, or in the background.
+    """
+
+    def end(number: int, _: FrameType | None) -> None:
+        for each in heeded:
+            signal.signal(each, signal.SIG_DFL)
+        if number == signal.SIGINT and is_terminal(sys.stderr):
+            # Leave the line on which the terminal shows ^C; by the system, since the stream may be in use.
+            with contextlib.suppress(OSError, ValueError):
+                os.write(sys.stderr.fileno(), b"\n")
+        # On another thread: what this one holds may be what the abort needs.
+        threading.Thread(target=abort, daemon=True).start()
+        raise KeyboardInterrupt
+
+    heeded = [number for number in _SIGNALS if signal.getsignal(number) is not signal.SIG_IGN]
+    with handled(end, *heeded):
+        yield
+
+
+def _stopped(why: str, code: int, journal: Path | None, args: argparse.Namespace) -> int:
+    """Say why the workflow did not complete, and how to continue it: with the options that it had."""
+    _report(" ".join(why.split()), code)
+    if journal is not None:
+        command = ["python", "-m", "system2", "--resume", journal.stem]
+        for option in ("project_root", "config", "model", "base_url", "log_format", "log_file", "runs_dir"):
+            if (given := getattr(args, option)) is not None:
+                command += [f"--{option.replace('_', '-')}", str(given)]
+        for flag in ("auto_approve", "unsafe_bash", "trust_project"):
+            command += [f"--{flag.replace('_', '-')}"] if getattr(args, flag) else []
+        _line(f"continue with: {shlex.join(command)}")
+    return code
+
+
+def _line(text: str) -> None:
+    # Where nobody is there to read it any more, it is not written.
+    with contextlib.suppress(OSError):
+        if sys.stderr is not None:
+            sys.stderr.write(f"{escape_controls(text)}\n")
+
+
+def _report(message: str, code: int) -> int:
+    _line(f"system2: {message}")
+    return code
