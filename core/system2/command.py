@@ -134,9 +134,8 @@ def _work(args: argparse.Namespace, root: Path) -> int:
         orchestrator = Orchestrator(
             root,
             args.config,
-            AutoApproveGates() if args.auto_approve else terminal,
-            terminal,
-            question_policy=terminal,
+            AutoApproveGates() if args.auto_approve else None,
+            approver=terminal,
             unsafe_bash=args.unsafe_bash,
             model=args.model,
             base_url=args.base_url,

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from aeon_core.approvals.inbox import RemoteApprover
 from aeon_core.approvals.pending import Approver
 from aeon_core.config.loading import load_values
 from aeon_core.config.schema import RunConfig, recorded_config
@@ -51,7 +52,7 @@ from system2.policies import (
     QuestionPolicy,
     policy_of,
 )
-from system2.questions import PolicyApprover, RemoteDecisions
+from system2.questions import PolicyApprover
 from system2.session import RETRIES, AgentResult
 from system2.settings import WorkflowSettings
 from system2.snapshots import SnapshotStore
@@ -74,9 +75,13 @@ class _Opened:
     progress: WorkflowProgress
     journal: WorkflowJournal
     model: LLMAdapter
+    remote: RemoteApprover | None
+    """Who waits for decisions from another terminal."""
 
     def stop(self) -> None:
-        """Give up a model's call, and end a command."""
+        """Give up a model's call, end a command, and wait for no decision."""
+        if self.remote is not None:
+            self.remote.abort()
         self.context.effects.abort()
         self.context.registry.close()
 
@@ -146,6 +151,7 @@ class Orchestrator:
         self._listener, self._on_line = listener, on_line
         self._on_delta, self._on_call = on_delta, on_call
         self._model, self._base_url, self._shares_rate = model, base_url, shares_rate
+        self._wait: tuple[float, Callable[[str], None]] | None = None
         self._opened: _Opened | None = None
         self._aborted = False
         self._at_work = threading.Lock()
@@ -162,7 +168,7 @@ class Orchestrator:
 
     def wait_for_decisions(self, seconds: float, say: Callable[[str], None]) -> None:
         """Take decisions from another terminal, each within some seconds; `say` gets lines about what is waited for."""
-        self._approver = RemoteDecisions(seconds, say, lambda: self.journal, lambda: self._aborted)
+        self._wait = (seconds, say)
 
     def run(
         self, task_description: str, *, spec: SpecChoice | None = None, run_id: str | None = None
@@ -245,7 +251,7 @@ class Orchestrator:
         try:
             if agent is not None:
                 AgentLibrary(self._root, self._log.warning, self._may_use).get(agent)
-            elif self._gate_policy is None and self._approver is None:
+            elif self._gate_policy is None and self._approver is None and self._wait is None:
                 raise UsageError("no one can decide at the gates: pass a gate policy, or AutoApproveGates()")
             model = connect_model(self._model, self.settings, self._base_url)
             model.check()
@@ -339,7 +345,11 @@ class Orchestrator:
         secrets = RunSecrets(run_vault(model, registry, config), None if lines is None else lambda: lines)
         journal.redact = secrets.vault.redact_json
         policies = (self._gate_policy, self._bash_policy, self._question_policy)
-        approver = PolicyApprover(*policies, self._approver, lambda: self._aborted)
+        remote = None
+        if self._wait is not None and journal.path is not None:
+            seconds, say = self._wait
+            remote = RemoteApprover(journal.path, seconds, journal.run_id, say)
+        approver = PolicyApprover(*policies, remote or self._approver, lambda: self._aborted)
         spent: list[CostRecord] = []
         effects = Effects(
             journal,
@@ -392,7 +402,7 @@ class Orchestrator:
                 workflow=secrets.conceal(json_safe(options)),
             )
         program = Program(context, started, journal.run_id)
-        self._opened = _Opened(program, context, progress, journal, model)
+        self._opened = _Opened(program, context, progress, journal, model, remote)
         if self._aborted:
             self._opened.stop()
         return self._opened

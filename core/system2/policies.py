@@ -10,12 +10,9 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from enum import Enum
 from types import SimpleNamespace
-from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeVar, runtime_checkable
+from typing import Any, Literal, Protocol, TypeVar
 
 from aeon_core.errors import AeonError, UsageError
-
-if TYPE_CHECKING:
-    from system2.changes import FileChange
 
 Answer = TypeVar("Answer")
 
@@ -51,33 +48,6 @@ class GatePolicy(Protocol):
 
 GateFunction = Callable[[int, str, str], GateDecision]
 """Stands in for a GatePolicy."""
-
-
-@dataclass(frozen=True)
-class GateReview:
-    """What is decided on at a gate."""
-
-    gate: int
-    artifact: str
-    """The file that the gate is about, relative to the project root."""
-    summary: str
-    """What is missing or left open, which files changed, and what the agent says."""
-    changes: tuple[FileChange, ...] = ()
-    """The files that changed since the last gate, with their diffs."""
-
-    @property
-    def text(self) -> str:
-        """The summary and the diffs below it."""
-        diffs = "\n\n".join(change.diff for change in self.changes if change.diff)
-        return f"{self.summary}\n\n{diffs}" if diffs else self.summary
-
-
-@runtime_checkable
-class GateReviewer(Protocol):
-    """A gate policy that shows the diffs in a way of its own: it is called in place of `decide`."""
-
-    def review(self, review: GateReview) -> GateDecision:
-        """Return the decision."""
 
 
 class BashPolicy(Protocol):

@@ -2,24 +2,19 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable, Mapping
-from pathlib import Path
 from typing import Any
 
 from aeon_core.approvals.pending import ApprovalDecision, ApprovalRequest, Approver, nobody_answered
 from aeon_core.errors import AeonError, RunAborted
 from aeon_core.json_safe import clean_text
 from aeon_core.tools.files.edit import whole_diff
-from system2.changes import FileChange
 from system2.cost import dollars
 from system2.policies import (
     BashPolicy,
     GateDecision,
     GateDecisionType,
     GatePolicy,
-    GateReview,
-    GateReviewer,
     Question,
     QuestionKind,
     QuestionPolicy,
@@ -98,45 +93,10 @@ def ended_by(decision: ApprovalDecision, where: str) -> AeonError:
     return RunAborted(f"aborted at {where}{f': {feedback}' if feedback else ''}")
 
 
-class RemoteDecisions:
-    """An approver without anybody at this terminal: it waits some seconds for each decision from another one.
-
-    `say` gets lines about what is waited for; `is_over` says that the work was stopped.
-    """
-
-    def __init__(
-        self,
-        seconds: float,
-        say: Callable[[str], None],
-        journal: Callable[[], Path | None],
-        is_over: Callable[[], bool],
-    ) -> None:
-        self._seconds, self._say, self._journal, self._is_over = seconds, say, journal, is_over
-
-    def __call__(self, request: ApprovalRequest) -> ApprovalDecision:
-        """Return what was decided elsewhere; `abort` where nobody did, so that it can be resumed and asked again."""
-        from aeon_core.approvals.inbox import RemoteApprover
-
-        journal = self._journal()
-        if journal is None:
-            return ApprovalDecision(decision="abort", feedback="without a journal nobody else can decide")
-        remote = RemoteApprover(journal, self._seconds, journal.stem, self._say, pause=self._pause)
-        self._remote = remote
-        decision = remote(request)
-        if nobody_answered(decision.feedback):
-            return ApprovalDecision(decision="abort" if request.point == "gate" else "reject", feedback=NOBODY_DECIDED)
-        return decision
-
-    def _pause(self, seconds: float) -> None:
-        time.sleep(seconds)
-        if self._is_over():
-            self._remote.abort()
-
-
 class PolicyApprover:
     """Asks the policies of a workflow; `others` is asked at the points that have no policy.
 
-    `on_abort` says that the work was stopped: an answer that comes too late is an abort.
+    `aborted` says that the work was stopped: an answer that comes too late is an abort.
     """
 
     def __init__(
@@ -174,20 +134,18 @@ class PolicyApprover:
     def _other(self, request: ApprovalRequest, why_not: str = NOBODY_ALLOWS) -> ApprovalDecision:
         if self._others is None:
             return ApprovalDecision(decision="reject", feedback=why_not if request.point == "tool" else None)
-        return self._others(request)
+        decision = self._others(request)
+        if nobody_answered(decision.feedback):
+            # A gate stays open: a resume asks again.
+            return ApprovalDecision(decision="abort" if request.point == "gate" else "reject", feedback=NOBODY_DECIDED)
+        return decision
 
     def _at_gate(self, request: ApprovalRequest) -> ApprovalDecision:
         subject, policy = request.subject, self._gates
-        changes = tuple(FileChange(**change) for change in subject.get("changes") or ())
-        review = GateReview(subject["gate"], subject["artifact"], subject["summary"], changes)
-
-        def ask() -> GateDecision:
-            if isinstance(policy, GateReviewer):
-                return policy.review(review)
-            assert policy is not None
-            return policy.decide(review.gate, review.artifact, review.text)
-
-        said = answer_of("gate policy", ask)
+        assert policy is not None
+        diffs = [change["diff"] for change in subject.get("changes") or () if change.get("diff")]
+        text = "\n\n".join([subject["summary"], *diffs])
+        said = answer_of("gate policy", lambda: policy.decide(subject["gate"], subject["artifact"], text))
         if not isinstance(said, GateDecision) or not isinstance(said.decision, GateDecisionType):
             raise AeonError(f"the gate policy returned {type(said).__name__}, expected a GateDecision")
         if self._aborted() and said.decision is not GateDecisionType.ABORT:

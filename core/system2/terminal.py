@@ -6,15 +6,18 @@ Questions go to one stream and answers come from another, so that a test can pla
 from __future__ import annotations
 
 import select
+from collections.abc import Mapping
 from pathlib import Path
-from typing import TextIO
+from typing import Any, TextIO
 
+from aeon_core.approvals.pending import ApprovalDecision, ApprovalRequest
 from aeon_core.escape import escape_controls
 from aeon_core.regular_file import read_start
 from aeon_core.stdio import drop_typed_ahead
 from system2.changes import FileChange, diffs_of
 from system2.constants import GATES
-from system2.policies import GateDecision, GateDecisionType, GateReview, Question
+from system2.policies import Question
+from system2.questions import decision_on, question_of
 
 MAX_LINES = 300
 """Lines of an artifact that a gate shows; the file has all of it."""
@@ -31,10 +34,7 @@ _ASK_WHY = "what should change? (an empty line ends it)"
 
 
 class Terminal:
-    """A person who reads `shown` and types into `typed`, as the policy for gates, commands and questions.
-
-    One who hangs up has said nothing.
-    """
+    """An approver: the person who reads `shown` and types into `typed`. One who hangs up has said nothing."""
 
     def __init__(self, typed: TextIO, shown: TextIO, project_root: Path) -> None:
         self._typed, self._shown, self._root = typed, shown, project_root
@@ -79,33 +79,41 @@ class Terminal:
             # The end of its input tells that the terminal is gone.
             return
 
-    def decide(self, gate: int, artifact_path: str, summary: str) -> GateDecision:
-        """Return what the person says of an artifact: approve, reject with words, or abort."""
-        return self.review(GateReview(gate, artifact_path, summary))
-
-    def review(self, review: GateReview) -> GateDecision:
-        """Show the artifact and what changed, and return what the person says; the end of the input aborts."""
-        gate = review.gate
+    def __call__(self, request: ApprovalRequest) -> ApprovalDecision:
+        """Return what the person decides; the end of the input aborts at a gate, and else makes the safe choice."""
         drop_typed_ahead(self._typed)
+        if request.point == "gate":
+            return self._gate(request.subject)
+        question = question_of(request.point, request.subject, request.step_id)
+        if question.kind == "bash":
+            return self._command(question.text, is_blocklisted=bool(request.subject.get("blocklisted")))
+        return decision_on(question, self.choose(question))
+
+    def _gate(self, subject: Mapping[str, Any]) -> ApprovalDecision:
+        """Show the artifact and what changed, and return what the person says."""
+        gate, artifact = subject["gate"], subject["artifact"]
         # What is decided about stands last: on a small screen a long artifact pushes out what is above it.
-        self.say(f"\n{self._excerpt(review.artifact)}")
-        if lines := list(diffs_of(change for change in review.changes if not _is_shown(change, review))):
+        self.say(f"\n{self._excerpt(artifact)}")
+        changes = [FileChange(**change) for change in subject.get("changes") or ()]
+        # Of a new artifact the excerpt shows all that the diff would.
+        lines = list(diffs_of(each for each in changes if (each.path, each.status) != (artifact, "created")))
+        if lines:
             left = len(lines) - MAX_DIFF
             tail = [f"--- and {left:,} more lines: decide in `aeon-tui workflow --resume last`"] if left > 0 else []
             self.say("\n".join(["", *lines[:MAX_DIFF], *tail]))
-        self.say(f"\n=== Gate {gate} ({GATES[gate].title}) ===\n{review.summary}\n")
+        self.say(f"\n=== Gate {gate} ({GATES[gate].title}) ===\n{subject['summary']}\n")
         while True:
             said = self.ask("approve, reject or abort? [a, w REASON, X] ")
             if said is None:
-                return GateDecision(gate, GateDecisionType.ABORT, "the input ended without an answer")
+                return ApprovalDecision(decision="abort", feedback="the input ended without an answer")
             word, _, more = said.partition(" ")
             if (word == _END or word.lower() in _ABORT) and not more:
-                return GateDecision(gate, GateDecisionType.ABORT)
+                return ApprovalDecision(decision="abort")
             # With more words it is no plain yes.
             if word.lower() in _APPROVE and not more:
-                return GateDecision(gate, GateDecisionType.APPROVE)
+                return ApprovalDecision(decision="approve")
             if word.lower() in _REJECT and (feedback := self.ask_lines(_ASK_WHY, more.strip())):
-                return GateDecision(gate, GateDecisionType.REJECT, feedback)
+                return ApprovalDecision(decision="reject", feedback=feedback)
             self.say("type a to approve, w with what should change, or X to abort")
 
     def _excerpt(self, artifact_path: str) -> str:
@@ -118,26 +126,26 @@ class Terminal:
         tail = f"--- and {more:,} more lines in {artifact_path}" if more > 0 else f"--- end of {artifact_path}"
         return "\n".join([head, *lines[:MAX_LINES], tail])
 
-    def confirm(self, command: str, is_blocklisted: bool) -> bool | str:
-        """Show the command whole; return whether it may run, or why not. A blocklisted one needs the word `run`."""
-        drop_typed_ahead(self._typed)
+    def _command(self, command: str, *, is_blocklisted: bool) -> ApprovalDecision:
+        """Show a command whole, and return whether it may run, or why not; a blocklisted one needs the word `run`."""
         self.say(f"\nThe agent wants to run:\n{command}")
         if is_blocklisted:
             self.say("WARNING: this command is on the list of destructive commands.")
-            said = self.ask("type 'run' to run it, or w with the reason to refuse it: ")
-            return said == "run" or self._reason(said)
-        said = self.ask("run it? [a, w REASON] ")
-        return (said is not None and said.lower() in _APPROVE) or self._reason(said)
-
-    def _reason(self, said: str | None) -> bool | str:
-        word, _, more = (said or "").partition(" ")
-        if word.lower() not in _REJECT:
-            return False
-        return self.ask_lines("what should it do instead? (an empty line ends it)", more.strip()) or False
+            said = self.ask("type 'run' to run it, or w with the reason to refuse it: ") or ""
+            may_run = said == "run"
+        else:
+            said = self.ask("run it? [a, w REASON] ") or ""
+            may_run = said.lower() in _APPROVE
+        if may_run:
+            return ApprovalDecision(decision="approve")
+        word, _, more = said.partition(" ")
+        reason = ""
+        if word.lower() in _REJECT:
+            reason = self.ask_lines("what should it do instead? (an empty line ends it)", more.strip())
+        return ApprovalDecision(decision="reject", feedback=reason or None)
 
     def choose(self, question: Question) -> str:
         """Return the choice that the person types, or the beginning of; the safe one where nothing is typed."""
-        drop_typed_ahead(self._typed)
         details = [f"  {line}" for detail in question.details for line in detail.split("\n")]
         self.say("\n".join([f"\n{question.text}", *details]))
         while True:
@@ -148,8 +156,3 @@ class Terminal:
             fitting = [choice for choice in question.choices if len(said) > 1 and choice.startswith(said.lower())]
             if len(fitting) == 1:
                 return fitting[0]
-
-
-def _is_shown(change: FileChange, review: GateReview) -> bool:
-    """Return whether a change is a new artifact, of which the excerpt shows all that the diff would."""
-    return change.path == review.artifact and change.status == "created"

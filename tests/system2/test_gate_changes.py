@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import subprocess
 import sys
-from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any, NamedTuple
 
 import pytest
 
 from aeon_core.llm.base import LLMRequest, LLMResponse
-from system2.policies import AutoApproveGates, GateDecision, GateReview
+from system2.changes import FileChange
+from system2.orchestrator import Orchestrator
+from system2.policies import AutoApproveGates
 from system2.suite_runs import list_tests, ran_test
 from tests.system2.kit import Answers, Confirms, done, uses
 from tests.system2.test_changes import git
@@ -21,15 +23,26 @@ from tests.system2.workflows import ABORT, REJECT, TASK, Case, SaidAtGates, Watc
 WRITES = ("Write", {"file_path": "spec/context.md", "content": "# Context\n"})
 
 
-@dataclass
+class Review(NamedTuple):
+    """What one gate shows."""
+
+    gate: int
+    summary: str
+    changes: list[FileChange]
+
+
 class Reviews(SaidAtGates):
     """Keeps what each gate shows."""
 
-    reviews: list[GateReview] = field(default_factory=list)
+    def __init__(self, *said: Any) -> None:
+        super().__init__(*said)
+        self.reviews: list[Review] = []
+        self.on_entry = self._review
 
-    def review(self, review: GateReview) -> GateDecision:
-        self.reviews.append(review)
-        return self.decide(review.gate, review.artifact, review.summary)
+    def _review(self, entry: dict[str, Any]) -> None:
+        if entry["type"] == "gate_asked":
+            changes = [FileChange(**change) for change in entry.get("changes", ())]
+            self.reviews.append(Review(entry["gate"], entry["summary"], changes))
 
     def changes(self, number: int) -> list[tuple[str, str, bool]]:
         """Path, status and whether it is flagged, of the gate that was shown so many-th."""
@@ -221,12 +234,13 @@ def test_an_automatic_gate_is_in_the_log_with_its_changes_and_without_their_cont
 
 
 def test_a_gate_at_the_terminal_shows_the_diffs_and_a_new_document_once(tmp_path: Path) -> None:
-    gates, shown = at_terminal("a", "a", root=tmp_path)
-    stopper = Reviews({2: [(ABORT, None)]})
-    stopper.on_ask = lambda _: gates.review(stopper.reviews[-1])
+    person, shown = at_terminal("a", "a", "X", root=tmp_path)
     command = uses(WRITES, ("Bash", {"command": "echo x > out.txt"}))
     model = Watched(reply=of(CONTEXT, command, done()))
-    Case(with_bash(tmp_path), model, gate_policy=stopper, bash_policy=Confirms()).orchestrator.run(TASK)
+    orchestrator = Orchestrator(
+        with_bash(tmp_path), bash_policy=Confirms(), approver=person, model=model, trust="apply"
+    )
+    assert orchestrator.run(TASK).error == "aborted at gate 2 (requirements)"
     text = shown.getvalue()
     assert text.count("# Context") == 1
     assert "--- /dev/null\n+++ b/out.txt\n@@ -0,0 +1 @@\n+x\n\n=== Gate 1 (context) ===\n" in text

@@ -9,11 +9,13 @@ import signal
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 
+from aeon_core.approvals.pending import ApprovalRequest
 from system2.__main__ import main
-from system2.policies import GateDecisionType, Question
+from system2.policies import Question
 from system2.terminal import Terminal
 from tests.system2.workflows import TASK, transcript
 from tests.waiting import PATIENCE
@@ -176,6 +178,10 @@ def at_terminal(*typed: str, root: Path = Path()) -> tuple[Terminal, io.StringIO
     return Terminal(io.StringIO("".join(f"{line}\n" for line in typed)), shown, root), shown
 
 
+def asked(point: Any, **subject: Any) -> ApprovalRequest:
+    return ApprovalRequest(point=point, pass_number=0, subject=subject, digest="d")
+
+
 @pytest.mark.parametrize(
     ("typed", "decision", "feedback"),
     [
@@ -194,8 +200,8 @@ def test_a_gate_takes_words_and_no_rejection_without_a_reason(
     (tmp_path / "spec").mkdir()
     (tmp_path / "spec" / "scope.md").write_text("# Scope\n\x1b[2Jhidden\n", "utf-8")
     terminal, shown = at_terminal(*typed, root=tmp_path)
-    said = terminal.decide(0, "spec/scope.md", "it is done")
-    assert (said.decision, said.feedback) == (GateDecisionType(decision), feedback)
+    said = terminal(asked("gate", gate=0, artifact="spec/scope.md", summary="it is done"))
+    assert (said.decision, said.feedback) == (decision, feedback)
     text = shown.getvalue()
     assert "=== Gate 0 (scope) ===" in text
     assert "# Scope" in text
@@ -205,18 +211,22 @@ def test_a_gate_takes_words_and_no_rejection_without_a_reason(
 @pytest.mark.parametrize(
     ("typed", "blocklisted", "said"),
     [
-        (["a"], False, True),
-        (["no"], False, False),
-        (["w not here"], False, "not here"),
-        ([""], False, False),
-        ([], False, False),
-        (["a"], True, False),
-        (["run"], True, True),
+        (["a"], False, ("approve", None)),
+        (["no"], False, ("reject", None)),
+        (["w not here"], False, ("reject", "not here")),
+        ([""], False, ("reject", None)),
+        ([], False, ("reject", None)),
+        (["a"], True, ("reject", None)),
+        (["run"], True, ("approve", None)),
     ],
 )
-def test_a_command_runs_only_on_a_plain_yes(typed: list[str], blocklisted: bool, said: bool | str) -> None:
+def test_a_command_runs_only_on_a_plain_yes(typed: list[str], blocklisted: bool, said: tuple[str, str | None]) -> None:
     terminal, shown = at_terminal(*typed)
-    assert terminal.confirm("rm -r build\nls", blocklisted) == said
+    command = {"command": "rm -r build\nls"}
+    decision = terminal(
+        asked("tool", tool_name="Bash", arguments=command, blocklisted=blocklisted, reason="it is listed")
+    )
+    assert (decision.decision, decision.feedback) == said
     assert "rm -r build\nls" in shown.getvalue()
 
 

@@ -197,7 +197,7 @@ def test_a_package_is_built_rejected_killed_repaired_and_approved(
     # The gates showed every file with its diff, what the rejection changed, and what is in the repository now.
     shown = {change.path: change.diff for review in gates.reviews for change in review.changes}
     assert {path for path in files_of(root) if path.startswith(("spec/", *FILES))} <= shown.keys()
-    assert "say where passwords are kept" in gates.reviews[4].text
+    assert "say where passwords are kept" in "".join(change.diff for change in gates.reviews[4].changes)
     last = gates.reviews[-1]
     assert all(f"+{line}" in shown[path] for path in FILES for line in sources[path].splitlines() if line)
     assert f"exit 0  executor: {TESTS}" in last.summary

@@ -33,6 +33,8 @@ class SaidAtGates:
     by_gate: Mapping[int, list[tuple[GateDecisionType, str | None]]] = field(default_factory=dict)
     asked: list[tuple[int, str, str]] = field(default_factory=list)
     on_ask: Callable[[int], object] = lambda _: None
+    on_entry: Callable[[dict[str, Any]], object] = lambda _: None
+    """Gets each entry of the transcript."""
 
     def decide(self, gate: int, artifact_path: str, summary: str) -> GateDecision:
         self.asked.append((gate, artifact_path, summary))
@@ -99,11 +101,16 @@ class Case:
             question_policy=self.questions,
             model=self.model,
             log=Log(self.logged.append),
-            listener=lambda line: self.lines.append(json.loads(line)),
+            listener=self._note,
             sleep=options.pop("sleep", lambda seconds: None),
             trust=options.pop("trust", "apply"),
             **options,
         )
+
+    def _note(self, line: bytes) -> None:
+        entry = json.loads(line)
+        self.lines.append(entry)
+        getattr(self.gates, "on_entry", lambda _: None)(entry)
 
     def kinds(self, *types: str) -> list[dict[str, Any]]:
         """The records of some types, as the listener got them."""
