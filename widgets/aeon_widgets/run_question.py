@@ -5,8 +5,10 @@ from __future__ import annotations
 import difflib
 import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any, Literal
+
+from msgspec.structs import replace
 
 from aeon_core.journal.values import dict_of, dicts_of, int_of, number_of, str_of, strs_of
 from aeon_core.journal.view.formatting import flags, reasons, score, told_by_verdicts

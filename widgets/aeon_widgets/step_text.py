@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
+
+from msgspec.structs import replace
 
 from aeon_core.journal.view import formatting
 from aeon_core.journal.view.draft import STRUCTURED, read_draft

@@ -7,8 +7,9 @@ counted, listed and drawn, and `LEFT_OUT` where a record of the journal has the 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import replace
 from typing import TYPE_CHECKING, Any, TypeVar
+
+from msgspec.structs import replace
 
 from aeon_core.journal.values import dict_of, dicts_of, str_of
 from aeon_core.journal.view.model import CallView, RepairView, StepView, ToolCallView

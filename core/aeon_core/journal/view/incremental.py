@@ -9,9 +9,12 @@ import time
 import zlib
 from collections.abc import Callable, Iterable
 from copy import copy
-from dataclasses import MISSING, dataclass, fields, replace
+from dataclasses import dataclass
 from itertools import islice
 from typing import Any, Generic, TypeVar
+
+from msgspec import NODEFAULT
+from msgspec.structs import asdict, fields, replace
 
 from aeon_core.journal.follow import FollowPosition
 from aeon_core.journal.index import HEAD, OffsetIndex
@@ -31,7 +34,7 @@ _Call = TypeVar("_Call", CallView, ToolCallView)
 _GROWING = ("calls", "call_seqs", "loose_calls", "tool_calls")
 """Parts of a view that are as long as the run. The reducer only ever adds to them."""
 _UNFINISHED = {
-    kind: {each.name: each.default for each in fields(kind) if each.default is not MISSING}
+    kind: {each.name: each.default for each in fields(kind) if each.default is not NODEFAULT}
     for kind in (CallView, ToolCallView)
 }
 """What a call has in the fields that are filled in when it ends."""
@@ -66,7 +69,7 @@ class FrozenView:
 
     def _own_weight(self) -> int:
         parts = [
-            part for name, part in vars(self._rest).items() if isinstance(part, list | dict) and name not in _GROWING
+            part for name, part in asdict(self._rest).items() if isinstance(part, list | dict) and name not in _GROWING
         ]
         return sum(map(sys.getsizeof, (*parts, self._step_sizes, *self._rest.steps.values(), *self._step_sizes)))
 
@@ -98,7 +101,7 @@ class FrozenView:
 def _with_own_parts(view: RunView) -> RunView:
     """Return a view with lists, dicts, steps and phases of its own, but for what only grows."""
     new = copy(view)
-    for name, value in vars(view).items():
+    for name, value in asdict(view).items():
         if isinstance(value, list | dict) and name not in _GROWING:
             setattr(new, name, value.copy())
     known = view.left_open

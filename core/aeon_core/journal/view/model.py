@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
+
+from msgspec import Struct, field
 
 from aeon_core.journal.values import brief
 from aeon_core.step_status import ExecutionMode, StepStatus
@@ -17,8 +18,7 @@ _LOG_SLACK = 500
 DAMAGE_LINES = 1_000
 
 
-@dataclass(slots=True)
-class CallView:
+class CallView(Struct):
     """One attempt of a model call. `finished` is False while the reply is awaited."""
 
     call_id: str
@@ -29,7 +29,7 @@ class CallView:
     seq: int
     started: str
     finished: bool = False
-    request: dict[str, Any] = field(default_factory=dict)
+    request: dict[str, Any] = {}
     response: dict[str, Any] | None = None
     usage: dict[str, int] | None = None
     cost_usd: float | None = None
@@ -40,8 +40,7 @@ class CallView:
     """The record that says how it ended."""
 
 
-@dataclass(slots=True)
-class ToolCallView:
+class ToolCallView(Struct):
     """One tool invocation. `finished` is False while it runs."""
 
     call_id: str
@@ -60,8 +59,7 @@ class ToolCallView:
     """The record that says how it ended."""
 
 
-@dataclass(slots=True)
-class RepairView:
+class RepairView(Struct):
     """One repair attempt of the supervisor."""
 
     seq: int
@@ -77,8 +75,7 @@ class RepairView:
     """What the call was for whose reply was repaired, where it belongs to no step."""
 
 
-@dataclass(slots=True)
-class StepView:
+class StepView(Struct):
     """One step as the plan and its records show it."""
 
     step_id: str
@@ -91,24 +88,23 @@ class StepView:
     agent: str | None = None
     arguments: dict[str, Any] | None = None
     replaces: str | None = None
-    depends_on: list[str] = field(default_factory=list)
-    validator_errors: list[str] = field(default_factory=list)
+    depends_on: list[str] = []
+    validator_errors: list[str] = []
     """What the validator said of it; kept when the step ends, cleared when it is repaired."""
     mode: ExecutionMode | None = None
     output: dict[str, Any] | None = None
     output_seq: int | None = None
     """The record that holds the output."""
-    errors: list[str] = field(default_factory=list)
+    errors: list[str] = []
     """Why it failed."""
     repaired: bool = False
     """Whether the supervisor replaced it."""
-    calls: list[CallView] = field(default_factory=list)
-    tool_calls: list[ToolCallView] = field(default_factory=list)
-    repairs: list[RepairView] = field(default_factory=list)
+    calls: list[CallView] = []
+    tool_calls: list[ToolCallView] = []
+    repairs: list[RepairView] = []
 
 
-@dataclass(slots=True)
-class PhaseView:
+class PhaseView(Struct):
     """One phase of a pass."""
 
     pass_number: int
@@ -118,8 +114,7 @@ class PhaseView:
     duration_ms: float | None = None
 
 
-@dataclass(slots=True)
-class LogLine:
+class LogLine(Struct):
     """One record as a line a person can read."""
 
     seq: int
@@ -130,8 +125,7 @@ class LogLine:
     text: str
 
 
-@dataclass
-class IssueView:
+class IssueView(Struct):
     """One issue that validation found, or that a refinement goes back to."""
 
     issue_id: str
@@ -145,19 +139,17 @@ class IssueView:
     """What validation proposes."""
 
 
-@dataclass
-class ReportView:
+class ReportView(Struct):
     """One report of semantic validation; its issues are sorted, highest severity first."""
 
     seq: int
     pass_number: int
     validation_id: str
     artifact_type: str
-    issues: list[IssueView] = field(default_factory=list)
+    issues: list[IssueView] = []
 
 
-@dataclass
-class RequirementView:
+class RequirementView(Struct):
     """What the judge says of one requirement: `met` is yes, partly or no, `evidence` the words that it quotes."""
 
     n: int
@@ -168,8 +160,7 @@ class RequirementView:
     """Whether those words occur in an artifact."""
 
 
-@dataclass
-class CheckView:
+class CheckView(Struct):
     """What the judge says of coherence or of one consistency flag, by its `name`, and the words that it quotes."""
 
     name: str
@@ -178,8 +169,7 @@ class CheckView:
     quote_found: bool
 
 
-@dataclass
-class SuspicionView:
+class SuspicionView(Struct):
     """What exact checks found odd, and what the judge says of it: `stands` is None where it says nothing."""
 
     text: str
@@ -188,28 +178,27 @@ class SuspicionView:
     quote_found: bool
 
 
-@dataclass
-class AssessmentView:
+class AssessmentView(Struct):
     """What convergence says of a pass. Scores are 0…1, None where the journal holds no number."""
 
     seq: int
     pass_number: int
     converged: bool
-    reason_codes: list[str] = field(default_factory=list)
+    reason_codes: list[str] = []
     completeness_score: float | None = None
     coherence_score: float | None = None
-    consistency: dict[str, bool] = field(default_factory=dict)
+    consistency: dict[str, bool] = {}
     """By artifact, whether it agrees with the others."""
-    detected_issues: list[str] = field(default_factory=list)
-    criteria: dict[str, Any] = field(default_factory=dict)
+    detected_issues: list[str] = []
+    criteria: dict[str, Any] = {}
     """What was asked of the result, as the assessment's metadata has it; empty where it does not say."""
-    additional: dict[str, bool] = field(default_factory=dict)
+    additional: dict[str, bool] = {}
     """By name, whether an additional criterion is met."""
-    requirements: list[RequirementView] = field(default_factory=list)
+    requirements: list[RequirementView] = []
     """The judge's verdict on each requirement; none where the result was not judged."""
-    checks: list[CheckView] = field(default_factory=list)
+    checks: list[CheckView] = []
     """The judge's evidence for coherence and for each consistency flag."""
-    suspicions: list[SuspicionView] = field(default_factory=list)
+    suspicions: list[SuspicionView] = []
 
     @property
     def not_judged(self) -> str:
@@ -218,8 +207,7 @@ class AssessmentView:
         return (self.detected_issues[-1:] or ["no reason was recorded"])[0] if wanting else ""
 
 
-@dataclass
-class LabelView:
+class LabelView(Struct):
     """A person's verdict on the result of a pass: `good` or `bad`. `source` is `decision` or `person`."""
 
     seq: int
@@ -230,8 +218,7 @@ class LabelView:
     source: str
 
 
-@dataclass
-class ProfileView:
+class ProfileView(Struct):
     """A TaskProfile with the depth that follows from it. `pass_number` is the first pass it is for."""
 
     seq: int
@@ -244,12 +231,11 @@ class ProfileView:
     """Cycles of the whole run."""
     reason: str
     """Why it was made or revised."""
-    requirements: list[str] = field(default_factory=list)
+    requirements: list[str] = []
     """What a finished answer must satisfy, as it was settled by then; none where that is the task itself."""
 
 
-@dataclass
-class RefinementView:
+class RefinementView(Struct):
     """One refinement action, and what became of it. `before` and `after` are steps as in a plan."""
 
     seq: int
@@ -260,16 +246,15 @@ class RefinementView:
     accepted: bool
     explanation: str
     """What was done, or why nothing was."""
-    before: list[dict[str, Any]] = field(default_factory=list)
-    after: list[dict[str, Any]] = field(default_factory=list)
-    replaced: dict[str, str] = field(default_factory=dict)
+    before: list[dict[str, Any]] = []
+    after: list[dict[str, Any]] = []
+    replaced: dict[str, str] = {}
     """The steps that were marked invalid, and the steps that replace them."""
-    issues: list[IssueView] = field(default_factory=list)
+    issues: list[IssueView] = []
     """The validation issues that triggered it."""
 
 
-@dataclass
-class AdvisoryView:
+class AdvisoryView(Struct):
     """A repair that validation proposed and the planner did not follow."""
 
     seq: int
@@ -279,16 +264,14 @@ class AdvisoryView:
     issue: IssueView | None
 
 
-@dataclass
-class InterventionView:
+class InterventionView(Struct):
     """A fragment of the plan that a person should look at."""
 
     step_id: str
     reason: str
 
 
-@dataclass
-class ResultView:
+class ResultView(Struct):
     """The result of a run that has ended, as far as it can be read."""
 
     status: str
@@ -308,16 +291,14 @@ class ResultView:
         return RunResult.model_validate(self.record, extra="ignore")
 
 
-@dataclass
-class LeftOpenView:
+class LeftOpenView(Struct):
     """What the run has told a person on its way, before there is a result that says it all."""
 
-    questions: list[str] = field(default_factory=list)
-    interventions: list[InterventionView] = field(default_factory=list)
+    questions: list[str] = []
+    interventions: list[InterventionView] = []
 
 
-@dataclass
-class RunView:
+class RunView(Struct):
     """A run as its journal tells it so far.
 
     `status` is `running` until a `run_finished` record; `damage` lists what could not be read, with line numbers.
@@ -336,41 +317,41 @@ class RunView:
     parent: str = ""
     """The run that this one is a fork of, and the pass of it that this one starts with."""
     parent_pass: int = 0
-    config: dict[str, Any] = field(default_factory=dict)
-    tools: list[dict[str, Any]] = field(default_factory=list)
+    config: dict[str, Any] = {}
+    tools: list[dict[str, Any]] = []
     goal: str = ""
-    steps: dict[str, StepView] = field(default_factory=dict)
+    steps: dict[str, StepView] = {}
     """By step_id, in the plan's order, substeps after their parent."""
     current_step_id: str | None = None
     current_pass: int = 0
-    phases: list[PhaseView] = field(default_factory=list)
-    calls: dict[str, list[CallView]] = field(default_factory=dict)
+    phases: list[PhaseView] = []
+    calls: dict[str, list[CallView]] = {}
     """Every model call by call_id, its attempts in order."""
-    call_seqs: list[int] = field(default_factory=list)
+    call_seqs: list[int] = []
     """The seq of each model call's first attempt, in order."""
-    loose_calls: list[CallView] = field(default_factory=list)
+    loose_calls: list[CallView] = []
     """The first attempts of model calls that belong to no step, in order."""
-    tool_calls: dict[str, ToolCallView] = field(default_factory=dict)
+    tool_calls: dict[str, ToolCallView] = {}
     """Every tool invocation by call_id."""
-    repairs: list[RepairView] = field(default_factory=list)
-    profiles: list[ProfileView] = field(default_factory=list)
+    repairs: list[RepairView] = []
+    profiles: list[ProfileView] = []
     """Every version of the TaskProfile, each with the first pass it is for."""
-    reports: list[ReportView] = field(default_factory=list)
+    reports: list[ReportView] = []
     """Every report of semantic validation, in order; several a pass."""
-    assessments: list[AssessmentView] = field(default_factory=list)
+    assessments: list[AssessmentView] = []
     """What convergence says of each pass in the end."""
-    labels: list[LabelView] = field(default_factory=list)
+    labels: list[LabelView] = []
     """Every verdict of a person, in order; of several on one pass the last counts."""
-    refinements: list[RefinementView] = field(default_factory=list)
-    advisories: list[AdvisoryView] = field(default_factory=list)
-    follow_up_questions: list[str] = field(default_factory=list)
+    refinements: list[RefinementView] = []
+    advisories: list[AdvisoryView] = []
+    follow_up_questions: list[str] = []
     """What the result asks; before there is one, what was asked so far. So with the manual interventions."""
-    answers: dict[str, str] = field(default_factory=dict)
+    answers: dict[str, str] = {}
     """What a person has answered, by question."""
-    manual_interventions: list[InterventionView] = field(default_factory=list)
+    manual_interventions: list[InterventionView] = []
     left_open: LeftOpenView = field(default_factory=LeftOpenView)
     """What notices told of both, whatever a result says."""
-    memory: dict[str, Any] = field(default_factory=dict)
+    memory: dict[str, Any] = {}
     ttl_limit: int = 0
     ttl_allocated: int = 0
     ttl_spent: int = 0
@@ -378,7 +359,7 @@ class RunView:
     ttl_reason: str = ""
     ttl_last: str = ""
     """What the last cycle was spent on, in words; empty where none is."""
-    usage: dict[str, int] = field(default_factory=dict)
+    usage: dict[str, int] = {}
     cost_usd: float | None = None
     proposed_usd: float | None = None
     """What the budget would be raised to, as it was last asked."""
@@ -387,14 +368,14 @@ class RunView:
     cycles: int = 0
     passes: int = 0
     """Passes that have ended."""
-    log: list[LogLine] = field(default_factory=list)
+    log: list[LogLine] = []
     """The last lines, at least LOG_LINES of them."""
     log_count: int = 0
     """How many lines there ever were, the dropped ones included."""
     result: ResultView | None = None
     resumable: bool = False
     """Whether a run that has ended can be resumed."""
-    damage: list[str] = field(default_factory=list)
+    damage: list[str] = []
 
     @property
     def adaptive(self) -> bool:

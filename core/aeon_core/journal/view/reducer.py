@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import replace
 from typing import Any, cast, get_args
+
+from msgspec.structs import replace
 
 from aeon_core.journal.reader import STATE_TYPES
 from aeon_core.journal.values import brief, counts_of, dict_of, dicts_of, id_of, int_of, number_of, str_of, strs_of

@@ -1,11 +1,11 @@
 from __future__ import annotations
 
 import json
-from dataclasses import fields, replace
 from pathlib import Path
 from typing import Any
 
 import pytest
+from msgspec.structs import fields, replace
 
 from aeon_core.journal.index import OffsetIndex
 from aeon_core.journal.reader import read_records
