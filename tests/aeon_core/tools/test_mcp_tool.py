@@ -15,12 +15,12 @@ from hypothesis import strategies as st
 from aeon_core.errors import UsageError
 from aeon_core.json_safe import json_safe
 from aeon_core.tools.base import Tool
+from aeon_core.tools.mcp.connection import ErrorOutput
 from aeon_core.tools.mcp.settings import McpServer
 from aeon_core.tools.mcp.tool import (
     MAX_NAME,
     MAX_TEXT,
     Answer,
-    ErrorOutput,
     TooLarge,
     Words,
     result_of,

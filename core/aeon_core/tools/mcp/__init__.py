@@ -1,4 +1,4 @@
 """Tools of MCP servers.
 
-`servers.McpTools` starts the servers and offers their tools; `connection.Server` speaks with one.
+`servers.McpTools` starts the servers and offers their tools; `connection.Connection` speaks with one.
 """

@@ -1,4 +1,4 @@
-"""One MCP server over all its connections: what its calls give, and what happens when it ends."""
+"""One connection with an MCP server, from its start until it ends: over a process's streams, or HTTP."""
 
 from __future__ import annotations
 
@@ -9,34 +9,45 @@ import os
 import re
 import shutil
 import tempfile
-import threading
-from collections.abc import Callable, Coroutine, Iterator, Mapping
-from concurrent.futures import CancelledError, Future
+from collections.abc import AsyncIterator, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Protocol, Self, TypeVar
+from typing import TYPE_CHECKING, Any, Self, TextIO
 
-from aeon_core.errors import ToolError, UsageError
-from aeon_core.tools.mcp.settings import McpServer, resolved
-from aeon_core.tools.mcp.tool import (
-    Answer,
-    Ended,
-    Listed,
-    McpTool,
-    Refused,
-    SessionLost,
-    TooLarge,
-    Unusable,
-    Words,
-    result_of,
-    text_of,
-    words,
-)
+from aeon_core.errors import ToolError
+from aeon_core.installation import versions
+from aeon_core.tools.mcp.settings import McpServer
+from aeon_core.tools.mcp.tool import Answer, Listed, McpTool, Words, words
 from aeon_core.tools.protected_paths import find_protected, find_repositories
 from aeon_core.tools.shell.isolation import Isolation, Limits, probe
 from aeon_core.tools.shell.secret_paths import hidden_and_shown
 from aeon_core.tools.shell.settings import ShellSettings
+
+if TYPE_CHECKING:
+    from mcp import Client
+    from mcp.client._transport import TransportStreams
+    from mcp.client.session import ClientRequestContext
+    from mcp.types import CallToolResult
+
+logger: logging.Logger = logging.getLogger("aeon")
+
+_CHUNK = 65_536
+_MAX_LINE = 4_000
+_MAX_EVENT = 16 * 1024 * 1024
+_CLOSE_SECONDS = {"command": 10.0, "url": 2.0}
+"""How long a connection may take to end by itself; the SDK stops a process within some 7 s."""
+_CONNECTION_CLOSED = -32000
+"""The code of the SDK's error for an answer that did not come before the connection ended."""
+
+
+class Unusable(Exception):
+    """A server cannot be started or reached; the message is why, and what to do."""
+
+
+class SessionLost(ToolError):
+    """An HTTP server did not take a call, since it does not know our session any more."""
+
 
 _PASSED_ON = re.compile(
     r"PATH|HOME|LANG|LANGUAGE|LC_[A-Z]+|TERM|TZ|TMPDIR|SHELL|USER|LOGNAME|XDG_(?:CACHE|CONFIG|DATA|STATE)_HOME"
@@ -120,83 +131,6 @@ def _from(cwd: Path, command: str) -> str:
     return str(cwd / command) if os.sep in command else command
 
 
-T = TypeVar("T")
-
-
-class LoopClosed(Exception):  # it says what is, not what went wrong
-    """The loop ended before the work was done."""
-
-
-class LoopThread:
-    """Runs coroutines on its thread. The thread starts with the first one and ends with `close()`."""
-
-    def __init__(self, name: str, last: Callable[[], Coroutine[Any, Any, None]]) -> None:
-        """`last` runs on the loop when it is closed, before what is still under way there is cancelled."""
-        self._name = name
-        self._last = last
-        self._lock = threading.Lock()
-        self._thread: threading.Thread | None = None
-        self._loop: asyncio.AbstractEventLoop | None = None
-        self._end: asyncio.Event | None = None
-        self._closed = False
-
-    def run(self, work: Callable[[], Coroutine[Any, Any, T]]) -> T:
-        """Return what the coroutine of `work` returns, or raise what it raises. Raises LoopClosed after `close()`.
-
-        Whatever interrupts the waiting thread, such as Ctrl-C, cancels the work.
-        """
-        future = self._submit(work)
-        try:
-            return future.result()
-        except CancelledError:
-            raise LoopClosed from None
-        finally:
-            future.cancel()
-
-    def close(self) -> None:
-        """End the loop and wait for its thread; from any thread, any number of times."""
-        with self._lock:
-            self._closed = True
-            thread, loop, end = self._thread, self._loop, self._end
-            if loop is not None and end is not None:
-                # Under the lock, so that all that was submitted before is on the loop by now.
-                with contextlib.suppress(RuntimeError):  # closed already
-                    loop.call_soon_threadsafe(end.set)
-        # A finalizer may run on the loop's own thread, which cannot wait for itself.
-        if thread is not None and thread is not threading.current_thread():
-            thread.join()
-
-    def _submit(self, work: Callable[[], Coroutine[Any, Any, T]]) -> Future[T]:
-        with self._lock:
-            if self._closed:
-                raise LoopClosed
-            if self._loop is None:
-                self._start()
-            assert self._loop is not None
-            return asyncio.run_coroutine_threadsafe(work(), self._loop)
-
-    def _start(self) -> None:
-        started = threading.Event()
-        # A daemon: an interpreter that ends must reach the finalizer that closes it.
-        self._thread = threading.Thread(target=self._main, args=(started,), name=self._name, daemon=True)
-        self._thread.start()
-        started.wait()
-
-    def _main(self, started: threading.Event) -> None:
-        try:
-            asyncio.run(self._serve(started))
-        except RuntimeError as error:
-            # From Python 3.12 on, asyncio cannot start the thread that joins its executor while the interpreter ends.
-            if "interpreter shutdown" not in str(error):
-                raise
-
-    async def _serve(self, started: threading.Event) -> None:
-        self._loop, self._end = asyncio.get_running_loop(), asyncio.Event()
-        started.set()
-        await self._end.wait()
-        await self._last()
-
-
 class Watched:
     """A stream of the SDK's that sets `ended` when it is read to its end, which the SDK tells to nobody."""
 
@@ -228,112 +162,292 @@ class Watched:
         await self.aclose()
 
 
-logger: logging.Logger = logging.getLogger("aeon")
+class ErrorOutput:
+    """What one server's process writes to its standard error: into the log, the last line kept."""
 
-_MAX_ERROR = 2_000
+    def __init__(self, server: str, words: Words) -> None:
+        self._server = server
+        self._words = words
+        self._read_end = -1
+        self._rest = b""
+        self.last: str = ""
+        """The last line that says anything, for messages."""
+
+    def open(self) -> TextIO:
+        """Return the file to hand to the process; the running loop reads what arrives. The caller closes it."""
+        self._read_end, write_end = os.pipe()
+        os.set_blocking(self._read_end, False)
+        asyncio.get_running_loop().add_reader(self._read_end, self._read)
+        return os.fdopen(write_end, "w")
+
+    def close(self) -> None:
+        """Take what is there still, and stop reading."""
+        while self._read_end >= 0 and self._read():
+            pass
+        self._stop()
+
+    def _read(self) -> bool:
+        try:
+            chunk = os.read(self._read_end, _CHUNK)
+        except BlockingIOError:
+            return False
+        if not chunk:
+            self._take(self._rest)
+            self._rest = b""
+            self._stop()
+            return False
+        *lines, rest = (self._rest + chunk).split(b"\n")
+        for line in lines:
+            self._take(line)
+        self._rest = rest[:_MAX_LINE]
+        return True
+
+    def _take(self, line: bytes) -> None:
+        if said := self._words(line.decode("utf-8", "replace")):
+            self.last = said
+            logger.debug("MCP server %r: %s", self._server, said)
+
+    def _stop(self) -> None:
+        if self._read_end >= 0:
+            asyncio.get_running_loop().remove_reader(self._read_end)
+            os.close(self._read_end)
+            self._read_end = -1
 
 
-class Link(Protocol):
-    """One connection with a server, from its start until it ends."""
+class Connection:
+    """One connection with a server. It holds the SDK's client in a task of its own.
 
-    ended: asyncio.Event
+    `values` are the `env` or `headers` of the settings with all variables replaced, and `words` hides these. All
+    methods but the constructor run on the loop.
+    """
+
+    def __init__(
+        self, name: str, settings: McpServer, values: dict[str, str], words: Words, project_root: Path
+    ) -> None:
+        self.ended = asyncio.Event()
+        self._closing = False
+        self._name = name
+        self._settings = settings
+        self._values = values
+        self._words = words
+        self._root = project_root
+        self._errors = ErrorOutput(name, words)
+        self._noise = ""
+        self._status: int | None = None
+        self._client: Client | None = None
+        self._failure: BaseException | None = None
+        self._task: asyncio.Task[None] | None = None
 
     async def open(self) -> list[Listed]:
         """Return the server's tools, all pages of them. Raises Unusable."""
+        opened: asyncio.Future[list[Listed]] = asyncio.get_running_loop().create_future()
+        self._task = asyncio.create_task(self._hold(opened))
+        try:
+            async with asyncio.timeout(self._settings.start_timeout):
+                return await opened
+        except Exception as error:
+            await self.close()
+            why = why_unusable(self._settings, error, self._status, self._words)
+            noise = f"; it writes something that is not MCP: {self._noise}" if self._noise else ""
+            said = f"; its last words: {self._errors.last}" if self._errors.last else ""
+            raise Unusable(f"{why}{noise}{said}") from None
 
-    async def call(self, name: str, arguments: dict[str, Any]) -> Answer:
-        """Return the server's answer. Raises Refused, Ended, and TimeoutError after the settings' `timeout`."""
+    async def call(self, tool: McpTool, arguments: dict[str, Any]) -> Answer:
+        """Return the server's answer. Raises ToolError, after the settings' `timeout` too."""
+        assert self._client is not None
+        self._status = None
+        try:
+            async with asyncio.timeout(self._settings.timeout):
+                result = await self._client.call_tool(tool.remote_name, arguments)
+        except TimeoutError:
+            limit = f"within {self._settings.timeout:g} s; see 'timeout'"
+            raise self.error(tool, f"gave no answer to {tool.shown_name!r} {limit}") from None
+        except Exception as error:
+            raise await self._failed(tool, error) from None
+        blocks = [block.model_dump(mode="json", by_alias=True, exclude_none=True) for block in result.content]
+        return Answer(blocks, result.structured_content, result.is_error)
+
+    async def _failed(self, tool: McpTool, error: Exception) -> ToolError:
+        """Return the error of a call that failed so."""
+        from mcp import MCPError
+
+        said = self._words.of(error)
+        if self.ended.is_set():
+            how = "was closed" if self._closing else "ended"
+            await self.close()
+            last = f" ({known})" if (known := self._last_words()) else ""
+            return self.error(tool, f"{how} during {tool.shown_name!r}; whether it took effect is unknown{last}")
+        kind = SessionLost if self._status == 404 and isinstance(error, MCPError) else ToolError
+        if not isinstance(error, MCPError):
+            said = f"cannot use it: {said}"
+        elif self._status is not None:
+            said = f"HTTP status {self._status}, {said}"
+        elif error.code == _CONNECTION_CLOSED:
+            said = f"{said}; whether it took effect is unknown"
+        return self.error(tool, f"answered {tool.shown_name!r} with an error: {said}", kind)
+
+    def error(self, tool: McpTool, what: str, kind: type[ToolError] = ToolError) -> ToolError:
+        """Return an error that names the server."""
+        return kind(f"MCP server {self._name!r} {what}", tool_name=tool.name)
 
     async def close(self) -> None:
         """End the connection, by force where it takes too long."""
+        self._closing = True
+        self.ended.set()
+        if self._task is None:
+            return
+        if self._client is not None:
+            kind = "url" if self._settings.command is None else "command"
+            await asyncio.wait([self._task], timeout=_CLOSE_SECONDS[kind])
+        self._task.cancel()
+        await asyncio.wait([self._task])
 
+    def _last_words(self) -> str:
+        if self._failure is not None:
+            return self._words.of(innermost(self._failure))
+        return f"its last words: {self._errors.last}" if self._errors.last else ""
 
-Connect = Callable[[str, McpServer, dict[str, str], Words], Link]
-"""Makes a connection from name, settings, `env` or `headers` with all variables replaced, and what hides these."""
-
-
-class Server:
-    """One server of the settings. All methods but the constructor run on the loop."""
-
-    def __init__(self, name: str, settings: McpServer, connect: Connect) -> None:
-        self.name = name
-        self.settings = settings
-        self._make = connect
-        self._values: dict[str, str] = {}
-        self._words = Words()
-        self._lock = asyncio.Lock()
-        self._link: Link | None = None
-        self._closed = False
-
-    async def start(self) -> list[Listed]:
-        """Return the tools of the server, which runs from now on. Raises UsageError."""
-        key = "headers" if self.settings.command is None else "env"
-        self._values = resolved(self.name, key, getattr(self.settings, key))
-        self._words = Words(self._values.values())
+    async def _hold(self, opened: asyncio.Future[list[Listed]]) -> None:
+        # The SDK's client must be left by the task that entered it.
         try:
-            return await self._connect()
-        except Unusable as why:
-            raise UsageError(f"cannot use the MCP server {self.name!r}: {why}", server=self.name) from None
+            async with self._made_client() as client:
+                _leave_results_to_the_port(client)
+                listed = await _listed(client)
+                self._client = client
+                if not opened.done():
+                    opened.set_result(listed)
+                await self.ended.wait()
+        except Exception as error:
+            self._failure = error
+            if not opened.done():
+                opened.set_exception(error)
+        finally:
+            self.ended.set()
+            self._errors.close()
+            if not opened.done():
+                opened.cancel()
 
-    async def call(self, tool: McpTool, arguments: dict[str, Any]) -> Any:
-        """Return the result of one call. Raises ToolError; a server that ended before is started again, once."""
-        try:
-            answer = await self._answer(tool, arguments)
-        except SessionLost:
-            # It says that it did not take the call, so that the call may be made again.
-            await self._end()
-            try:
-                answer = await self._answer(tool, arguments)
-            except SessionLost as error:
-                raise self._error(tool, f"answered {tool.shown_name!r} with an error: {error}") from None
-        if answer.is_error:
-            said = self._words(text_of(answer.blocks, _MAX_ERROR), _MAX_ERROR) or "it gave no reason"
-            raise self._error(tool, f"reports that {tool.shown_name!r} failed: {said}")
-        try:
-            return result_of(answer, declared=tool.declared)
-        except TooLarge as error:
-            raise self._error(tool, f"answered {tool.shown_name!r}, but {error}") from None
+    def _made_client(self) -> Client:
+        from mcp import Client
+        from mcp.types import Implementation, ListRootsResult, LoggingMessageNotificationParams, Root
+        from pydantic import FileUrl
 
-    async def close(self) -> None:
-        """End the connection; there will be no other."""
-        self._closed = True
-        await self._end()
+        async def roots(context: ClientRequestContext) -> ListRootsResult:  # noqa: ARG001  # the SDK's signature
+            return ListRootsResult(roots=[Root(uri=FileUrl(self._root.as_uri()), name=self._root.name)])
 
-    async def _answer(self, tool: McpTool, arguments: dict[str, Any]) -> Answer:
-        link = await self._live(tool)
-        name, limit = tool.shown_name, self.settings.timeout
-        try:
-            return await link.call(tool.remote_name, arguments)
-        except SessionLost:
-            raise
-        except TimeoutError:
-            raise self._error(tool, f"gave no answer to {name!r} within {limit:g} s; see 'timeout'") from None
-        except Refused as error:
-            raise self._error(tool, f"answered {name!r} with an error: {error}") from None
-        except Ended as error:
-            how = "was closed" if self._closed else "ended"
-            why = f" ({error})" if str(error) else ""
-            raise self._error(tool, f"{how} during {name!r}; whether it took effect is unknown{why}") from None
+        async def log(params: LoggingMessageNotificationParams) -> None:
+            logger.debug("MCP server %r: %s", self._name, self._words(str(params.data)))
 
-    async def _live(self, tool: McpTool) -> Link:
-        async with self._lock:
-            assert self._link is not None
-            if self._link.ended.is_set() and not self._closed:
-                await self._end()
-                logger.warning("MCP server %r has ended; connecting to it again", self.name)
-                try:
-                    await self._connect()
-                except Unusable as why:
-                    raise self._error(tool, f"has ended and cannot be restarted: {why}") from None
-            return self._link
+        transport = self._process() if self._settings.command is not None else self._http()
+        return Client(
+            transport,
+            list_roots_callback=roots,
+            logging_callback=log,
+            message_handler=self._heard,
+            client_info=Implementation(name="aeon", version=versions()["aeon"]),
+            cache=None,
+        )
 
-    async def _connect(self) -> list[Listed]:
-        self._link = self._make(self.name, self.settings, self._values, self._words)
-        return await self._link.open()
+    async def _heard(self, message: object) -> None:
+        """Note what the server wrote that is no message; its notifications need no answer."""
+        if not isinstance(message, Exception):
+            return
+        level = logging.DEBUG if self._noise else logging.WARNING
+        details = getattr(message, "errors", None)
+        self._noise = repr(self._words(str(details()[0].get("input", "") if callable(details) else message), 100))
+        logger.log(level, "MCP server %r wrote something that is not MCP, ignored: %s", self._name, self._noise)
 
-    async def _end(self) -> None:
-        if self._link is not None:
-            await self._link.close()
+    @contextlib.asynccontextmanager
+    async def _process(self) -> AsyncIterator[TransportStreams]:
+        from mcp import StdioServerParameters, stdio_client
 
-    def _error(self, tool: McpTool, what: str) -> ToolError:
-        return ToolError(f"MCP server {self.name!r} {what}", tool_name=tool.name)
+        starting = program(self._settings, self._values, self._root)
+        # Looking for a sandbox that holds takes a while, when it is done first.
+        started = await asyncio.to_thread(starting.__enter__)
+        with contextlib.ExitStack() as stack:
+            stack.push(starting)
+            parameters = StdioServerParameters(
+                command=started.command,
+                args=started.args,
+                env=started.env,
+                cwd=started.cwd,
+                encoding_error_handler="replace",
+            )
+            errlog = stack.enter_context(self._errors.open())
+            async with stdio_client(parameters, errlog=errlog) as (read, write):
+                yield Watched(read, self.ended), write
+
+    @contextlib.asynccontextmanager
+    async def _http(self) -> AsyncIterator[TransportStreams]:
+        from mcp.client.streamable_http import streamable_http_client
+        from mcp.shared._httpx_utils import create_mcp_http_client
+
+        async def note(response: Any) -> None:
+            if response.request.method == "POST":
+                self._status = response.status_code if response.status_code >= 400 else None
+
+        settings = self._settings
+        assert settings.url is not None
+        client = create_mcp_http_client(headers=self._values)
+        client.event_hooks = {"response": [note]}
+        # Our own time-outs hold: a server may be silent for all of a call's time.
+        client.timeout = (settings.start_timeout, None, settings.timeout, settings.timeout)
+        async with (
+            client,
+            streamable_http_client(settings.url, http_client=client, max_sse_event_size=_MAX_EVENT) as (read, write),
+        ):
+            yield Watched(read, self.ended), write
+
+
+async def _listed(client: Client) -> list[Listed]:
+    found: list[Listed] = []
+    cursors: set[str | None] = set()
+    cursor: str | None = None
+    while cursor not in cursors:
+        cursors.add(cursor)
+        page = await client.list_tools(cursor=cursor)
+        found += [tool.model_dump(mode="json", by_alias=True, exclude_none=True) for tool in page.tools]
+        cursor = page.next_cursor
+    return found
+
+
+def _leave_results_to_the_port(client: Client) -> None:
+    # The SDK would check results against the server's schema on the loop, with patterns that may run for ever; the
+    # port checks them too, with an engine that does not.
+    async def accept(name: str, result: CallToolResult) -> None:
+        pass
+
+    client.session.validate_tool_result = accept  # type: ignore[method-assign]
+
+
+def why_unusable(server: McpServer, error: BaseException, status: int | None, said: Words) -> str:
+    """Return why a server could not be started; `status` is the HTTP status it refused with, None for none."""
+    error = innermost(error)
+    if isinstance(error, Unusable):
+        return str(error)
+    if status is not None:
+        key = "headers" if status in (401, 403) else "url"
+        return f"it refused with HTTP status {status}; fix its {key!r}"
+    if isinstance(error, TimeoutError):
+        return f"it did not list its tools within {server.start_timeout:g} s; see 'start_timeout'"
+    if server.command is not None and isinstance(error, OSError):
+        return _not_started(server.command, error)
+    code = getattr(error, "code", None)
+    if server.command is not None and code == _CONNECTION_CLOSED:
+        return "it ended before it listed its tools; fix its 'command', 'args' or 'env'"
+    if server.url is not None and code is None:
+        return f"cannot reach it: {said.of(error)}; is it running, and is its 'url' right?"
+    return f"it does not speak MCP as expected: {said.of(error)}"
+
+
+def innermost(error: BaseException) -> BaseException:
+    """Return the first error in nested groups: the SDK's task groups wrap what happened."""
+    while isinstance(error, BaseExceptionGroup):
+        error = error.exceptions[0]
+    return error
+
+
+def _not_started(command: str, error: OSError) -> str:
+    if isinstance(error, FileNotFoundError):
+        return f"its command {words(command)!r} was not found; install it or fix 'command'"
+    return f"its command {words(command)!r} cannot be started: {error.strerror}; fix 'command'"

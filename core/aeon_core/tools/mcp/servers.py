@@ -5,48 +5,27 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import logging
+import threading
 import weakref
-from collections.abc import AsyncIterator, Callable, Coroutine, Mapping
-from functools import partial
+from collections.abc import Callable, Coroutine, Mapping
+from concurrent.futures import CancelledError, Future
 from pathlib import Path
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, Self
+from typing import Any, Self, TypeVar
 
 from aeon_core.errors import ToolError, UsageError
-from aeon_core.installation import missing_extra, versions
+from aeon_core.installation import missing_extra
 from aeon_core.process_privacy import hide_process
 from aeon_core.tools.base import Tool
-from aeon_core.tools.mcp.connection import LoopClosed, LoopThread, Server, Watched, program
-from aeon_core.tools.mcp.settings import McpServer, servers_from
-from aeon_core.tools.mcp.tool import (
-    CONNECTION_CLOSED,
-    Answer,
-    Block,
-    Ended,
-    ErrorOutput,
-    Listed,
-    McpTool,
-    Refused,
-    SessionLost,
-    Unusable,
-    Words,
-    innermost,
-    tools_from,
-    why_unusable,
-)
-
-if TYPE_CHECKING:
-    from mcp import Client
-    from mcp.client._transport import TransportStreams
-    from mcp.client.session import ClientRequestContext
-    from mcp.types import CallToolResult
+from aeon_core.tools.mcp.connection import Connection, SessionLost, Unusable
+from aeon_core.tools.mcp.settings import McpServer, resolved, servers_from
+from aeon_core.tools.mcp.tool import Listed, McpTool, TooLarge, Words, result_of, text_of, tools_from
 
 logger: logging.Logger = logging.getLogger("aeon")
 
-_MAX_EVENT = 16 * 1024 * 1024
-_CLOSE_SECONDS = {"command": 10.0, "url": 2.0}
-"""How long a connection may take to end by itself; the SDK stops a process within some 7 s."""
+_MAX_ERROR = 2_000
 _SILENT = logging.NullHandler()
+T = TypeVar("T")
 
 
 class McpTools:
@@ -60,8 +39,8 @@ class McpTools:
         enabled = {name: server for name, server in servers_from(servers).items() if server.enabled}
         if not enabled:
             raise UsageError("tools 'mcp': no server is configured; add one under 'mcp_servers' in the config file")
-        connect = partial(_Link, project_root=project_root.absolute())
-        self._servers = {name: Server(name, server, connect) for name, server in enabled.items()}
+        root = project_root.absolute()
+        self._servers = {name: Server(name, server, root) for name, server in enabled.items()}
         self._loop = LoopThread("aeon-mcp", _closer(list(self._servers.values())))
         self._released = weakref.finalize(self, self._loop.close)
         self._tools: list[Tool] | None = None
@@ -136,194 +115,142 @@ def _check_package() -> None:
         logging.getLogger(name).addHandler(_SILENT)
 
 
-class _Link:
-    """One connection with a server, from its start until it ends. It holds the SDK's client in a task of its own."""
+class Server:
+    """One server of the settings, connected again when it has ended. All methods run on the loop."""
 
-    def __init__(
-        self, name: str, settings: McpServer, values: dict[str, str], words: Words, *, project_root: Path
-    ) -> None:
-        self.ended = asyncio.Event()
-        self._name = name
-        self._settings = settings
-        self._values = values
-        self._words = words
+    def __init__(self, name: str, settings: McpServer, project_root: Path) -> None:
+        self.name = name
+        self.settings = settings
         self._root = project_root
-        self._errors = ErrorOutput(name, words)
-        self._noise = ""
-        self._status: int | None = None
-        self._client: Client | None = None
-        self._failure: BaseException | None = None
-        self._task: asyncio.Task[None] | None = None
+        self._values: dict[str, str] = {}
+        self._words = Words()
+        self._lock = asyncio.Lock()
+        self._connection: Connection | None = None
+        self._closed = False
 
-    async def open(self) -> list[Listed]:
-        """Return the server's tools, all pages of them. Raises Unusable."""
-        opened: asyncio.Future[list[Listed]] = asyncio.get_running_loop().create_future()
-        self._task = asyncio.create_task(self._hold(opened))
+    async def start(self) -> list[Listed]:
+        """Return the tools of the server, which runs from now on. Raises UsageError."""
+        key = "headers" if self.settings.command is None else "env"
+        self._values = resolved(self.name, key, getattr(self.settings, key))
+        self._words = Words(self._values.values())
         try:
-            async with asyncio.timeout(self._settings.start_timeout):
-                return await opened
-        except Exception as error:
-            await self.close()
-            why = why_unusable(self._settings, error, self._status, self._words)
-            noise = f"; it writes something that is not MCP: {self._noise}" if self._noise else ""
-            said = f"; its last words: {self._errors.last}" if self._errors.last else ""
-            raise Unusable(f"{why}{noise}{said}") from None
+            return await self._connect()
+        except Unusable as why:
+            raise UsageError(f"cannot use the MCP server {self.name!r}: {why}", server=self.name) from None
 
-    async def call(self, name: str, arguments: dict[str, Any]) -> Answer:
-        """Return the server's answer. Raises Refused, Ended, and TimeoutError after the settings' `timeout`."""
-        from mcp import MCPError
-
-        self._status = None
+    async def call(self, tool: McpTool, arguments: dict[str, Any]) -> Any:
+        """Return the result of one call. Raises ToolError; a server that ended before is started again, once."""
         try:
-            async with asyncio.timeout(self._settings.timeout):
-                return await self._asked(name, arguments)
-        except TimeoutError:
-            raise
-        except Exception as error:
-            said = self._words.of(error)
-            if self.ended.is_set():
-                await self.close()
-                raise Ended(self._last_words()) from None
-            if not isinstance(error, MCPError):
-                raise Refused(f"cannot use it: {said}") from None
-            if self._status is not None:
-                kind = SessionLost if self._status == 404 else Refused
-                raise kind(f"HTTP status {self._status}, {said}") from None
-            unknown = "; whether it took effect is unknown" if error.code == CONNECTION_CLOSED else ""
-            raise Refused(f"{said}{unknown}") from None
+            connection = await self._live(tool)
+            answer = await connection.call(tool, arguments)
+        except SessionLost:
+            # It says that it did not take the call, so that the call may be made again.
+            await self._end()
+            connection = await self._live(tool)
+            answer = await connection.call(tool, arguments)
+        if answer.is_error:
+            said = self._words(text_of(answer.blocks, _MAX_ERROR), _MAX_ERROR) or "it gave no reason"
+            raise connection.error(tool, f"reports that {tool.shown_name!r} failed: {said}")
+        try:
+            return result_of(answer, declared=tool.declared)
+        except TooLarge as error:
+            raise connection.error(tool, f"answered {tool.shown_name!r}, but {error}") from None
 
     async def close(self) -> None:
-        """End the connection, by force where it takes too long."""
-        self.ended.set()
-        if self._task is None:
-            return
-        if self._client is not None:
-            kind = "url" if self._settings.command is None else "command"
-            await asyncio.wait([self._task], timeout=_CLOSE_SECONDS[kind])
-        self._task.cancel()
-        await asyncio.wait([self._task])
+        """End the connection; there will be no other."""
+        self._closed = True
+        await self._end()
 
-    async def _asked(self, name: str, arguments: dict[str, Any]) -> Answer:
-        assert self._client is not None
-        result = await self._client.call_tool(name, arguments)
-        blocks: list[Block] = [
-            block.model_dump(mode="json", by_alias=True, exclude_none=True) for block in result.content
-        ]
-        return Answer(blocks, result.structured_content, result.is_error)
+    async def _live(self, tool: McpTool) -> Connection:
+        async with self._lock:
+            assert self._connection is not None
+            if self._connection.ended.is_set() and not self._closed:
+                await self._end()
+                logger.warning("MCP server %r has ended; connecting to it again", self.name)
+                try:
+                    await self._connect()
+                except Unusable as why:
+                    raise self._connection.error(tool, f"has ended and cannot be restarted: {why}") from None
+            return self._connection
 
-    def _last_words(self) -> str:
-        if self._failure is not None:
-            return self._words.of(innermost(self._failure))
-        return f"its last words: {self._errors.last}" if self._errors.last else ""
+    async def _connect(self) -> list[Listed]:
+        self._connection = Connection(self.name, self.settings, self._values, self._words, self._root)
+        return await self._connection.open()
 
-    async def _hold(self, opened: asyncio.Future[list[Listed]]) -> None:
-        # The SDK's client must be left by the task that entered it.
+    async def _end(self) -> None:
+        if self._connection is not None:
+            await self._connection.close()
+
+
+class LoopClosed(Exception):  # it says what is, not what went wrong
+    """The loop ended before the work was done."""
+
+
+class LoopThread:
+    """Runs coroutines on its thread. The thread starts with the first one and ends with `close()`."""
+
+    def __init__(self, name: str, last: Callable[[], Coroutine[Any, Any, None]]) -> None:
+        """`last` runs on the loop when it is closed, before what is still under way there is cancelled."""
+        self._name = name
+        self._last = last
+        self._lock = threading.Lock()
+        self._thread: threading.Thread | None = None
+        self._loop: asyncio.AbstractEventLoop | None = None
+        self._end: asyncio.Event | None = None
+        self._closed = False
+
+    def run(self, work: Callable[[], Coroutine[Any, Any, T]]) -> T:
+        """Return what the coroutine of `work` returns, or raise what it raises. Raises LoopClosed after `close()`.
+
+        Whatever interrupts the waiting thread, such as Ctrl-C, cancels the work.
+        """
+        future = self._submit(work)
         try:
-            async with self._made_client() as client:
-                _leave_results_to_the_port(client)
-                listed = await _listed(client)
-                self._client = client
-                if not opened.done():
-                    opened.set_result(listed)
-                await self.ended.wait()
-        except Exception as error:
-            self._failure = error
-            if not opened.done():
-                opened.set_exception(error)
+            return future.result()
+        except CancelledError:
+            raise LoopClosed from None
         finally:
-            self.ended.set()
-            self._errors.close()
-            if not opened.done():
-                opened.cancel()
+            future.cancel()
 
-    def _made_client(self) -> Client:
-        from mcp import Client
-        from mcp.types import Implementation, ListRootsResult, LoggingMessageNotificationParams, Root
-        from pydantic import FileUrl
+    def close(self) -> None:
+        """End the loop and wait for its thread; from any thread, any number of times."""
+        with self._lock:
+            self._closed = True
+            thread, loop, end = self._thread, self._loop, self._end
+            if loop is not None and end is not None:
+                # Under the lock, so that all that was submitted before is on the loop by now.
+                with contextlib.suppress(RuntimeError):  # closed already
+                    loop.call_soon_threadsafe(end.set)
+        # A finalizer may run on the loop's own thread, which cannot wait for itself.
+        if thread is not None and thread is not threading.current_thread():
+            thread.join()
 
-        async def roots(context: ClientRequestContext) -> ListRootsResult:  # noqa: ARG001  # the SDK's signature
-            return ListRootsResult(roots=[Root(uri=FileUrl(self._root.as_uri()), name=self._root.name)])
+    def _submit(self, work: Callable[[], Coroutine[Any, Any, T]]) -> Future[T]:
+        with self._lock:
+            if self._closed:
+                raise LoopClosed
+            if self._loop is None:
+                self._start()
+            assert self._loop is not None
+            return asyncio.run_coroutine_threadsafe(work(), self._loop)
 
-        async def log(params: LoggingMessageNotificationParams) -> None:
-            logger.debug("MCP server %r: %s", self._name, self._words(str(params.data)))
+    def _start(self) -> None:
+        started = threading.Event()
+        # A daemon: an interpreter that ends must reach the finalizer that closes it.
+        self._thread = threading.Thread(target=self._main, args=(started,), name=self._name, daemon=True)
+        self._thread.start()
+        started.wait()
 
-        transport = self._process() if self._settings.command is not None else self._http()
-        return Client(
-            transport,
-            list_roots_callback=roots,
-            logging_callback=log,
-            message_handler=self._heard,
-            client_info=Implementation(name="aeon", version=versions()["aeon"]),
-            cache=None,
-        )
+    def _main(self, started: threading.Event) -> None:
+        try:
+            asyncio.run(self._serve(started))
+        except RuntimeError as error:
+            # From Python 3.12 on, asyncio cannot start the thread that joins its executor while the interpreter ends.
+            if "interpreter shutdown" not in str(error):
+                raise
 
-    async def _heard(self, message: object) -> None:
-        """Note what the server wrote that is no message; its notifications need no answer."""
-        if not isinstance(message, Exception):
-            return
-        level = logging.DEBUG if self._noise else logging.WARNING
-        details = getattr(message, "errors", None)
-        self._noise = repr(self._words(str(details()[0].get("input", "") if callable(details) else message), 100))
-        logger.log(level, "MCP server %r wrote something that is not MCP, ignored: %s", self._name, self._noise)
-
-    @contextlib.asynccontextmanager
-    async def _process(self) -> AsyncIterator[TransportStreams]:
-        from mcp import StdioServerParameters, stdio_client
-
-        starting = program(self._settings, self._values, self._root)
-        # Looking for a sandbox that holds takes a while, when it is done first.
-        started = await asyncio.to_thread(starting.__enter__)
-        with contextlib.ExitStack() as stack:
-            stack.push(starting)
-            parameters = StdioServerParameters(
-                command=started.command,
-                args=started.args,
-                env=started.env,
-                cwd=started.cwd,
-                encoding_error_handler="replace",
-            )
-            errlog = stack.enter_context(self._errors.open())
-            async with stdio_client(parameters, errlog=errlog) as (read, write):
-                yield Watched(read, self.ended), write
-
-    @contextlib.asynccontextmanager
-    async def _http(self) -> AsyncIterator[TransportStreams]:
-        from mcp.client.streamable_http import streamable_http_client
-        from mcp.shared._httpx_utils import create_mcp_http_client
-
-        async def note(response: Any) -> None:
-            if response.request.method == "POST":
-                self._status = response.status_code if response.status_code >= 400 else None
-
-        settings = self._settings
-        assert settings.url is not None
-        client = create_mcp_http_client(headers=self._values)
-        client.event_hooks = {"response": [note]}
-        # Our own time-outs hold: a server may be silent for all of a call's time.
-        client.timeout = (settings.start_timeout, None, settings.timeout, settings.timeout)
-        async with (
-            client,
-            streamable_http_client(settings.url, http_client=client, max_sse_event_size=_MAX_EVENT) as (read, write),
-        ):
-            yield Watched(read, self.ended), write
-
-
-async def _listed(client: Client) -> list[Listed]:
-    found: list[Listed] = []
-    cursors: set[str | None] = set()
-    cursor: str | None = None
-    while cursor not in cursors:
-        cursors.add(cursor)
-        page = await client.list_tools(cursor=cursor)
-        found += [tool.model_dump(mode="json", by_alias=True, exclude_none=True) for tool in page.tools]
-        cursor = page.next_cursor
-    return found
-
-
-def _leave_results_to_the_port(client: Client) -> None:
-    # The SDK would check results against the server's schema on the loop, with patterns that may run for ever; the
-    # port checks them too, with an engine that does not.
-    async def accept(name: str, result: CallToolResult) -> None:
-        pass
-
-    client.session.validate_tool_result = accept  # type: ignore[method-assign]
+    async def _serve(self, started: threading.Event) -> None:
+        self._loop, self._end = asyncio.get_running_loop(), asyncio.Event()
+        started.set()
+        await self._end.wait()
+        await self._last()

@@ -5,17 +5,15 @@ A result is bounded here, and holds no binary data.
 
 from __future__ import annotations
 
-import asyncio
 import hashlib
 import json
 import logging
-import os
 import re
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
-from typing import Any, TextIO
+from typing import Any
 
 from aeon_core.errors import ToolError, UsageError
 from aeon_core.escape import escape_controls
@@ -25,8 +23,6 @@ from aeon_core.tools.base import Effect, Tool
 from aeon_core.tools.mcp.settings import McpServer
 from aeon_core.tools.registry import ToolRegistry
 
-_CHUNK = 65_536
-_MAX_LINE = 4_000
 _MAX_SHOWN = 300
 _LEAST_SECRET = 6
 
@@ -54,111 +50,6 @@ words: Words = Words()
 """For text that comes from no server with secrets."""
 
 
-class ErrorOutput:
-    """What one server's process writes to its standard error: into the log, the last line kept."""
-
-    def __init__(self, server: str, words: Words) -> None:
-        self._server = server
-        self._words = words
-        self._read_end = -1
-        self._rest = b""
-        self.last: str = ""
-        """The last line that says anything, for messages."""
-
-    def open(self) -> TextIO:
-        """Return the file to hand to the process; the running loop reads what arrives. The caller closes it."""
-        self._read_end, write_end = os.pipe()
-        os.set_blocking(self._read_end, False)
-        asyncio.get_running_loop().add_reader(self._read_end, self._read)
-        return os.fdopen(write_end, "w")
-
-    def close(self) -> None:
-        """Take what is there still, and stop reading."""
-        while self._read_end >= 0 and self._read():
-            pass
-        self._stop()
-
-    def _read(self) -> bool:
-        try:
-            chunk = os.read(self._read_end, _CHUNK)
-        except BlockingIOError:
-            return False
-        if not chunk:
-            self._take(self._rest)
-            self._rest = b""
-            self._stop()
-            return False
-        *lines, rest = (self._rest + chunk).split(b"\n")
-        for line in lines:
-            self._take(line)
-        self._rest = rest[:_MAX_LINE]
-        return True
-
-    def _take(self, line: bytes) -> None:
-        if said := self._words(line.decode("utf-8", "replace")):
-            self.last = said
-            logger.debug("MCP server %r: %s", self._server, said)
-
-    def _stop(self) -> None:
-        if self._read_end >= 0:
-            asyncio.get_running_loop().remove_reader(self._read_end)
-            os.close(self._read_end)
-            self._read_end = -1
-
-
-CONNECTION_CLOSED = -32000
-"""The code of the SDK's error for an answer that did not come before the connection ended."""
-
-
-class Unusable(Exception):
-    """A server cannot be started or reached; the message is why, and what to do."""
-
-
-class Refused(Exception):
-    """A server answered a call with an error, or not as it should; the message is what it says."""
-
-
-class SessionLost(Refused):
-    """An HTTP server did not take the call, since it does not know our session any more."""
-
-
-class Ended(Exception):
-    """The connection ended during a call; the message is what is known of why, or empty."""
-
-
-def why_unusable(server: McpServer, error: BaseException, status: int | None, said: Words) -> str:
-    """Return why a server could not be started; `status` is the HTTP status it refused with, None for none."""
-    error = innermost(error)
-    if isinstance(error, Unusable):
-        return str(error)
-    if status is not None:
-        key = "headers" if status in (401, 403) else "url"
-        return f"it refused with HTTP status {status}; fix its {key!r}"
-    if isinstance(error, TimeoutError):
-        return f"it did not list its tools within {server.start_timeout:g} s; see 'start_timeout'"
-    if server.command is not None and isinstance(error, OSError):
-        return _not_started(server.command, error)
-    code = getattr(error, "code", None)
-    if server.command is not None and code == CONNECTION_CLOSED:
-        return "it ended before it listed its tools; fix its 'command', 'args' or 'env'"
-    if server.url is not None and code is None:
-        return f"cannot reach it: {said.of(error)}; is it running, and is its 'url' right?"
-    return f"it does not speak MCP as expected: {said.of(error)}"
-
-
-def innermost(error: BaseException) -> BaseException:
-    """Return the first error in nested groups: the SDK's task groups wrap what happened."""
-    while isinstance(error, BaseExceptionGroup):
-        error = error.exceptions[0]
-    return error
-
-
-def _not_started(command: str, error: OSError) -> str:
-    if isinstance(error, FileNotFoundError):
-        return f"its command {words(command)!r} was not found; install it or fix 'command'"
-    return f"its command {words(command)!r} cannot be started: {error.strerror}; fix 'command'"
-
-
 MAX_TEXT = 1_000_000
 """The most characters of text, or of structured content as JSON, that are kept of one result."""
 _MAX_BLOCKS = 100
@@ -175,7 +66,7 @@ class TooLarge(ValueError):
 class Answer:
     """What a server gave for a call: blocks of content as MCP's JSON, structured content, whether it is an error."""
 
-    blocks: list[Block]
+    blocks: Sequence[Block]
     structured: Any
     is_error: bool
 
