@@ -8,7 +8,8 @@ import re
 import stat
 import threading
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator
+from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -95,65 +96,56 @@ def _edit(file: Path, path: KeyPath, edit: Callable[[str], str]) -> None:
 
 
 def changed(text: str, path: KeyPath, value: Any) -> str:
-    """Return the YAML text with one value set, or removed; all other bytes are what they were.
+    """Return the YAML text with one value set, or removed where it is None; all other bytes are what they were.
 
     Raises ValueError where the text is no YAML of `key: value` lines, or no such change can be made.
     """
-    return _rewritten(text, path, lambda data: _with(data, path, value), lambda text: _candidates(text, path, value))
+    return _rewritten(text, path, value, lambda _: iter(()))
 
 
 def with_item(text: str, path: KeyPath, item: str) -> str:
-    """Return the YAML text with one more item in the list at a key and one below it. Raises ValueError."""
-
-    def add(data: dict[Any, Any]) -> dict[Any, Any]:
-        items = _items(data, path)
-        return data if item in items else _with(data, path, [*items, item])
-
-    return _rewritten(text, path, add, lambda text: _with_item(text, path, item))
+    """Return the YAML text with one more item in the list at a path. Raises ValueError."""
+    items = _items(text, path)
+    return text if item in items else _rewritten(text, path, [*items, item], lambda text: _appended(text, path, item))
 
 
 def without_item(text: str, path: KeyPath, item: str) -> str:
-    """Return the YAML text without an item of the list at a key and one below it. Raises ValueError."""
+    """Return the YAML text without an item of the list at a path, and without the key of an empty list.
 
-    def remove(data: dict[Any, Any]) -> dict[Any, Any]:
-        items = _items(data, path)
-        left = [each for each in items if each != item]
-        return data if left == items else _with(data, path, left or None)
+    Raises ValueError.
+    """
+    left = [each for each in _items(text, path) if each != item]
 
     def candidates(text: str) -> Iterator[str]:
-        yield from _without_item(text, path, item)
-        yield from _candidates(text, path, None)
+        for node in _item_nodes(text, path):
+            if node.value == item:
+                yield from _taken_out(text, node, node)
 
-    return _rewritten(text, path, remove, candidates)
+    return _rewritten(text, path, left or None, candidates)
 
 
-def _rewritten(
-    text: str,
-    path: KeyPath,
-    change: Callable[[dict[Any, Any]], dict[Any, Any]],
-    candidates: Callable[[str], Iterator[str]],
-) -> str:
-    """Return the first of the candidates that says what the change makes of the text's data."""
+def _rewritten(text: str, path: KeyPath, value: Any, first: Callable[[str], Iterator[str]]) -> str:
+    """Return the first candidate that says what the text says, but with another value at the path."""
     mark = _BYTE_ORDER_MARK if text.startswith(_BYTE_ORDER_MARK) else ""
     text = text.removeprefix(mark)
     before = _data(text)
-    wanted = change(before)
+    wanted = _with(before, path, value)
     if wanted == before:
         return mark + text
-    for candidate in candidates(text):
+    for candidate in chain(first(text), _candidates(text, path, value, wanted)):
         with contextlib.suppress(ValueError):
             if _data(candidate) == wanted:
                 return mark + candidate
     raise ValueError(f"{'.'.join(path)!r} cannot be changed on its own; change it in an editor")
 
 
-def _items(data: dict[Any, Any], path: KeyPath) -> list[Any]:
-    key, below = path
-    inner = data.get(key) or {}
-    items = inner.get(below) or [] if isinstance(inner, dict) else None
-    if not isinstance(items, list):
+def _items(text: str, path: KeyPath) -> list[Any]:
+    value: Any = _data(text.removeprefix(_BYTE_ORDER_MARK))
+    for key in path:
+        value = (value.get(key) or []) if isinstance(value, dict) else value
+    if not isinstance(value, list):
         raise ValueError(f"{'.'.join(path)!r} is no list")
-    return items
+    return value
 
 
 def _data(text: str) -> dict[Any, Any]:
@@ -180,146 +172,96 @@ def _without(data: dict[Any, Any], key: str) -> dict[Any, Any]:
     return {known: each for known, each in data.items() if known != key}
 
 
-def _candidates(text: str, path: KeyPath, value: Any) -> Iterator[str]:
-    """Yield texts that may say it, the most natural one first; which of them do is for the caller to see."""
+def _candidates(text: str, path: KeyPath, value: Any, wanted: Any) -> Iterator[str]:
+    """Yield texts that may say what is wanted, the most natural one first; which of them do is for the caller to see.
+
+    Lines are added and taken out. Where that cannot be, the innermost collection that can is written on one line; one
+    with a comment in it cannot.
+    """
     root = compose_yaml(text)
     end = "\r\n" if "\r\n" in text else "\n"
     entries = list(_entries(root, path))
     rest = path[len(entries) :]
     if value is None:
-        for each in reversed(entries):
-            yield from _taken_out(text, each)
-        return
-    said = as_scalar(value)
-    if not rest:
-        yield _put(text, entries[-1][1], said)
-        return
-    line = f"{rest[0]}:{end}  {as_scalar(rest[1])}: {said}" if len(rest) == 2 else ""
-    for key in reversed(rest[1:]):
-        said = f"{{{as_scalar(key)}: {said}}}"
-    flow = f"{as_scalar(rest[0])}: {said}"
-    if not entries:
-        yield from _added(text, root, line or flow, flow, end)
-        return
-    yield from _first_in(text, entries[-1][1], flow, flow, end)
-    yield _put(text, entries[-1][1], f"{{{flow}}}")
+        for key, node in reversed(entries):
+            yield from _taken_out(text, key, node)
+    elif rest:
+        inner = value
+        for below in reversed(rest[2:]):
+            inner = {below: inner}
+        line = f"{as_scalar(rest[0])}: {as_scalar(inner)}"
+        if len(rest) > 1:
+            line = f"{as_scalar(rest[0])}:{end}  {as_scalar(rest[1])}: {as_scalar(inner)}"
+            line = line if not entries else f"{as_scalar(rest[0])}: {as_scalar({rest[1]: inner})}"
+        if not entries:
+            yield f"{text}{_break_after(text, end)}{line}{end}"
+        yield from _first_in(text, entries[-1][1] if entries else root, line, end)
+    values = [wanted]
+    for name in path[: len(entries)]:
+        values.append(values[-1].get(name) if isinstance(values[-1], dict) else None)
+    nodes = [root, *(node for _, node in entries)]
+    for place, inner in reversed([*zip(nodes, values, strict=True)]):
+        if place is not None and inner is not None:
+            start, stop = place.start_mark.index, _end(text, place)
+            if place.id == "scalar" or "#" not in text[start:stop]:
+                # An empty value is a place right behind the colon.
+                yield f"{text[:start]}{' ' if start == stop else ''}{as_scalar(inner)}{text[stop:]}"
 
 
-def _entries(node: Any, path: KeyPath) -> Iterator[_Entry]:
-    """Yield the entries that there are on a path, the outermost first."""
-    for key in path:
-        if (entry := _entry(node, key)) is None:
+def _entries(node: Any, path: KeyPath) -> Iterator[tuple[yaml.Node, yaml.Node]]:
+    """Yield the entries that there are on a path, the outermost first; of several of one name the last."""
+    for name in path:
+        pairs = node.value if getattr(node, "id", None) == "mapping" else []
+        entry = next((pair for pair in reversed(pairs) if pair[0].value == name), None)
+        if entry is None:
             return
         yield entry
         node = entry[1]
 
 
-def _with_item(text: str, path: KeyPath, item: str) -> Iterator[str]:
-    """Yield texts with one more item, the most natural one first."""
-    end, said, (key, below) = "\r\n" if "\r\n" in text else "\n", as_scalar(item), path
-    root = compose_yaml(text)
-    outer = _entry(root, key)
-    if outer is None:
-        block = f"{key}:{end}  {below}:{end}    - {said}"
-        yield from _added(text, root, block, f"{key}: {{{below}: [{said}]}}", end)
-        return
-    items = _value(outer[1], below)
-    if items is None:
-        pair = f"{below}: [{said}]"
-        yield from _first_in(text, outer[1], pair, pair, end)
-        yield _put(text, outer[1], f"{{{pair}}}")
-    elif items.id == "sequence" and items.value:
-        stop = _end(text, items.value[-1])
-        if items.flow_style:
-            yield f"{text[:stop]}, {said}{text[stop:]}"
-            return
-        place = _line_end(text, stop)
-        begin = "" if text[:place].endswith(("\n", "\r")) else end
-        yield f"{text[:place]}{begin}{' ' * items.start_mark.column}- {said}{end}{text[place:]}"
-    else:
-        yield _put(text, items, f"[{said}]")
+def _item_nodes(text: str, path: KeyPath) -> list[yaml.Node]:
+    """Return the nodes of the list at a path; none where there is no list."""
+    entries = list(_entries(compose_yaml(text), path))
+    node: Any = entries[-1][1] if len(entries) == len(path) else None
+    return list(node.value) if getattr(node, "id", None) == "sequence" else []
 
 
-def _without_item(text: str, path: KeyPath, item: str) -> Iterator[str]:
-    """Yield texts without the item, or with one less where it is there more than once."""
-    items = _value(_value(compose_yaml(text), path[0]), path[1])
-    nodes = items.value if items is not None and items.id == "sequence" else []
-    for node in (each for each in nodes if each.value == item):
-        start, stop = node.start_mark.index, _end(text, node)
-        line = start - node.start_mark.column
-        if _NO_MORE.match(text, stop) and not text[line:start].strip(" \t-"):
-            yield text[:line] + text[_line_end(text, stop) :]
-        comma = re.match(r"\s*,\s*", text[stop:])
-        if comma is not None:
-            yield text[:start] + text[stop + comma.end() :]
-        yield re.sub(r",\s*$", "", text[:start]) + text[stop:]
+def _appended(text: str, path: KeyPath, item: str) -> Iterator[str]:
+    """Yield the text with one more item behind the last one of a list with lines of its own."""
+    if nodes := _item_nodes(text, path):
+        mark = nodes[-1].start_mark
+        begin = text[mark.index - mark.column : mark.index]
+        place = _line_end(text, _end(text, nodes[-1]))
+        if begin.strip() == "-":
+            end = "\r\n" if "\r\n" in text else "\n"
+            yield f"{text[:place]}{_break_after(text[:place], end)}{begin}{as_scalar(item)}{end}{text[place:]}"
 
 
-_Entry = tuple["yaml.Node", "yaml.Node"]
+def _break_after(text: str, end: str) -> str:
+    return "" if not text or text.endswith(("\n", "\r")) else end
 
 
-def _entry(node: Any, key: str) -> _Entry | None:
-    """Return the entry of a mapping, the last one of that name."""
-    pairs = node.value if getattr(node, "id", None) == "mapping" else []
-    return next((pair for pair in reversed(pairs) if pair[0].value == key), None)
+def _first_in(text: str, node: Any, line: str, end: str) -> Iterator[str]:
+    """Yield the text with a line before the first one of a mapping."""
+    if getattr(node, "id", None) == "mapping" and node.value:
+        mark = node.value[0][0].start_mark
+        indent = text[mark.index - mark.column : mark.index]
+        if not node.flow_style and not indent.strip():
+            yield f"{text[: mark.index]}{line}{end}{indent}{text[mark.index :]}"
 
 
-def _value(node: Any, key: str) -> Any:
-    """Return the node of a mapping's value; None where it has none of that name."""
-    entry = _entry(node, key)
-    return entry[1] if entry is not None else None
-
-
-def _put(text: str, node: yaml.Node, value: str) -> str:
-    start, stop = node.start_mark.index, _end(text, node)
-    # An empty value is a place right behind the colon.
-    return f"{text[:start]}{' ' if start == stop else ''}{value}{text[stop:]}"
-
-
-def _added(text: str, root: Any, line: str, flow: str, end: str) -> Iterator[str]:
-    begin = "" if not text or text.endswith(("\n", "\r")) else end
-    yield f"{text}{begin}{line}{end}"
-    if root is not None:
-        yield from _first_in(text, root, line, flow, end)
-
-
-def _first_in(text: str, node: Any, line: str, flow: str, end: str) -> Iterator[str]:
-    """Yield the text with an entry before the first one of a mapping."""
-    if getattr(node, "id", None) != "mapping":
-        return
-    if not node.value:
-        yield _put(text, node, f"{{{flow}}}")
-        return
-    mark = node.value[0][0].start_mark
-    indent = text[mark.index - mark.column : mark.index]
-    if not node.flow_style and not indent.strip():
-        yield f"{text[: mark.index]}{line}{end}{indent}{text[mark.index :]}"
-    yield f"{text[: mark.index]}{flow}, {text[mark.index :]}"
-
-
-def _taken_out(text: str, entry: _Entry) -> Iterator[str]:
-    """Yield the text without an entry: without its lines, but for those of comments, else without its characters."""
-    key, value = entry
-    start, stop = key.start_mark.index, _end(text, value)
-    line = start - key.start_mark.column
-    if _NO_MORE.match(text, stop) and not text[line:start].strip():
+def _taken_out(text: str, first: yaml.Node, last: yaml.Node) -> Iterator[str]:
+    """Yield the text without an entry's lines, but with those of comments among them."""
+    start, stop = first.start_mark.index, _end(text, last)
+    line = start - first.start_mark.column
+    if _NO_MORE.match(text, stop) and not text[line:start].strip(" \t-"):
         after = _line_end(text, stop)
-        yield text[:line] + "".join(_between(text, [key, *_leaves(value)], line, after)) + text[after:]
-        yield text[:line] + text[after:]
-    comma = re.match(r"\s*,\s*", text[stop:])
-    if comma is not None:
-        yield text[:start] + text[stop + comma.end() :]
-    yield re.sub(r",\s*$", "", text[:start]) + text[stop:]
-
-
-def _between(text: str, nodes: Iterable[yaml.Node], begin: int, end: int) -> Iterator[str]:
-    """Yield the lines from `begin` to `end` that contain none of the nodes."""
-    for node in nodes:
-        line = node.start_mark.index - node.start_mark.column
-        if line > begin:
-            yield text[begin:line]
-        begin = max(begin, _line_end(text, _end(text, node)))
-    yield text[begin:end]
+        kept, begin = "", line
+        for node in [first, *_leaves(last)]:
+            lead = node.start_mark.index - node.start_mark.column
+            kept += text[begin:lead]
+            begin = max(begin, _line_end(text, _end(text, node)))
+        yield text[:line] + kept + text[begin:after] + text[after:]
 
 
 def _leaves(node: Any) -> Iterator[yaml.Node]:
@@ -348,6 +290,10 @@ def _line_end(text: str, place: int) -> int:
 
 def as_scalar(value: Any) -> str:
     """Return plain data as YAML on one line."""
+    if isinstance(value, dict):
+        return f"{{{', '.join(f'{as_scalar(key)}: {as_scalar(item)}' for key, item in value.items())}}}"
+    if isinstance(value, list):
+        return f"[{', '.join(map(as_scalar, value))}]"
     plain = isinstance(value, str) and _PLAIN.fullmatch(value) and value.lower() not in _WORDS
     return str(value) if plain else json.dumps(value, ensure_ascii=False)
 

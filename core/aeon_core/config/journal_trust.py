@@ -17,7 +17,7 @@ from typing import Any
 
 from aeon_core.config.keys import KEYS
 from aeon_core.config.schema import RunConfig, find_project_root, recorded_config
-from aeon_core.config.trust import HARMLESS, TrustItem, items_of, load_entry, plain_value, split_values, update_entry
+from aeon_core.config.trust import TrustItem, is_harmless, items_of, load_entry, plain_value, split_values, update_entry
 from aeon_core.errors import AeonError, UsageError
 from aeon_core.journal.values import dict_of, strs_of
 from aeon_core.journal.writer import LineListener
@@ -147,7 +147,7 @@ def _items(config: RunConfig, today: RunConfig, said: set[str]) -> list[TrustIte
             allowed = {*now.allow}
             new = tuple(rule for rule in value.allow if rule not in allowed)
             asked |= {key: value.model_copy(update={"allow": new})} if new and key not in said else {}
-        elif key in said or value == now or HARMLESS[key](value, own, root) or _is_simulated(key, value):
+        elif key in said or value == now or is_harmless(key, value, own, root) or _is_simulated(key, value):
             continue
         else:
             asked[key] = [spec for spec in value if spec not in now] if key == "tools" else value

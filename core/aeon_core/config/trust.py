@@ -23,6 +23,7 @@ from aeon_core.paths import PROJECT_FOLDER
 from aeon_core.regular_file import replace_file
 from aeon_core.tools import TOOL_SETS
 from aeon_core.tools.imports import file_bytes, file_digest, module_files, sha256_of
+from aeon_core.tools.protected_paths import git_folders
 
 TrustMode = Literal["require", "apply", "ignore", "never"]
 """What becomes of the keys of a project that need consent: `require` raises where it is missing, `apply` applies them
@@ -207,7 +208,7 @@ def is_inside(path: Path, root: Path) -> bool:
         return False
 
 
-# What applies by itself: for each key whether a value does, given what the user's own layers say.
+# For each key, what applies by itself, given what the user's own layers say, and what the rest would be allowed to do.
 
 _Test = Callable[[Any, Mapping[str, Any], Path], bool]
 
@@ -271,38 +272,40 @@ def _warns_before(value: Any, own: Mapping[str, Any], _root: Path) -> bool:
     return limit is None or bool(value <= limit)
 
 
-HARMLESS: Mapping[str, _Test] = {
-    "model": _same_model,
-    "base_url": _never,
-    "ttl": _always,
-    "single_pass": _always,
-    "criteria": _file_in_project,
-    "requirements": _file_in_project,
-    "judge_model": _same_judge,
-    "judge_votes": _always,
-    "tools": _never,
-    "project_root": _never,
-    "approve": _asks_more,
-    "wait": _at_most("wait", 0.0),
-    "on_unknown": _never_retries,
-    "durability": _is_as_durable,
-    "runs_dir": _in_project,
-    "max_tokens": _at_most("max_tokens", 4096),
-    "timeout": _at_most("timeout", 120.0),
-    "prompts_dir": _never,
-    "budget": _at_most("budget", None),
-    "budget_warning": _warns_before,
-    "prices": _never,
-    "context_window": _never,
-    "shell": _never,
-    "mcp_servers": _never,
-    "bedrock": _never,
-    "otel": _is_off,
-    "otel_content": _is_off,
-    "theme": _always,
-    "keys": _always,
+_RULES: Mapping[str, tuple[_Test, str]] = {
+    **dict.fromkeys(("ttl", "single_pass", "judge_votes", "theme", "keys"), (_always, "")),
+    # What they would do is worked out by `items_of`.
+    **dict.fromkeys(("tools", "mcp_servers"), (_never, "")),
+    "model": (_same_model, "use another model: {value}"),
+    "base_url": (_never, "send every request to a model, with your key, to {value}"),
+    "criteria": (_file_in_project, "read the convergence criteria from {value!r}{away}"),
+    "requirements": (_file_in_project, "read the requirements for the answer from {value!r}{away}"),
+    "judge_model": (_same_judge, "use another model as judge: {value}"),
+    "project_root": (_never, "work in the folder {value!r}"),
+    "approve": (_asks_more, "ask you about fewer things: {value}"),
+    "wait": (_at_most("wait", 0.0), "wait {value} s for a decision from another terminal"),
+    "on_unknown": (_never_retries, "repeat an unsafe tool call whose outcome is unknown"),
+    "durability": (_is_as_durable, "sync the journal less often: {value}"),
+    "runs_dir": (_in_project, "store its runs in {value!r}{away}"),
+    "max_tokens": (_at_most("max_tokens", 4096), "allow replies of up to {value} tokens"),
+    "timeout": (_at_most("timeout", 120.0), "wait {value} s for a silent model"),
+    "prompts_dir": (_never, "replace the prompts with those in {value!r}{away}"),
+    "budget": (_at_most("budget", None), "spend up to ${value}"),
+    "budget_warning": (_warns_before, "warn you about the cost later, at ${value}"),
+    "prices": (_never, "set the prices for costs and the budget"),
+    "context_window": (_never, "set the size of the model's context window to {value} tokens"),
+    "shell": (_never, "change how commands are run: {json}"),
+    "bedrock": (_never, "use Bedrock as {json}"),
+    "otel": (_is_off, "send traces and metrics to OpenTelemetry"),
+    "otel_content": (_is_off, "send requests and replies to OpenTelemetry"),
 }
 """Every key but `policy`, of which `deny` and `ask` apply and `allow` needs consent. So does a key that is missing."""
+
+
+def is_harmless(key: str, value: Any, own: Mapping[str, Any], root: Path) -> bool:
+    """Return whether a value of any key but `policy` applies by itself, given what the user's own layers say."""
+    test, _ = _RULES.get(key, (_never, ""))
+    return bool(test(value, own, root))
 
 
 def split_values(values: Mapping[str, Any], own: Mapping[str, Any], root: Path) -> Split:
@@ -310,18 +313,12 @@ def split_values(values: Mapping[str, Any], own: Mapping[str, Any], root: Path) 
     split = Split({}, {})
     for key, value in values.items():
         if key == "policy":
-            restricting = value.model_copy(update={"allow": ()})
-            split.harmless[key] = restricting
+            split.harmless[key] = value.model_copy(update={"allow": ()})
             if value.allow:
                 split.gated[key] = value.model_copy(update={"ask": (), "deny": ()})
-            continue
-        test: _Test = HARMLESS.get(key, _never)
-        harmless = test(value, own, root)
-        (split.harmless if harmless else split.gated)[key] = value
+        else:
+            (split.harmless if is_harmless(key, value, own, root) else split.gated)[key] = value
     return split
-
-
-# What each key would be allowed to do, in words.
 
 
 def items_of(key: str, value: Any, root: Path) -> list[TrustItem]:
@@ -332,41 +329,18 @@ def items_of(key: str, value: Any, root: Path) -> list[TrustItem]:
         return [_server_item(name, server, root) for name, server in value.items()]
     if key == "policy":
         return [TrustItem("policy.allow", clean_text(f"allow calls without asking: {', '.join(value.allow)}"))]
-    files: tuple[Path, ...] = ()
+    files: list[Path] = []
     if key == "prompts_dir":
-        files = tuple(sorted(_regular_files(Path(value).glob("*.md"))))
+        with contextlib.suppress(OSError):
+            files = sorted(path for path in Path(value).glob("*.md") if path.is_file())
     elif key in ("criteria", "requirements"):
-        files = (Path(value),)
-    return [TrustItem(key, clean_text(_sentence(key, value, root)), files)]
-
-
-def _sentence(key: str, value: Any, root: Path) -> str:
-    away = "" if not isinstance(value, Path) or is_inside(value, root) else ", outside the project"
-    sentences = {
-        "model": f"use another model: {_listed(value)}",
-        "base_url": f"send every request to a model, with your key, to {value}",
-        "project_root": f"work in the folder {str(value)!r}",
-        "criteria": f"read the convergence criteria from {str(value)!r}{away}",
-        "requirements": f"read the requirements for the answer from {str(value)!r}{away}",
-        "judge_model": f"use another model as judge: {value}",
-        "approve": f"ask you about fewer things: {_listed(value)}",
-        "wait": f"wait {value} s for a decision from another terminal",
-        "on_unknown": "repeat an unsafe tool call whose outcome is unknown",
-        "durability": f"sync the journal less often: {value}",
-        "runs_dir": f"store its runs in {str(value)!r}{away}",
-        "max_tokens": f"allow replies of up to {value} tokens",
-        "timeout": f"wait {value} s for a silent model",
-        "prompts_dir": f"replace the prompts with those in {str(value)!r}{away}",
-        "budget": f"spend up to ${value}",
-        "budget_warning": f"warn you about the cost later, at ${value}",
-        "prices": "set the prices for costs and the budget",
-        "context_window": f"set the size of the model's context window to {value} tokens",
-        "shell": f"change how commands are run: {json.dumps(shown_value(value), ensure_ascii=False)}",
-        "bedrock": f"use Bedrock as {json.dumps(shown_value(value), ensure_ascii=False)}",
-        "otel": "send traces and metrics to OpenTelemetry",
-        "otel_content": "send requests and replies to OpenTelemetry",
-    }
-    return sentences.get(key, f"set {key} to {shown_value(value)}")
+        files = [Path(value)]
+    text = _RULES[key][1].format(
+        value=", ".join(map(str, value)) if isinstance(value, list | tuple) else str(value),
+        away=", outside the project" if isinstance(value, Path) and not is_inside(value, root) else "",
+        json=json.dumps(shown_value(value), ensure_ascii=False),
+    )
+    return [TrustItem(key, clean_text(text), tuple(files))]
 
 
 def _tool_items(specs: Iterable[str], root: Path) -> list[TrustItem]:
@@ -425,20 +399,9 @@ def _module_files(specs: Iterable[str], root: Path) -> tuple[Path, ...]:
     return tuple(sorted(module_files((spec.partition(":")[0] for spec in specs), root)))
 
 
-def _regular_files(paths: Iterable[Path]) -> list[Path]:
-    try:
-        return [path for path in paths if path.is_file()]
-    except OSError:
-        return []
-
-
 def _named(files: tuple[Path, ...], root: Path) -> str:
     names = [_place(file, root) for file in files[:3]]
     return ", ".join([*names, *([f"{len(files) - 3} more files"] if len(files) > 3 else [])])
-
-
-def _listed(value: Any) -> str:
-    return ", ".join(map(str, value)) if isinstance(value, list | tuple) else str(value)
 
 
 def clean_text(text: str) -> str:
@@ -576,9 +539,6 @@ def _is_safe_for_git(root: Path) -> bool:
 
 
 MAX_BYTES = 16_000_000
-_MAX_GITFILE = 10_000
-
-
 Kind = Literal["consents", "runs"]
 """What is kept: the consents to a project, and which of its runs the user has started."""
 
@@ -630,29 +590,12 @@ def project_key(root: Path) -> str:
     real = Path(os.path.realpath(root))
     for folder in (real, *real.parents):
         git = folder / ".git"
-        if not os.path.lexists(git):
-            continue
-        if (common := _common_folder(git)) is None:
+        if os.path.lexists(git):
+            known = [] if git.is_symlink() else git_folders(git)
+            if known and (known[-1] / "HEAD").is_file():
+                return json.dumps([str(known[-1]), str(real.relative_to(folder))])
             break
-        return json.dumps([str(common), str(real.relative_to(folder))])
     return json.dumps([str(real)])
-
-
-def _common_folder(git: Path) -> Path | None:
-    if git.is_symlink():
-        return None
-    if git.is_dir():
-        return git if (git / "HEAD").is_file() else None
-    told = (file_bytes(git, _MAX_GITFILE) or b"").decode("utf-8", "replace").strip()
-    if not told.startswith("gitdir:"):
-        return None
-    own = Path(os.path.realpath(git.parent / told.removeprefix("gitdir:").strip()))
-    back = (file_bytes(own / "gitdir", _MAX_GITFILE) or b"").decode("utf-8", "replace").strip()
-    common = (file_bytes(own / "commondir", _MAX_GITFILE) or b"").decode("utf-8", "replace").strip()
-    if not back or not common or os.path.realpath(own / back) != os.path.realpath(git):
-        return None
-    shared = Path(os.path.realpath(own / common))
-    return shared if own.parent == shared / "worktrees" else None
 
 
 def _folder(environ: Mapping[str, str]) -> Path:

@@ -8,7 +8,6 @@ from __future__ import annotations
 import fcntl
 import os
 import re
-import secrets
 import stat
 import sys
 import time
@@ -62,7 +61,7 @@ def change_reason(root: Path, place: PurePosixPath) -> str | None:
     interpreter = Path(sys.prefix).resolve()
     if interpreter != root and path.is_relative_to(interpreter):
         return "belongs to the Python that runs Aeon"
-    for folder in _git_folders(root / ".git"):
+    for folder in git_folders(root / ".git"):
         if folder != root and path.is_relative_to(folder):
             return PROTECTED[".git"]
         if (hooks := _hooks_folder(folder, root)) is not None and path.is_relative_to(hooks):
@@ -85,7 +84,7 @@ def find_protected(root: Path, repositories: Iterable[Path] = ()) -> ProtectedPa
     for pointer in (root / ".git", *repositories):
         if not pointer.is_dir() or pointer.is_symlink():
             places.add(pointer)
-        folders += _git_folders(pointer)
+        folders += git_folders(pointer)
     for folder in [folder for folder in folders if (folder / "modules").is_dir()]:
         folders += (config.parent for config in _below(folder / "modules", "config") if config.is_file())
     for folder in dict.fromkeys(folders):
@@ -129,7 +128,7 @@ def _hooks_folder(folder: Path, root: Path) -> Path | None:
     return place if place != root and place.is_relative_to(root) else None
 
 
-def _git_folders(pointer: Path) -> list[Path]:
+def git_folders(pointer: Path) -> list[Path]:
     """Return the folders of the repository that a `.git` refers to: its own, and for a worktree the common one.
 
     A `.git` file is believed only where what it names points back, as git itself sets it up: it would otherwise open
@@ -245,7 +244,7 @@ def _made(path: Path) -> bool:
 
 def _make_whole(path: Path, content: bytes) -> None:
     """Make a file that nobody sees without its content. Raises FileExistsError."""
-    temporary = path.with_name(f"{path.name}.{secrets.token_hex(8)}")
+    temporary = path.with_name(f"{path.name}.{os.urandom(8).hex()}")
     try:
         temporary.write_bytes(content)
         temporary.chmod(0o1644)

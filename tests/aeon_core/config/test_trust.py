@@ -12,7 +12,7 @@ import pytest
 from aeon_core.config.keys import APP_KEYS, KEYS
 from aeon_core.config.loading import LoadedConfig, assess_project, load_config
 from aeon_core.config.trust import (
-    HARMLESS,
+    _RULES,
     ProjectTrust,
     grant_trust,
     project_key,
@@ -70,7 +70,7 @@ def folder(tmp_path: Path) -> Folder:
 
 
 def test_every_key_is_classified() -> None:
-    assert {*HARMLESS, "policy"} == {*KEYS, *APP_KEYS}
+    assert {*_RULES, "policy"} == {*KEYS, *APP_KEYS}
 
 
 GATED = {

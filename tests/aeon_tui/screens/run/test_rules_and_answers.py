@@ -105,7 +105,7 @@ async def test_a_rule_that_cannot_be_used_stays_in_the_field_and_one_for_the_pro
         await pilot.press("enter")
         await until(pilot, lambda: erasing.runner.result is not None)
     assert erasing.erased == ["a.txt", "a.txt", "b.md"]
-    assert config.read_text() == '# ours\npolicy:\n  allow:\n    - "erase(*)"\n'
+    assert config.read_text() == '# ours\npolicy:\n  allow: ["erase(*)"]\n'
     assert load_config().config.policy.allow == ("erase(*)",)
 
 
