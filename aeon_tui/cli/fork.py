@@ -18,7 +18,7 @@ from aeon_core.runs.fork import starting_edit
 from aeon_tui.cli import options
 from aeon_tui.cli.headless import given_options, progress_of, run_headless, run_live
 from aeon_tui.cli.output import has_screen, in_app
-from aeon_tui.cli.result_output import print_result
+from aeon_tui.cli.run_output import print_result
 from aeon_tui.platform.stdio_capture import capture_stdio
 from aeon_tui.sessions.approval_edits import edit_plan, load_edited_plan
 from aeon_tui.sessions.fork_job import ForkJob, fork_job

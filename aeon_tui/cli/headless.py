@@ -20,7 +20,7 @@ from aeon_core.policy import Policy, PolicyRules
 from aeon_core.stdio import can_answer, handled
 from aeon_tui.cli import options
 from aeon_tui.cli.output import Output, diagnostics, stderr
-from aeon_tui.cli.progress import Progress
+from aeon_tui.cli.run_output import Progress
 from aeon_tui.platform.stdio_capture import capture_stdio
 from aeon_tui.sessions.run_jobs import NewRunJob, RunJob, isolation_warning
 

@@ -1,4 +1,4 @@
-"""`aeon-tui init`: a project's commented configuration, its schemas for editors, and what git leaves out."""
+"""`aeon-tui init` and `schema`: a project's commented configuration, its files' schemas, and what git leaves out."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ from aeon_core.config.keys import APP_CONFIG_KEYS, CONFIG_KEYS, ConfigKey
 from aeon_core.config.schema import RunConfig
 from aeon_core.errors import UsageError
 from aeon_core.paths import PROJECT_FOLDER, find_project_root, is_placeholder
-from aeon_core.schemas import FILES, field_docs, schema
-from aeon_tui.cli.output import stderr
+from aeon_core.schemas import FILES, field_docs, schema, schema_names
+from aeon_tui.cli.output import stderr, stdout
 
 SCHEMA_LINE = "# yaml-language-server: $schema={}\n"
 """The first line of a YAML file; editors take the schema of the file from it."""
@@ -112,3 +112,14 @@ def _value(default: Any) -> str:
         return ""
     plain = list(default) if isinstance(default, tuple) else default
     return f" {as_scalar(plain)}" if not isinstance(plain, dict) else f" {json.dumps(plain)}"
+
+
+def schemas(args: Namespace) -> int:
+    """Print a schema, or the names there are, and return 0. Raises UsageError for an unknown name."""
+    out = stdout()
+    if args.name is None:
+        for name in schema_names():
+            out.line(name)
+    else:
+        out.json(schema(args.name))
+    return 0

@@ -37,7 +37,8 @@ def _dispatch(arguments: list[str]) -> int:
     from aeon_core.process_privacy import hide_process
 
     hide_process()
-    code: int = import_module(f"aeon_tui.cli.{args.module}").execute(args)
+    module, _, function = args.module.partition(":")
+    code: int = getattr(import_module(f"aeon_tui.cli.{module}"), function or "execute")(args)
     return code
 
 

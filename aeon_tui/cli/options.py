@@ -13,8 +13,8 @@ from aeon_core.config.loading import LoadedConfig, LoadedValues, load_config, lo
 from aeon_core.config.trust import ProjectTrust, TrustMode, TrustRequired
 from aeon_core.errors import AeonError, UsageError
 from aeon_core.paths import default_runs_directory, expanded
-from aeon_tui.cli.consent import ask_for
 from aeon_tui.cli.output import stderr
+from aeon_tui.cli.trust import ask_for
 
 if TYPE_CHECKING:
     from aeon_tui.app import AeonApp

@@ -4,18 +4,78 @@ from __future__ import annotations
 
 import argparse
 
-from aeon_tui.cli.argument_parser import Parser, Version
-
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from typing import Any
+    from collections.abc import Callable
+    from typing import Any, NoReturn
+
+
+class Parser(argparse.ArgumentParser):
+    """Says what is wrong in one line, and knows the nearest name for a misspelt one."""
+
+    def __init__(self, fill: Callable[[Parser], None] | None = None, **options: Any) -> None:
+        super().__init__(allow_abbrev=False, formatter_class=_Help, **options)
+        self._fill = fill
+
+    def parse_known_args(self, args: Any = None, namespace: Any = None) -> Any:
+        if self._fill is not None:
+            self._fill(self)
+            self._fill = None
+        parsed, rest = super().parse_known_args(args, namespace)
+        if rest:
+            from aeon_core.suggest import unknown_argument
+
+            self.error(unknown_argument(rest[0], self._option_string_actions))
+        return parsed, rest
+
+    def error(self, message: str) -> NoReturn:
+        from aeon_core.errors import UsageError
+
+        raise UsageError(f"{message}; see `{self.prog} --help`")
+
+    def _check_value(self, action: argparse.Action, value: Any) -> None:
+        if action.choices is not None and value not in action.choices:
+            from aeon_core.suggest import did_you_mean
+
+            is_command = isinstance(action, argparse._SubParsersAction)
+            near = did_you_mean(str(value), list(map(str, action.choices)))
+            if not is_command:
+                near = near or f"; choose from {', '.join(map(str, action.choices))}"
+            elif not near or " " in value:
+                near = f"; to run a task: {self.prog} run {_as_task(str(value))}"
+            self.error(f"unknown {'command' if is_command else 'value'} {value!r}{near}")
+
+
+class _Help(argparse.HelpFormatter):
+    def __init__(self, prog: str) -> None:
+        super().__init__(prog, max_help_position=30, width=100)
+
+
+class Version(argparse.Action):
+    """Prints the version, and ends."""
+
+    def __init__(self, option_strings: list[str], dest: str) -> None:
+        super().__init__(option_strings, dest, nargs=0, help="show the version and exit")
+
+    def __call__(self, parser: argparse.ArgumentParser, *_: Any) -> None:
+        from aeon_core.installation import versions
+
+        print(f"aeon-tui {versions()['aeon']}")
+        parser.exit()
+
+
+def _as_task(text: str) -> str:
+    import shlex
+
+    return shlex.quote(text) if " " in text else f"'{text} …'" if text.isalnum() else "'…'"
+
 
 RUN = "a run id or a unique prefix of one, a path to a journal, or 'last'"
 _JSON_RESULT = "run without the app and print only the RunResult, as JSON"
 
 
 def build_parser(command: str | None = None) -> argparse.ArgumentParser:
-    """Return the parser; what it parses has `module`, the command's module in this package.
+    """Return the parser; what it parses has `module`, the command's in this package, with its function if not execute.
 
     Where what is parsed begins with a `command`, the others are left out.
     """
@@ -410,7 +470,7 @@ _COMMANDS = {
     "runs": ("runs", "list past and live runs", _runs),
     "show": ("show", "show the history of a run", _show),
     "replay": ("replay", "replay a run from its journal, without calling a model", _replay),
-    "delete": ("delete", "delete runs that have ended", _delete),
+    "delete": ("runs:delete", "delete runs that have ended", _delete),
     "resume": ("resume", "continue a run after a crash or an abort, or with more cycles or budget", _resume),
     "fork": ("fork", "start a new run from a pass of another run", _fork),
     "workflow": ("workflow", "run a gated workflow of thirteen agents (--headless: system2)", _workflow),
@@ -418,10 +478,14 @@ _COMMANDS = {
     "config": ("config", "show or change settings", _config),
     "trust": ("trust", "show what this project's files ask for, and trust them", _trust),
     "tools": ("tools", "list the registered tools and their schemas", _list_tools),
-    "schema": ("schema", "print the JSON Schema of a file, an entity or a record, or list the names", _schema),
+    "schema": (
+        "init:schemas",
+        "print the JSON Schema of a file, an entity or a record, or list the names",
+        _schema,
+    ),
     "lint": ("lint", "check a plan file; with --judge, ask a model too", _lint),
     "calibrate": ("calibrate", "measure how well the judge agrees with labelled outcomes or with you", _calibrate),
-    "label": ("label", "record your verdict on a result", _label),
+    "label": ("runs:label", "record your verdict on a result", _label),
     "serve": ("serve", "serve the app to a browser on this machine", _serve),
     "acp": ("acp", "run as an agent in an editor, over the Agent Client Protocol", _options),
     "mcp-serve": ("mcp_serve", "serve runs to other agents as MCP tools", _mcp_serve),

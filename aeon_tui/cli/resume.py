@@ -12,7 +12,7 @@ from aeon_core.runs.resume import finished_result
 from aeon_tui.cli import options
 from aeon_tui.cli.headless import given_options, progress_of, run_headless, run_live
 from aeon_tui.cli.output import in_app, stderr
-from aeon_tui.cli.result_output import print_result
+from aeon_tui.cli.run_output import print_result
 from aeon_tui.platform.stdio_capture import capture_stdio
 from aeon_tui.sessions.run_jobs import Ended, ResumeJob, check_said, ended_for_good, resume_job
 from aeon_tui.sources.run_index import find_journal, is_workflow

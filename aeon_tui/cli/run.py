@@ -16,7 +16,7 @@ from aeon_core.stdio import is_terminal
 from aeon_tui.cli import options
 from aeon_tui.cli.headless import progress_of, run_headless, run_live
 from aeon_tui.cli.output import in_app, stderr
-from aeon_tui.cli.result_output import print_result
+from aeon_tui.cli.run_output import print_result
 from aeon_tui.platform.stdio_capture import capture_stdio
 from aeon_tui.sessions.run_jobs import DEMO_MODEL, DEMO_TASK, GUIDE, NewRunJob, new_journal
 from aeon_tui.sessions.run_options import approval_points, usable_model

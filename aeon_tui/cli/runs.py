@@ -1,17 +1,25 @@
-"""`aeon-tui runs`: past and live runs, newest first."""
+"""`aeon-tui runs`, `delete` and `label`: past and live runs, and what is done with those that have ended."""
 
 from __future__ import annotations
 
+import sys
 from argparse import Namespace
+from pathlib import Path
 
-from aeon_core.journal.listing import at_pass
-from aeon_core.journal.summary import WORKFLOW, RunSummary
+from aeon_core.errors import AeonError, UsageError
+from aeon_core.journal.deletion import refuse_live, remove_run, size_of
+from aeon_core.journal.labels import label_run
+from aeon_core.journal.listing import at_pass, is_path
+from aeon_core.journal.summary import WORKFLOW, RunSummary, summarise
 from aeon_core.journal.values import brief
+from aeon_core.json_safe import clean_text
 from aeon_core.money import money
+from aeon_core.stdio import can_answer
 from aeon_core.timing import local_time
 from aeon_tui.cli import options
 from aeon_tui.cli.output import STATUS_STYLES, Output, stderr, stdout
-from aeon_tui.sources.run_index import RunIndex
+from aeon_tui.sources.run_index import RunIndex, find_journal
+from aeon_widgets.text import count, size
 
 STATUS_CELLS, MODEL_CELLS, TASK_CELLS = 20, 40, 60
 
@@ -50,3 +58,56 @@ def _print(out: Output, run: RunSummary, status_width: int, model_width: int) ->
         cost,
         (fork, "dim"),
     )
+
+
+TASK_CELLS = 60
+
+
+def delete(args: Namespace) -> int:
+    """Ask, and delete the runs; return 0, or 1 where the answer was no or a run could not be deleted.
+
+    Everything is looked up before anything is deleted. Raises UsageError where a run does not exist, is live or is
+    named ambiguously, or nobody can be asked.
+    """
+    directory = options.runs_dir(args)
+    journals = list(dict.fromkeys(_journal(run, directory, sure=args.yes) for run in args.runs))
+    for journal in journals:
+        refuse_live(journal)
+    err = stderr()
+    if not args.yes:
+        if not can_answer():
+            raise UsageError("there is no terminal to ask on; add --yes to delete without confirmation")
+        for journal in journals:
+            summary = summarise(journal)
+            task = f"  {brief(summary.task[:400], TASK_CELLS)}" if summary is not None else ""
+            err.line((journal.stem, "bold"), f"  {size(size_of(journal))}{task}")
+        err.line(f"Delete {count(len(journals), 'run')}? This cannot be undone. [y/N]")
+        if sys.stdin.readline().strip().casefold() not in ("y", "yes"):
+            err.line("nothing was deleted")
+            return 1
+    code = 0
+    for journal in journals:
+        try:
+            remove_run(journal)
+        except AeonError as error:
+            code = 1
+            err.line(f"aeon-tui: {error.message}")
+        else:
+            err.line(("deleted ", "green"), journal.stem)
+    return code
+
+
+def _journal(run: str, directory: Path, *, sure: bool) -> Path:
+    """Return the journal of a run; without a question only one that is named in full."""
+    journal = find_journal(run, directory).absolute()
+    if sure and not is_path(run) and run not in (journal.stem, "last"):
+        raise UsageError(f"with --yes, name the run in full: {journal.stem}")
+    return journal
+
+
+def label(args: Namespace) -> int:
+    """Label the run and return 0. Raises UsageError where there is no such run, or no result of it to label."""
+    path = find_journal(args.run, options.runs_dir(args))
+    record = label_run(path, args.verdict, clean_text(args.why or "").strip() or None)
+    stderr().line(f"labelled {args.verdict}: {path.stem}, pass {record['pass']}")
+    return 0

@@ -14,7 +14,7 @@ from aeon_core.journal.view.model import RunView
 from aeon_core.paths import expanded
 from aeon_tui.cli import options
 from aeon_tui.cli.output import STATUS_STYLES, Output, stderr, stdout
-from aeon_tui.cli.result_output import print_answer, print_sections, print_steps
+from aeon_tui.cli.run_output import print_answer, print_sections, print_steps
 from aeon_tui.reports import ExportFormat
 from aeon_tui.reports.export import render_run, write_file
 from aeon_tui.reports.run_changes import RunChanges
@@ -33,9 +33,9 @@ def execute(args: Namespace) -> int:
     runs_dir = options.runs_dir(args)
     path = find_journal(args.run, runs_dir, newest_of_all=True)
     if is_workflow(path):
-        from aeon_tui.cli import workflow_show
+        from aeon_tui.cli import workflow
 
-        return workflow_show.show(args, path, kind)
+        return workflow.show(args, path, kind)
     at_once = kind is None and number is None and path.stat().st_size > LONG
     changes = RunChanges()
     view, history = open_end(path) if at_once else open_run(path, None, number, changes.apply)

@@ -30,7 +30,7 @@ def left() -> list[str]:
 def test_a_person_is_asked_with_what_the_run_was(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, answer: str, code: int
 ) -> None:
-    monkeypatch.setattr("aeon_tui.cli.delete.can_answer", lambda: True)
+    monkeypatch.setattr("aeon_tui.cli.runs.can_answer", lambda: True)
     monkeypatch.setattr(sys, "stdin", io.StringIO(answer))
     assert main(["delete", "run-1"]) == code
     asked = capsys.readouterr().err

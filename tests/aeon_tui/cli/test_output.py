@@ -8,7 +8,7 @@ import pytest
 from aeon_core.errors import AeonError
 from aeon_core.journal.view.reducer import fold
 from aeon_tui.cli.output import Output, stdout
-from aeon_tui.cli.result_output import print_steps
+from aeon_tui.cli.run_output import print_steps
 from tests.aeon_tui.recordings import live_run
 
 HOSTILE = "[bold red]x[/] \x1b[31m :smile: 12"

@@ -64,7 +64,7 @@ def test_quiet_prints_the_answer_alone_and_verbose_the_cycles_and_calls_too(cli:
 def test_a_terminal_shows_each_step_and_each_score_once(
     cli: Cli, use_model: UseModel, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("aeon_tui.cli.result_output.is_terminal", lambda _: True)
+    monkeypatch.setattr("aeon_tui.cli.run_output.is_terminal", lambda _: True)
     assert cli("run", "-m", "simulated:default", "add 5 and 10").err.count("completeness") == 1
     use_model(model())
     done = cli("run", "--headless", "--single-pass", "calculate the sum of 5 and 10")
