@@ -42,18 +42,11 @@ def _is_redone(step: PlanStep, stand_ins: Mapping[str, PlanStep]) -> bool:
     seen: set[str] = set()
     while step.status == "invalid" and step.step_id in stand_ins and step.step_id not in seen:
         seen.add(step.step_id)
-        former, step = _parts(step), stand_ins[step.step_id]
-        if _parts(step) and former.isdisjoint(part.replaces for part in _parts_of(step)):
+        former: set[str | None] = {part.step_id for part in step.substeps}
+        step = stand_ins[step.step_id]
+        if step.substeps and former.isdisjoint(part.replaces for part in step.substeps):
             return True
     return False
-
-
-def _parts(step: PlanStep) -> set[str | None]:
-    return {part.step_id for part in _parts_of(step)}
-
-
-def _parts_of(step: PlanStep) -> list[PlanStep]:
-    return step.subplan.substeps if step.subplan is not None else []
 
 
 class Evaluator:

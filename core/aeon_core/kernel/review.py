@@ -136,8 +136,7 @@ def _by_step(plan: Plan, issues: Sequence[ValidationIssue]) -> dict[str, str]:
     found: dict[str, str] = {}
     for step in plan.walk():
         if (why := grave.get(step.step_id) or found.get(step.step_id)) is not None:
-            parts = step.subplan.substeps if step.subplan is not None else []
-            found |= dict.fromkeys([step.step_id, *(part.step_id for part in parts)], why)
+            found |= dict.fromkeys([step.step_id, *(part.step_id for part in step.substeps)], why)
     return found
 
 

@@ -96,16 +96,12 @@ def _is_as_it_was(step: PlanStep, was: PlanStep | None) -> bool:
 
 def _parts(step: PlanStep, was: PlanStep) -> set[str]:
     """Return the ids of a step's substeps, but for those that had been given up."""
-    given_up = {substep.step_id for substep in _substeps(was) if substep.status == "invalid"}
-    return {substep.step_id for substep in _substeps(step)} - given_up
-
-
-def _substeps(step: PlanStep) -> list[PlanStep]:
-    return step.subplan.substeps if step.subplan is not None else []
+    given_up = {substep.step_id for substep in was.substeps if substep.status == "invalid"}
+    return {substep.step_id for substep in step.substeps} - given_up
 
 
 def _hangs_on(step: PlanStep, again: set[str]) -> bool:
-    return not again.isdisjoint([*(step.depends_on or ()), *(substep.step_id for substep in _substeps(step))])
+    return not again.isdisjoint([*(step.depends_on or ()), *(substep.step_id for substep in step.substeps)])
 
 
 def _nodes(steps: list[dict[str, Any]]) -> Iterator[dict[str, Any]]:

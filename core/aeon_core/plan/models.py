@@ -86,6 +86,15 @@ class PlanStep(_Declarative):
         """Whether the step has run: its definition can no longer change (adaptive FR-070)."""
         return self.status in ("complete", "failed", "invalid")
 
+    @property
+    def substeps(self) -> list[PlanStep]:
+        """The steps of its subplan, none without one."""
+        return self.subplan.substeps if self.subplan is not None else []
+
+    def walk(self) -> Iterator[PlanStep]:
+        """Yield the step and all that is under it, each parent before its substeps."""
+        return _walk([self])
+
     @model_validator(mode="after")
     def _subplan_belongs_here(self) -> PlanStep:
         if self.subplan is not None and self.subplan.parent_step_id != self.step_id:
@@ -153,12 +162,7 @@ class Plan(_Declarative):
 
     def walk(self) -> Iterator[PlanStep]:
         """Yield every step of the tree, each parent before its substeps."""
-        stack = list(reversed(self.steps))
-        while stack:
-            step = stack.pop()
-            yield step
-            if step.subplan is not None:
-                stack.extend(reversed(step.subplan.substeps))
+        return _walk(self.steps)
 
     def find(self, step_id: str) -> PlanStep | None:
         """Return the step with that id anywhere in the tree, or None."""
@@ -178,18 +182,24 @@ class Plan(_Declarative):
 PlanStep.model_rebuild()
 
 
+def _walk(steps: list[PlanStep]) -> Iterator[PlanStep]:
+    stack = steps[::-1]
+    while stack:
+        step = stack.pop()
+        yield step
+        if step.subplan is not None:
+            stack.extend(reversed(step.subplan.substeps))
+
+
 def steps_to_gather(plan: Plan, step: PlanStep) -> list[PlanStep]:
     """Return the substeps that count for a step: its own that are valid, and what is kept of the step it replaces.
 
     Where a stand-in has only the substeps that had to run again, the valid ones of the replaced step still hold: what
     was executed is not run twice (FR-070). A stand-in with parts of its own keeps none.
     """
-    substeps = step.subplan.substeps if step.subplan is not None else []
-    own = [part for part in substeps if part.status != "invalid"]
+    own = [part for part in step.substeps if part.status != "invalid"]
     replaced = plan.find(step.replaces) if step.replaces is not None else None
-    if replaced is None or replaced.subplan is None:
-        return own
-    former = {part.step_id for part in replaced.subplan.substeps}
-    if not any(part.replaces in former for part in substeps):
+    former = {part.step_id for part in replaced.substeps} if replaced is not None else set()
+    if replaced is None or former.isdisjoint(part.replaces for part in step.substeps):
         return own
     return [*steps_to_gather(plan, replaced), *own]

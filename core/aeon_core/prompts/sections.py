@@ -94,8 +94,7 @@ def plan_excerpt(plan: Plan, step_id: str | None) -> frozenset[str] | None:
 
 
 def _parts(step: PlanStep) -> set[str]:
-    substeps = step.subplan.substeps if step.subplan is not None else []
-    return {substep.step_id for substep in substeps}.union(*map(_parts, substeps))
+    return {part.step_id for part in step.walk()} - {step.step_id}
 
 
 CLIPPED_AT = 4000

@@ -147,7 +147,7 @@ def check_calls(plan: Plan, registry: ToolRegistry) -> Iterator[Finding]:
 
 def end_order(plan: Plan) -> dict[str, int]:
     """Return the place of each step_id of the plan in the order in which steps end."""
-    return completion_order(plan.steps, lambda step: step.subplan.substeps if step.subplan is not None else [])
+    return completion_order(plan.steps, lambda step: step.substeps)
 
 
 def completion_order(steps: list[_Step], substeps: Callable[[_Step], list[_Step]]) -> dict[str, int]:

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from aeon_core.plan.models import Plan, PlanStep
+from aeon_core.plan.models import Plan
 from aeon_core.plan.refinement.actions import (
     ANSWER,
     MAX_ATTEMPTS_OF_FRAGMENT,
@@ -109,15 +109,9 @@ def _parts_of_invalid(plan: Plan) -> dict[str, str]:
         part.step_id: end_of_chain(step.step_id, by)
         for step in plan.walk()
         if step.step_id in by
-        for part in _parts(step)
+        for part in step.walk()
         if part.status != "invalid"
     }
-
-
-def _parts(step: PlanStep) -> Iterator[PlanStep]:
-    for part in step.subplan.substeps if step.subplan is not None else ():
-        yield part
-        yield from _parts(part)
 
 
 def left_to_a_person(ledger: RefinementLedger, fragments: Iterable[Fragment]) -> RefinementLedger:
