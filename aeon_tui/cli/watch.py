@@ -1,28 +1,16 @@
-"""`aeon-tui watch`: a run of another process is followed, in the app or headless, also before it exists."""
+"""`aeon-tui watch`: a run of another process is followed, in the app or headless, before it is there if need be."""
 
 from __future__ import annotations
 
-import time
 from argparse import Namespace
-from collections.abc import Callable
-from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from aeon_core.approvals.remote_approver import how_to_decide
-from aeon_core.errors import JournalError
 from aeon_core.journal.follow import Follower
-from aeon_core.journal.history import final_result
 from aeon_core.journal.listing import Awaited
 from aeon_core.journal.reader import head
-from aeon_core.journal.view import reducer
 from aeon_tui.cli import options
-from aeon_tui.cli.approval_prompt import show
-from aeon_tui.cli.headless import progress_of
-from aeon_tui.cli.output import Output, in_app, stderr
-from aeon_tui.cli.run_output import Progress, print_result
-from aeon_tui.sessions.pending_approval import pending_request
-from aeon_tui.sources.followed import AWAIT_SECONDS, POLL_SECONDS, near_runs, said_of
+from aeon_tui.cli.output import in_app
 from aeon_tui.sources.run_index import is_workflow, transcript_of
 
 if TYPE_CHECKING:
@@ -43,7 +31,9 @@ def execute(args: Namespace) -> int:
 
         return workflow.watch(args, path)
     if not in_app(args):
-        return _follow_headless(args, awaited, path)
+        from aeon_tui.cli.followed_run import follow_headless
+
+        return follow_headless(args, awaited, path)
     if path is not None:
         _check(path)
     from aeon_tui.app import run_app
@@ -63,104 +53,3 @@ def _check(path: Path) -> None:
             next(follower.read(), None)
         finally:
             follower.close()
-
-
-NO_RESULT = 1
-"""A run that has not ended has no exit code of its own."""
-
-
-def _follow_headless(args: Namespace, awaited: Awaited, path: Path | None) -> int:
-    """Print a run as it is written; return the exit code of its result, or 1 where its process has died."""
-    err = stderr()
-    if path is None:
-        near = awaited.near()
-        _say_waiting(err, awaited, near_runs(near) if near else "")
-    while path is None:
-        time.sleep(AWAIT_SECONDS)
-        path = awaited.find()
-    followed = FollowedRun(path, err, partial(progress_of, args))
-    try:
-        return _follow(args, followed, awaited, err)
-    finally:
-        followed.follower.close()
-
-
-def _follow(args: Namespace, followed: FollowedRun, awaited: Awaited, err: Output) -> int:
-    waiting = False
-    while True:
-        followed.read_on()
-        standing, path = followed.follower.standing, followed.follower.path
-        if standing == "ended":
-            return _print(args, followed.progress, path)
-        followed.tell_question(awaited.argument(path))
-        if said := said_of(standing, awaited.argument(path)):
-            err.line(f"aeon-tui: {said}")
-            return NO_RESULT
-        if standing == "awaited" and not waiting:
-            waiting = True
-            _say_waiting(err, awaited)
-        time.sleep(POLL_SECONDS)
-
-
-def _say_waiting(err: Output, awaited: Awaited, near: str = "") -> None:
-    err.line((f"waiting for {awaited.words} …{f' ({near})' if near else ''}", "dim"))
-
-
-def _print(args: Namespace, progress: Progress, path: Path) -> int:
-    view = progress.view
-    if (result := final_result(view)) is None:
-        raise JournalError(f"the run in {str(path)!r} ended as {view.status}, but its result cannot be read")
-    return print_result(args, result, progress, f"journal {path}")
-
-
-class FollowedRun:
-    """A run that is followed, and its progress, printed as it comes; nothing is printed twice."""
-
-    def __init__(self, path: Path, err: Output, progress: Callable[[], Progress]) -> None:
-        self.follower = Follower(path)
-        self.progress = progress()
-        self._new_progress = progress
-        self._err = err
-        self._generation = 0
-        self._first: object = None
-        self._last_seq = -1
-        self._damage_told = 0
-        self._asked_told = -1
-
-    def read_on(self) -> None:
-        """Print what has come."""
-        for generation, record in self.follower.read():
-            if generation != self._generation:
-                self._generation = generation
-                self._restart(same_run=record == self._first)
-            if record["seq"] == 0:
-                self._first = record
-            if record["seq"] > self._last_seq:
-                self._last_seq = record["seq"]
-                self.progress(record)
-            else:
-                reducer.apply(self.progress.view, record)
-        for problem in self.follower.damage[self._damage_told :]:
-            self._damage_told += 1
-            self._err.line(("warning: ", "yellow"), f"the journal is damaged: {problem}")
-
-    def tell_question(self, run: str) -> None:
-        """Print what the run waits for, and how to decide it, once; `run` names the run on the command line.
-
-        Only where its process takes decisions from elsewhere: it makes an inbox for them a moment later.
-        """
-        view = self.progress.view
-        if not view.asked or self._asked_told == view.last_seq:
-            return
-        if (request := pending_request(self.follower.path)) is not None:
-            self._asked_told = view.last_seq
-            show(self._err, request, view)
-            self._err.line((f"to decide: {how_to_decide(run, request.point)}", "bold yellow"))
-
-    def _restart(self, *, same_run: bool) -> None:
-        """Keep silent about what was told of the run before, where it is still the same."""
-        self.progress = self._new_progress()
-        self._damage_told = 0
-        if not same_run:
-            self._last_seq = -1
-            self._err.line(("this journal was replaced by another run's", "yellow"))

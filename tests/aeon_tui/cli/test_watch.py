@@ -17,9 +17,9 @@ import pytest
 from aeon_core.journal.listing import Awaited
 from aeon_core.journal.view.reducer import fold
 from aeon_tui.app import AeonApp
+from aeon_tui.cli.followed_run import FollowedRun
 from aeon_tui.cli.output import stderr
 from aeon_tui.cli.run_output import Progress
-from aeon_tui.cli.watch import FollowedRun
 from aeon_tui.screens.run.screen import RunScreen
 from tests.aeon_tui.cli.conftest import Cli, environment
 from tests.aeon_tui.cli.test_processes import slow_run
