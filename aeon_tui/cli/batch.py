@@ -15,8 +15,8 @@ from aeon_core.convergence.criteria import load_criteria
 from aeon_core.errors import AeonError, ModelUnavailableError, UsageError
 from aeon_core.journal.values import brief
 from aeon_core.journal.view.formatting import words
-from aeon_core.judge.requirements import load_requirements
 from aeon_core.money import money
+from aeon_core.plan.edit import load_requirements
 from aeon_core.regular_file import open_regular
 from aeon_core.runs.batch.batch import (
     Batch,

@@ -149,7 +149,7 @@ def fork_job(
     Raises UsageError where the journal cannot be read.
     """
     from aeon_core.convergence.criteria import load_criteria
-    from aeon_core.judge.requirements import load_requirements
+    from aeon_core.plan.edit import load_requirements
     from aeon_core.runs.fork import forked_config
 
     started, recorded = started_of(path), forked_config(path)

@@ -4,15 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
-from aeon_core.errors import ValidationError
+from aeon_core import suggest
+from aeon_core.errors import UsageError, ValidationError
 from aeon_core.json_safe import clean_text
 from aeon_core.plan.models import Plan, PlanStep
 from aeon_core.plan.parsing import dump_plan, parse_plan, shown
+from aeon_core.regular_file import read_text
+from aeon_core.yaml_file import load_yaml
 
 REQUIREMENTS = "requirements"
 """The key of an edited plan that holds the requirements, beside `goal` and `steps`."""
+_MAX_BYTES, MAX_REQUIREMENTS, MAX_REQUIREMENT = 1_000_000, 50, 1_000
 
 
 @dataclass(frozen=True)
@@ -53,7 +58,31 @@ def parse_requirements(value: Any) -> list[str]:
     for number, text in enumerate(value):
         if not isinstance(text, str) or not text.strip():
             raise _invalid(f"{REQUIREMENTS}[{number}]: expected a sentence, got {shown(text)}")
-    return list(dict.fromkeys(" ".join(clean_text(text).split()) for text in value))
+    return _each_once(value)
+
+
+def load_requirements(path: Path | str) -> list[str]:
+    """Return the requirements of a text file, one per line; blank lines do not count (contract: --requirements).
+
+    A .yml, .yaml or .json file holds them as a list. Raises UsageError in one line that names the file.
+    """
+    where = f"the requirements file {str(path)!r}"
+    given = load_yaml(path, where) if Path(path).suffix.lower() in (".yml", ".yaml", ".json") else None
+    if given is None:
+        given = read_text(path, where, _MAX_BYTES).split("\n")
+    if not isinstance(given, list) or not all(isinstance(each, str) for each in given):
+        raise UsageError(f"{where} is {suggest.shown(given)}; expected a list of texts, `- The answer names a date`")
+    if not (found := _each_once(given)):
+        raise UsageError(f"{where} has no requirements; write one per line")
+    if len(found) > MAX_REQUIREMENTS or max(map(len, found)) > MAX_REQUIREMENT:
+        most = f"at most {MAX_REQUIREMENTS} of at most {MAX_REQUIREMENT} characters"
+        raise UsageError(f"{where} has more than a judge can answer; write {most}, one per line")
+    return found
+
+
+def _each_once(texts: list[str]) -> list[str]:
+    lines = (" ".join(clean_text(text).split()) for text in texts)
+    return list(dict.fromkeys(line for line in lines if line))
 
 
 def _invalid(problem: str) -> ValidationError:

@@ -540,13 +540,21 @@ def given_plan(plan: Plan | Mapping[str, Any] | None) -> Plan | None:
     """
     if plan is None:
         return None
-    if not isinstance(plan, Plan):
-        if not isinstance(plan, Mapping):
-            raise UsageError(f"the plan is of type {type(plan).__name__}, expected a Plan or a dict")
+    if isinstance(plan, Mapping):
         return parse_plan(dict(plan))
-    executed = [step.step_id for step in plan.walk() if step.status != "pending"]
+    executed = [step.step_id for step in checked_plan(plan).walk() if step.status != "pending"]
     if executed:
         raise UsageError(f"the plan was already executed (steps {', '.join(executed[:5])}); pass a fresh one")
+    return plan
+
+
+def checked_plan(plan: Any) -> Plan:
+    """Return a Plan that a caller hands over. Raises UsageError for anything else, and for one that is unsound by now.
+
+    It may have been changed since it was made, so that it breaks a rule of plans or cannot be written as JSON.
+    """
+    if not isinstance(plan, Plan):
+        raise UsageError(f"the plan is of type {type(plan).__name__}, expected a Plan or a dict")
     try:
         for step in plan.walk():
             json_safe(step.arguments)

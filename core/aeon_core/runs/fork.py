@@ -24,13 +24,12 @@ from aeon_core.journal.summary import run_id_of
 from aeon_core.journal.values import strs_of
 from aeon_core.journal.writer import LineListener
 from aeon_core.json_safe import clean_text
-from aeon_core.judge.requirements import load_requirements
 from aeon_core.kernel.checkpoint import Checkpoint, PassResults
 from aeon_core.llm.base import LLMAdapter
 from aeon_core.memory import Memory
-from aeon_core.plan.edit import PlanEdit, parse_plan_edit, reuse_executed_steps
+from aeon_core.plan.edit import PlanEdit, load_requirements, parse_plan_edit, reuse_executed_steps
 from aeon_core.plan.models import Plan
-from aeon_core.plan.parsing import dump_plan
+from aeon_core.plan.parsing import checked_plan, dump_plan
 from aeon_core.runs.factory import as_config, as_model, as_registry
 from aeon_core.runs.orchestrator import Orchestrator, PreparedRun
 from aeon_core.runs.replay import note_memory, recorded_criteria, recorded_start
@@ -244,20 +243,9 @@ def _edited(plan: Plan | None, secrets: RunSecrets) -> Plan | None:
     """Return a copy of an edited plan as it is recorded, in which steps may be executed. Raises UsageError."""
     if plan is None:
         return None
-    copied = _copied(plan)
-    told = dump_plan(copied)
-    concealed = secrets.conceal_edited(told)
-    return copied if concealed is told else Plan.model_validate(concealed)
-
-
-def _copied(plan: Any) -> Plan:
-    if not isinstance(plan, Plan):
-        raise UsageError(f"the plan is of type {type(plan).__name__}, expected a Plan or a dict")
-    try:
-        Plan.model_validate_json(plan.model_dump_json())
-    except (ValueError, RecursionError) as error:
-        raise UsageError(f"the plan is invalid: {' '.join(str(error).split())[:300]}") from None
-    return plan.model_copy(deep=True)
+    data = dump_plan(checked_plan(plan))
+    concealed = secrets.conceal_edited(data)
+    return plan.model_copy(deep=True) if concealed is data else Plan.model_validate(concealed)
 
 
 def _started_at(checkpoint: Checkpoint, start: Start, config: RunConfig, edited: Plan | None) -> Start:

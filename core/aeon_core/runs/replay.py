@@ -26,11 +26,11 @@ from aeon_core.journal.records import Record, RunStarted
 from aeon_core.journal.recovery import sound_records
 from aeon_core.journal.writer import LineListener
 from aeon_core.json_safe import json_safe
-from aeon_core.judge.requirements import load_requirements
 from aeon_core.kernel.checkpoint import Checkpoint
 from aeon_core.llm.base import LLMAdapter, as_adapter
 from aeon_core.memory import InMemoryStore, Memory
 from aeon_core.paths import expanded
+from aeon_core.plan.edit import load_requirements
 from aeon_core.plan.models import Plan
 from aeon_core.runs.factory import as_config, as_registry, is_model_name, with_model_name
 from aeon_core.runs.orchestrator import Orchestrator

@@ -22,7 +22,6 @@ from aeon_core.errors import JournalError, UsageError
 from aeon_core.journal.records import RunResumed
 from aeon_core.journal.writer import JournalWriter, LineListener, as_dicts, fan_out, open_journal
 from aeon_core.json_safe import clean_text, json_safe
-from aeon_core.judge.requirements import load_requirements
 from aeon_core.kernel.checkpoint import Checkpoint
 from aeon_core.kernel.executor import Executor
 from aeon_core.kernel.orchestrator import Loop
@@ -30,6 +29,7 @@ from aeon_core.kernel.result import Progress, located, run_started, shown
 from aeon_core.kernel.state import OrchestrationState
 from aeon_core.llm.base import LLMAdapter
 from aeon_core.memory import InMemoryStore, Memory
+from aeon_core.plan.edit import load_requirements
 from aeon_core.plan.models import Plan
 from aeon_core.plan.parsing import dump_plan, given_plan
 from aeon_core.redaction import SecretVault, environment_secrets, holds_token, names_in, protect
