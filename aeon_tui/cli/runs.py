@@ -8,7 +8,6 @@ from pathlib import Path
 
 from aeon_core.errors import AeonError, UsageError
 from aeon_core.journal.deletion import refuse_live, remove_run, size_of
-from aeon_core.journal.labels import label_run
 from aeon_core.journal.listing import at_pass, is_path
 from aeon_core.journal.summary import WORKFLOW, RunSummary, summarise
 from aeon_core.journal.values import brief
@@ -19,7 +18,6 @@ from aeon_core.timing import local_time
 from aeon_tui.cli import options
 from aeon_tui.cli.output import STATUS_STYLES, Output, stderr, stdout
 from aeon_tui.sources.run_index import RunIndex, find_journal
-from aeon_widgets.text import count, size
 
 STATUS_CELLS, MODEL_CELLS, TASK_CELLS = 20, 40, 60
 
@@ -69,6 +67,8 @@ def delete(args: Namespace) -> int:
     Everything is looked up before anything is deleted. Raises UsageError where a run does not exist, is live or is
     named ambiguously, or nobody can be asked.
     """
+    from aeon_widgets.text import count, size
+
     directory = options.runs_dir(args)
     journals = list(dict.fromkeys(_journal(run, directory, sure=args.yes) for run in args.runs))
     for journal in journals:
@@ -107,6 +107,8 @@ def _journal(run: str, directory: Path, *, sure: bool) -> Path:
 
 def label(args: Namespace) -> int:
     """Label the run and return 0. Raises UsageError where there is no such run, or no result of it to label."""
+    from aeon_core.journal.labels import label_run
+
     path = find_journal(args.run, options.runs_dir(args))
     record = label_run(path, args.verdict, clean_text(args.why or "").strip() or None)
     stderr().line(f"labelled {args.verdict}: {path.stem}, pass {record['pass']}")
