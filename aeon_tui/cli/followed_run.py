@@ -8,7 +8,7 @@ from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 
-from aeon_core.approvals.remote_approver import how_to_decide
+from aeon_core.approvals.inbox import how_to_decide
 from aeon_core.errors import JournalError
 from aeon_core.journal.follow import Follower
 from aeon_core.journal.history import final_result
