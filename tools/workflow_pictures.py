@@ -68,7 +68,7 @@ def record_workflow() -> None:
 
 
 def _records() -> Records:
-    return list(read_records(_JOURNAL, plans=False))
+    return list(read_records(_JOURNAL))
 
 
 def _screen(records: Records, asked: bool = False) -> AeonApp:

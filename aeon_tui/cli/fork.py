@@ -60,7 +60,7 @@ def _pass_number(given: str | None, path: Path) -> int:
 
 
 def _those_there_are(path: Path) -> str:
-    records = read_records(path, texts=False, plans=False)
+    records = read_records(path, texts=False)
     begun = sorted({int_of(record.get("pass")) for record in records if record["type"] == "phase"} - {0})
     if len(begun) < 2:
         return f"the run has pass {begun[0] if begun else 1}"

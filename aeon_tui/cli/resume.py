@@ -36,7 +36,7 @@ def execute(args: Namespace) -> int:
 
 def _headless(args: Namespace, path: Path) -> int:
     progress = progress_of(args)
-    for record in read_records(path, plans=False):
+    for record in read_records(path):
         reducer.apply(progress.view, record)
     result = finished_result(path)
     if result is None:

@@ -32,7 +32,7 @@ class WorkflowReport:
     def __init__(self, path: Path) -> None:
         self.damage: list[str] = []
         self._state = WorkflowState()
-        for record in read_records(path, plans=False, damage=self.damage):
+        for record in read_records(path, damage=self.damage):
             self._state.apply(record)
         self.view = self._state.view
         self._is_live = is_being_written(path)

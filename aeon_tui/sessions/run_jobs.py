@@ -301,7 +301,7 @@ def resume_job(path: Path, today: LoadedConfig, said: Mapping[str, Any], *, in_a
     if in_app:
         options.setdefault("on_unknown", today.config.on_unknown if "on_unknown" in today.sources else "ask")
     task = str(started["task"])
-    config = merge_overrides(recorded, started, today, said, recorded_rules(read_records(path, plans=False)))
+    config = merge_overrides(recorded, started, today, said, recorded_rules(read_records(path)))
     return ResumeJob(task, config, path, options, paced=in_app and is_paced(task, recorded, config))
 
 

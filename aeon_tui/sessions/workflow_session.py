@@ -169,7 +169,7 @@ class WorkflowRunner(Session["WorkflowResult"]):
         path = self.request.resume
         if path is None:
             return orchestrator.run(self.request.task, spec=self.request.spec)
-        for record in read_records(path, plans=False):
+        for record in read_records(path):
             self.source.put(record)
         self.source.path = self.broker.journal = path
         return orchestrator.resume(path)

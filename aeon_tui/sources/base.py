@@ -117,7 +117,7 @@ def read_journal(path: Path, damage: list[str]) -> Records:
     """Yield a journal's records, long texts in full."""
     from aeon_core.journal.reader import read_records
 
-    return read_records(path, plans=False, damage=damage)
+    return read_records(path, damage=damage)
 
 
 class ReadAheadSource(RecordsOnly):

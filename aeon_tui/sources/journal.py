@@ -250,7 +250,7 @@ def whole_view(path: Path) -> RunView:
     from aeon_core.journal.view.reducer import fold
 
     damage: list[str] = []
-    view = fold(read_records(path, plans=False, damage=damage))
+    view = fold(read_records(path, damage=damage))
     for problem in damage:
         view.add_problem(problem)
     return view

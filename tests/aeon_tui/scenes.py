@@ -116,7 +116,7 @@ def run(recording: Callable[[], Recording], live: bool = False) -> Callable[[], 
 def with_a_past() -> AeonApp:
     """Make the app on a run whose journal is there."""
     app, journal = AeonApp(Path("runs")), RECORDING
-    source = ListSource(list(read_records(journal, plans=False)))
+    source = ListSource(list(read_records(journal)))
     source.journal = journal
     app.first_screen = RunScreen(source, clock=lambda: START)
     return app

@@ -142,7 +142,7 @@ def read_entries(path: Path | None) -> Iterator[Mapping[str, Any]]:
     """Yield the entries of a workflow's journal or transcript."""
     assert path is not None
     entries = TranscriptEntries()
-    for record in read_records(path, plans=False):
+    for record in read_records(path):
         yield from entries.of(record)
 
 

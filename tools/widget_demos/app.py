@@ -30,7 +30,7 @@ SECONDS_PER_RECORD = 0.12
 
 def recorded() -> list[dict[str, Any]]:
     """Return the records of the run, long texts in full."""
-    return list(read_records(RECORDING, plans=False))
+    return list(read_records(RECORDING))
 
 
 class DemoApp(App[None]):

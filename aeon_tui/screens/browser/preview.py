@@ -126,7 +126,7 @@ def view_of(path: Path) -> RunView:
     if path.stat().st_size > WHOLE:
         return open_end(path)[0]
     damage: list[str] = []
-    view = fold(read_records(path, plans=False, damage=damage))
+    view = fold(read_records(path, damage=damage))
     for problem in damage:
         view.add_problem(problem)
     return view
@@ -156,7 +156,7 @@ def workflow_blocks(run: RunSummary) -> list[Block]:
     if Path(run.path).stat().st_size > _WHOLE_WORKFLOW:
         return [*blocks, ("muted", "a long transcript; open it to read it")]
     state, damage = WorkflowState(), list[str]()
-    for record in read_records(Path(run.path), plans=False, damage=damage):
+    for record in read_records(Path(run.path), damage=damage):
         state.apply(record)
     view = state.view
     if view.end is not None and view.end.get("error"):

@@ -169,7 +169,7 @@ def asked_again(path: Path) -> ApprovalPoint | None:
     if since is None:
         return None
     whole = bool(recent) and recent[-1]["seq"] <= since
-    records = reversed(recent) if whole else read_records(path, texts=False, plans=False)
+    records = reversed(recent) if whole else read_records(path, texts=False)
     point: ApprovalPoint | None = None
     for record in records:
         if record["seq"] >= since and record["type"] in ASKED:
@@ -192,7 +192,7 @@ def _last(newest_first: Iterable[dict[str, Any]]) -> dict[str, Any] | None:
 def _last_of_all(path: Path) -> dict[str, Any] | None:
     """Return the same where what `tail` reads holds only what is passed over: the question may be a long line."""
     last: dict[str, Any] | None = None
-    for record in read_records(path, texts=False, plans=False):
+    for record in read_records(path, texts=False):
         last = record if record["type"] in _CLOSING else last
     return last
 

@@ -11,9 +11,9 @@ from aeon_core.errors import UsageError
 from aeon_core.journal.lock import is_locked
 from aeon_core.journal.reader import (
     ENDS,
-    MAX_LINE,
     STATE_TYPES,
     FindTexts,
+    JournalLines,
     RecordReader,
     is_known_beginning,
     no_journal,
@@ -23,7 +23,6 @@ from aeon_core.journal.reader import (
     why_no_line,
 )
 
-_CHUNK = 1024 * 1024
 _SIGN = 200
 """Bytes at the beginning of a line by which it is known again: its envelope, with the moment of its writing."""
 
@@ -173,23 +172,26 @@ class _Reading:
     """How far one generation has been read."""
 
     def __init__(self, path: Path, fd: int, place: FollowPosition | None) -> None:
-        self.offset = 0
         self.damage: list[str] = []
         self.overtaken = False
         """Whether a line has come that takes others back."""
         self._path, self._fd = path, fd
-        self._gone = superseded_in(fd)
-        self._records = RecordReader(self.damage, self._gone)
-        self._number = 0
-        self._known = False
+        self._known = place is not None
         self._last = (0, b"")
-        if place is not None:
-            self._go_to(place)
+        if place is None:
+            self._gone = superseded_in(fd)
+            self._lines = JournalLines(fd, self.damage)
+            self._records = RecordReader(self.damage, self._gone)
+        else:
+            self._gone = place.gone
+            self._last = (place.last, os.pread(fd, min(_SIGN, place.end - place.last - 1), place.last))
+            self._lines = JournalLines(fd, self.damage, offset=place.end, number=place.lines)
+            self._records = RecordReader(self.damage, place.gone, expected=place.seq, find_texts=place.find_texts)
 
-    def _go_to(self, place: FollowPosition) -> None:
-        self.offset, self._number, self._known, self._gone = place.end, place.lines, True, place.gone
-        self._last = (place.last, os.pread(self._fd, min(_SIGN, place.end - place.last - 1), place.last))
-        self._records = RecordReader(self.damage, place.gone, expected=place.seq, find_texts=place.find_texts)
+    @property
+    def offset(self) -> int:
+        """Where the next line begins, in bytes."""
+        return self._lines.offset
 
     def still_holds(self) -> bool:
         """Return whether the last line that was read is still in its place."""
@@ -198,9 +200,10 @@ class _Reading:
 
     def records(self, until: int) -> Iterator[dict[str, Any]]:
         """Yield the records whose lines begin before an offset and are whole; end where one takes others back."""
-        for line in self._lines(until):
-            self._known = self._known or is_known_beginning(self._path, self._number, line)
-            record = self._records.read(self._number, line)
+        for line in self._lines.read(until):
+            self._last = (self._lines.offset - len(line) - 1, line[:_SIGN])
+            self._known = self._known or is_known_beginning(self._path, self._lines.number, line)
+            record = self._records.read(self._lines.number, line)
             if record is None:
                 continue
             if record["type"] == "run_resumed" and self._takes_back(record):
@@ -218,38 +221,7 @@ class _Reading:
     def check(self, size: int) -> None:
         """Raise UsageError where nothing of a file that nobody writes is a journal's; an empty one may become one."""
         if not self._known and size > 0 and not _is_live(self._fd):
-            raise no_journal(self._path, why_no_line(self._fd) if self._number == 0 else None)
-
-    def _lines(self, until: int) -> Iterator[bytes]:
-        wanted = _CHUNK
-        while self.offset < until:
-            chunk = os.pread(self._fd, wanted, self.offset)
-            *whole, _ = chunk.split(b"\n")
-            for line in whole:
-                self._last = (self.offset, line[:_SIGN])
-                self.offset += len(line) + 1
-                self._number += 1
-                yield line + b"\n"
-            if whole:
-                wanted = _CHUNK
-            elif len(chunk) < wanted:
-                return
-            elif wanted < MAX_LINE:
-                wanted *= 4
-            elif not self._pass_over():
-                return
-
-    def _pass_over(self) -> bool:
-        """Go behind a line that is too long; return False where its end is not there yet."""
-        place = self.offset
-        while chunk := os.pread(self._fd, _CHUNK, place):
-            if (end := chunk.find(b"\n")) >= 0:
-                self._number += 1
-                self.offset = place + end + 1
-                self.damage.append(f"line {self._number}: longer than {MAX_LINE} bytes")
-                return True
-            place += len(chunk)
-        return False
+            raise no_journal(self._path, why_no_line(self._fd) if self._lines.number == 0 else None)
 
 
 def _is_live(fd: int) -> bool:

@@ -322,7 +322,7 @@ def open_run(
     passes = PassesFold()
     damage: list[str] = []
     one = PassFold(pass_number) if pass_number is not None else None
-    for record in read_records(path, plans=False, damage=damage, check=_fault):
+    for record in read_records(path, damage=damage, check=_fault):
         reducer.apply(view, record)
         if one is not None:
             one.apply(record)

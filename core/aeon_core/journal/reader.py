@@ -1,11 +1,10 @@
-"""Reading a journal: whole lines, long texts and plan deltas resolved, damage reported by line number (core FR-037).
+"""Reading a journal: whole lines, long texts put in, damage reported by line number (core FR-037).
 
 A last line without its newline is torn and does not count. What is no journal at all is a UsageError.
 """
 
 from __future__ import annotations
 
-import copy
 import os
 import re
 from collections.abc import Callable, Iterator
@@ -17,59 +16,9 @@ from jiter import from_json
 from aeon_core.errors import JournalError, UsageError
 from aeon_core.regular_file import open_regular
 
-
-class PlanStates:
-    """The plan as the last cycle held it, brought forward by each further cycle."""
-
-    def __init__(self) -> None:
-        self._seq: int | None = None
-        self._plan: dict[str, Any] = {}
-        self._nodes: dict[str, dict[str, Any]] = {}
-
-    def resolve(self, record: dict[str, Any]) -> str | None:
-        """Put the whole plan into a `cycle` record's `plan_state`.
-
-        Returns None, or one line that says why it had to stay as it is.
-        """
-        state = record.get("plan_state")
-        if not isinstance(state, dict):
-            return "its plan_state is not an object"
-        if "since" not in state:
-            self._take(state)
-        elif self._seq is None or state["since"] != self._seq:
-            return "its plan_state builds on a cycle that cannot be read"
-        else:
-            self._change(state.get("steps"))
-            record["plan_state"] = copy.deepcopy(self._plan)
-        self._seq = record["seq"]
-        return None
-
-    def _take(self, plan: dict[str, Any]) -> None:
-        self._plan = copy.deepcopy(plan)
-        self._nodes = {}
-        stack = [self._plan]
-        while stack:
-            node = stack.pop()
-            if isinstance(step_id := node.get("step_id"), str):
-                self._nodes[step_id] = node
-            subplan = node.get("subplan")
-            below = node.get("steps"), subplan.get("substeps") if isinstance(subplan, dict) else None
-            stack.extend(step for steps in below if isinstance(steps, list) for step in steps if isinstance(step, dict))
-
-    def _change(self, steps: Any) -> None:
-        for step_id, fields in (steps if isinstance(steps, dict) else {}).items():
-            node = self._nodes.get(step_id)
-            if node is None or not isinstance(fields, dict):
-                continue
-            for name, value in fields.items():
-                if value is None or (name == "errors" and not value):
-                    node.pop(name, None)
-                else:
-                    node[name] = value
-
-
 _MARK = b'"type":"run_resumed"'
 _CHUNK = 4 * 1024 * 1024
+_FIRST_CHUNK, _LINES_CHUNK = 64 * 1024, 1024 * 1024
 _MAX_LINE = 1024 * 1024
 
 
@@ -206,30 +155,72 @@ def read_records(
     path: Path,
     *,
     texts: bool = True,
-    plans: bool = True,
     damage: list[str] | None = None,
     check: Callable[[dict[str, Any]], str | None] | None = None,
 ) -> Iterator[dict[str, Any]]:
     """Yield the records of a journal in order.
 
-    `texts` replaces each `{"$text": sha256}` with its long text, `plans` whole plans where a cycle holds what
-    changed. What cannot be read is appended to `damage`, one line with the line's number, and left out; what `check`
-    says of a record, before its plan is put in, is appended too. The lines that a resume took back are left out.
-    Raises UsageError, when the first record is asked for, for a file that is no journal.
+    `texts` replaces each `{"$text": sha256}` with its long text. What cannot be read is appended to `damage`, one line
+    with the line's number, and left out; what `check` says of a record is appended too. The lines that a resume took
+    back are left out. Raises UsageError, when the first record is asked for, for a file that is no journal.
     """
-    with open_journal(path) as file:
-        if _is_binary(file):
-            raise no_journal(path)
     found = damage if damage is not None else []
-    records = RecordReader(found, superseded_lines(path), texts=texts, check=check)
-    states = PlanStates()
-    for number, line in _journal_lines(path, found):
-        record = records.read(number, line)
-        if record is None:
-            continue
-        if plans and record["type"] == "cycle" and (problem := states.resolve(record)):
-            found.append(f"line {number}: {problem}")
-        yield record
+    with open_journal(path) as file:
+        fd = file.fileno()
+        if _is_binary(fd):
+            raise no_journal(path)
+        lines, records = JournalLines(fd, found), RecordReader(found, superseded_in(fd), texts=texts, check=check)
+        known = False
+        for line in lines.read():
+            known = known or is_known_beginning(path, lines.number, line)
+            record = records.read(lines.number, line)
+            if record is not None:
+                yield record
+        if not known:
+            raise no_journal(path, why_no_line(fd) if lines.number == 0 else None)
+
+
+class JournalLines:
+    """The whole lines of an open file, read on from where they ended the last time.
+
+    `number` is that of the last line, from 1; the next one begins at `offset`. One that is too long is passed over, and
+    appended to `damage`.
+    """
+
+    def __init__(self, fd: int, damage: list[str], *, offset: int = 0, number: int = 0) -> None:
+        self.offset, self.number = offset, number
+        self._fd, self._damage = fd, damage
+
+    def read(self, until: int | None = None) -> Iterator[bytes]:
+        """Yield each line without its newline; only those that begin before `until`. Raises OSError."""
+        wanted = _FIRST_CHUNK
+        while until is None or self.offset < until:
+            chunk = os.pread(self._fd, wanted, self.offset)
+            *whole, _ = chunk.split(b"\n")
+            for line in whole:
+                self.offset += len(line) + 1
+                self.number += 1
+                yield line
+            if whole:
+                wanted = _LINES_CHUNK
+            elif len(chunk) < wanted:
+                return
+            elif wanted < MAX_LINE:
+                wanted *= 4
+            elif not self._pass_over():
+                return
+
+    def _pass_over(self) -> bool:
+        """Go behind a line that is too long; return False where its end is not there yet."""
+        place = self.offset
+        while chunk := os.pread(self._fd, _CHUNK, place):
+            if (end := chunk.find(b"\n")) >= 0:
+                self.number += 1
+                self.offset = place + end + 1
+                self._damage.append(f"line {self.number}: longer than {MAX_LINE} bytes")
+                return True
+            place += len(chunk)
+        return False
 
 
 class RecordReader:
@@ -294,17 +285,6 @@ class RecordReader:
         self._damage.append(f"line {number}: {problem}")
 
 
-def _journal_lines(path: Path, damage: list[str]) -> Iterator[tuple[int, bytes]]:
-    """Yield number and bytes of each whole line; make sure early that the file is a journal."""
-    known, number = False, 0
-    with open_journal(path) as file:
-        for number, line in _lines(file, damage):
-            known = known or is_known_beginning(path, number, line)
-            yield number, line
-        if not known:
-            raise no_journal(path, why_no_line(file.fileno()) if number == 0 else None)
-
-
 def is_known_beginning(path: Path, number: int, line: bytes) -> bool:
     """Return whether one of a file's first lines is a record. Raises UsageError where that makes it no journal."""
     if record_type(line) is not None:
@@ -349,9 +329,9 @@ def unreadable(path: Path | None, why: OSError | str) -> JournalError:
     return JournalError(f"cannot read the journal {str(path)!r}: {reason}")
 
 
-def _is_binary(file: IO[bytes]) -> bool:
+def _is_binary(fd: int) -> bool:
     """Whether a file's first line is nothing that a run writes, however long it is."""
-    return b"\x00" in os.pread(file.fileno(), 4_096, 0).partition(b"\n")[0]
+    return b"\x00" in os.pread(fd, 4_096, 0).partition(b"\n")[0]
 
 
 def _is_foreign(line: bytes) -> bool:
@@ -363,18 +343,6 @@ def _is_foreign(line: bytes) -> bool:
     except ValueError:
         return False
     return not (isinstance(value, dict) and value.get("v") == VERSION and "seq" in value)
-
-
-def _lines(file: IO[bytes], damage: list[str]) -> Iterator[tuple[int, bytes]]:
-    number = 0
-    while line := file.readline(MAX_LINE):
-        number += 1
-        if line.endswith(b"\n"):
-            yield number, line
-        elif len(line) == MAX_LINE:
-            damage.append(f"line {number}: longer than {MAX_LINE} bytes")
-            while (rest := file.readline(MAX_LINE)) and not rest.endswith(b"\n"):
-                pass
 
 
 def parse_line(line: bytes, number: int, damage: list[str]) -> dict[str, Any] | None:
@@ -427,9 +395,10 @@ def head(path: Path) -> dict[str, Any] | None:
     """
     table: dict[str, str] = {}
     with open_journal(path) as file:
-        for number, line in _lines(file, []) if not _is_binary(file) else ():
+        fd = file.fileno()
+        for line in JournalLines(fd, []).read() if not _is_binary(fd) else ():
             kind = record_type(line)
-            record = parse_line(line, number, []) if kind in ("text", *BEGINNINGS) else None
+            record = parse_line(line, 0, []) if kind in ("text", *BEGINNINGS) else None
             if record is None:
                 return None
             if kind in BEGINNINGS:

@@ -28,7 +28,7 @@ def sound_records(path: Path, texts: TextTable | None = None) -> Iterator[dict[s
     """
     damage: list[str] = []
     checked = _Lines(texts if texts is not None else TextTable())
-    for record in read_records(path, plans=False, damage=damage, check=checked.fault):
+    for record in read_records(path, damage=damage, check=checked.fault):
         if damage:
             break
         yield record

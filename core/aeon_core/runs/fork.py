@@ -46,7 +46,7 @@ def forked_config(path: Path) -> RunConfig:
     """
     started = _started(sound_records(path))
     said: dict[str, Any] = {}
-    for record in read_records(path, texts=False, plans=False):
+    for record in read_records(path, texts=False):
         # What is damaged behind the pass is no matter.
         if record["type"] == "run_resumed" and isinstance(options := record.get("options"), dict):
             said |= {key: value for key, value in options.items() if key in ("ttl", "budget", "model")}

@@ -51,7 +51,7 @@ def finished_result(path: Path) -> RunResult | None:
     Raises UsageError where the file is no journal.
     """
     last: dict[str, Any] = {}
-    for record in read_records(path, plans=False):
+    for record in read_records(path):
         last = record if record["type"] in STATE_TYPES else last
     if last.get("type") != "run_finished" or last.get("resumes_at") is not None:
         return None

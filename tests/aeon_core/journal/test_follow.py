@@ -13,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from aeon_core.errors import JournalError, UsageError
-from aeon_core.journal import follow
+from aeon_core.journal import follow, reader
 from aeon_core.journal.follow import Follower, FollowPosition
 from aeon_core.journal.reader import read_records
 from tests.aeon_core.journal.build import RUN_ID
@@ -65,7 +65,7 @@ class Journal:
         return new
 
     def whole(self) -> list[dict[str, Any]]:
-        return list(read_records(self.path, plans=False))
+        return list(read_records(self.path))
 
 
 @pytest.fixture
@@ -115,7 +115,7 @@ def test_however_a_journal_grows_what_is_followed_is_what_a_whole_read_gives(
             if end >= len(lines[0]):
                 assert journal.records == journal.whole()
     damage: list[str] = []
-    list(read_records(journal.path, plans=False, damage=damage))
+    list(read_records(journal.path, damage=damage))
     assert journal.follower.damage == damage
     assert journal.follower.offset == len(data)
     journal.follower.close()
@@ -294,8 +294,8 @@ def test_where_locks_cannot_be_asked_for_a_run_is_taken_to_be_alive(
 
 
 def test_a_line_that_is_too_long_is_passed_over_and_told(journal: Journal, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(follow, "MAX_LINE", 4_000)
-    monkeypatch.setattr(follow, "_CHUNK", 1_000)
+    monkeypatch.setattr(reader, "MAX_LINE", 4_000)
+    monkeypatch.setattr(reader, "_FIRST_CHUNK", 1_000)
     lines = begun(3)
     journal.write(lines[0], b"x" * 9_000)
     assert journal.read() == [0]

@@ -12,7 +12,7 @@ from aeon_core.journal.reader import head, read_records, record_type, tail
 from aeon_core.journal.records import MemoryRecord
 from aeon_core.journal.view.reducer import fold
 from aeon_core.journal.writer import JournalWriter
-from tests.aeon_core.journal.build import cycle, finished, line, lines, plan, started, text, ttl, whole_run, write
+from tests.aeon_core.journal.build import finished, line, lines, started, text, ttl, whole_run, write
 
 
 def read(path: Path, **options: Any) -> tuple[list[dict[str, Any]], list[str]]:
@@ -168,61 +168,6 @@ def test_folders_missing_files_and_odd_names_are_refused(tmp_path: Path) -> None
             read(path)
 
 
-def big_plan(size: int = 40) -> dict[str, Any]:
-    steps = [{"step_id": f"s{n}", "description": f"part {n}"} for n in range(size)]
-    steps[3]["subplan"] = {  # type: ignore[assignment]
-        "parent_step_id": "s3",
-        "subplan_goal": "g",
-        "substeps": [{"step_id": "s3a", "description": "below"}],
-    }
-    return plan(*steps).model_dump(mode="json", exclude_none=True)
-
-
-def test_plan_deltas_of_cycles_become_whole_plans(tmp_path: Path) -> None:
-    whole = big_plan()
-    records, damage = read(
-        write(
-            tmp_path,
-            started(),
-            cycle(1, whole),
-            cycle(2, {"since": 1, "steps": {"s0": {"status": "complete"}, "s1": {"errors": ["bad"]}}}),
-            cycle(3, {"since": 2, "steps": {"s3a": {"status": "running"}, "s1": {"errors": None}}}),
-        )
-    )
-    first, second, third = (record["plan_state"] for record in records[1:])
-    assert damage == []
-    assert first == whole
-    assert (second["steps"][0]["status"], second["steps"][1]["errors"]) == ("complete", ["bad"])
-    assert second["steps"][2:] == whole["steps"][2:]
-    assert third["steps"][3]["subplan"]["substeps"][0]["status"] == "running"
-    assert "errors" not in third["steps"][1]
-    assert third["steps"][0]["status"] == "complete"
-
-
-def test_deltas_stay_when_they_are_not_to_be_resolved(tmp_path: Path) -> None:
-    delta = {"since": 1, "steps": {}}
-    records, _ = read(write(tmp_path, started(), cycle(1, big_plan()), cycle(2, delta)), plans=False)
-    assert records[-1]["plan_state"] == delta
-
-
-def test_a_delta_on_a_cycle_that_cannot_be_read_is_reported_until_the_next_whole_plan(tmp_path: Path) -> None:
-    content = lines(
-        started(),
-        cycle(1, big_plan()),
-        cycle(2, {"since": 1, "steps": {}}),
-        cycle(3, {"since": 2, "steps": {}}),
-        cycle(4, big_plan()),
-        cycle(5, {"since": 4, "steps": {"s0": {"status": "complete"}}}),
-    )
-    content[2] = b"broken\n"
-    path = tmp_path / "r.jsonl"
-    path.write_bytes(b"".join(content))
-    records, damage = read(path)
-    assert damage[-1] == "line 4: its plan_state builds on a cycle that cannot be read"
-    assert records[2]["plan_state"] == {"since": 2, "steps": {}}
-    assert records[-1]["plan_state"]["steps"][0]["status"] == "complete"
-
-
 def test_the_type_is_known_from_the_envelope_alone() -> None:
     assert record_type(line(ttl(0), 3)) == "ttl"
     assert record_type(b'{"type":"ttl"}') is None
@@ -264,7 +209,7 @@ def test_a_huge_file_is_reported_to_be_no_journal_by_its_beginning(
     path = tmp_path / "huge.jsonl"
     with path.open("wb") as file:
         file.truncate(10**12)
-    monkeypatch.setattr(reader, "_lines", lambda *_: pytest.fail("it is read on"))
+    monkeypatch.setattr(reader.JournalLines, "read", lambda *_: pytest.fail("it is read on"))
     with pytest.raises(UsageError, match="is not a journal: its lines are not Aeon records"):
         next(read_records(path))
     assert head(path) is None

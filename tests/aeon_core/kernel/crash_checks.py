@@ -49,7 +49,7 @@ def read(path: Path) -> Records:
         return []
     assert not any(part in path.read_text(errors="replace") for part in ("kanar", "vogel"))
     damage: list[str] = []
-    records = list(read_records(path, plans=False, damage=damage))
+    records = list(read_records(path, damage=damage))
     assert damage == []
     return records
 

@@ -331,7 +331,7 @@ def test_a_run_with_a_journal_and_a_memory_of_its_own_replays_from_its_lines(tmp
     )
     result = Orchestrator(model, config=OFF, memory=Dict(k="v"), journal=path).run("t")
     assert result.exit_code == 3
-    cursor = ReplayCursor(read_records(path, plans=False))
+    cursor = ReplayCursor(read_records(path))
     again = Orchestrator(None, config=OFF, recorded=cursor).run("t")
     assert again == result
     assert cursor.exhausted

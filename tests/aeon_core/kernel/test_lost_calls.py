@@ -33,7 +33,7 @@ def cut_in(folder: Path, purpose: str, records: Records) -> dict[str, Any]:
 
 
 def records_of(folder: Path) -> Records:
-    return list(read_records(folder / JOURNAL, plans=False))
+    return list(read_records(folder / JOURNAL))
 
 
 def whole_run(folder: Path, budget: float = 10.0) -> tuple[RunResult, Records]:

@@ -94,7 +94,7 @@ def step(name: str, text: str) -> dict[str, Any]:
 
 
 def records_of(path: Path) -> list[dict[str, Any]]:
-    return list(read_records(path, plans=False))
+    return list(read_records(path))
 
 
 def cut_behind(path: Path, **fields: Any) -> None:

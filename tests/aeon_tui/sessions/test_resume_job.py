@@ -111,7 +111,7 @@ def test_the_screen_gets_what_was_recorded_and_then_what_is_new(
 ) -> None:
     run = Paying(tmp_path, monkeypatch)
     run.cut(in_the_call)
-    before = list(read_records(run.path, plans=False))
+    before = list(read_records(run.path))
     runner = run.go_on({"on_unknown": "retry"})
     records = shown(runner.source)
     assert records[: len(before)] == before

@@ -60,7 +60,7 @@ def long_run(records: int) -> list[dict[str, Any]]:
 
 
 def freshly(path: Path, seq: int) -> RunView:
-    return fold(record for record in read_records(path, plans=False) if record["seq"] <= seq)
+    return fold(record for record in read_records(path) if record["seq"] <= seq)
 
 
 def same(found: Snapshot | None, path: Path) -> bool:
@@ -307,7 +307,7 @@ def test_every_moment_of_a_fork_and_of_a_resumed_run_is_a_fold_of_its_journal(tm
 def assert_every_moment_is_a_fold(path: Path) -> None:
     """Go through all records of a journal, forth and back."""
     snapshots = SnapshotStore(path)
-    seqs = [each["seq"] for each in read_records(path, plans=False) if each["type"] != "text"]
+    seqs = [each["seq"] for each in read_records(path) if each["type"] != "text"]
     assert len(seqs) > 10
     assert all(same(snapshots.snapshot(None, [to_seq(seq)]), path) for seq in [*seqs, *reversed(seqs)])
     snapshots.close()

@@ -149,7 +149,7 @@ class Folded:
 class IncrementalFold:
     """Folds the indexed lines of a journal into `view`, in their order; `step` folds a few more.
 
-    The view is what `fold(read_records(path, plans=False))` gives, but that large values stay in the journal
+    The view is what `fold(read_records(path))` gives, but that large values stay in the journal
     (`elided`), and that damage within `text`, `cycle` and `pass` records is not looked for. The index must be complete,
     and gets the places of texts; `note` gets the number and record of each line that is one. Raises JournalError where
     the file cannot be read, or is no longer what was indexed.

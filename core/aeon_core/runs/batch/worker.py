@@ -103,7 +103,7 @@ def _performed(path: Path, job: Job, config: RunConfig) -> RunResult:
 
 def _go_on(path: Path, job: Job, config: RunConfig) -> RunResult:
     started = next(sound_records(path))
-    rules = recorded_rules(read_records(path, plans=False))
+    rules = recorded_rules(read_records(path))
     check_journal(started, recorded_config(started), config, rules=rules, trusts_project=job["trusts_project"])
     with _model_and_tools(path, config) as (llm, registry):
         waiting = _waiting(path, config)

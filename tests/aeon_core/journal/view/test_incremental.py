@@ -45,7 +45,7 @@ def written(path: Path, records: list[dict[str, Any]], *, compact: bool = True) 
 
 def plainly(path: Path) -> RunView:
     damage: list[str] = []
-    view = fold(read_records(path, plans=False, damage=damage))
+    view = fold(read_records(path, damage=damage))
     for problem in damage:
         view.add_problem(problem)
     return view

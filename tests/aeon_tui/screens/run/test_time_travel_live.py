@@ -42,7 +42,7 @@ async def test_a_question_is_shown_in_the_past_and_decided_there_about_now(tmp_p
         await pilot.press("c")
         await until(pilot, lambda: reviewed.runner.result is not None)
         await until(pilot, lambda: screen.view.result is not None)
-        assert screen.view == fold(read_records(reviewed.runner.journal, plans=False)), "nothing is lost"
+        assert screen.view == fold(read_records(reviewed.runner.journal)), "nothing is lost"
     assert [each[:3] for each in reviewed.told] == [("plan", 1, "approve"), ("pass", 1, "accept")]
     assert reviewed.runner.result is not None
     assert reviewed.runner.result.status == "accepted"
