@@ -6,8 +6,9 @@ import contextlib
 import os
 import threading
 from collections.abc import Iterable
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field, fields, replace
 from itertools import islice
+from operator import attrgetter
 from pathlib import Path
 from typing import Any
 
@@ -52,25 +53,11 @@ _FIRST = ("text", *BEGINNINGS)
 _Stamp = tuple[int, int, int, int]
 """What tells a file from what it was before: size, mtime_ns, ctime_ns, inode. No writer can keep them all, not even one
 that replaces a journal by another of the same size and sets its time back."""
-_Row = tuple[
-    _Stamp,
-    str,
-    str,
-    str,
-    int,
-    float | None,
-    str,
-    str | None,
-    int | None,
-    float | None,
-    float | None,
-    str,
-    bool,
-    str,
-    bool,
-]
-"""Of a run, as its journal told it when the file had this stamp: task, status, model, passes, cost_usd, started,
-parent, forked_at, completeness, coherence, waits_for, damaged, kind, resumable."""
+_KEPT = {each.name: str(each.type) for each in fields(RunSummary) if each.name not in ("run_id", "path")}
+"""The fields of a summary that the cache keeps, and the type of each; the file's name tells the rest."""
+_kept_of = attrgetter(*_KEPT)
+_Row = tuple[Any, ...]
+"""Of a run, its journal's stamp and then the fields of _KEPT."""
 _Known = tuple[_Stamp, RunSummary]
 
 
@@ -238,17 +225,13 @@ def _load(file: Path) -> dict[str, _Row]:
 
 
 def _known(row: _Row, path: str) -> _Known:
-    stamp, task, status, model, passes, cost_usd, started, parent, forked_at = row[:9]
-    summary = RunSummary(
-        run_id_of(path), task, status, model, passes, cost_usd, started, path, parent, forked_at, *row[9:]
-    )
-    return stamp, summary
+    return row[0], RunSummary(run_id=run_id_of(path), path=path, **dict(zip(_KEPT, row[1:], strict=True)))
 
 
 def _save(file: Path, known: dict[str, _Known]) -> None:
     """Keep what is known for the next time; a directory that cannot be written keeps nothing."""
     with contextlib.suppress(OSError):
-        rows = {name: _row(*each) for name, each in known.items() if _is_text(name)}
+        rows = {name: (stamp, *_kept_of(run)) for name, (stamp, run) in known.items() if _is_text(name)}
         replace_file(file, to_json((_VERSION, rows)), durable=False)
 
 
@@ -257,30 +240,18 @@ def _is_text(name: str) -> bool:
     return name.isascii() or not any("\ud800" <= character <= "\udfff" for character in name)
 
 
-def _row(stamp: _Stamp, run: RunSummary) -> _Row:
-    told = stamp, run.task, run.status, run.model, run.passes, run.cost_usd, run.started
-    more = run.parent, run.forked_at, run.completeness, run.coherence, run.waits_for, run.damaged, run.kind
-    return *told, *more, run.resumable
-
-
 def _form() -> SchemaValidator:
     """Return what a cache must be: the version, and a _Row by file name."""
-    number, text = core_schema.int_schema(), core_schema.str_schema()
-    maybe = core_schema.nullable_schema
-    stamp = core_schema.tuple_schema([number] * 4)
-    amount = maybe(core_schema.float_schema(allow_inf_nan=False))
-    told = [stamp, text, text, text, number, amount, text]
-    more = [
-        maybe(text),
-        maybe(number),
-        amount,
-        amount,
-        text,
-        core_schema.bool_schema(),
-        text,
-        core_schema.bool_schema(),
-    ]
-    row = core_schema.tuple_schema([*told, *more])
+    number, text, maybe = core_schema.int_schema(), core_schema.str_schema(), core_schema.nullable_schema
+    forms = {
+        "str": text,
+        "int": number,
+        "bool": core_schema.bool_schema(),
+        "str | None": maybe(text),
+        "int | None": maybe(number),
+        "float | None": maybe(core_schema.float_schema(allow_inf_nan=False)),
+    }
+    row = core_schema.tuple_schema([core_schema.tuple_schema([number] * 4), *(forms[kind] for kind in _KEPT.values())])
     return SchemaValidator(core_schema.tuple_schema([number, core_schema.dict_schema(text, row)]))
 
 
