@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from typing import Any, cast, get_args
+from functools import cache
+from typing import Any, TypeVar, cast, get_args
 
 from msgspec.structs import replace
 
@@ -63,6 +64,35 @@ def status_of(value: Any, default: StepStatus) -> StepStatus:
 
 
 Record = Mapping[str, Any]
+_View = TypeVar("_View")
+_READERS: dict[str, Callable[[Any], Any]] = {
+    "str": str_of,
+    "str | None": id_of,
+    "int": int_of,
+    "bool": lambda value: value is True,
+    "bool | None": lambda value: value if isinstance(value, bool) else None,
+    "float | None": number_of,
+    "list[str]": strs_of,
+    "list[dict[str, Any]]": dicts_of,
+    "dict[str, Any]": lambda value: dict_of(value) or {},
+    "dict[str, Any] | None": dict_of,
+}
+"""How a field of each type is read from a record."""
+
+
+@cache
+def _readers(form: Any) -> dict[str, Callable[[Any], Any]]:
+    return {name: _READERS[kind] for name, kind in form.__annotations__.items() if kind in _READERS}
+
+
+def _read(form: type[_View], told: Record, /, **known: Any) -> _View:
+    """Return a part of the view: its fields as a record has them under their names, but for those that are known."""
+    return form(
+        **{name: read(told.get(name)) for name, read in _readers(cast("Any", form)).items() if name not in known},
+        **known,
+    )
+
+
 _SEVERITIES = ("high", "medium", "low")
 _DIMENSIONS = (
     "reasoning_depth",
@@ -87,14 +117,7 @@ def profile(view: RunView, record: Record) -> None:
 
 def label(view: RunView, record: Record) -> None:
     """Fold in a person's verdict on a pass."""
-    found = LabelView(
-        seq=view.last_seq,
-        ts=view.last_ts,
-        pass_number=int_of(record.get("pass")),
-        verdict=str_of(record.get("verdict")),
-        why=str_of(record.get("why")),
-        source=str_of(record.get("source")),
-    )
+    found = _read(LabelView, record, seq=view.last_seq, ts=view.last_ts, pass_number=int_of(record.get("pass")))
     view.labels.append(found)
     view.add_line("info", "label", formatting.label(found))
 
@@ -118,13 +141,8 @@ def profile_of(record: Record, *, pass_number: int, seq: int) -> ProfileView:
 
 def validation(view: RunView, record: Record) -> None:
     """Fold in a report; a report repeated in the same pass is kept once."""
-    report = ReportView(
-        seq=view.last_seq,
-        pass_number=int_of(record.get("pass")),
-        validation_id=str_of(record.get("validation_id")),
-        artifact_type=str_of(record.get("artifact_type")),
-        issues=sorted(map(issue_of, dicts_of(record.get("issues"))), key=_rank),
-    )
+    issues = sorted(map(issue_of, dicts_of(record.get("issues"))), key=_rank)
+    report = _read(ReportView, record, seq=view.last_seq, pass_number=int_of(record.get("pass")), issues=issues)
     last = view.reports[-1] if view.reports else None
     if last is not None and (last.pass_number, last.validation_id) == (report.pass_number, report.validation_id):
         view.reports.pop()
@@ -149,50 +167,25 @@ def assessment_of(assessment: Record, *, pass_number: int, seq: int = 0) -> Asse
     unjudged = "not_judged" in strs_of(assessment.get("reason_codes"))
     flags = dict_of(assessment.get("consistency_status")) or {}
     metadata = dict_of(assessment.get("metadata")) or {}
-    return AssessmentView(
+    return _read(
+        AssessmentView,
+        assessment,
         seq=seq,
         pass_number=pass_number,
-        converged=assessment.get("converged") is True,
-        reason_codes=strs_of(assessment.get("reason_codes")),
         completeness_score=None if unjudged else _score(assessment.get("completeness_score")),
         coherence_score=None if unjudged else _score(assessment.get("coherence_score")),
         consistency={name: flag for name, flag in flags.items() if isinstance(flag, bool) and not (flag and unjudged)},
-        detected_issues=strs_of(assessment.get("detected_issues")),
         criteria=dict_of(metadata.get("criteria")) or {},
         additional=_additional(dict_of(metadata.get("additional")) or {}),
-        requirements=[_requirement(verdict) for verdict in dicts_of(assessment.get("requirements"))],
+        requirements=[_read(RequirementView, verdict) for verdict in dicts_of(assessment.get("requirements"))],
         checks=_checks(dict_of(metadata.get("evidence")) or {}),
-        suspicions=[_suspicion(told) for told in dicts_of(metadata.get("suspicions"))],
-    )
-
-
-def _requirement(verdict: Record) -> RequirementView:
-    return RequirementView(
-        n=int_of(verdict.get("n")),
-        text=str_of(verdict.get("text")),
-        met=str_of(verdict.get("met")),
-        evidence=str_of(verdict.get("evidence")),
-        quote_found=verdict.get("quote_found") is True,
+        suspicions=[_read(SuspicionView, suspicion) for suspicion in dicts_of(metadata.get("suspicions"))],
     )
 
 
 def _checks(told: Record) -> list[CheckView]:
     found = ((name, dict_of(check) or {}) for name, check in told.items())
-    return [
-        CheckView(name, check["ok"], str_of(check.get("evidence")), check.get("quote_found") is True)
-        for name, check in found
-        if isinstance(check.get("ok"), bool)
-    ]
-
-
-def _suspicion(told: Record) -> SuspicionView:
-    stands = told.get("stands")
-    return SuspicionView(
-        text=str_of(told.get("text")),
-        stands=stands if isinstance(stands, bool) else None,
-        evidence=str_of(told.get("evidence")),
-        quote_found=told.get("quote_found") is True,
-    )
+    return [_read(CheckView, check, name=name) for name, check in found if isinstance(check.get("ok"), bool)]
 
 
 def _additional(told: Record) -> dict[str, bool]:
@@ -211,16 +204,14 @@ def refinement_of(record: Record, *, pass_number: int, seq: int = 0) -> Refineme
     """Return what became of a refinement action, of a record or of what a person is asked about."""
     action = dict_of(record.get("action")) or {}
     replaced = dict_of(record.get("replaced")) or {}
-    return RefinementView(
+    return _read(
+        RefinementView,
+        record,
         seq=seq,
         pass_number=pass_number,
         kind=str_of(action.get("type")),
         target=str_of(action.get("target")),
         reason=str_of(action.get("reason")),
-        accepted=record.get("accepted") is True,
-        explanation=str_of(record.get("explanation")),
-        before=dicts_of(record.get("before")),
-        after=dicts_of(record.get("after")),
         replaced={old: new for old, new in replaced.items() if isinstance(new, str)},
         issues=[issue_of(issue) for issue in dicts_of(action.get("semantic_validation_input"))],
     )
@@ -230,11 +221,12 @@ def advisory(view: RunView, record: Record) -> None:
     """Fold in the notice that a proposed repair was not carried out (adaptive FR-079)."""
     data = dict_of(record.get("data")) or {}
     issue = dict_of(data.get("issue"))
-    found = AdvisoryView(
+    found = _read(
+        AdvisoryView,
+        record,
         seq=view.last_seq,
         pass_number=int_of(record.get("pass")),
         step_id=id_of(data.get("step_id")) or id_of(record.get("step_id")),
-        message=str_of(record.get("message")),
         issue=issue_of(issue) if issue is not None else None,
     )
     view.advisories.append(found)
@@ -249,7 +241,7 @@ def left_open(view: RunView, record: Record) -> None:
     if kind == "questions":
         known.questions += [each for each in strs_of(data.get("questions")) if each not in known.questions]
     elif kind == "manual_intervention":
-        fragment = _intervention(data)
+        fragment = _read(InterventionView, data)
         same = [each for each in known.interventions if each.step_id == fragment.step_id]
         known.interventions = [each for each in known.interventions if each not in same] + [fragment]
     else:
@@ -263,12 +255,10 @@ def outcome(view: RunView, result: Record) -> None:
     asked, fragments = result.get("follow_up_questions"), result.get("manual_intervention")
     view.follow_up_questions = list(known.questions) if asked is None else strs_of(asked)
     view.manual_interventions = (
-        list(known.interventions) if fragments is None else [_intervention(each) for each in dicts_of(fragments)]
+        list(known.interventions)
+        if fragments is None
+        else [_read(InterventionView, each) for each in dicts_of(fragments)]
     )
-
-
-def _intervention(entry: Record) -> InterventionView:
-    return InterventionView(step_id=str_of(entry.get("step_id")), reason=str_of(entry.get("reason")))
 
 
 def _score(value: Any) -> float | None:
@@ -279,15 +269,8 @@ def _score(value: Any) -> float | None:
 def issue_of(issue: Record) -> IssueView:
     """Return an issue as a report holds it, or, with its step, as a refinement does."""
     place = dict_of(issue.get("location")) or issue
-    return IssueView(
-        issue_id=str_of(issue.get("issue_id")),
-        type=str_of(issue.get("type")),
-        severity=str_of(issue.get("severity")),
-        description=str_of(issue.get("description")),
-        artifact=str_of(place.get("artifact")),
-        step_id=id_of(place.get("step_id")),
-        repair=str_of(issue.get("proposed_repair")),
-    )
+    artifact, step_id = str_of(place.get("artifact")), id_of(place.get("step_id"))
+    return _read(IssueView, issue, artifact=artifact, step_id=step_id, repair=str_of(issue.get("proposed_repair")))
 
 
 def _rank(issue: IssueView) -> int:
@@ -492,16 +475,9 @@ def _tool(view: RunView, record: Record) -> None:
     call_id = str_of(record.get("call_id"))
     call = view.tool_calls.get(call_id)
     if call is None or record.get("state") == "started":
-        call = ToolCallView(
-            call_id=call_id,
-            pass_number=int_of(record.get("pass")),
-            step_id=str_of(record.get("step_id")),
-            tool_name=str_of(record.get("tool_name")),
-            arguments=dict_of(record.get("arguments")) or {},
-            effect=str_of(record.get("effect")),
-            seq=view.last_seq,
-            started=view.last_ts,
-        )
+        told = {name: record.get(name) for name in ("call_id", "step_id", "tool_name", "arguments", "effect")}
+        number = int_of(record.get("pass"))
+        call = _read(ToolCallView, told, pass_number=number, seq=view.last_seq, started=view.last_ts)
         if call_id in view.tool_calls:
             view.tool_calls = view.tool_calls.copy()  # a FrozenView keeps the call that had the id before
         view.tool_calls[call_id] = call
@@ -517,16 +493,12 @@ def _tool(view: RunView, record: Record) -> None:
 def _supervisor(view: RunView, record: Record) -> None:
     step_id = id_of(record.get("step_id"))
     calls = (call.purpose for call in reversed(view.loose_calls) if call.purpose != "repair")
-    repair = RepairView(
+    repair = _read(
+        RepairView,
+        record,
         seq=view.last_seq,
-        action_type=str_of(record.get("action_type")),
-        method=str_of(record.get("method")),
         attempt_number=int_of(record.get("attempt_number"), 1),
         pass_number=int_of(record.get("pass")),
-        step_id=step_id,
-        original_output=dict_of(record.get("original_output")) or {},
-        repaired_output=dict_of(record.get("repaired_output")),
-        error=dict_of(record.get("error")),
         purpose=next(calls, "") if step_id is None else "",
     )
     view.repairs.append(repair)
@@ -617,12 +589,11 @@ def mode_of(record: Record) -> ExecutionMode | None:
 def result_of(result: Record) -> ResultView:
     """Return what a result says, whatever of it is missing."""
     answer, metadata = result.get("answer"), dict_of(result.get("ttl_expired_metadata")) or {}
-    return ResultView(
+    return _read(
+        ResultView,
+        result,
         status=str_of(result.get("status")) or "failed",
         answer=answer if isinstance(answer, str) else None,
-        error=dict_of(result.get("error")),
-        converged=result.get("converged") is True,
-        steps=dicts_of(result.get("steps")),
         incomplete_steps=strs_of(metadata.get("incomplete_steps")),
         record=dict(result),
     )
