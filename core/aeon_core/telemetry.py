@@ -27,14 +27,69 @@ if TYPE_CHECKING:
     from opentelemetry.sdk.trace import TracerProvider as SDKTracerProvider
     from opentelemetry.trace import Span, SpanKind, TracerProvider
 
-
 AGENT = "aeon"
+SERVICE = "aeon-tui"
+FLUSH_SECONDS = 2.0
+"""The longest that the end of a run waits for a collector."""
 
 Record = Mapping[str, Any]
 Fields = dict[str, Any]
 
+logger: logging.Logger = logging.getLogger("aeon")
+
+_SCOPE = "aeon"
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+_TOKEN_BUCKETS = [4.0**power for power in range(14)]
+_SECOND_BUCKETS = [0.01 * 2.0**power for power in range(14)]
 _PROVIDERS = {"bedrock": "aws.bedrock", "llama-cpp": "llama_cpp"}
 _REMOTE = ("anthropic", "openai", "bedrock")
+_FINISH_REASONS = {"end": "stop", "max_tokens": "length", "tool_use": "tool_call", "refusal": "content_filter"}
+
+# Attributes by the place in a record that they come from.
+_USAGE = {
+    "gen_ai.usage.input_tokens": "usage.input_tokens",
+    "gen_ai.usage.output_tokens": "usage.output_tokens",
+    "gen_ai.usage.cache_read.input_tokens": "usage.cache_read_tokens",
+    "gen_ai.usage.cache_creation.input_tokens": "usage.cache_write_tokens",
+}
+_PLACE = {"aeon.pass": "pass", "aeon.step_id": "step_id"}
+_RUN = {
+    "gen_ai.agent.version": "versions.aeon",
+    "gen_ai.conversation.id": "run",
+    "aeon.simulated": "simulated",
+}
+_RESULT = {
+    "aeon.status": "status",
+    "aeon.converged": "converged",
+    "aeon.passes": "passes",
+    "aeon.cost_usd": "cost_usd",
+    "aeon.ttl.spent": "ttl.spent",
+    "aeon.ttl.remaining": "ttl.remaining",
+    **_USAGE,
+}
+_REQUEST = {
+    "gen_ai.conversation.id": "run",
+    "gen_ai.request.max_tokens": "request.max_tokens",
+    "aeon.purpose": "purpose",
+    "aeon.call_id": "call_id",
+    "aeon.attempt": "attempt",
+    "aeon.reserved_usd": "reserved_usd",
+    **_PLACE,
+}
+_REPLY = {
+    "gen_ai.response.model": "response.model",
+    "aeon.cost_usd": "cost_usd",
+    "aeon.retry_in_s": "retry_in_s",
+    **_USAGE,
+}
+_TOOL = {
+    "gen_ai.conversation.id": "run",
+    "gen_ai.tool.name": "tool_name",
+    "gen_ai.tool.call.id": "call_id",
+    "aeon.effect": "effect",
+    **_PLACE,
+}
+_TOLD = ("action_type", "method", "attempt_number", "kind", "point", "state", "decision")
 _OF_METRICS = (
     "gen_ai.operation.name",
     "gen_ai.provider.name",
@@ -44,7 +99,24 @@ _OF_METRICS = (
     "server.port",
     "error.type",
 )
-_FINISH_REASONS = {"end": "stop", "max_tokens": "length", "tool_use": "tool_call", "refusal": "content_filter"}
+
+
+def _known(fields: Fields) -> Fields:
+    return {name: value for name, value in fields.items() if value is not None}
+
+
+def _fields(record: Record, places: Mapping[str, str], **more: Any) -> Fields:
+    """Return the attributes that have a value in the record, the type of its error among them."""
+    found: Fields = {**places}
+    for name, place in places.items():
+        value: Any = record
+        for key in place.split("."):
+            value = value.get(key) if isinstance(value, Mapping) else None
+        found[name] = value
+    if (error := record.get("error")) is not None:
+        # The HTTP status where there was one, else the class; the message is content.
+        found["error.type"] = str(error.get("status_code") or error.get("error_type") or "_OTHER")
+    return _known({**found, **more})
 
 
 def model_fields(label: str | None, base_url: str | None = None) -> Fields:
@@ -57,184 +129,56 @@ def model_fields(label: str | None, base_url: str | None = None) -> Fields:
     if base_url is not None and provider in _REMOTE:
         parts = urlsplit(base_url)
         fields |= {"server.address": parts.hostname, "server.port": parts.port}
-    return known(fields)
+    return _known(fields)
 
 
-def place_fields(record: Record) -> Fields:
-    """Return where in a run a record belongs."""
-    return known({"aeon.pass": record.get("pass"), "aeon.step_id": record.get("step_id")})
-
-
-def run_fields(record: Record, *, content: bool) -> Fields:
-    """Return what is known when a run starts or resumes."""
-    version = record.get("versions", {}).get("aeon")
-    fields: Fields = {
-        "gen_ai.operation.name": "invoke_agent",
-        "gen_ai.agent.name": AGENT,
-        "gen_ai.agent.version": version,
-        "gen_ai.conversation.id": record["run"],
-        "aeon.simulated": record.get("simulated"),
-        "aeon.resumed": True if record["type"] == "run_resumed" else None,
-    }
-    if content and "task" in record:
-        fields["gen_ai.input.messages"] = _json([_text_message("user", record["task"])])
-    return known(fields)
-
-
-def result_fields(result: Mapping[str, Any], *, content: bool) -> Fields:
-    """Return how a run ended: status, passes, totals, and of which type its error was."""
-    usage, ttl = result.get("usage") or {}, result.get("ttl") or {}
-    fields: Fields = {
-        "aeon.status": result.get("status"),
-        "aeon.converged": result.get("converged"),
-        "aeon.passes": result.get("passes"),
-        "aeon.cost_usd": result.get("cost_usd"),
-        "aeon.ttl.spent": ttl.get("spent"),
-        "aeon.ttl.remaining": ttl.get("remaining"),
-        **usage_fields(usage),
-        **error_fields(result.get("error")),
-    }
-    if content and result.get("answer") is not None:
-        fields["gen_ai.output.messages"] = _json([_text_message("assistant", result["answer"])])
-    return known(fields)
-
-
-def request_fields(record: Record, *, content: bool) -> Fields:
-    """Return what a model was asked: limits and purpose; with `content` the messages."""
-    request = record.get("request") or {}
-    fields: Fields = {
-        "gen_ai.operation.name": "chat",
-        "gen_ai.conversation.id": record["run"],
-        "gen_ai.request.max_tokens": request.get("max_tokens"),
-        "gen_ai.output.type": "json" if request.get("schema") is not None else "text",
-        "aeon.purpose": record.get("purpose"),
-        "aeon.call_id": record.get("call_id"),
-        "aeon.attempt": record.get("attempt"),
-        "aeon.reserved_usd": record.get("reserved_usd"),
-        **place_fields(record),
-    }
-    if content:
-        fields["gen_ai.system_instructions"] = _json([{"type": "text", "content": request.get("system", "")}])
-        fields["gen_ai.input.messages"] = _json([_message(turn) for turn in request.get("messages", ())])
-    return known(fields)
+def request_content(request: Mapping[str, Any]) -> Fields:
+    """Return what a model was asked, in words."""
+    system = [{"type": "text", "content": request.get("system", "")}]
+    messages = [_message(turn) for turn in request.get("messages", ())]
+    return {"gen_ai.system_instructions": _json(system), "gen_ai.input.messages": _json(messages)}
 
 
 def reply_fields(record: Record, *, content: bool) -> Fields:
     """Return what a model answered, what it took and cost; with `content` the reply."""
-    response = record.get("response")
-    fields: Fields = {
-        **usage_fields(record.get("usage") or {}),
-        **error_fields(record.get("error")),
-        "aeon.cost_usd": record.get("cost_usd"),
-        "aeon.retry_in_s": record.get("retry_in_s"),
-    }
-    if response is not None:
-        reason = _finish_reason(response)
-        fields |= {
-            "gen_ai.response.model": response.get("model"),
-            "gen_ai.response.finish_reasons": reason and [reason],
-        }
-        if content:
-            reply = {"role": "assistant", "content": response.get("text"), "tool_calls": response.get("tool_calls", ())}
-            fields["gen_ai.output.messages"] = _json([{**_message(reply), "finish_reason": reason or "stop"}])
-    return known(fields)
-
-
-def usage_fields(usage: Mapping[str, Any]) -> Fields:
-    """Return tokens by their names in the conventions."""
-    return known(
-        {
-            "gen_ai.usage.input_tokens": usage.get("input_tokens"),
-            "gen_ai.usage.output_tokens": usage.get("output_tokens"),
-            "gen_ai.usage.cache_read.input_tokens": usage.get("cache_read_tokens"),
-            "gen_ai.usage.cache_creation.input_tokens": usage.get("cache_write_tokens"),
-        }
-    )
-
-
-def tool_fields(record: Record, *, content: bool) -> Fields:
-    """Return which tool is invoked; with `content` its arguments."""
-    fields: Fields = {
-        "gen_ai.operation.name": "execute_tool",
-        "gen_ai.conversation.id": record["run"],
-        "gen_ai.tool.name": record.get("tool_name"),
-        "gen_ai.tool.type": "function",
-        "gen_ai.tool.call.id": record.get("call_id"),
-        "aeon.effect": record.get("effect"),
-        **place_fields(record),
-    }
+    fields, response = _fields(record, _REPLY), record.get("response")
+    if response is None:
+        return fields
+    stop = response.get("stop_reason")
+    reason = None if stop is None else _FINISH_REASONS.get(stop, str(stop))
+    if reason is not None:
+        fields["gen_ai.response.finish_reasons"] = [reason]
     if content:
-        fields["gen_ai.tool.call.arguments"] = _json(record.get("arguments") or {})
-    return known(fields)
-
-
-def outcome_fields(record: Record, *, content: bool) -> Fields:
-    """Return how a tool call ended; with `content` its result."""
-    fields = error_fields(record.get("error"))
-    if content and record.get("result") is not None:
-        fields["gen_ai.tool.call.result"] = _json(record["result"])
+        reply = {"role": "assistant", "content": response.get("text"), "tool_calls": response.get("tool_calls", ())}
+        fields["gen_ai.output.messages"] = _json([{**_message(reply), "finish_reason": reason or "stop"}])
     return fields
-
-
-def error_fields(error: Mapping[str, Any] | None) -> Fields:
-    """Return an error's type: the HTTP status where there was one, else its class. Its message is content."""
-    if error is None:
-        return {}
-    return {"error.type": str(error.get("status_code") or error.get("error_type") or "_OTHER")}
-
-
-def event_fields(record: Record, *, content: bool) -> Fields:
-    """Return what happened beside calls: a repair, a notice, a question to a person."""
-    told = ("action_type", "method", "attempt_number", "kind", "point", "state", "decision")
-    fields: Fields = {f"aeon.{record['type']}.{name}": record.get(name) for name in told}
-    if record["type"] == "supervisor":
-        fields["aeon.supervisor.repaired"] = record.get("repaired_output") is not None
-    if content:
-        fields["aeon.message"] = record.get("message") or record.get("feedback")
-    return known({**fields, **place_fields(record), **error_fields(record.get("error"))})
 
 
 def evaluations(record: Record) -> Iterator[Fields]:
     """Yield what an assessment says: one result a score, one of consistency, and the verdict with its reasons."""
+
+    def evaluation(name: str, **fields: Any) -> Fields:
+        told = {f"gen_ai.evaluation.{kind}": value for kind, value in fields.items()}
+        return _fields(record, _PLACE, **{"gen_ai.evaluation.name": name, **told})
+
     scores = {name.removesuffix("_score"): value for name, value in record.items() if name.endswith("_score")}
     for name, value in record.items():
         if name.endswith("_scores") and isinstance(value, Mapping):
             scores |= value
     for name, value in scores.items():
         if isinstance(value, int | float):
-            yield _evaluation(record, name, **{"gen_ai.evaluation.score.value": float(value)})
-    flags = record.get("consistency_status")
-    if isinstance(flags, Mapping):
+            yield evaluation(name, **{"score.value": float(value)})
+    if isinstance(flags := record.get("consistency_status"), Mapping):
         label = "consistent" if all(flags.values()) else "inconsistent"
-        yield _evaluation(record, "consistency", **{"gen_ai.evaluation.score.label": label})
+        yield evaluation("consistency", **{"score.label": label})
     if "converged" in record:
         label = "converged" if record["converged"] else "not_converged"
         reasons = ", ".join(map(str, record.get("reason_codes") or ())) or None
-        told = {"gen_ai.evaluation.score.label": label, "gen_ai.evaluation.explanation": reasons}
-        yield _evaluation(record, "convergence", **told)
+        yield evaluation("convergence", **{"score.label": label, "explanation": reasons})
 
 
-def _evaluation(record: Record, name: str, **fields: Any) -> Fields:
-    return known({"gen_ai.evaluation.name": name, **fields, **place_fields(record)})
-
-
-def metric_fields(fields: Fields) -> Fields:
-    """Return those of a call's fields that are attributes of its metrics."""
-    return {name: fields[name] for name in _OF_METRICS if name in fields}
-
-
-def known(fields: Fields) -> Fields:
-    """Return the fields that have a value."""
-    return {name: value for name, value in fields.items() if value is not None}
-
-
-def _finish_reason(response: Mapping[str, Any]) -> str | None:
-    reason = response.get("stop_reason")
-    return None if reason is None else _FINISH_REASONS.get(reason, str(reason))
-
-
-def _text_message(role: str, text: str) -> Fields:
-    return {"role": role, "parts": [{"type": "text", "content": text}]}
+def _text_message(role: str, text: str) -> str:
+    return _json([_message({"role": role, "content": text})])
 
 
 def _message(turn: Mapping[str, Any]) -> Fields:
@@ -252,18 +196,6 @@ def _message(turn: Mapping[str, Any]) -> Fields:
 
 def _json(value: Any) -> str:
     return json.dumps(value, ensure_ascii=False)
-
-
-logger: logging.Logger = logging.getLogger("aeon")
-
-SERVICE = "aeon-tui"
-FLUSH_SECONDS = 2.0
-"""The longest that the end of a run waits for a collector."""
-
-_SCOPE = "aeon"
-_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
-_TOKEN_BUCKETS = [4.0**power for power in range(14)]
-_SECOND_BUCKETS = [0.01 * 2.0**power for power in range(14)]
 
 
 def otel_listener(
@@ -375,7 +307,12 @@ class OtelListener:
         config = record.get("config") or record.get("options") or {}
         named, base_url = record.get("model") or config.get("model"), config.get("base_url")
         model = named[0] if isinstance(named, list) else named
-        fields = {**run_fields(record, content=self._content), **model_fields(model, base_url)}
+        names = {"gen_ai.operation.name": "invoke_agent", "gen_ai.agent.name": AGENT}
+        fields = {**_fields(record, _RUN), **names, **model_fields(model, base_url)}
+        if record["type"] == "run_resumed":
+            fields["aeon.resumed"] = True
+        if self._content and "task" in record:
+            fields["gen_ai.input.messages"] = _text_message("user", record["task"])
         span = self._tracer.start_span(f"invoke_agent {AGENT}", attributes=fields, start_time=now)
         return _Run(span, trace.set_span_in_context(span), model, base_url, now)
 
@@ -384,9 +321,12 @@ class OtelListener:
 
         key = ("llm", record["call_id"], record.get("attempt"))
         if record["state"] == "started":
-            model = model_fields(record.get("model") or run.model, run.base_url)
-            name = f"chat {model.get('gen_ai.request.model', '')}".rstrip()
-            self._start(run, key, name, SpanKind.CLIENT, {**request_fields(record, content=self._content), **model})
+            fields = _fields(record, _REQUEST) | model_fields(record.get("model") or run.model, run.base_url)
+            request = record.get("request") or {}
+            fields["gen_ai.operation.name"] = "chat"
+            fields["gen_ai.output.type"] = "json" if request.get("schema") is not None else "text"
+            fields |= request_content(request) if self._content else {}
+            self._start(run, key, f"chat {fields.get('gen_ai.request.model', '')}".rstrip(), SpanKind.CLIENT, fields)
         elif (call := run.calls.pop(key, None)) is not None:
             call.fields |= reply_fields(record, content=self._content)
             self._end(call, run.last, record.get("error"))
@@ -399,10 +339,15 @@ class OtelListener:
 
         key = ("tool", record["call_id"], None)
         if record["state"] == "started":
-            fields = tool_fields(record, content=self._content)
+            fields = _fields(record, _TOOL)
+            fields |= {"gen_ai.operation.name": "execute_tool", "gen_ai.tool.type": "function"}
+            if self._content:
+                fields["gen_ai.tool.call.arguments"] = _json(record.get("arguments") or {})
             self._start(run, key, f"execute_tool {record['tool_name']}", SpanKind.INTERNAL, fields)
         elif (call := run.calls.pop(key, None)) is not None:
-            call.fields |= outcome_fields(record, content=self._content)
+            call.fields |= _fields(record, {})
+            if self._content and record.get("result") is not None:
+                call.fields["gen_ai.tool.call.result"] = _json(record["result"])
             self._end(call, run.last, record.get("error"))
 
     def _start(self, run: _Run, key: tuple[str, str, Any], name: str, kind: SpanKind, fields: Fields) -> None:
@@ -430,11 +375,19 @@ class OtelListener:
             run.span.add_event("gen_ai.evaluation.result", fields, run.last)
 
     def _event(self, run: _Run, record: Mapping[str, Any]) -> None:
-        run.span.add_event(f"aeon.{record['type']}", event_fields(record, content=self._content), run.last)
+        kind = record["type"]
+        fields = _fields(record, {**{f"aeon.{kind}.{name}": name for name in _TOLD}, **_PLACE})
+        if kind == "supervisor":
+            fields["aeon.supervisor.repaired"] = record.get("repaired_output") is not None
+        if self._content and (message := record.get("message") or record.get("feedback")):
+            fields["aeon.message"] = message
+        run.span.add_event(f"aeon.{kind}", fields, run.last)
 
     def _run_finished(self, run: _Run, record: Mapping[str, Any]) -> None:
         result = record["result"]
-        run.span.set_attributes(result_fields(result, content=self._content))
+        run.span.set_attributes(_fields(result, _RESULT))
+        if self._content and result.get("answer") is not None:
+            run.span.set_attribute("gen_ai.output.messages", _text_message("assistant", result["answer"]))
         self._finish(run, result.get("error"))
         if self._deliver is not None:
             self._deliver(False)
@@ -474,7 +427,7 @@ class _Meters:
 
     def record(self, fields: Fields, seconds: float) -> None:
         """Count one attempt of a model call."""
-        kept = metric_fields(fields)
+        kept = {name: fields[name] for name in _OF_METRICS if name in fields}
         self._seconds.record(seconds, kept)
         for kind in ("input", "output"):
             tokens = fields.get(f"gen_ai.usage.{kind}_tokens")
