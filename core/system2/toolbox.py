@@ -10,7 +10,7 @@ from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from aeon_core.effects.authorization import authorize_call
+from aeon_core.effects.approvals import authorize_call
 from aeon_core.effects.outcomes import ToolOutcome
 from aeon_core.errors import ToolError
 from aeon_core.journal.records import AgentRecord

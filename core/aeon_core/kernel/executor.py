@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
 from aeon_core.config.schema import RunConfig
-from aeon_core.effects.authorization import authorize_call
+from aeon_core.effects.approvals import authorize_call
 from aeon_core.effects.port import EffectMemory, EffectModel, Effects
 from aeon_core.entities import SupervisorAction, ToolCall
 from aeon_core.errors import AeonError, LLMError, RunEnding, SupervisorError, ToolError
