@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping
-from functools import partial
+from collections.abc import Mapping
 from typing import Any, ClassVar
 
 from aeon_core.llm.base import LLMRequest, Message, Usage
@@ -37,6 +36,10 @@ class MessageReader(ReplyReader):
     def __init__(self, *args: Any) -> None:
         super().__init__(*args)
         self._counts: dict[str, Any] = {}
+
+    @staticmethod
+    def tokens(usage: Any) -> Usage | None:
+        return read_usage(usage, _TOKENS)
 
     def _take_document(self, body: Any) -> None:
         self._begin(body)
@@ -80,7 +83,7 @@ class MessageReader(ReplyReader):
         # The counts are cumulative, and an event leaves out what has not changed.
         if isinstance(usage, dict):
             self._counts.update({key: value for key, value in usage.items() if value is not None})
-            self._usage = read_usage(self._counts, _TOKENS)
+            self._usage = self.tokens(self._counts)
 
 
 DEFAULT_URL = "https://api.anthropic.com"
@@ -106,6 +109,7 @@ class AnthropicModel(SdkModel):
 
     options: ClassVar[Mapping[str, Option]] = _OPTIONS
     reader: ClassVar[type[ReplyReader]] = MessageReader
+    resource: ClassVar[str] = "messages"
 
     def __init__(self, name: str, *, base_url: str | None = None, timeout: float = 120.0) -> None:
         url = find_url(base_url, "ANTHROPIC_BASE_URL")
@@ -113,22 +117,19 @@ class AnthropicModel(SdkModel):
         super().__init__(Endpoint("anthropic", name, DEFAULT_URL, url, variable, key, check_timeout(timeout)))
 
     @staticmethod
-    def _maker(place: Endpoint) -> Callable[[Sockets], Any]:
-        return partial(_client, place)
+    def _make_client(place: Endpoint, sockets: Sockets) -> Any:
+        import anthropic
+
+        options = client_options(anthropic, place, sockets)
+        if place.key_variable == "ANTHROPIC_AUTH_TOKEN":
+            options["auth_token"] = options.pop("api_key")
+        return anthropic.Anthropic(**options, open_telemetry=False)
 
     @staticmethod
     def _sdk() -> Any:
         import anthropic
 
         return anthropic
-
-    @staticmethod
-    def _resource(client: Any) -> Any:
-        return client.messages
-
-    @staticmethod
-    def _usage(usage: Any) -> Usage | None:
-        return read_usage(usage, _TOKENS)
 
     def _params(self, request: LLMRequest, names: ToolNames) -> dict[str, Any]:
         params: dict[str, Any] = {
@@ -180,15 +181,6 @@ class AnthropicModel(SdkModel):
         if _ABOUT_TOOLS.search(message) or not _ABOUT_SCHEMA.search(message):
             return None
         return "output_config" if "format" in config else "effort" if "effort" in config else None
-
-
-def _client(place: Endpoint, sockets: Sockets) -> Any:
-    import anthropic
-
-    options = client_options(anthropic, place, sockets)
-    if place.key_variable == "ANTHROPIC_AUTH_TOKEN":
-        options["auth_token"] = options.pop("api_key")
-    return anthropic.Anthropic(**options, open_telemetry=False)
 
 
 def _blocks(message: Message, names: ToolNames) -> list[dict[str, Any]]:

@@ -457,8 +457,12 @@ class ConverseReader(ReplyReader):
         "content_filtered": "refusal",
     }
 
+    @staticmethod
+    def tokens(usage: Any) -> Usage | None:
+        return read_usage(usage, _TOKENS)
+
     def _take_document(self, body: Any) -> None:
-        self._usage = read_usage(body.get("usage"), _TOKENS)
+        self._usage = self.tokens(body.get("usage"))
         for index, block in enumerate(json_safe(body["output"])["message"]["content"]):
             if "text" in block:
                 self._add_text(block["text"], index)
@@ -479,7 +483,7 @@ class ConverseReader(ReplyReader):
         elif (end := event.get("messageStop")) is not None:
             self._end(end.get("stopReason"))
         elif (metadata := event.get("metadata")) is not None:
-            self._usage = read_usage(metadata.get("usage"), _TOKENS) or self._usage
+            self._usage = self.tokens(metadata.get("usage")) or self._usage
 
 
 def unread(body: bytes, place: Endpoint) -> LLMError:

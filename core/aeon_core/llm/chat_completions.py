@@ -62,16 +62,6 @@ def _message(message: Message, names: ToolNames) -> dict[str, Any]:
 _TOKENS = {"input_tokens": "prompt_tokens", "output_tokens": "completion_tokens"}
 
 
-def completion_usage(usage: Any) -> Usage | None:
-    """Return the tokens of a completion, with those of its input that a cache held; None where none were counted."""
-    tokens = read_usage(usage, _TOKENS)
-    details = usage.get("prompt_tokens_details") if isinstance(usage, dict) else None
-    cached = read_usage(details, {"input_tokens": "cached_tokens"})
-    if tokens is not None and cached is not None and cached["input_tokens"]:
-        tokens["cache_read_tokens"] = cached["input_tokens"]
-    return tokens
-
-
 class CompletionReader(ReplyReader):
     """Reads a completion, and the chunks of one."""
 
@@ -83,6 +73,16 @@ class CompletionReader(ReplyReader):
         "content_filter": "refusal",
     }
     _refused = False
+
+    @staticmethod
+    def tokens(usage: Any) -> Usage | None:
+        """Return the tokens of a completion, with those of its input that a cache held; None where it counts none."""
+        tokens = read_usage(usage, _TOKENS)
+        details = usage.get("prompt_tokens_details") if isinstance(usage, dict) else None
+        cached = read_usage(details, {"input_tokens": "cached_tokens"})
+        if tokens is not None and cached is not None and cached["input_tokens"]:
+            tokens["cache_read_tokens"] = cached["input_tokens"]
+        return tokens
 
     def _take_document(self, body: Any) -> None:
         self._take_head(body)
@@ -97,7 +97,7 @@ class CompletionReader(ReplyReader):
             self._end(choice.get("finish_reason"))
 
     def _take_head(self, body: Any) -> None:
-        self._usage = completion_usage(body.get("usage")) or self._usage
+        self._usage = self.tokens(body.get("usage")) or self._usage
         if body.get("error"):
             raise reported_failure(body, self._place, self._usage)
         model = body.get("model")

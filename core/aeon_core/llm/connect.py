@@ -13,7 +13,7 @@ from urllib.parse import urlsplit
 from aeon_core.errors import ModelUnavailableError, UsageError
 from aeon_core.escape import escape_controls
 from aeon_core.llm import PROVIDERS
-from aeon_core.suggest import NEAR, close
+from aeon_core.suggest import NEAR, close, is_server_url
 
 if TYPE_CHECKING:
     from aeon_core.llm.base import LLMAdapter
@@ -59,12 +59,7 @@ def find_url(base_url: str | None, variable: str) -> str | None:
     url = url.strip()
     if not url:
         return None
-    try:
-        parts = urlsplit(url)
-        usable = parts.scheme in ("http", "https") and bool(parts.hostname) and parts.port != 0
-    except ValueError:
-        usable = False
-    if not usable or not url.isprintable() or " " in url:
+    if not is_server_url(url):
         raise UsageError(f"{source} {_short(url)} is not a server address; expected http://HOST:PORT/v1 or https://…")
     return url
 

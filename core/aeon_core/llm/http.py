@@ -11,6 +11,8 @@ import weakref
 from abc import abstractmethod
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
+from functools import partial
+from operator import attrgetter
 from typing import Any, ClassVar, cast
 
 from aeon_core.errors import AeonError, LLMError, ModelUnavailableError
@@ -288,14 +290,17 @@ class SdkModel(RemoteModel):
     """
 
     reader: ClassVar[type[ReplyReader]]
+    resource: ClassVar[str]
+    """The client's resource whose `create` asks the model."""
 
     def __init__(self, place: Endpoint) -> None:
-        super().__init__(place, Connection(self._maker(place)))
+        # The class's function, since a finalizer must not hold the adapter.
+        super().__init__(place, Connection(partial(type(self)._make_client, place)))
         self._released = weakref.finalize(self, self._connection.close)
 
     def _send(self, client: Any, request: LLMRequest, params: dict[str, Any], names: ToolNames) -> LLMResponse:
         reader = self.reader(self._place, request, names, self._failure)
-        messages = self._resource(client)
+        messages = attrgetter(self.resource)(client)
         if "stream" not in params:
             raw = messages.with_raw_response.create(**params)
             return reader.document(parse_body(raw.http_response.content, self._place))
@@ -329,27 +334,17 @@ class SdkModel(RemoteModel):
             body = parse_json(response.content) if response is not None else None
         except (ValueError, RuntimeError):  # no JSON; or never read
             return None
-        return self._usage(body.get("usage")) if isinstance(body, dict) else None
+        return self.reader.tokens(body.get("usage")) if isinstance(body, dict) else None
 
     @staticmethod
     @abstractmethod
-    def _maker(place: Endpoint) -> Callable[[Sockets], Any]:
-        """Return a function that makes the SDK's client; it must not hold the adapter."""
+    def _make_client(place: Endpoint, sockets: Sockets) -> Any:
+        """Return the SDK's client."""
 
     @staticmethod
     @abstractmethod
     def _sdk() -> Any:
         """Return the SDK's module."""
-
-    @staticmethod
-    @abstractmethod
-    def _resource(client: Any) -> Any:
-        """Return the client's resource whose `create` asks the model."""
-
-    @staticmethod
-    @abstractmethod
-    def _usage(usage: Any) -> Usage | None:
-        """Return the tokens of a reply's `usage`, None where there are none."""
 
 
 def client_options(sdk: Any, place: Endpoint, sockets: Sockets) -> dict[str, Any]:

@@ -3,17 +3,15 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping
-from functools import partial
+from collections.abc import Mapping
 from typing import Any, ClassVar
 
-from aeon_core.llm.base import LLMRequest, LLMResponse, Usage
+from aeon_core.llm.base import LLMRequest, LLMResponse
 from aeon_core.llm.catalogue import takes_reasoning_effort
 from aeon_core.llm.chat_completions import (
     CompletionReader,
     chat_messages,
     chat_tool,
-    completion_usage,
     json_schema_format,
     with_read_calls,
     with_told_tools,
@@ -60,6 +58,7 @@ class OpenAIModel(SdkModel):
 
     options: ClassVar[Mapping[str, Option]] = _OPTIONS
     reader: ClassVar[type[ReplyReader]] = CompletionReader
+    resource: ClassVar[str] = "chat.completions"
 
     def __init__(self, name: str, *, base_url: str | None = None, timeout: float = 120.0) -> None:
         url = find_url(base_url, "OPENAI_BASE_URL")
@@ -71,22 +70,16 @@ class OpenAIModel(SdkModel):
         self._limit, self._other_limit = ("max_completion_tokens", "max_tokens")[:: 1 if self._own else -1]
 
     @staticmethod
-    def _maker(place: Endpoint) -> Callable[[Sockets], Any]:
-        return partial(_client, place)
+    def _make_client(place: Endpoint, sockets: Sockets) -> Any:
+        import openai
+
+        return openai.OpenAI(**client_options(openai, place, sockets))
 
     @staticmethod
     def _sdk() -> Any:
         import openai
 
         return openai
-
-    @staticmethod
-    def _resource(client: Any) -> Any:
-        return client.chat.completions
-
-    @staticmethod
-    def _usage(usage: Any) -> Usage | None:
-        return completion_usage(usage)
 
     def _params(self, request: LLMRequest, names: ToolNames) -> dict[str, Any]:
         if not self._has("tools", request):
@@ -146,9 +139,3 @@ class OpenAIModel(SdkModel):
     def _send(self, client: Any, request: LLMRequest, params: dict[str, Any], names: ToolNames) -> LLMResponse:
         reply = super()._send(client, request, params, names)
         return reply if "tools" in params else with_read_calls(reply, request.tools)
-
-
-def _client(place: Endpoint, sockets: Sockets) -> Any:
-    import openai
-
-    return openai.OpenAI(**client_options(openai, place, sockets))

@@ -219,6 +219,11 @@ class ReplyReader(ABC):
             raise unusable(self._place, "the stream ended before its end event", self._usage)
         return self._reply()
 
+    @staticmethod
+    @abstractmethod
+    def tokens(usage: Any) -> Usage | None:
+        """Return the tokens that a reply's `usage` counts, None where it counts none."""
+
     @abstractmethod
     def _take_document(self, body: Any) -> None:
         """Take a whole reply. Raises LLMError for an error in its place."""
