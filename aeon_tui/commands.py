@@ -18,7 +18,7 @@ from typing_extensions import override
 
 from aeon_core.errors import AeonError
 from aeon_core.journal.view.formatting import words
-from aeon_core.timing import local_time
+from aeon_core.units import local_time
 from aeon_tui.screens.keys import label_of
 from aeon_widgets.call_rows import RowKey
 from aeon_widgets.plan_tree import PlanTree

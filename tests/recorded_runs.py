@@ -19,8 +19,7 @@ from aeon_core import (
     ToolRegistry,
     tool,
 )
-from aeon_core.llm.base import LLMAdapter
-from aeon_core.llm.chain import ModelChain
+from aeon_core.llm.base import LLMAdapter, ModelChain
 from aeon_core.llm.simulated import SimulatedModel
 from tests.aeon_core.kernel.test_passes import MENDED, NOTHING, TASK, model, plan
 from tests.fakes import ScriptedModel, add, call, steps

@@ -15,7 +15,6 @@ from aeon_core.convergence.criteria import load_criteria
 from aeon_core.errors import AeonError, ModelUnavailableError, UsageError
 from aeon_core.journal.values import brief
 from aeon_core.journal.view.formatting import words
-from aeon_core.money import money
 from aeon_core.plan.edit import load_requirements
 from aeon_core.regular_file import open_regular
 from aeon_core.runs.batch.batch import (
@@ -31,6 +30,7 @@ from aeon_core.runs.batch.batch import (
 )
 from aeon_core.runs.batch.tasks import AUTO_APPROVE
 from aeon_core.runs.factory import NO_MODEL, build_tools, connect_model
+from aeon_core.units import money
 from aeon_tui.cli import options
 from aeon_tui.cli.headless import forwarded_signals
 from aeon_tui.cli.output import STATUS_STYLES, Output, stderr, stdout

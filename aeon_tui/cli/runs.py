@@ -12,9 +12,8 @@ from aeon_core.journal.listing import at_pass, is_path
 from aeon_core.journal.summary import WORKFLOW, RunSummary, summarise
 from aeon_core.journal.values import brief
 from aeon_core.json_safe import clean_text
-from aeon_core.money import money
 from aeon_core.stdio import can_answer
-from aeon_core.timing import local_time
+from aeon_core.units import local_time, money
 from aeon_tui.cli import options
 from aeon_tui.cli.output import STATUS_STYLES, Output, stderr, stdout
 from aeon_tui.sources.run_index import RunIndex, find_journal

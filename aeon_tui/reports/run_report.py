@@ -21,8 +21,7 @@ from aeon_core.journal.view.model import (
     RunView,
     StepView,
 )
-from aeon_core.money import money
-from aeon_core.timing import seconds_after, span
+from aeon_core.units import money, seconds_after, span
 from aeon_tui.reports.run_changes import RunChanges
 from aeon_widgets.icons import shown_status
 

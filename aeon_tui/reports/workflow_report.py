@@ -9,8 +9,7 @@ from typing import Any, NamedTuple
 from aeon_core.escape import escape_controls
 from aeon_core.journal.reader import read_records
 from aeon_core.journal.summary import is_being_written
-from aeon_core.money import money
-from aeon_core.timing import span
+from aeon_core.units import money, span
 from aeon_tui.reports import ExportFormat
 from aeon_tui.reports.pipeline_rows import pipeline_rows
 from aeon_tui.reports.web_page import Html, join, page, tag

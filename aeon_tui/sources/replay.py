@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from aeon_core.errors import AeonError, UsageError
-from aeon_core.timing import seconds_after
+from aeon_core.units import seconds_after
 from aeon_tui.sources.base import ReadAheadSource, RecordsOnly, RecordSource
 
 if TYPE_CHECKING:

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple, Protocol
 from aeon_core.errors import AeonError
 from aeon_core.journal.follow import Follower, Standing
 from aeon_core.journal.reader import unreadable
-from aeon_core.timing import seconds_after
+from aeon_core.units import seconds_after
 from aeon_widgets.call_rows import Activity
 from system2.policies import GateDecisionType
 from system2.transcript import Entry, TranscriptEntries

@@ -11,7 +11,7 @@ from typing import Annotated, Any, ClassVar, Literal
 from pydantic import BaseModel, ConfigDict, Field
 
 from aeon_core.errors import RunEnding, UsageError
-from aeon_core.money import LEAST_SHOWN, money, up_to_four_decimals
+from aeon_core.units import LEAST_SHOWN, money, up_to_four_decimals
 
 _ZERO = Decimal(0)
 _EXACT = Decimal("1e-9")

@@ -16,8 +16,8 @@ from pydantic import (
     model_validator,
 )
 
+from aeon_core.plan import ExecutionMode, StepStatus
 from aeon_core.plan.models import NonBlank, Plan
-from aeon_core.step_status import ExecutionMode, StepStatus
 
 
 def _iso_8601(value: str) -> str:

@@ -6,8 +6,7 @@ import os
 import re
 
 from aeon_core.errors import UsageError
-from aeon_core.llm.base import LLMAdapter
-from aeon_core.llm.chain import ModelChain
+from aeon_core.llm.base import LLMAdapter, ModelChain
 from aeon_core.llm.connect import connect
 from system2.constants import DEFAULT_MODEL
 from system2.settings import WorkflowSettings

@@ -8,7 +8,7 @@ from typing import Any
 
 from aeon_core.budget import PriceEntry
 from aeon_core.llm.catalogue import price_of
-from aeon_core.money import money
+from aeon_core.units import money
 
 DEFAULT_PRICE = PriceEntry(input=3.0, output=15.0)
 """US dollars per million tokens for a model of which no price is known: those of the Claude Sonnet models."""

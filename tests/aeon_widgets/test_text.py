@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from rich.cells import cell_len
 
-from aeon_core.timing import local_time, span
+from aeon_core.units import local_time, span
 from aeon_widgets.text import MAX_SHOWN, block, duration, fit, one_line, pretty, readable, wrap, wrap_hanging
 
 CONTROL = [chr(code) for code in (*range(0x20), *range(0x7F, 0xA0))]

@@ -16,7 +16,7 @@ from aeon_core.journal.summary import RunSummary, summarise
 from aeon_core.journal.view.formatting import convergence
 from aeon_core.journal.view.model import RunView
 from aeon_core.journal.view.reducer import fold
-from aeon_core.timing import seconds_after
+from aeon_core.units import seconds_after
 from aeon_widgets import ttl_gauge
 from aeon_widgets.approval_panel import AnswerKeys, ApprovalPanel
 from aeon_widgets.call_rows import RowKey

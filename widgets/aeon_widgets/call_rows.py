@@ -6,7 +6,7 @@ from bisect import bisect_right
 from typing import Literal, NamedTuple
 
 from aeon_core.journal.view.model import CallView, RunView
-from aeon_core.timing import seconds_after
+from aeon_core.units import seconds_after
 from aeon_widgets.text import one_line
 
 _BEFORE_THE_PLAN = ("profile", "plan")

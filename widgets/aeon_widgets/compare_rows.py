@@ -15,8 +15,7 @@ from aeon_core.journal.values import str_of
 from aeon_core.journal.view.formatting import verdict, words
 from aeon_core.journal.view.model import AssessmentView, IssueView, RunView, StepView
 from aeon_core.journal.view.step_issues import found_issues
-from aeon_core.money import money
-from aeon_core.timing import seconds_after
+from aeon_core.units import money, seconds_after
 from aeon_widgets.convergence import UNCHANGED, change, trend
 from aeon_widgets.icons import SEVERITY_ICONS, STATUS_ICONS, run_style
 from aeon_widgets.run_list import SIMULATED

@@ -15,8 +15,7 @@ from textual.widget import Widget
 from typing_extensions import override
 
 from aeon_core.journal.view.formatting import score, words
-from aeon_core.money import money
-from aeon_core.timing import seconds_after
+from aeon_core.units import money, seconds_after
 from aeon_widgets.icons import run_style
 from aeon_widgets.match_list import excerpt
 from aeon_widgets.run_tree import LIVE, WORKFLOW, RunLine, RunRow

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from aeon_core.journal.values import str_of
 from aeon_core.journal.view.formatting import scored_reasons, words
-from aeon_core.timing import local_time, seconds_after
+from aeon_core.units import local_time, seconds_after
 from aeon_widgets.icons import ROW_ICONS, run_style, shown_status
 from aeon_widgets.run_list import SIMULATED, WAITING_ICON, cost, is_waiting
 from aeon_widgets.run_tree import LIVE, RunRow

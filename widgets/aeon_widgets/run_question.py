@@ -14,7 +14,7 @@ from aeon_core.journal.values import dict_of, dicts_of, int_of, number_of, str_o
 from aeon_core.journal.view.formatting import flags, reasons, score, told_by_verdicts
 from aeon_core.journal.view.model import AssessmentView, RefinementView
 from aeon_core.journal.view.reducer import assessment_of, issue_of, nodes, refinement_of
-from aeon_core.money import money
+from aeon_core.units import money
 from aeon_widgets.call_rows import CALL_LABELS
 from aeon_widgets.icons import SEVERITY_ICONS, STATUS_ICONS
 from aeon_widgets.issues import GAP, issue_blocks

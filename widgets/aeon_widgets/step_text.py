@@ -13,8 +13,7 @@ from aeon_core.journal.view.draft import STRUCTURED, read_draft
 from aeon_core.journal.view.elided import RecordOf, filled, is_lean
 from aeon_core.journal.view.formatting import repair_words
 from aeon_core.journal.view.model import CallView, RepairView, RunView, StepView, ToolCallView
-from aeon_core.money import money
-from aeon_core.timing import span
+from aeon_core.units import money, span
 from aeon_widgets.call_rows import CALL_LABELS, RowKey
 from aeon_widgets.icons import ROW_ICONS
 from aeon_widgets.issues import repairs_of_calls

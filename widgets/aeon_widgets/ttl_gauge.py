@@ -14,7 +14,7 @@ from typing_extensions import override
 
 from aeon_core.journal.view.formatting import words
 from aeon_core.journal.view.model import ProfileView, RunView
-from aeon_core.money import money
+from aeon_core.units import money
 from aeon_widgets.pane import Pane, PaneMessage, pane_css
 from aeon_widgets.run_header import bar, spent
 from aeon_widgets.text import Piece, count, fit

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from rich.cells import cell_len
 from textual.content import Content
 
-from aeon_core.money import money
+from aeon_core.units import money
 from aeon_widgets.icons import VARIABLES, run_style
 from aeon_widgets.run_header import SEPARATOR, SIMULATED
 from aeon_widgets.tally import TallyHeader

@@ -12,7 +12,7 @@ from textual.message import Message
 from textual.timer import Timer
 
 from aeon_core.errors import AeonError
-from aeon_core.money import money
+from aeon_core.units import money
 from aeon_widgets.icons import run_style
 from aeon_widgets.run_preview import Kin, RunPreview, preview_blocks
 from aeon_widgets.run_tree import LIVE, WORKFLOW

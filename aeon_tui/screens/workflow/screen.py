@@ -13,7 +13,7 @@ from textual.binding import Binding, BindingType
 from textual.containers import Container
 
 from aeon_core.regular_file import read_start
-from aeon_core.timing import seconds_after
+from aeon_core.units import seconds_after
 from aeon_tui.messages import ResumeRun, TitleTerminal
 from aeon_tui.reports.pipeline_rows import pipeline_rows
 from aeon_tui.screens.dialogs import ConfirmDialog

@@ -19,9 +19,8 @@ from aeon_core.effects.secret_recovery import LostSecretError, RunSecrets
 from aeon_core.errors import LLMError, ModelUnavailableError, UsageError
 from aeon_core.journal.reader import ASKED
 from aeon_core.journal.records import LLMRecord, NoticeRecord
-from aeon_core.llm.base import LLMAdapter, LLMRequest, LLMResponse, Usage
+from aeon_core.llm.base import JUDGING, LLMAdapter, LLMRequest, LLMResponse, ModelChain, Usage
 from aeon_core.llm.catalogue import FREE, ModelPrice, context_window_of, price_date, price_of
-from aeon_core.llm.chain import JUDGING, ModelChain
 from aeon_core.llm.retry import MAX_ATTEMPTS, attempts
 
 

@@ -23,7 +23,7 @@ from aeon_core.journal.view.model import AssessmentView, ProfileView, Refinement
 from aeon_core.journal.view.reducer import mode_of
 from aeon_core.plan.refinement.actions import end_of_chain
 from aeon_core.suggest import first_problem
-from aeon_core.timing import seconds_after
+from aeon_core.units import seconds_after
 
 _NO_FIELDS = frozenset({"v", "seq", "ts", "run", "type", "pass"})
 """Keys of a line that are no fields of the entity it holds."""

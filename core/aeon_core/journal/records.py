@@ -11,8 +11,8 @@ from typing import Annotated, Any, ClassVar, Literal, get_args
 from pydantic import BaseModel, ConfigDict, Field, TypeAdapter
 
 from aeon_core.entities import LogEntry, RunResult, SupervisorAction
+from aeon_core.plan import ExecutionMode, StepStatus
 from aeon_core.plan.models import Plan
-from aeon_core.step_status import ExecutionMode, StepStatus
 
 Phase = Literal["plan", "execute", "evaluate", "refine"]
 Effect = Literal["pure", "idempotent", "unsafe"]

@@ -24,8 +24,8 @@ from aeon_core.kernel.state import OrchestrationState
 from aeon_core.plan.models import Plan
 from aeon_core.plan.parsing import dump_plan
 from aeon_core.plan.refinement.actions import Advisory, RefinementLedger
-from aeon_core.timing import seconds_between
 from aeon_core.tools.registry import ToolRegistry
+from aeon_core.units import seconds_between
 from aeon_core.validation.report import SemanticValidationReport
 
 

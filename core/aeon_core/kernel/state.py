@@ -13,9 +13,9 @@ from pydantic import AfterValidator, Field, PrivateAttr, model_validator
 from aeon_core.adaptive.depth import AdaptiveDepthConfiguration
 from aeon_core.adaptive.profile import ReasoningMode, TaskProfile, strategy
 from aeon_core.entities import Entity, StepResult, SupervisorAction, ToolCall, TTLState
+from aeon_core.plan import ExecutionMode
 from aeon_core.plan.models import Plan, PlanStep
 from aeon_core.plan.refinement.actions import RefinementLedger
-from aeon_core.step_status import ExecutionMode
 
 T = TypeVar("T")
 

@@ -1,16 +1,19 @@
-"""What a model adapter takes, gives and raises (Decision 1). Adapters are one method; retries are made above them."""
+"""What a model adapter takes, gives and raises (Decision 1), and several of them as one.
+
+Adapters are one method; retries are made above them.
+"""
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Annotated, Any, ClassVar, Literal, NotRequired
 
 from pydantic import BaseModel, ConfigDict, Field
 from typing_extensions import TypedDict
 
-from aeon_core.errors import UsageError
+from aeon_core.errors import LLMError, UsageError
 
 Purpose = Literal["profile", "plan", "tool_call", "reason", "fallback", "repair", "judge", "answer", "refine", "review"]
 Effort = Literal["low", "medium", "high"]
@@ -183,3 +186,59 @@ def as_adapter(llm: Any) -> LLMAdapter:
         f"{what} is not a model: write 'PROVIDER:NAME', such as 'simulated:default', or pass an LLMAdapter, an object "
         "with complete(LLMRequest)"
     )
+
+
+JUDGING: frozenset[Purpose] = frozenset({"judge", "review"})
+"""The purposes of the requests that a model of their own may get."""
+
+
+class ModelChain(LLMAdapter):
+    """Models in the order in which they are used. A run tries each three times before it turns to the next.
+
+    `agents` are those of single conversations. A `judge` gets the requests to judge and to review; no other model takes
+    its place. Raises UsageError for an empty chain, or one that holds a chain.
+    """
+
+    def __init__(
+        self,
+        models: Sequence[LLMAdapter],
+        judge: LLMAdapter | None = None,
+        agents: Mapping[str, LLMAdapter] | None = None,
+    ) -> None:
+        self.agents: dict[str, LLMAdapter] = dict(agents or {})
+        if not models or any(isinstance(model, ModelChain) for model in (*models, judge, *self.agents.values())):
+            raise UsageError("a chain of models needs at least one model, and none that is a chain itself")
+        self.models: tuple[LLMAdapter, ...] = tuple(models)
+        self.judge = judge
+        self.model: str = self.models[0].model
+        self.simulated: bool = self.models[0].simulated
+        self.context_window: int | None = self.models[0].context_window
+        self.base_url: str | None = self.models[0].base_url
+
+    @property
+    def all(self) -> list[LLMAdapter]:
+        """The models, then the judge, then those of single conversations."""
+        return [*self.models, *([] if self.judge is None else [self.judge]), *self.agents.values()]
+
+    def complete(self, request: LLMRequest) -> LLMResponse:
+        """Return the first reply that a model gives, each asked once. Raises the last one's LLMError."""
+        if self.judge is not None and request.purpose in JUDGING:
+            return self.judge.complete(request)
+        if request.conversation in self.agents:
+            return self.agents[request.conversation].complete(request)
+        for model in self.models[:-1]:
+            try:
+                return model.complete(request)
+            except LLMError:
+                continue
+        return self.models[-1].complete(request)
+
+    def check(self) -> None:
+        """Check every model of the chain. Raises ModelUnavailableError."""
+        for model in self.all:
+            model.check()
+
+    def close(self) -> None:
+        """Close every model of the chain."""
+        for model in self.all:
+            model.close()

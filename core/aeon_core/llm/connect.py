@@ -114,7 +114,7 @@ def connect(
     names a missing key, package or file.
     """
     if not isinstance(model, str) and isinstance(model, Sequence):
-        from aeon_core.llm.chain import ModelChain
+        from aeon_core.llm.base import ModelChain
 
         return ModelChain([connect(one, base_url=base_url, timeout=timeout, bedrock=bedrock) for one in model])
     provider, name = _parts(model)

@@ -16,7 +16,7 @@ from pydantic import (
     model_validator,
 )
 
-from aeon_core.step_status import StepStatus
+from aeon_core.plan import StepStatus
 
 MAX_NESTING_DEPTH = 5
 """Deepest `depth_level` of a subplan (adaptive FR-082)."""

@@ -13,10 +13,10 @@ import pydantic
 
 from aeon_core.errors import UsageError, ValidationError
 from aeon_core.json_safe import MAX_DEPTH, NotJsonSafeError, clean_text, json_safe, parse_json
+from aeon_core.plan import StepStatus
 from aeon_core.plan.files import read_data
 from aeon_core.plan.forms import normal_plan
 from aeon_core.plan.models import MAX_NESTING_DEPTH, Plan
-from aeon_core.step_status import StepStatus
 from aeon_core.suggest import close
 from aeon_core.tools.coercion import properties
 from aeon_core.tools.registry import ToolRegistry

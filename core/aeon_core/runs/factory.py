@@ -10,8 +10,7 @@ from aeon_core.config.schema import RunConfig, find_project_root, providers_of
 from aeon_core.config.trust import check_unchanged, project_modules
 from aeon_core.errors import AeonError, ModelUnavailableError, UsageError
 from aeon_core.llm import PROVIDERS
-from aeon_core.llm.base import LLMAdapter, as_adapter
-from aeon_core.llm.chain import ModelChain
+from aeon_core.llm.base import LLMAdapter, ModelChain, as_adapter
 from aeon_core.policy import Policy
 from aeon_core.prompts import check_prompts
 from aeon_core.tools.base import Tools

@@ -10,8 +10,7 @@ import pytest
 from aeon_core import ApprovalDecision, LLMError, LLMResponse, Orchestrator, RunConfig, RunResult
 from aeon_core.effects.replay_cursor import ReplayCursor
 from aeon_core.errors import UsageError
-from aeon_core.llm.base import LLMAdapter
-from aeon_core.llm.chain import ModelChain
+from aeon_core.llm.base import LLMAdapter, ModelChain
 from tests.fakes import ScriptedModel, add, steps
 
 Records = list[dict[str, Any]]

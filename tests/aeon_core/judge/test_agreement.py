@@ -22,8 +22,7 @@ from aeon_core.judge.agreement import (
     measure,
     quote_of,
 )
-from aeon_core.llm.base import LLMRequest
-from aeon_core.llm.chain import ModelChain
+from aeon_core.llm.base import LLMRequest, ModelChain
 from tests.aeon_core.judge.test_labels import outcome
 from tests.aeon_core.kernel.test_passes import TASK, model
 from tests.aeon_core.kernel.test_reviews import two_passes

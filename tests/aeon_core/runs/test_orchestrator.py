@@ -26,7 +26,7 @@ from aeon_core import (
 )
 from aeon_core.errors import UsageError
 from aeon_core.journal.reader import read_records
-from aeon_core.llm.chain import ModelChain
+from aeon_core.llm.base import ModelChain
 from aeon_core.runs.fork import Fork
 from aeon_tui.cli.main import main
 from tests.fakes import ScriptedModel, add, steps

@@ -10,8 +10,7 @@ from typing import Any
 import pytest
 
 from aeon_core.errors import LLMError
-from aeon_core.llm.base import LLMAdapter, LLMRequest, LLMResponse
-from aeon_core.llm.chain import ModelChain
+from aeon_core.llm.base import LLMAdapter, LLMRequest, LLMResponse, ModelChain
 from tests.aeon_core.llm.server import Reply, Server
 from tests.aeon_tui.cli.conftest import Cli
 from tests.fakes import ScriptedModel

@@ -27,7 +27,7 @@ from aeon_core.journal.view.model import (
     SuspicionView,
     ToolCallView,
 )
-from aeon_core.timing import span
+from aeon_core.units import span
 
 _WHOLES = {
     "profile": "profile",

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 from msgspec import Struct, field
 
 from aeon_core.journal.values import brief
-from aeon_core.step_status import ExecutionMode, StepStatus
+from aeon_core.plan import ExecutionMode, StepStatus
 
 if TYPE_CHECKING:
     from aeon_core.entities import RunResult

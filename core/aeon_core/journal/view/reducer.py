@@ -31,7 +31,7 @@ from aeon_core.journal.view.model import (
     SuspicionView,
     ToolCallView,
 )
-from aeon_core.step_status import ExecutionMode, StepStatus
+from aeon_core.plan import ExecutionMode, StepStatus
 
 _STATUSES = get_args(StepStatus)
 

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from aeon_core.plan import StepStatus
 from aeon_core.plan.models import Plan
 from aeon_core.plan.refinement.actions import (
     ANSWER,
@@ -14,7 +15,6 @@ from aeon_core.plan.refinement.actions import (
     RefinementLedger,
     end_of_chain,
 )
-from aeon_core.step_status import StepStatus
 from aeon_core.validation.report import ValidationIssue
 
 

@@ -16,8 +16,7 @@ import threading
 from pathlib import Path
 
 from aeon_core.errors import LLMError
-from aeon_core.llm.base import LLMAdapter, LLMRequest, LLMResponse
-from aeon_core.llm.chain import ModelChain
+from aeon_core.llm.base import LLMAdapter, LLMRequest, LLMResponse, ModelChain
 from aeon_core.llm.retry import MAX_WAIT
 from aeon_core.regular_file import read_start, replace_file
 

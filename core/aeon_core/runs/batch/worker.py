@@ -33,8 +33,8 @@ from aeon_core.runs.batch.rate_limit import rate_limited
 from aeon_core.runs.factory import build_tools, connect_model, telemetry
 from aeon_core.runs.orchestrator import Orchestrator
 from aeon_core.runs.resume import Resumption
-from aeon_core.timing import seconds_between
 from aeon_core.tools.registry import ToolRegistry
+from aeon_core.units import seconds_between
 
 _POLL = 0.2
 """Seconds between two looks at whether the batch is to stop."""

@@ -15,8 +15,7 @@ import pytest
 from aeon_core.config.schema import RunConfig
 from aeon_core.effects.model_calls import adapters_of
 from aeon_core.errors import LLMError
-from aeon_core.llm.base import LLMRequest, LLMResponse
-from aeon_core.llm.chain import ModelChain
+from aeon_core.llm.base import LLMRequest, LLMResponse, ModelChain
 from aeon_core.llm.connect import connect
 from aeon_core.runs.batch.batch import Batch, ProcessPool, read_tasks
 from aeon_core.runs.batch.rate_limit import UNTOLD_WAIT, RateGate, RateLimitedModel, rate_limited
