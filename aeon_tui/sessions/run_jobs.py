@@ -9,6 +9,8 @@ from dataclasses import KW_ONLY, dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
+from msgspec import Struct
+
 from aeon_core.errors import UsageError
 from aeon_core.journal.view.formatting import words
 from aeon_tui.sessions.run_options import (
@@ -253,8 +255,7 @@ def _last_told(path: Path) -> dict[str, Any]:
     return last_told(tail(path))
 
 
-@dataclass(frozen=True)
-class Ended:
+class Ended(Struct, frozen=True):
     """How a run has ended for good."""
 
     status: str

@@ -7,10 +7,11 @@ import threading
 import time
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
+
+from msgspec import Struct
 
 from aeon_core.errors import AeonError
 from aeon_tui.sources.timeline import Move, Timeline, TimelineReader
@@ -41,8 +42,7 @@ Pieces = Callable[[Work], Iterator[None]]
 """Has work done piece by piece, and yields after each."""
 
 
-@dataclass(frozen=True)
-class Snapshot:
+class Snapshot(Struct, frozen=True):
     """A run at one of its records."""
 
     view: RunView

@@ -8,8 +8,9 @@ import time
 from array import array
 from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
+
+from msgspec import Struct
 
 from aeon_core.journal.values import int_of, str_of
 
@@ -24,8 +25,7 @@ _PARSED = (b"phase", b"run_started", b"run_resumed")
 """Types of records that say more of a run's time than their envelope does."""
 
 
-@dataclass
-class PhasePositions:
+class PhasePositions(Struct):
     """One phase of a pass. Places are indices of positions; `end` is None while it runs."""
 
     pass_number: int

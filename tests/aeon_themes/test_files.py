@@ -1,12 +1,12 @@
 from __future__ import annotations
 
 import os
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from msgspec.structs import replace
 
 from aeon_core.errors import UsageError
 from aeon_themes import AEON_DARK, AEON_HIGH_CONTRAST, AEON_LIGHT

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any
+
+from msgspec.structs import replace
 
 from aeon_themes.contrast import blend, readable
 from aeon_themes.palette import AEON_DARK, AEON_LIGHT, BACKGROUNDS, TEXT_COLOURS, Palette

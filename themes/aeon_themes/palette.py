@@ -7,8 +7,9 @@ that a palette has, the cursor's too.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
+
+from msgspec import Struct
 
 if TYPE_CHECKING:
     from textual.theme import Theme
@@ -35,8 +36,7 @@ COLOURS = (*BACKGROUNDS, "border", *TEXT_COLOURS)
 """The names of all colours of a palette."""
 
 
-@dataclass(frozen=True)
-class Palette:
+class Palette(Struct, frozen=True):
     """The colours of one theme, each `#rrggbb` (or a colour of the terminal, such as `ansi_red`)."""
 
     name: str

@@ -5,15 +5,17 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from rich.cells import cell_len
 from typing_extensions import override
 
-from aeon_core.journal.search import Match
 from aeon_widgets.text import Block, Piece, fit, one_line, pretty
 from aeon_widgets.text_view import TextView
 from aeon_widgets.virtual_list import RowsView
+
+if TYPE_CHECKING:
+    from aeon_core.journal.search import Match
 
 _CUT_WORD = re.compile(r"^…\S*\s+")
 _BEFORE = 0.3

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from msgspec import Struct
 from textual.content import Content
 from textual.dom import DOMNode
 from textual.geometry import Region
@@ -75,8 +76,7 @@ class PaneMessage(Message):
         return self.pane
 
 
-@dataclass(frozen=True)
-class Item:
+class Item(Struct, frozen=True):
     """A text with what it is called, such as `the answer`, and the ending of a file that holds it."""
 
     name: str

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from aeon_core.journal.view.draft import Draft, DraftStep
 from aeon_core.journal.view.formatting import MET_ICONS, QUOTE_NOT_FOUND, words
@@ -20,8 +21,7 @@ _QUOTED = 1_000
 """Characters of a quote that are shown."""
 
 
-@dataclass(frozen=True)
-class Verdict:
+class Verdict(Struct, frozen=True):
     """A verdict as blocks: what is judged, then the quote, where there is one. `about` is what the quote is for; `ok`
     says whether it is what a finished result needs.
     """

@@ -5,9 +5,9 @@ from __future__ import annotations
 import difflib
 import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any, Literal
 
+from msgspec import Struct
 from msgspec.structs import replace
 
 from aeon_core.journal.values import dict_of, dicts_of, int_of, number_of, str_of, strs_of
@@ -29,8 +29,7 @@ REASON: Typed = "reason"
 RUN: Typed = "run"
 
 
-@dataclass(frozen=True)
-class Choice:
+class Choice(Struct, frozen=True):
     """An answer: its key, what it does in this case, and what is sent for it."""
 
     key: str
@@ -39,8 +38,7 @@ class Choice:
     typed: Typed = ""
 
 
-@dataclass(frozen=True)
-class Section:
+class Section(Struct, frozen=True):
     """A part that is one line until a person opens it."""
 
     heading: str
@@ -51,8 +49,7 @@ class Section:
     """What is sent as the answer where a person presses enter on the heading; else that opens or folds the part."""
 
 
-@dataclass(frozen=True)
-class ApprovalQuestion:
+class ApprovalQuestion(Struct, frozen=True):
     """What is asked. `body` is always in sight, `sections` are opened one by one."""
 
     kind: str

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any
 
+from msgspec import Struct
 from msgspec.structs import replace
 
 from aeon_core.journal.view import formatting
@@ -25,8 +25,7 @@ MOST = 20
 """Calls, tool calls and repairs that are shown of a step or a row, the last of each."""
 
 
-@dataclass(frozen=True)
-class StepDetail:
+class StepDetail(Struct, frozen=True):
     """A step or calls without one. A lean view leaves parts of it in the journal."""
 
     step: StepView | None = None

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence, Set
-from dataclasses import dataclass
 
+from msgspec import Struct
 from textual.binding import Binding, BindingType
 from textual.containers import Container
 from textual.content import Content
@@ -40,8 +40,7 @@ _NORMAL, BESIDE = WIDTHS[1][0], 160
 _WIDE = WIDTHS[2][0]
 
 
-@dataclass(frozen=True)
-class RunPane:
+class RunPane(Struct, frozen=True):
     """A pane of the run screen. Adding one here gives it its key, its place in the column, and its line there."""
 
     number: int

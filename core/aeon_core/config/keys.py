@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Annotated, Any, cast
+
+from msgspec import Struct
 
 from aeon_core.errors import UsageError
 from aeon_core.paths import expanded
@@ -14,8 +15,7 @@ from aeon_core.suggest import did_you_mean, is_server_url, shown
 from aeon_core.tools import TOOL_SETS
 
 
-@dataclass(frozen=True)
-class Option:
+class Option(Struct, frozen=True):
     """An option of the command line. Its name is the key's unless it has another."""
 
     help: str
@@ -27,8 +27,7 @@ class Option:
     """One letter for it."""
 
 
-@dataclass(frozen=True)
-class ConfigKey:
+class ConfigKey(Struct, frozen=True):
     """A key of the configuration: the words for it in the command line, messages, settings screen and documentation."""
 
     meaning: str
@@ -230,15 +229,14 @@ APP_KEYS = tuple(APP_CONFIG_KEYS)
 THEME_VARIABLE = "AEON_THEME"
 
 
-@dataclass(frozen=True)
-class AppSettings:
+class AppSettings(Struct, frozen=True):
     """What the layers say of the app. Neither a run nor its journal knows of it."""
 
     theme: str | None = None
     """The theme that the app opens with; None where nothing is said."""
-    keys: Mapping[str, str] = field(default_factory=dict)
+    keys: Mapping[str, str] = {}
     """Keys by the id of their action, several of them with commas between."""
-    sources: Mapping[str, str] = field(default_factory=dict)
+    sources: Mapping[str, str] = {}
     """Where each of them was said."""
 
 

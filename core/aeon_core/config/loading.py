@@ -7,9 +7,11 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
+
+from msgspec import Struct, field
+from msgspec.structs import replace
 
 from aeon_core.config.keys import (
     APP_KEYS,
@@ -40,37 +42,35 @@ if TYPE_CHECKING:
 ENVIRONMENT_PREFIX = "AEON_"
 
 
-@dataclass(frozen=True)
-class LoadedValues:
+class LoadedValues(Struct, frozen=True):
     """The checked values of all layers, where each came from, and the files that were read."""
 
-    values: dict[str, Any] = field(default_factory=dict)
-    sources: dict[str, str] = field(default_factory=dict)
-    files: list[Path] = field(default_factory=list)
+    values: dict[str, Any] = {}
+    sources: dict[str, str] = {}
+    files: list[Path] = []
     app: AppSettings = field(default_factory=AppSettings)
     """Settings of the app, which are no part of `values`."""
     trust: ProjectTrust = field(default_factory=lambda: ProjectTrust(Path()))
     """What the project asks for, and whether it has consent."""
     mode: TrustMode = "ignore"
     """What was to become of keys that need consent."""
-    ignored: dict[str, str] = field(default_factory=dict)
+    ignored: dict[str, str] = {}
     """Keys of the project that do not apply, for want of consent, and where they were given."""
-    verified: dict[str, str] = field(default_factory=dict)
+    verified: dict[str, str] = {}
     """SHA-256 of the project's files that the values would execute or read, by path, as they were consented to."""
 
 
-@dataclass(frozen=True)
-class LoadedConfig:
+class LoadedConfig(Struct, frozen=True):
     """The configuration, where each value that is no default came from, and the files that were read."""
 
     config: RunConfig
-    sources: dict[str, str] = field(default_factory=dict)
-    files: list[Path] = field(default_factory=list)
+    sources: dict[str, str] = {}
+    files: list[Path] = []
     app: AppSettings = field(default_factory=AppSettings)
     trust: ProjectTrust = field(default_factory=lambda: ProjectTrust(Path()))
     """As in LoadedValues, and so are `mode` and `ignored`."""
     mode: TrustMode = "ignore"
-    ignored: dict[str, str] = field(default_factory=dict)
+    ignored: dict[str, str] = {}
 
     @property
     def project_source(self) -> str:

@@ -13,10 +13,11 @@ import json
 import os
 import stat
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Literal, get_args
+
+from msgspec import Struct
 
 from aeon_core.errors import UsageError
 from aeon_core.paths import PROJECT_FOLDER
@@ -39,8 +40,7 @@ _MAX_CHANGES = 400
 _WAYS_OUT = "review it with `aeon-tui trust`, or allow it once with --trust-project"
 
 
-@dataclass(frozen=True)
-class TrustItem:
+class TrustItem(Struct, frozen=True):
     """One thing that a project asks for beyond the harmless keys."""
 
     key: str
@@ -56,8 +56,7 @@ class TrustItem:
         return key in JOINED_KEYS or key not in said
 
 
-@dataclass(frozen=True)
-class ProjectTrust:
+class ProjectTrust(Struct, frozen=True):
     """What a project asks for, and whether a person has consented to exactly that."""
 
     root: Path
@@ -69,9 +68,9 @@ class ProjectTrust:
     """In the state `changed`: lines of a unified diff since the last consent, without secrets."""
     part: str = "run"
     """`run` for `.aeon/config.yml`, `workflow` for what system2 reads. Each has a consent of its own."""
-    digests: Mapping[str, str] = field(default_factory=dict, repr=False, compare=False)
+    digests: Mapping[str, str] = {}
     """SHA-256 of each of the files, by path."""
-    snapshot: Mapping[str, str] = field(default_factory=dict, repr=False, compare=False)
+    snapshot: Mapping[str, str] = {}
     """What a later diff is made against: texts by name, without secrets."""
 
     @property
@@ -84,8 +83,7 @@ class ProjectTrust:
         return {str(file): self.digests[str(file)] for item in items for file in item.files}
 
 
-@dataclass(frozen=True)
-class Split:
+class Split(Struct, frozen=True):
     """The values of a project's configuration: those that apply by themselves, and those that need consent."""
 
     harmless: dict[str, Any]

@@ -6,14 +6,14 @@ import contextlib
 import os
 import threading
 from collections.abc import Iterable
-from dataclasses import dataclass, field, fields, replace
 from itertools import islice
-from operator import attrgetter
 from pathlib import Path
 from typing import Any
 
 from jiter import from_json
-from pydantic_core import SchemaValidator, ValidationError, core_schema, to_json
+from msgspec import Struct
+from msgspec.json import decode, encode
+from msgspec.structs import replace
 
 from aeon_core.errors import UsageError
 from aeon_core.journal.index import HEAD, seq_of
@@ -41,7 +41,7 @@ _STALE = 0.01
 """The part of the runs that may have changed before the cache is written again."""
 _AT_ONCE = 300
 """Files that a look at the live runs goes through beside those."""
-_VERSION = 5
+_VERSION = 6
 _MAX_CACHE = 100_000_000
 """Bytes."""
 _ENDS = 16 * 1024
@@ -53,12 +53,8 @@ _FIRST = ("text", *BEGINNINGS)
 _Stamp = tuple[int, int, int, int]
 """What tells a file from what it was before: size, mtime_ns, ctime_ns, inode. No writer can keep them all, not even one
 that replaces a journal by another of the same size and sets its time back."""
-_KEPT = {each.name: str(each.type) for each in fields(RunSummary) if each.name not in ("run_id", "path")}
-"""The fields of a summary that the cache keeps, and the type of each; the file's name tells the rest."""
-_kept_of = attrgetter(*_KEPT)
-_Row = tuple[Any, ...]
-"""Of a run, its journal's stamp and then the fields of _KEPT."""
 _Known = tuple[_Stamp, RunSummary]
+"""A run, as its journal told it when the file had this stamp."""
 
 
 def list_runs(runs_dir: Path | None = None, *, cache: bool = True) -> list[RunSummary]:
@@ -91,7 +87,7 @@ class Listing:
             if self._known is None:
                 rows = _load(file) if file is not None else {}
                 self._kept = {name: row[0] for name, row in rows.items()}
-                self._known = {each.name: _known(rows[each.name], each.path) for each in entries if each.name in rows}
+                self._known = {each.name: _at(each.path, rows[each.name]) for each in entries if each.name in rows}
             found = ((entry.name, _look(entry, self._known.get(entry.name))) for entry in entries)
             self._known = {name: known for name, known in found if known is not None}
             if file is not None:
@@ -215,44 +211,33 @@ def _record(line: bytes, kind: str) -> dict[str, Any] | None:
     return record if isinstance(record, dict) and isinstance(record.get("seq"), int) else None
 
 
-def _load(file: Path) -> dict[str, _Row]:
-    """Return what was kept; nothing where it cannot be read, or is of another version."""
+def _load(file: Path) -> dict[str, _Known]:
+    """Return what was kept by file name; nothing where it cannot be read, or is of another version."""
     try:
-        version, rows = _form().validate_json(read_whole(file, _MAX_CACHE), strict=True)
-    except (OSError, ValidationError):
+        version, known = decode(read_whole(file, _MAX_CACHE), type=tuple[int, dict[str, _Known]])
+    except (OSError, RecursionError, ValueError):
         return {}
-    return rows if version == _VERSION else {}
+    return known if version == _VERSION else {}
 
 
-def _known(row: _Row, path: str) -> _Known:
-    return row[0], RunSummary(run_id=run_id_of(path), path=path, **dict(zip(_KEPT, row[1:], strict=True)))
+def _at(path: str, known: _Known) -> _Known:
+    stamp, run = known
+    return stamp, replace(run, run_id=run_id_of(path), path=path)
 
 
 def _save(file: Path, known: dict[str, _Known]) -> None:
     """Keep what is known for the next time; a directory that cannot be written keeps nothing."""
     with contextlib.suppress(OSError):
-        rows = {name: (stamp, *_kept_of(run)) for name, (stamp, run) in known.items() if _is_text(name)}
-        replace_file(file, to_json((_VERSION, rows)), durable=False)
+        # Where a run is, the file's name says: the directory may be moved.
+        rows = {
+            name: (stamp, replace(run, run_id="", path="")) for name, (stamp, run) in known.items() if _is_text(name)
+        }
+        replace_file(file, encode((_VERSION, rows)), durable=False)
 
 
 def _is_text(name: str) -> bool:
     """Whether a file's name is UTF-8, as JSON must be; one that is not is read each time."""
     return name.isascii() or not any("\ud800" <= character <= "\udfff" for character in name)
-
-
-def _form() -> SchemaValidator:
-    """Return what a cache must be: the version, and a _Row by file name."""
-    number, text, maybe = core_schema.int_schema(), core_schema.str_schema(), core_schema.nullable_schema
-    forms = {
-        "str": text,
-        "int": number,
-        "bool": core_schema.bool_schema(),
-        "str | None": maybe(text),
-        "int | None": maybe(number),
-        "float | None": maybe(core_schema.float_schema(allow_inf_nan=False)),
-    }
-    row = core_schema.tuple_schema([core_schema.tuple_schema([number] * 4), *(forms[kind] for kind in _KEPT.values())])
-    return SchemaValidator(core_schema.tuple_schema([number, core_schema.dict_schema(text, row)]))
 
 
 def is_path(run: str | Path) -> bool:
@@ -287,8 +272,7 @@ def find_run(run: str | Path, runs_dir: Path | None = None) -> Path:
     raise UsageError(f"{name!r} matches {len(found)} runs ({few}, …); use a longer prefix")
 
 
-@dataclass(frozen=True)
-class Lineage:
+class Lineage(Struct, frozen=True):
     """The next of kin of a run. Of a run that is no fork, `parent` is None."""
 
     parent: str | None = None
@@ -297,7 +281,7 @@ class Lineage:
     """The pass that it began with; None where that is not recorded."""
     parent_is_there: bool = False
     """Whether the parent's journal is in the same folder."""
-    forks: list[RunSummary] = field(default_factory=list)
+    forks: list[RunSummary] = []
     """What was forked from it, the oldest first."""
 
 

@@ -5,10 +5,12 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import asdict, dataclass
 from itertools import chain
 from pathlib import Path
 from typing import Any, NamedTuple
+
+from msgspec import Struct
+from msgspec.structs import asdict
 
 from aeon_core.errors import UsageError
 from aeon_core.journal.lock import is_locked
@@ -26,8 +28,7 @@ WORKFLOW = "workflow"
 """The kind of what system2 does; its journal is called a transcript."""
 
 
-@dataclass(frozen=True)
-class RunSummary:
+class RunSummary(Struct, frozen=True, array_like=True):
     """One run (contract: `runs --json`).
 
     `run_id` is the journal's name without its suffix, which is what names the run in every command.

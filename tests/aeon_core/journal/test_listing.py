@@ -114,7 +114,7 @@ def test_a_cache_that_is_worth_nothing_is_rebuilt(runs: Path, content: bytes) ->
 def test_a_cache_of_another_version_is_not_believed(runs: Path) -> None:
     list_runs(runs)
     kept = (runs / CACHE).read_bytes()
-    assert kept.startswith(b"[5,")
+    assert kept.startswith(b"[6,")
     (runs / CACHE).write_bytes(b"[1," + kept[3:].replace(b'"completed"', b'"failed"'))
     assert list_runs(runs) == read_each(runs)
 

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
 import yaml
+from msgspec.structs import replace
 
 from aeon_core import LLMResponse, Orchestrator, RunConfig, ToolRegistry
 from aeon_core.config.loading import LoadedConfig

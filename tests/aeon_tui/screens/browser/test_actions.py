@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from msgspec.structs import replace
 from textual.command import CommandPalette
 from textual.pilot import Pilot
 from textual.widgets import Button, Input, Static

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import threading
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from msgspec.structs import replace
 
 from aeon_core.journal.listing import list_runs
 from aeon_core.journal.records import ConvergenceRecord
