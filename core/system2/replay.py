@@ -7,7 +7,7 @@ from pathlib import Path
 
 from aeon_core.config.schema import recorded_config
 from aeon_core.effects.port import Effects
-from aeon_core.effects.replay_cursor import RecordedModel, RecordingEnded, ended_early, outcome_missing
+from aeon_core.effects.replay_cursor import RecordedModel, RecordingEnded, early_end, missing_outcome
 from aeon_core.entities import RunResult
 from aeon_core.errors import ReplayMismatchError, UsageError
 from aeon_core.journal.reader import head
@@ -52,6 +52,6 @@ def replay(path: Path, on_line: LineListener | None = None) -> Replay:
         ended = True
     difference = cursor.difference
     if difference is None and (line := cursor.peek()) is not None:
-        difference = ended_early(line) if ended else outcome_missing(line)
+        difference = early_end(line) if ended else missing_outcome(line)
     result = RunResult.model_validate(lines[-1]["result"]) if lines[-1]["type"] == "run_finished" else None
     return Replay(str(lines[0]["run"]), cursor.passed, None if difference else result, difference)

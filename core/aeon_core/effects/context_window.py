@@ -39,7 +39,7 @@ class ContextWindow:
         self._ratio = 0.0
         self._told = False
 
-    def fitted(self, described: Mapping[str, Any]) -> Fitted | None:
+    def fit(self, described: Mapping[str, Any]) -> Fitted | None:
         """Return how the request fits, None where the window is not known.
 
         The user is warned from 80 % on; a request is refused only if even a generous estimate leaves no room. Raises

@@ -19,7 +19,7 @@ from aeon_core.effects.secret_recovery import LostSecretError, RunSecrets
 from aeon_core.errors import LLMError, ModelUnavailableError, UsageError
 from aeon_core.journal.reader import ASKED
 from aeon_core.journal.records import LLMRecord, NoticeRecord
-from aeon_core.llm.base import JUDGING, LLMAdapter, LLMRequest, LLMResponse, ModelChain, Usage
+from aeon_core.llm.base import JUDGING, LLMAdapter, LLMRequest, LLMResponse, ModelChain
 from aeon_core.llm.catalogue import FREE, ModelPrice, context_window_of, price_date, price_of
 from aeon_core.llm.retry import MAX_ATTEMPTS, attempts
 
@@ -166,7 +166,7 @@ class ModelCalls:
         self._budget = Budget(config.budget, config.budget_warning)
         self._index = 0
         self._llm = llm
-        self._changed = 0
+        self._applied = 0
         self._windows = [ContextWindow(known.model, known.context_window) for known in self.known]
         self._repeated = 0
         self._usage = {"input_tokens": 0, "output_tokens": 0}
@@ -200,7 +200,7 @@ class ModelCalls:
         return {
             "calls": self._stream.calls,
             "index": self._index,
-            "changed": self._changed,
+            "changed": self._applied,
             "repeated": self._stream.repeats_so_far,
             "usage": dict(self.usage),
             "cost_usd": self.cost_usd,
@@ -211,9 +211,9 @@ class ModelCalls:
     def restore(self, state: Mapping[str, Any]) -> None:
         """Go on from where they stood: nothing that was spent before is forgotten."""
         for change in self._stream.recorded_changes[: state["changed"]]:
-            self._take(change)
+            self._apply_change(change)
         self._stream.calls = state["calls"]
-        self._changed, self._index = state["changed"], state["index"]
+        self._applied, self._index = state["changed"], state["index"]
         self._repeated = state.get("repeated", 0)
         self._usage, self._cost_usd = dict(state["usage"]), state["cost_usd"]
         self._budget.restore(state["budget"])
@@ -227,19 +227,24 @@ class ModelCalls:
         Where one of them judges, no other is asked to. Raises LLMError, RunAborted, CostCeilingReached.
         """
         begins_at, self._stream.model_failed = self._stream.next_seq, False
-        if (own := self._own_model(call.request)) is not None:
-            return self._asked_of(own, call)
-        while True:
-            try:
-                return self._with_attempts(call)
-            except LLMError as error:
-                if self._index + 1 >= sum(not known.is_apart for known in self.known):
-                    self._stream.model_failed = True
-                    self._stream.resumes_from(begins_at)
-                    raise
-                failed, self._index = self.model.model, self._index + 1
-                message = f"{failed} failed: {error.message}; falling back to {self.model.model}"
-                self._notice(call, "model_fallback", message, {"from": failed, "model": self.model.model})
+        own, used = self._own_model(call.request), self._index
+        self._index = used if own is None else own
+        try:
+            while True:
+                try:
+                    return self._with_attempts(call)
+                except LLMError as error:
+                    if own is not None or self._index + 1 >= sum(not known.is_apart for known in self.known):
+                        if not self.model.judges:
+                            self._stream.model_failed = True
+                            self._stream.resumes_from(begins_at)
+                        raise
+                    failed, self._index = self.model.model, self._index + 1
+                    message = f"{failed} failed: {error.message}; falling back to {self.model.model}"
+                    self._notice(call, "model_fallback", message, {"from": failed, "model": self.model.model})
+        finally:
+            if own is not None:
+                self._index = used
 
     def _own_model(self, request: LLMRequest) -> int | None:
         """Return the model that gets such requests and no other, None where there is none."""
@@ -248,24 +253,11 @@ class ModelCalls:
                 return index
         return None
 
-    def _asked_of(self, index: int, call: ModelCall) -> LLMResponse:
-        begins_at = self._stream.next_seq
-        used, self._index = self._index, index
-        try:
-            return self._with_attempts(call)
-        except LLMError:
-            if not self.known[index].judges:
-                self._stream.model_failed = True
-                self._stream.resumes_from(begins_at)
-            raise
-        finally:
-            self._index = used
-
     def _with_attempts(self, call: ModelCall) -> LLMResponse:
         def failed(error: LLMError, wait: float | None) -> None:
             if call.outcome.error is error:
                 more = {} if wait is None else {"retry_in_s": wait}
-                self._finish(call, error=_describe_error(error), usage=error.usage, **more)
+                self._finish(call, error=_describe_error(error), **more)
 
         try:
             return attempts(
@@ -282,30 +274,35 @@ class ModelCalls:
         self._begin(call)
         while (lost := call.outcome.error) is not None and lost.context.get("lost"):
             # Its reserve stays held. It is none of the attempts that a model may take, and nothing is waited for.
-            self._finish(call, error=_describe_error(lost), usage=None)
+            self._finish(call, error=_describe_error(lost))
             self._begin(call)
         if call.outcome.response is None:
             failure = call.outcome.error or LLMError("the model returned neither a reply nor an error")
             raise self._retries.limited(failure, call.attempt)
-        return self._replied(call, call.outcome.response)
+        response = call.outcome.response
+        self._windows[self._index].learn(call.described, response.usage)
+        self._finish(call, response=response.model_dump(exclude_none=True))
+        for message in response.notices:
+            self._notice(call, "provider", message)
+        return response
 
     def _begin(self, call: ModelCall) -> None:
         """Make an attempt, and keep its outcome."""
-        self._change()
+        self._apply_changes()
         self._count_repeats()
         call.outcome, call.begun = ModelOutcome(None, None), False
-        request = self._fitted(call)
+        request = self._fit(call)
         described = _describe(request)
         reserved = self._reserve(described, request, call)
         call.attempt += 1
         named = {"model": self.model.model} if len(self.known) > 1 else {}
         priced = {} if reserved is None else {"reserved_usd": reserved}
         begun = self._stream.recording
-        self._stream.emit(_record(call, "started", request=self._recorded(call, described), **named, **priced))
+        self._stream.emit(_record(call, "started", request=self._new_part(call, described), **named, **priced))
         call.described = described
-        call.outcome = self._performed(call, request, begun=begun)
+        call.outcome = self._perform(call, request, begun=begun)
 
-    def _recorded(self, call: ModelCall, described: dict[str, Any]) -> dict[str, Any]:
+    def _new_part(self, call: ModelCall, described: dict[str, Any]) -> dict[str, Any]:
         """Return the request as it is recorded: in a conversation, only what the previous one does not have.
 
         Then `since` is that one's call, and `kept` how many of its messages the request begins with.
@@ -321,21 +318,14 @@ class ModelCalls:
         new = {key: value for key, value in described.items() if key not in known or known[key] != value}
         return {**new, "messages": described["messages"][kept:], "since": since, "kept": kept}
 
-    def _replied(self, call: ModelCall, response: LLMResponse) -> LLMResponse:
-        self._windows[self._index].learn(call.described, response.usage)
-        self._finish(call, response=response.model_dump(exclude_none=True), usage=response.usage)
-        for message in response.notices:
-            self._notice(call, "provider", message)
-        return response
-
-    def _change(self) -> None:
+    def _apply_changes(self) -> None:
         """Apply the overrides of a resume: another budget, other models."""
         changes = self._stream.changes()
-        for change in changes[self._changed :]:
-            self._take(change)
-        self._changed = len(changes)
+        for change in changes[self._applied :]:
+            self._apply_change(change)
+        self._applied = len(changes)
 
-    def _take(self, change: Mapping[str, Any]) -> None:
+    def _apply_change(self, change: Mapping[str, Any]) -> None:
         if "budget" in change["options"]:
             self._budget.limit_usd = change["options"]["budget"]
         if models := change.get("models"):
@@ -344,7 +334,7 @@ class ModelCalls:
             self._adapters = adapters if len(adapters) == len(self.known) else [self._llm] * len(self.known)
             self._windows = [ContextWindow(known.model, known.context_window) for known in self.known]
 
-    def _performed(self, call: ModelCall, request: LLMRequest, *, begun: bool) -> ModelOutcome:
+    def _perform(self, call: ModelCall, request: LLMRequest, *, begun: bool) -> ModelOutcome:
         """Return what the attempt gave. `begun` says that an earlier process had begun it already."""
         self._stream.follow_abort(in_a_cycle=True)
         key = {"call_id": call.call_id, "state": "finished", "attempt": call.attempt}
@@ -360,20 +350,24 @@ class ModelCalls:
             lost = LLMError("the process ended before the reply arrived; asking the model again", True, lost=True)
             return ModelOutcome(None, lost)
         try:
-            request = self._revealed(request)
+            request = self._reveal(request)
         except LostSecretError as error:
             return ModelOutcome(None, LLMError(error.message, error_type="LostSecretError", unsent=True))
         if (listener := self._on_delta) is not None:
             request.on_delta = partial(_tell, listener, call, call.request.purpose)
         if (calls := self._on_call) is not None:
             request.on_call = partial(_tell, calls, call)
-        outcome = call_model(adapter, request, self._stream.aborted, self._secrets.conceal)
-        usage = outcome.response.usage if outcome.response is not None else _usage_of(outcome.error)
-        if outcome.error is not None and (call.begun or (usage is not None and listener is not None)):
+        outcome = self._call(adapter, request)
+        if outcome.error is not None and (call.begun or (outcome.usage is not None and listener is not None)):
             outcome.error.context["partial"] = True
-        return replace(outcome, cost_usd=self._cost(usage))
+        return outcome
 
-    def _revealed(self, request: LLMRequest) -> LLMRequest:
+    def _call(self, adapter: LLMAdapter, request: LLMRequest) -> ModelOutcome:
+        outcome = call_model(adapter, request, self._stream.aborted, self._secrets.conceal)
+        price, usage = self.model.price, outcome.usage
+        return replace(outcome, cost_usd=None if price is None or usage is None else price.cost(usage))
+
+    def _reveal(self, request: LLMRequest) -> LLMRequest:
         """Return the request as a model gets it. Raises LostSecretError."""
         parts: dict[str, Any] = {"system": request.system, "messages": request.messages}
         parts |= {"tools": request.tools, "schema": request.schema}
@@ -394,26 +388,22 @@ class ModelCalls:
         tokens, price = request_tokens_at_most(self._secrets.shown(described)), self.model.price
         reserved = {"reserved_usd": price.worst_case(tokens, request.max_tokens) if price is not None else 0.0}
         try:
-            live = self._revealed(request)
+            live = self._reveal(request)
             self._budget.reserve(reserved["reserved_usd"])
         except (LostSecretError, CostCeilingReached) as error:
             return error.message
         again = {"repeats": started["call_id"], **reserved}
         self._stream.append(_record(call, "started", request=described, **again))
-        adapter = self._adapters[self._index]
-        call.outcome = outcome = call_model(adapter, live, self._stream.aborted, self._secrets.conceal)
-        response, failure = outcome.response, outcome.error
-        usage = response.usage if response is not None else _usage_of(failure)
-        outcome_fields = {"usage": usage, "cost_usd": self._cost(usage), "latency_ms": outcome.latency_ms, **again}
-        if response is not None:
-            outcome_fields["response"] = response.model_dump(exclude_none=True)
-        elif failure is not None:
-            outcome_fields["error"] = _describe_error(failure)
-        finished = _record(call, "finished", **outcome_fields)
-        self._stream.append(finished)
-        self._count(finished.usage, finished.cost_usd)
-        self._budget.settle(finished.cost_usd)
-        return None if failure is None else failure.message
+        outcome = self._call(self._adapters[self._index], live)
+        fields = {"usage": outcome.usage, "cost_usd": outcome.cost_usd, "latency_ms": outcome.latency_ms, **again}
+        if outcome.response is not None:
+            fields["response"] = outcome.response.model_dump(exclude_none=True)
+        elif outcome.error is not None:
+            fields["error"] = _describe_error(outcome.error)
+        self._stream.append(_record(call, "finished", **fields))
+        self._count(outcome.usage, outcome.cost_usd)
+        self._budget.settle(outcome.cost_usd)
+        return None if outcome.error is None else outcome.error.message
 
     def _count_repeats(self) -> None:
         """Count what recorded calls have cost that were made again for a secret."""
@@ -434,12 +424,9 @@ class ModelCalls:
         elif self._cost_usd is not None:
             self._cost_usd = round(self._cost_usd + (cost_usd or 0.0), 12)
 
-    def _cost(self, usage: Usage | None) -> float | None:
-        price = self.model.price
-        return None if price is None or usage is None else price.cost(usage)
-
-    def _finish(self, call: ModelCall, *, usage: Mapping[str, Any] | None, **fields: Any) -> None:
+    def _finish(self, call: ModelCall, **fields: Any) -> None:
         outcome = call.outcome
+        usage = cast("dict[str, int] | None", outcome.usage)
         self._count_repeats()
         self._count(usage, outcome.cost_usd)
         if self._on_cost is not None and usage:
@@ -448,8 +435,8 @@ class ModelCalls:
             self._cost_usd = None
         free = outcome.cost_usd is None and _is_free(outcome)
         self._budget.settle(0.0 if free else outcome.cost_usd, partly=_is_partial(outcome))
-        outcome_fields = {"usage": dict(usage) if usage is not None else None, "cost_usd": outcome.cost_usd}
-        self._stream.emit(_record(call, "finished", latency_ms=outcome.latency_ms, **fields, **outcome_fields))
+        fields |= {"usage": usage, "cost_usd": outcome.cost_usd}
+        self._stream.emit(_record(call, "finished", latency_ms=outcome.latency_ms, **fields))
         self._stream.sync("full")
         if self._budget.warning_due():
             self._notice(call, "budget_warning", self._budget.summary())
@@ -482,12 +469,12 @@ class ModelCalls:
         reserved = held.get("reserved_usd")
         return float(reserved) if isinstance(reserved, int | float) else None
 
-    def _fitted(self, call: ModelCall) -> LLMRequest:
+    def _fit(self, call: ModelCall) -> LLMRequest:
         """Return the request with room for a reply in the model's context window. Raises LLMError for one without."""
         if call.request.conversation is not None:
             return call.request  # whoever has it shortens it
         window = self._windows[self._index]
-        fitted = window.fitted(_describe(call.request))
+        fitted = window.fit(_describe(call.request))
         if fitted is None:
             return call.request
         if fitted.notice is not None:
@@ -529,10 +516,6 @@ def _alike(known: Sequence[Any], messages: Sequence[Any]) -> int:
     pairs = zip(known, messages, strict=False)
     differ = (place for place, (one, other) in enumerate(pairs) if one is not other and one != other)
     return next(differ, min(len(known), len(messages)))
-
-
-def _usage_of(error: LLMError | None) -> Usage | None:
-    return cast("Usage", error.usage) if error is not None and error.usage else None
 
 
 def _is_free(outcome: ModelOutcome) -> bool:

@@ -32,7 +32,7 @@ Conceal = Callable[[Any], Any]
 """Returns plain JSON as it is recorded: without secrets."""
 
 
-def as_it_is(value: Any) -> Any:
+def unchanged(value: Any) -> Any:
     """Return the value: what is not recorded need not be concealed."""
     return value
 
@@ -55,9 +55,16 @@ class ModelOutcome:
     latency_ms: float = 0.0
     cost_usd: float | None = None
 
+    @property
+    def usage(self) -> Usage | None:
+        """The tokens that it took, as far as they were counted."""
+        if self.response is not None:
+            return self.response.usage
+        return cast("Usage", self.error.usage) if self.error is not None and self.error.usage else None
+
 
 def call_model(
-    llm: LLMAdapter, request: LLMRequest, abort: threading.Event, conceal: Conceal = as_it_is
+    llm: LLMAdapter, request: LLMRequest, abort: threading.Event, conceal: Conceal = unchanged
 ) -> ModelOutcome:
     """Ask the model once; return what it gave, concealed. Raises RunAborted soon after `abort` is set, reply or not.
 
@@ -84,7 +91,7 @@ def call_model(
                 raise RunAborted("the run was aborted while a model call was in flight") from None
     latency_ms = round((time.perf_counter() - began) * 1000, 3)
     try:
-        return ModelOutcome(_checked(reply, conceal), None, latency_ms)
+        return ModelOutcome(_check_reply(reply, conceal), None, latency_ms)
     except LLMError as error:
         return ModelOutcome(None, error, latency_ms)
 
@@ -95,9 +102,9 @@ def _close(llm: LLMAdapter) -> None:
     closing.join(_CLOSING)
 
 
-def _checked(reply: Any, conceal: Conceal) -> LLMResponse:
+def _check_reply(reply: Any, conceal: Conceal) -> LLMResponse:
     if isinstance(reply, AeonError):
-        raise _recordable(reply, conceal)
+        raise _make_recordable(reply, conceal)
     if isinstance(reply, BaseException):
         retryable = isinstance(reply, TimeoutError | ConnectionError)
         message = conceal(f"the model adapter failed: {describe(reply)}")
@@ -112,7 +119,7 @@ def _checked(reply: Any, conceal: Conceal) -> LLMResponse:
     return checked.model_copy(update={"usage": _usage(checked.usage)})
 
 
-def _recordable(error: AeonError, conceal: Conceal) -> LLMError:
+def _make_recordable(error: AeonError, conceal: Conceal) -> LLMError:
     """Return the error as the journal can hold it, whatever an adapter put into it."""
     error.message = conceal(clean_text(str(error.message)))
     if not isinstance(error, LLMError):
@@ -143,7 +150,7 @@ def _usage(told: Any) -> Usage | None:
 
 
 def invoke_tool(
-    tool: Tool, arguments: dict[str, Any], output_schema: Schema, conceal: Conceal = as_it_is
+    tool: Tool, arguments: dict[str, Any], output_schema: Schema, conceal: Conceal = unchanged
 ) -> ToolOutcome:
     """Invoke a tool on a copy of its arguments, and return what it gives, checked and concealed (core FR-054).
 
@@ -175,17 +182,17 @@ def invoke_tool(
     return ToolOutcome(conceal(result), conceal(error), round((time.perf_counter() - began) * 1000, 3))
 
 
-def reconciled(tool: Tool, call_id: str, arguments: dict[str, Any], conceal: Conceal) -> ToolOutcome | None:
+def reconcile(tool: Tool, call_id: str, arguments: dict[str, Any], conceal: Conceal) -> ToolOutcome | None:
     """Return what a tool itself knows of a call that was begun and not ended, None where it cannot tell.
 
     Optional `reconcile(call_id, arguments)` of a tool returns the call's result, or None; what it raises is the error
     that the call ended with.
     """
-    reconcile = getattr(tool, "reconcile", None)
-    if reconcile is None:
+    own = getattr(tool, "reconcile", None)
+    if own is None:
         return None
     try:
-        value = json_safe(reconcile(call_id, json_safe(arguments)))
+        value = json_safe(own(call_id, json_safe(arguments)))
     except Exception as problem:
         return ToolOutcome(None, conceal({"error_type": type(problem).__name__, "message": describe(problem)}))
     if value is None:

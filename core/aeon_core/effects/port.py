@@ -29,7 +29,7 @@ from aeon_core.approvals.pending import (
 from aeon_core.budget import CostCeilingReached
 from aeon_core.config.schema import Durability, RunConfig
 from aeon_core.effects.model_calls import Deltas, ModelCall, ModelCalls, OnCost, RetryRule
-from aeon_core.effects.outcomes import ToolOutcome, describe, invoke_tool, reconciled, unknown_outcome
+from aeon_core.effects.outcomes import ToolOutcome, describe, invoke_tool, reconcile, unknown_outcome
 from aeon_core.effects.record_stream import RecordStream
 from aeon_core.effects.replay_cursor import RecordedModel, RecordingEnded, ReplayCursor
 from aeon_core.effects.secret_recovery import LostSecretError, RunSecrets, is_repeatable
@@ -92,7 +92,7 @@ class Effects:
         sleep: Callable[[float], object] | None = None,
     ) -> None:
         self._secrets = secrets if secrets is not None else RunSecrets(SecretVault())
-        self._secrets.recover_with(self._made_again)
+        self._secrets.recover_with(self._repeat)
         self._tools, self._policy = tools, Policy(config.policy)
         replays = isinstance(llm, RecordedModel)
         durability = (resumed.options if resumed is not None else {}).get("durability", config.durability)
@@ -112,7 +112,7 @@ class Effects:
         self._unstored: set[str] = set(self._known)
         # A store of the run's own has forgotten what the earlier process stored.
         self._restores = memory if first is not None and isinstance(memory, InMemoryStore) else None
-        self._known = self._restored(first["memory"]) if first is not None else self._read_memory(self._known)
+        self._known = self._restore_memory(first["memory"]) if first is not None else self._read_memory(self._known)
         self.models: ModelCalls = ModelCalls(
             self._stream,
             llm,
@@ -121,18 +121,18 @@ class Effects:
             recorded=first,
             on_delta=on_delta,
             on_call=on_call,
-            ask_to_lift=self._lifted_ceiling,
+            ask_to_lift=self._ask_for_budget,
             retries=retries,
             on_cost=on_cost,
         )
 
     def restore_checkpoint(self, line: Mapping[str, Any], memory: Mapping[str, Any]) -> None:
         """Restore the state of a `pass` line: of the models, and what the memory held."""
-        self._known = self._restored(memory)
+        self._known = self._restore_memory(memory)
         self._stream.restore_checkpoint(line)
         self.models.restore(line["standing"]["models"])
 
-    def _restored(self, memory: Mapping[str, Any]) -> dict[str, Any]:
+    def _restore_memory(self, memory: Mapping[str, Any]) -> dict[str, Any]:
         if self._restores is not None:
             for key, value in memory.items():
                 self._restore_entry(key, value)
@@ -172,7 +172,7 @@ class Effects:
 
         Raises RunAborted.
         """
-        options = self._changed()
+        options = self._apply_overrides()
         # After the overrides of a resume: the next one applies it.
         self._stream.resumes_from(self._stream.next_seq)
         self._stream.follow_abort(in_a_cycle=False)
@@ -180,7 +180,7 @@ class Effects:
             raise RunAborted("the run was aborted")
         return options
 
-    def _changed(self) -> dict[str, Any]:
+    def _apply_overrides(self) -> dict[str, Any]:
         for change in self._stream.changes():
             # What was said of unknown calls holds for that process alone.
             self._options = {**self._options, "on_unknown": self._on_unknown, **change["options"]}
@@ -201,7 +201,7 @@ class Effects:
 
         Raises RunAborted.
         """
-        self._changed()
+        self._apply_overrides()
         self._stream.resumes_from(None)
         self._stream.follow_abort(in_a_cycle=True)
         if self._stream.aborted.is_set() and not self._stream.recording:
@@ -257,7 +257,7 @@ class Effects:
         """Return a model's reply (core FR-048). Raises LLMError, RunAborted, CostCeilingReached."""
         return self.models.complete(ModelCall(self._stream.call_id(), request, pass_number, step_id))
 
-    def _lifted_ceiling(self, ceiling: CostCeilingReached, call: ModelCall) -> float | None:
+    def _ask_for_budget(self, ceiling: CostCeilingReached, call: ModelCall) -> float | None:
         """Ask the user at the cost ceiling; return the new limit in US dollars, None to keep the old one."""
         needed = sum(ceiling.context[part] for part in ("spent_usd", "held_usd", "reserved_usd"))
         proposed = max(2 * ceiling.context["limit_usd"], math.ceil(100 * needed) / 100)
@@ -289,21 +289,20 @@ class Effects:
         started = record(state="started", arguments=arguments, effect=tool.effect, substitutes=substitutes)
         self.emit(started)
         self._stream.follow_abort(in_a_cycle=True)
-        refused = self._unknown(tool, started) if begun else None
-        if line := self._stream.outcome("tool", {"call_id": call_id, "state": "finished"}):
+        refused = self._decide_unknown(tool, started) if begun else None
+        missing = f"the outcome of the tool call {call_id!r} was not recorded"
+        if line := self._stream.outcome("tool", {"call_id": call_id, "state": "finished"}, missing):
             outcome = ToolOutcome(line.get("result"), line.get("error"), line.get("duration_ms", 0.0))
-        elif isinstance(self._llm, RecordedModel):
-            raise RecordingEnded(f"the outcome of the tool call {call_id!r} was not recorded")
         elif refused is not None:
             outcome = refused
         else:
             self._stream.sync(needed)
-            outcome = self._invoked(tool, arguments, output_schema)
+            outcome = self._invoke_live(tool, arguments, output_schema)
         self.emit(record(state="finished", result=outcome.result, error=outcome.error, duration_ms=outcome.duration_ms))
         self._stream.sync(needed)
         return outcome
 
-    def _invoked(self, tool: Tool, arguments: dict[str, Any], output_schema: Schema) -> ToolOutcome:
+    def _invoke_live(self, tool: Tool, arguments: dict[str, Any], output_schema: Schema) -> ToolOutcome:
         """Invoke a tool with the secrets in its arguments, which must fit its input_schema with these, too."""
         try:
             live = self._secrets.reveal(arguments)
@@ -314,7 +313,7 @@ class Effects:
             return ToolOutcome(None, {"error_type": "ValidationError", "message": self._secrets.conceal(message)})
         return invoke_tool(tool, json_safe(live), output_schema, self._secrets.conceal)
 
-    def _unknown(self, tool: Tool, started: ToolRecord) -> ToolOutcome | None:
+    def _decide_unknown(self, tool: Tool, started: ToolRecord) -> ToolOutcome | None:
         """Return the outcome of an unsafe call that was begun and not ended; None where it is made (again).
 
         The tool itself may know; else a person or the policy decides (`on_unknown`), and that is journaled. A retry has
@@ -325,7 +324,7 @@ class Effects:
             asked_before = self._stream.ahead().get("point") == "unknown"
             if self._stream.recording and not asked_before:
                 return None
-            if not asked_before and (known := self._reconciled(tool, call_id, arguments)) is not None:
+            if not asked_before and (known := self._reconcile(tool, call_id, arguments)) is not None:
                 return known
             written = self._stream.appended
             subject = {"tool_name": tool.name, "arguments": arguments, "call_id": call_id}
@@ -348,23 +347,23 @@ class Effects:
                 return None
         return None
 
-    def _reconciled(self, tool: Tool, call_id: str, arguments: dict[str, Any]) -> ToolOutcome | None:
+    def _reconcile(self, tool: Tool, call_id: str, arguments: dict[str, Any]) -> ToolOutcome | None:
         """Return what a tool itself knows of a call; None where it cannot tell, or a secret that it needs is lost."""
         try:
-            return reconciled(tool, call_id, self._secrets.reveal(arguments), self._secrets.conceal)
+            return reconcile(tool, call_id, self._secrets.reveal(arguments), self._secrets.conceal)
         except LostSecretError:
             return None
 
-    def _made_again(self, line: Mapping[str, Any]) -> str | None:
+    def _repeat(self, line: Mapping[str, Any]) -> str | None:
         """Do again what a record began, for a secret in its outcome; return why that cannot be."""
         if line["type"] == "llm":
             return self.models.repeat(line)
         if line["type"] == "tool":
-            return self._invoked_again(line)
+            return self._repeat_tool_call(line)
         self._read_memory()
         return None
 
-    def _invoked_again(self, started: Mapping[str, Any]) -> str | None:
+    def _repeat_tool_call(self, started: Mapping[str, Any]) -> str | None:
         tool = self._tools.get(started["tool_name"]) if self._tools is not None else None
         if tool is None or not (is_repeatable(tool.effect) and is_repeatable(started["effect"])):
             return "that call is not safe to repeat" if tool is not None else "that tool no longer exists"
@@ -384,7 +383,7 @@ class Effects:
             repeats=started["call_id"],
         )
         self._stream.append(record(state="started", arguments=started["arguments"], effect=tool.effect))
-        outcome = self._invoked(tool, started["arguments"], Schema(tool.output_schema))
+        outcome = self._invoke_live(tool, started["arguments"], Schema(tool.output_schema))
         finished = record(state="finished", result=outcome.result, error=outcome.error, duration_ms=outcome.duration_ms)
         self._stream.append(finished)
         return str(outcome.error["message"]) if outcome.error is not None else None
@@ -402,12 +401,12 @@ class Effects:
 
     def auto_approval(self, point: ApprovalPoint) -> ApprovalDecision | None:
         """Return the approval of what nobody is to be asked about any more; None where a person is."""
-        if point in self._changed().get("approve", self._approve):
+        if point in self._apply_overrides().get("approve", self._approve):
             return None
         return ApprovalDecision(decision="approve", feedback=UNASKED.format(point))
 
     def _on_unknown_now(self) -> ApprovalDecision | None:
-        return unattended(self._changed().get("on_unknown", self._on_unknown))
+        return unattended(self._apply_overrides().get("on_unknown", self._on_unknown))
 
     def judge(
         self,
@@ -499,10 +498,9 @@ class Effects:
         record = partial(kind, point=point, pass_number=pass_number, step_id=step_id, digest=digest)
         self.emit(record(state="asked", subject=subject))
         self._stream.follow_abort(in_a_cycle=True)
-        if line := self._stream.outcome(kind.tag, {"digest": digest, "state": "decided"}):
+        missing = f"what was decided about the {point} was not recorded"
+        if line := self._stream.outcome(kind.tag, {"digest": digest, "state": "decided"}, missing):
             decision = ApprovalDecision(**{key: line[key] for key in ApprovalDecision.model_fields if key in line})
-        elif isinstance(self._llm, RecordedModel):
-            raise RecordingEnded(f"what was decided about the {point} was not recorded")
         elif (decided := policy()) is not None:
             decision = decided
         else:
@@ -581,7 +579,7 @@ class Effects:
             for key, value in self._memory.search(""):
                 try:
                     name = self._secrets.conceal(clean_text(key))
-                    found[name] = self._concealed(name, json_safe(value))
+                    found[name] = self._conceal_entry(name, json_safe(value))
                 except NotJsonSafeError as error:
                     logger.warning("memory holds under %r what is not JSON: %s", name, error)
         except Exception as error:
@@ -590,7 +588,7 @@ class Effects:
         # What the store refused to keep is known all the same.
         return {**{key: value for key, value in known.items() if key in self._unstored}, **found}
 
-    def _concealed(self, name: str, value: Any) -> Any:
+    def _conceal_entry(self, name: str, value: Any) -> Any:
         """Return what a store holds as the kernel knows it: what is there already, where it means the same."""
         known = self._known.get(name)
         return known if known is not None and self._secrets.shown(known) == value else self._secrets.conceal(value)

@@ -216,9 +216,15 @@ class RecordStream:
         """Return the recorded line that comes next, {} where there is none."""
         return (self._recorded.peek() if self._recorded is not None else None) or {}
 
-    def outcome(self, tag: str, key: dict[str, Any]) -> dict[str, Any] | None:
-        """Return the recorded line of that type which holds all of `key`, None where none was recorded."""
-        return self._recorded.outcome(tag, key) if self._recorded is not None and self.recording else None
+    def outcome(self, tag: str, key: dict[str, Any], missing: str | None = None) -> dict[str, Any] | None:
+        """Return the recorded line of that type which holds all of `key`, None where none was recorded.
+
+        A replay raises RecordingEnded with the message `missing` for one that is not there.
+        """
+        line = self._recorded.outcome(tag, key) if self._recorded is not None and self.recording else None
+        if line is None and missing is not None and self._replays:
+            raise RecordingEnded(missing)
+        return line
 
     def call_id(self) -> str:
         """Return the id of the next call."""

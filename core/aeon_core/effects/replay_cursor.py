@@ -48,16 +48,16 @@ def record_difference(line: Mapping[str, Any], tag: str, emitted: Mapping[str, A
         return Difference(line["seq"], _where(line), _whole(line["type"], body), _whole(tag, emitted))
     for path, recorded, now in _differences(body, emitted, ""):
         where = f"{_where(line)} · {path or 'the record'}"
-        return Difference(line["seq"], where, *clipped(recorded, now), (recorded, now))
+        return Difference(line["seq"], where, *clip_around_difference(recorded, now), (recorded, now))
     return None
 
 
-def ended_early(line: Mapping[str, Any]) -> Difference:
+def early_end(line: Mapping[str, Any]) -> Difference:
     """Return the difference of a run that ends today where this line was recorded."""
     return Difference(line["seq"], _where(line), str(line["type"]), "the end of the run")
 
 
-def outcome_missing(line: Mapping[str, Any]) -> Difference:
+def missing_outcome(line: Mapping[str, Any]) -> Difference:
     """Return the difference of a run that waits for an outcome which is none of the lines from this one on."""
     return Difference(line["seq"], _where(line), str(line["type"]), "a missing outcome")
 
@@ -90,7 +90,7 @@ def _differences(recorded: Any, now: Any, path: str) -> Iterator[tuple[str, Any,
         yield path, recorded, now
 
 
-def clipped(recorded: Any, now: Any) -> tuple[str, str]:
+def clip_around_difference(recorded: Any, now: Any) -> tuple[str, str]:
     """Return both values as JSON of one line, long ones clipped around the first difference."""
     first, second = (json.dumps(value, ensure_ascii=False) for value in (recorded, now))
     same = sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], zip(first, second, strict=False)))
@@ -116,7 +116,7 @@ class ReplayCursor:
     """
 
     def __init__(self, lines: Iterable[Mapping[str, Any]]) -> None:
-        self._lines, self._changes, self._repeats = _that_hold(lines)
+        self._lines, self._changes, self._repeats = _sort_lines(lines)
         self._next = 0
         self.difference: Difference | None = None
         """Where the kernel did something else; None as long as it did the same."""
@@ -226,7 +226,7 @@ class RecordedModel(LLMAdapter):
 _Placed = list[tuple[int, Mapping[str, Any]]]
 
 
-def _that_hold(lines: Iterable[Mapping[str, Any]]) -> tuple[list[Mapping[str, Any]], _Placed, _Placed]:
+def _sort_lines(lines: Iterable[Mapping[str, Any]]) -> tuple[list[Mapping[str, Any]], _Placed, _Placed]:
     """Return the lines that the kernel emits, and with its place among them each other line that counts.
 
     These are the changes that a resume brought, and the outcomes of calls that were made again.
@@ -245,8 +245,8 @@ def _that_hold(lines: Iterable[Mapping[str, Any]]) -> tuple[list[Mapping[str, An
                 repeats.append((len(held), line))
         elif line["type"] in EMITTED and not (line["type"] == "label" and line["source"] == "person"):
             held.append(line)
-    return held, _within(held, changes), _within(held, repeats)
+    return held, _clamped(held, changes), _clamped(held, repeats)
 
 
-def _within(held: list[Mapping[str, Any]], placed: _Placed) -> _Placed:
+def _clamped(held: list[Mapping[str, Any]], placed: _Placed) -> _Placed:
     return [(min(place, len(held)), line) for place, line in placed]

@@ -69,7 +69,7 @@ class RunSecrets:
             raise LostSecretError(
                 f"an earlier version recorded {REDACTED!r} instead of a secret that is needed now; start a new run"
             )
-        return self.vault.reveal(value, self._recovered)
+        return self.vault.reveal(value, self._recover)
 
     def lost_in(self, value: Any) -> Iterator[str]:
         """Yield the tokens in plain JSON of which the secret is not known."""
@@ -87,19 +87,19 @@ class RunSecrets:
                     self._origins.setdefault(each, line)
         return self._origins.get(token)
 
-    def _recovered(self, token: str) -> str:
+    def _recover(self, token: str) -> str:
         line = self._origin(token)
         if line is None:
             return token  # a text that came from no record
-        why = self._repeated(token, line)
+        why = self._repeat_origin(token, line)
         if self.vault.knows(token):
             return str(self.vault.reveal(token))
         raise LostSecretError(
-            f"a secret is needed that is not recorded: it comes from {_named(line)}; {why}. "
+            f"a secret is needed that is not recorded: it comes from {_name_of(line)}; {why}. "
             "Set the environment variable that held it and resume the run, or start a new one"
         )
 
-    def _repeated(self, token: str, line: Line) -> str:
+    def _repeat_origin(self, token: str, line: Line) -> str:
         """Do again what gave a token's secret; return why that did not help, where it did not."""
         begun = self._beginning(line)
         if begun is None or self._repeat is None:
@@ -137,7 +137,7 @@ def is_repeatable(effect: str | None) -> bool:
     return effect in ("pure", "idempotent")
 
 
-def _named(line: Line) -> str:
+def _name_of(line: Line) -> str:
     kind, seq = line["type"], line["seq"]
     if kind == "tool":
         return f"the result of {line['tool_name']!r} (record {seq})"

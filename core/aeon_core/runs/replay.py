@@ -17,8 +17,8 @@ from aeon_core.effects.replay_cursor import (
     Difference,
     RecordingEnded,
     ReplayCursor,
-    ended_early,
-    outcome_missing,
+    early_end,
+    missing_outcome,
 )
 from aeon_core.entities import RunResult
 from aeon_core.errors import AeonError, ReplayMismatchError, ToolError, UsageError
@@ -176,7 +176,7 @@ def replay_lines(
         result = orchestrator.run(task, plan)
     difference = cursor.difference
     if difference is None and (line := cursor.peek()) is not None:
-        difference = ended_early(line) if result is not None else outcome_missing(line)
+        difference = early_end(line) if result is not None else missing_outcome(line)
     return Replay(str(started["run"]), cursor.passed, None if difference else result, difference)
 
 

@@ -18,29 +18,29 @@ def request(size: int, max_tokens: int = 1_000) -> dict[str, Any]:
 def test_where_the_window_is_not_known_nothing_is_reported() -> None:
     window = ContextWindow("a:b", None)
     window.learn(request(100), {"input_tokens": 100, "output_tokens": 1})
-    assert window.fitted(request(10_000_000)) is None
+    assert window.fit(request(10_000_000)) is None
 
 
 def test_a_small_request_is_left_as_it_is() -> None:
-    assert ContextWindow("a:b", 10_000).fitted(request(3_600)) == Fitted(1_000, 1_000)
+    assert ContextWindow("a:b", 10_000).fit(request(3_600)) == Fitted(1_000, 1_000)
 
 
 def test_a_user_is_warned_once_from_80_percent_on_and_the_reply_gets_what_is_left() -> None:
     window = ContextWindow("a:b", 10_000)
-    fitted = window.fitted(request(34_200))
+    fitted = window.fit(request(34_200))
     assert fitted is not None
     assert (fitted.max_tokens, fitted.tokens) == (500, 9_500)
     assert fitted.notice == "a request takes about 95 % of the 10,000 tokens in a:b's context window"
-    assert window.fitted(request(34_200)) == Fitted(500, 9_500)
+    assert window.fit(request(34_200)) == Fitted(500, 9_500)
 
 
 def test_a_request_is_refused_where_even_a_generous_reading_leaves_no_room() -> None:
     window = ContextWindow("a:b", 10_000)
-    fitted = window.fitted(request(43_000))
+    fitted = window.fit(request(43_000))
     assert fitted is not None
     assert fitted.max_tokens == LEAST_REPLY
     with pytest.raises(LLMError, match="has about 12,223 tokens, but the model's context window has 10,000") as caught:
-        window.fitted(request(44_000))
+        window.fit(request(44_000))
     assert caught.value.context == {"context_too_long": True}
     assert not caught.value.retryable
 
@@ -49,14 +49,14 @@ def test_a_measured_request_is_the_measure_of_those_of_its_size() -> None:
     window = ContextWindow("a:b", 10_000)
     window.learn(request(30_000), {"input_tokens": 15_000, "output_tokens": 1})
     with pytest.raises(LLMError, match="about 10,000 tokens"):
-        window.fitted(request(20_000))
+        window.fit(request(20_000))
 
 
 def test_what_a_provider_adds_to_a_short_request_refuses_no_long_one() -> None:
     window = ContextWindow("a:b", 10_000)
     window.learn(request(1_000), {"input_tokens": 900, "output_tokens": 1})
-    fitted = window.fitted(request(30_000))
+    fitted = window.fit(request(30_000))
     assert fitted is not None
     assert fitted.max_tokens == LEAST_REPLY
     with pytest.raises(LLMError, match="context window"):
-        window.fitted(request(44_000))
+        window.fit(request(44_000))
