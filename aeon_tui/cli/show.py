@@ -17,8 +17,7 @@ from aeon_tui.cli.output import STATUS_STYLES, Output, stderr, stdout
 from aeon_tui.cli.run_output import print_answer, print_sections, print_steps
 from aeon_tui.reports import ExportFormat
 from aeon_tui.reports.export import render_run, write_file
-from aeon_tui.reports.run_changes import RunChanges
-from aeon_tui.reports.run_report import RunReport
+from aeon_tui.reports.run_report import RunChanges, RunReport
 from aeon_tui.sources.run_index import find_journal, is_workflow
 
 DAMAGE_SHOWN = 20

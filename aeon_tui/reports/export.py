@@ -13,8 +13,7 @@ from aeon_core.journal.listing import lineage_of
 from aeon_core.regular_file import replace_file
 from aeon_tui.reports import ExportFormat
 from aeon_tui.reports.markdown import markdown
-from aeon_tui.reports.run_changes import RunChanges
-from aeon_tui.reports.run_report import RunReport
+from aeon_tui.reports.run_report import RunChanges, RunReport
 from aeon_tui.reports.workflow_report import WorkflowReport
 from aeon_tui.sources.run_index import is_workflow
 

@@ -15,8 +15,7 @@ from aeon_core.journal.view.formatting import message, repair_words, route
 from aeon_core.journal.view.model import CallView, LogLine, RepairView, StepView, ToolCallView
 from aeon_core.journal.view.reducer import nodes
 from aeon_core.units import money, seconds_after, span
-from aeon_tui.reports.run_changes import ApprovalChange, PassSpan
-from aeon_tui.reports.run_report import Note, RunReport, answer_title, notes, status_of
+from aeon_tui.reports.run_report import ApprovalChange, Note, PassSpan, RunReport, answer_title, notes, status_of
 from aeon_tui.reports.web_page import Html, TextArchive, join, page, tag
 from aeon_widgets.call_rows import CALL_LABELS
 from aeon_widgets.icons import LEVELS, ROW_ICONS, run_style, shown_status

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
 from typing import Any
 
-from aeon_core.journal.history import DepthAdjustment, ExecutionHistory
+from aeon_core.journal.history import DepthAdjustment, ExecutionHistory, with_statuses
 from aeon_core.journal.listing import Lineage, at_pass
-from aeon_core.journal.values import brief
+from aeon_core.journal.values import brief, dict_of, id_of, int_of, number_of, str_of
 from aeon_core.journal.view import formatting
 from aeon_core.journal.view.formatting import change, message, words
 from aeon_core.journal.view.model import (
@@ -22,7 +22,6 @@ from aeon_core.journal.view.model import (
     StepView,
 )
 from aeon_core.units import money, seconds_after, span
-from aeon_tui.reports.run_changes import RunChanges
 from aeon_widgets.icons import shown_status
 
 ISSUES_SHOWN = 20
@@ -47,31 +46,6 @@ class Section:
 
     title: str
     notes: list[Note]
-
-
-def pass_sections(view: RunView, history: ExecutionHistory, pass_number: int | None) -> list[Section]:
-    """Return what is to be told before the answer; nothing of a run without evaluation (adaptive FR-071 to FR-078)."""
-    if not (view.assessments or view.reports or view.refinements or view.profiles):
-        return []
-    passes = [note for notes in pass_notes(view, history, pass_number).values() for note in notes]
-    wanted = [Note("text", brief(each, 400)) for each in view.requirements]
-    return _filled(
-        Section("Requirements", wanted),
-        Section("Passes" if pass_number is None else "Pass", passes),
-        Section("Across passes", across_passes(history) if pass_number is None else []),
-    )
-
-
-def pass_notes(view: RunView, history: ExecutionHistory, pass_number: int | None) -> dict[int, list[Note]]:
-    """Return the notes on each pass, or on one: its verdict, then what led to it."""
-    begun = {phase.pass_number for phase in view.phases}
-    numbers = [pass_number] if pass_number else sorted(begun | {each.pass_number for each in view.profiles})
-    whole = {each.pass_number for each in history.passes}
-    found = {}
-    for number in numbers:
-        cut = number in begun and number not in whole and view.status != "running"
-        found[number] = list(_pass(view, number, begun=number in begun, cut=cut, alone=bool(pass_number)))
-    return found
 
 
 def score_trend(assessments: list[AssessmentView]) -> str:
@@ -199,11 +173,6 @@ def _phases(view: RunView, number: int) -> str:
     return ", ".join(f"{brief(phase.phase, 20)} {span(phase.duration_ms)}" for phase in phases)
 
 
-def across_passes(history: ExecutionHistory) -> list[Note]:
-    """Return what shows only across passes."""
-    return list(_patterns(history))
-
-
 def _patterns(history: ExecutionHistory) -> Iterator[Note]:
     patterns = history.overall_statistics.patterns
     for fragment in patterns.refined_fragments:
@@ -284,6 +253,82 @@ def readable(output: dict[str, Any]) -> str:
     if len(output) == 1 and isinstance(output.get("text"), str):
         return str(output["text"])
     return json.dumps(output, ensure_ascii=False)
+
+
+@dataclass
+class ApprovalChange:
+    """One question to a person, and the decision; `decided` is the decision's record, None while it is open."""
+
+    seq: int
+    pass_number: int
+    point: str
+    step_id: str | None
+    subject: dict[str, Any]
+    asked: str
+    decided: dict[str, Any] | None = None
+
+
+@dataclass
+class PassSpan:
+    """The first and the last record of a pass, and the record each of its phases begins with."""
+
+    number: int
+    first: int
+    last: int
+    phases: list[tuple[int, str]] = field(default_factory=list)
+
+
+@dataclass
+class RunChanges:
+    """What a run's view keeps only the latest of: plans, statuses of steps, TTL and cost, passes, approvals.
+
+    Each list is in the order of the journal; every entry begins with, or has, the seq of its record."""
+
+    plans: list[tuple[int, dict[str, Any]]] = field(default_factory=list)
+    statuses: list[tuple[int, str, str]] = field(default_factory=list)
+    """seq, step_id, status."""
+    totals: list[tuple[int, int, int, float | None]] = field(default_factory=list)
+    """seq, cycles left, cycles allocated, cost in USD."""
+    passes: dict[int, PassSpan] = field(default_factory=dict)
+    approvals: list[ApprovalChange] = field(default_factory=list)
+
+    def apply(self, record: Mapping[str, Any]) -> None:
+        """Fold one record in, read leniently."""
+        kind, seq = record.get("type"), int_of(record.get("seq"))
+        number = int_of(record.get("pass"))
+        if number > 0 and kind not in ("profile", "label"):
+            self.passes.setdefault(number, PassSpan(number, seq, seq)).last = seq
+        if kind == "run_started":
+            plan = dict_of((dict_of(record.get("start")) or {}).get("plan"))
+            self.plans += [(seq, plan)] if plan is not None else []
+        elif kind == "plan":
+            self.plans.append((seq, dict_of(record.get("plan")) or {}))
+        elif kind == "step":
+            self.statuses.append((seq, str_of(record.get("step_id")), str_of(record.get("status"))))
+        elif kind == "ttl":
+            cost = number_of(record.get("cost_usd"))
+            self.totals.append((seq, int_of(record.get("remaining")), int_of(record.get("allocated")), cost))
+        elif kind == "phase" and record.get("state") == "started" and number in self.passes:
+            self.passes[number].phases.append((seq, str_of(record.get("phase"))))
+        elif kind == "approval":
+            self._approval(record, seq, number)
+
+    def _approval(self, record: Mapping[str, Any], seq: int, number: int) -> None:
+        if record.get("state") != "decided" or not self.approvals or self.approvals[-1].decided is not None:
+            subject, stamp = dict_of(record.get("subject")) or {}, str_of(record.get("ts"))
+            point, step_id = str_of(record.get("point")), id_of(record.get("step_id"))
+            self.approvals.append(ApprovalChange(seq, number, point, step_id, subject, stamp))
+        if record.get("state") == "decided":
+            self.approvals[-1].decided = dict(record)
+
+    def plan_at(self, seq: int) -> dict[str, Any]:
+        """Return the plan after the record `seq`, with the statuses that steps had got; {} before there is one."""
+        found = [(at, plan) for at, plan in self.plans if at <= seq]
+        if not found:
+            return {}
+        at, plan = found[-1]
+        statuses = {step_id: status for when, step_id, status in self.statuses if at < when <= seq}
+        return with_statuses(plan, statuses)
 
 
 FORKS_SHOWN = 20
@@ -377,18 +422,34 @@ class RunReport:
 
     @property
     def passes(self) -> list[Section]:
-        """What became of each pass, and what shows only across them; empty where nothing was evaluated."""
-        return pass_sections(self.view, self._history, self._pass_number)
+        """What is to be said before the answer; nothing of a run without evaluation (adaptive FR-071 to FR-078)."""
+        view = self.view
+        if not (view.assessments or view.reports or view.refinements or view.profiles):
+            return []
+        passes = [note for notes in self.pass_notes.values() for note in notes]
+        return _filled(
+            Section("Requirements", [Note("text", brief(each, 400)) for each in view.requirements]),
+            Section("Pass" if self.one_pass else "Passes", passes),
+            Section("Across passes", self.across_passes),
+        )
 
     @property
     def pass_notes(self) -> dict[int, list[Note]]:
-        """The outcome of each pass by its number, even where nothing was evaluated."""
-        return pass_notes(self.view, self._history, self._pass_number)
+        """The notes on each pass by its number, even where nothing was evaluated: its verdict, then what led to it."""
+        view = self.view
+        begun = {phase.pass_number for phase in view.phases}
+        numbers = sorted(begun | {each.pass_number for each in view.profiles})
+        whole = {each.pass_number for each in self._history.passes}
+        found = {}
+        for number in numbers if self._pass_number is None else [self._pass_number]:
+            cut = number in begun and number not in whole and view.status != "running"
+            found[number] = list(_pass(view, number, begun=number in begun, cut=cut, alone=self.one_pass))
+        return found
 
     @property
     def across_passes(self) -> list[Note]:
         """What shows only across passes."""
-        return across_passes(self._history) if self._pass_number is None else []
+        return [] if self.one_pass else list(_patterns(self._history))
 
     @property
     def for_a_person(self) -> list[Section]:

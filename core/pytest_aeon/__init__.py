@@ -30,11 +30,11 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 def pytest_collect_file(file_path: Path, parent: pytest.Collector) -> pytest.Collector | None:
     """Make a test of a journal, and with --aeon-lint of a plan file."""
     if file_path.suffix == ".jsonl" and journals_folder(parent.config) in file_path.parents:
-        from pytest_aeon.items import JournalFile
+        from pytest_aeon.recorder import JournalFile
 
         return JournalFile.from_parent(parent, path=file_path)
     if parent.config.option.aeon_lint and _is_plan(file_path, parent.config):
-        from pytest_aeon.items import PlanFile
+        from pytest_aeon.recorder import PlanFile
 
         return PlanFile.from_parent(parent, path=file_path)
     return None

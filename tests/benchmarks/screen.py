@@ -9,8 +9,8 @@ from pathlib import Path
 
 from aeon_tui.app import AeonApp
 from aeon_tui.screens.run.screen import RunScreen
+from aeon_tui.screens.run.search import RecordSearch
 from aeon_tui.sources.journal import JournalSource
-from aeon_tui.sources.record_search import RecordSearch
 
 ROUNDS = 7
 SIZE = (120, 40)

@@ -176,7 +176,7 @@ def test_a_session_that_does_not_use_the_plugin_loads_nothing_of_aeon(pytester: 
 
         def test_what_is_loaded(pytestconfig):
             assert pytestconfig.pluginmanager.has_plugin("pytest_aeon")
-            heavy = ("aeon_core", "pydantic", "yaml", "pytest_aeon.items", "pytest_aeon.recorder")
+            heavy = ("aeon_core", "pydantic", "yaml", "pytest_aeon.recorder")
             assert [name for name in heavy if name in sys.modules] == []
         """
     )

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import threading
+import time
 from collections.abc import Sequence
 from pathlib import Path
 from typing import ClassVar, NamedTuple
@@ -14,11 +16,10 @@ from textual.screen import Screen
 from textual.widgets import Input
 
 from aeon_core.errors import AeonError
-from aeon_core.journal.search import Match
+from aeon_core.journal.search import Match, search_journal
 from aeon_core.journal.view.last_states import LastStates
 from aeon_core.journal.view.model import RunView
 from aeon_tui.sources.base import RecordSource
-from aeon_tui.sources.record_search import MOST, RecordSearch
 from aeon_widgets.filter_line import FilterLine
 from aeon_widgets.footer import KeyFooter
 from aeon_widgets.key_names import key_of
@@ -29,6 +30,51 @@ from aeon_widgets.text import Block, count, one_line
 
 POLL_SECONDS = 0.05
 HINT = "the words of a prompt, a reply, a tool's result …"
+
+
+MOST = 10_000
+"""Records that are listed; a text that is in more of them tells nothing."""
+PIECE_SECONDS = 0.004
+PAUSE_SECONDS = 0.001
+"""How long the thread works before it lets the screen have its turn, and for how long."""
+
+
+class RecordSearch:
+    """A text is looked for in one run's journal, on a thread. `found` grows, in the order of the records,
+    until `ended` is True."""
+
+    def __init__(self, journal: Path, wanted: str) -> None:
+        self.wanted = wanted
+        self.found: list[Match] = []
+        self.ended = False
+        self.cancelled = False
+        self.error: AeonError | None = None
+        self._worked = time.perf_counter()
+        threading.Thread(target=self._work, args=(journal,), name="aeon-search", daemon=True).start()
+
+    @property
+    def full(self) -> bool:
+        """Whether there may be more records that hold the text than are listed."""
+        return len(self.found) >= MOST
+
+    def cancel(self) -> None:
+        """End soon; what has been found stays."""
+        self.cancelled = not self.ended
+
+    def _work(self, journal: Path) -> None:
+        try:
+            for match in search_journal(journal, self.wanted, cancelled=self._is_over):
+                self.found.append(match)
+        except AeonError as error:
+            self.error = error
+        finally:
+            self.ended = True
+
+    def _is_over(self) -> bool:
+        if time.perf_counter() - self._worked > PIECE_SECONDS:
+            time.sleep(PAUSE_SECONDS)
+            self._worked = time.perf_counter()
+        return self.cancelled or self.full
 
 
 class StepPlace(NamedTuple):

@@ -95,15 +95,16 @@ class PassesFold:
     def _end(self, record: Mapping[str, Any]) -> None:
         ended = _read(record)
         if ended is not None:
-            ended.final_plan_state = _as_it_is(self._plan or ended.plan_state, self._statuses)
+            ended.final_plan_state = with_statuses(self._plan or ended.plan_state, self._statuses)
             ended.depth_adjustments = [depth for number, depth in self._depths if number == ended.pass_number]
+            self._depths = [each for each in self._depths if each[0] != ended.pass_number]
             ended.validation_reports, ended.advisories = self._reports, self._advisories
             self.passes.append(ended)
         self._reports, self._advisories = [], []
 
 
-def _as_it_is(plan: dict[str, Any], statuses: dict[str, Any]) -> dict[str, Any]:
-    """Return a copy of a plan, with the statuses that its steps have got since it was told."""
+def with_statuses(plan: dict[str, Any], statuses: Mapping[str, Any]) -> dict[str, Any]:
+    """Return a copy of a plan, with the statuses that its steps have got since it was recorded, by step_id."""
     copied = deepcopy(plan)
     nodes = dicts_of(copied.get("steps"))
     while nodes:

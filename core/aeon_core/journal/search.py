@@ -7,12 +7,12 @@ import os
 import re
 from array import array
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 from jiter import from_json
-from pydantic_core import SchemaValidator, ValidationError, core_schema
+from pydantic_core import SchemaValidator, ValidationError, core_schema, to_json
 
 from aeon_core.errors import UsageError
 from aeon_core.journal.index import seq_of
@@ -25,6 +25,8 @@ AROUND = 60
 """Characters of an excerpt before and after what was found."""
 _SIEVED = 64
 """Characters of the text that the sieve goes by."""
+_HOLDER_LINES, _HOLDER_BYTES = 16, 1024 * 1024
+"""How far after a long text to look for the record that refers to it."""
 _ENVELOPE = frozenset({"v", "seq", "ts", "run", "type"})
 
 
@@ -81,7 +83,8 @@ def _search(path: Path, needle: _Needle, cancelled: Callable[[], bool], newest_f
                     if cancelled():
                         return
                     if needle.may_be_in(line) and (found := needle.find(line)) is not None:
-                        yield Match(offset, offset + len(line), seq_of(line), record_type(line), *found)
+                        match = Match(offset, offset + len(line), seq_of(line), record_type(line), *found)
+                        yield _placed(file.fileno(), match, line) if match.type == "text" else match
         except OSError as error:
             raise unreadable(path, error) from None
 
@@ -136,6 +139,22 @@ def _lines(start: int, block: bytes, newest_first: bool) -> Iterator[tuple[int, 
         end = at
 
 
+def _placed(fd: int, match: Match, line: bytes) -> Match:
+    """Return the match of a long text with the step, pass and part of the record that it was written for."""
+    try:
+        reference = to_json({"$text": from_json(line)["sha256"]})
+        for each in os.pread(fd, _HOLDER_BYTES, match.end).split(b"\n")[:_HOLDER_LINES]:
+            if b'"$text"' not in each or not isinstance(record := from_json(each), dict):
+                continue
+            for field, value in record.items():
+                if reference in to_json(value):
+                    step_id, pass_number, part = _place_of(record, field)
+                    return replace(match, step_id=step_id, pass_number=pass_number, part=part, holder=record["seq"])
+    except (OSError, ValueError, LookupError, TypeError):
+        pass  # it is listed as a long text of the run
+    return match
+
+
 class _Needle:
     """A text to be found, and the sieve that passes everything in which it may be.
 
@@ -173,11 +192,11 @@ class _Needle:
         for field, held in fields.items():
             for value in _texts(held) if field not in _ENVELOPE else ():
                 if (match := self._pattern.search(value)) is not None:
-                    return _around(value, match.start(), match.end()), *place_of(fields, field)
+                    return _around(value, match.start(), match.end()), *_place_of(fields, field)
         return None
 
 
-def place_of(record: dict[str, Any], field: str) -> tuple[str | None, int | None, str]:
+def _place_of(record: dict[str, Any], field: str) -> tuple[str | None, int | None, str]:
     """Return the step, the pass and the part that a field of a record belongs to."""
     step_id, pass_number, kind = record.get("step_id"), record.get("pass"), record.get("type")
     return (

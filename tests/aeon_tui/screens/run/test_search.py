@@ -12,9 +12,9 @@ from textual.pilot import Pilot
 
 from aeon_core.journal.search import Match
 from aeon_tui.app import AeonApp
+from aeon_tui.screens.run import search
 from aeon_tui.screens.run.screen import RunScreen
 from aeon_tui.screens.run.search import SearchScreen
-from aeon_tui.sources import record_search
 from aeon_tui.sources.base import ReadAheadSource
 from aeon_widgets.filter_line import FilterLine
 from aeon_widgets.match_list import MatchList, RecordText, record_blocks
@@ -155,7 +155,7 @@ async def test_a_search_is_cancelled_by_escape_and_what_was_found_stays(
         while not cancelled():
             go_on.wait(0.01)
 
-    monkeypatch.setattr(record_search, "search_journal", slowly)
+    monkeypatch.setattr(search, "search_journal", slowly)
     async with searching(tmp_path, finished_run()) as on:
         on.screen.query_one(FilterLine).value = "needle"
         await on.pilot.press("enter")
@@ -169,7 +169,7 @@ async def test_a_search_is_cancelled_by_escape_and_what_was_found_stays(
 async def test_a_text_that_is_everywhere_is_listed_as_far_as_it_helps(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(record_search, "MOST", 3)
+    monkeypatch.setattr(search, "MOST", 3)
     monkeypatch.setattr("aeon_tui.screens.run.search.MOST", 3)
     async with searching(tmp_path, finished_run()) as on:
         await on.search("s")
