@@ -193,3 +193,12 @@ def test_the_passes_of_a_journal_that_was_cut_are_those_that_ended(tmp_path: Pat
         assert (summary.status, summary.passes) == ("interrupted", ended), line[:200]
         assert len(open_history(folder / "r.jsonl").passes) == ended
     assert ended == 2
+
+
+def test_a_pass_holds_only_the_depths_that_were_made_for_it_however_often_its_number_occurs() -> None:
+    records = parsed(*two_adaptive_passes())
+    fold = PassesFold()
+    for record in [*records, *records, *records]:
+        fold.apply(record)
+    first, _, again, *_ = fold.passes
+    assert again.depth_adjustments == first.depth_adjustments
