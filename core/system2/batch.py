@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import logging
 import sys
-from pathlib import Path
 from typing import Any
 
-from aeon_core.config.schema import RunConfig, find_project_root
+from aeon_core.config.schema import find_project_root
 from aeon_core.entities import RunResult
 from aeon_core.errors import JournalError
 from aeon_core.journal.reader import tail
@@ -26,28 +25,30 @@ def work(job: Job) -> dict[str, Any]:
     return worked(job, _performed)
 
 
-def _performed(path: Path, job: Job, config: RunConfig) -> RunResult:
+def _performed(job: Job) -> RunResult:
+    path, config = job.journal, job.config
+
     def say(line: str) -> None:
         if sys.stderr is not None:
             sys.stderr.write(f"workflow {path.stem}: {line}\n")
 
     orchestrator = Orchestrator(
         config.project_root or find_project_root(),
-        gate_policy=AutoApproveGates() if job["workflow"] == AUTO_APPROVE else None,
+        gate_policy=AutoApproveGates() if job.task.workflow == AUTO_APPROVE else None,
         model=config.models[0] if config.models else None,
         base_url=config.base_url,
         log=Log(logger.info),
-        trust="apply" if job["trusts_project"] else "require",
+        trust="apply" if job.trusts_project else "require",
         runs_dir=path.parent,
         shares_rate=True,
     )
     if config.wait:
         orchestrator.wait_for_decisions(config.wait, say)
-    with stopped_by(Path(job["stop"]), orchestrator.abort):
+    with stopped_by(job.stop, orchestrator.abort):
         if has_begun(path):
             orchestrator.resume(path)
         else:
-            orchestrator.run(job["task"], run_id=path.stem)
+            orchestrator.run(job.task.task, run_id=path.stem)
     if orchestrator.journal is None:
         raise JournalError(f"the journal {str(path)!r} could not be written; see the workflow's transcript")
     return RunResult.model_validate(last_told(tail(path))["result"])

@@ -167,17 +167,7 @@ class Batch:
         return no_result(self._job(task), "interrupted", why)
 
     def _job(self, task: BatchTask) -> Job:
-        return Job(
-            id=task.id,
-            task=task.task,
-            run_id=task.run_id,
-            config=dict(task.config),
-            verified=task.config.verified,
-            trusts_project=self._trusts_project,
-            journal=str(task.journal(self._runs_dir)),
-            stop=str(self._stop_file),
-            workflow=task.workflow,
-        )
+        return Job(task, task.journal(self._runs_dir), self._stop_file, self._trusts_project)
 
     def _tell(self, task: BatchTask, result: dict[str, Any]) -> None:
         self._results[task.run_id] = result

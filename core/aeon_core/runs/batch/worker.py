@@ -10,9 +10,10 @@ import signal
 import sys
 import threading
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Literal, TypedDict
+from typing import Any, Literal
 
 from pydantic import ValidationError
 
@@ -26,34 +27,33 @@ from aeon_core.journal.reader import head, read_records, tail
 from aeon_core.journal.recovery import sound_records
 from aeon_core.journal.summary import is_being_written, last_told
 from aeon_core.json_safe import clean_text
-from aeon_core.llm.base import LLMAdapter
 from aeon_core.process_privacy import hide_process
 from aeon_core.redaction import redact_text
 from aeon_core.runs.batch.rate_limit import rate_limited
+from aeon_core.runs.batch.tasks import BatchTask
 from aeon_core.runs.factory import build_tools, connect_model, telemetry
-from aeon_core.runs.orchestrator import Orchestrator
+from aeon_core.runs.orchestrator import Orchestrator, PreparedRun
 from aeon_core.runs.resume import Resumption
-from aeon_core.tools.registry import ToolRegistry
 from aeon_core.units import seconds_between
 
 _POLL = 0.2
 """Seconds between two looks at whether the batch is to stop."""
 
 
-class Job(TypedDict):
-    """A worker's job. `config` holds RunConfig's fields, `verified` the digests of the project's files that it
-    may load; `trusts_project` lets a run continue with whatever its journal names; `stop` is a file that, once there,
-    ends the run; `workflow` is that of a BatchTask."""
+@dataclass(frozen=True)
+class Job:
+    """A worker's job. `trusts_project` lets a run continue with whatever its journal names; `stop` is a file that, once
+    there, ends the run."""
 
-    id: str
-    task: str
-    run_id: str
-    config: dict[str, Any]
-    verified: dict[str, str]
+    task: BatchTask
+    journal: Path
+    stop: Path
     trusts_project: bool
-    journal: str
-    stop: str
-    workflow: bool | str
+
+    @property
+    def config(self) -> RunConfig:
+        """The task's configuration."""
+        return self.task.config
 
 
 def work(job: Job) -> dict[str, Any]:
@@ -61,26 +61,25 @@ def work(job: Job) -> dict[str, Any]:
     return worked(job, _performed)
 
 
-def worked(job: Job, perform: Callable[[Path, Job, RunConfig], RunResult]) -> dict[str, Any]:
+def worked(job: Job, perform: Callable[[Job], RunResult]) -> dict[str, Any]:
     """Return the summary of a task, which `perform` runs or continues. What has ended is not run again.
 
     A Ctrl-C or a failure is a status of the summary; nothing is raised, so that an executor needs to know no error of
     Aeon's.
     """
     began = time.perf_counter()
-    path = Path(job["journal"])
+    path = job.journal
     try:
         if (ended := ended_result(path)) is not None:
-            return summary(job["id"], ended, took(path), "before")
-        if Path(job["stop"]).exists():
+            return summary(job.task.id, ended, took(path), "before")
+        if job.stop.exists():
             return no_result(job, "not_run", "the batch was stopped before this run started")
         if path.exists() and is_being_written(path):
             return no_result(
-                job, "running", f"another process is writing {job['journal']!r}; wait until it ends, then try again"
+                job, "running", f"another process is writing {str(path)!r}; wait until it ends, then try again"
             )
-        config = RunConfig(**job["config"]).with_verified(job["verified"])
-        result = perform(path, job, config)
-        return summary(job["id"], result, time.perf_counter() - began, "now")
+        result = perform(job)
+        return summary(job.task.id, result, time.perf_counter() - began, "now")
     except AeonError as error:
         return no_result(job, "failed", error.message, error.exit_code)
     except (Exception, SystemExit) as error:
@@ -97,37 +96,31 @@ def has_begun(path: Path) -> bool:
     return True
 
 
-def _performed(path: Path, job: Job, config: RunConfig) -> RunResult:
-    return _go_on(path, job, config) if has_begun(path) else _run(path, job, config)
-
-
-def _go_on(path: Path, job: Job, config: RunConfig) -> RunResult:
-    started = next(sound_records(path))
-    rules = recorded_rules(read_records(path))
-    check_journal(started, recorded_config(started), config, rules=rules, trusts_project=job["trusts_project"])
-    with _model_and_tools(path, config) as (llm, registry):
-        waiting = _waiting(path, config)
-        approver = about(config.approve, waiting)
-        listens = remembers_run(recorded_config(started).project_root)
-        going_on = Resumption(path, llm, registry, approver=approver, on_record=telemetry(config), on_line=listens)
-        with contextlib.closing(going_on), stopped_by(Path(job["stop"]), going_on.abort, waiting):
-            return going_on.run()
-
-
-def _run(path: Path, job: Job, config: RunConfig) -> RunResult:
-    with _model_and_tools(path, config) as (llm, registry):
-        waiting = _waiting(path, config)
-        orchestrator = Orchestrator(
-            llm,
-            tools=registry,
-            config=config,
-            approver=about(config.approve, waiting),
-            journal=path,
-            on_record=telemetry(config),
-            on_line=remembers_run(),
+def _performed(job: Job) -> RunResult:
+    """Run a task, or continue its journal. Raises AeonError."""
+    path, config, root = job.journal, job.config, None
+    continues = has_begun(path)
+    if continues:
+        started = next(sound_records(path))
+        rules, recorded = recorded_rules(read_records(path)), recorded_config(started)
+        check_journal(started, recorded, config, rules=rules, trusts_project=job.trusts_project)
+        root = recorded.project_root
+    waiting = _waiting(path, config)
+    with contextlib.ExitStack() as opened:
+        tools = build_tools(config)
+        opened.callback(tools.close)
+        llm = rate_limited(connect_model(config), path.parent, config.base_url)
+        opened.callback(llm.close)
+        llm.check()
+        parts: dict[str, Any] = {"llm": llm, "tools": tools, "approver": about(config.approve, waiting)}
+        parts |= {"on_record": telemetry(config), "on_line": remembers_run(root)}
+        run = (
+            Resumption(path, **parts)
+            if continues
+            else PreparedRun(Orchestrator(config=config, journal=path, **parts), job.task.task)
         )
-        with contextlib.closing(orchestrator), stopped_by(Path(job["stop"]), orchestrator.abort, waiting):
-            return orchestrator.run(job["task"])
+        with contextlib.closing(run), stopped_by(job.stop, run.abort, waiting):
+            return run.run()
 
 
 def _waiting(path: Path, config: RunConfig) -> RemoteApprover | None:
@@ -138,20 +131,6 @@ def _waiting(path: Path, config: RunConfig) -> RemoteApprover | None:
             sys.stderr.write(f"run {path.stem}: {line}\n")
 
     return RemoteApprover(path, config.wait, str(path.absolute()), say) if config.wait else None
-
-
-@contextlib.contextmanager
-def _model_and_tools(path: Path, config: RunConfig) -> Iterator[tuple[LLMAdapter, ToolRegistry]]:
-    registry = build_tools(config)
-    try:
-        llm = rate_limited(connect_model(config), path.parent, config.base_url)
-        try:
-            llm.check()
-            yield llm, registry
-        finally:
-            llm.close()
-    finally:
-        registry.close()
 
 
 @contextlib.contextmanager
@@ -261,12 +240,11 @@ def summary(task_id: str, result: RunResult, seconds: float | None, ended: Liter
     }
 
 
-def no_result(job: Mapping[str, Any], status: str, message: str, exit_code: int = 1) -> dict[str, Any]:
+def no_result(job: Job, status: str, message: str, exit_code: int = 1) -> dict[str, Any]:
     """Return what a batch tells of a task without a result: `status` is no RunResult's where the run did not end."""
-    journal = Path(job["journal"])
     return {
-        "id": job["id"],
-        "run_id": job["run_id"],
+        "id": job.task.id,
+        "run_id": job.task.run_id,
         "status": status,
         "exit_code": exit_code,
         "answer": None,
@@ -277,6 +255,6 @@ def no_result(job: Mapping[str, Any], status: str, message: str, exit_code: int 
         "model": None,
         "simulated": False,
         "error": {"message": redact_text(clean_text(message))},
-        "journal": str(journal) if journal.exists() else None,
+        "journal": str(job.journal) if job.journal.exists() else None,
         "ended": None,
     }

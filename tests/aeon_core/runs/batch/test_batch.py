@@ -8,6 +8,7 @@ import os
 import threading
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -19,7 +20,7 @@ from aeon_core.journal.history import open_history
 from aeon_core.journal.summary import is_being_written
 from aeon_core.journal.writer import JournalWriter
 from aeon_core.runs.batch.batch import Batch, BatchTask, ExecutorPool, ProcessPool, exit_code, read_tasks
-from aeon_core.runs.batch.worker import set_aside, work
+from aeon_core.runs.batch.worker import Job, set_aside, work
 from tests.waiting import PATIENCE, wait_until
 
 DEADLY = """
@@ -260,17 +261,8 @@ def test_a_run_that_cannot_begin_is_a_result_with_its_exit_code(
     tmp_path: Path, runs: Path, fields: dict[str, Any], code: int, message: str
 ) -> None:
     task = tasks_of(tmp_path, "calculate 1 + 2")[0]
-    job = {
-        "id": task.id,
-        "task": task.task,
-        "run_id": task.run_id,
-        "config": {**dict(task.config), **fields},
-        "verified": {},
-        "trusts_project": False,
-        "journal": str(task.journal(runs)),
-        "stop": str(runs / "stop"),
-    }
-    result = work(job)  # type: ignore[arg-type]
+    task = replace(task, config=task.config.model_copy(update=fields))
+    result = work(Job(task, task.journal(runs), runs / "stop", trusts_project=False))
     assert (result["status"], result["exit_code"], result["ended"]) == ("failed", code, None)
     assert message in result["error"]["message"]
 
