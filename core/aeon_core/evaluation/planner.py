@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -13,11 +14,29 @@ from aeon_core.llm.base import LLMRequest
 from aeon_core.plan.models import Plan
 from aeon_core.plan.refinement.actions import ANSWER, PLAN, RefinementAction, RefinementLedger
 from aeon_core.plan.refinement.apply import RefinementOutcome, apply_actions
-from aeon_core.plan.refinement.fragments import Fragment, fragments_to_refine, left_to_a_person
+from aeon_core.plan.refinement.fragments import Fragment, fragments_to_refine
 from aeon_core.plan.refinement.reply import RefinementReply, refinement_request
 from aeon_core.prompts.sections import to_line
 from aeon_core.tools.registry import ToolRegistry
 from aeon_core.validation.report import SemanticValidationReport
+
+
+@dataclass(frozen=True)
+class Findings:
+    """A plan and what was found of it: what refinement starts from. `failures` are why steps failed, by step_id."""
+
+    plan: Plan
+    report: SemanticValidationReport
+    assessment: ConvergenceAssessment | None
+    ledger: RefinementLedger
+    failures: Mapping[str, list[str]] = field(default_factory=dict)
+
+    def fragments(self) -> list[Fragment]:
+        """Return what needs refinement."""
+        unfinished = self.assessment is not None and not self.assessment.converged
+        unmet = self.assessment.detected_issues if self.assessment is not None and unfinished else ()
+        known: dict[str, Any] = {"failures": self.failures, "unmet": unmet, "ledger": self.ledger}
+        return fragments_to_refine(self.plan, issues=self.report.issues, **known)
 
 
 class RecursivePlanner:
@@ -33,48 +52,27 @@ class RecursivePlanner:
         self._prompts_dir = prompts_dir
 
     def request(
-        self,
-        plan: Plan,
-        report: SemanticValidationReport,
-        assessment: ConvergenceAssessment | None,
-        *,
-        requirements: Sequence[str],
-        outputs: Mapping[str, Any],
-        failures: Mapping[str, list[str]],
-        ledger: RefinementLedger,
-        ttl: TTLState,
+        self, found: Findings, *, requirements: Sequence[str], outputs: Mapping[str, Any], ttl: TTLState
     ) -> LLMRequest | None:
         """Return the request for refinement, None where nothing needs it or may be refined any more."""
-        fragments = _fragments(plan, report, assessment, failures, ledger)
+        fragments = found.fragments()
         if all(fragment.exhausted for fragment in fragments):
             return None
         return refinement_request(
             self._task,
-            plan,
+            found.plan,
             fragments,
             tools=self._registry.export_tools_for_llm(),
             requirements=requirements,
             outputs=outputs,
-            failures=dict(failures),
-            assessment=assessment.model_dump(mode="json") if assessment is not None else None,
-            ledger=ledger,
+            failures=found.failures,
+            assessment=found.assessment.model_dump(mode="json") if found.assessment is not None else None,
+            ledger=found.ledger,
             ttl_remaining=ttl.remaining,
             ttl_limit=ttl.allocated,
             max_tokens=self._max_tokens,
             prompts_dir=self._prompts_dir,
         )
-
-    def settled(
-        self,
-        plan: Plan,
-        report: SemanticValidationReport,
-        assessment: ConvergenceAssessment | None,
-        *,
-        failures: Mapping[str, list[str]],
-        ledger: RefinementLedger,
-    ) -> RefinementLedger:
-        """Return the ledger with each fragment that is at its limit and still wanting marked for a person (FR-065)."""
-        return left_to_a_person(ledger, _fragments(plan, report, assessment, failures, ledger))
 
     def answer_sections(
         self,
@@ -98,42 +96,31 @@ class RecursivePlanner:
         }
         return {"assessment": to_line({key: value for key, value in verdict.items() if value})}
 
-    def answer_again(
-        self,
-        plan: Plan,
-        report: SemanticValidationReport,
-        assessment: ConvergenceAssessment | None,
-        *,
-        ledger: RefinementLedger,
-    ) -> RefinementReply | None:
+    def answer_again(self, found: Findings) -> RefinementReply | None:
         """Return the request for another answer where the verdict is about the answer alone; None where it is not.
 
         Every step is done, plan, steps and memory are consistent, and each issue is with the answer: refinement could
         change nothing else, so that no model is asked for it.
         """
-        if assessment is None or assessment.converged or not assessment.judged or plan.pending:
+        if (assessment := found.assessment) is None or (reply := self.last_answer(found)) is None:
             return None
-        status, steps = assessment.consistency_status, assessment.metadata.get("steps", {})
-        sound = status["plan"] and status["step"] and status["memory"] and not steps["failed"] and not steps["missing"]
-        counted = [issue for issue in report.issues if issue.severity != "low"]
-        if not sound or not counted or len(counted) != len(_of_answer(report)):
-            return None
-        return self.last_answer(plan, assessment, ledger)
+        status, counted = (
+            assessment.consistency_status,
+            [each for each in found.report.issues if each.severity != "low"],
+        )
+        sound = status["plan"] and status["step"] and status["memory"]
+        return reply if sound and counted and len(counted) == len(_of_answer(found.report)) else None
 
-    def last_answer(
-        self,
-        plan: Plan,
-        assessment: ConvergenceAssessment | None,
-        ledger: RefinementLedger,
-    ) -> RefinementReply | None:
+    def last_answer(self, found: Findings) -> RefinementReply | None:
         """Return the request for another answer with the verdict on the last one; None where that would not help.
 
         It would not where a step is failed or missing, and once the answer was refined as often as it may be.
         """
-        if assessment is None or assessment.converged or not assessment.judged or plan.pending:
+        assessment = found.assessment
+        if assessment is None or assessment.converged or not assessment.judged or found.plan.pending:
             return None
         steps = assessment.metadata.get("steps", {})
-        if steps.get("failed") or steps.get("missing") or ledger.exhausted(PLAN):
+        if steps.get("failed") or steps.get("missing") or found.ledger.exhausted(PLAN):
             return None
         reason = "; ".join(assessment.detected_issues[:3]) or "the answer was not accepted"
         return RefinementReply([RefinementAction(type="plan_update", target=ANSWER, reason=reason)])
@@ -149,17 +136,6 @@ def answer_alone(refinements: Sequence[Mapping[str, Any]]) -> bool:
     """Return whether what was accepted of these refinements asked for another answer and for nothing else."""
     accepted = [each["action"]["target"] for each in refinements if each["accepted"]]
     return bool(accepted) and set(accepted) == {ANSWER}
-
-
-def _fragments(
-    plan: Plan,
-    report: SemanticValidationReport,
-    assessment: ConvergenceAssessment | None,
-    failures: Mapping[str, list[str]],
-    ledger: RefinementLedger,
-) -> list[Fragment]:
-    unmet = assessment.detected_issues if assessment is not None and not assessment.converged else ()
-    return fragments_to_refine(plan, issues=report.issues, failures=failures, unmet=unmet, ledger=ledger)
 
 
 def _of_answer(report: SemanticValidationReport) -> list[Any]:

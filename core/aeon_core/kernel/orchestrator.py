@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Literal, TypeVar
 
 from aeon_core.adaptive.depth import AdaptiveDepth, DepthEvidence
@@ -25,7 +25,7 @@ from aeon_core.errors import (
     SupervisorError,
 )
 from aeon_core.evaluation.evaluator import Evaluator
-from aeon_core.evaluation.planner import RecursivePlanner, answer_alone
+from aeon_core.evaluation.planner import Findings, RecursivePlanner, answer_alone
 from aeon_core.journal.records import (
     ConvergenceRecord,
     Phase,
@@ -54,6 +54,7 @@ from aeon_core.plan.models import Plan
 from aeon_core.plan.parsing import dump_plan
 from aeon_core.plan.refinement.actions import MAX_QUESTIONS, RefinementLedger
 from aeon_core.plan.refinement.apply import Refinement
+from aeon_core.plan.refinement.fragments import left_to_a_person
 from aeon_core.plan.refinement.reply import RefinementReply, read_refinement
 from aeon_core.plan.wire import plan_request
 from aeon_core.prompts.sections import initial_memory_section, requirements_section
@@ -369,24 +370,22 @@ class Loop:
         assert report is not None
         unanswered = assessment is not None and progress.answer is None
         progress.refined, progress.previous_refine_failed, progress.gave_up = False, progress.gave_up, unanswered
-        found: tuple[Any, ...] = (executor.plan, report, assessment)
-        again = None if progress.repeated else self.planner.answer_again(*found, ledger=state.ledger)
+        found = Findings(executor.plan, report, assessment, state.ledger, state.failures)
+        again = None if progress.repeated else self.planner.answer_again(found)
         if again is not None:
             self._apply(again, report)
             return
-        settled = self.planner.settled(*found, failures=state.failures, ledger=state.ledger)
-        self._tell_person(state.follow_up_questions, settled)
-        known: dict[str, Any] = {"outputs": state.outputs, "failures": state.failures, "ledger": settled}
-        known["requirements"] = state.requirements
-        request = self.planner.request(*found, ttl=state.ttl, **known)
-        if request is not None:
+        self._tell_person(state.follow_up_questions, left_to_a_person(state.ledger, found.fragments()))
+        found = replace(found, ledger=state.ledger)
+        known: dict[str, Any] = {"outputs": state.outputs, "requirements": state.requirements, "ttl": state.ttl}
+        if (request := self.planner.request(found, **known)) is not None:
             with executor.in_cycle():
                 reply = self._asked(request, "the refinement", read_refinement)
                 progress.gave_up = unanswered or reply is None
                 if reply is not None:
                     self._apply(reply, report)
         if not progress.refined and not progress.gave_up:
-            last = self.planner.last_answer(executor.plan, assessment, state.ledger)
+            last = self.planner.last_answer(replace(found, plan=executor.plan, ledger=state.ledger))
             if last is not None and not answer_alone(progress.earlier_refinements):
                 self._apply(last, report)
         progress.plan_report = review_changes(executor, self.evaluator, self._ask) if progress.refined else None

@@ -10,9 +10,10 @@ import pytest
 from aeon_core.convergence.assessment import ConvergenceAssessment
 from aeon_core.entities import TTLState
 from aeon_core.evaluation.evaluator import Evaluator
-from aeon_core.evaluation.planner import RecursivePlanner
+from aeon_core.evaluation.planner import Findings, RecursivePlanner
 from aeon_core.plan.models import Plan
 from aeon_core.plan.refinement.actions import RefinementLedger
+from aeon_core.plan.refinement.fragments import left_to_a_person
 from aeon_core.tools.registry import ToolRegistry
 from aeon_core.validation.report import IssueLocation, SemanticValidationReport, ValidationIssue, report_of
 from tests.aeon_core.plan.refinement.kit import issue, plan_of, step
@@ -51,16 +52,8 @@ def asked(
     ledger: RefinementLedger | None = None,
     assessment: ConvergenceAssessment | None = None,
 ) -> str | None:
-    request = PLANNER.request(
-        plan,
-        found,
-        assessment,
-        requirements=["The weight is told."],
-        outputs={},
-        failures={},
-        ledger=ledger if ledger is not None else RefinementLedger(),
-        ttl=TTL,
-    )
+    findings = Findings(plan, found, assessment, ledger if ledger is not None else RefinementLedger())
+    request = PLANNER.request(findings, requirements=["The weight is told."], outputs={}, ttl=TTL)
     return request.messages[0]["content"].partition("<fragments>")[2] if request is not None else None
 
 
@@ -102,7 +95,7 @@ def test_only_what_may_still_be_refined_is_shown() -> None:
 
 
 def settled(found: Sequence[ValidationIssue], ledger: RefinementLedger) -> RefinementLedger:
-    return PLANNER.settled(PLAN, report(*found), LEFT_OUT, failures={}, ledger=ledger)
+    return left_to_a_person(ledger, Findings(PLAN, report(*found), LEFT_OUT, ledger).fragments())
 
 
 def test_every_fragment_at_its_limit_is_settled_once_and_no_other() -> None:
