@@ -46,7 +46,6 @@ if TYPE_CHECKING:
     from aeon_core.config.loading import LoadedConfig
     from aeon_core.config.trust import ProjectTrust
     from aeon_core.judge.agreement import LabelledRuns
-    from aeon_tui.run_files import RunFiles
 
 
 def todays_config() -> LoadedConfig:
@@ -118,12 +117,6 @@ class AeonApp(Navigation):
         open_with_theme(self, self.user_settings.configured)
         self._quitting = False
         self._running_loop: asyncio.AbstractEventLoop | None = None
-
-    @cached_property
-    def _files(self) -> RunFiles:
-        from aeon_tui.run_files import RunFiles
-
-        return RunFiles(self)
 
     @cached_property
     def labelled_runs(self) -> LabelledRuns:
@@ -231,7 +224,7 @@ class AeonApp(Navigation):
         self.actions.resume(message.path)
 
     def on_delete_run(self, message: messages.DeleteRun) -> None:
-        self._files.delete(message.run, message.forks, message.then)
+        self.actions.delete(message.run, message.forks, message.then)
 
     def on_start_run(self, message: messages.StartRun) -> None:
         self._answer(message.answered, partial(self.actions.start, message.form))
@@ -369,12 +362,12 @@ class AeonApp(Navigation):
 
     def action_open_journal(self) -> None:
         """Ask for the path of a journal, and show its run."""
-        self._files.open()
+        self.actions.open_journal()
 
     def action_export(self) -> None:
         """Ask for a file, and write the report of the run that is chosen to it."""
         if (run := getattr(self.shown_screen, "chosen_run", None)) is not None:
-            self._files.export(run)
+            self.actions.export(run)
 
     def action_open_item(self, editor: bool = False) -> None:
         """Open what the focused pane has, in the pager or in the editor."""

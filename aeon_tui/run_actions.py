@@ -1,4 +1,4 @@
-"""What can be done with runs from the screens that show them: start one, resume, replay or fork a past one."""
+"""What can be done with runs from the screens that show them: start, resume, replay, fork, label, export, delete."""
 
 from __future__ import annotations
 
@@ -6,24 +6,26 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from aeon_core.errors import AeonError, UsageError
 from aeon_core.escape import escape_controls
 from aeon_tui.navigation import Navigation
 from aeon_tui.platform.background_tasks import BackgroundTasks, reason
 from aeon_tui.settings import Today
+from aeon_widgets.text import count, fit, one_line, size
 
 if TYPE_CHECKING:
     from textual.screen import Screen
 
     from aeon_core.config.trust import ProjectTrust
+    from aeon_core.journal.summary import RunSummary
     from aeon_tui.messages import ForkWorkflow
     from aeon_tui.screens.run_dialogs import LabelAnswer
     from aeon_tui.screens.trust import TrustAnswer
     from aeon_tui.sessions.fork_job import ForkJob, ForkRequest
     from aeon_tui.sessions.new_run_form import NewRunForm
-    from aeon_tui.sessions.run_jobs import NewRunJob, ResumeJob, RunJob
+    from aeon_tui.sessions.run_jobs import NewRunJob, RunJob
     from aeon_tui.sessions.workflow_session import WorkflowRequest
 
 
@@ -79,43 +81,53 @@ class RunActions:
 
     def begin_workflow(self, request: WorkflowRequest) -> str | None:
         """Begin a workflow as it was asked for, or return why not. Called from a thread."""
-        try:
-            if self._lacks_trust(
-                request.missing_trust(), lambda: self._tasks.run(lambda: self._begin_workflow_after_all(request))
-            ):
-                return None
+
+        def begin() -> None:
             request.check()
-        except (AeonError, OSError) as error:
-            return reason(error)
-        self._tasks.in_app(lambda: None if self._runs_here(request.resume) else self.app.start_workflow(request))
-        return None
+            self._tasks.in_app(lambda: None if self._runs_here(request.resume) else self.app.start_workflow(request))
 
-    def _begin_workflow_after_all(self, request: WorkflowRequest) -> None:
-        if (problem := self.begin_workflow(request)) is not None:
-            self._tasks.notify(problem, warn=True)
-
-    def demo(self) -> None:
-        """Start the guided run on the simulated model."""
-        self._tasks.run(self._demo)
+        return self._start_with_consent(request.missing_trust, begin)
 
     def start(self, form: NewRunForm) -> str | None:
         """Start a new run as it was asked for, or return why not. Called from a thread."""
-        try:
-            if self._asks_for_trust(lambda: self._tasks.run(lambda: self._start_after_all(form))):
-                return None
+
+        def begin() -> None:
             job = form.job(self.today())
+            self._tasks.in_app(lambda: self._start_new(job))
+
+        return self._start_with_consent(self._missing_trust, begin)
+
+    def start_fork(self, request: ForkRequest) -> str | None:
+        """Start the requested fork next to its parent, or return why not. Called from a thread."""
+
+        def begin() -> None:
+            from aeon_tui.sessions.fork_job import requested_fork
+
+            job = requested_fork(request, self.today(), self.app.runs_dir)
+            job.prepare()
+            self._tasks.in_app(lambda: self._start_beside(job))
+
+        return self._start_with_consent(self._missing_trust, begin)
+
+    def _start_with_consent(
+        self, missing: Callable[[], ProjectTrust | None], begin: Callable[[], object]
+    ) -> str | None:
+        """Begin something, or return why not; where consent is missing, ask for it, and begin once it is given."""
+        try:
+            again = partial(self._start_with_consent, missing, begin)
+            if not self._lacks_trust(missing(), lambda: self._tasks.run(lambda: self._tell_why_not(again()))):
+                begin()
         except (AeonError, OSError) as error:
             return reason(error)
-        self._tasks.in_app(lambda: self._start_new(job))
         return None
-
-    def _start_after_all(self, form: NewRunForm) -> None:
-        if (problem := self.start(form)) is not None:
-            self._tasks.notify(problem, warn=True)
 
     def _start_new(self, job: NewRunJob) -> None:
         self.draft = None
         self._start(job)
+
+    def demo(self) -> None:
+        """Start the guided run on the simulated model."""
+        self._tasks.run(self._demo)
 
     def _demo(self) -> None:
         from aeon_tui.sessions.run_jobs import demo_job
@@ -161,10 +173,10 @@ class RunActions:
         self._tasks.notify(f"{root} is {'no longer trusted.' if had else 'not trusted; there is nothing to revoke.'}")
         self._tasks.in_app(then)
 
-    def _asks_for_trust(self, then: Callable[[], object]) -> bool:
-        """Ask for the consent that a run in the folder needs now, where it does; return whether it is asked for."""
+    def _missing_trust(self) -> ProjectTrust | None:
+        """Return the consent that a run in the folder needs now."""
         loaded = self.today()
-        return self._lacks_trust(loaded.trust if loaded.ignored else None, then)
+        return loaded.trust if loaded.ignored else None
 
     def _lacks_trust(self, trust: ProjectTrust | None, then: Callable[[], object]) -> bool:
         """Ask for a consent that is missing, unless the person has answered that; return whether it is asked for.
@@ -227,22 +239,20 @@ class RunActions:
         from aeon_tui.sources.run_index import is_workflow
 
         if is_workflow(path):
-            self._resume_workflow(path)
+            from aeon_tui.sessions.workflow_session import resume_request
+
+            make_sure_nobody_writes(path)
+            self._tell_why_not(self.begin_workflow(resume_request(path)))
             return
         if ended := ended_for_good(path):
             self._tasks.notify(f"{ended}; fork it instead", warn=True)
             return
-        if self._asks_for_trust(partial(self.resume, path)):
+        if self._lacks_trust(self._missing_trust(), partial(self.resume, path)):
             return
         make_sure_nobody_writes(path)
-        self._begin(resume_job(path, self.today(), {}, in_app=True))
-
-    def _resume_workflow(self, path: Path) -> None:
-        from aeon_core.journal.recovery import make_sure_nobody_writes
-        from aeon_tui.sessions.workflow_session import resume_request
-
-        make_sure_nobody_writes(path)
-        self._begin_workflow_after_all(resume_request(path))
+        job = resume_job(path, self.today(), {}, in_app=True)
+        job.prepare()
+        self._tasks.in_app(lambda: self._start(job))
 
     def _replay(self, path: Path) -> None:
         from aeon_tui.screens.replay import replay_screen
@@ -258,18 +268,7 @@ class RunActions:
         make_sure_it_has_a_result(path)
         known = last_label(path)
         before = LabelAnswer(*known) if known is not None else None
-
-        def ask() -> None:
-            # The key may have been pressed more than once.
-            if not self.app.screen.is_modal:
-                self.app.clear_notifications()
-                self.app.push_screen(LabelDialog(path.stem, before), partial(self._label, path))
-
-        self._tasks.in_app(ask)
-
-    def _label(self, path: Path, answer: LabelAnswer | None) -> None:
-        if answer is not None:
-            self._tasks.run(partial(self._write_label, path, answer))
+        self._ask(lambda: LabelDialog(path.stem, before), partial(self._write_label, path))
 
     def _write_label(self, path: Path, answer: LabelAnswer) -> None:
         from aeon_core.journal.labels import label_run
@@ -281,15 +280,7 @@ class RunActions:
     def _ask_for_fork(self, path: Path, start: int | None) -> None:
         from aeon_tui.sources.run_index import is_workflow
 
-        dialog = (self._workflow_fork_dialog if is_workflow(path) else self._fork_dialog)(path, start)
-
-        def ask() -> None:
-            # The key may have been pressed more than once.
-            if not self.app.screen.is_modal:
-                self.app.clear_notifications()
-                self.app.push_screen(dialog())
-
-        self._tasks.in_app(ask)
+        self._ask((self._workflow_fork_dialog if is_workflow(path) else self._fork_dialog)(path, start))
 
     def _fork_dialog(self, path: Path, start: int | None) -> Callable[[], Screen[None]]:
         from aeon_tui.screens.fork import ForkDialog, parent_of
@@ -324,31 +315,84 @@ class RunActions:
             discard(child)
         return problem
 
-    def start_fork(self, request: ForkRequest) -> str | None:
-        """Start the requested fork next to its parent, or return why not. Called from a thread."""
-        from aeon_tui.sessions.fork_job import requested_fork
-
-        try:
-            if self._asks_for_trust(lambda: self._tasks.run(lambda: self._start_fork_after_all(request))):
-                return None
-            job = requested_fork(request, self.today(), self.app.runs_dir)
-            job.prepare()
-        except (AeonError, OSError) as error:
-            return reason(error)
-        self._tasks.in_app(lambda: self._start_beside(job))
-        return None
-
-    def _start_fork_after_all(self, request: ForkRequest) -> None:
-        if (problem := self.start_fork(request)) is not None:
-            self._tasks.notify(problem, warn=True)
-
     def _start_beside(self, job: ForkJob) -> None:
         if (journal := self._start(job)) is not None:
             self.app.compare_runs(job.path, journal, side=1)
 
-    def _begin(self, job: ResumeJob) -> None:
-        job.prepare()
-        self._tasks.in_app(lambda: self._start(job))
+    def open_journal(self) -> None:
+        """Ask for a journal, and show its run."""
+        from aeon_tui.screens.run_dialogs import OpenJournalDialog
+
+        self._open(OpenJournalDialog, lambda path: self._tasks.in_app(partial(self.app.open_journal, path)))
+
+    def export(self, run: Path) -> None:
+        """Ask for a file, and write the report of a journal's run there."""
+        from aeon_tui.screens.run_dialogs import ExportDialog
+
+        self._tasks.run(lambda: self._ask(partial(ExportDialog, run.stem, Path.cwd()), partial(self._export, run)))
+
+    def _export(self, run: Path, file: Path) -> None:
+        write = partial(self._write, run, file)
+        if file.exists():
+            self._confirm("Replace a file", [f"{file} already exists.", "Replace it?"], "Replace", "No", write)
+        else:
+            write()
+
+    def _write(self, run: Path, file: Path) -> None:
+        from aeon_tui.reports.export import export_journal, write_file
+        from aeon_tui.screens.run_dialogs import form_of
+
+        if (form := form_of(file)) is not None:
+            write_file(file, export_journal(run, form, self.app.runs_dir))
+            self._tasks.notify(f"Written: {file}")
+
+    def delete(self, run: RunSummary, forks: int, then: Callable[[], object]) -> None:
+        """Ask, and delete the run; `forks` were made of it. Then call `then` in the app."""
+        self._tasks.run(lambda: self._ask_to_delete(run, forks, then))
+
+    def _ask_to_delete(self, run: RunSummary, forks: int, then: Callable[[], object]) -> None:
+        from aeon_core.journal.deletion import refuse_live, remove_run, size_of
+
+        path = Path(run.path)
+        refuse_live(path)
+        told = f"{run.run_id} · {size(size_of(path))} · this cannot be undone."
+        lines = [fit(one_line(run.task, 400), 100), "", told]
+        lines += [f"Its forks are kept: {count(forks, 'run')}."] if forks else []
+
+        def remove() -> None:
+            remove_run(path)
+            self._tasks.notify(f"Deleted: {run.run_id}")
+            self._tasks.in_app(then)
+
+        self._confirm("Delete this run?", lines, "Delete", "Keep", remove)
+
+    def _confirm(self, title: str, lines: Sequence[str], yes: str, no: str, act: Callable[[], None]) -> None:
+        """Ask, from a thread, and do it where the answer is yes."""
+        from aeon_tui.screens.dialogs import ConfirmDialog
+
+        self._ask(lambda: ConfirmDialog(title, lines, yes, no), lambda _: act())
+
+    def _ask(self, dialog: Callable[[], Screen[Any]], act: Callable[[Any], None] = lambda _: None) -> None:
+        """Open a dialog, from a thread, and do something with its answer."""
+        self._tasks.in_app(partial(self._open, dialog, act))
+
+    def _open(self, dialog: Callable[[], Screen[Any]], act: Callable[[Any], None]) -> None:
+        """Open a dialog, unless one is open: the key may have been pressed more than once.
+
+        Something is done with the answer on a thread; nothing where there is none.
+        """
+
+        def answered(answer: Any) -> None:
+            if answer:
+                self._tasks.run(partial(act, answer))
+
+        if not self.app.screen.is_modal:
+            self.app.clear_notifications()
+            self.app.push_screen(dialog(), answered)
+
+    def _tell_why_not(self, problem: str | None) -> None:
+        if problem is not None:
+            self._tasks.notify(problem, warn=True)
 
     def _start(self, job: RunJob) -> Path | None:
         if not self._runs_here(job.journal_in(self.app.runs_dir)):
