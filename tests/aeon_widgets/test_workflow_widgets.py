@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from aeon_widgets.workflow_header import WorkflowFacts, gauge
+from aeon_widgets.run_header import WorkflowFacts, cost_bar
 
 
 @pytest.mark.parametrize(
@@ -18,8 +18,8 @@ from aeon_widgets.workflow_header import WorkflowFacts, gauge
     ],
 )
 def test_the_gauge_has_both_marks(spent: float, bar: str) -> None:
-    assert gauge(WorkflowFacts(cost_usd=spent, warning_usd=2.0, ceiling_usd=5.0), 8) == bar
+    assert cost_bar(WorkflowFacts(cost_usd=spent, warning_usd=2.0, ceiling_usd=5.0), 8) == bar
 
 
 def test_without_a_ceiling_there_is_no_gauge() -> None:
-    assert gauge(WorkflowFacts(cost_usd=1.0), 8) == ""
+    assert cost_bar(WorkflowFacts(cost_usd=1.0), 8) == ""

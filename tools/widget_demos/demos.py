@@ -34,7 +34,7 @@ from aeon_widgets.pane import RailLine
 from aeon_widgets.pass_line import PassLine, Scrubber
 from aeon_widgets.plan_tree import PlanTree
 from aeon_widgets.repairs import RepairsPane
-from aeon_widgets.run_header import RunHeader
+from aeon_widgets.run_header import RunHeader, WorkflowFacts, WorkflowHeader
 from aeon_widgets.run_list import RunList, RunListHeader
 from aeon_widgets.run_preview import Kin, RunPreview, preview_blocks
 from aeon_widgets.run_question import choices, run_question
@@ -46,7 +46,6 @@ from aeon_widgets.text_view import TextView
 from aeon_widgets.ttl_gauge import TTLGauge
 from aeon_widgets.workflow_artifact import WorkflowArtifact
 from aeon_widgets.workflow_conversation import ConversationItem, WorkflowConversation
-from aeon_widgets.workflow_header import WorkflowFacts, WorkflowHeader
 from aeon_widgets.workflow_pipeline import PipelineRow, WorkflowPipeline
 
 SCOPE = """# Scope
@@ -99,7 +98,7 @@ def show_talk(widget: WorkflowConversation, moment: object) -> None:
 def show_head(widget: WorkflowHeader, moment: object) -> None:
     """Show task, status and cost."""
     del moment
-    widget.update_facts(FACTS)
+    widget.facts = FACTS
 
 
 def show_artifact(widget: WorkflowArtifact, moment: object) -> None:

@@ -1,15 +1,17 @@
-"""The two lines above everything: task, model, status, time, and the TTL that is left."""
+"""The two lines above everything, of a run and of a workflow: task and status; model, cost, time, and what is left."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from typing import NamedTuple
 
 from rich.cells import cell_len
 from textual.content import Content
 from textual.geometry import Region
 from textual.message import Message
+from textual.reactive import reactive
 from textual.strip import Strip
 from textual.visual import Visual
 from typing_extensions import override
@@ -56,8 +58,6 @@ class RunPosition(NamedTuple):
         yield f"{head}{place}"
 
 
-LEAST_CUT = 12
-"""From this many cells on a part of a name is better than none."""
 SEPARATOR = "  "
 SIMULATED = "SIMULATED"
 
@@ -67,20 +67,47 @@ NEAR = 0.8
 Part = tuple[str, str]
 
 
-class RunHeader(TallyHeader):
+class TwoLineHeader(TallyHeader):
+    """Task and status on the first line, facts on the second, of which as many are shown as there is room for."""
+
+    DEFAULT_CSS = """
+    TwoLineHeader { dock: top; height: 2; background: $panel; color: $aeon-text; padding: 0 1; }
+    """
+    LEAST_CUT = 12
+    """From this many cells on a part of a fact is better than none."""
+
+    @staticmethod
+    def first_line(width: int, kind: str, task: str, status: str) -> Content:
+        """Return what is done, and how far it is; `kind` says what does it, where that is not a run."""
+        icon, style = run_style(status)
+        told = f"{icon} {words(status)}"
+        lead = Content.assemble(("aeon", "bold $aeon-accent"), (kind, "$aeon-muted"), SEPARATOR)
+        room = width - lead.cell_length - cell_len(told) - 3
+        left = Content.assemble(lead, (fit(one_line(task) or "…", room), "bold"))
+        gap = max(1, width - left.cell_length - cell_len(told))
+        return Content.assemble(left, " " * gap, (told, f"bold {VARIABLES[style]}"))
+
+    def second_line(
+        self, width: int, left: Sequence[Part], facts: Sequence[tuple[str, str, bool]], right: list[Part]
+    ) -> Content:
+        """Return the facts that fit between `left` and `right`, the most important first.
+
+        Each is its text, its style, and whether a part of it is better than nothing.
+        """
+        parts = [*left]
+        room = width - _width(right) - len(SEPARATOR) * bool(right) - _width(left)
+        for text, style, may_be_cut in facts:
+            shown = fit(text, room)
+            if shown and (shown == text or (may_be_cut and room >= self.LEAST_CUT)):
+                parts += [(shown, style), (SEPARATOR, "")]
+                room -= cell_len(shown) + len(SEPARATOR)
+        return Content.assemble(*parts, " " * max(0, width - _width(parts) - _width(right)), *right)
+
+
+class RunHeader(TwoLineHeader):
     """Task and status on the first line; model, pass and phase, time and TTL on the second.
 
     The second says first which moment is shown where that is not now; a click then returns to now.
-    """
-
-    DEFAULT_CSS = """
-    RunHeader {
-        dock: top;
-        height: 2;
-        background: $panel;
-        color: $aeon-text;
-        padding: 0 1;
-    }
     """
 
     class PastLeft(Message):
@@ -137,31 +164,15 @@ class RunHeader(TallyHeader):
         return self._second_line(self.size.width) if y else self.with_tally(self._first_line)
 
     def _first_line(self, width: int) -> Content:
-        icon, style = run_style(self._status)
-        status = f"{icon} {words(self._status)}"
-        room = width - len(" aeon  ") - len(status) - 2
-        task = fit(one_line(self._view.task) or "…", room)
-        left = Content.assemble(("aeon", "bold $aeon-accent"), SEPARATOR, (task, "bold"))
-        gap = max(1, width - left.cell_length - len(status))
-        return Content.assemble(left, " " * gap, (status, f"bold {VARIABLES[style]}"))
+        return self.first_line(width, "", self._view.task, self._status)
 
     def _second_line(self, width: int) -> Content:
         time: Part = (duration(self._elapsed_s), "$aeon-text")
         right = next((right for right in ([*self._gauge(), time], [time]) if _width(right) + self._least <= width), [])
-        right_width = _width(right)
-        room = width - right_width - (len(SEPARATOR) if right else 0)
         left: list[Part] = []
-        if moment := self._moment(room - self._least):
+        if moment := self._moment(width - _width(right) - len(SEPARATOR) * bool(right) - self._least):
             left = [(moment, "bold $background on $severity-medium"), (SEPARATOR, "")]
-            room -= cell_len(moment) + len(SEPARATOR)
-        for text, style, may_be_cut in self._facts():
-            shown = fit(text, room)
-            if shown and (shown == text or (may_be_cut and room >= LEAST_CUT)):
-                left += [(shown, style), (SEPARATOR, "")]
-                room -= cell_len(shown) + len(SEPARATOR)
-        content = Content.assemble(*left)
-        gap = max(0, width - content.cell_length - right_width)
-        return Content.assemble(content, " " * gap, *right)
+        return self.second_line(width, left, self._facts(), right)
 
     def _facts(self) -> list[tuple[str, str, bool]]:
         """Return text, style and whether a part of it is better than nothing, the most important first."""
@@ -257,3 +268,83 @@ def bar(view: RunView, cells: int) -> list[Part]:
     filled = max(1, int(share * cells)) if view.ttl_remaining else 0
     colour = "$severity-high" if share <= 0.1 else "$severity-medium" if share <= 0.25 else "$status-complete"
     return [("█" * filled, colour), ("░" * (cells - filled), "$aeon-muted")]
+
+
+BAR_CELLS, SHORT_BAR_CELLS = 16, 8
+_FULL, _EMPTY, _WARNING_MARK, _CEILING_MARK = "█", "░", "┊", "│"
+
+
+@dataclass(frozen=True)
+class WorkflowFacts:
+    """The content of a workflow's header."""
+
+    task: str = ""
+    status: str = "running"
+    model: str = ""
+    simulated: bool = False
+    doing: str = ""
+    """Who works, or which gate waits."""
+    note: str = ""
+    """Something to be aware of."""
+    cost_usd: float = 0.0
+    warning_usd: float = 0.0
+    ceiling_usd: float = 0.0
+    tokens: int = 0
+    seconds: float = 0.0
+
+
+class WorkflowHeader(TwoLineHeader):
+    """Shows at a glance the task, the status, and the cost against the warning level and the ceiling."""
+
+    LEAST_CUT = 8
+    facts: reactive[WorkflowFacts] = reactive(WorkflowFacts())
+
+    def render(self) -> Content:
+        return Content("\n").join([self.with_tally(self._first_line), self._second_line(self.size.width)])
+
+    def _first_line(self, width: int) -> Content:
+        return self.first_line(width, " workflow", self.facts.task, self.facts.status)
+
+    def _second_line(self, width: int) -> Content:
+        facts = self.facts
+        told = [
+            (SIMULATED if facts.simulated else "", "bold $severity-medium", True),
+            (one_line(facts.note), "bold $severity-medium", True),
+            (one_line(facts.doing), "$aeon-text", True),
+            (one_line(facts.model, 80) or "no model yet", "$aeon-muted", True),
+            (f"{facts.tokens:,} tokens" if facts.tokens else "", "$aeon-muted", True),
+        ]
+        return self.second_line(width, [], told, self._cost(width))
+
+    def _cost(self, width: int) -> list[tuple[str, str]]:
+        facts = self.facts
+        time = (f"{SEPARATOR}{duration(facts.seconds)}", "$aeon-text")
+        spent = (money(facts.cost_usd), f"bold {self._cost_style}")
+        if not facts.ceiling_usd:
+            return [spent, time]
+        bar = cost_bar(facts, BAR_CELLS if width >= 110 else SHORT_BAR_CELLS)
+        parts = [spent, (f" {bar} ", self._cost_style), (f"of {money(facts.ceiling_usd)}", "$aeon-text")]
+        if facts.cost_usd >= facts.warning_usd > 0:
+            parts.append((f" ⚠ over {money(facts.warning_usd)}", "bold $severity-medium"))
+        elif width >= 110 and facts.warning_usd > 0:
+            parts.append((f", {_WARNING_MARK} warns at {money(facts.warning_usd)}", "$aeon-muted"))
+        return [*parts, time]
+
+    @property
+    def _cost_style(self) -> str:
+        facts = self.facts
+        if facts.ceiling_usd and facts.cost_usd >= facts.ceiling_usd:
+            return "$severity-high"
+        return "$severity-medium" if facts.cost_usd >= facts.warning_usd > 0 else "$aeon-text"
+
+
+def cost_bar(facts: WorkflowFacts, cells: int) -> str:
+    """Return the cost as a bar up to the ceiling, with a mark where the warning is."""
+    if facts.ceiling_usd <= 0:
+        return ""
+    full = min(cells, int(facts.cost_usd / facts.ceiling_usd * cells + 0.5))
+    bar = [_FULL] * full + [_EMPTY] * (cells - full)
+    mark = int(facts.warning_usd / facts.ceiling_usd * cells)
+    if 0 < mark < cells and full <= mark:
+        bar[mark] = _WARNING_MARK
+    return "".join(bar) + _CEILING_MARK

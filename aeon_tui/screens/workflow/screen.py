@@ -31,12 +31,12 @@ from aeon_widgets.footer import KeyFooter
 from aeon_widgets.key_guard import KeyGuard
 from aeon_widgets.key_names import key_of
 from aeon_widgets.pane import Pane
+from aeon_widgets.run_header import WorkflowFacts, WorkflowHeader
 from aeon_widgets.run_question import ALWAYS
 from aeon_widgets.text import count, one_line
 from aeon_widgets.virtual_list import RowsView
 from aeon_widgets.workflow_artifact import WorkflowArtifact
 from aeon_widgets.workflow_conversation import ConversationItem, WorkflowConversation
-from aeon_widgets.workflow_header import WorkflowFacts, WorkflowHeader
 from aeon_widgets.workflow_pipeline import WorkflowPipeline
 from system2.constants import GATES
 
@@ -265,7 +265,7 @@ class WorkflowScreen(PaneScreen):
         rows = pipeline_rows(self.state, self.status, now, goes_on=self.goes_on)
         self.query_one(WorkflowPipeline).update_rows(rows, self.state.current)
         self._show_talk()
-        self.query_one(WorkflowHeader).update_facts(self._facts(now))
+        self.query_one(WorkflowHeader).facts = self._facts(now)
 
     def _facts(self, now: str) -> WorkflowFacts:
         state, view = self.state, self.state.view
