@@ -33,8 +33,7 @@ from aeon_tui.session_monitor import SessionMonitor
 from aeon_tui.sessions.run_jobs import RunJob
 from aeon_tui.sessions.runner import Runner
 from aeon_tui.sessions.shutdown import ABORT_SECONDS, ended_by_signals, let_end
-from aeon_tui.settings import Today, UserSettings
-from aeon_tui.themes import add_own_themes, add_themes, open_with_theme
+from aeon_tui.settings import Today, UserSettings, add_own_themes, add_themes, open_with_theme
 from aeon_widgets.key_guard import key_after_escape
 from aeon_widgets.key_names import key_of
 from aeon_widgets.tally import TallyHeader

@@ -1,13 +1,15 @@
-"""What a person asks for is done on a thread; a notification says what came of it, or why nothing did."""
+"""Work on threads: a notification says what came of it; of what a LatestWorker is asked meanwhile, the last is done."""
 
 from __future__ import annotations
 
 import contextlib
 from collections.abc import Callable
+from contextlib import suppress
 from typing import Any
 
 from textual.app import App
 from textual.notifications import SeverityLevel
+from textual.screen import Screen
 
 from aeon_core.errors import AeonError
 
@@ -59,3 +61,41 @@ def reason(error: AeonError | OSError) -> str:
     if isinstance(error, AeonError):
         return error.message
     return f"{error.filename}: {error.strerror}" if error.filename else str(error)
+
+
+LatestWork = Callable[[], Callable[[], None]]
+"""Runs on a thread, raises nothing, and returns what is then to be done with the screen."""
+
+
+class LatestWorker:
+    """Does one piece of work at a time. What is asked for meanwhile waits, and only the last of it is done."""
+
+    def __init__(self, screen: Screen[None], group: str) -> None:
+        self._screen, self._group = screen, group
+        self._next: LatestWork | None = None
+        self.busy = False
+
+    def submit(self, work: LatestWork) -> None:
+        """Do this next, and nothing else that waits."""
+        self._next = work
+        if not self.busy:
+            self._begin()
+
+    def drop(self) -> None:
+        """Do nothing that waits."""
+        self._next = None
+
+    def _begin(self) -> None:
+        work, self._next = self._next, None
+        self.busy = work is not None
+        if work is not None:
+            self._screen.run_worker(lambda: self._work(work), thread=True, group=self._group, exit_on_error=False)
+
+    def _work(self, work: LatestWork) -> None:
+        then = work()
+        with suppress(RuntimeError):  # the app has ended meanwhile
+            self._screen.app.call_from_thread(self._done, then)
+
+    def _done(self, then: Callable[[], None]) -> None:
+        then()
+        self._begin()

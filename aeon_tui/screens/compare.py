@@ -15,7 +15,7 @@ from textual.screen import Screen
 from aeon_core.errors import AeonError
 from aeon_core.journal.summary import is_being_written, run_id_of
 from aeon_tui.messages import OpenJournal
-from aeon_tui.screens.latest_worker import LatestWorker
+from aeon_tui.platform.background_tasks import LatestWorker
 from aeon_tui.screens.pane_screen import PaneScreen
 from aeon_tui.sources.base import failure
 from aeon_tui.sources.journal import tail_view, whole_view

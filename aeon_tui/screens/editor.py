@@ -17,7 +17,7 @@ from typing_extensions import override
 
 from aeon_core.errors import AeonError
 from aeon_core.escape import escape_controls
-from aeon_tui.platform.text_problems import TextProblem
+from aeon_tui.platform.editor import TextProblem
 from aeon_tui.screens.dialogs import ConfirmDialog
 from aeon_widgets.footer import KeyFooter
 from aeon_widgets.tally import HeadLine

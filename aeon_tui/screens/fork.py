@@ -20,16 +20,16 @@ from textual.widgets import Input, Label, Static
 from aeon_core.errors import AeonError, UsageError
 from aeon_core.escape import escape_controls
 from aeon_tui.messages import StartFork
+from aeon_tui.platform.background_tasks import LatestWorker
 from aeon_tui.screens.dialogs import Box, Dialog
 from aeon_tui.screens.editor import YamlEditor, ask_to_discard
-from aeon_tui.screens.latest_worker import LatestWorker
 from aeon_tui.sessions.fork_job import ForkRequest
 from aeon_widgets.key_names import key_of
 from aeon_widgets.run_tree import start_words
 from aeon_widgets.text import fit
 
 if TYPE_CHECKING:
-    from aeon_tui.platform.text_problems import TextProblem
+    from aeon_tui.platform.editor import TextProblem
 
 _DIGITS = 9
 _RESUMABLE = ("running", "interrupted", "aborted", "failed", "cost_ceiling", "ttl_expired")
@@ -240,7 +240,7 @@ class ForkDialog(Dialog[None]):
     @work(thread=True, group="fork-check", exit_on_error=False)
     def _check(self, number: int, options: Mapping[str, Any], text: str, before: str) -> None:
         """Ask for the fork where the text can be used; what cannot is shown with its lines."""
-        from aeon_tui.platform.text_problems import text_problems
+        from aeon_tui.platform.editor import text_problems
         from aeon_tui.sessions.fork_job import TEXT, parse_fork_text
 
         try:

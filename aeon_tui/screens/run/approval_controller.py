@@ -192,7 +192,7 @@ class ApprovalController(PanelController):
 
     def _edit_here(self, panel: ApprovalPanel) -> None:
         """Open what the question is about in the app's own editor."""
-        from aeon_tui.platform.text_problems import text_problems
+        from aeon_tui.platform.editor import text_problems
         from aeon_tui.screens.editor import Edited, EditorScreen
         from aeon_tui.sessions.approval_edits import UNCHANGED, ApprovalEdits
 

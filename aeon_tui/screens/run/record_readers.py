@@ -12,7 +12,7 @@ from aeon_core.journal.view.draft import STRUCTURED, Draft, read_draft
 from aeon_core.journal.view.elided import RecordOf
 from aeon_core.journal.view.model import CallView, RunView
 from aeon_core.judge.quote import find_quote
-from aeon_tui.screens.latest_worker import LatestWorker
+from aeon_tui.platform.background_tasks import LatestWorker
 from aeon_widgets.call_rows import RowKey
 from aeon_widgets.plan_tree import PlanTree
 from aeon_widgets.reply_text import Verdict, draft_blocks

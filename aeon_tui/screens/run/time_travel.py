@@ -10,7 +10,7 @@ from textual.screen import Screen
 
 from aeon_core.errors import AeonError
 from aeon_core.journal.view.model import RunView
-from aeon_tui.screens.latest_worker import LatestWorker
+from aeon_tui.platform.background_tasks import LatestWorker
 from aeon_tui.sources.base import failure
 from aeon_tui.sources.snapshots import Closed, Snapshot, SnapshotStore
 from aeon_tui.sources.timeline import Move, to_seq

@@ -6,7 +6,7 @@ import pytest
 
 from aeon_core.config.loading import read_config_file
 from aeon_core.errors import UsageError
-from aeon_tui.platform.text_problems import text_problems
+from aeon_tui.platform.editor import text_problems
 from aeon_tui.sessions.approval_edits import load_edited_plan
 
 PLAN = """\

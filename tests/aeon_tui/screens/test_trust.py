@@ -236,7 +236,7 @@ async def test_the_app_asks_once_and_remembers_that_the_folder_is_trusted(projec
         await until(pilot, lambda: assess_project(project).state == "trusted")
         await until(pilot, lambda: isinstance(app.screen, BrowserScreen))
         assert today(project).config.shell.timeout == 7
-        assert app.actions._asks_for_trust(lambda: None) is False
+        assert app.actions._missing_trust() is None
 
 
 async def test_who_continues_without_it_is_notified_once_and_not_asked_again(project: Path) -> None:
