@@ -63,8 +63,8 @@ def test_older_passes_give_way_first(width: int, shown: str) -> None:
         (44, "1 ✖ 0.25 –   2 ✔ complete 1.00 coherent –"),
         (40, "1 execute ✖ 0.25 –   2 execute ✔ 1.00 –"),
         (33, "1 ✖ 0.25 –   2 execute ✔ 1.00 –"),
-        (30, "… 2 ✔ complete 1.00 coherent –"),
-        (25, "… 2 execute ✔ 1.00 –"),
+        (30, "1 ✖ 0.25 –   2 ✔ 1.00 –"),
+        (22, "… 2 execute ✔ 1.00 –"),
     ],
 )
 def test_where_all_phases_are_over_they_give_way_to_the_names_of_the_scores(width: int, shown: str) -> None:

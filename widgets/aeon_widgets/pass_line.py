@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import chain
 from typing import ClassVar, NamedTuple
 
 from rich.cells import cell_len
@@ -106,20 +105,37 @@ def pass_parts(view: RunView, width: int, *, live: bool = True, here: Place | No
         by_pass.setdefault(phase.pass_number, []).append(phase)
     if not by_pass:
         return _cut([Part("no pass has started", "muted")], width)
-    known = {each.pass_number: each for each in view.assessments}
-    plain = _told(by_pass, known, live)
-    named, over = _told(by_pass, known, live, named=max(known, default=0)), _over(by_pass)
-    lines = chain(
-        _lines(named, last_too=over),
-        _lines(plain),
-        _without_the_oldest(named, last_too=True) if over else (),
-        _without_the_oldest(plain),
-    )
     line: list[Part] = []
-    for line in (_marked(line, here) for line in lines):
+    for line in _lines(by_pass, {each.pass_number: each for each in view.assessments}, live):
+        line = _marked(line, here)
         if _width(line) <= width:
             break
     return _cut(line, width)
+
+
+def _lines(
+    by_pass: Mapping[int, Sequence[PhaseView]], known: Mapping[int, AssessmentView], live: bool
+) -> Iterator[list[Part]]:
+    """Yield the line in fewer and fewer words.
+
+    Passes lose their phases, the older ones first, and one that still runs never; then the last scores lose their
+    names; then the oldest passes are left out.
+    """
+    numbers = list(by_pass)
+    over = all(phase.finished for phase in by_pass[numbers[-1]])
+
+    def told(number: int, *, whole: bool, named: bool = False) -> list[Part]:
+        head = Part(f"{number}", "accent", Place(number))
+        phases = _phases(by_pass[number], live) if whole else []
+        return [head, *phases, *_scores(known.get(number), named=named)]
+
+    for named in (max(known, default=0), 0):
+        for shortened in range(len(numbers) + over):
+            whole = numbers[shortened:]
+            yield _joined(told(number, whole=number in whole, named=number == named) for number in numbers)
+    for left_out in range(1, len(numbers)):
+        last = told(numbers[-1], whole=True)
+        yield [Part(_MORE, "muted"), *_joined([*(told(each, whole=False) for each in numbers[left_out:-1]), last])]
 
 
 def _marked(line: list[Part], here: Place | None) -> list[Part]:
@@ -142,38 +158,7 @@ def _marked(line: list[Part], here: Place | None) -> list[Part]:
     ]
 
 
-def _over(by_pass: Mapping[int, list[PhaseView]]) -> bool:
-    return all(phase.finished for phase in by_pass[max(by_pass)])
-
-
-def _told(
-    by_pass: Mapping[int, list[PhaseView]], known: Mapping[int, AssessmentView], live: bool, named: int = 0
-) -> list[tuple[list[Part], list[Part]]]:
-    """Return each pass with its phases and without them; of the pass `named`, the scores have their names."""
-    return [
-        (
-            [*_head(number), *_phases(phases, live), *_scores(known.get(number), named=number == named)],
-            [*_head(number), *_scores(known.get(number), named=number == named)],
-        )
-        for number, phases in by_pass.items()
-    ]
-
-
-def _lines(passes: Sequence[tuple[list[Part], list[Part]]], *, last_too: bool = False) -> Iterator[list[Part]]:
-    """Yield lines with all passes, of which the older ones lose their phases first; the last one keeps them, or not."""
-    for shortened in range(len(passes) + last_too):
-        yield _joined([short if index < shortened else whole for index, (whole, short) in enumerate(passes)])
-
-
-def _without_the_oldest(
-    passes: Sequence[tuple[list[Part], list[Part]]], *, last_too: bool = False
-) -> Iterator[list[Part]]:
-    last = passes[-1][last_too]
-    for left_out in range(1, len(passes)):
-        yield [Part(_MORE, "muted"), *_joined([*(short for _, short in passes[left_out:-1]), last])]
-
-
-def _joined(passes: list[list[Part]]) -> list[Part]:
+def _joined(passes: Iterable[list[Part]]) -> list[Part]:
     line: list[Part] = []
     for each in passes:
         line += [Part(_GAP, ""), *each] if line else each
@@ -193,11 +178,7 @@ def _width(line: list[Part]) -> int:
     return sum(cell_len(part.text) for part in line)
 
 
-def _head(number: int) -> list[Part]:
-    return [Part(f"{number}", "accent", Place(number))]
-
-
-def _phases(phases: list[PhaseView], live: bool) -> list[Part]:
+def _phases(phases: Sequence[PhaseView], live: bool) -> list[Part]:
     parts: list[Part] = []
     for phase in phases:
         parts += [Part(_LINK if parts else " ", "muted"), _phase(phase, live)]
