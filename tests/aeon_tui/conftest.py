@@ -16,6 +16,10 @@ from textual.widgets import Input, TextArea
 from textual.worker import Worker, WorkerCancelled, WorkerState
 from textual.worker_manager import WorkerManager
 
+from tests.headless_app import drawn_frames, parsed_style_sheets, undrawn_frames
+
+__all__ = ["drawn_frames", "parsed_style_sheets", "undrawn_frames"]
+
 
 @pytest.fixture(autouse=True)
 def _utc(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:

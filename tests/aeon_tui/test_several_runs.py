@@ -223,7 +223,7 @@ async def test_a_screen_that_says_of_the_only_run_how_it_is_has_no_tally(tmp_pat
             app.monitor._look_elsewhere()
             await until(pilot, lambda: tally(app) == Tally(1))
             app.open_journal(journal)
-            await until(pilot, lambda: isinstance(app.screen, RunScreen))
+            await until(pilot, lambda: isinstance(app.screen, RunScreen) and app.screen.query(TallyHeader))
             assert tally(app) == Tally()
             app.push_screen(ConfirmDialog("Sure?", ["It is."], "Yes"))
             await pilot.pause()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+import pytest
 from textual.app import App, ComposeResult
 from textual.pilot import Pilot
 
@@ -17,6 +18,7 @@ from tests.waiting import painted
 
 HEIGHT = 20
 MANY = 1_000_000
+pytestmark = pytest.mark.usefixtures("drawn_frames")
 
 
 class Counted(RowsView):

@@ -53,6 +53,7 @@ class TellingFeed(ListSource):
             thread.join()
 
 
+@pytest.mark.usefixtures("drawn_frames")
 async def test_a_second_of_a_call_draws_the_time_and_the_row_of_the_call(monkeypatch: pytest.MonkeyPatch) -> None:
     drawn: set[tuple[str, int]] = set()
 

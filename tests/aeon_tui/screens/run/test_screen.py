@@ -463,6 +463,7 @@ async def test_resizing_keeps_the_selected_step_in_sight() -> None:
         assert top <= run.tree.cursor < top + run.tree.size.height
 
 
+@pytest.mark.usefixtures("drawn_frames")
 async def test_two_thousand_steps_are_not_rendered_but_for_those_in_sight(monkeypatch: pytest.MonkeyPatch) -> None:
     huge = Recording()
     huge.plan(*[{"step_id": f"s{n}", "description": f"step {n}", "agent": "llm"} for n in range(2_000)])

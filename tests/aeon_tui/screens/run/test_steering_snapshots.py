@@ -26,7 +26,7 @@ from tests.aeon_tui.screens.browser.test_screen import NOW
 from tests.aeon_tui.screens.run import test_review_snapshots as reviews
 from tests.aeon_tui.screens.run.test_reply_stream import CHANGES, PLAN, VERDICT, halves
 from tests.aeon_tui.screens.run.test_run_snapshots import run_app, then
-from tests.waiting import until
+from tests.waiting import painted, until
 
 Compare = Callable[..., bool]
 SIZES = pytest.mark.parametrize("size", [pytest.param((80, 24), id="80x24"), pytest.param((140, 45), id="140x45")])
@@ -57,6 +57,7 @@ def planning() -> Passes:
     return run
 
 
+@pytest.mark.usefixtures("drawn_frames")
 @SIZES
 @pytest.mark.parametrize(
     ("run", "purpose", "value", "cut"),
@@ -88,7 +89,7 @@ def test_a_reply_while_it_arrives(
         runner.stream.add(purpose, None, halves(value, cut)[0])
         runner.stream._now = lambda: 4.0
         screen.tick()
-        await pilot.pause()
+        await painted(pilot)
 
     assert snap_compare(app, terminal_size=size, run_before=write)
 

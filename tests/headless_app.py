@@ -1,0 +1,64 @@
+"""Apps under test without what nobody looks at: each frame drawn, and the same style sheets parsed for each app."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from typing import Any
+
+import pytest
+from textual._compositor import Compositor
+from textual.app import App
+from textual.css.model import RuleSet
+from textual.css.stylesheet import Stylesheet
+from textual.pilot import Pilot
+
+from tests import sampling
+
+_render_update, _run_test, _parse_rules = Compositor.render_update, App.run_test, Stylesheet._parse_rules
+_parsed: dict[tuple[Any, ...], tuple[dict[str, str], list[RuleSet]]] = {}
+
+
+@pytest.fixture(autouse=True)
+def undrawn_frames(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Draw a screen when a test looks at it and once at its end, not after each change, save with `--all`."""
+    if not sampling.scope["all"]:
+        monkeypatch.setattr(Compositor, "render_update", _render_when_asked)
+        monkeypatch.setattr(App, "run_test", _run_test_and_draw)
+
+
+@pytest.fixture
+def drawn_frames(undrawn_frames: None, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Draw each frame: for a test that counts what is drawn."""
+    monkeypatch.setattr(Compositor, "render_update", _render_update)
+
+
+@pytest.fixture(autouse=True)
+def parsed_style_sheets(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Parse each style sheet once a process and set of variables, not once an app."""
+    monkeypatch.setattr(Stylesheet, "_parse_rules", _parse_rules_once)
+
+
+def _render_when_asked(compositor: Compositor, full: bool = False, **options: Any) -> Any:
+    if full:
+        return _render_update(compositor, full, **options)
+    # A partial update of nothing: only who is below the screen is made known.
+    compositor._dirty_regions.clear()
+    return _render_update(compositor, **options)
+
+
+@asynccontextmanager
+async def _run_test_and_draw(app: App[Any], **options: Any) -> AsyncIterator[Pilot[Any]]:
+    async with _run_test(app, **options) as pilot:
+        yield pilot
+        if app.is_running:
+            app.screen._compositor.render_update(full=True, screen_stack=app._background_screens)
+
+
+def _parse_rules_once(sheet: Stylesheet, css: str, *place: Any, **options: Any) -> list[RuleSet]:
+    key = (css, *place, *options.items())
+    variables, rules = _parsed.get(key, (None, []))
+    if variables != sheet._variables:
+        rules = _parse_rules(sheet, css, *place, **options)
+        _parsed[key] = (dict(sheet._variables), rules)
+    return rules
