@@ -25,7 +25,7 @@ from aeon_core.tools.protected_paths import (
     find_repositories,
     placeholders,
 )
-from aeon_core.tools.shell.blocklist import Match, check_patterns, judge
+from aeon_core.tools.shell.blocklist import Match, judge
 from aeon_core.tools.shell.commands import policy_texts, rule_pattern, spellings, unknown_program
 from aeon_core.tools.shell.environment import child_environment, git_settings
 from aeon_core.tools.shell.isolation import Isolation, Limits, probe
@@ -54,8 +54,7 @@ class BashTool(Tool):
     """Runs a command line with bash in the project root.
 
     A command that the blocklist matches is refused in strict mode, and asked about in permissive mode; where no
-    isolation holds, every command is asked about. The isolation is tried out once, when it is first needed. Raises
-    UsageError for a pattern that is no regular expression.
+    isolation holds, every command is asked about. The isolation is tried out once, when it is first needed.
     """
 
     name = "Bash"
@@ -69,7 +68,6 @@ class BashTool(Tool):
     def __init__(self, root: Path, settings: ShellSettings | None = None, isolation: Isolation | None = None) -> None:
         self._root = root.resolve()
         self._settings = settings if settings is not None else ShellSettings()
-        check_patterns(self._settings.blocklist)
         self._found = isolation
         self._folders = _Folders(self._settings.output_dir)
         self._repositories: list[Path] | None = None
@@ -226,23 +224,26 @@ class BashTool(Tool):
             return
         if self.isolation.protects and _READ_ONLY.search(text):
             for path in (*protected.existing, *protected.missing):
-                name = str(path.relative_to(self._root)) if path.is_relative_to(self._root) else str(path)
+                name = self._name(path)
                 if name in text or name in command or (name == ".venv" and "site-packages" in text):
                     yield f"commands cannot change {name!r}: {_INSTEAD.get(name, _ASK)}"
         if self.isolation.seccomp and _NO_SOCKET.search(text):
             yield "Unix sockets are blocked for commands: they cannot reach local services such as Docker or ssh-agent"
 
     def _changed(self, path: Path) -> str:
-        name = str(path.relative_to(self._root)) if path.is_relative_to(self._root) else str(path)
+        name = self._name(path)
         reason = change_reason(self._root, PurePosixPath(name)) or "is used by other programs"
         return f"the command changed {name!r}, which {reason}: check it before it is used"
+
+    def _name(self, path: Path) -> str:
+        return str(path.relative_to(self._root)) if path.is_relative_to(self._root) else str(path)
 
     def _error(self, message: str) -> ToolError:
         return ToolError(message, tool_name=self.name)
 
 
 def shell_tools(root: Path, settings: ShellSettings | None = None, isolation: Isolation | None = None) -> list[Tool]:
-    """Return the tools of `--tools shell`. Raises UsageError for a bad pattern of the blocklist."""
+    """Return the tools of `--tools shell`."""
     return [BashTool(root, settings, isolation)]
 
 
@@ -251,7 +252,6 @@ class _Folders:
 
     def __init__(self, outputs: Path | None) -> None:
         self._outputs = outputs
-        self._made: Path | None = None
         self._base: Path | None = None
 
     def scratch(self) -> Path:
@@ -265,6 +265,16 @@ class _Folders:
             path.write_text(git_settings(git, os.environ, self._own()) if git else "")
         return path
 
+    def outputs(self) -> Path:
+        if self._outputs is None:
+            self._outputs = Path(tempfile.mkdtemp(prefix="aeon-output-"))
+        self._outputs.mkdir(mode=0o700, parents=True, exist_ok=True)
+        return self._outputs.resolve()
+
+    def shown(self) -> tuple[Path, ...]:
+        made = self._outputs is not None and self._outputs.is_dir()
+        return (self.git_settings(), self.outputs()) if made else (self.git_settings(),)
+
     def _own(self) -> Path:
         if self._base is None or not self._base.is_dir():
             self._base = Path(tempfile.mkdtemp(prefix="aeon-shell-")).resolve()
@@ -272,37 +282,23 @@ class _Folders:
             (self._base / "tmp").mkdir(mode=0o700)
         return self._base
 
-    def outputs(self) -> Path:
-        if self._made is None:
-            if self._outputs is None:
-                self._made = Path(tempfile.mkdtemp(prefix="aeon-output-")).resolve()
-            else:
-                self._outputs.mkdir(mode=0o700, parents=True, exist_ok=True)
-                self._made = self._outputs.resolve()
-        return self._made
-
-    def shown(self) -> tuple[Path, ...]:
-        return (self.git_settings(),) if self._made is None else (self.git_settings(), self._made)
-
 
 def _states(paths: Iterable[Path]) -> dict[Path, object]:
     """Return for each path what tells a change of it: of a folder, of the files directly in it, too."""
-    return {path: _state(path) for path in paths}
+    return {path: {each.name: _state(each) for each in (path, *_files_in(path))} for path in paths}
+
+
+def _files_in(path: Path) -> list[Path]:
+    with suppress(OSError):
+        return [each for each in path.iterdir() if not path.is_symlink() and (each.is_symlink() or not each.is_dir())]
+    return []
 
 
 def _state(path: Path) -> object:
-    found: set[tuple[str, int, int, int]] = set()
     with suppress(OSError):
         status = path.lstat()
-        if not stat.S_ISDIR(status.st_mode):
-            return status.st_ino, status.st_mtime_ns, status.st_size
-        found.add(("", 0, 0, 0))
-        with os.scandir(path) as entries:
-            for entry in entries:
-                of_entry = entry.stat(follow_symlinks=False)
-                if not stat.S_ISDIR(of_entry.st_mode):
-                    found.add((entry.name, of_entry.st_ino, of_entry.st_mtime_ns, of_entry.st_size))
-    return found
+        return (status.st_ino, status.st_mtime_ns, status.st_size) if not stat.S_ISDIR(status.st_mode) else "a folder"
+    return None
 
 
 def _command(arguments: dict[str, Any]) -> str:

@@ -14,7 +14,6 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
-from aeon_core.errors import UsageError
 from aeon_core.tools.shell.commands import SimpleCommand, read
 from aeon_core.tools.shell.programs import (
     CLIENTS,
@@ -29,6 +28,7 @@ from aeon_core.tools.shell.programs import (
     WRITERS,
     operand_start,
 )
+from aeon_core.tools.shell.settings import compile_patterns
 
 _TEXTS = {
     "rm -rf /": r"rm\s+-rf\s+/",
@@ -75,26 +75,13 @@ class Match:
     """The reason, in words for a person."""
 
 
-def check_patterns(extra: Sequence[str]) -> tuple[re.Pattern[str], ...]:
-    """Return a user's patterns compiled. Raises UsageError that names the first that is no regular expression."""
-    compiled = []
-    for pattern in extra:
-        try:
-            compiled.append(re.compile(pattern))
-        except (re.error, TypeError, OverflowError, RecursionError) as error:
-            raise UsageError(
-                f"blocklist: {pattern!r} is not a regular expression ({error}); fix or remove it"
-            ) from None
-    return tuple(compiled)
-
-
 def judge(text: str, extra: Sequence[str] = ()) -> Match | None:
     """Return the first match of a line with the blocklist, None where it matches nothing (REQ-028, REQ-028a).
 
     A user's patterns, `extra`, are searched in the whole text, the built-in ones in what would run. What cannot be
     parsed, and what is in another language, is searched as text. Raises UsageError for a pattern that is none.
     """
-    for pattern in check_patterns(extra):
+    for pattern in compile_patterns(extra):
         if pattern.search(text):
             return Match(pattern.pattern, _cut(text), "it matches a pattern in the configuration")
     line = read(text)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated, ClassVar, Literal, Self
 
@@ -40,13 +41,7 @@ class ShellSettings(BaseModel):
     @field_validator("blocklist")
     @classmethod
     def _are_patterns(cls, patterns: tuple[str, ...]) -> tuple[str, ...]:
-        for pattern in patterns:
-            try:
-                re.compile(pattern)
-            except (re.error, OverflowError, RecursionError) as error:
-                raise UsageError(
-                    f"blocklist: {pattern!r} is not a regular expression ({error}); fix or remove it"
-                ) from None
+        compile_patterns(patterns)
         return patterns
 
     @model_validator(mode="after")
@@ -54,3 +49,16 @@ class ShellSettings(BaseModel):
         if self.timeout > self.max_timeout:
             raise ValueError(f"timeout must not exceed max_timeout; got {self.timeout:g} and {self.max_timeout:g}")
         return self
+
+
+def compile_patterns(patterns: Sequence[str]) -> list[re.Pattern[str]]:
+    """Return a user's patterns compiled. Raises UsageError that names the first that is no regular expression."""
+    compiled = []
+    for pattern in patterns:
+        try:
+            compiled.append(re.compile(pattern))
+        except (re.error, OverflowError, RecursionError) as error:
+            raise UsageError(
+                f"blocklist: {pattern!r} is not a regular expression ({error}); fix or remove it"
+            ) from None
+    return compiled

@@ -5,7 +5,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from aeon_core.errors import UsageError
-from aeon_core.tools.shell.blocklist import PATTERNS, Match, check_patterns, judge
+from aeon_core.tools.shell.blocklist import PATTERNS, Match, judge
+from aeon_core.tools.shell.settings import compile_patterns
 from tests.cpu_limit import cpu_limit
 from tests.sampling import each
 
@@ -208,7 +209,7 @@ def test_a_users_patterns_are_searched_in_the_whole_text() -> None:
 @pytest.mark.parametrize("pattern", ["(", "*", "[a", "(?P<n>x)(?P<n>y)", "x{99999999999999999999}"])
 def test_a_pattern_that_is_no_regular_expression_is_named(pattern: str) -> None:
     with pytest.raises(UsageError) as caught:
-        check_patterns(["ok", pattern])
+        compile_patterns(["ok", pattern])
     assert str(caught.value).startswith(f"blocklist: {pattern!r} is not a regular expression (")
     assert str(caught.value).endswith("; fix or remove it")
     assert "\n" not in str(caught.value)
