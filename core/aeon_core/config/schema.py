@@ -78,66 +78,46 @@ class BedrockSettings(BaseModel):
 
 
 class RunConfig(BaseModel):
-    """Options of one run (contract: Options of `run`). Unknown keys and wrong values raise UsageError, in one line."""
+    """Options of one run (contract: Options of `run`); `keys.CONFIG_KEYS` says what each means.
+
+    Unknown keys and wrong values raise UsageError, in one line.
+    """
 
     model_config: ClassVar[ConfigDict] = ConfigDict(extra="forbid", defer_build=True, protected_namespaces=())
 
     model: str | Annotated[list[str], Field(min_length=1)] | None = None
-    """`PROVIDER:NAME`, or several: the next one is used when the one before has failed for good.
-
-    None where the caller hands over an adapter.
-    """
+    """None where the caller hands over an adapter."""
     base_url: Annotated[str, AfterValidator(_server_url)] | None = None
     ttl: Annotated[int, Field(strict=True, ge=0)] = DEFAULT_TTL
-    """The most cycles the run may use."""
     single_pass: bool = False
-    """One pass, without evaluation or refinement, in place of passes until the result converges."""
     criteria: Path | None = None
-    """A YAML file with the criteria of convergence; what it leaves out keeps its default."""
     requirements: Path | None = None
-    """A text file with the requirements that a finished answer must satisfy, one a line, instead of inferred ones."""
     judge_model: str | None = None
-    """`PROVIDER:NAME` of the model that judges results and reviews plans; None for the one that does the work."""
     judge_votes: Literal[1, 3] = 1
-    """Verdicts of which the majority counts, where the first one is no clear yes."""
     tools: list[str] = Field(default_factory=list)
-    """Tool specifications: `files`, `shell`, `mcp` or `module:attribute`."""
     project_root: Path | None = None
     approve: Annotated[list[Approval], Field(min_length=1), BeforeValidator(listed), AfterValidator(_none_alone)] = [
         "none"
     ]
-    """What a person is asked about: the `plan` before it runs, a `pass` when it has ended, a `tool` where a rule or the
-    budget says so, or nothing."""
     wait: Annotated[Number, Field(ge=0)] = 0.0
-    """Seconds that a run with nobody to ask waits for a decision from another terminal."""
     on_unknown: OnUnknown = "fail"
-    """What becomes of an unsafe tool call that was begun and not ended when the process died."""
     durability: Durability = "normal"
     runs_dir: Path | None = None
     max_tokens: Annotated[int, Field(strict=True, ge=1)] = 4096
-    """The longest reply asked for, in tokens."""
     timeout: Annotated[Number, Field(gt=0)] = 120.0
-    """Seconds a model may be silent."""
     prompts_dir: Path | None = None
-    """A folder with prompts of one's own, `<purpose>.md`, in place of the built-in ones."""
 
     budget: Dollars | None = None
-    """What the run may cost; the worst case of a call is set aside before it is made."""
     budget_warning: Dollars | None = None
-    """The cost at which the user is warned; 80 % of the budget if not given."""
     prices: dict[str, PriceEntry] = Field(default_factory=dict)
-    """Prices of models, by `PROVIDER:NAME` or NAME, before those that are known."""
+    """By `PROVIDER:NAME` or NAME."""
     context_window: Annotated[int, Field(strict=True, ge=1)] | None = None
-    """Tokens that request and reply may have together, where that is not known of the model."""
     policy: PolicyRules = Field(default_factory=PolicyRules)
-    """Which calls of tools are allowed, asked about or denied."""
     shell: ShellSettings = Field(default_factory=ShellSettings)
     mcp_servers: Annotated[dict[str, McpServer], BeforeValidator(servers_from)] = Field(default_factory=dict)
     bedrock: BedrockSettings = Field(default_factory=BedrockSettings)
     otel: bool = False
-    """Whether traces and metrics go to OpenTelemetry, as its own environment variables say."""
     otel_content: bool = False
-    """Whether they hold what was asked and answered."""
 
     _verified: dict[str, str] = PrivateAttr(default_factory=dict)
 
