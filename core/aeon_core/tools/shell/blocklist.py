@@ -12,7 +12,7 @@ import posixpath
 import re
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
-from itertools import pairwise
+from itertools import pairwise, takewhile
 
 from aeon_core.tools.shell.commands import SimpleCommand, read
 from aeon_core.tools.shell.programs import (
@@ -90,7 +90,7 @@ def judge(text: str, extra: Sequence[str] = ()) -> Match | None:
             return Match(found[0], _cut(command.text), found[1])
         if command.code and (name := _in_text(command.code)):
             return Match(name, _cut(command.code), f"it is in another language, and contains {name!r}")
-    if line.unread and (name := _in_text(text, without=_AS_WORDS)):
+    if line.doubt and (name := _in_text(text, without=_AS_WORDS)):
         return Match(name, _cut(text), f"{line.doubt}, and it contains {name!r}")
     return None
 
@@ -170,25 +170,18 @@ def _script_actions(words: tuple[str, ...]) -> list[tuple[str, bool]]:
 
 def _forced_push(command: SimpleCommand) -> Finding | None:
     """Return a finding for `git push --force` in any spelling, and for `push --force` of any other program."""
-    words = command.words
-    if command.program == "git":
-        start = operand_start(words, GIT_OPTIONS)
-        return _git_push(words[start + 1 :]) if words[start : start + 1] == ("push",) else None
-    if command.program not in TAKES_DATA and any(
+    words, overwrites = command.words, "overwrites what others have pushed"
+    start = operand_start(words, GIT_OPTIONS)
+    if command.program == "git" and words[start : start + 1] == ("push",):
+        for word in words[start + 1 :]:
+            if word.startswith("--force") or re.match(r"\+.", word):
+                return "push --force", f"git push {word} {overwrites}"
+            if re.fullmatch(r"-[a-zA-Z0-9]*f[a-zA-Z0-9]*", word):
+                return "git push -f", f"git push {word} {overwrites}"
+    elif command.program not in TAKES_DATA | {"git"} and any(
         one == "push" and other.startswith("--force") for one, other in pairwise(words[1:])
     ):
-        return "push --force", "the push overwrites what others have pushed"
-    return None
-
-
-def _git_push(arguments: tuple[str, ...]) -> Finding | None:
-    for word in arguments:
-        if word.startswith("--force"):
-            return "push --force", f"git push {word} overwrites what others have pushed"
-        if re.fullmatch(r"-[a-zA-Z0-9]*f[a-zA-Z0-9]*", word):
-            return "git push -f", f"git push {word} overwrites what others have pushed"
-        if re.match(r"\+.", word):
-            return "push --force", f"the refspec {word!r} overwrites what others have pushed"
+        return "push --force", f"the push {overwrites}"
     return None
 
 
@@ -235,19 +228,12 @@ def _remove(command: SimpleCommand) -> Finding | None:
 
 def _find(command: SimpleCommand) -> Finding | None:
     """Judge `find / -delete`, and a find that hands all it finds to rm: what it removes is where it starts."""
-    if command.program != "find":
-        return None
     words = command.arguments
-    tests = [word for word in words if word.startswith(("-", "(", "!"))]
-    deletes = "-delete" in words or any(
-        one.startswith(("-exec", "-ok")) and posixpath.basename(other) in {"rm", "unlink", "shred"}
-        for one, other in pairwise(words)
-    )
-    if not deletes:
+    programs = {posixpath.basename(other) for one, other in pairwise(words) if one.startswith(("-exec", "-ok"))}
+    if command.program != "find" or not ("-delete" in words or programs & {"rm", "unlink", "shred"}):
         return None
-    starts = [_normal(word) for word in words[: words.index(tests[0])]] or ["."]
-    narrowed = any(_NARROWS.fullmatch(test) for test in tests)
-    for start in starts:
+    narrowed = any(map(_NARROWS.fullmatch, words))
+    for start in map(_normal, [*takewhile(lambda word: not word.startswith(("-", "(", "!")), words)] or ["."]):
         if start in {"/", "~", "/*", "~/*"} or (start in _EVERYTHING and not narrowed):
             return f"rm -rf {start[0] if start[0] in '/~' else '.'}", f"find removes everything it finds in {start!r}"
     return None
@@ -266,16 +252,13 @@ def _disk(command: SimpleCommand) -> Finding | None:
     return None
 
 
-def _filesystem(command: SimpleCommand) -> Finding | None:
+def _program(command: SimpleCommand) -> Finding | None:
+    """Judge the programs that destroy, or run what cannot be read, whatever they are given."""
     if re.fullmatch(r"mkfs(?:\..*)?|mke2fs|newfs\w*", command.program):
         return "mkfs", f"{command.program} overwrites what is there with a new file system"
-    return None
-
-
-def _copy(command: SimpleCommand) -> Finding | None:
     if command.program in {"dd", "dcfldd", "dc3dd"} and any(word.startswith("if=") for word in command.arguments):
         return "dd if=", "dd overwrites its output with raw data"
-    return None
+    return ("eval", "eval runs text that is made while the line runs") if command.program == "eval" else None
 
 
 def _rights(command: SimpleCommand) -> Finding | None:
@@ -286,10 +269,6 @@ def _rights(command: SimpleCommand) -> Finding | None:
     if _has(options, "R", "--recursive") and any(_ALL_RIGHTS.fullmatch(part) for part in ",".join(modes).split(",")):
         return "chmod -R 777", "chmod lets everyone change everything below a folder"
     return None
-
-
-def _evaluate(command: SimpleCommand) -> Finding | None:
-    return ("eval", "eval runs text that is made while the line runs") if command.program == "eval" else None
 
 
 def _sql(command: SimpleCommand, line: str) -> Finding | None:
@@ -343,10 +322,8 @@ _RULES: tuple[Callable[[SimpleCommand], Finding | None], ...] = (
     _remove,
     _find,
     _disk,
-    _filesystem,
-    _copy,
+    _program,
     _rights,
-    _evaluate,
     _forced_push,
     _release,
 )

@@ -119,15 +119,13 @@ class SimpleCommand:
         return "\n".join(given) or None
 
 
-@dataclass(slots=True)
+@dataclass(frozen=True, slots=True)
 class Line:
     """What a line would run."""
 
-    commands: list[SimpleCommand] = field(default_factory=list)
+    commands: tuple[SimpleCommand, ...] = ()
     doubt: str | None = None
-    """Why what the line runs is unknown, besides the commands; None where it can."""
-    unread: bool = False
-    """Whether something in the line would run, or may, that is not among the commands."""
+    """Why something else may run, or other values than the words show; None where that cannot be."""
 
 
 _CODE = re.compile(r"-[a-zA-Z]*[ceEprR]|--eval|--print|--run|eval")
@@ -136,22 +134,19 @@ _CODE = re.compile(r"-[a-zA-Z]*[ceEprR]|--eval|--print|--run|eval")
 @lru_cache(maxsize=16)
 def read(text: str) -> Line:
     """Return the commands of a line, those in `$(…)` and those that `env`, `timeout` and their like run included."""
-    reader, line = _Reader(text), Line()
+    reader, commands, doubt = _Reader(text), list[SimpleCommand](), None
     try:
         if len(text) > MAX_TEXT:
             raise _NotPlainError("a line of this length")
         reader.read("")
     except _NotPlainError as error:
-        line.doubt, line.unread = f"{error} is not read as plain commands", True
+        doubt = f"{error} is not read as plain commands"
     for command in [inner for outer in reader.commands for inner in _with_inner(outer)]:
-        line.commands.append(command)
         script = _script(command)
-        inside = read(script) if script is not None else Line(unread=_gives_code(command))
-        line.commands += inside.commands
-        line.unread = line.unread or inside.unread
-        line.doubt = line.doubt or inside.doubt or _doubt(command)
-    line.doubt = line.doubt or reader.doubt
-    return line
+        inside = read(script) if script is not None else Line()
+        commands += [command, *inside.commands]
+        doubt = doubt or inside.doubt or _doubt(command)
+    return Line(tuple(commands), doubt or reader.doubt)
 
 
 def policy_texts(text: str) -> list[str] | None:
@@ -339,6 +334,24 @@ class _Parts:
         else:
             raise _NotPlainError("an array")
 
+    def command(self, piped: bool) -> SimpleCommand:
+        program = posixpath.basename(self.words[0].text) if self.words else ""
+        # A pattern may become a program, an option or a name, such as that of a file `PATH=.`.
+        matters = len(self.words) if program in SIMPLE_RUNNERS | _NAMING else 1
+        literal = [
+            word.literal and (place >= matters or word.source == "[" or not _GLOB.search(word.bare))
+            for place, word in enumerate(self.words)
+        ]
+        return SimpleCommand(
+            tuple(word.text for word in self.words),
+            tuple(literal),
+            tuple(word.shown for word in self.words),
+            tuple(self.redirects),
+            tuple(self.assignments),
+            self.stdin,
+            piped,
+        )
+
 
 class _Reader:
     """Reads a text from left to right; all that it does not know raises _NotPlainError."""
@@ -411,27 +424,7 @@ class _Reader:
                 self.doubt = f"a loop over {_cut(name)!r} changes what other words run"
         self._awaited[awaited:] = [(*document[:3], len(self.commands)) for document in self._awaited[awaited:]]
         if not parts.loops or awaited < len(self._awaited):
-            self._add(parts.words, parts.assignments, parts.redirects, parts.stdin)
-
-    def _add(self, words: list[_Word], assignments: list[str], redirects: list[Redirect], stdin: str | None) -> None:
-        program = posixpath.basename(words[0].text) if words else ""
-        # A pattern may become a program, an option or a name, such as that of a file `PATH=.`.
-        matters = len(words) if program in SIMPLE_RUNNERS | _NAMING else 1
-        literal = [
-            word.literal and (place >= matters or word.source == "[" or not _GLOB.search(word.bare))
-            for place, word in enumerate(words)
-        ]
-        self.commands.append(
-            SimpleCommand(
-                tuple(word.text for word in words),
-                tuple(literal),
-                tuple(word.shown for word in words),
-                tuple(redirects),
-                tuple(assignments),
-                stdin,
-                self._piped,
-            )
-        )
+            self.commands.append(parts.command(self._piped))
 
     def _redirect(self, operator: str, parts: _Parts) -> None:
         self._skip()
@@ -559,8 +552,8 @@ _COMPOUND_START = re.compile(r"\s*(?:(?:for|while|until|if|time)\b|[!({])")
 def rule_pattern(text: str) -> str:
     """Return the pattern for a command line. Raises ToolError where it is not one plain command, with the reason."""
     line = read(text)
-    if line.doubt is not None or line.unread:
-        raise ToolError(line.doubt or "what the line runs is unknown")
+    if line.doubt is not None:
+        raise ToolError(line.doubt)
     if len(line.commands) != 1 or _COMPOUND_START.match(text):
         raise ToolError("it is a compound command")
     command = line.commands[0]

@@ -86,21 +86,22 @@ DATA_VERBS = _words(
 RUNNERS_OF_TASKS = _words("run run-script exec x task dlx job workflow do call")
 """Sub-commands whose first operand names what is done."""
 
-TAKES_DATA = _words(
+TAKES_DATA = (
+    READERS
+    | ONLY_READ
+    | _words(
+        """
+    printf zgrep ag ack locate sed awk gawk mawk less more most bat tr colordiff patch cp mv rm ln install chmod
+    chown chgrp test [ vi vim nvim nano emacs code subl jest vitest mocha rspec unittest phpunit ctest nosetests
+    man info help type whereis whatis apropos hash export declare local readonly typeset unset read set alias
+    unalias trap let tar zip unzip gzip gunzip zcat bzip2 xz zstd yq xmllint curl wget ssh scp sftp rsync ping
+    dig nslookup host kubectl pytest ruff mypy black isort flake8 pylint eslint prettier tsc tee xxd od hexdump
+    strings cal kill pkill killall pgrep top htop systemctl service journalctl tmux screen id groups whoami
+    hostname uname yes bc truncate dd split shred mktemp mount umount lsof printenv fzf psql mysql sqlite3 ctags
+    cloc wait jobs fg bg useradd userdel usermod groupadd passwd getent crontab logger open xdg-open pbcopy
+    xclip
     """
-    echo printf cat tac ls dir ll cd pushd popd grep egrep fgrep zgrep rg ag ack find fd locate sed awk gawk
-    mawk head tail less more most bat wc sort uniq cut tr paste join comm diff colordiff cmp patch cp mv rm
-    mkdir rmdir touch ln install chmod chown chgrp stat file test [ tree du df vi vim nvim nano emacs code
-    subl jest vitest mocha rspec unittest phpunit ctest nosetests man info help which type whereis whatis
-    apropos hash export declare local readonly typeset unset read set shift return exit alias unalias trap let
-    tar zip unzip gzip gunzip zcat bzip2 xz zstd jq yq xmllint curl wget ssh scp sftp rsync ping dig nslookup
-    host kubectl pytest ruff mypy black isort flake8 pylint eslint prettier tsc tee xxd od hexdump strings
-    md5sum sha1sum sha256sum basename dirname realpath readlink pwd date cal sleep kill pkill killall pgrep ps
-    top htop systemctl service journalctl tmux screen id groups whoami hostname uname true false seq yes expr
-    bc truncate dd split shred mktemp mount umount lsof printenv fzf column fold nl rev psql mysql sqlite3
-    ctags cloc wait jobs fg bg useradd userdel usermod groupadd passwd getent crontab logger open xdg-open
-    pbcopy xclip
-    """
+    )
 )
 """Their operands are files, patterns, names or text: never what is done."""
 
