@@ -7,10 +7,9 @@ mean something else than it says. The parser's events are composed here, without
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any
 
 from aeon_core.errors import UsageError
 from aeon_core.json_safe import MAX_DEPTH, clean_text, parse_json
@@ -18,8 +17,6 @@ from aeon_core.regular_file import read_text
 
 if TYPE_CHECKING:
     import yaml
-
-T = TypeVar("T")
 
 _CORE = "tag:yaml.org,2002:"
 _STRING, _LIST, _MAPPING = (f"{_CORE}{kind}" for kind in ("str", "seq", "map"))
@@ -106,30 +103,6 @@ def compose_yaml(text: str, bounds: Bounds = SETTINGS) -> yaml.Node | None:
     Tags and keys are not looked at yet. Raises YamlError for what is not YAML, and for anchors, aliases, directives,
     more documents than one, and what is larger than the bounds.
     """
-    return _parsed(text, bounds.depth, lambda parser: _composed(parser, text, bounds))
-
-
-def syntax_problem(text: str, deepest: int) -> YamlError | None:
-    """Return why a text does not have YAML's grammar; None where it has, or nests deeper than `deepest` levels.
-
-    It is for texts that `parse_yaml` refused: anchors and the like are passed over.
-    """
-    import yaml
-
-    def look(parser: Any) -> None:
-        depth = 0
-        while depth <= deepest and not isinstance(event := parser.get_event(), yaml.StreamEndEvent):
-            depth += isinstance(event, yaml.CollectionStartEvent) - isinstance(event, yaml.CollectionEndEvent)
-
-    try:
-        _parsed(text, deepest, look)
-    except YamlError as error:
-        return None if error.valid else error
-    return None
-
-
-def _parsed(text: str, deepest: int, use: Callable[[Any], T]) -> T:
-    """Return what `use` makes of a parser of the text, which stops after `deepest` levels. Raises YamlError."""
     import yaml
 
     if (directive := _DIRECTIVE.search(text)) is not None:
@@ -139,13 +112,13 @@ def _parsed(text: str, deepest: int, use: Callable[[Any], T]) -> T:
         # The parser in C is some ten times faster, where it was built.
         parser: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)(text)
         try:
-            return use(parser)
+            return _composed(parser, text, bounds)
         finally:
             parser.dispose()
     except YamlError:
         raise
     except yaml.YAMLError as error:
-        raise _syntax_error(error, deepest) from None
+        raise _syntax_error(error, bounds.depth) from None
     except UnicodeError:
         raise YamlError("it contains half a character (a lone surrogate); remove it", valid=False) from None
     except (ValueError, OverflowError):  # the parser in Python, where the other one has words

@@ -14,7 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from aeon_core.errors import UsageError
-from aeon_core.yaml_file import Bounds, YamlError, compose_yaml, load_yaml, parse_yaml, syntax_problem
+from aeon_core.yaml_file import Bounds, YamlError, compose_yaml, load_yaml, parse_yaml
 
 ALIAS_BOMB = "a: &a [x,x,x,x,x,x,x,x,x]\n" + "".join(
     f"{name}: &{name} [{','.join([f'*{before}'] * 9)}]\n" for before, name in zip("abcdefgh", "bcdefghi", strict=True)
@@ -125,7 +125,6 @@ def test_what_is_no_yaml_says_so_in_one_line(text: str) -> None:
     assert " is not valid YAML: " in message
     assert "\n" not in message
     assert message.isprintable()
-    assert syntax_problem(text, 500) is not None
 
 
 def test_at_most_so_many_values_are_kept() -> None:
@@ -232,9 +231,8 @@ def test_the_work_grows_with_the_text_at_most(name: str, monkeypatch: pytest.Mon
                 return real(self)
 
         monkeypatch.setattr(yaml, "CSafeLoader", Counting)
-        for read in (lambda: parse_yaml(text), lambda: syntax_problem(text, 500)):
-            with contextlib.suppress(YamlError):
-                read()
+        with contextlib.suppress(YamlError):
+            parse_yaml(text)
         monkeypatch.undo()
         return count
 

@@ -10,7 +10,7 @@ from typing import Any
 from aeon_core.errors import UsageError
 from aeon_core.json_safe import no_constant, parse_json
 from aeon_core.regular_file import read_text
-from aeon_core.yaml_file import Bounds, YamlError, parse_yaml, syntax_problem
+from aeon_core.yaml_file import Bounds, YamlError, parse_yaml
 
 MAX_BYTES = 10_000_000
 MAX_YAML_BYTES = 1_000_000
@@ -54,11 +54,10 @@ def read_data(path: Path) -> Any:
     try:
         return parse_yaml(text, _BOUNDS)
     except YamlError as error:
-        fault = error if error.valid else None
-        reason = _described(error)
-    if fault is not None and (syntax := _syntax_fault(text, reason)) is None:
-        raise NotPlainDataError(path, reason)
-    raise UsageError(f"{str(path)!r} is neither JSON nor YAML: {reason if fault is None else syntax}")
+        reason = str(error) if error.line is None else f"line {error.line}, column {error.column}: {error}"
+        if error.valid and not _is_deep_and_broken(text):
+            raise NotPlainDataError(path, reason) from None
+    raise UsageError(f"{str(path)!r} is neither JSON nor YAML: {reason}")
 
 
 def _is_json(text: str) -> bool:
@@ -72,15 +71,9 @@ def _is_json(text: str) -> bool:
     return True
 
 
-def _syntax_fault(text: str, reason: str) -> str | None:
-    """Return why a text that could not be read has not even YAML's grammar; None where it has, whatever its values."""
-    depth = _depth(text)
-    if depth is None and text.count("[") + text.count("{") > _DEEP:
-        return reason
-    if depth is not None and depth > _DEEP:
-        return None
-    problem = syntax_problem(text, _DEEP)
-    return None if problem is None else _described(problem)
+def _is_deep_and_broken(text: str) -> bool:
+    """Return whether a text that nests too deeply to be read has brackets that do not match either."""
+    return text.count("[") + text.count("{") > _DEEP and _depth(text) is None
 
 
 def _depth(text: str) -> int | None:
@@ -93,7 +86,3 @@ def _depth(text: str) -> int | None:
         elif bracket != left.pop():
             return None
     return deepest if left == [""] else None
-
-
-def _described(error: YamlError) -> str:
-    return str(error) if error.line is None else f"line {error.line}, column {error.column}: {error}"

@@ -17,13 +17,7 @@ from aeon_core.llm.simulated.calculator import Ref, is_number, show_number
 
 MAX_GOAL = 300
 """Characters of a goal or a description that a plan holds."""
-_SECTIONS = (
-    *("task", "goal", "requirements", "suspicions", "known", "doubts", "tools", "plan", "results", "memory", "step"),
-    *("ttl", "context", "arguments", "answer", "assessment", "fragments", "limits", "reasoning", "errors", "original"),
-    *("schema", "answers"),
-)
-_FREE_TEXT = frozenset({"task", "goal", "context", "answer", "errors", "original"})
-"""Sections that may hold any line, even one that looks like a section's end."""
+_SECTION = re.compile(r"<(\w+)>\n(.*?)\n</\1>(?:\n\n|\Z)", re.DOTALL)
 
 
 @dataclass(frozen=True)
@@ -117,27 +111,13 @@ def read_prompt(request: LLMRequest) -> Prompt:
 
 
 def _split(content: str) -> dict[str, str]:
-    """Return the sections, read from the end, so that no text inside one can forge another.
-
-    Sections of JSON lines hold no line that looks like a tag; of a free text's possible beginnings the first counts.
-    """
+    """Return the sections that a message consists of, none where it holds anything else."""
     sections: dict[str, str] = {}
-    while content:
-        name = next((name for name in _SECTIONS if content.endswith(f"\n</{name}>")), None)
-        if name is None or name in sections:
-            return {}
-        content = content.removesuffix(f"\n</{name}>")
-        opening = f"<{name}>\n"
-        begins = 0 if content.startswith(opening) else -1
-        if begins < 0 or name not in _FREE_TEXT:
-            inner = "\n\n" + opening
-            found = content.find(inner) if name in _FREE_TEXT else content.rfind(inner)
-            begins = found + 2 if found >= 0 else begins
-        if begins < 0:
-            return {}
-        sections[name] = content[begins + len(opening) :]
-        content = content[:begins].removesuffix("\n\n")
-    return dict(reversed(sections.items()))
+    place = 0
+    while (section := _SECTION.match(content, place)) is not None:
+        sections.setdefault(section[1], section[2])
+        place = section.end()
+    return sections if place == len(content) else {}
 
 
 def _is_tool(entry: dict[str, Any]) -> bool:
