@@ -2,57 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import ClassVar
 
 from textual import on
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
-from textual.containers import Grid, Vertical
-from textual.content import Content
+from textual.containers import Grid
 from textual.widgets import Input, Label, Static
-from typing_extensions import override
 
 from aeon_core.errors import UsageError
 from aeon_core.escape import escape_controls
 from aeon_tui.messages import ForkWorkflow
-from aeon_tui.screens.dialogs import Dialog
+from aeon_tui.screens.dialogs import Box, Dialog
 from aeon_tui.screens.editor import ask_to_discard
 from aeon_tui.sessions.new_run_form import checked_model
-from aeon_widgets.key_guard import KeyGuard
 from aeon_widgets.key_names import key_of
-from aeon_widgets.text import Piece
-from aeon_widgets.virtual_list import RowsView
+from aeon_widgets.virtual_list import ChoiceRows, RowsView
 from system2.constants import GATES
 
 _HINT = "A new workflow; this one does not change, and the project's files stay as they are now."
-
-
-class GateRows(RowsView):
-    """The gates that a fork can start from, of which one is chosen."""
-
-    HELP_TITLE = "Gate"
-
-    def __init__(self, gates: Sequence[int], chosen: int | None) -> None:
-        super().__init__()
-        self._gates = gates
-        self._first = gates.index(chosen) if chosen in gates else len(gates) - 1
-
-    def on_mount(self) -> None:
-        self.set_line_count(len(self._gates))
-        self.cursor = self._first
-        self.styles.height = len(self._gates)
-
-    @property
-    def gate(self) -> int:
-        """The one that is chosen."""
-        return self._gates[self.cursor]
-
-    @override
-    def pieces(self, index: int, width: int) -> Iterable[Piece]:
-        gate = GATES[self._gates[index]]
-        return [(f" {'◉' if index == self.cursor else '○'} gate {gate.number} · {gate.title}", "")]
 
 
 class WorkflowForkDialog(Dialog[None]):
@@ -62,6 +32,7 @@ class WorkflowForkDialog(Dialog[None]):
     """
 
     HELP_TITLE = "Fork"
+    FIRST = "ChoiceRows"
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("ctrl+s", "fork", "Fork", priority=True, id="fork.start"),
         Binding("escape", "cancel", "Cancel", id="fork.cancel"),
@@ -79,13 +50,13 @@ class WorkflowForkDialog(Dialog[None]):
         super().__init__()
         self._path, self._model, self._gates, self._start = path, model, gates, start
         self._starting = False
-        self._guard = KeyGuard()
 
     def compose(self) -> ComposeResult:
-        with Vertical() as box:
-            box.border_title = Content(f"Fork {escape_controls(self._path.stem[:40])}")
-            box.border_subtitle = f"enter forks · ↑↓ choose · tab next · {key_of(self, 'fork.cancel')} cancels"
-            yield GateRows(self._gates, self._start)
+        keys = f"enter forks · ↑↓ choose · tab next · {key_of(self, 'fork.cancel')} cancels"
+        with Box(f"Fork {self._path.stem[:40]}", keys):
+            gates = {number: [(f"gate {number} · {GATES[number].title}", "")] for number in self._gates}
+            yield (rows := ChoiceRows(gates, self._start if self._start in gates else self._gates[-1]))
+            rows.styles.height = len(gates)
             with Grid():
                 yield Label("Model")
                 yield Input(escape_controls(self._model), compact=True, id="model")
@@ -93,10 +64,6 @@ class WorkflowForkDialog(Dialog[None]):
                 yield Input(placeholder="what should change? empty asks at the gate", compact=True, id="why")
             yield Static("", id="problem", markup=False)
             yield Static(_HINT, id="hint", markup=False)
-
-    def on_mount(self) -> None:
-        self.query(GateRows).focus()
-        self._guard.arm()
 
     @on(RowsView.Chosen)
     @on(Input.Submitted)
@@ -106,7 +73,7 @@ class WorkflowForkDialog(Dialog[None]):
 
     def action_fork(self) -> None:
         """Start the fork, or say what is wrong."""
-        if not self._guard.is_open or self._starting:
+        if not self.guard.is_open or self._starting:
             return
         model = self.query_one("#model", Input).value.strip()
         try:
@@ -119,7 +86,7 @@ class WorkflowForkDialog(Dialog[None]):
         self.say("")
         words = self.query_one("#why", Input).value.strip() or None
         other = model if model != self._model else None
-        gate = self.query_one(GateRows).gate
+        gate = self.query_one(ChoiceRows).value
         self.app.post_message(ForkWorkflow(self._path, gate, words, other, self._started))
 
     def _started(self, problem: str | None) -> None:

@@ -19,7 +19,7 @@ from aeon_core.tools.search import GlobTool
 from aeon_tui.app import AeonApp
 from aeon_tui.screens.dialogs import ConfirmDialog
 from aeon_tui.screens.run_dialogs import RuleDialog
-from aeon_tui.screens.workflow.fork import GateRows, WorkflowForkDialog
+from aeon_tui.screens.workflow.fork import WorkflowForkDialog
 from aeon_tui.screens.workflow.screen import WorkflowScreen
 from aeon_tui.sessions.runner import Stream
 from aeon_tui.sources.workflow import TranscriptSource
@@ -90,7 +90,7 @@ async def test_a_whole_workflow_by_keyboard(tmp_path: Path) -> None:
         await until(pilot, lambda: app.check_action("past_run", ("fork",)))
         await pilot.press("F")
         await until(pilot, lambda: isinstance(app.screen, WorkflowForkDialog))
-        assert app.screen.query_one(GateRows).gate == 2
+        assert app.screen.query_one(ChoiceRows).value == 2
     assert runner.journal is not None
     view = read_workflow(runner.journal)
     assert [(said.decision.value, said.feedback) for said in view.gates[0].decisions] == [
