@@ -20,17 +20,7 @@ from system2.view import WorkflowView
 Level = Literal["DEBUG", "INFO", "WARNING", "ERROR"]
 MAX_TEXT = 500
 """Characters of one value that a log shows."""
-_LEFT_OUT = CONTENTS | {
-    "messages",
-    "message",
-    "result",
-    "stdout",
-    "stderr",
-    "system",
-    "system_prompt",
-    "output",
-    "input",
-}
+_LEFT_OUT = CONTENTS | {"messages", "message", "result", "stdout", "stderr", "system", "output", "input"}
 """Fields that may hold what files hold, or all that was said."""
 _SAID = {GateDecisionType.APPROVE: "APPROVED", GateDecisionType.REJECT: "REJECTED", GateDecisionType.ABORT: "ABORTED"}
 
@@ -79,8 +69,9 @@ class Log:
         fields = {"tool": tool, "args": dict(args), "success": error is None, "duration_ms": took}
         self._write("INFO", "tool_exec", line, fields | ({} if error is None else {"error": _first_line(error)}))
 
-    def gate(self, title: str, decision: GateDecision) -> None:
+    def gate(self, decision: GateDecision) -> None:
         """Say what was decided at a gate, and when (REQ-123)."""
+        title = GATES[decision.gate_number].title
         feedback = f" feedback={json.dumps(decision.feedback, ensure_ascii=False)}" if decision.feedback else ""
         said = f"{_SAID[decision.decision]} at {decision.timestamp}{feedback}"
         fields = {"gate": decision.gate_number, "decision": decision.decision.value, "at": decision.timestamp}
@@ -152,39 +143,38 @@ class WorkflowProgress:
                 self.transcript.write(entry)
             if self._listener is not None:
                 self._listener(json.dumps(entry, ensure_ascii=False).encode("utf-8", "surrogatepass"))
-            if (tell := _TELL.get(entry["type"])) is not None:
-                tell(self, entry)
+            self._tell(entry)
 
-    def _agent_start(self, entry: Entry) -> None:
+    def _tell(self, entry: Entry) -> None:
+        """Write to the log what a person should know of an entry."""
+        match entry["type"]:
+            case "agent_start":
+                self._tell_problems()
+                if "feedback" not in entry:
+                    self._log.info(f"[AGENT] {entry['agent']}: {entry['contract']['objective'].splitlines()[0]}")
+            case "agent_skipped":
+                self._log.info(f"[SKIP] {entry['agent']}: {entry['reason']}")
+            case "tool_exec":
+                error = None if entry["success"] else entry["result"]
+                self._log.tool(entry["tool"], entry["input"], entry["args_summary"], error, entry["duration_ms"])
+            case "note":
+                self._log.warning(entry["message"])
+            case "gate_asked" if self.automatic:
+                self._log.info(f"[GATE] Gate {entry['gate']} ({GATES[entry['gate']].title})\n{entry['summary']}")
+            case "gate_decision":
+                said, at = GateDecisionType(entry["decision"]), f"{entry['ts'][:19]}Z"
+                self._log.gate(GateDecision(entry["gate"], said, entry.get("feedback"), at))
+            case "agent_complete":
+                if halted := entry.get("halted"):
+                    self._log.warning(f"agent {entry['agent']!r} was halted: {halted.replace('_', ' ')}")
+                self._log.info(agent_summary(entry["cost"], self.view.cost_usd, self.assumed))
+            case "workflow_end":
+                self._end(entry)
+
+    def _tell_problems(self) -> None:
         for problem in (self.transcript.problem if self.transcript is not None else None, self.journal_problem()):
             if problem is not None:
                 self._log.warning(problem)
-        if "feedback" not in entry:
-            self._log.info(f"[AGENT] {entry['agent']}: {entry['contract']['objective'].splitlines()[0]}")
-
-    def _agent_skipped(self, entry: Entry) -> None:
-        self._log.info(f"[SKIP] {entry['agent']}: {entry['reason']}")
-
-    def _tool_exec(self, entry: Entry) -> None:
-        error = None if entry["success"] else entry["result"]
-        self._log.tool(entry["tool"], entry["input"], entry["args_summary"], error, entry["duration_ms"])
-
-    def _note(self, entry: Entry) -> None:
-        self._log.warning(entry["message"])
-
-    def _gate_asked(self, entry: Entry) -> None:
-        if self.automatic:
-            self._log.info(f"[GATE] Gate {entry['gate']} ({GATES[entry['gate']].title})\n{entry['summary']}")
-
-    def _gate_decision(self, entry: Entry) -> None:
-        said = GateDecisionType(entry["decision"])
-        decision = GateDecision(entry["gate"], said, entry.get("feedback"), f"{entry['ts'][:19]}Z")
-        self._log.gate(GATES[entry["gate"]].title, decision)
-
-    def _agent_complete(self, entry: Entry) -> None:
-        if halted := entry.get("halted"):
-            self._log.warning(f"agent {entry['agent']!r} was halted: {halted.replace('_', ' ')}")
-        self._log.info(agent_summary(entry["cost"], self.view.cost_usd, self.assumed))
 
     def _end(self, entry: Entry) -> None:
         path = self.transcript.path if self.transcript is not None else None
@@ -194,15 +184,3 @@ class WorkflowProgress:
         total = CostRecord(**entry["total_cost"])
         self.summary = workflow_summary(total, entry["agents_invoked"], entry["duration_s"], shown, self.assumed)
         self._log.info(self.summary)
-
-
-_TELL: dict[str, Callable[[WorkflowProgress, Entry], None]] = {
-    "agent_start": WorkflowProgress._agent_start,
-    "agent_skipped": WorkflowProgress._agent_skipped,
-    "tool_exec": WorkflowProgress._tool_exec,
-    "note": WorkflowProgress._note,
-    "gate_asked": WorkflowProgress._gate_asked,
-    "gate_decision": WorkflowProgress._gate_decision,
-    "agent_complete": WorkflowProgress._agent_complete,
-    "workflow_end": WorkflowProgress._end,
-}

@@ -1,4 +1,4 @@
-"""A workflow as its transcript tells it: one fold for the screen, live and past, and for going on after a crash.
+"""A workflow as its transcript tells it, reduced for the screen, live and past, and for the status and the result.
 
 Entries come as dicts, as `TranscriptEntries` and a workflow's listener give them; unknown types and fields are
 passed over.
@@ -6,7 +6,7 @@ passed over.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
@@ -81,9 +81,24 @@ class WorkflowView:
 
     def apply(self, record: Entry) -> None:
         """Take the next record."""
-        fold = _FOLDS.get(str(record.get("type")))
-        if fold is not None:
-            fold(self, record)
+        match record.get("type"):
+            case "workflow_start":
+                self.run_id, self.task, self.started = record["run"], record["task"], record["ts"]
+                self._resume(record)
+            case "workflow_resumed":
+                self._resume(record)
+            case "agent_start" | "agent_skipped" | "agent_complete":
+                self._change_agent(record)
+            case "api_response" if usage := record.get("usage"):
+                self._add_usage(usage, float(record.get("cost_usd") or 0.0))
+            case "question":
+                self.question = record if record["state"] == "asked" else None
+            case "gate_asked" | "gate_decision":
+                self._change_gate(record)
+            case "note":
+                self.notices.append(record)
+            case "workflow_end":
+                self.end, self.running, self.question = record, None, None
         name = record.get("agent")
         if isinstance(name, str) and record.get("type") != "gate_asked":
             self._agent(name).entries.append(record)
@@ -102,76 +117,45 @@ class WorkflowView:
     def _agent(self, name: str) -> AgentView:
         return self.agents.setdefault(name, AgentView(name))
 
-    def _start(self, record: Entry) -> None:
-        self.run_id, self.task, self.started = record["run"], record["task"], record["ts"]
-        self._resume(record)
-
     def _resume(self, record: Entry) -> None:
         self.model, self.simulated = record["model"], bool(record.get("simulated"))
         self.config, self.end, self.question = dict(record["config"]), None, None
 
-    def _agent_start(self, record: Entry) -> None:
+    def _change_agent(self, record: Entry) -> None:
         agent = self._agent(record["agent"])
-        agent.state, agent.rounds, agent.halted = "running", record.get("round", 1), None
-        agent.contract = DelegationContract(**record["contract"])
-        self.running = agent.name
+        if record["type"] == "agent_start":
+            agent.state, agent.rounds, agent.halted = "running", record.get("round", 1), None
+            agent.contract = DelegationContract(**record["contract"])
+            self.running = agent.name
+        elif record["type"] == "agent_skipped":
+            agent.state, agent.skip_reason = "skipped", record["reason"]
+        else:
+            agent.completion = CompletionSignal(**record["completion"]) if record.get("completion") else None
+            agent.halted, agent.state = record.get("halted"), "halted" if record.get("halted") else "complete"
+            agent.files_changed = list(dict.fromkeys([*agent.files_changed, *record.get("files_changed", [])]))
+            agent.cost.append(CostRecord(**record["cost"]))
+            self.running = None
 
-    def _agent_skipped(self, record: Entry) -> None:
-        agent = self._agent(record["agent"])
-        agent.state, agent.skip_reason = "skipped", record["reason"]
+    def _add_usage(self, usage: Mapping[str, int], cost_usd: float) -> None:
+        self.input_tokens += usage.get("input_tokens", 0)
+        self.output_tokens += usage.get("output_tokens", 0)
+        self.cached_tokens += usage.get("cache_read_tokens", 0)
+        self.api_calls += 1
+        self.cost_usd = round(self.cost_usd + cost_usd, 9)
 
-    def _api_response(self, record: Entry) -> None:
-        if usage := record.get("usage"):
-            self.input_tokens += usage.get("input_tokens", 0)
-            self.output_tokens += usage.get("output_tokens", 0)
-            self.cached_tokens += usage.get("cache_read_tokens", 0)
-            self.api_calls += 1
-            self.cost_usd = round(self.cost_usd + float(record.get("cost_usd") or 0.0), 9)
-
-    def _question(self, record: Entry) -> None:
-        self.question = record if record["state"] == "asked" else None
-
-    def _gate_asked(self, record: Entry) -> None:
+    def _change_gate(self, record: Entry) -> None:
         gate = self.gates[record["gate"]]
-        gate.state, gate.summary, gate.artifact = "asked", record["summary"], record["artifact"]
-        gate.changes = list(record.get("changes", ()))
-
-    def _gate_decided(self, record: Entry) -> None:
-        gate = self.gates[record["gate"]]
-        decision = GateDecisionType(record["decision"])
-        gate.decisions.append(GateDecision(gate.number, decision, record.get("feedback"), record["ts"]))
-        gate.state = _DECIDED[decision]
-
-    def _agent_complete(self, record: Entry) -> None:
-        agent = self._agent(record["agent"])
-        agent.completion = CompletionSignal(**record["completion"]) if record.get("completion") else None
-        agent.halted, agent.state = record.get("halted"), "halted" if record.get("halted") else "complete"
-        agent.files_changed = list(dict.fromkeys([*agent.files_changed, *record.get("files_changed", [])]))
-        agent.cost.append(CostRecord(**record["cost"]))
-        self.running = None
-
-    def _notice(self, record: Entry) -> None:
-        self.notices.append(record)
-
-    def _end(self, record: Entry) -> None:
-        self.end, self.running, self.question = record, None, None
+        if record["type"] == "gate_asked":
+            gate.state, gate.summary, gate.artifact = "asked", record["summary"], record["artifact"]
+            gate.changes = list(record.get("changes", ()))
+        else:
+            decision = GateDecisionType(record["decision"])
+            gate.decisions.append(GateDecision(gate.number, decision, record.get("feedback"), record["ts"]))
+            gate.state = _DECIDED[decision]
 
 
 _DECIDED: dict[GateDecisionType, Literal["approved", "rejected", "aborted"]] = {
     GateDecisionType.APPROVE: "approved",
     GateDecisionType.REJECT: "rejected",
     GateDecisionType.ABORT: "aborted",
-}
-_FOLDS: dict[str, Callable[[WorkflowView, Entry], None]] = {
-    "workflow_start": WorkflowView._start,
-    "workflow_resumed": WorkflowView._resume,
-    "agent_start": WorkflowView._agent_start,
-    "agent_skipped": WorkflowView._agent_skipped,
-    "api_response": WorkflowView._api_response,
-    "question": WorkflowView._question,
-    "gate_asked": WorkflowView._gate_asked,
-    "gate_decision": WorkflowView._gate_decided,
-    "agent_complete": WorkflowView._agent_complete,
-    "note": WorkflowView._notice,
-    "workflow_end": WorkflowView._end,
 }

@@ -42,9 +42,9 @@ def test_a_tool_use_is_one_line() -> None:
 
 def test_a_gate_is_one_line_with_its_time() -> None:
     log, lines = logged()
-    log.gate("context", GateDecision(1, GateDecisionType.APPROVE, timestamp="2026-02-01T14:32:15Z"))
+    log.gate(GateDecision(1, GateDecisionType.APPROVE, timestamp="2026-02-01T14:32:15Z"))
     rejected = GateDecision(2, GateDecisionType.REJECT, "Add error handling reqs", "2026-02-01T14:45:22Z")
-    log.gate("requirements", rejected)
+    log.gate(rejected)
     assert lines == [
         "[GATE] Gate 1 (context) -> APPROVED at 2026-02-01T14:32:15Z",
         '[GATE] Gate 2 (requirements) -> REJECTED at 2026-02-01T14:45:22Z feedback="Add error handling reqs"',
