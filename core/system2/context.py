@@ -20,8 +20,7 @@ from aeon_core.tools.shell.settings import ShellSettings
 from system2.agents.library import AgentLibrary
 from system2.constants import DEFAULT_TRANSCRIPT_DIR
 from system2.cost import CostRecord
-from system2.policies import Question
-from system2.questions import choice_of, ended_by
+from system2.policies import Question, choice_of, ended_by
 from system2.settings import WorkflowSettings
 from system2.snapshots import SnapshotStore
 from system2.suite_runs import RanCommand

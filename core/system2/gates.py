@@ -11,8 +11,7 @@ from aeon_core.regular_file import read_start
 from system2.changes import FileChange
 from system2.constants import GATES, LOG_FILE, Gate
 from system2.context import WorkflowContext
-from system2.policies import GateDecision, GateDecisionType
-from system2.questions import ended_by
+from system2.policies import GateDecision, GateDecisionType, ended_by
 from system2.session import AgentResult
 
 MAX_ARTIFACT = 1_000_000

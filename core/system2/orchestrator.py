@@ -48,11 +48,11 @@ from system2.policies import (
     BashPolicy,
     GateFunction,
     GatePolicy,
+    PolicyApprover,
     QuestionFunction,
     QuestionPolicy,
     policy_of,
 )
-from system2.questions import PolicyApprover
 from system2.session import RETRIES, AgentResult
 from system2.settings import WorkflowSettings
 from system2.snapshots import SnapshotStore

@@ -6,13 +6,17 @@ workflow's thread, and may take its time.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from enum import Enum
 from types import SimpleNamespace
 from typing import Any, Literal, Protocol, TypeVar
 
-from aeon_core.errors import AeonError, UsageError
+from aeon_core.approvals.pending import ApprovalDecision, ApprovalRequest, Approver, nobody_answered
+from aeon_core.errors import AeonError, RunAborted, UsageError
+from aeon_core.json_safe import clean_text
+from aeon_core.tools.files.edit import whole_diff
+from system2.cost import dollars
 
 Answer = TypeVar("Answer")
 
@@ -136,3 +140,146 @@ def answer_of(what: str, ask: Callable[[], Answer]) -> Answer:
         raise
     except Exception as error:
         raise AeonError(f"the {what} failed: {type(error).__name__}: {error}") from error
+
+
+_CHOICES = {
+    "tool": ("refuse", "allow"),
+    "budget": ("stop", "continue"),
+    "unknown": ("leave", "repeat"),
+}
+UNPROTECTED = ("it is outside the agent's document", "the settings ask", "the rule ask:")
+"""Prefixes of the reasons for asking about a file that controls nothing."""
+FAILED = "not decided: "
+"""Prefix of the feedback of an abort that nobody decided: a policy failed."""
+NOBODY_DECIDED = "nobody decided in time"
+NOBODY_CONFIRMS = "nobody is there to confirm commands"
+NOBODY_ALLOWS = "nobody allowed it"
+
+
+def question_of(point: str, subject: Mapping[str, Any], agent: str | None) -> Question:
+    """Return what is asked at a point other than a gate."""
+    who = str(subject.get("agent") or agent or "")
+    if point == "question":
+        details = tuple(map(str, subject.get("details") or ()))
+        return Question(subject["kind"], who, subject["text"], tuple(subject["choices"]), subject["safe"], details)
+    if point == "budget":
+        spent, limit = dollars(subject["spent_usd"]), dollars(subject["limit_usd"])
+        held = f", and {dollars(subject['held_usd'])} more may have been spent" if subject.get("held_usd") else ""
+        reached = (
+            f"the workflow has cost {spent}{held}; the next call may cost up to {dollars(subject['reserved_usd'])}"
+        )
+        text = f"{reached}, the ceiling is {limit}; continue, up to {dollars(subject['proposed_usd'])}?"
+        return Question("cost_ceiling", who, text, _CHOICES[point], "stop")
+    arguments, name = dict(subject.get("arguments") or {}), str(subject.get("tool_name"))
+    what = str(arguments.get("command") or arguments.get("file_path") or name)
+    if point == "unknown":
+        text = f"whether {name} took effect is unknown: the process ended during {what!r}; repeat it?"
+        return Question("unknown_call", who, text, _CHOICES[point], "leave")
+    if name == "Bash":
+        why = (str(subject["reason"]),) if subject.get("blocklisted") else ()
+        return Question("bash", who, what, ("refuse", "run"), "refuse", why)
+    preview = subject.get("preview") or {}
+    shown = preview.get("diff") or preview.get("problem")
+    if shown is None and name == "Write":
+        shown = whole_diff(what, b"", str(arguments.get("content", "")).encode("utf-8", "replace"))
+    reason = str(subject.get("reason") or "")
+    kind: QuestionKind = "file_change" if reason.startswith(UNPROTECTED) else "protected_file"
+    details = tuple(filter(None, (reason, shown)))
+    return Question(kind, who, f"{name} would change {what!r}", _CHOICES[point], "refuse", details)
+
+
+def choice_of(question: Question, decision: Mapping[str, Any]) -> str:
+    """Return which of a question's choices was made; whatever says none of them counts as the safe one."""
+    chosen = next(iter((decision.get("answers") or {}).values()), None)
+    if chosen in question.choices:
+        return str(chosen)
+    if decision.get("decision") == "abort" and "abort" in question.choices:
+        return "abort"
+    others = [choice for choice in question.choices if choice != question.safe]
+    return others[0] if decision.get("decision") in ("approve", "edit") and others else question.safe
+
+
+def decision_on(question: Question, choice: str) -> ApprovalDecision:
+    """Return the decision that makes a choice."""
+    if choice not in question.choices or choice == question.safe:
+        return ApprovalDecision(decision="reject")
+    return ApprovalDecision(decision="approve", answers={question.text: choice})
+
+
+def ended_by(decision: ApprovalDecision, where: str) -> AeonError:
+    """Return the error that ends a workflow by a decision to abort it."""
+    feedback = decision.feedback or ""
+    if feedback.startswith(FAILED):
+        return AeonError(feedback.removeprefix(FAILED))
+    return RunAborted(f"aborted at {where}{f': {feedback}' if feedback else ''}")
+
+
+class PolicyApprover:
+    """Asks the policies of a workflow; `others` is asked at the points that have no policy.
+
+    `aborted` says that the work was stopped: an answer that comes too late is an abort.
+    """
+
+    def __init__(
+        self,
+        gates: GatePolicy | None,
+        bash: BashPolicy | None,
+        questions: QuestionPolicy | None,
+        others: Approver | None = None,
+        aborted: Callable[[], bool] = lambda: False,
+    ) -> None:
+        self._gates, self._bash, self._questions = gates, bash, questions
+        self._others, self._aborted = others, aborted
+
+    def __call__(self, request: ApprovalRequest) -> ApprovalDecision:
+        """Return what was decided; an abort that says so where a policy fails: nobody has decided then."""
+        try:
+            return self._decided(request)
+        except AeonError as error:
+            return ApprovalDecision(decision="abort", feedback=f"{FAILED}{error.message}")
+
+    def _decided(self, request: ApprovalRequest) -> ApprovalDecision:
+        if request.point == "gate":
+            return self._at_gate(request) if self._gates is not None else self._other(request)
+        question = question_of(request.point, request.subject, request.step_id)
+        if question.kind == "bash":
+            return self._command(request, question) if self._bash is not None else self._other(request, NOBODY_CONFIRMS)
+        policy = self._questions
+        if policy is None:
+            return self._other(request)
+        decision = decision_on(question, answer_of("question policy", lambda: policy.choose(question)))
+        if decision.decision == "reject" and request.point == "tool":
+            return decision.model_copy(update={"feedback": NOBODY_ALLOWS})
+        return decision
+
+    def _other(self, request: ApprovalRequest, why_not: str = NOBODY_ALLOWS) -> ApprovalDecision:
+        if self._others is None:
+            return ApprovalDecision(decision="reject", feedback=why_not if request.point == "tool" else None)
+        decision = self._others(request)
+        if nobody_answered(decision.feedback):
+            # A gate stays open: a resume asks again.
+            return ApprovalDecision(decision="abort" if request.point == "gate" else "reject", feedback=NOBODY_DECIDED)
+        return decision
+
+    def _at_gate(self, request: ApprovalRequest) -> ApprovalDecision:
+        subject, policy = request.subject, self._gates
+        assert policy is not None
+        diffs = [change["diff"] for change in subject.get("changes") or () if change.get("diff")]
+        text = "\n\n".join([subject["summary"], *diffs])
+        said = answer_of("gate policy", lambda: policy.decide(subject["gate"], subject["artifact"], text))
+        if not isinstance(said, GateDecision) or not isinstance(said.decision, GateDecisionType):
+            raise AeonError(f"the gate policy returned {type(said).__name__}, expected a GateDecision")
+        if self._aborted() and said.decision is not GateDecisionType.ABORT:
+            return ApprovalDecision(decision="abort")
+        feedback = clean_text(said.feedback) if said.feedback is not None else None
+        return ApprovalDecision(decision=said.decision.value, feedback=feedback)
+
+    def _command(self, request: ApprovalRequest, question: Question) -> ApprovalDecision:
+        policy = self._bash
+        assert policy is not None
+        is_blocklisted = bool(request.subject.get("blocklisted"))
+        said = answer_of("Bash policy", lambda: policy.confirm(question.text, is_blocklisted))
+        if said is True:
+            return ApprovalDecision(decision="approve")
+        reason = clean_text(said.strip()) if isinstance(said, str) else ""
+        return ApprovalDecision(decision="reject", feedback=reason or None)

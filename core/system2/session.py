@@ -14,9 +14,20 @@ from aeon_core.llm.base import LLMRequest, LLMResponse, Message
 from system2.agents.library import AgentDefinition
 from system2.agents.tools import COMPLETION_TOOL
 from system2.context import WorkflowContext
-from system2.context_window import SUMMARIZER, WindowMeter, summary_parts, summary_prompt
 from system2.contracts import CompletionSignal, DelegationContract, implicit_completion, signal_of
-from system2.converse import Conversation, ToolUseRequest, Turn, as_turns, reply_message, tool_uses, use_ids
+from system2.converse import (
+    SUMMARIZER,
+    Conversation,
+    ToolUseRequest,
+    Turn,
+    WindowMeter,
+    as_turns,
+    reply_message,
+    summary_parts,
+    summary_prompt,
+    tool_uses,
+    use_ids,
+)
 from system2.cost import CostRecord, dollars, total_cost
 from system2.policies import Question
 from system2.prompt_injection import scan_for_injection

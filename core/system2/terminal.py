@@ -16,8 +16,7 @@ from aeon_core.regular_file import read_start
 from aeon_core.stdio import drop_typed_ahead
 from system2.changes import FileChange, diffs_of
 from system2.constants import GATES
-from system2.policies import Question
-from system2.questions import decision_on, question_of
+from system2.policies import Question, decision_on, question_of
 
 MAX_LINES = 300
 """Lines of an artifact that a gate shows; the file has all of it."""

@@ -17,7 +17,7 @@ from aeon_core.llm.base import LLMResponse, Message
 from aeon_core.units import seconds_between
 from system2.converse import as_turns, reply_message, tool_uses, use_ids
 from system2.cost import CostRecord, total_cost
-from system2.questions import choice_of, question_of
+from system2.policies import choice_of, question_of
 
 Entry = dict[str, Any]
 Warn = Callable[[str], None]

@@ -19,8 +19,7 @@ from system2.context import WorkflowContext, own_files, project_tools
 from system2.contracts import DelegationContract
 from system2.cost import CostRecord, prices_of
 from system2.logs import Log, WorkflowProgress
-from system2.policies import BashPolicy, Question, QuestionPolicy
-from system2.questions import PolicyApprover
+from system2.policies import BashPolicy, PolicyApprover, Question, QuestionPolicy
 from system2.session import RETRIES, AgentSession
 from system2.settings import WorkflowSettings
 from system2.transcript import TranscriptFile

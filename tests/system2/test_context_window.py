@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from system2.context_window import SUMMARIZE, SUMMARIZER, WindowMeter, as_text, summary_parts, summary_prompt, tokens_of
+from system2.converse import SUMMARIZE, SUMMARIZER, WindowMeter, as_text, summary_parts, summary_prompt, tokens_of
 from tests.system2.kit import Bench
 
 

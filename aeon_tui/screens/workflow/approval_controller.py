@@ -61,7 +61,7 @@ _REFUSE = Choice("w", "Refuse it, and say why", "reject", REASON)
 
 def panel_question(request: ApprovalRequest) -> ApprovalQuestion:
     """Return what is to be shown."""
-    from system2.questions import question_of
+    from system2.policies import question_of
 
     if request.point == "gate":
         return _gate(request.subject)
@@ -132,7 +132,7 @@ class WorkflowApprovalController(PanelController):
 
 def _decision(asked: ApprovalRequest, choice: str, words: str | None) -> ApprovalDecision:
     from aeon_core.approvals.pending import ApprovalDecision
-    from system2.questions import decision_on, question_of
+    from system2.policies import decision_on, question_of
 
     if choice == "approve":
         return ApprovalDecision(decision="approve")
