@@ -351,7 +351,7 @@ class RunActions:
         self._tasks.run(lambda: self._ask_to_delete(run, forks, then))
 
     def _ask_to_delete(self, run: RunSummary, forks: int, then: Callable[[], object]) -> None:
-        from aeon_core.journal.deletion import refuse_live, remove_run, size_of
+        from aeon_core.journal.listing import refuse_live, remove_run, size_of
 
         path = Path(run.path)
         refuse_live(path)

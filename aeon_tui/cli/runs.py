@@ -7,8 +7,7 @@ from argparse import Namespace
 from pathlib import Path
 
 from aeon_core.errors import AeonError, UsageError
-from aeon_core.journal.deletion import refuse_live, remove_run, size_of
-from aeon_core.journal.listing import at_pass, is_path
+from aeon_core.journal.listing import at_pass, is_path, refuse_live, remove_run, size_of
 from aeon_core.journal.summary import WORKFLOW, RunSummary, summarise
 from aeon_core.journal.values import brief
 from aeon_core.json_safe import clean_text

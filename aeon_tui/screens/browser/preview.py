@@ -143,7 +143,7 @@ def workflow_blocks(run: RunSummary) -> list[Block]:
     Raises UsageError, OSError where it cannot be read.
     """
     from aeon_core.journal.reader import read_records
-    from aeon_tui.reports.pipeline_rows import pipeline_rows
+    from aeon_tui.reports.workflow_report import pipeline_rows
     from aeon_tui.sources.workflow import WORKFLOW_ROW, WorkflowState
 
     icon, style = run_style(run.status)

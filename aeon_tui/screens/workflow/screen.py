@@ -16,7 +16,7 @@ from aeon_core.regular_file import read_start
 from aeon_core.units import seconds_after
 from aeon_tui.messages import ResumeRun, TitleTerminal
 from aeon_tui.platform.background_tasks import LatestWorker
-from aeon_tui.reports.pipeline_rows import pipeline_rows
+from aeon_tui.reports.workflow_report import pipeline_rows
 from aeon_tui.screens.dialogs import ConfirmDialog
 from aeon_tui.screens.pane_screen import PaneScreen
 from aeon_tui.screens.panel_controller import APPROVAL, Place

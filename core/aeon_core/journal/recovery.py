@@ -15,8 +15,7 @@ from aeon_core.errors import UsageError
 from aeon_core.journal.lock import holder, is_locked, lock
 from aeon_core.journal.reader import BEGINNINGS, VERSION, read_records
 from aeon_core.journal.records import RECORD, TYPES, JournalRecovered
-from aeon_core.journal.texts import TextTable
-from aeon_core.journal.writer import JournalWriter, LineListener, OpenFile, sync_folder
+from aeon_core.journal.writer import JournalWriter, LineListener, OpenFile, TextTable, sync_folder
 from aeon_core.suggest import first_problem
 
 

@@ -6,8 +6,7 @@ from pathlib import Path
 import pytest
 
 from aeon_core.errors import UsageError
-from aeon_core.journal.deletion import belongings, remove_run, size_of
-from aeon_core.journal.listing import list_runs
+from aeon_core.journal.listing import belongings, list_runs, remove_run, size_of
 from aeon_core.journal.writer import JournalWriter
 from tests.aeon_core.journal.build import finished, started, ttl, write
 

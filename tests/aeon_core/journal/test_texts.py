@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pydantic_core import from_json, to_json
 
-from aeon_core.journal.texts import LONG, TextTable
+from aeon_core.journal.writer import LONG, TextTable
 
 pieces = st.sampled_from(["\\", '"', '\\"', ":", "é", "思", "\n", "x" * 199, "y" * 200, "a" * LONG, '":"', "$text"])
 texts = st.lists(pieces, max_size=6).map("".join)
