@@ -19,7 +19,7 @@ from aeon_tui.cli.headless import progress_of
 from aeon_tui.cli.output import Output, stderr
 from aeon_tui.cli.run_output import Progress, print_result
 from aeon_tui.sessions.pending_approval import pending_request
-from aeon_tui.sources.followed import AWAIT_SECONDS, POLL_SECONDS, near_runs, said_of
+from aeon_tui.sources.followed import AWAIT_SECONDS, POLL_SECONDS, near_runs, notice_of
 
 NO_RESULT = 1
 """A run that has not ended has no exit code of its own."""
@@ -45,14 +45,14 @@ def _follow(args: Namespace, followed: FollowedRun, awaited: Awaited, err: Outpu
     waiting = False
     while True:
         followed.read_on()
-        standing, path = followed.follower.standing, followed.follower.path
-        if standing == "ended":
+        status, path = followed.follower.status, followed.follower.path
+        if status == "ended":
             return _print(args, followed.progress, path)
         followed.tell_question(awaited.argument(path))
-        if said := said_of(standing, awaited.argument(path)):
+        if said := notice_of(status, awaited.argument(path)):
             err.line(f"aeon-tui: {said}")
             return NO_RESULT
-        if standing == "awaited" and not waiting:
+        if status == "awaited" and not waiting:
             waiting = True
             _say_waiting(err, awaited)
         time.sleep(POLL_SECONDS)

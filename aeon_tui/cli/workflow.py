@@ -206,9 +206,9 @@ def _headless(path: Path) -> int:
                     generation, state = number, WorkflowState()
                 for entry in state.apply(record):
                     _print(out, entry)
-            if state.view.end is not None and follower.standing != "running":
+            if state.view.end is not None and follower.status != "running":
                 return int(state.view.end["exit_code"])
-            if follower.standing in ("interrupted", "gone"):
+            if follower.status in ("interrupted", "gone"):
                 stderr().line("aeon-tui: the workflow was interrupted; continue it with `aeon-tui resume`")
                 return INTERRUPTED
             time.sleep(POLL_SECONDS)

@@ -7,13 +7,13 @@ import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from aeon_core.journal.follow import Follower, Standing
+from aeon_core.journal.follow import Follower, FollowStatus
 from aeon_core.journal.listing import Awaited
 from aeon_core.journal.summary import is_being_written
 from aeon_core.journal.view import reducer
 from aeon_core.journal.view.model import RunView
 from aeon_tui.sources.base import RateMeter, RecordSource
-from aeon_tui.sources.journal import JournalSource, State
+from aeon_tui.sources.journal import JournalSource, StatusChange
 from aeon_tui.sources.snapshots import SnapshotStore
 
 if TYPE_CHECKING:
@@ -44,7 +44,7 @@ class FollowedSource(JournalSource):
 
     def __init__(self, awaited: Awaited, ahead: int = AHEAD, *, fast: bool = False) -> None:
         self._awaited, self._ahead = awaited, ahead
-        self._state = self._last_state = State("reading")
+        self._change = self._last_change = StatusChange("reading")
         self._follower: Follower | None = None
         self._pace, self._too_fast = RateMeter(), fast
         self._generation = 0
@@ -54,7 +54,7 @@ class FollowedSource(JournalSource):
     @property
     def ended(self) -> bool:
         """Whether all there is has been taken, and nobody writes; a resume begins it again."""
-        over = self._state.standing in ("ended", "interrupted", "gone") or self._finished.is_set()
+        over = self._change.status in ("ended", "interrupted", "gone") or self._finished.is_set()
         return over and not self._ready
 
     @property
@@ -77,10 +77,10 @@ class FollowedSource(JournalSource):
             if isinstance(item, RunView):
                 break
             ready.popleft()
-            if isinstance(item, State):
-                self._state, self.notice = item, item.notice
+            if isinstance(item, StatusChange):
+                self._change, self.notice = item, item.notice
                 going_on = not self._finished.is_set()
-                self.live, self.waiting = (going_on and item.standing == each for each in ("running", "awaited"))
+                self.live, self.waiting = (going_on and item.status == each for each in ("running", "awaited"))
             else:
                 records.append(item)
         return records
@@ -95,7 +95,7 @@ class FollowedSource(JournalSource):
         path = self._awaited.find()
         if path is None:
             near = self._awaited.near()
-            self._tell(State("awaited", f"no such run yet; {near_runs(near)}" if near else ""))
+            self._report(StatusChange("awaited", f"no such run yet; {near_runs(near)}" if near else ""))
         while path is None and not self._closed.wait(AWAIT_SECONDS):
             path = self._awaited.find()
         return path
@@ -116,16 +116,16 @@ class FollowedSource(JournalSource):
     def _look(self, states: LastStates) -> None:
         super()._look(states)
         if self.journal is not None:
-            self._tell(State("running" if _is_live(self.journal) else "reading"))
+            self._report(StatusChange("running" if _is_live(self.journal) else "reading"))
 
     def _follow(self, follower: Follower) -> None:
         """Hand over what comes, until a long journal has to be read again."""
         try:
             while not self._closed.is_set() and self._read_on(follower):
                 self._note_damage(follower)
-                standing = follower.standing
-                if standing != "reading":
-                    self._tell(State(standing, said_of(standing, self._awaited.argument(follower.path))))
+                status = follower.status
+                if status != "reading":
+                    self._report(StatusChange(status, notice_of(status, self._awaited.argument(follower.path))))
                 self._closed.wait(self._pace.pause(POLL_SECONDS))
         finally:
             follower.close()
@@ -141,17 +141,17 @@ class FollowedSource(JournalSource):
                     return False
                 self._generation, fresh = generation, RunView()
                 self._damage_read = 0
-            if self._last_state.standing == "awaited":
-                self._tell(State("reading"))
+            if self._last_change.status == "awaited":
+                self._report(StatusChange("reading"))
             if fresh is not None:
                 reducer.apply(fresh, record)
             else:
-                self._put(record)
+                self._hand_over(record)
                 if self._pace.too_fast(1):
                     self._too_fast = True
                     return False
         if fresh is not None:
-            self._put(fresh)
+            self._hand_over(fresh)
         return True
 
     def _note_damage(self, follower: Follower) -> None:
@@ -160,16 +160,16 @@ class FollowedSource(JournalSource):
         self._damage_read += len(new)
         self.damage += [problem for problem in new if problem not in self.damage]
 
-    def _tell(self, state: State) -> None:
-        if state != self._last_state:
-            self._last_state = state
-            self._put(state)
+    def _report(self, change: StatusChange) -> None:
+        if change != self._last_change:
+            self._last_change = change
+            self._hand_over(change)
 
-    def _put(self, item: dict[str, Any] | RunView | State) -> None:
+    def _hand_over(self, item: dict[str, Any] | RunView | StatusChange) -> None:
         while len(self._ready) >= self._ahead and not self._closed.wait(0.02):
             pass
         self._ready.append(item)
-        self._say()
+        self._notify()
 
 
 def _size(path: Path) -> int:
@@ -196,14 +196,14 @@ def source_of(path: Path, runs_dir: Path) -> RecordSource:
     return past
 
 
-def said_of(standing: Standing, run: str) -> str:
+def notice_of(status: FollowStatus, run: str) -> str:
     """Return the notice about a run that nobody writes and that has not ended; empty for any other.
 
     `run` names it on the command line.
     """
-    if standing == "gone":
+    if status == "gone":
         return GONE
-    if standing == "interrupted":
+    if status == "interrupted":
         return f"the run's process has ended; continue it with `aeon-tui resume {shlex.quote(run)}`"
     return ""
 

@@ -17,7 +17,7 @@ from aeon_tui.sources.base import FAST, WINDOW_SECONDS, Listener, failure, nobod
 from aeon_tui.sources.snapshots import Closed, SnapshotStore, Work
 
 if TYPE_CHECKING:
-    from aeon_core.journal.follow import FollowPosition, Standing
+    from aeon_core.journal.follow import FollowPosition, FollowStatus
     from aeon_core.journal.view.last_states import LastStates
 
 PIECE_SECONDS = 0.004
@@ -45,10 +45,10 @@ VIEW_SHARE = 0.15
 """The share of a core that making such views may take until then."""
 
 
-class State(NamedTuple):
+class StatusChange(NamedTuple):
     """The run's status once the records before this have been taken."""
 
-    standing: Standing
+    status: FollowStatus
     notice: str = ""
 
 
@@ -70,8 +70,8 @@ class JournalSource:
         self.journal = path
         self.snapshots: SnapshotStore | None = SnapshotStore(path) if path is not None else None
         """Views of the run's past: what is read for the whole is read for them."""
-        self._say: Listener = nobody
-        self._ready: deque[dict[str, Any] | RunView | State] = deque()
+        self._notify: Listener = nobody
+        self._ready: deque[dict[str, Any] | RunView | StatusChange] = deque()
         self._reads_whole = False
         self._fast = False
         """Whether a journal grows too fast for the whole to be read."""
@@ -119,7 +119,7 @@ class JournalSource:
 
     def listen(self, listener: Listener) -> bool:
         """Have it called on the reading thread."""
-        self._say = listener
+        self._notify = listener
         return True
 
     def close(self) -> None:
@@ -142,7 +142,7 @@ class JournalSource:
             self.live = self.waiting = self._reads_whole = False
             self._first.set()
             self._finished.set()
-            self._say()
+            self._notify()
             if self._closed.is_set() and self.snapshots is not None:
                 self.snapshots.close()
 
@@ -152,8 +152,8 @@ class JournalSource:
 
     def _show(self, view: RunView) -> None:
         """Give a view that takes the place of all that waits to be taken, but for the run's status."""
-        self._ready = deque([*(item for item in self._ready.copy() if isinstance(item, State)), view])
-        self._say()
+        self._ready = deque([*(item for item in self._ready.copy() if isinstance(item, StatusChange)), view])
+        self._notify()
 
     def _read_whole(self, path: Path) -> FollowPosition | None:
         """Show the end, of a journal that is followed as it grows, then the whole; return where that ends.

@@ -49,7 +49,7 @@ class LiveSource:
         self._followed: RecordSource | None = None
         """What reads the journal, once it has to be."""
         self._pace = RateMeter()
-        self._tell: Listener = nobody
+        self._notify: Listener = nobody
         self._overflowed = False
         self._finished = False
 
@@ -83,18 +83,18 @@ class LiveSource:
     def finish(self) -> None:
         """Say that the kernel puts no more."""
         self._finished = True
-        self._tell()
+        self._notify()
 
     def put(self, line: bytes) -> None:
         """Take a line from the kernel's thread."""
         if self._followed is None:
             self._overflowed = self._overflowed or len(self._lines) == self._lines.maxlen
             self._lines.append(line)
-            self._tell()
+            self._notify()
 
     def listen(self, listener: Listener) -> bool:
         """Have it called for each line, on the kernel's thread, and by what follows the journal."""
-        self._tell = listener
+        self._notify = listener
         return self._followed is None or self._followed.listen(listener)
 
     def take(self, seconds: float) -> list[dict[str, Any]]:
@@ -127,7 +127,7 @@ class LiveSource:
 
     def _follow_the_journal(self) -> None:
         self._followed = self._follow(self.journal)
-        self._followed.listen(self._tell)
+        self._followed.listen(self._notify)
         self._lines.clear()
 
     def take_view(self) -> RunView | None:

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any, NamedTuple, Protocol
 
 from aeon_core.errors import AeonError
-from aeon_core.journal.follow import Follower, Standing
+from aeon_core.journal.follow import Follower, FollowStatus
 from aeon_core.journal.reader import unreadable
 from aeon_core.units import seconds_after
 from aeon_widgets.call_rows import Activity
@@ -190,7 +190,7 @@ class TranscriptSource:
         self.error: AeonError | None = None
         self.damage: list[str] = []
         self.path: Path | None = path
-        self._standing: Standing = "reading"
+        self._status: FollowStatus = "reading"
         self._ready: deque[tuple[int, Record]] = deque()
         self._generation = 0
         self._closed = threading.Event()
@@ -199,12 +199,12 @@ class TranscriptSource:
     @property
     def live(self) -> bool:
         """Whether a process writes the transcript."""
-        return self._standing == "running"
+        return self._status == "running"
 
     @property
     def reading(self) -> bool:
         """Whether there is more to be taken."""
-        return self.error is None and (bool(self._ready) or self._standing in ("reading", "awaited"))
+        return self.error is None and (bool(self._ready) or self._status in ("reading", "awaited"))
 
     @property
     def journal(self) -> Path | None:
@@ -235,11 +235,11 @@ class TranscriptSource:
                 for each in follower.read():
                     self._hand_over(each)
                 self.damage = list(follower.damage)
-                self._standing = follower.standing
+                self._status = follower.status
                 self._closed.wait(POLL_SECONDS)
         except (AeonError, OSError) as error:
             self.error = unreadable(path, error) if isinstance(error, OSError) else error
-            self._standing = "gone"
+            self._status = "gone"
         finally:
             follower.close()
 

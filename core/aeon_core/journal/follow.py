@@ -28,7 +28,7 @@ _SIGN = 200
 
 Followed = tuple[int, dict[str, Any]]
 """A generation and a record. With a new generation the records start over: those of the last one no longer count."""
-Standing = Literal["awaited", "reading", "running", "ended", "interrupted", "gone"]
+FollowStatus = Literal["awaited", "reading", "running", "ended", "interrupted", "gone"]
 """A run's status: it has no record yet; there may be more to read; a process writes it; it has ended, or its process
 has without it; or its file was deleted or moved."""
 
@@ -69,7 +69,7 @@ class Follower:
         self._looked_at: tuple[int, int] | None = None
 
     @property
-    def standing(self) -> Standing:
+    def status(self) -> FollowStatus:
         """The run's status at the last `read`; whether a process writes it is known from the journal's lock.
 
         Where locks cannot be queried, a run is live until its journal says that it has ended. On a mount that keeps

@@ -129,12 +129,12 @@ def written_later(path: Path) -> Iterator[None]:
 
 
 def test_a_file_that_is_not_there_yet_is_waited_for(journal: Journal) -> None:
-    assert (journal.read(), journal.follower.standing) == ([], "awaited")
+    assert (journal.read(), journal.follower.status) == ([], "awaited")
     journal.write()
-    assert (journal.read(), journal.follower.standing) == ([], "awaited")
+    assert (journal.read(), journal.follower.status) == ([], "awaited")
     journal.write(*begun(2))
-    assert (journal.read(), journal.follower.standing) == ([0, 1], "reading")
-    assert (journal.read(), journal.follower.standing) == ([], "interrupted")
+    assert (journal.read(), journal.follower.status) == ([0, 1], "reading")
+    assert (journal.read(), journal.follower.status) == ([], "interrupted")
 
 
 def test_only_what_is_new_is_read(journal: Journal, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -177,7 +177,7 @@ def test_a_run_that_has_ended_stays_ended_where_a_resume_died_before_its_first_w
     journal.write(*ENDED, a_line(5, "journal_recovered", offset=9, set_aside="x"))
     journal.read()
     journal.read()
-    assert journal.follower.standing == "ended"
+    assert journal.follower.status == "ended"
 
 
 def test_a_resume_that_takes_nothing_back_continues(journal: Journal) -> None:
@@ -191,11 +191,11 @@ def test_what_a_resume_took_back_is_given_no_more(journal: Journal) -> None:
     journal.write(*ENDED)
     assert journal.read() == [0, 1, 2, 3, 4]
     journal.read()
-    assert journal.follower.standing == "ended"
+    assert journal.follower.status == "ended"
     journal.write(a_line(5, "run_resumed", options={}, continues_at=3))
     assert (journal.read(), journal.generation) == ([0, 1, 2, 5], 1)
     journal.read()
-    assert journal.follower.standing == "interrupted"
+    assert journal.follower.status == "interrupted"
     journal.write(a_line(6, "step", step_id="s6", status="running"))
     assert (journal.read(), journal.generation) == ([6], 1)
 
@@ -237,7 +237,7 @@ def test_a_follower_may_begin_after_what_was_read_by_other_means(journal: Journa
     size = sum(map(len, lines))
     place = FollowPosition(6, size - len(lines[-1]), size, 6, [range(3, 5)], find_texts)
     journal.follower = Follower(journal.path, place)
-    assert (journal.read(), journal.follower.standing) == ([], "interrupted")
+    assert (journal.read(), journal.follower.status) == ([], "interrupted")
     told = a_line(6, "step", step_id="s1", output={"text": {"$text": SHA}})
     journal.write(told, a_line(8, "step", step_id="s2", output={"text": {"$text": SHA}}))
     assert journal.read() == [6, 8]
@@ -255,21 +255,21 @@ def test_a_deleted_file_is_read_to_its_end(journal: Journal) -> None:
         journal.read()
         journal.path.unlink()
         writer.write(lines[2])
-    assert (journal.read(), journal.follower.standing) == ([2], "gone")
+    assert (journal.read(), journal.follower.status) == ([2], "gone")
     journal.write(*lines)
     assert (journal.read(), journal.generation) == ([0, 1, 2], 1)
-    assert (journal.read(), journal.follower.standing) == ([], "interrupted")
+    assert (journal.read(), journal.follower.status) == ([], "interrupted")
 
 
 def test_the_lock_shows_whether_a_process_writes_it(journal: Journal) -> None:
     journal.write(*begun(2))
     with written(journal.path):
         journal.read()
-        assert journal.follower.standing == "running"
+        assert journal.follower.status == "running"
         journal.read()
-        assert journal.follower.standing == "running"
+        assert journal.follower.status == "running"
     journal.read()
-    assert journal.follower.standing == "interrupted"
+    assert journal.follower.status == "interrupted"
 
 
 def test_looking_does_not_keep_a_writer_out(journal: Journal) -> None:
@@ -290,7 +290,7 @@ def test_where_locks_cannot_be_asked_for_a_run_is_taken_to_be_alive(
     journal.write(*begun(2))
     journal.read()
     journal.read()
-    assert journal.follower.standing == "running"
+    assert journal.follower.status == "running"
 
 
 def test_a_line_that_is_too_long_is_passed_over_and_told(journal: Journal, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -135,7 +135,7 @@ def test_a_labelled_run_has_ended_as_before_for_whoever_reads_it(tmp_path: Path)
     follower = Follower(path)
     assert [record["type"] for _, record in follower.read()][-1] == "label"
     assert list(follower.read()) == []
-    assert follower.standing == "ended"
+    assert follower.status == "ended"
     follower.close()
 
 
@@ -157,7 +157,7 @@ def test_a_record_of_a_later_version_after_the_end_changes_nothing_for_whoever_r
     follower = Follower(path)
     assert [record["type"] for _, record in follower.read()][-2:] == ["bookmark", "label"]
     assert list(follower.read()) == []
-    assert follower.standing == "ended"
+    assert follower.status == "ended"
     follower.close()
     shifted = [lines[0], first.replace(b'"seq":0', b'"seq":1')]
     shifted += [re.sub(rb'"seq":\d+', b'"seq":%d' % (seq + 1), line, count=1) for seq, line in enumerate(lines[1:], 1)]

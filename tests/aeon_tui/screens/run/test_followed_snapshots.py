@@ -10,7 +10,7 @@ import pytest
 
 from aeon_tui.app import AeonApp
 from aeon_tui.screens.run.screen import RunScreen
-from aeon_tui.sources.followed import said_of
+from aeon_tui.sources.followed import notice_of
 from tests.aeon_tui.fakes import ListSource
 from tests.aeon_tui.recordings import RUN_ID, START, live_run
 from tests.aeon_tui.screens.run.test_run_snapshots import SIZES, Compare, then
@@ -33,7 +33,7 @@ def asking() -> ListSource:
 
 def died() -> ListSource:
     source = ListSource(live_run().records)
-    source.notice = said_of("interrupted", RUN_ID)
+    source.notice = notice_of("interrupted", RUN_ID)
     return source
 
 
