@@ -186,7 +186,7 @@ class WorkflowSource(Protocol):
 class TranscriptSource:
     """A transcript, read on a thread of its own from its beginning, and followed as another process writes on it."""
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path: Path | None) -> None:
         self.error: AeonError | None = None
         self.damage: list[str] = []
         self.path: Path | None = path
@@ -194,6 +194,12 @@ class TranscriptSource:
         self._ready: deque[tuple[int, Record]] = deque()
         self._generation = 0
         self._closed = threading.Event()
+        self._follows = False
+        if path is not None:
+            self._follow(path)
+
+    def _follow(self, path: Path) -> None:
+        self._follows = True
         threading.Thread(target=self._work, args=(path,), name="aeon-transcript-source", daemon=True).start()
 
     @property
@@ -249,35 +255,31 @@ class TranscriptSource:
         self._ready.append(followed)
 
 
-class LiveWorkflowSource:
-    """The lines of this process's workflow. `put` only appends: a slow screen never slows the work."""
+class LiveWorkflowSource(TranscriptSource):
+    """The lines of this process's workflow. `put` only appends: a slow screen never slows the work.
+
+    Where lines were lost because too many waited, the journal is followed instead.
+    """
 
     def __init__(self, capacity: int = CAPACITY) -> None:
-        self.error: AeonError | None = None
-        self.path: Path | None = None
+        super().__init__(None)
         self._lines: deque[bytes | Record] = deque(maxlen=capacity)
         self._last_seq = -1
         self._lost = self._finished = False
-        self._followed: TranscriptSource | None = None
-
-    @property
-    def damage(self) -> list[str]:
-        """What of the transcript could not be read, where it had to be."""
-        return self._followed.damage if self._followed is not None else []
 
     @property
     def live(self) -> bool:
         """Whether the workflow goes on, or has ended and is not shown to its end yet."""
-        return not self._finished or bool(self._lines) or (self._followed is not None and self._followed.reading)
+        return not self._finished or bool(self._lines) or self.reading
 
     @property
     def reading(self) -> bool:
         """Whether a transcript that lines were lost of is being read."""
-        return self._followed is not None and self._followed.reading
+        return self._follows and super().reading
 
     def put(self, line: bytes | Record) -> None:
         """Take a line from the workflow's thread."""
-        if self._followed is None:
+        if not self._follows:
             self._lost = self._lost or len(self._lines) == self._lines.maxlen
             self._lines.append(line)
 
@@ -287,12 +289,12 @@ class LiveWorkflowSource:
 
     def take(self, seconds: float) -> Taken:
         """Return the next records there are, after at most about that time."""
-        if self._lost and self._followed is None and self.path is not None:
-            self._followed = TranscriptSource(self.path)
+        if self._follows:
+            return super().take(seconds)
+        if self._lost and self.path is not None:
             self._lines.clear()
+            self._follow(self.path)
             return Taken([], anew=True)
-        if self._followed is not None:
-            return self._followed.take(seconds)
         deadline = time.perf_counter() + seconds
         records: list[Record] = []
         while self._lines and time.perf_counter() < deadline:
@@ -302,8 +304,3 @@ class LiveWorkflowSource:
                 self._last_seq = record["seq"]
                 records.append(record)
         return Taken(records)
-
-    def close(self) -> None:
-        """Read no more from the transcript."""
-        if self._followed is not None:
-            self._followed.close()
