@@ -8,6 +8,7 @@ import signal
 import socket
 import sys
 from argparse import Namespace
+from collections.abc import Callable
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -23,6 +24,7 @@ from aeon_tui.platform.stdio_server import serve_until_hung_up
 from aeon_tui.sessions.served_runs import ServedRuns
 
 if TYPE_CHECKING:
+    from aeon_core.tools.registry import ToolRegistry
     from aeon_tui.mcp_server.server import AeonServer
 
 HOST, PORT = "127.0.0.1", 8765
@@ -44,11 +46,7 @@ def execute(args: Namespace) -> int:
     if args.http is None and is_terminal(sys.stdin):
         raise UsageError("mcp-serve talks to an MCP client, not to a terminal; add it to the client, or use --http")
     listening = _listening(args.http) if args.http is not None else None
-    loaded = options.load(args)
-    # The client waits for the call, so a person is asked only where one must be, not after every pass.
-    config = loaded.config if "approve" in loaded.sources else loaded.config.model_copy(update={"approve": ["tool"]})
-    runs = ServedRuns(config, options.writable(runs_directory(config)))
-    inspected, calibrate = partial(inspected_tools, args, config), partial(_calibrate, args)
+    runs, inspected, calibrate = _served(args)
     server = AeonServer(runs, inspected, calibrate, versions()["aeon"], debug=args.debug)
     with diagnostics(args.debug):
         if listening is None:
@@ -59,6 +57,15 @@ def execute(args: Namespace) -> int:
             )
             asyncio.run(_until_interrupted(server, listening, runs))
     return 0
+
+
+def _served(args: Namespace) -> tuple[ServedRuns, Callable[[], ToolRegistry], Callable[[int | None], list[str]]]:
+    """Return the runs to serve, what finds the tools that plans are checked against, and what measures the judge."""
+    loaded = options.load(args)
+    # The client waits for the call, so a person is asked only where one must be, not after every pass.
+    config = loaded.config if "approve" in loaded.sources else loaded.config.model_copy(update={"approve": ["tool"]})
+    runs = ServedRuns(config, options.writable(runs_directory(config)))
+    return runs, partial(inspected_tools, args, config), partial(_calibrate, args)
 
 
 def _calibrate(args: Namespace, limit: int | None) -> list[str]:

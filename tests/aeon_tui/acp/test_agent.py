@@ -1,4 +1,4 @@
-"""`aeon-tui acp` as an editor sees it: a process, driven by the protocol's own client."""
+"""`aeon-tui acp` as an editor sees it: driven by the protocol's own client, as a process or in this one."""
 
 from __future__ import annotations
 
@@ -17,9 +17,19 @@ import pytest
 
 pytest.importorskip("acp")
 
-from acp import PROTOCOL_VERSION, RequestError, resource_link_block, spawn_agent_process, text_block
+from acp import (
+    PROTOCOL_VERSION,
+    RequestError,
+    connect_to_agent,
+    resource_link_block,
+    spawn_agent_process,
+    text_block,
+)
 from acp.schema import AllowedOutcome, DeniedOutcome, EnvVariable, McpServerStdio, RequestPermissionResponse
 
+from aeon_tui.acp.agent import AeonAgent
+from aeon_tui.cli.acp import _runs
+from aeon_tui.cli.parser import build_parser
 from aeon_tui.sources.base import read_journal
 from tests.aeon_tui.cli.conftest import Cli, environment, process
 from tests.npm import install
@@ -80,14 +90,13 @@ class Editor:
 
 
 @asynccontextmanager
-async def agent(folder: Path, *options: str, **environ: str) -> AsyncIterator[tuple[Any, Editor]]:
+async def process_agent(folder: Path, *options: str) -> AsyncIterator[tuple[Any, Editor]]:
     """Start the agent with a folder of runs of its own; when the editor hangs up, it ends with exit code 0."""
     (folder / ".aeon").mkdir(exist_ok=True)
     editor = Editor()
     command = ("-m", "aeon_tui", "acp", *options, "--runs-dir", str(folder / "runs"))
-    env = environment(**environ)
-    async with asyncio.timeout(PATIENCE), spawn_agent_process(editor, sys.executable, *command, env=env) as started:
-        connection, process = started
+    started = spawn_agent_process(editor, sys.executable, *command, env=environment())
+    async with asyncio.timeout(PATIENCE), started as (connection, process):
         found = await connection.initialize(protocol_version=PROTOCOL_VERSION)
         assert found.agent_info.name == "aeon"
         assert found.agent_capabilities.load_session
@@ -97,9 +106,46 @@ async def agent(folder: Path, *options: str, **environ: str) -> AsyncIterator[tu
         assert await process.stderr.read() == b""
 
 
+class Wire:
+    """One end of a connection within this process."""
+
+    def __init__(self) -> None:
+        self._received: asyncio.Queue[str] = asyncio.Queue()
+        self.other = self
+
+    async def send(self, message: dict[str, Any]) -> None:
+        self.other._received.put_nowait(json.dumps(message, default=str))
+
+    async def receive(self) -> dict[str, Any] | None:
+        message: dict[str, Any] | None = json.loads(await self._received.get())
+        return message
+
+    async def close(self) -> None:
+        self.other._received.put_nowait("null")
+
+
+@asynccontextmanager
+async def agent(folder: Path, *options: str) -> AsyncIterator[tuple[Any, Editor]]:
+    """Serve an editor from this process: as the command does, but for standard input and output."""
+    (folder / ".aeon").mkdir(exist_ok=True)
+    args = build_parser("acp").parse_args(["acp", *options, "--runs-dir", str(folder / "runs")])
+    editor, here, there = Editor(), Wire(), Wire()
+    here.other, there.other = there, here
+    served = AeonAgent(lambda cwd: _runs(args, cwd), "1")
+    async with asyncio.timeout(PATIENCE):
+        serving = asyncio.create_task(served.serve(there))
+        connection = connect_to_agent(editor, here)
+        await connection.initialize(protocol_version=PROTOCOL_VERSION)
+        yield connection, editor
+        await here.close()
+        await serving
+        await served.close()
+        await connection.close()
+
+
 async def test_a_prompt_is_a_run_that_the_editor_sees_steers_and_loads_again(tmp_path: Path) -> None:
     (tmp_path / "notes.txt").write_text("one\ntwo\n")
-    async with agent(tmp_path, *MODEL, "--tools", "files") as (connection, editor):
+    async with process_agent(tmp_path, *MODEL, "--tools", "files") as (connection, editor):
         session = await connection.new_session(cwd=str(tmp_path), mcp_servers=[])
         assert [mode.id for mode in session.modes.available_modes] == ["passes", "single", "plan"]
         editor.answers = ["Write it", "Take the result"]
@@ -192,17 +238,17 @@ async def test_modes_words_and_refusals(tmp_path: Path) -> None:
         assert (editor.asked, (tmp_path / "new.txt").read_text()) == ([], "ho")
 
 
-async def test_cancel_ends_a_run_that_asks_and_one_whose_model_is_silent(tmp_path: Path) -> None:
+async def test_cancel_ends_a_run_that_asks_and_one_whose_model_is_silent(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("OPENAI_API_KEY", "k")
     with socket.create_server(("127.0.0.1", 0)) as silent:
         url = f"http://127.0.0.1:{silent.getsockname()[1]}/v1"
-        async with agent(tmp_path, "--tools", "files", OPENAI_API_KEY="k") as (connection, editor):
+        async with agent(tmp_path, "--tools", "files") as (connection, editor):
             session = (await connection.new_session(cwd=str(tmp_path), mcp_servers=[])).session_id
             with pytest.raises(RequestError, match="no model is configured; set one with --model"):
                 await connection.prompt(session_id=session, prompt=[text_block("add 5 and 10")])
-        async with agent(tmp_path, "--model", "openai:m", "--base-url", url, OPENAI_API_KEY="k") as (
-            connection,
-            editor,
-        ):
+        async with agent(tmp_path, "--model", "openai:m", "--base-url", url) as (connection, editor):
             session = (await connection.new_session(cwd=str(tmp_path), mcp_servers=[])).session_id
             prompting = asyncio.create_task(connection.prompt(session_id=session, prompt=[text_block("add 5 and 10")]))
             while not editor.of("agent_thought_chunk"):
@@ -268,7 +314,7 @@ async def test_an_editor_that_hangs_up_ends_its_runs(tmp_path: Path) -> None:
         hung_up.set()
         await asyncio.Event().wait()
 
-    async with agent(tmp_path, *MODEL) as (connection, editor):
+    async with process_agent(tmp_path, *MODEL) as (connection, editor):
         session = (await connection.new_session(cwd=str(tmp_path), mcp_servers=[])).session_id
         editor.on_question = wait
         prompting = asyncio.create_task(connection.prompt(session_id=session, prompt=[text_block("add 5 and 10")]))

@@ -23,6 +23,9 @@ pytest.importorskip("mcp")
 from mcp import Client, StdioServerParameters, stdio_client
 from mcp_types import ElicitResult
 
+from aeon_tui.cli.mcp_serve import _served
+from aeon_tui.cli.parser import build_parser
+from aeon_tui.mcp_server.server import AeonServer
 from aeon_tui.sessions.pending_approval import pending_question
 from tests.aeon_tui.cli.conftest import Cli, environment, process
 from tests.npm import install
@@ -55,18 +58,30 @@ class Person:
 
 
 @asynccontextmanager
+async def process_client(folder: Path, *options: str, mode: str, person: Person) -> AsyncIterator[Client]:
+    """Start the server as a process, and connect to it, with a person there to be asked."""
+    (folder / ".aeon").mkdir(exist_ok=True)
+    command = ["-m", "aeon_tui", "mcp-serve", *options, "--runs-dir", str(folder / "runs")]
+    server = stdio_client(StdioServerParameters(command=sys.executable, args=command, cwd=folder, env=environment()))
+    async with asyncio.timeout(PATIENCE), Client(server, mode=mode, elicitation_callback=person.fill) as client:
+        yield client
+
+
+@asynccontextmanager
 async def connected(
     folder: Path, *options: str, mode: str = "auto", person: Person | None = None
 ) -> AsyncIterator[Client]:
-    """Start the server, and connect to it: with a person there if the client can ask one."""
+    """Serve from this process, and connect to it: with a person there if the client can ask one."""
     (folder / ".aeon").mkdir(exist_ok=True)
-    command = ["-m", "aeon_tui", "mcp-serve", *options, "--runs-dir", str(folder / "runs")]
-    server = stdio_client(
-        StdioServerParameters(command=sys.executable, args=command, cwd=folder, env=environment(OPENAI_API_KEY="k"))
-    )
     callback = person.fill if person is not None else None
-    async with asyncio.timeout(PATIENCE), Client(server, mode=mode, elicitation_callback=callback) as client:
-        yield client
+    with contextlib.chdir(folder):
+        args = build_parser("mcp-serve").parse_args(["mcp-serve", *options, "--runs-dir", str(folder / "runs")])
+        runs, *given = _served(args)
+        server = AeonServer(runs, *given, "1")
+        async with asyncio.timeout(PATIENCE):
+            async with Client(server, mode=mode, elicitation_callback=callback) as client:
+                yield client
+            await runs.close()
 
 
 async def call(client: Client, tool: str, person: Person | None = None, **arguments: Any) -> Any:
@@ -90,7 +105,7 @@ def journal(folder: Path, run: str) -> list[dict[str, Any]]:
 @pytest.mark.parametrize(("mode", "version"), sample([("auto", "2026-07-28"), ("legacy", "2025-11-25")], rows=True))
 async def test_a_run_asks_the_person_at_the_client(tmp_path: Path, mode: str, version: str) -> None:
     person = Person("Write it", "Refuse it, and say why", reason="not this file")
-    async with connected(tmp_path, *MODEL, mode=mode, person=person) as client:
+    async with process_client(tmp_path, *MODEL, mode=mode, person=person) as client:
         assert client.protocol_version == version
         done = await call(client, "run", person, task="write 'hey' to out.txt")
         assert (done["status"], (tmp_path / "out.txt").read_text()) == ("converged", "hey")
@@ -186,7 +201,8 @@ async def test_past_runs_are_read_checked_and_measured(tmp_path: Path) -> None:
         assert (await call(client, "calibrate", history=True))["results"] == 0
 
 
-async def test_a_cancelled_call_ends_its_run(tmp_path: Path) -> None:
+async def test_a_cancelled_call_ends_its_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("OPENAI_API_KEY", "k")
     with socket.create_server(("127.0.0.1", 0)) as silent:
         url = f"http://127.0.0.1:{silent.getsockname()[1]}/v1"
         for mode in ("auto", "legacy"):
