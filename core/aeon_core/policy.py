@@ -10,7 +10,7 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
-from typing import Any, ClassVar, Protocol, get_args, runtime_checkable
+from typing import Any, ClassVar, get_args
 
 from pydantic import BaseModel, ConfigDict, Field, field_validator
 
@@ -80,13 +80,6 @@ class _Rule:
         value = arguments[argument]
         text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
         return _fits(text, glob)
-
-
-@runtime_checkable
-class _Spelled(Protocol):
-    """A tool whose calls can be written in many ways: it gives the plain ones, which rules that ask or deny see too."""
-
-    def spellings(self, arguments: dict[str, Any]) -> list[dict[str, Any]]: ...
 
 
 class Policy:
@@ -162,11 +155,11 @@ class Policy:
         stricter = [rule for rule in self._rules if rule.is_about(tool) and rule.answer != "allow"]
         if not stricter:
             return None
-        parts = tool.parts(dict(arguments)) if any(rule.pattern is not None for rule in stricter) else []
-        seen = [arguments, *(parts or ())]
-        # In this order: to look for a protocol's members takes longer than all the rest.
-        if any(rule.pattern is not None for rule in stricter) and isinstance(tool, _Spelled):
-            seen += tool.spellings(dict(arguments))
+        parts: list[dict[str, Any]] | None = []
+        seen = [arguments]
+        if any(rule.pattern is not None for rule in stricter):
+            parts = tool.parts(dict(arguments))
+            seen += [*(parts or ()), *tool.spellings(dict(arguments))]
         for rule in stricter:
             if any(rule.fits(tool, part) for part in seen):
                 return Verdict(rule.answer, f"the rule {rule.answer}: {rule.text}")

@@ -72,6 +72,10 @@ class Tool(ABC):
         """
         return [arguments]
 
+    def spellings(self, arguments: dict[str, Any]) -> list[dict[str, Any]]:  # noqa: ARG002  # for those with several
+        """Return the arguments in their plainest forms, which rules that ask or deny are held against too."""
+        return []
+
     def rule_pattern(self, arguments: dict[str, Any]) -> str | None:
         """Return the pattern of the rule that is proposed for a call; None for a rule about the tool as a whole.
 

@@ -230,22 +230,28 @@ def list_files(
     seconds).
     """
     start = str(sandbox.relative(path))
-    unseen = _Unseen(hidden)
     if is_hidden(start, hidden):
         raise ToolError(f"there is nothing at {path[:300]!r} in the project; look for it with Glob")
-    if not include_ignored:
-        unseen.ignores = _Ignores(sandbox, start, deadline)
+    ignores = None if include_ignored else _Ignores(sandbox, start, deadline)
+
+    def is_seen(entry: FolderEntry) -> bool:
+        # Named so is the repository's own data; in a work tree, the file that says where they are.
+        is_repository = entry.path.rpartition("/")[2] == _REPOSITORY
+        return not is_repository and (ignores is None or not ignores.ignores(entry.path, entry.is_dir))
+
+    def is_denied(entry: FolderEntry) -> bool:
+        return hidden is not None and hidden(entry.path)
+
     listing = Listing(start, [], [])
-    for entry in sandbox.walk(start, enter=unseen.enters):
+    for entry in sandbox.walk(start, enter=lambda folder: not is_denied(folder) and is_seen(folder)):
         if time.monotonic() > deadline:
             raise TimeoutError
-        if entry.is_dir or unseen.is_denied(entry.path):
+        if entry.is_dir or is_denied(entry) or not (entry.path == start or is_seen(entry)):
             continue
-        if entry.path == start or not unseen.is_ignored(entry):
-            if entry.is_file:
-                listing.files.append(entry.path)
-            elif entry.is_symlink:
-                listing.links.append(entry.path)
+        if entry.is_file:
+            listing.files.append(entry.path)
+        elif entry.is_symlink:
+            listing.links.append(entry.path)
     return listing
 
 
@@ -253,24 +259,6 @@ def is_hidden(path: str, hidden: Callable[[str], bool] | None) -> bool:
     """Return whether `hidden` is true for a path or for any folder above it."""
     parts = path.split("/")
     return hidden is not None and any(hidden("/".join(parts[: length + 1])) for length in range(len(parts)))
-
-
-@dataclass
-class _Unseen:
-    hidden: Callable[[str], bool] | None
-    ignores: _Ignores | None = None
-
-    def enters(self, folder: FolderEntry) -> bool:
-        return not self.is_denied(folder.path) and not self.is_ignored(folder)
-
-    def is_ignored(self, entry: FolderEntry) -> bool:
-        # The repository's own data; of a work tree, the file that says where they are.
-        if entry.path.rpartition("/")[2] == _REPOSITORY:
-            return True
-        return self.ignores is not None and self.ignores.ignores(entry.path, entry.is_dir)
-
-    def is_denied(self, path: str) -> bool:
-        return self.hidden is not None and self.hidden(path)
 
 
 @dataclass

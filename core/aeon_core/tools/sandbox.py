@@ -140,16 +140,23 @@ class Sandbox:
                 self._refuse_link(os.stat(place.rest[0], dir_fd=place.fd, follow_symlinks=False), path)
             return PurePosixPath(*place.folders, *place.rest)
 
-    def without_foreign_links(self, paths: list[str]) -> list[str]:
-        """Return the paths, as a walk gives them, without hard links that are refused and without what is gone."""
-        secrets = functools.cache(_own_secrets)
-        kept = []
-        for path in paths:
-            with suppress(OSError):
-                status = os.lstat(f"{self._path}/{path}")
-                if link_fault(status, self._owner, secrets) is None:
-                    kept.append(path)
-        return kept
+    def open_walked(self, path: str, secrets: Secrets) -> BinaryIO | None:
+        """Return a file that a walk gave, open for reading; the caller closes it.
+
+        None for what is no regular file by now, or a hard link that is refused; `secrets` is asked for such a link.
+        Raises OSError.
+        """
+        *folders, name = path.split("/")
+        folder = functools.reduce(_open_below, folders, self._open_root())
+        try:
+            fd = os.open(name, os.O_RDONLY | FILE, dir_fd=folder)
+        finally:
+            os.close(folder)
+        status = os.fstat(fd)
+        if stat.S_ISREG(status.st_mode) and link_fault(status, self._owner, secrets) is None:
+            return os.fdopen(fd, "rb", buffering=0)
+        os.close(fd)
+        return None
 
     def open_read(self, path: str) -> BinaryIO:
         """Return the regular file at the path, open for reading; the caller closes it.
@@ -370,14 +377,16 @@ def _require_regular(status: os.stat_result) -> None:
     raise OSError(errno.EINVAL, f"it is {kind}, not a regular file")
 
 
-def _own_secrets() -> frozenset[tuple[int, int]]:
+Secrets = Callable[[], frozenset[tuple[int, int]]]
+"""Gives device and inode of the user's secret files."""
+
+
+def own_secrets() -> frozenset[tuple[int, int]]:
     """Return device and inode of this user's secret files."""
     return secret_files(os.environ)
 
 
-def link_fault(
-    status: os.stat_result, project_owner: int, secrets: Callable[[], frozenset[tuple[int, int]]] = _own_secrets
-) -> str | None:
+def link_fault(status: os.stat_result, project_owner: int, secrets: Secrets = own_secrets) -> str | None:
     """Return why a file is refused for its links; None where it is not.
 
     `secrets` gives device and inode of the user's secret files; it is only asked where a file has several names.

@@ -4,19 +4,19 @@ from __future__ import annotations
 
 import errno
 import os
-import stat
 import time
 from abc import abstractmethod
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
-from typing import Any, Literal, get_args
+from functools import cache
+from typing import Any, BinaryIO, Literal, get_args
 
 import regex
 
 from aeon_core.errors import ToolError
 from aeon_core.tools.base import Effect, Tool, object_schema
 from aeon_core.tools.listing import FILE_TYPES, Expression, Listing, PatternError, glob_matcher, is_hidden, list_files
-from aeon_core.tools.sandbox import FOLDER, Sandbox
+from aeon_core.tools.sandbox import Sandbox, own_secrets
 
 MAX_FILE = 50_000_000
 """Bytes of the largest file that is searched."""
@@ -27,7 +27,6 @@ MAX_TOTAL = 100_000
 _BINARY_CHECK = 8_000
 _ENTRY_COST = 40
 _LEAD = 200
-_FILE = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC
 _GONE = (errno.ENOENT, errno.ENOTDIR, errno.ELOOP, errno.ENXIO)
 
 Mode = Literal["files_with_matches", "content", "count"]
@@ -66,7 +65,7 @@ class Answer:
 
 
 class Searcher:
-    """Searches files below a folder. Raises PatternError for a pattern that cannot be used."""
+    """Searches files of a project. Raises PatternError for a pattern that cannot be used."""
 
     def __init__(self, query: Query, deadline: float) -> None:
         flags = regex.IGNORECASE if query.ignore_case else 0
@@ -76,14 +75,14 @@ class Searcher:
         self._deadline = deadline
         self._regex = Expression(f"Grep: pattern {query.pattern[:200]!r}", query.pattern, flags)
 
-    def search(self, root: str, paths: list[str]) -> Answer:
+    def search(self, sandbox: Sandbox, paths: Iterable[str]) -> Answer:
         """Return what the files hold, in the order of the paths.
 
         Lines end with LF or CR LF. Files with a NUL at their start are binary and hold no lines; what is not UTF-8 is
         read as U+FFFD. No symbolic link is followed. Raises as `Expression.search`.
         """
         answer, room = Answer(), MAX_TOTAL
-        for path, text in self._texts(root, paths, answer):
+        for path, text in self._texts(sandbox, paths, answer):
             lines = text.split("\n")
             if not lines[-1]:
                 lines.pop()
@@ -102,13 +101,18 @@ class Searcher:
         answer.cut = answer.cut or answer.shown < (answer.lines if self._query.mode == "content" else answer.files)
         return answer
 
-    def _texts(self, root: str, paths: list[str], answer: Answer) -> Iterator[tuple[str, str]]:
+    def _texts(self, sandbox: Sandbox, paths: Iterable[str], answer: Answer) -> Iterator[tuple[str, str]]:
         """Yield path and text of every file, and note in the answer which cannot be searched."""
+        secrets = cache(own_secrets)
         for path in paths:
             if time.monotonic() > self._deadline:
                 raise TimeoutError
             try:
-                data = _data(root, path)
+                file = sandbox.open_walked(path, secrets)
+                if file is None:
+                    continue
+                with file:
+                    data = _data(file)
             except OSError as error:
                 # What is gone, or a link by now, is not there.
                 if error.errno not in _GONE:
@@ -171,36 +175,19 @@ class Searcher:
         return f"{part} [characters {start + 1} to {start + len(part)} of {len(line)}]"
 
 
-def _data(root: str, path: str) -> bytes | None:
-    """Return a regular file's bytes, None for too many, nothing for what is no file or binary. Raises OSError."""
-    descriptor = _opened(root, path)
-    with os.fdopen(descriptor, "rb", buffering=0) as file:
-        status = os.fstat(descriptor)
-        if not stat.S_ISREG(status.st_mode):
-            return b""
-        if status.st_size > MAX_FILE:
+def _data(file: BinaryIO) -> bytes | None:
+    """Return what a file holds, None for too much, nothing where it is binary. Raises OSError."""
+    size = os.fstat(file.fileno()).st_size
+    if size > MAX_FILE:
+        return None
+    data = file.read(_BINARY_CHECK)
+    if b"\0" in data:
+        return b""
+    while more := file.read(max(size - len(data), 0) + _BINARY_CHECK):
+        data += more
+        if len(data) > MAX_FILE:
             return None
-        data = file.read(_BINARY_CHECK)
-        if b"\0" in data:
-            return b""
-        while more := file.read(max(status.st_size - len(data), 0) + _BINARY_CHECK):
-            data += more
-            if len(data) > MAX_FILE:
-                return None
-        return data
-
-
-def _opened(root: str, path: str) -> int:
-    """Return a descriptor of a file below the root; no symbolic link is followed. Raises OSError."""
-    *folders, name = path.split("/")
-    current = os.open(root, FOLDER)
-    for flags, part in (*((FOLDER, folder) for folder in folders), (_FILE, name)):
-        try:
-            following = os.open(part, flags, dir_fd=current)
-        finally:
-            os.close(current)
-        current = following
-    return current
+    return data
 
 
 MAX_SECONDS = 20.0
@@ -443,8 +430,7 @@ class GrepTool(SearchTool):
         accepts = self._accepts(glob, type, deadline)
         listing = self.listed(path, include_ignored, deadline)
         paths = by_path(file for file in listing.files if accepts(listing.below(file)))
-        paths = self.sandbox.without_foreign_links(paths)
-        return result_of(searcher.search(str(self.sandbox.root), paths), query)
+        return result_of(searcher.search(self.sandbox, paths), query)
 
     def _accepts(self, glob: str | None, file_type: str | None, deadline: float) -> Callable[[str], bool]:
         tests: list[Callable[[str], bool]] = []

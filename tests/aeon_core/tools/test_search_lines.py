@@ -10,6 +10,7 @@ import regex
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
+from aeon_core.tools.sandbox import Sandbox
 from aeon_core.tools.search import Query, Searcher
 from tests.sampling import examples
 
@@ -53,7 +54,7 @@ def test_a_line_is_found_if_and_only_if_the_pattern_matches_in_it(
         for path, content in zip(paths, contents, strict=True):
             (Path(folder) / path).write_bytes(content)
         query = Query(pattern, ignore_case, mode="content", limit=1_000)
-        answer = Searcher(query, deadline).search(folder, paths)
+        answer = Searcher(query, deadline).search(Sandbox(Path(folder)), paths)
     found = [(entry["path"], entry["line"]) for entry in answer.entries]
     assert found == [
         (path, number)
