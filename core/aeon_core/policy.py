@@ -49,7 +49,7 @@ class PolicyRules(BaseModel):
         return rules
 
     def joined(self, other: PolicyRules) -> PolicyRules:
-        """Return the rules of both: a later layer of the configuration adds rules, it takes none away."""
+        """Return the rules of both: a later layer of the configuration adds rules and removes none."""
         return PolicyRules(allow=self.allow + other.allow, ask=self.ask + other.ask, deny=self.deny + other.deny)
 
 
@@ -92,14 +92,14 @@ class Policy:
         """The rules that a person has allowed since."""
 
     def allow(self, text: str) -> None:
-        """Allow calls by one more rule from here on. Raises UsageError where that is none."""
+        """Add a rule that allows calls from now on. Raises UsageError if the text is not a rule."""
         rule = _rule("allow", text)
         if rule.text not in self.allowed:
             self.allowed.append(rule.text)
             self._rules.append(rule)
 
     def with_rule(self, text: str) -> Policy:
-        """Return the policy as it would be with one more rule that allows. Raises UsageError where that is none."""
+        """Return a copy of the policy with one more rule that allows. Raises UsageError if the text is not a rule."""
         other = Policy()
         other._rules = list(self._rules)
         other.allow(text)
@@ -151,7 +151,7 @@ class Policy:
                 )
 
     def restricted(self, tool: Tool, arguments: Mapping[str, Any]) -> Verdict | None:
-        """Return what the rules that ask or deny say of a call; None where none of them is about it."""
+        """Return what the rules that ask or deny say of a call; None if none of them is about it."""
         stricter = [rule for rule in self._rules if rule.is_about(tool) and rule.answer != "allow"]
         if not stricter:
             return None
@@ -188,7 +188,7 @@ def unruled(tool: Tool, substitutes: str | None = None) -> str:
 
 
 def _allowing(rules: list[_Rule], tool: Tool, parts: list[dict[str, Any]] | None) -> list[str]:
-    """Return the rules that together allow every part of a call; none where one part is left over."""
+    """Return the rules that together allow every part of a call; none if one part is left over."""
     if whole := [rule.text for rule in rules if rule.pattern is None]:
         return whole[:1]
     used = [next((rule.text for rule in rules if rule.fits(tool, part)), None) for part in parts or ()]
@@ -236,7 +236,7 @@ def propose_rule(
 
 
 def rule_problem(rule: str, tool_name: str, about: str | None, names: Sequence[str] = ()) -> str | None:
-    """Return what is wrong with a rule that a person wants for a call, None where nothing is: one line.
+    """Return what is wrong with a rule that a person wants for a call, None if nothing is: one line.
 
     `about` is the text of the proposal that the rule is held against, `names` are those of the tool's arguments.
     """

@@ -4,7 +4,7 @@ The run's own process makes the file when it begins to wait, reads what comes in
 removes the file. Whoever decides from elsewhere writes one line into it, and nothing else. So whoever may write the
 file decides: it has mode 0600 and is read through the descriptor that made it, so that nothing put in its place counts;
 a writer follows no link, and writes to a file of its own user's alone. Each question has a file of its own, and a line
-names the `seq` and the digest of its question: what was said to an earlier one, or to an earlier process, is not heard.
+names the `seq` and the digest of its question: a decision about an earlier one, or for an earlier process, is ignored.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ from aeon_core.journal.summary import INBOX, is_being_written
 from aeon_core.json_safe import NotJsonSafeError, json_safe
 
 POLL_SECONDS = 0.1
-"""How often a question that waits looks whether it was decided elsewhere, and a decider whether it was heard."""
+"""How often a waiting run looks for a decision made elsewhere, and its sender for the outcome."""
 MAX_LETTER = 8 * 1024 * 1024
 """Bytes of a line; a longer one is not read."""
 _MAX_RECEIPT = 1_000
@@ -127,7 +127,7 @@ class Inbox:
         self._offset, self._rest = 0, b""
 
     def take(self) -> ApprovalDecision | None:
-        """Return the first decision that has come for the question, None where none has."""
+        """Return the first decision that has come for the question, None if none has."""
         if self._fd is None:
             return None
         try:
@@ -190,7 +190,7 @@ class Inbox:
                 break
 
     def _decision_of(self, letter: _Letter) -> ApprovalDecision | None:
-        """Return what a letter decides; None where it is of another question, or no answer to this one."""
+        """Return what a letter decides; None if it is of another question, or no answer to this one."""
         if (letter.seq, letter.digest) != (self._seq, self._request.digest):
             return None
         if letter.decision not in ANSWERS[self._request.point] or (letter.decision == "edit") != (
@@ -242,7 +242,7 @@ class Sent:
 def send(journal: Path, question: PendingApproval, decision: ApprovalDecision) -> Sent:
     """Write a decision about the question that the run of a journal waits with, for its own process to take.
 
-    Raises UsageError where that takes no decisions from elsewhere, AeonError where the line cannot be written.
+    Raises UsageError if that takes no decisions from elsewhere, AeonError if the line cannot be written.
     """
     letter = secrets.token_hex(8)
     body = {"v": 1, "id": letter, "seq": question.seq, "digest": question.digest, **decision.model_dump()}
@@ -258,7 +258,7 @@ def send(journal: Path, question: PendingApproval, decision: ApprovalDecision) -
 
 
 def forget_left(journal: Path) -> None:
-    """Remove the inbox that a process left which has ended. Raises OSError where the journal cannot be read."""
+    """Remove the inbox that a process left which has ended. Raises OSError if the journal cannot be read."""
     if not is_being_written(journal):
         with contextlib.suppress(OSError):
             inbox_of(journal).unlink()
@@ -312,7 +312,7 @@ def _letter(line: bytes) -> _Letter | None:
 
 
 def _receipt_in(fd: int) -> _Receipt | None:
-    """Return the receipt that the file holds, None where there is none yet; a letter that came too late follows it."""
+    """Return the receipt that the file holds, None if there is none yet; a letter that came too late follows it."""
     size = os.fstat(fd).st_size
     for line in os.pread(fd, 2 * MAX_LETTER, max(0, size - 2 * MAX_LETTER)).split(b"\n"):
         if len(line) <= _MAX_RECEIPT:
@@ -378,7 +378,7 @@ class RemoteApprover:
             return inbox.settle(decision) if decision is not None else _undecided(TOO_LATE)
 
     def _decided(self, inbox: Inbox) -> ApprovalDecision | None:
-        """Return the decision, None where none comes in time."""
+        """Return the decision, None if none comes in time."""
         deadline = self._clock() + self._seconds
         while not self._ending:
             if (decision := inbox.take()) is not None:

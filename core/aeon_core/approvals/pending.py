@@ -88,7 +88,7 @@ def _reject(why: str) -> ApprovalDecision:
 
 
 def unattended(on_unknown: str) -> ApprovalDecision | None:
-    """Return what `on_unknown` decides of a call whose outcome is unknown; None where a person is asked."""
+    """Return what `on_unknown` decides of a call whose outcome is unknown; None if a person is asked."""
     if on_unknown == "ask":
         return None
     if on_unknown == "retry":
@@ -130,10 +130,10 @@ class PendingApproval(BaseModel):
 
 
 def pending_approval(path: Path, *, texts: bool = True) -> PendingApproval | None:
-    """Return the question that the journal ends with, None where the last one was decided or the run has gone on.
+    """Return the question that the journal ends with, None if the last one was decided or the run has gone on.
 
     Whether a process waits with it is another matter: `is_being_written` tells. Without `texts` long texts are left
-    as references. Raises UsageError where the file cannot be opened, JournalError where it cannot be read.
+    as references. Raises UsageError if the file cannot be opened, JournalError if it cannot be read.
     """
     record = _last(tail(path)) or _last_of_all(path)
     if record is None or not _is_asked(record):
@@ -159,7 +159,7 @@ def asked_again(path: Path) -> ApprovalPoint | None:
     """Return the point of the question that a resume comes to first: it was open, there was no one to ask, or a person
     aborted the run over it.
 
-    None where there is none. Raises UsageError where the file cannot be opened, JournalError where it cannot be read.
+    None if there is none. Raises UsageError if the file cannot be opened, JournalError if it cannot be read.
     """
     recent = list(tail(path))
     last = _last(recent) or _last_of_all(path)

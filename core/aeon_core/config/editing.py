@@ -36,7 +36,7 @@ KeyPath = tuple[str, ...]
 def change_file(file: Path, path: KeyPath, value: Any) -> None:
     """Set a value of plain data in a configuration file, or remove it where it is None.
 
-    The file is replaced at once, in its mode; one that does not exist is made. Raises UsageError where it cannot be
+    The file is replaced at once, in its mode; one that does not exist is made. Raises UsageError if it cannot be
     read or written, is no YAML, or holds the value in a form that cannot be changed by itself: then it stays as it is.
     """
     _change(file, path, lambda text: changed(text, path, value))
@@ -55,7 +55,7 @@ def remove_item(file: Path, path: KeyPath, item: str) -> None:
 def replace_text(file: Path, text: str, before: str) -> None:
     """Put a text in the place of what a configuration file holds, in its mode; `before` is what it held, "" for none.
 
-    Raises UsageError where it holds something else now, or cannot be read or written.
+    Raises UsageError if it holds something else now, or cannot be read or written.
     """
 
     def edit(now: str) -> str:
@@ -98,7 +98,7 @@ def _edit(file: Path, path: KeyPath, edit: Callable[[str], str]) -> None:
 def changed(text: str, path: KeyPath, value: Any) -> str:
     """Return the YAML text with one value set, or removed where it is None; all other bytes are what they were.
 
-    Raises ValueError where the text is no YAML of `key: value` lines, or no such change can be made.
+    Raises ValueError if the text is no YAML of `key: value` lines, or no such change can be made.
     """
     return _rewritten(text, path, value, lambda _: iter(()))
 
@@ -220,7 +220,7 @@ def _entries(node: Any, path: KeyPath) -> Iterator[tuple[yaml.Node, yaml.Node]]:
 
 
 def _item_nodes(text: str, path: KeyPath) -> list[yaml.Node]:
-    """Return the nodes of the list at a path; none where there is no list."""
+    """Return the nodes of the list at a path; none if there is no list."""
     entries = list(_entries(compose_yaml(text), path))
     node: Any = entries[-1][1] if len(entries) == len(path) else None
     return list(node.value) if getattr(node, "id", None) == "sequence" else []

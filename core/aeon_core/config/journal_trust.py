@@ -42,26 +42,26 @@ def remember_run(started: Mapping[str, Any], config: RunConfig | None = None) ->
     """
     try:
         config = config if config is not None else recorded_config(started)
-        remember(_root(config), _told(started, config))
+        remember(_root(config), _description(started, config))
     except AeonError as error:
         logger.warning("cannot record that this run is yours: %s", error.message)
 
 
-def remember(root: Path, told: object) -> None:
-    """Remember what was started in a project, any plain data. Raises UsageError where that cannot be kept."""
-    digest = _digest(told)
+def remember(root: Path, what: object) -> None:
+    """Remember what was started in a project, any plain data. Raises UsageError if that cannot be kept."""
+    digest = _digest(what)
 
     def add(entry: dict[str, Any]) -> None:
         known = [each for each in _known(entry) if each != digest]
         entry["runs"] = [*known[1 - MAX_RUNS :], digest]
 
-    if not remembers(root, told):
+    if not remembers(root, what):
         update_entry(root, os.environ, add, "runs")
 
 
-def remembers(root: Path, told: object) -> bool:
+def remembers(root: Path, what: object) -> bool:
     """Return whether exactly that was started in the project by this user."""
-    return _digest(told) in _known(load_entry(root, os.environ, "runs"))
+    return _digest(what) in _known(load_entry(root, os.environ, "runs"))
 
 
 def remembers_run(project: Path | None = None) -> LineListener:
@@ -113,7 +113,7 @@ def check_journal(
 ) -> RunConfig:
     """Return the options of a run that is continued from a journal, ready to be used.
 
-    `config` is what the journal and today's options come to; the overridden keys, `said`, are the user's; `rules` are
+    `config` combines the journal and today's options; the keys in `said` are overridden by the user; `rules` are
     those that a person allowed during the run (`recorded_rules`). Raises UsageError for what neither today's options
     nor a run that this user started says, unless the user `trusts_project` for this call.
     """
@@ -125,7 +125,7 @@ def check_journal(
         return config.with_verified(today.verified)
     if trusts_project:
         return config
-    if own := not items or remembers(root, _told(started, config)):
+    if own := not items or remembers(root, _description(started, config)):
         items = []
     if own and not new:
         return config.with_verified(_file_digests(config))
@@ -171,11 +171,11 @@ def _said_by(config: RunConfig) -> dict[str, Any]:
     return {key: value for key, value in values.items() if value is not None and value != getattr(defaults, key)}
 
 
-def _digest(told: object) -> str:
-    return hashlib.sha256(json.dumps(told, sort_keys=True, default=str).encode()).hexdigest()
+def _digest(what: object) -> str:
+    return hashlib.sha256(json.dumps(what, sort_keys=True, default=str).encode()).hexdigest()
 
 
-def _told(started: Mapping[str, Any], config: RunConfig) -> list[Any]:
+def _description(started: Mapping[str, Any], config: RunConfig) -> list[Any]:
     root = _root(config)
     gated = split_values(_said_by(config), {}, root).gated
     return [

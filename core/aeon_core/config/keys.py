@@ -233,11 +233,11 @@ class AppSettings(Struct, frozen=True):
     """What the layers say of the app. Neither a run nor its journal knows of it."""
 
     theme: str | None = None
-    """The theme that the app opens with; None where nothing is said."""
+    """The theme that the app opens with; None if not set."""
     keys: Mapping[str, str] = {}
     """Keys by the id of their action, several of them with commas between."""
     sources: Mapping[str, str] = {}
-    """Where each of them was said."""
+    """Where each of them was set."""
 
 
 def app_value(key: str, value: Any, where: str) -> Any:
@@ -311,7 +311,7 @@ PLAINLY_RIGHT: Mapping[str, Callable[[Any], bool]] = {
     "tools": lambda value: type(value) is list and all(map(_is_text, value)),
     "max_tokens": lambda value: type(value) is int and value >= 1,
 }
-"""Which values RunConfig takes as they are: a list of runs opens without loading pydantic to be told so."""
+"""Which values RunConfig takes as they are: with it, a list of runs opens without loading pydantic."""
 
 
 def checked_value(key: str, value: Any, where: str) -> Any:

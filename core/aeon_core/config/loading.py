@@ -201,7 +201,7 @@ def user_config_file(environ: Mapping[str, str]) -> Path:
 def assess_project(root: Path, environ: Mapping[str, str] | None = None) -> ProjectTrust:
     """Return what the project's `.aeon/config.yml` asks for and whether it is trusted. Executes nothing.
 
-    What the user's own configuration file and environment say already is not asked for. Raises UsageError where the
+    What the user's own configuration file and environment say already is not asked for. Raises UsageError if the
     file cannot be read, and for a folder that belongs to another user.
     """
     environ = os.environ if environ is None else environ

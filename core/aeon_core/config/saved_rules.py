@@ -42,7 +42,7 @@ def rules_file(scope: SavedScope, root: Path, environ: Mapping[str, str] | None 
 
 
 def saved_rules(root: Path, environ: Mapping[str, str] | None = None) -> list[SavedRule]:
-    """Return the rules of both files, the person's own first. Raises UsageError where one cannot be read."""
+    """Return the rules of both files, the person's own first. Raises UsageError if one cannot be read."""
     found: list[SavedRule] = []
     for scope in ("always", "project"):
         file = rules_file(scope, root, environ)
@@ -55,7 +55,7 @@ def saved_rules(root: Path, environ: Mapping[str, str] | None = None) -> list[Sa
 def save_rule(rule: str, scope: SavedScope, root: Path, environ: Mapping[str, str] | None = None) -> Path:
     """Add a rule that allows to the configuration of a scope, and return its file; the rest of it stays as it is.
 
-    Raises UsageError where that is no rule, the file cannot be changed, or the project is not trusted.
+    Raises UsageError if that is no rule, the file cannot be changed, or the project is not trusted.
     """
     try:
         PolicyRules(allow=(rule,))
@@ -67,7 +67,7 @@ def save_rule(rule: str, scope: SavedScope, root: Path, environ: Mapping[str, st
 
 
 def remove_rule(saved: SavedRule, root: Path, environ: Mapping[str, str] | None = None) -> None:
-    """Remove a rule from its file. Raises UsageError where that cannot be changed."""
+    """Remove a rule from its file. Raises UsageError if that cannot be changed."""
     _change(saved, root, environ, remove_item)
 
 

@@ -1,4 +1,4 @@
-"""RunConfig: what a run may be told, under the same names on the command line, in files and in Python."""
+"""RunConfig: the options of a run, under the same names on the command line, in files and in Python."""
 
 from __future__ import annotations
 
@@ -86,7 +86,7 @@ class RunConfig(BaseModel):
     model_config: ClassVar[ConfigDict] = ConfigDict(extra="forbid", defer_build=True, protected_namespaces=())
 
     model: str | Annotated[list[str], Field(min_length=1)] | None = None
-    """None where the caller hands over an adapter."""
+    """None if the caller hands over an adapter."""
     base_url: Annotated[str, AfterValidator(_server_url)] | None = None
     ttl: Annotated[int, Field(strict=True, ge=0)] = DEFAULT_TTL
     single_pass: bool = False
@@ -137,7 +137,7 @@ class RunConfig(BaseModel):
 
     @property
     def models(self) -> list[str]:
-        """The models in the order in which they are used; none where none is configured."""
+        """The models in the order in which they are used; none if none is configured."""
         return [self.model] if isinstance(self.model, str) else list(self.model or ())
 
     @model_validator(mode="wrap")
@@ -191,7 +191,7 @@ def configured_secrets(config: RunConfig) -> Iterator[str]:
         yield from url_secrets(server.url or "")
         yield from argument_secrets(server.args)
         for key, given in (("env", server.env), ("headers", server.headers)):
-            # Where a variable is missing, the server cannot be started, and that is said there.
+            # If a variable is missing, the server cannot be started, which reports it.
             with contextlib.suppress(UsageError):
                 for value in resolved(name, key, given).values():
                     yield value

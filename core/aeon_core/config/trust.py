@@ -51,7 +51,7 @@ class TrustItem(Struct, frozen=True):
     """The project's files that it would execute or read."""
 
     def is_asked(self, said: Iterable[str]) -> bool:
-        """Return whether it matters where later layers give the keys that are `said`."""
+        """Return whether it still matters if later layers set the keys `said`."""
         key = self.key.partition(".")[0]
         return key in JOINED_KEYS or key not in said
 
@@ -62,7 +62,7 @@ class ProjectTrust(Struct, frozen=True):
     root: Path
     items: tuple[TrustItem, ...] = ()
     digest: str = ""
-    """Of that configuration and of the files of the project that it would execute; empty where nothing is asked."""
+    """Of that configuration and of the files of the project that it would execute; empty if nothing is asked."""
     state: TrustState = "nothing_asked"
     changes: tuple[str, ...] = ()
     """In the state `changed`: lines of a unified diff since the last consent, without secrets."""
@@ -114,12 +114,12 @@ def assess_values(
     if not items:
         return ProjectTrust(root), split
     # What the user's own settings make harmless today is digested too: changing those is no change of the project.
-    told: dict[str, Any] = {**split_values(values, {}, root).gated, **split.gated}
+    gated: dict[str, Any] = {**split_values(values, {}, root).gated, **split.gated}
     if borrowed:
-        told["your own tools"] = borrowed
-    asked = {key: plain_value(value, root) for key, value in told.items()}
+        gated["your own tools"] = borrowed
+    asked = {key: plain_value(value, root) for key, value in gated.items()}
     return consented(
-        ProjectTrust(root, tuple(items)), asked, {k: shown_value(v) for k, v in told.items()}, environ
+        ProjectTrust(root, tuple(items)), asked, {k: shown_value(v) for k, v in gated.items()}, environ
     ), split
 
 
@@ -133,8 +133,8 @@ def consented(
     root = trust.root
     digests = {str(file): file_digest(file) for item in trust.items for file in item.files}
     named = {_place(Path(path), root): digest for path, digest in digests.items()}
-    told = json.dumps([trust.part, asked, named], sort_keys=True, ensure_ascii=True, default=str)
-    digest = sha256_of(told.encode())
+    described = json.dumps([trust.part, asked, named], sort_keys=True, ensure_ascii=True, default=str)
+    digest = sha256_of(described.encode())
     snapshot = _snapshot(shown, digests, root)
     consents = _consents(load_entry(root, environ), trust.part)
     state: TrustState = "untrusted"
@@ -147,7 +147,7 @@ def consented(
 
 
 def grant_trust(trust: ProjectTrust, environ: Mapping[str, str] | None = None) -> None:
-    """Keep the consent to exactly what was assessed. Raises UsageError where it cannot be kept."""
+    """Keep the consent to exactly what was assessed. Raises UsageError if it cannot be kept."""
     if not trust.items:
         return
 
@@ -166,7 +166,7 @@ def grant_trust(trust: ProjectTrust, environ: Mapping[str, str] | None = None) -
 
 
 def revoke_trust(root: Path, environ: Mapping[str, str] | None = None) -> bool:
-    """Forget every consent to the project, and its runs; return False where no consent was granted."""
+    """Forget every consent to the project, and its runs; return False if no consent was granted."""
     return remove_entries(root, os.environ if environ is None else environ)
 
 
@@ -179,9 +179,9 @@ class TrustRequired(UsageError):
 
 
 def refusal(trust: ProjectTrust, said: Iterable[str] = ()) -> TrustRequired | None:
-    """Return the error of a command that lacks consent, None where it has what it needs.
+    """Return the error of a command that lacks consent, None if it has what it needs.
 
-    What the keys that are `said` by later layers override is not asked for.
+    What later layers override, with the keys `said`, needs no consent.
     """
     asked = [] if trust.allowed else [item for item in trust.items if item.is_asked(said)]
     if not asked:
@@ -192,7 +192,7 @@ def refusal(trust: ProjectTrust, said: Iterable[str] = ()) -> TrustRequired | No
 
 
 def check_unchanged(digests: Mapping[str, str]) -> None:
-    """Raise UsageError where a file is not any more the one that was consented to."""
+    """Raise UsageError if a file is not any more the one that was consented to."""
     for path, digest in digests.items():
         if file_digest(Path(path)) != digest:
             raise UsageError(f"{path!r} has changed since you trusted it; see the difference with `aeon-tui trust`")
@@ -527,10 +527,10 @@ def _is_safe_for_git(root: Path) -> bool:
     for scope in ("--global", "--system"):
         command = [git, "config", scope, "--get-all", "safe.directory"]
         try:
-            told = subprocess.run(command, capture_output=True, cwd="/", timeout=_GIT_SECONDS, check=False)  # noqa: S603
+            listed = subprocess.run(command, capture_output=True, cwd="/", timeout=_GIT_SECONDS, check=False)  # noqa: S603
         except (OSError, subprocess.SubprocessError):
             continue
-        named = {line.rstrip("/") for line in os.fsdecode(told.stdout).splitlines()}
+        named = {line.rstrip("/") for line in os.fsdecode(listed.stdout).splitlines()}
         if named & {"*", str(root), os.path.realpath(root)}:
             return True
     return False
@@ -562,7 +562,7 @@ def remove_entries(root: Path, environ: Mapping[str, str]) -> bool:
 def update_entry(
     root: Path, environ: Mapping[str, str], change: Callable[[dict[str, Any]], None], kind: Kind = "consents"
 ) -> None:
-    """Change what is kept for the project, atomically. Raises UsageError where it cannot be kept."""
+    """Change what is kept for the project, atomically. Raises UsageError if it cannot be kept."""
     if (file := _file(root, environ, kind)) is None:
         raise UsageError(
             f"your state directory {str(_folder(environ))!r} is inside the project {str(root)!r}, so trust cannot be "

@@ -58,7 +58,7 @@ class Tool(ABC):
     """Arguments of example invocations, shown to the model."""
 
     def verdict(self, arguments: dict[str, Any]) -> Verdict | None:  # noqa: ARG002  # for those that demand something
-        """Return what the tool itself demands for this call, whatever the rules say; None where it demands nothing.
+        """Return what the tool itself demands for this call, whatever the rules say; None if it demands nothing.
 
         `deny` refuses the call, `ask` has a person asked even where a rule allows it.
         """
@@ -67,8 +67,8 @@ class Tool(ABC):
     def parts(self, arguments: dict[str, Any]) -> list[dict[str, Any]] | None:
         """Return the arguments as policy rules are to see them; several where one call does several things.
 
-        A rule that allows must allow every part; one that asks or denies needs to match one. None says that what the
-        call would do cannot be told: then no rule can allow it.
+        A rule that allows must allow every part; one that asks or denies needs to match one. None means that the
+        effect of the call is unknown: then no rule can allow it.
         """
         return [arguments]
 
@@ -80,17 +80,17 @@ class Tool(ABC):
         """Return the pattern of the rule that is proposed for a call; None for a rule about the tool as a whole.
 
         It fits this call and none that a person would not expect from reading it: here the first argument as it is,
-        if that is a text. Raises ToolError where no rule should allow calls like it, with the reason.
+        if that is a text. Raises ToolError if no rule should allow calls like it, with the reason.
         """
         first = next(iter(self.input_schema.get("properties", {})), None)
         value = arguments.get(first) if first is not None else None
         return exact_pattern(value) if isinstance(value, str) else None
 
     def preview(self, arguments: dict[str, Any]) -> str | None:  # noqa: ARG002  # for those that change a file
-        """Return what the call would change now, as a unified diff of one file; None where it changes no file.
+        """Return what the call would change now, as a unified diff of one file; None if it changes no file.
 
         A person who is asked about the call sees it, and is asked again where it has become another by the time that
-        they have approved. Raises ToolError where the call would fail.
+        they have approved. Raises ToolError if the call would fail.
         """
         return None
 

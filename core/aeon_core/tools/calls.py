@@ -33,7 +33,7 @@ class Call:
     original: dict[str, Any]
     text: str
     arguments: Any = None
-    """The arguments as far as they could be read, None where the text is no JSON."""
+    """The arguments as far as they could be read, None if the text is no JSON."""
     changed: bool = False
     """Whether it took a local repair to read it."""
     written: str | None = None
@@ -76,7 +76,7 @@ class CallReader:
         Raises ValidationError with problems where they do not fit.
         """
         if errors := self._errors(arguments):
-            # What a tool with effects was told must not go lost, even where it does not know it.
+            # An argument for a tool with effects must not get lost, even an unknown one.
             form = coerced(arguments, self._schema.schema, drop=self._is_pure)
             if self._errors(form):
                 raise ValidationError(errors[0], problems=errors)
@@ -153,7 +153,7 @@ class CallReader:
         return form, in_form
 
     def _arguments_in(self, value: Any) -> Any:
-        """Return the arguments that a call in any form gives. Raises ValidationError where it is another tool's."""
+        """Return the arguments that a call in any form gives. Raises ValidationError if it is another tool's."""
         for _ in range(_MAX_WRAPPED):
             if isinstance(value, str) and value.lstrip()[:1] in ("{", "["):
                 value = _parsed(value)

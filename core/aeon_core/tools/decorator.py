@@ -58,7 +58,7 @@ class FunctionTool(Tool, Generic[P, R]):
     def invoke(self, /, **arguments: Any) -> dict[str, Any]:
         """Return the function's result as a dict: itself where the annotation is an object, else `{"result": …}`.
 
-        Raises ToolError where the arguments do not fit the signature or the result does not fit the annotation; what
+        Raises ToolError if the arguments do not fit the signature or the result does not fit the annotation; what
         the function raises goes through.
         """
         try:
@@ -126,7 +126,7 @@ def _description(function: Callable[..., Any]) -> str:
 
 
 def _hints(function: Callable[..., Any]) -> dict[str, Any]:
-    """Return the resolved annotations by parameter, with `return`. Raises ToolError where a tool cannot be made."""
+    """Return the resolved annotations by parameter, with `return`. Raises ToolError if a tool cannot be made."""
     label = _label(function)
     try:
         parameters = inspect.signature(function).parameters.values()

@@ -21,7 +21,7 @@ _SUFFIXES = (*importlib.machinery.EXTENSION_SUFFIXES, ".py", ".pyc")
 
 
 def module_file(name: str, folder: Path) -> Path | None:
-    """Return the file that `import name` would execute with the folder first on the path; None where it has none."""
+    """Return the file that `import name` would execute with the folder first on the path; None if it has none."""
     base = folder.joinpath(*name.split("."))
     candidates = [base / f"__init__{suffix}" for suffix in _SUFFIXES]
     candidates += [base.with_name(f"{base.name}{suffix}") for suffix in _SUFFIXES]
@@ -66,7 +66,7 @@ def sha256_of(data: bytes) -> str:
 
 
 def file_bytes(file: Path, most: int | None = None) -> bytes | None:
-    """Return what a regular file holds, its beginning where `most` is given; None where it cannot be read."""
+    """Return what a regular file holds, its beginning where `most` is given; None if it cannot be read."""
     try:
         return read_start(file, sys.maxsize if most is None else most)
     except OSError:
@@ -94,7 +94,7 @@ class ProjectFinder:
     def find_spec(
         self, fullname: str, path: Sequence[str] | None, target: ModuleType | None = None
     ) -> importlib.machinery.ModuleSpec | None:
-        """Return how a module of the project is loaded, None for any other. Raises ImportError where it was changed."""
+        """Return how a module of the project is loaded, None for any other. Raises ImportError if it was changed."""
         top = fullname.partition(".")[0]
         if not self.is_open if path is None else top not in self._packages:
             return None

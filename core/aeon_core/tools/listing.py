@@ -226,7 +226,7 @@ def list_files(
     Names with a leading dot count like all others; what is named `.git` does not, and symbolic links are not followed.
     What the project's `.gitignore` files leave out is left out too, except with `include_ignored`; a folder or file
     named by `path` is itself never left out. A path for which `hidden` is true, and all below it, is not there. Raises
-    ToolError where the path leads outside the root (REQ-110) or to nothing, TimeoutError at the deadline (monotonic
+    ToolError if the path leads outside the root (REQ-110) or to nothing, TimeoutError at the deadline (monotonic
     seconds).
     """
     start = str(sandbox.relative(path))

@@ -1,4 +1,4 @@
-"""Tools of one's own, named on the command line as `module:attribute` (contract: `--tools SPEC`)."""
+"""A user's own tools, named on the command line as `module:attribute` (contract: `--tools SPEC`)."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def load_tools(
 
     A module of the project is imported with the project root first on the path, and with `verified` only where each of
     its files has the SHA-256 that is given for it; for any other module the project is not looked at. What it prints
-    goes to stderr. Raises UsageError, one line that names the spec, for all that goes wrong.
+    goes to stderr. Raises UsageError, one line that names the spec, for anything that goes wrong.
     """
     module_name, attribute = _parts(spec)
     with _LOADING, _importable(module_name, project_root, verified or {}), contextlib.redirect_stdout(sys.stderr):

@@ -179,7 +179,7 @@ def _folded(name: str) -> str:
 
 
 def _text(path: Path) -> str:
-    """Return the beginning of a small file; empty where there is none, or something that is no regular file."""
+    """Return the beginning of a small file; empty if there is none, or something that is no regular file."""
     try:
         if not path.is_file():
             return ""
@@ -215,7 +215,7 @@ def placeholders(root: Path, missing: Sequence[Path]) -> Iterator[tuple[Path, ..
 
 
 def _lock(descriptor: int) -> None:
-    """Say that stand-ins are in use. A file system without locks, or a lock of another program, does not hinder."""
+    """Mark placeholders as used. A file system without locks, or another program's lock, is no obstacle."""
     latest = time.monotonic() + _LONGEST_WAIT
     while time.monotonic() < latest:
         try:

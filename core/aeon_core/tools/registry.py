@@ -62,7 +62,7 @@ class ToolRegistry:
         self._version += 1
 
     def unregister(self, name: str) -> None:
-        """Remove a tool. Raises ToolError where none has that name."""
+        """Remove a tool. Raises ToolError if none has that name."""
         self._entry(name)
         self._entries = {key: entry for key, entry in self._entries.items() if key != name}
         self._version += 1
@@ -250,7 +250,7 @@ def _input_schema(name: str, schema: Any) -> Schema:
         logger.warning("the tool %r takes any arguments: its input_schema has no 'properties'", name[:100])
     kind = compiled.schema.get("type")
     if kind is None:
-        # Arguments are always an object, and providers want to be told.
+        # Arguments are always an object, and providers require the type.
         return _schema(name, "input_schema", {"type": "object", **compiled.schema})
     if kind != "object" and "object" not in kind:
         raise _error(name, f"input_schema must have type 'object', arguments are one, got {describe(kind)}")

@@ -133,7 +133,7 @@ class Sandbox:
     def relative(self, path: str) -> PurePosixPath:
         """Return where the path really leads, relative to the root; what it names need not exist.
 
-        Raises SandboxError where it leads outside, also by a hard link, ToolError where it cannot be followed.
+        Raises SandboxError if it leads outside, also by a hard link, ToolError if it cannot be followed.
         """
         with self._place(path) as place:
             if place.rest and place.exists:
@@ -161,7 +161,7 @@ class Sandbox:
     def open_read(self, path: str) -> BinaryIO:
         """Return the regular file at the path, open for reading; the caller closes it.
 
-        Raises SandboxError where it leads outside, ToolError where there is none or it is a folder, a FIFO or a device.
+        Raises SandboxError if it leads outside, ToolError if there is none or it is a folder, a FIFO or a device.
         """
         with self._place(path) as place:
             return os.fdopen(self._open_file(place, path, os.O_RDONLY), "rb")
@@ -172,7 +172,7 @@ class Sandbox:
             return place.exists
 
     def read_bytes(self, path: str, limit: int) -> bytes:
-        """Return a file's whole content. Raises as `open_read`, and ToolError where it has more than `limit` bytes."""
+        """Return a file's whole content. Raises as `open_read`, and ToolError if it has more than `limit` bytes."""
         with self.open_read(path) as stream:
             content = stream.read(limit + 1)
         if len(content) > limit:
@@ -182,8 +182,8 @@ class Sandbox:
     def write_bytes(self, path: str, data: bytes) -> bool:
         """Make or replace the file at the path in one step, with the folders above it; return whether it is new.
 
-        Through a symbolic link its target is written. An existing file keeps its mode. Raises SandboxError where the
-        path leads outside, ToolError where it names no regular file or the system refuses.
+        Through a symbolic link its target is written. An existing file keeps its mode. Raises SandboxError if the
+        path leads outside, ToolError if it names no regular file or the system refuses.
         """
         with self._place(path) as place:
             name, status = place.file_name(), None
@@ -199,7 +199,7 @@ class Sandbox:
         """Return what is below a folder, each folder before its content and names in order; a file gives itself.
 
         `enter` says which folders to go into, else all. Symbolic links are listed and not followed; a folder that
-        cannot be read is passed over. Raises SandboxError where the path leads outside, ToolError where there is
+        cannot be read is passed over. Raises SandboxError if the path leads outside, ToolError if there is
         nothing.
         """
         with self._place(path) as place:
@@ -284,7 +284,7 @@ class Sandbox:
     def _components(self, path: str) -> list[str]:
         """Return a path's components below the root. Raises SandboxError for an absolute path that is not below it.
 
-        The last one is empty where the path can only mean a folder.
+        The last one is empty if the path can only mean a folder.
         """
         names = _names(path)
         if path.startswith("/"):
@@ -298,7 +298,7 @@ class Sandbox:
         return SandboxError(f"Path outside project root: {_shown(path)}; give a path inside {_shown(self._path)}")
 
     def _open_root(self) -> int:
-        """Return a descriptor of the root. Raises SandboxError where it is no longer the folder that it was."""
+        """Return a descriptor of the root. Raises SandboxError if it is no longer the folder that it was."""
         try:
             fd = os.open(self._path, FOLDER)
         except OSError as error:
@@ -310,7 +310,7 @@ class Sandbox:
         return fd
 
     def _open_file(self, place: _Place, path: str, flags: int) -> int:
-        """Return a descriptor of the existing regular file. Raises OSError for all else; never waits for a FIFO."""
+        """Return a descriptor of an existing regular file. Raises OSError for anything else; never waits for a FIFO."""
         name = place.file_name()
         if not place.exists:
             raise FileNotFoundError
@@ -387,7 +387,7 @@ def own_secrets() -> frozenset[tuple[int, int]]:
 
 
 def link_fault(status: os.stat_result, project_owner: int, secrets: Secrets = own_secrets) -> str | None:
-    """Return why a file is refused for its links; None where it is not.
+    """Return why a file is refused for its links; None if it is not.
 
     `secrets` gives device and inode of the user's secret files; it is only asked where a file has several names.
     """

@@ -88,7 +88,7 @@ class Schema:
             return self._errors_of_unclean(instance, shown)
 
     def example(self) -> Any:
-        """Return a small valid instance, always the same one for a schema, or None where none was found."""
+        """Return a small valid instance, always the same one for a schema, or None if none was found."""
         for everything in (not self.schema.get("required"), bool(self.schema.get("required"))):
             try:
                 left = iter(range(_MAX_EXAMPLE_NODES))

@@ -176,7 +176,7 @@ class Searcher:
 
 
 def _data(file: BinaryIO) -> bytes | None:
-    """Return what a file holds, None for too much, nothing where it is binary. Raises OSError."""
+    """Return what a file holds, None for too much, nothing if it is binary. Raises OSError."""
     size = os.fstat(file.fileno()).st_size
     if size > MAX_FILE:
         return None
@@ -212,7 +212,7 @@ class SearchTool(Tool):
     def parts(self, arguments: dict[str, Any]) -> list[dict[str, Any]] | None:
         """Return the arguments with `path` as where it really leads, relative to the project root, `.` for the root.
 
-        None where it leads outside or cannot be followed: no rule can allow that.
+        None if it leads outside or cannot be followed: no rule can allow that.
         """
         try:
             return [{**arguments, "path": str(self.sandbox.relative(arguments.get("path", ".")))}]
@@ -220,7 +220,7 @@ class SearchTool(Tool):
             return None
 
     def invoke(self, **arguments: Any) -> dict[str, Any]:
-        """Return what was found. Raises ToolError for all that goes wrong, with the tool's name."""
+        """Return what was found. Raises ToolError for anything that goes wrong, with the tool's name."""
         try:
             return self.run(time.monotonic() + MAX_SECONDS, **arguments)
         except TimeoutError:

@@ -128,7 +128,7 @@ class WriteTool(FileTool):
     examples: tuple[dict[str, Any], ...] = ({"file_path": "docs/notes.md", "content": "# Notes\n"},)
 
     def preview(self, arguments: dict[str, Any]) -> str | None:
-        """Return how the file that is there would change; None where the content as such says it, of a new file."""
+        """Return how the file that is there would change; None if the content as such says it, of a new file."""
         file_path, data = arguments["file_path"], encoded("content", arguments["content"])
         path = str(self._sandbox.relative(file_path))
         if not self._sandbox.exists(file_path):
@@ -210,7 +210,7 @@ class EditTool(FileTool):
         before = self._sandbox.read_bytes(file_path, MAX_BYTES)
         refuse_binary(path, before)
         if not ((new_string or "") + (diff or "")).isascii() and not is_utf8(before):
-            raise ToolError(f"{path!r} is not UTF-8; only ASCII text can be put into it, lest it mix two encodings")
+            raise ToolError(f"{path!r} is not UTF-8; only ASCII text can be inserted, to keep it in one encoding")
         method = "exact" if old_string else "diff"
         try:
             if old_string:

@@ -100,11 +100,11 @@ _MAX_QUOTED = 100
 class _Hunk:
     number: int
     start: int | None
-    """The line in the old file that it says to begin at; None where it does not say."""
+    """The line in the old file that it says to begin at; None if it does not say."""
     old: list[bytes] = field(default_factory=list)
     new: list[bytes] = field(default_factory=list)
     old_ends: bool = False
-    """The last old line is said to be the file's last, without a newline."""
+    """The diff marks the last old line as the file's last, without a newline."""
     new_ends: bool = False
 
     def error(self, reason: str) -> ToolError:
@@ -115,7 +115,7 @@ def apply_diff(data: bytes, diff: str, path: str, *aliases: str) -> tuple[bytes,
     """Return the file's new content and the number of hunks.
 
     A hunk whose line number is off is applied at the nearest place where all its old lines match. A diff without CR
-    fits a CRLF file, one without a byte order mark a file with one; both are kept. Raises ToolError where the diff is
+    fits a CRLF file, one without a byte order mark a file with one; both are kept. Raises ToolError if the diff is
     malformed or possibly cut off, names a file other than `path` and `aliases`, or has a hunk that does not apply.
     """
     raw = encoded("diff", diff)

@@ -45,7 +45,7 @@ class FileTool(Tool):
     def parts(self, arguments: dict[str, Any]) -> list[dict[str, Any]] | None:
         """Return the arguments with `file_path` as where it really leads, relative to the project root.
 
-        None where it leads outside or cannot be followed: no rule can allow that.
+        None if it leads outside or cannot be followed: no rule can allow that.
         """
         try:
             return [{**arguments, "file_path": str(self._sandbox.relative(arguments["file_path"]))}]
@@ -60,7 +60,7 @@ class FileTool(Tool):
         return f"{exact_pattern(str(place.parent))}/**"
 
     def invoke(self, **arguments: Any) -> dict[str, Any]:
-        """Return the tool's result. Raises ToolError for all that goes wrong, with the tool's name."""
+        """Return the tool's result. Raises ToolError for anything that goes wrong, with the tool's name."""
         try:
             return self._run(**arguments)
         except ToolError as error:
@@ -85,7 +85,7 @@ _LINE_BYTES = 4 * MAX_LINE + 2
 
 
 def refuse_binary(path: str, head: bytes) -> None:
-    """Raise ToolError where a file that begins so is not text: one with a NUL byte among its first 8,192."""
+    """Raise ToolError if a file that begins so is not text: one with a NUL byte among its first 8,192."""
     if b"\0" not in head[:_HEAD]:
         return
     if head.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
@@ -117,7 +117,7 @@ def is_utf8(data: bytes) -> bool:
 
 @dataclass
 class Window:
-    """Some lines of a file, and what is to be known about them."""
+    """Some lines of a file, with what is special about them."""
 
     lines: list[str] = field(default_factory=list)
     """Without line ends and byte order mark."""

@@ -72,7 +72,7 @@ class Program:
 
 
 def folder(server: McpServer, project_root: Path) -> Path:
-    """Return where a server's program runs. Raises Unusable where that is no folder."""
+    """Return where a server's program runs. Raises Unusable if that is no folder."""
     place = project_root / (server.cwd or Path()).expanduser()
     if not place.is_dir():
         raise Unusable(f"its 'cwd' {str(place)!r} is not a folder; fix it")
@@ -88,7 +88,7 @@ def surroundings(environ: Mapping[str, str]) -> dict[str, str]:
 def program(server: McpServer, values: Mapping[str, str], project_root: Path) -> Iterator[Program]:
     """Give the program that runs a server, in the sandbox where its settings say so. Blocks while it looks for one.
 
-    Raises Unusable where there is no folder, no such command, or no sandbox.
+    Raises Unusable if there is no folder, no such command, or no sandbox.
     """
     assert server.command is not None
     cwd = folder(server, project_root)
@@ -132,7 +132,7 @@ def _from(cwd: Path, command: str) -> str:
 
 
 class Watched:
-    """A stream of the SDK's that sets `ended` when it is read to its end, which the SDK tells to nobody."""
+    """An SDK stream that sets `ended` when it is read to its end, which the SDK does not report."""
 
     def __init__(self, stream: Any, ended: asyncio.Event) -> None:
         self._stream = stream

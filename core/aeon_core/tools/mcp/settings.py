@@ -74,7 +74,7 @@ class McpServer(BaseModel):
     timeout: _Seconds = 60.0
     """Seconds that a call may take."""
     start_timeout: _Seconds = 30.0
-    """Seconds within which the server must have told its tools."""
+    """Seconds within which the server must have listed its tools."""
     tools: Annotated[list[str], Field(min_length=1)] | None = None
     """Which of the server's tools are taken, `*` and `?` allowed; None for all."""
     enabled: bool = True

@@ -94,7 +94,7 @@ def result_of(answer: Answer, *, declared: bool) -> Any:
 
 
 def text_of(blocks: Iterable[Block], limit: int = MAX_TEXT) -> str:
-    """Return the text of all blocks, one after the other; what is more than `limit` characters is cut, and said so."""
+    """Return the text of all blocks, one after the other; a note says what is cut after `limit` characters."""
     text = "\n".join(part for block in blocks if (part := _text(block)))
     more = len(text) - limit
     return text if more <= 0 else f"{text[:limit]}\n[cut: {more:,} more characters]"
@@ -192,10 +192,10 @@ def tool_names(server: str, names: Iterable[str]) -> dict[str, str]:
     def unclear(name: str) -> bool:
         return len(full[name]) > MAX_NAME or (count[full[name]] > 1 and bool(_UNFIT.search(name)))
 
-    return {name: _told_apart(full[name], name) if unclear(name) else full[name] for name in full}
+    return {name: _distinct(full[name], name) if unclear(name) else full[name] for name in full}
 
 
-def _told_apart(full: str, name: str) -> str:
+def _distinct(full: str, name: str) -> str:
     digest = hashlib.sha256(name.encode("utf-8", "replace")).hexdigest()[:_DIGEST]
     return f"{full[: MAX_NAME - _DIGEST - 1]}_{digest}"
 

@@ -71,7 +71,7 @@ class BashTool(Tool):
         self._found = isolation
         self._folders = _Folders(self._settings.output_dir)
         self._repositories: list[Path] | None = None
-        self._seen: tuple[tuple[object, ...], tuple[Path, ...], tuple[Path, ...]] | None = None
+        self._visible: tuple[tuple[object, ...], tuple[Path, ...], tuple[Path, ...]] | None = None
         self._lock = threading.Lock()
         self._running: set[threading.Event] = set()
         self.description: str = _description(self._settings)
@@ -97,7 +97,7 @@ class BashTool(Tool):
         return None
 
     def parts(self, arguments: dict[str, Any]) -> list[dict[str, Any]] | None:
-        """Return the arguments once for each simple command that would run; None where that cannot be told."""
+        """Return the arguments once for each simple command that would run; None if that is unknown."""
         texts = policy_texts(_command(arguments))
         return None if texts is None else [{**arguments, "command": text} for text in texts]
 
@@ -155,7 +155,7 @@ class BashTool(Tool):
                 seconds,
                 isolation.seccomp,
             )
-            return self._ended(job, output)
+            return self._finished(job, output)
 
     def _limits(self, protected: ProtectedPaths, made: tuple[Path, ...]) -> Limits:
         hidden, shown = self._hidden_and_shown()
@@ -173,9 +173,9 @@ class BashTool(Tool):
     def _hidden_and_shown(self) -> tuple[tuple[Path, ...], tuple[Path, ...]]:
         """Return both, looked for again where a home or the environment changed: that takes as long as a command."""
         changed = (*(home.stat().st_mtime_ns for home in homes(os.environ)), *os.environ.items())
-        if self._seen is None or self._seen[0] != changed:
-            self._seen = changed, *hidden_and_shown(self._root, os.environ, self._settings.readable)
-        return self._seen[1:]
+        if self._visible is None or self._visible[0] != changed:
+            self._visible = changed, *hidden_and_shown(self._root, os.environ, self._settings.readable)
+        return self._visible[1:]
 
     def _environment(self, temp: str) -> dict[str, str]:
         environment = child_environment(os.environ, self._settings.env, temp)
@@ -184,7 +184,7 @@ class BashTool(Tool):
         # Git's own file is hidden with the home.
         return {"GIT_CONFIG_GLOBAL": str(self._folders.git_settings())} | environment
 
-    def _ended(self, job: Job, output: Output) -> Ended:
+    def _finished(self, job: Job, output: Output) -> Ended:
         cancelled = threading.Event()
         with self._lock:
             self._running.add(cancelled)

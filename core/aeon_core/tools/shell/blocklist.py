@@ -76,10 +76,11 @@ class Match:
 
 
 def judge(text: str, extra: Sequence[str] = ()) -> Match | None:
-    """Return the first match of a line with the blocklist, None where it matches nothing (REQ-028, REQ-028a).
+    """Return the first match of a line with the blocklist, None if it matches nothing (REQ-028, REQ-028a).
 
     A user's patterns, `extra`, are searched in the whole text, the built-in ones in what would run. What cannot be
-    parsed, and what is in another language, is searched as text. Raises UsageError for a pattern that is none.
+    parsed, and what is in another language, is searched as text. Raises UsageError for a pattern that is not a regular
+    expression.
     """
     for pattern in compile_patterns(extra):
         if pattern.search(text):
@@ -201,7 +202,7 @@ _GLUED = re.compile(r"-[a-zA-Z](?=[a-zA-Z])")
 
 
 def destruction(command: SimpleCommand, line: str) -> Finding | None:
-    """Return the pattern that a command of the line matches, and why; None where it matches none."""
+    """Return the pattern that a command of the line matches, and why; None if it matches none."""
     if not command.words:
         return _disk(command)
     found = (rule(command) for rule in _RULES)

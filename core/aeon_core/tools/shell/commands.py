@@ -94,7 +94,7 @@ class SimpleCommand:
 
     @property
     def program(self) -> str:
-        """The program's name without its folder; empty where there is none."""
+        """The program's name without its folder; empty if there is none."""
         return posixpath.basename(self.words[0]) if self.words else ""
 
     @property
@@ -110,7 +110,7 @@ class SimpleCommand:
 
     @property
     def code(self) -> str | None:
-        """The program text that an interpreter is given in the line; None where it is given none."""
+        """The program text that an interpreter is given in the line; None if it is given none."""
         if not INTERPRETERS.fullmatch(self.program):
             return None
         given = [word for option, word in zip(self.words[1:], self.words[2:], strict=False) if _CODE.fullmatch(option)]
@@ -125,7 +125,7 @@ class Line:
 
     commands: tuple[SimpleCommand, ...] = ()
     doubt: str | None = None
-    """Why something else may run, or other values than the words show; None where that cannot be."""
+    """Why something else may run, or other values than the words show; None if that cannot be."""
 
 
 _CODE = re.compile(r"-[a-zA-Z]*[ceEprR]|--eval|--print|--run|eval")
@@ -153,8 +153,8 @@ def policy_texts(text: str) -> list[str] | None:
     """Return a text like `git status --short` for each simple command that the line would run, for rules to match.
 
     Assignments before a command and redirections that write are part of its text; a command that runs another gives
-    both, `env rm x` also `rm x`. A file written to is also listed alone, as `> out`. None where it cannot be told
-    what the line runs, or an option writes a file or runs a program: then no rule about commands allows it.
+    both, `env rm x` also `rm x`. A file written to is also listed alone, as `> out`. None if what the
+    line runs is unknown, or an option writes a file or runs a program: then no rule about commands allows it.
     """
     line = read(text)
     if line.doubt or any(command.words and writes_files(command.program, command.words) for command in line.commands):
@@ -163,7 +163,7 @@ def policy_texts(text: str) -> list[str] | None:
 
 
 def unknown_program(text: str) -> str | None:
-    """Return why it cannot be told which programs the line would run; None where it can."""
+    """Return why it is unknown which programs the line would run; None if it is known."""
     return read(text).doubt
 
 
@@ -215,7 +215,7 @@ def _inner_start(command: SimpleCommand) -> int:
 
 
 def _doubt(command: SimpleCommand) -> str | None:
-    """Return why it cannot be told what a command runs; None where it can."""
+    """Return why it is unknown what a command runs; None if it is known."""
     program, words = command.program, command.words
     if name := next((name for name in _set_names(command) if _DECIDES.fullmatch(name)), None):
         return f"it sets {name}, which changes what the other words run"
@@ -550,7 +550,7 @@ _COMPOUND_START = re.compile(r"\s*(?:(?:for|while|until|if|time)\b|[!({])")
 
 
 def rule_pattern(text: str) -> str:
-    """Return the pattern for a command line. Raises ToolError where it is not one plain command, with the reason."""
+    """Return the pattern for a command line. Raises ToolError if it is not one plain command, with the reason."""
     line = read(text)
     if line.doubt is not None:
         raise ToolError(line.doubt)

@@ -66,7 +66,7 @@ class Limits:
 
 @dataclass(frozen=True, slots=True)
 class Isolation:
-    """A way of confining commands, `none` where nothing works; `why` says what hindered better ones.
+    """A way of confining commands, `none` where nothing works; `why` says why better ones do not work.
 
     Only bubblewrap keeps commands from what is protected in the project, and from changing the mode, owner or times of
     files elsewhere. Landlock does not hide other processes, nor bound their number for root.
@@ -115,7 +115,7 @@ class Isolation:
 
     @property
     def seccomp(self) -> bytes | None:
-        """The filter of system calls that commands run under; None where there is none."""
+        """The filter of system calls that commands run under; None if there is none."""
         # Under bubblewrap, commands without network have one of their own, with themselves alone.
         return filter_program(internet=self.network or self.name == "bubblewrap") if self.name != "none" else None
 
@@ -138,7 +138,7 @@ class Isolation:
         return [*self._launcher(limits, status, seccomp), *words] if self.supervised else list(words)
 
     def _launcher(self, limits: Limits, status: int, seccomp: int | None) -> list[str]:
-        told = {
+        options = {
             "landlock": self.name != "none",
             "seccomp": seccomp,
             "write": [*map(str, (limits.root, limits.scratch, *limits.git_folders)), *_DEVICES],
@@ -146,7 +146,7 @@ class Isolation:
             "show": [*(str(place.resolve()) for place in limits.shown), *_NEEDED_OF_RUN, os.path.realpath(_RESOLVER)],
             "status": status,
         }
-        return [sys.executable, "-I", "-S", str(_LAUNCHER), json.dumps(told)]
+        return [sys.executable, "-I", "-S", str(_LAUNCHER), json.dumps(options)]
 
 
 def probe(root: Path, settings: ShellSettings) -> Isolation:
@@ -172,7 +172,7 @@ def _probed(root: Path, network: bool) -> Isolation:
 
 
 def fault_of(isolation: Isolation, root: Path) -> str | None:
-    """Return what the isolation does not hold, or why it does not run; None where it does all that it is to do."""
+    """Return what the isolation does not hold, or why it does not run; None if it does all that it is to do."""
     if isolation.name == "bubblewrap" and not _bubblewrap_program(root):
         return "bwrap is not installed"
     shell = shutil.which("bash")
@@ -209,8 +209,8 @@ def _tried(isolation: Isolation, shell: str, root: Path, scratch: Path, outside:
             ),
             output,
         )
-    if said := output.text("stdout").strip():
-        return said.splitlines()[0]
+    if faults := output.text("stdout").strip():
+        return faults.splitlines()[0]
     if ended.by != "itself" or ended.exit_code:
         return f"a first command in it failed: {output.text('stderr').strip()[-200:]}"
     return "it writes outside" if target.exists() or not (scratch / "probe").exists() else None

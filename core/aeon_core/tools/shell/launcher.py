@@ -48,13 +48,13 @@ def main(limits: dict[str, Any], command: Sequence[str]) -> int:
     _prctl(_PR_SET_PDEATHSIG, signal.SIGTERM)
     _prctl(_PR_SET_CHILD_SUBREAPER, 1)
     signal.signal(signal.SIGTERM, _end)
-    begun, failure = os.pipe()
+    problems, failure = os.pipe()
     child = os.fork()
     if child == 0:
         _become(limits, command, failure)
     os.close(failure)
     try:
-        with os.fdopen(begun, "rb") as pipe:
+        with os.fdopen(problems, "rb") as pipe:
             problem = pipe.read()
         code = _reap(child)
     finally:
@@ -149,7 +149,7 @@ def restrict(write: Sequence[str], hide: Sequence[str], show: Sequence[str]) -> 
     """Take from this process, for good, all writing but beneath `write`, and all reading of `hide` but for what is in
     `show` or `write`. A folder around something hidden cannot be listed.
 
-    Raises OSError where the kernel cannot hold all of that.
+    Raises OSError if the kernel cannot hold all of that.
     """
     abi = _checked("landlock", _libc.syscall(_CREATE_RULESET, None, ctypes.c_size_t(0), _VERSION_FLAG))
     if abi < _TRUNCATE_ABI:
@@ -196,7 +196,7 @@ def _all_but(hide: set[str], folder: str = "/") -> Iterator[str]:
 
 
 def _names(folder: str) -> list[str]:
-    """Return what is in the folder but links, whose targets are elsewhere; nothing where it cannot be read."""
+    """Return what is in the folder but links, whose targets are elsewhere; nothing if it cannot be read."""
     try:
         with os.scandir(folder) as entries:
             return [entry.name for entry in entries if not entry.is_symlink()]
