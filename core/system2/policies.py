@@ -253,11 +253,11 @@ class PolicyApprover:
         return decision
 
     def _other(self, request: ApprovalRequest, why_not: str = NOBODY_ALLOWS) -> ApprovalDecision:
-        if self._others is None:
+        if self._others is None and request.point != "gate":
             return ApprovalDecision(decision="reject", feedback=why_not if request.point == "tool" else None)
-        decision = self._others(request)
-        if nobody_answered(decision.feedback):
-            # A gate stays open: a resume asks again.
+        decision = self._others(request) if self._others is not None else None
+        if decision is None or nobody_answered(decision.feedback):
+            # A gate stays open, and a resume asks again; a rejection would have the agent work for nothing.
             return ApprovalDecision(decision="abort" if request.point == "gate" else "reject", feedback=NOBODY_DECIDED)
         return decision
 

@@ -164,3 +164,12 @@ def test_the_rules_of_the_configuration_hold_for_agents_as_for_runs(tmp_path: Pa
     assert succeeded[: len(calls)] == [True, False, False, False, False, True]
     assert case.bash.asked == [("touch made", False)]
     assert [question.kind for question in case.questions.asked] == ["file_change"]
+
+
+def test_without_a_journal_nobody_elsewhere_can_decide_and_the_first_gate_ends_it(tmp_path: Path) -> None:
+    (tmp_path / "file").touch()
+    orchestrator = Orchestrator(tmp_path, model=Watched(), runs_dir=tmp_path / "file" / "runs")
+    orchestrator.wait_for_decisions(1, lambda line: None)
+    result = orchestrator.run(TASK)
+    assert (result.status, result.agents_invoked) == ("aborted", ["repo-governor"])
+    assert result.error == "aborted at gate 0 (scope): nobody decided in time"
