@@ -76,7 +76,7 @@ def _agent_row(state: WorkflowState, agent: AgentView, now: str, *, goes_on: boo
         failed = agent.completion.status == "failure"
         icon, style = ("✖", "failed") if failed else ("⚠", "medium")
         word = "failed" if failed else "blockers"
-    seconds = state.worked(agent.name, now if goes_on else state.last_ts)
+    seconds = state.seconds_worked(agent.name, now if goes_on else state.last_ts)
     time = duration(seconds) if seconds is not None else ""
     return PipelineRow(agent.name, icon, style, word, agent.name, time=time, detail=agent_detail(agent))
 
@@ -198,17 +198,17 @@ class WorkflowReport:
 
     def _agents(self) -> Iterator[ReportPart]:
         for agent in self.view.agents.values():
-            lines = list(_done(agent))
+            lines = list(_activity_lines(agent))
             if lines:
                 yield ReportPart(f"{agent.name}: {_spent(agent)}", lines)
 
     def _markdown(self) -> str:
         parts = [
             f"# Workflow {escape_controls(self.view.run_id)}",
-            _fenced(self._overview()),
+            _fence(self._overview()),
         ]
         for part in self._agents():
-            parts += [f"## {escape_controls(part.title)}", _fenced("\n".join(part.lines))]
+            parts += [f"## {escape_controls(part.title)}", _fence("\n".join(part.lines))]
         return "\n\n".join(parts)
 
     def _page(self) -> str:
@@ -223,7 +223,7 @@ def _spent(agent: AgentView) -> str:
     return f"{count(calls, 'call')}, {money(spent)}"
 
 
-def _done(agent: AgentView) -> Iterator[str]:
+def _activity_lines(agent: AgentView) -> Iterator[str]:
     for entry in agent.entries:
         kind = entry.get("type")
         if kind == "tool_exec":
@@ -260,7 +260,7 @@ def _agent_json(agent: AgentView) -> dict[str, Any]:
     }
 
 
-def _fenced(text: str) -> str:
+def _fence(text: str) -> str:
     shown = escape_controls(text, keep="\n")
     fence = "```"
     while fence in shown:

@@ -58,11 +58,11 @@ class WorkflowRequest:
         What this request overrides is not asked for.
         """
         from aeon_core.config.trust import refusal
-        from system2.trust import assess_workflow, said
+        from system2.trust import assess_workflow, settings_given
 
         if self.trust == "apply":
             return None
-        missing = refusal(assess_workflow(self.project_root), said(self.config, self.model))
+        missing = refusal(assess_workflow(self.project_root), settings_given(self.config, self.model))
         return missing.trust if missing is not None else None
 
     def check(self) -> None:
@@ -139,9 +139,9 @@ class WorkflowRunner(Session["WorkflowResult"]):
 
     def _see(self) -> str:
         path = self.journal
-        return f" · see `aeon-tui show {self._named(path)}`" if path is not None else ""
+        return f" · see `aeon-tui show {self._name_of(path)}`" if path is not None else ""
 
-    def _named(self, path: Path) -> str:
+    def _name_of(self, path: Path) -> str:
         """Return what names the workflow on the command line: its id, or the path of a journal in another place."""
         return shlex.quote(path.stem if self.request.runs_dir == path.parent else str(path))
 
@@ -149,11 +149,11 @@ class WorkflowRunner(Session["WorkflowResult"]):
         path = self.journal
         if path is None:
             return ""
-        return f" · continue with `aeon-tui resume {self._named(path)}`"
+        return f" · continue with `aeon-tui resume {self._name_of(path)}`"
 
     def run(self) -> None:
         """Make the workflow and run it, or resume it."""
-        self._orchestrator = orchestrator = self._made()
+        self._orchestrator = orchestrator = self._make_orchestrator()
         if self.aborting:
             orchestrator.abort()
         self.result = self._run(orchestrator)
@@ -174,7 +174,7 @@ class WorkflowRunner(Session["WorkflowResult"]):
         self.source.path = self.broker.journal = path
         return orchestrator.resume(path)
 
-    def _made(self) -> Orchestrator:
+    def _make_orchestrator(self) -> Orchestrator:
         from system2.logs import Log
         from system2.orchestrator import Orchestrator
         from system2.policies import AutoApproveGates

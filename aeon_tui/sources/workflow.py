@@ -61,19 +61,19 @@ class WorkflowState:
         if kind == "agent_start":
             self.began[record["agent"]] = self.last_ts
         elif kind == "agent_complete":
-            self._ended(record["agent"])
+            self._end_round(record["agent"])
         elif kind in ("workflow_end", "workflow_resumed"):
             self.began.clear()
         elif kind == "question" and record.get("kind") == "cost_ceiling" and record.get("choice") == "continue":
             self.ceilings += 1
         self.view.apply(record)
 
-    def _ended(self, agent: str) -> None:
+    def _end_round(self, agent: str) -> None:
         began = self.began.pop(agent, None)
         if began is not None:
             self.seconds[agent] = self.seconds.get(agent, 0.0) + seconds_after(began, self.last_ts)
 
-    def worked(self, agent: str, now: str) -> float | None:
+    def seconds_worked(self, agent: str, now: str) -> float | None:
         """Return the seconds that an agent has worked until now; None where it has not."""
         if agent not in self.seconds and agent not in self.began:
             return None

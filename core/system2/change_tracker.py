@@ -65,7 +65,7 @@ class ChangeTracker:
         flagged = [replace(change, flag=self._flag(change, agent)) for change in changes]
         return sorted(flagged, key=lambda change: change.path.startswith(SPEC_FOLDER))
 
-    def decided(self, *, executes: bool) -> None:
+    def note_decision(self, *, executes: bool) -> None:
         """Begin to compare with the project as it is now, a gate being decided.
 
         What a person changed while the gate waited is no agent's. `executes` says that the executor is next.
@@ -75,7 +75,7 @@ class ChangeTracker:
         if executes:
             self._at_execution = self._at_gate
 
-    def produced(self) -> list[FileChange] | None:
+    def executed_changes(self) -> list[FileChange] | None:
         """Return what has changed since the tasks were approved, but for `spec/`, without diffs.
 
         None where nobody knows how it was then.
@@ -87,14 +87,14 @@ class ChangeTracker:
     def unseen(self, paths: Sequence[str]) -> list[str]:
         """Return which of these paths of the project are there, and not among those that are compared."""
 
-        def compared() -> list[str]:
+        def find() -> list[str]:
             assert self._store is not None
             snapshot, root = self._snapshot(self._now), self._store.project_root
             files = snapshot.files if snapshot is not None else {}
             unknown = [path for path in paths if path not in files and not any(f.startswith(f"{path}/") for f in files)]
             return [path for path in unknown if (root / path).exists()]
 
-        found: list[str] = self._effects.observe("unseen", compared)
+        found: list[str] = self._effects.observe("unseen", find)
         return found
 
     def _look(self) -> str:
@@ -102,7 +102,7 @@ class ChangeTracker:
         return self._now
 
     def _changes(self, since: str, *, diffs: bool = False) -> list[FileChange]:
-        found: Mapping[str, Any] = self._effects.observe("changes", lambda: self._compared(since, diffs=diffs))
+        found: Mapping[str, Any] = self._effects.observe("changes", lambda: self._compare(since, diffs=diffs))
         self._now, self.notes = found["now"], found["notes"]
         return [FileChange(**change) for change in found["changes"]]
 
@@ -121,7 +121,7 @@ class ChangeTracker:
         self._snapshots[name] = now
         return name
 
-    def _compared(self, since: str, *, diffs: bool) -> dict[str, Any]:
+    def _compare(self, since: str, *, diffs: bool) -> dict[str, Any]:
         """Return what is different now from a snapshot, as plain JSON."""
         assert self._store is not None
         name, before = self._take(), self._snapshot(since)

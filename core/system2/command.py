@@ -153,10 +153,10 @@ def _work(args: argparse.Namespace, root: Path) -> int:
                     known = find_workflow(args.resume, root, orchestrator.runs_dir, orchestrator.transcripts)
                     result = orchestrator.resume(known)
         except KeyboardInterrupt:
-            return _stopped("interrupted", 1, orchestrator.journal, args)
+            return _report_stop("interrupted", 1, orchestrator.journal, args)
     if result.error is None:
         return result.exit_code
-    return _stopped(result.error, result.exit_code, result.journal, args)
+    return _report_stop(result.error, result.exit_code, result.journal, args)
 
 
 def _task(given: str | None) -> str:
@@ -196,7 +196,7 @@ def _log_of(args: argparse.Namespace, root: Path) -> Iterator[Log]:
     path = root / Path(destination).expanduser() if destination != "stderr" else None
     stream = sys.stderr
     if path is not None:
-        stream = _opened(path, chosen=args.log_file is not None or args.config is not None)
+        stream = _open_log(path, chosen=args.log_file is not None or args.config is not None)
 
     def write(line: str) -> None:
         # A log that cannot be written does not stop the work.
@@ -213,7 +213,7 @@ def _log_of(args: argparse.Namespace, root: Path) -> Iterator[Log]:
                 stream.close()
 
 
-def _opened(path: Path, *, chosen: bool) -> TextIO:
+def _open_log(path: Path, *, chosen: bool) -> TextIO:
     """Open a log file to append to; one that the user has not chosen must be a regular file, and no link."""
     careful = 0 if chosen else os.O_NOFOLLOW | os.O_NONBLOCK
     try:
@@ -251,7 +251,7 @@ def _interruptible(abort: Callable[[], object]) -> Iterator[None]:
         yield
 
 
-def _stopped(why: str, code: int, journal: Path | None, args: argparse.Namespace) -> int:
+def _report_stop(why: str, code: int, journal: Path | None, args: argparse.Namespace) -> int:
     """Say why the workflow did not complete, and how to continue it: with the options that it had."""
     _report(" ".join(why.split()), code)
     if journal is not None:

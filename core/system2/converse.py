@@ -154,14 +154,14 @@ class Conversation:
             raise ValueError("there is nothing to say to the agent")
         return [*self.messages, *said]
 
-    def replied(self, message: Message) -> None:
+    def add_reply(self, message: Message) -> None:
         """Take the reply to what was outgoing."""
         if not self.messages:
             self._opening = self._texts
         self.messages = [*self.outgoing(), message]
         self._results, self._texts = {}, []
 
-    def summarized(self, summary: str) -> None:
+    def replace_by_summary(self, summary: str) -> None:
         """Put a summary in the place of all that was said; the task stays, and what was to be said besides results."""
         task = [text for text in self._opening if text.strip() and SUMMARIZED not in text]
         kept = [text for text in self._texts if SUMMARIZED not in text and text not in task]

@@ -65,7 +65,7 @@ def agent_summary(record: Mapping[str, Any], cumulative: float, assumed: Sequenc
             f"--- {cost.agent_name} complete ---",
             f"Model:        {cost.model_id.removeprefix('bedrock:')}",
             f"API calls:    {cost.api_calls:,}",
-            f"Input tokens: {cost.input_tokens:,}{_cached(cost)}",
+            f"Input tokens: {cost.input_tokens:,}{_cache_note(cost)}",
             f"Output tokens: {cost.output_tokens:,}",
             f"Tool turns:   {cost.tool_turns:,}",
             f"Est. cost:    {dollars(cost.cost_usd)}{_assumed_note(assumed)}",
@@ -78,7 +78,7 @@ def workflow_summary(
     total: CostRecord, agents: Sequence[str], seconds: float, transcript: str | None, assumed: Sequence[str] = ()
 ) -> str:
     """Return what a workflow was and cost, as it is shown at its end (REQ-121)."""
-    cached = _cached(total)
+    cached = _cache_note(total)
     tokens = total.input_tokens + total.output_tokens
     names = f" ({', '.join(agents)})" if agents else ""
     return "\n".join(
@@ -100,7 +100,7 @@ def _assumed_note(assumed: Sequence[str]) -> str:
     return f" (price unknown: ${DEFAULT_PRICE.input:g} in, ${DEFAULT_PRICE.output:g} out per million tokens assumed)"
 
 
-def _cached(record: CostRecord) -> str:
+def _cache_note(record: CostRecord) -> str:
     """Return how much of the input the provider's prompt cache held, nothing where it held none."""
     if not (record.cache_read_tokens or record.cache_write_tokens):
         return ""

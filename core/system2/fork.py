@@ -33,7 +33,7 @@ def fork(path: Path, gate: int, runs_dir: Path, feedback: str | None = None) -> 
         raise UsageError(f"gate {gate} was not decided in the workflow {run_id_of(str(path))!r}; decided: {there}")
     run_id = new_run_id()
     child = runs_dir / f"{run_id}.jsonl"
-    lines = b"".join(_copied(path, decided[gate], run_id, gate, feedback))
+    lines = b"".join(_copy_lines(path, decided[gate], run_id, gate, feedback))
     try:
         runs_dir.mkdir(parents=True, exist_ok=True)
         fd = os.open(child, os.O_CREAT | os.O_EXCL | os.O_WRONLY | os.O_CLOEXEC, 0o600)
@@ -70,7 +70,7 @@ def decided_gates(path: Path) -> dict[int, int]:
     return dict(sorted(decided.items()))
 
 
-def _copied(path: Path, end: int, run_id: str, gate: int, feedback: str | None) -> Iterator[bytes]:
+def _copy_lines(path: Path, end: int, run_id: str, gate: int, feedback: str | None) -> Iterator[bytes]:
     """Yield the lines before the record `end` as another run's; with `feedback` there is a rejection in its place."""
     with path.open("rb") as file:
         for number, line in enumerate(file, 1):

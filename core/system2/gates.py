@@ -69,7 +69,9 @@ class Gates:
         if not problems:
             return ApprovalDecision(decision="approve")
         again, self._again = self._again, False
-        return ApprovalDecision(decision="reject" if again else "abort", feedback=f"not approved: {listed(problems)}")
+        return ApprovalDecision(
+            decision="reject" if again else "abort", feedback=f"not approved: {join_problems(problems)}"
+        )
 
 
 def agent_problems(result: AgentResult) -> list[str]:
@@ -151,7 +153,7 @@ def _outcome(result: AgentResult, logged: str | None) -> str:
     return said
 
 
-def listed(problems: Sequence[str]) -> str:
+def join_problems(problems: Sequence[str]) -> str:
     """Return the first problems in one line, and how many more there are."""
     more = f"; and {len(problems) - 3} more" if len(problems) > 3 else ""
     return "; ".join(problems[:3]) + more

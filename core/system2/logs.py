@@ -27,7 +27,7 @@ _SAID = {GateDecisionType.APPROVE: "APPROVED", GateDecisionType.REJECT: "REJECTE
 
 def sanitize_log_entry(entry: Mapping[str, Any]) -> dict[str, Any]:
     """Return an entry as a log may hold it: without file contents and secrets, long texts cut."""
-    return {redact_text(key): _sanitized(key, value) for key, value in entry.items()}
+    return {redact_text(key): _sanitize(key, value) for key, value in entry.items()}
 
 
 class Log:
@@ -90,13 +90,13 @@ class Log:
         self._sink(json.dumps({"ts": ts, "level": level, "type": kind, **sanitize_log_entry(told)}, ensure_ascii=False))
 
 
-def _sanitized(key: str, value: Any) -> Any:
+def _sanitize(key: str, value: Any) -> Any:
     if key in _LEFT_OUT:
         return f"<{len(value):,} characters>" if isinstance(value, str) else "<left out>"
     if isinstance(value, Mapping):
-        return {redact_text(str(name)): _sanitized(str(name), item) for name, item in value.items()}
+        return {redact_text(str(name)): _sanitize(str(name), item) for name, item in value.items()}
     if isinstance(value, list | tuple):
-        return [_sanitized("", item) for item in value]
+        return [_sanitize("", item) for item in value]
     if isinstance(value, str):
         return _cut(redact_text(value))
     return value
@@ -126,7 +126,7 @@ class WorkflowProgress:
         self._log, self._listener, self._root = log, listener, root
         self._entries = TranscriptEntries()
 
-    def recorded(self, records: Iterable[Mapping[str, Any]], transcript: TranscriptFile | None) -> None:
+    def restore(self, records: Iterable[Mapping[str, Any]], transcript: TranscriptFile | None) -> None:
         """Take what an earlier process has written, and complete the transcript with it."""
         self.transcript = transcript
         for record in records:

@@ -183,8 +183,8 @@ class Orchestrator:
         """
         task = _checked_task(task_description)
         more = {"spec": spec} if spec is not None else {}
-        with self._working() as model:
-            return self._done(self._begun(task, model, more, run_id or new_run_id()))
+        with self._hold_project() as model:
+            return self._finish(self._open_new(task, model, more, run_id or new_run_id()))
 
     def resume(self, journal: Path | str) -> WorkflowResult:
         """Continue a workflow where its journal ends, and return how it ended; nothing is done twice.
@@ -193,17 +193,17 @@ class Orchestrator:
         about. Raises UsageError where the file is no workflow's, is being written, or is of a completed one, and
         ReplayMismatchError where this version does something else than was recorded.
         """
-        with self._working() as model:
-            return self._done(self._reopened(journal_of(Path(journal), self.runs_dir), model))
+        with self._hold_project() as model:
+            return self._finish(self._reopen(journal_of(Path(journal), self.runs_dir), model))
 
     def invoke_agent(self, agent_name: str, contract: DelegationContract) -> AgentResult:
         """Have one agent do one thing, without gates, and return how that ended (REQ-072).
 
         Raises UsageError for an unknown agent, ModelUnavailableError, and what a model's call raises.
         """
-        with self._working(agent_name) as model:
+        with self._hold_project(agent_name) as model:
             invoked = {"agent": agent_name, "contract": contract.as_dict()}
-            opened = self._begun(contract.objective, model, {"invoke": invoked}, new_run_id())
+            opened = self._open_new(contract.objective, model, {"invoke": invoked}, new_run_id())
             error = self._run(opened)
             if error is not None:
                 raise error
@@ -241,7 +241,7 @@ class Orchestrator:
             self._opened.stop()
 
     @contextmanager
-    def _working(self, agent: str | None = None) -> Iterator[LLMAdapter]:
+    def _hold_project(self, agent: str | None = None) -> Iterator[LLMAdapter]:
         """Hold orchestrator and project for one piece of work, and yield its model; an abort ends that piece alone.
 
         Raises UsageError and ModelUnavailableError before anything is written.
@@ -276,7 +276,7 @@ class Orchestrator:
         )
         return config, assumed
 
-    def _begun(self, task: str, model: LLMAdapter, more: Mapping[str, Any], run_id: str) -> _Opened:
+    def _open_new(self, task: str, model: LLMAdapter, more: Mapping[str, Any], run_id: str) -> _Opened:
         config, assumed = self._config(model)
         path = free_path(self.transcripts, run_id)
         options = {
@@ -290,10 +290,10 @@ class Orchestrator:
         journal = WorkflowJournal(self.runs_dir / f"{run_id}.jsonl", run_id, fan_out([progress.on_line, self._on_line]))
         if journal.problem is not None:
             self._log.warning(f"{journal.problem}; the work continues, but it cannot be resumed")
-        progress.recorded((), TranscriptFile(path, run_id, self._log.warning))
-        return self._assembled(journal, progress, model, config, task, options)
+        progress.restore((), TranscriptFile(path, run_id, self._log.warning))
+        return self._assemble(journal, progress, model, config, task, options)
 
-    def _reopened(self, path: Path, model: LLMAdapter) -> _Opened:
+    def _reopen(self, path: Path, model: LLMAdapter) -> _Opened:
         lines: Lines = []
         progress = WorkflowProgress(self._log, self._listener, self._root)
         journal = reopen(path, fan_out([progress.on_line, self._on_line]), lines.append, WorkflowJournal)
@@ -310,7 +310,7 @@ class Orchestrator:
             # A journal is data: it does not say where files are written.
             place = self.transcripts / Path(options["transcript"]).name
             transcript = TranscriptFile(place, first["run"], self._log.warning)
-            progress.recorded(lines, transcript)
+            progress.restore(lines, transcript)
             config, (now, _) = recorded_config(first), self._config(model)
             changed = {"budget": now.budget} if now.budget != _budget_of(lines, config) else {}
             described = [known.described() for known in model_infos(model, now)]
@@ -322,12 +322,12 @@ class Orchestrator:
                 models=None if same else described,
             )
             recorded = ReplayCursor(line for line in lines if line["seq"] < resumed.continues_at)
-            return self._assembled(journal, progress, model, config, first["task"], options, recorded, resumed, lines)
+            return self._assemble(journal, progress, model, config, first["task"], options, recorded, resumed, lines)
         except BaseException:
             journal.close()
             raise
 
-    def _assembled(
+    def _assemble(
         self,
         journal: WorkflowJournal,
         progress: WorkflowProgress,
@@ -418,7 +418,7 @@ class Orchestrator:
         finally:
             opened.close()
 
-    def _done(self, opened: _Opened) -> WorkflowResult:
+    def _finish(self, opened: _Opened) -> WorkflowResult:
         error = self._run(opened)
         if error is not None and not isinstance(error, Exception):
             raise error

@@ -234,11 +234,11 @@ class PolicyApprover:
     def __call__(self, request: ApprovalRequest) -> ApprovalDecision:
         """Return what was decided; an abort that says so where a policy fails: nobody has decided then."""
         try:
-            return self._decided(request)
+            return self._decide(request)
         except AeonError as error:
             return ApprovalDecision(decision="abort", feedback=f"{FAILED}{error.message}")
 
-    def _decided(self, request: ApprovalRequest) -> ApprovalDecision:
+    def _decide(self, request: ApprovalRequest) -> ApprovalDecision:
         if request.point == "gate":
             return self._at_gate(request) if self._gates is not None else self._other(request)
         question = question_of(request.point, request.subject, request.step_id)

@@ -43,12 +43,12 @@ def skip_reason(agent: str, task: str, scope: str, changed: Iterable[str]) -> st
         files = [path for path in changed if not path.startswith(_SPEC)]
         kinds, needs = _BY_CHANGES[agent]
         wanted = any(kind.search(path) for kind in kinds for path in files)
-        if wanted or (agent == "eval-engineer" and files and _said(agent, scope)):
+        if wanted or (agent == "eval-engineer" and files and _scope_verdict(agent, scope)):
             return None
-        return f"{needs}; the executor changed {_listed(files)}"
+        return f"{needs}; the executor changed {_list_files(files)}"
     if agent in _BY_TASK:
         pattern, needs = _BY_TASK[agent]
-        said = _said(agent, scope)
+        said = _scope_verdict(agent, scope)
         wanted = said if said is not None else pattern.search(task) is not None
         if wanted:
             return None
@@ -77,7 +77,7 @@ OPTIONAL = frozenset([*_BY_CHANGES, *_BY_TASK])
 """The agents that may not be needed."""
 
 
-def _said(agent: str, scope: str) -> bool | None:
+def _scope_verdict(agent: str, scope: str) -> bool | None:
     """Return what the scope says of an agent, None where it says nothing clear."""
     found = re.search(
         rf"^[^\n]*(?<![\w-]){re.escape(agent)}(?![\w-])[^\w\n]*\b(yes|no)\b", scope, re.IGNORECASE | re.MULTILINE
@@ -85,7 +85,7 @@ def _said(agent: str, scope: str) -> bool | None:
     return None if found is None else found[1].lower() == "yes"
 
 
-def _listed(files: Sequence[str]) -> str:
+def _list_files(files: Sequence[str]) -> str:
     if not files:
         return "no files"
     return ", ".join(files[:3]) + (f" and {len(files) - 3} more" if len(files) > 3 else "")

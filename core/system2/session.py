@@ -200,7 +200,7 @@ class AgentSession:
         for use in uses:
             if use is cut:
                 text = _CUT_USE.format(tokens=self._context.settings.max_output_tokens)
-                result = self._toolbox.answered(use, text, is_error=True)
+                result = self._toolbox.answer(use, text, is_error=True)
             elif use.name == COMPLETION_TOOL:
                 continue
             else:
@@ -209,9 +209,9 @@ class AgentSession:
             if result.is_error:
                 failed.append(use.name)
         signals = [use for use in uses if use.name == COMPLETION_TOOL and use is not cut]
-        return self._signalled(signals, failed)
+        return self._take_signals(signals, failed)
 
-    def _signalled(self, signals: list[ToolUseRequest], failed: list[str]) -> CompletionSignal | None:
+    def _take_signals(self, signals: list[ToolUseRequest], failed: list[str]) -> CompletionSignal | None:
         """Answer the completion signals of a reply, and return the first that holds."""
         taken: CompletionSignal | None = None
         for use in signals:
@@ -222,10 +222,10 @@ class AgentSession:
                     raise ValueError("its input is not a JSON object")
                 signal = signal_of(use.input)
             except ValueError as error:
-                result = self._toolbox.answered(use, f"not taken: {error}", is_error=True)
+                result = self._toolbox.answer(use, f"not taken: {error}", is_error=True)
             else:
                 taken = taken or signal
-                result = self._toolbox.answered(use, ACKNOWLEDGED)
+                result = self._toolbox.answer(use, ACKNOWLEDGED)
             self._conversation.answer(result)
         return taken
 
@@ -261,13 +261,13 @@ class AgentSession:
             )
             if self._fits(request):
                 try:
-                    reply = self._asked(request)
+                    reply = self._ask_model(request)
                 except LLMError as error:
                     if not error.context.get("context_too_long"):
                         raise
                 else:
                     uses = tool_uses(reply, use_ids(messages))
-                    self._conversation.replied(reply_message(reply, uses))
+                    self._conversation.add_reply(reply_message(reply, uses))
                     usage = reply.usage or {"input_tokens": 0, "output_tokens": 0}
                     self._meter.learn(self.history, usage["input_tokens"] + usage["output_tokens"])
                     return reply, uses
@@ -276,7 +276,7 @@ class AgentSession:
                 raise _Halted("context_overflow")
             self._summarize(messages)
 
-    def _asked(self, request: LLMRequest) -> LLMResponse:
+    def _ask_model(self, request: LLMRequest) -> LLMResponse:
         """Return the reply to a request.
 
         Where the model cannot be reached after all retries, a person says whether to try again (REQ-091). Raises
@@ -318,8 +318,8 @@ class AgentSession:
         reply_tokens = min(context.settings.max_output_tokens, self._meter.tokens // 8)
         for part in summary_parts(as_turns(messages), self._meter.tokens, reply_tokens):
             prompt: Message = {"role": "user", "content": summary_prompt(part, summary)}
-            summary = self._asked(LLMRequest("reason", SUMMARIZER, [prompt], max_tokens=reply_tokens)).text
-        self._conversation.summarized(summary)
+            summary = self._ask_model(LLMRequest("reason", SUMMARIZER, [prompt], max_tokens=reply_tokens)).text
+        self._conversation.replace_by_summary(summary)
         self._meter.reset()
         self._notice("context_summarized", f"the conversation of {name!r} was summarized")
 
@@ -335,7 +335,7 @@ def _at_ceiling(ceiling: CostCeilingReached) -> str:
     )
 
 
-def limited(error: LLMError, attempt: int) -> LLMError:
+def limit_retries(error: LLMError, attempt: int) -> LLMError:
     """Return the error for the retry policy: final after the last attempt that its kind gets."""
     if error.retryable:
         error.context["may_pass"] = True
@@ -346,7 +346,7 @@ def limited(error: LLMError, attempt: int) -> LLMError:
     return error
 
 
-RETRIES = RetryRule(1 + THROTTLE_RETRIES, limited)
+RETRIES = RetryRule(1 + THROTTLE_RETRIES, limit_retries)
 """How often a call is tried (REQ-090, REQ-091)."""
 
 

@@ -167,7 +167,7 @@ class SnapshotStore:
         known: Mapping[str, FileState] = before.files if before is not None else {}
         settled = (before.taken_ns if before is not None else 0) - _UNSETTLED_NS
         taken_ns = time.time_ns()
-        listed, notes = self._listed()
+        listed, notes = self._list()
         paths = [path for path in dict.fromkeys([*listed, *known, *also]) if not self.hidden(path)]
         # What was in the snapshot before stays: one file more must not make another look deleted.
         most = MAX_FILES if before is None else len(known) + MAX_FILES
@@ -197,7 +197,7 @@ class SnapshotStore:
         """Return a text, or a link's target, as it was; None where it is not known any more."""
         return self._contents.load(state.digest)
 
-    def _listed(self) -> tuple[list[str], tuple[str, ...]]:
+    def _list(self) -> tuple[list[str], tuple[str, ...]]:
         def unseen(path: str) -> bool:
             return self.hidden(path) or PurePosixPath(path).name in _NO_WORK
 

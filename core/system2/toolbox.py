@@ -134,11 +134,11 @@ class Toolbox:
         effects = self._context.effects
         effects.follow_abort()
         try:
-            tool, arguments = self._authorized(asked)
+            tool, arguments = self._authorize(asked)
         except ToolError as error:
-            return self.answered(asked, error.message, is_error=True)
+            return self.answer(asked, error.message, is_error=True)
         effects.follow_abort()
-        outcome = self._invoked(tool, arguments)
+        outcome = self._invoke(tool, arguments)
         if outcome.error is not None:
             text = str(outcome.error["message"])[:_MAX_ERROR]
         else:
@@ -148,7 +148,7 @@ class Toolbox:
         flags: list[str] = []
         if failed or asked.name in _SCANNED:
             flags = scan_for_injection(quoted_lines(text) if failed else scanned_text(asked.name, outcome.result or {}))
-        return self.answered(asked, text, is_error=failed, flags=flags, took=outcome.duration_ms)
+        return self.answer(asked, text, is_error=failed, flags=flags, took=outcome.duration_ms)
 
     def _kept(self, asked: ToolUseRequest, text: str) -> str | None:
         """Save a result that is too long where the agent can read it; return the file, None where that fails."""
@@ -158,7 +158,7 @@ class Toolbox:
             self._warn(f"a long result of {asked.name} cannot be kept: {problem}")
         return None if problem is not None else name
 
-    def _invoked(self, tool: Tool, arguments: dict[str, Any]) -> ToolOutcome:
+    def _invoke(self, tool: Tool, arguments: dict[str, Any]) -> ToolOutcome:
         """Invoke a tool; a person is told of what a command has changed that steers agents."""
         effects, root = self._context.effects, self._context.project_root
         schema = self._context.registry.output_schema(tool.name)
@@ -171,7 +171,7 @@ class Toolbox:
                 self._warn(f"a command of {self._agent!r} changed {path!r}, which controls the workflow or other tools")
         return outcome
 
-    def answered(
+    def answer(
         self, asked: ToolUseRequest, text: str, *, is_error: bool = False, flags: Sequence[str] = (), took: float = 0.0
     ) -> ToolResult:
         """Record what a tool use gave, in milliseconds, and return it; `flags` say what in it instructs a model."""
@@ -195,7 +195,7 @@ class Toolbox:
             self._warn(f"the output of {asked.name} contains an instruction to the model: {flag}")
         return ToolResult(asked.tool_use_id, told, is_error)
 
-    def _authorized(self, asked: ToolUseRequest) -> tuple[Tool, dict[str, Any]]:
+    def _authorize(self, asked: ToolUseRequest) -> tuple[Tool, dict[str, Any]]:
         """Return the tool, and the arguments to call it with. Raises ToolError where it is not called."""
         registry = self._context.registry
         if asked.malformed:

@@ -59,7 +59,7 @@ class TranscriptEntries:
                 "record": record["seq"],
             }
 
-    def _started(self, record: Mapping[str, Any]) -> Iterator[tuple[str, Entry]]:
+    def _on_start(self, record: Mapping[str, Any]) -> Iterator[tuple[str, Entry]]:
         self._start, self._began = record, record["ts"]
         workflow = record.get("workflow") or {}
         price = (record.get("models") or [{}])[0].get("price")
@@ -67,7 +67,7 @@ class TranscriptEntries:
         more = {"simulated": bool(record.get("simulated")), "price": price, "versions": record.get("versions")}
         yield "workflow_start", {**told, **more, "journal": record["run"], "parent": record.get("parent")}
 
-    def _resumed(self, record: Mapping[str, Any]) -> Iterator[tuple[str, Entry]]:
+    def _on_resume(self, record: Mapping[str, Any]) -> Iterator[tuple[str, Entry]]:
         self._began = record["ts"]
         models = record.get("models") or self._start.get("models") or [{}]
         told = {"config": _config(self._start.get("workflow") or {}), "model": models[0].get("model")}
@@ -144,7 +144,7 @@ class TranscriptEntries:
             told |= {"choice": choice_of(question, record), "feedback": record.get("feedback")}
         yield "question", told
 
-    def _finished(self, record: Mapping[str, Any]) -> Iterator[tuple[str, Entry]]:
+    def _on_finish(self, record: Mapping[str, Any]) -> Iterator[tuple[str, Entry]]:
         result, error = record["result"], record["result"].get("error") or {}
         cost = total_cost(self._spent, self._start.get("model", ""), tool_turns=self._tool_turns)
         told = {"total_cost": cost.as_dict(), "duration_s": seconds_between(self._began, record["ts"])}
@@ -158,15 +158,15 @@ class TranscriptEntries:
 
 _Maker = Callable[[TranscriptEntries, Mapping[str, Any]], Iterator[tuple[str, Entry]]]
 _MAKERS: dict[str, _Maker] = {
-    "run_started": TranscriptEntries._started,
-    "run_resumed": TranscriptEntries._resumed,
+    "run_started": TranscriptEntries._on_start,
+    "run_resumed": TranscriptEntries._on_resume,
     "agent": TranscriptEntries._agent,
     "llm": TranscriptEntries._llm,
     "notice": TranscriptEntries._notice,
     "gate": TranscriptEntries._gate,
     "question": TranscriptEntries._question,
     "approval": TranscriptEntries._question,
-    "run_finished": TranscriptEntries._finished,
+    "run_finished": TranscriptEntries._on_finish,
     **dict.fromkeys(
         ("tool", "policy", "observation", "memory", "text", "label", "journal_recovered"), TranscriptEntries._nothing
     ),

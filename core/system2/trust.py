@@ -60,7 +60,7 @@ def assess_workflow(root: Path) -> ProjectTrust:
     return consented(ProjectTrust(root, tuple(items), part="workflow"), asked, shown, os.environ)
 
 
-def said(config: Path | None, model: object) -> set[str]:
+def settings_given(config: Path | None, model: object) -> set[str]:
     """Return the settings that the caller gives itself: of a file that is named all, with a model that."""
     return (
         {*WorkflowSettings.model_fields} if config is not None else {"model", "agents"} if model is not None else set()
@@ -76,7 +76,7 @@ def applied_settings(
     about what does not apply. Raises TrustRequired with `require`.
     """
     trust = assess_workflow(root)
-    if mode == "require" and (error := refusal(trust, said(config, model))) is not None:
+    if mode == "require" and (error := refusal(trust, settings_given(config, model))) is not None:
         raise error
     settings = load_settings(root, config, warn)
     if config is not None:

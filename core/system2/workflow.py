@@ -31,7 +31,7 @@ from system2.gates import (
     agent_problems,
     artifact_summary,
     closing_summary,
-    listed,
+    join_problems,
     logged_results,
 )
 from system2.policies import GateDecisionType
@@ -91,14 +91,14 @@ class Workflow:
             self._specify(agent)
         contract, feedback = contract_for(EXECUTOR, self.task), None
         while True:
-            self._executed = self._worked(EXECUTOR, contract, feedback)
+            self._executed = self._have_work(EXECUTOR, contract, feedback)
             self._check()
             if (feedback := self._close()) is None:
                 break
         if problems := self._open_problems():
             # Whoever resumes it is asked at the last gate again.
             self._effects.resumes_from(self._closed_at)
-            raise WorkLeftOpen(f"approved, but left open: {listed(problems)}")
+            raise WorkLeftOpen(f"approved, but left open: {join_problems(problems)}")
 
     def _specify(self, agent: str) -> None:
         """Have an agent write its document, again and again until its gate is approved (REQ-043, REQ-044)."""
@@ -109,9 +109,9 @@ class Workflow:
         if gate.artifact in self.kept and (feedback := self._keep(agent, gate)) is None:
             return
         while True:
-            result = self._specified[agent] = self._worked(agent, contract, feedback)
+            result = self._specified[agent] = self._have_work(agent, contract, feedback)
             problems = self._problems(gate, result)
-            feedback = self._decided(gate, partial(artifact_summary, result, problems), problems)
+            feedback = self._decide(gate, partial(artifact_summary, result, problems), problems)
             if feedback is None:
                 return
 
@@ -125,9 +125,9 @@ class Workflow:
         def summary(changed: str) -> str:
             return "\n".join([*problems, changed, f"{kept}; approve to keep it as it is"])
 
-        return self._decided(gate, summary, problems)
+        return self._decide(gate, summary, problems)
 
-    def _worked(self, agent: str, contract: DelegationContract, feedback: str | None = None) -> AgentResult:
+    def _have_work(self, agent: str, contract: DelegationContract, feedback: str | None = None) -> AgentResult:
         """Have an agent work, or continue with feedback, and note what it has changed."""
         result = self.delegation.work(agent, contract, feedback)
         written = list(map(self._relative, result.files_changed))
@@ -157,19 +157,19 @@ class Workflow:
                 self._skipped[agent] = reason
                 self.delegation.skip(agent, reason)
             else:
-                self._checks[agent] = self._checked(agent)
+                self._checks[agent] = self._have_check(agent)
 
-    def _checked(self, agent: str) -> AgentResult:
+    def _have_check(self, agent: str) -> AgentResult:
         """Return an agent's last result; the executor repairs what it reports, at most MAX_CYCLES times."""
         cycle = 1
         while True:
-            contract = contract_for(agent, self.task, changed=self._changed(), cycle=cycle)
-            result = self._worked(agent, contract)
+            contract = contract_for(agent, self.task, changed=self._changed_files(), cycle=cycle)
+            result = self._have_work(agent, contract)
             blockers = result.completion.blockers if result.completion is not None else []
             if agent not in POST_EXECUTION or not blockers or cycle > MAX_CYCLES:
                 return result
             repair = repair_contract(agent, self.task, blockers, cycle)
-            self._worked(EXECUTOR, repair)
+            self._have_work(EXECUTOR, repair)
             cycle += 1
 
     def _close(self) -> str | None:
@@ -187,9 +187,9 @@ class Workflow:
                 dollars(self._effects.models.cost_usd or 0.0),
             )
             parts = [changed, *self._in_all(), tests, f"Cost so far: {cost}"]
-            return closing_summary(self._logged(), results.items(), self._skipped.items(), parts, problems)
+            return closing_summary(self._read_log(), results.items(), self._skipped.items(), parts, problems)
 
-        return self._decided(LAST_GATE, summary, problems)
+        return self._decide(LAST_GATE, summary, problems)
 
     def _open_problems(self) -> list[str]:
         """Return what was not produced, or is left open, of all agents' work (REQ-005, REQ-046)."""
@@ -197,7 +197,7 @@ class Workflow:
         for agent, result in self._specified.items():
             problems += self._problems(GATE_OF_AGENT[agent], result)
         problems += self._problems_of_execution()
-        logged = self._logged()
+        logged = self._read_log()
         for agent, result in self._checks.items():
             found = self._problems_of(result)
             if not found and logged.get(agent, "").lower().startswith("blocker"):
@@ -214,7 +214,7 @@ class Workflow:
         if self._executed is None:
             return []
         problems = self._problems_of(self._executed)
-        produced = self.tracker.produced()
+        produced = self.tracker.executed_changes()
         if produced is None:
             return problems
         if not produced:
@@ -229,32 +229,32 @@ class Workflow:
         false = [path for path in doubted if path not in ignored]
         return [*problems, *(f"the executor says it changed {path!r}, but did not" for path in false)]
 
-    def _decided(self, gate: Gate, summary: Callable[[str], str], problems: Sequence[str]) -> str | None:
+    def _decide(self, gate: Gate, summary: Callable[[str], str], problems: Sequence[str]) -> str | None:
         """Return what is to be done otherwise, None where the gate is approved. Raises RunAborted.
 
         Where nobody looks at it, a gate with `problems` is not approved. `summary` is given the list of what changed.
         """
         changes = self.tracker.since_gate(gate.agent)
-        decision = self.gates.ask(gate, summary(self._listed(changes)), problems, changes)
+        decision = self.gates.ask(gate, summary(self._list_changes(changes)), problems, changes)
         approved = decision.decision is GateDecisionType.APPROVE
-        self.tracker.decided(executes=gate.number == TASK_GATE and approved)
+        self.tracker.note_decision(executes=gate.number == TASK_GATE and approved)
         return None if approved else decision.feedback or ""
 
-    def _listed(self, changes: Sequence[FileChange]) -> str:
+    def _list_changes(self, changes: Sequence[FileChange]) -> str:
         head = "Changed since the last decision:" if self.gates.decisions else "Changed since the start:"
         notes = [f"⚠ {note}" for note in self.tracker.notes]
         return "\n".join([head, list_changes(changes), *notes])
 
     def _in_all(self) -> list[str]:
         """Return the list of all that changed since the tasks were approved, where the last gate asks again."""
-        produced = self.tracker.produced()
+        produced = self.tracker.executed_changes()
         if produced is None or not any(each.gate_number == LAST_GATE.number for each in self.gates.decisions):
             return []
         return [f"Changed since the tasks were approved:\n{list_changes(produced)}"]
 
-    def _changed(self) -> list[str]:
+    def _changed_files(self) -> list[str]:
         """Return the files that are not what they were when the tasks were approved, but for those in `spec/`."""
-        produced = self.tracker.produced()
+        produced = self.tracker.executed_changes()
         if produced is None:
             return sorted(path for path in self._written if not path.startswith(SPEC_FOLDER))
         return [change.path for change in produced]
@@ -262,7 +262,7 @@ class Workflow:
     def _reason_to_skip(self, agent: str) -> str | None:
         if agent not in OPTIONAL:
             return None
-        return skip_reason(agent, self.task, self._scope(), self._changed())
+        return skip_reason(agent, self.task, self._scope(), self._changed_files())
 
     def _scope(self) -> str:
         def read() -> str:
@@ -274,7 +274,7 @@ class Workflow:
         found: str = self._effects.observe("scope", read)
         return found
 
-    def _logged(self) -> dict[str, str]:
+    def _read_log(self) -> dict[str, str]:
         found: dict[str, str] = self._effects.observe("check_log", lambda: logged_results(self._root))
         return found
 

@@ -313,7 +313,7 @@ def test_what_a_person_changes_while_a_gate_waits_is_no_agents(tmp_path: Path) -
         "spec-coordinator changed it, outside its document"
     ]
     (tmp_path / "by-person").write_text("p\n")
-    tracker.decided(executes=True)
+    tracker.note_decision(executes=True)
     (tmp_path / "src.py").write_text("x\n")
     assert tracker.note("executor") == []
     assert [change.path for change in tracker.since_gate(None)] == ["src.py"]

@@ -83,7 +83,7 @@ def test_tool_uses_of_one_id_are_distinguished() -> None:
 def test_only_an_open_tool_use_is_answered() -> None:
     conversation = Conversation()
     conversation.say("go")
-    conversation.replied(message_of(uses(("Read", {}, "r1"))))
+    conversation.add_reply(message_of(uses(("Read", {}, "r1"))))
     conversation.answer(ToolResult("r1", "text"))
     for other in ("r1", "r2"):
         with pytest.raises(ValueError, match=f"'{other}' is no open tool use"):
@@ -99,7 +99,7 @@ def test_nothing_is_sent_where_there_is_nothing_to_say() -> None:
 def test_a_tool_use_without_a_result_is_answered_as_not_carried_out() -> None:
     conversation = Conversation()
     conversation.say("go")
-    conversation.replied(message_of(uses(("Read", {}, "r1"), ("Read", {}, "r2"))))
+    conversation.add_reply(message_of(uses(("Read", {}, "r1"), ("Read", {}, "r2"))))
     conversation.answer(ToolResult("r2", "second"))
     assert conversation.outgoing()[-2:] == [
         ToolResult("r1", NOT_CARRIED_OUT, is_error=True).message,
@@ -110,10 +110,10 @@ def test_a_tool_use_without_a_result_is_answered_as_not_carried_out() -> None:
 def test_a_summary_replaces_all_but_the_task_and_what_is_still_to_be_said() -> None:
     conversation = Conversation()
     conversation.say("the task")
-    conversation.replied(message_of(uses(("Read", {}, "r1"))))
+    conversation.add_reply(message_of(uses(("Read", {}, "r1"))))
     conversation.answer(ToolResult("r1", "long text"))
     conversation.say("the feedback")
-    conversation.summarized("read a file")
+    conversation.replace_by_summary("read a file")
     summary = f"{SUMMARIZED}\n\nWhat was said and done so far:\n\nread a file"
     told = "\n\n".join(["the task", summary, "the feedback"])
     assert conversation.outgoing() == [{"role": "user", "content": told}]
@@ -123,9 +123,9 @@ def test_of_two_summaries_the_last_one_stays() -> None:
     conversation = Conversation()
     conversation.say("the task")
     for number in (1, 2):
-        conversation.replied(message_of(said("so be it")))
+        conversation.add_reply(message_of(said("so be it")))
         conversation.say("go on")
-        conversation.summarized(f"summary {number}")
+        conversation.replace_by_summary(f"summary {number}")
     (message,) = conversation.outgoing()
     assert message["content"].startswith("the task")
     assert message["content"].count(SUMMARIZED) == 1
@@ -155,12 +155,12 @@ def _after(step: tuple[Any, ...], conversation: Conversation) -> Conversation:
     if step[0] == "reply":
         conversation.say("go on")
         taken = list(use_ids(conversation.messages))
-        conversation.replied(message_of(uses(*step[2], text=step[1]), taken))
+        conversation.add_reply(message_of(uses(*step[2], text=step[1]), taken))
     elif step[0] == "answer":
         for use_id in conversation.open_uses[: step[1]]:
             conversation.answer(ToolResult(use_id, "result", is_error=step[1] == 1))
     elif step[0] == "say":
         conversation.say(step[1])
     elif step[0] == "summarize" and conversation.messages:
-        conversation.summarized(step[1])
+        conversation.replace_by_summary(step[1])
     return conversation

@@ -329,14 +329,14 @@ class WorkflowScreen(PaneScreen):
         agent = self.state.view.agents.get(key)
         if agent is None:
             how_to_go_on = "press R to continue where it ended" if self._is_resumable else ""
-            return [*whole_items(self.state, self.status, how_to_go_on), *self._warned()]
+            return [*whole_items(self.state, self.status, how_to_go_on), *self._warning_items()]
         items, taken = self._items.setdefault(key, []), self._taken.get(key, 0)
         for entry in agent.entries[taken:]:
             items += items_of(entry)
         self._taken[key] = len(agent.entries)
         return items or [ConversationItem("○", "muted", "this agent has not started")]
 
-    def _warned(self) -> list[ConversationItem]:
+    def _warning_items(self) -> list[ConversationItem]:
         warnings = self._runner.warnings if self._runner is not None else []
         return [ConversationItem("⚠", "medium", one_line(warning), (("", warning),)) for warning in warnings]
 

@@ -57,7 +57,7 @@ def split(text: str) -> tuple[str, str]:
 
 def parse(block: str) -> Frontmatter:
     """Return the fields of a frontmatter. Raises FrontmatterError for what is no YAML, or not of the expected kinds."""
-    values = _values(_composed(block))
+    values = _values(_compose(block))
     return Frontmatter(
         name=_text("name", values.get("name")),
         description=_text("description", values.get("description")),
@@ -66,7 +66,7 @@ def parse(block: str) -> Frontmatter:
     )
 
 
-def _composed(block: str) -> yaml.Node | None:
+def _compose(block: str) -> yaml.Node | None:
     try:
         return compose_yaml(block, _BOUNDS)
     except YamlError as error:

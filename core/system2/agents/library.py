@@ -166,11 +166,11 @@ def parse_agent(agent_path: Path) -> AgentDefinition:
         raise AgentParseError(error.message) from None
     except FrontmatterError as error:
         raise AgentParseError(f"{where} {error}") from None
-    name, description, tools = _required(fields, body, where)
+    name, description, tools = _require_fields(fields, body, where)
     return AgentDefinition(name, description, tools, apply_transforms(body), body, agent_path)
 
 
-def _required(fields: Frontmatter, body: str, where: str) -> tuple[str, str, list[str]]:
+def _require_fields(fields: Frontmatter, body: str, where: str) -> tuple[str, str, list[str]]:
     name, description, tools = fields.name, fields.description, fields.tools
     if name is None or description is None or tools is None:
         values = {"name": name, "description": description, "tools": tools}

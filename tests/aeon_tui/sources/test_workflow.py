@@ -104,8 +104,8 @@ def test_the_ceiling_grows_as_it_is_lifted_and_rounds_are_timed() -> None:
     for record in written.records:
         state.apply(record)
     assert (state.warning_usd, state.ceiling_usd, state.current) == (2.0, 10.0, "gate 1")
-    assert state.worked("repo-governor", state.last_ts) == 4.0
-    assert state.worked("executor", state.last_ts) is None
+    assert state.seconds_worked("repo-governor", state.last_ts) == 4.0
+    assert state.seconds_worked("executor", state.last_ts) is None
     assert state.rejections(0) == 1
 
 
