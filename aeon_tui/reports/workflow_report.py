@@ -109,7 +109,7 @@ class ReportPart(NamedTuple):
 
 
 class WorkflowReport:
-    """What a transcript tells, read whole. Raises UsageError where the file is none."""
+    """What a transcript tells, read whole. Raises UsageError if the file is none."""
 
     def __init__(self, path: Path) -> None:
         self.damage: list[str] = []
@@ -121,7 +121,7 @@ class WorkflowReport:
 
     @property
     def text(self) -> str:
-        """The whole report for a terminal: what it is and where it stands, then what each agent did."""
+        """The whole report for a terminal: the workflow and its state, then what each agent did."""
         parts = [self._overview()]
         for part in self._agents():
             parts.append("\n".join([part.title, *(f"  {line}" for line in part.lines)]))

@@ -53,7 +53,7 @@ class WorkflowRequest:
     """Where the journal is kept; None for where the project's runs are."""
 
     def missing_trust(self) -> ProjectTrust | None:
-        """Return what the project asks for and has no consent to, None where nothing is left to ask. Raises UsageError.
+        """Return what the project asks for and has no consent to, or None if nothing is left to ask. Raises UsageError.
 
         What this request overrides is not asked for.
         """
@@ -105,7 +105,7 @@ class WorkflowRunner(Session["WorkflowResult"]):
 
     @property
     def journal(self) -> Path | None:
-        """The journal; None where there is none yet, or it cannot be written."""
+        """The journal; None if there is none yet, or it cannot be written."""
         return self.source.path
 
     def listen(self, listener: Callable[[], object]) -> None:
@@ -211,7 +211,7 @@ class WorkflowRunner(Session["WorkflowResult"]):
         self.source.put(line)
 
     def _remember(self, line: bytes) -> None:
-        """Remember that this user started the workflow, so that it can be gone on with without a question."""
+        """Remember that this user started the workflow, so that it can be continued without a question."""
         from aeon_core.config.journal_trust import remember
 
         first = json.loads(line)
@@ -234,7 +234,7 @@ def resume_request(
 ) -> WorkflowRequest:
     """Return what resumes a workflow, in its project and with its model unless another is named.
 
-    From here on a person decides, whatever the options were before. Raises UsageError where the file is no journal of a
+    From here on a person decides, whatever the options were before. Raises UsageError if the file is no journal of a
     workflow, where its project is not there any more, or where the workflow is complete.
     """
     first = head(path)

@@ -74,7 +74,7 @@ class WorkflowState:
             self.seconds[agent] = self.seconds.get(agent, 0.0) + seconds_after(began, self.last_ts)
 
     def seconds_worked(self, agent: str, now: str) -> float | None:
-        """Return the seconds that an agent has worked until now; None where it has not."""
+        """Return the seconds that an agent has worked until now; None if it has not."""
         if agent not in self.seconds and agent not in self.began:
             return None
         running = seconds_after(self.began[agent], now) if agent in self.began else 0.0
@@ -96,7 +96,7 @@ class WorkflowState:
         return float(self.view.config.get("cost_ceiling_usd") or 0.0) * self.ceilings
 
     def status(self, *, live: bool, reading: bool) -> str:
-        """Return how the workflow stands, as a word or a few: as it ended, or what it does."""
+        """Return how far the workflow is, as a word or a few: as it ended, or what it does."""
         view = self.view
         if view.end is not None:
             return str(view.end["status"])
@@ -135,7 +135,7 @@ def gate_key(number: int) -> str:
 
 
 def gate_of(key: str) -> int | None:
-    """Return the gate that a key names; None where it names none."""
+    """Return the gate that a key names; None if it names none."""
     word, _, number = key.partition(" ")
     return int(number) if word == "gate" and number.isdigit() else None
 
@@ -162,7 +162,7 @@ class WorkflowSource(Protocol):
 
     @property
     def path(self) -> Path | None:
-        """The journal, or a transcript without one; None where there is neither."""
+        """The journal, or a transcript without one; None if there is neither."""
 
     @property
     def damage(self) -> list[str]:
@@ -269,7 +269,7 @@ class LiveWorkflowSource(TranscriptSource):
 
     @property
     def live(self) -> bool:
-        """Whether the workflow goes on, or has ended and is not shown to its end yet."""
+        """Whether the workflow continues, or has ended and is not shown to its end yet."""
         return not self._finished or bool(self._lines) or self.reading
 
     @property

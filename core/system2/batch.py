@@ -1,4 +1,4 @@
-"""One workflow of a batch, in whatever process (contract: `batch`)."""
+"""One workflow of a batch, in any process (contract: `batch`)."""
 
 from __future__ import annotations
 

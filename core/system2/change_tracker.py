@@ -140,7 +140,7 @@ class ChangeTracker:
 
 
 def flag_of(path: str, agents: Iterable[str]) -> str:
-    """Return why a change is flagged, empty where it is not; `agents` are those who may have made it."""
+    """Return why a change is flagged, empty if it is not; `agents` are those who may have made it."""
     known = list(agents)
     for agent in known:
         allowed = _ALLOWED.get(agent)

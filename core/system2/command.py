@@ -160,7 +160,7 @@ def _work(args: argparse.Namespace, root: Path) -> int:
 
 
 def _task(given: str | None) -> str:
-    """Return the task, asked for where it was not given (REQ-003). Raises UsageError where nobody can be asked."""
+    """Return the task, asked for where it was not given (REQ-003). Raises UsageError if nobody can be asked."""
     task = given
     if task == "-":
         task = sys.stdin.read()

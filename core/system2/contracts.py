@@ -89,7 +89,7 @@ def signal_of(given: Mapping[str, Any]) -> CompletionSignal:
 
 
 def signal_in(text: str) -> CompletionSignal | None:
-    """Return the last completion signal that stands in a text as a JSON object, None where there is none."""
+    """Return the last completion signal that is in a text as a JSON object, or None if there is none."""
     from aeon_core.loose_json import values_in
 
     found = None

@@ -192,7 +192,7 @@ SUMMARIZER = (
 
 
 class WindowMeter:
-    """How full one agent's context window is. A person is told once that it gets full, and again after a summary."""
+    """How full one agent's context window is. A person is warned once that it gets full, and again after a summary."""
 
     def __init__(self, tokens: int) -> None:
         self.tokens = tokens

@@ -101,7 +101,7 @@ def _assumed_note(assumed: Sequence[str]) -> str:
 
 
 def _cache_note(record: CostRecord) -> str:
-    """Return how much of the input the provider's prompt cache held, nothing where it held none."""
+    """Return how much of the input the provider's prompt cache held, or nothing if it held none."""
     if not (record.cache_read_tokens or record.cache_write_tokens):
         return ""
     return f" ({record.cache_read_tokens:,} read from the cache, {record.cache_write_tokens:,} written to it)"

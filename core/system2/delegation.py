@@ -16,7 +16,7 @@ from system2.session import AgentResult, AgentSession
 
 
 class Delegation:
-    """The agents of one workflow. A session is kept, so that an agent can go on after a rejection (REQ-043).
+    """The agents of one workflow. A session is kept, so that an agent can continue after a rejection (REQ-043).
 
     `limits` are the files that an agent may change without a person's approval; one that is not named may change all.
     """
@@ -56,7 +56,7 @@ class Delegation:
     def _definition(self, agent: str) -> AgentDefinition:
         """Return the agent as its file defines it now; where that was changed meanwhile, a person looks at it first.
 
-        Another agent may have done it by a command. Raises RunAborted where it is not to be used.
+        Another agent may have done it by a command. Raises RunAborted if it is not to be used.
         """
         found = self._context.effects.observe("agent", lambda: self._read(agent))
         definition = AgentDefinition(**{**found["definition"], "source_path": Path(found["definition"]["source_path"])})
@@ -106,6 +106,6 @@ def _why(result: AgentResult) -> str:
 
 
 def _partial(result: AgentResult) -> tuple[str, ...]:
-    """Return what there is of the agent's work, for whoever decides."""
+    """Return what there is of the agent's work, for the person who decides."""
     said = result.completion.summary if result.completion is not None else result.text
     return (*([said] if said.strip() else []), *(f"changed: {path}" for path in result.files_changed))

@@ -28,7 +28,7 @@ class Documents:
         self._effects, self._root, self._before = effects, project_root, before
 
     def problem(self, path: str, written: Collection[str]) -> str | None:
-        """Return why a document was not produced, None where it was. `written` are the paths that agents wrote to."""
+        """Return why a document was not produced, or None if it was. `written` are the paths that agents wrote to."""
         found = self._effects.observe("document", lambda: _state(self._root, path))
         if found["problem"] is None and found["digest"] == self._before.get(path) and path not in written:
             return f"{path} was not written: it is from before this workflow"

@@ -25,7 +25,7 @@ def fork(path: Path, gate: int, runs_dir: Path, feedback: str | None = None) -> 
 
     With `feedback` the gate is decided: its agent continues with these words. The new workflow has its own copy of all
     that came before, what that has cost included. The project's files stay as they are now.
-    Raises UsageError where the file is no sound journal of a workflow, or the gate was not decided in it.
+    Raises UsageError if the file is no sound journal of a workflow, or the gate was not decided in it.
     """
     decided = decided_gates(path)
     if gate not in decided:
@@ -56,7 +56,7 @@ def discard(child: Path) -> None:
 def decided_gates(path: Path) -> dict[int, int]:
     """Return the gates that a fork can start from, in order, each with the seq of the record that decided it last.
 
-    Raises UsageError where the file is no sound journal of a workflow.
+    Raises UsageError if the file is no sound journal of a workflow.
     """
     decided: dict[int, int] = {}
     asked = -1

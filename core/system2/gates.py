@@ -41,7 +41,7 @@ class Gates:
     ) -> GateDecision:
         """Return the decision at a gate. With `problems` in what was to be produced none is approved automatically.
 
-        `changes` are the files that changed since the gate before. Raises RunAborted where the workflow ends here,
+        `changes` are the files that changed since the gate before. Raises RunAborted if the workflow ends here,
         AeonError where the policy fails.
         """
         subject = {
@@ -85,7 +85,7 @@ def agent_problems(result: AgentResult) -> list[str]:
 
 
 def artifact_summary(result: AgentResult, problems: Iterable[str], changed: str) -> str:
-    """Return what a person is told at the gate behind an agent's work.
+    """Return what a person reads at the gate behind an agent's work.
 
     That is the `problems` with it, the list of the files that changed, and the agent's summary.
     """
@@ -100,7 +100,7 @@ def closing_summary(
     parts: Sequence[str],
     problems: Sequence[str] = (),
 ) -> str:
-    """Return what a person is told at the last gate (REQ-046): what is left open, `parts`, each check's result.
+    """Return what a person reads at the last gate (REQ-046): what is left open, `parts`, each check's result.
 
     `parts` are the changed files, the tests and the cost; `results` are the checks' last ones. What the log says of an
     agent, the `entries`, comes with it; it is read, never trusted to be complete.
@@ -126,7 +126,7 @@ def closing_summary(
 
 
 def logged_results(project_root: Path) -> dict[str, str]:
-    """Return what the project's log of the checks says of each agent; nothing where it cannot be read."""
+    """Return what the project's log of the checks says of each agent; nothing if it cannot be read."""
     try:
         return log_entries(read_start(project_root / LOG_FILE, MAX_LOG_BYTES).decode("utf-8", "replace"))
     except OSError:

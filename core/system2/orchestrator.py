@@ -86,7 +86,7 @@ class _Opened:
         self.context.registry.close()
 
     def close(self) -> None:
-        """Let go of all that it holds open."""
+        """Release all that it holds open."""
         for each in (self.journal, self.context.registry, self.model, self.progress.transcript):
             if each is not None:
                 each.close()
@@ -104,7 +104,7 @@ class Orchestrator:
     arguments' JSON) as a tool call of it does. `runs_dir` is where journals are kept; with `shares_rate` all who do so
     there wait where a provider told one of them to. `trust` decides what happens to what the project asks for without
     consent: it is left out, or with `require` an error. Rules under `policy:` of Aeon's configuration hold for
-    the agents' calls as for those of runs. Raises UsageError where the project root is no folder, or a policy is none.
+    the agents' calls as for those of runs. Raises UsageError if the project root is no folder, or a policy is none.
     """
 
     def __init__(
@@ -163,7 +163,7 @@ class Orchestrator:
 
     @property
     def journal(self) -> Path | None:
-        """The journal of the current or last workflow; None where there is none yet, or it cannot be written."""
+        """The journal of the current or last workflow; None if there is none yet, or it cannot be written."""
         return self._opened.journal.path if self._opened is not None else None
 
     def wait_for_decisions(self, seconds: float, say: Callable[[str], None]) -> None:
@@ -179,7 +179,7 @@ class Orchestrator:
         policy is asked. `run_id` names the journal, which must not exist.
 
         Raises before anything is written: UsageError for an empty task, a missing gate policy or while another workflow
-        goes on, ModelUnavailableError (exit 3) without a usable model.
+        continues, ModelUnavailableError (exit 3) without a usable model.
         """
         task = _checked_task(task_description)
         more = {"spec": spec} if spec is not None else {}
@@ -190,7 +190,7 @@ class Orchestrator:
         """Continue a workflow where its journal ends, and return how it ended; nothing is done twice.
 
         `journal` may be the transcript that was written from it. A tool's call that was begun and not ended is asked
-        about. Raises UsageError where the file is no workflow's, is being written, or is of a completed one, and
+        about. Raises UsageError if the file is no workflow's, is being written, or is of a completed one, and
         ReplayMismatchError where this version does something else than was recorded.
         """
         with self._hold_project() as model:
@@ -211,7 +211,7 @@ class Orchestrator:
             return opened.program.result
 
     def get_status(self) -> WorkflowStatus:
-        """Return where the workflow stands now, from any thread; what is returned does not change any more."""
+        """Return how far the workflow is now, from any thread; what is returned no longer changes."""
         opened = self._opened
         if opened is None:
             return WorkflowStatus()
@@ -234,7 +234,7 @@ class Orchestrator:
     def abort(self) -> None:
         """End the workflow soon, from any thread: a model's call is given up, a command is ended.
 
-        Where none goes on, the next one ends at once.
+        If none is running, the next one ends at once.
         """
         self._aborted = True
         if self._opened is not None:
@@ -439,7 +439,7 @@ class Orchestrator:
 
 
 def journal_of(path: Path, runs_dir: Path) -> Path:
-    """Return the journal of a workflow, which a transcript of it names. Raises UsageError where there is none."""
+    """Return the journal of a workflow, which a transcript of it names. Raises UsageError if there is none."""
     first = head(path) or {}
     if first.get("type") != "workflow_start":
         return path

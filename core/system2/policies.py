@@ -133,7 +133,7 @@ def policy_of(given: Any, method: str, what: str) -> Any:
 
 
 def answer_of(what: str, ask: Callable[[], Answer]) -> Answer:
-    """Return what a policy answers. Raises AeonError that names the policy where it fails."""
+    """Return what a policy answers. Raises AeonError that names the policy if it fails."""
     try:
         return ask()
     except AeonError:

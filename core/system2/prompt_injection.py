@@ -154,7 +154,7 @@ _DIRECTED = re.compile(
     r"|AIs?|Claude|Copilot))\s*\Z",
     re.IGNORECASE,
 )
-"""What stands before an order."""
+"""What may come before an order."""
 _ITS_OWN_SUBJECT = (
     r"attack\w*|adversar\w+|intruders?|hackers?|malicious|hostile|untrusted|compromised|users?|clients?|callers?"
     r"|guests?|tenants?|customers?"
@@ -245,7 +245,7 @@ def _holds(pattern: re.Pattern[str], sentence: str, *, is_condition_free: bool =
 
 
 def _is_reported(hit: re.Match[str]) -> bool:
-    """Return whether a hit stands in quotes behind a word of reporting."""
+    """Return whether a hit is in quotes behind a word of reporting."""
     line = hit.string[: hit.start()].rpartition("\n")[2]
     return _QUOTE.search(line) is not None and _REPORTS.search(line) is not None
 

@@ -32,7 +32,7 @@ _MCP = re.compile(r"\bMCP\b|\bmodel context protocol\b", re.IGNORECASE)
 
 
 def skip_reason(agent: str, task: str, scope: str, changed: Iterable[str]) -> str | None:
-    """Return why an agent is not needed, None where it is to work.
+    """Return why an agent is not needed, or None if it is to work.
 
     `scope` is the record that was approved at Gate 0: a row or item of it that names the agent with yes or no decides
     for the agents that are optional. The test engineer and the code reviewer are always needed, the other agents that
@@ -78,7 +78,7 @@ OPTIONAL = frozenset([*_BY_CHANGES, *_BY_TASK])
 
 
 def _scope_verdict(agent: str, scope: str) -> bool | None:
-    """Return what the scope says of an agent, None where it says nothing clear."""
+    """Return what the scope says of an agent, or None if it says nothing clear."""
     found = re.search(
         rf"^[^\n]*(?<![\w-]){re.escape(agent)}(?![\w-])[^\w\n]*\b(yes|no)\b", scope, re.IGNORECASE | re.MULTILINE
     )

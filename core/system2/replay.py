@@ -24,7 +24,7 @@ from system2.workflow import Program
 def replay(path: Path, on_line: LineListener | None = None) -> Replay:
     """Replay a workflow's journal, and return whether the program does what was recorded; nothing else is touched.
 
-    `on_line` gets each record as it is emitted. Raises UsageError where the file is no workflow's journal, or damaged.
+    `on_line` gets each record as it is emitted. Raises UsageError if the file is no workflow's journal, or damaged.
     """
     if not isinstance((head(path) or {}).get("workflow"), dict):
         raise UsageError(f"{str(path)!r} is not the journal of a workflow: a transcript can only be shown")

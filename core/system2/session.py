@@ -40,7 +40,7 @@ SERVICE_RETRIES = 2
 MAX_WAIT = 30.0
 """The longest wait before an attempt, in seconds (REQ-090)."""
 MAX_CONTINUATIONS = 3
-"""How often in a row an agent whose reply was cut off is told to go on."""
+"""How often in a row an agent whose reply was cut off is told to continue."""
 REFUSED = "the model refused to answer"
 ACKNOWLEDGED = "Completion acknowledged."
 _CUT = (
@@ -67,7 +67,7 @@ class AgentResult:
 
     agent: str
     completion: CompletionSignal | None
-    """None where it was halted."""
+    """None if it was halted."""
     halted: Halt | None
     text: str
     """What the agent said last."""
@@ -246,7 +246,7 @@ class AgentSession:
     def _exchange(self) -> tuple[LLMResponse, list[ToolUseRequest]]:
         """Send what is to be said next, and return the reply and its tool uses.
 
-        Raises _Halted where it does not fit the window.
+        Raises _Halted if it does not fit the window.
         """
         while True:
             messages = self._conversation.outgoing()
@@ -351,7 +351,7 @@ RETRIES = RetryRule(1 + THROTTLE_RETRIES, limit_retries)
 
 
 def _signalled_texts(uses: list[ToolUseRequest]) -> list[str]:
-    """Return what the completion signals of a reply say: people read it, and the executor is told of blockers."""
+    """Return what the completion signals of a reply say: people read it, and the executor gets the blockers."""
     texts: list[str] = []
     for use in uses:
         if use.name == COMPLETION_TOOL:

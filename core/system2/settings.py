@@ -64,7 +64,7 @@ class WorkflowSettings(BaseModel):
     model_config: ClassVar[ConfigDict] = ConfigDict(extra="forbid", frozen=True)
 
     cost_ceiling_usd: Dollars = 5.0
-    """What a run may cost before a person must confirm that it goes on (REQ-132)."""
+    """What a run may cost before a person must confirm that it may continue (REQ-132)."""
     cost_warning_usd: Dollars = 2.0
     log_format: Literal["text", "json"] = "text"
     log_destination: Text = "stderr"
@@ -87,7 +87,7 @@ class WorkflowSettings(BaseModel):
     max_output_tokens: Count = 8192
 
     model: str | None = None
-    """The Bedrock model of `providers.bedrock`, without the provider; None where the file names none."""
+    """The Bedrock model of `providers.bedrock`, without the provider; None if the file names none."""
     bedrock: dict[str, str] = Field(default_factory=dict)
     """`region`, `profile` and `role_arn` of `providers.bedrock`, for `connect` (REQ-161)."""
     temperature: Temperature | None = None
@@ -97,7 +97,7 @@ class WorkflowSettings(BaseModel):
 
 
 _ELSEWHERE = frozenset({"model", "bedrock", "temperature", "agents"})
-"""What stands in another place of the file."""
+"""What is in another place in the file."""
 KEYS = tuple(key for key in WorkflowSettings.model_fields if key not in _ELSEWHERE)
 
 
@@ -146,7 +146,7 @@ def _settings(given: dict[str, Any], where: str, warn: Callable[[str], None]) ->
 
 
 def _overrides(given: dict[str, Any], where: str, warn: Callable[[str], None]) -> dict[str, AgentOverride]:
-    """Return what the file says of single agents; one of another provider, or that is wrong, is told and left out."""
+    """Return what the file says of single agents; one of another provider or with an error is reported and ignored."""
     found: dict[str, AgentOverride] = {}
     for agent, said in given.items():
         what = f"{where}: agent_overrides of {shown(agent)}"
@@ -164,7 +164,7 @@ def _overrides(given: dict[str, Any], where: str, warn: Callable[[str], None]) -
 
 
 def _read(path: Path, warn: Callable[[str], None], *, must_exist: bool) -> dict[str, Any]:
-    """Return what the file holds; nothing where it cannot be used."""
+    """Return what the file holds; nothing if it cannot be used."""
     where = f"the config file {str(path)!r}"
     if not must_exist and not os.path.lexists(path):
         return {}
@@ -177,7 +177,7 @@ def _read(path: Path, warn: Callable[[str], None], *, must_exist: bool) -> dict[
 
 
 def _mapping(value: Any, what: str, warn: Callable[[str], None]) -> dict[str, Any]:
-    """Return a part of the file; nothing where it holds no such thing."""
+    """Return a part of the file; nothing if it holds no such thing."""
     if value is not None and not isinstance(value, dict):
         warn(f"{what} must hold `key: value` lines; the defaults are used")
     return value if isinstance(value, dict) else {}

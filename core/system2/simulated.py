@@ -94,7 +94,7 @@ class Work:
         return [call for call in self.done if call["name"] in names]
 
     def read(self, path: str) -> str | None:
-        """Return what Read gave of a file, None where it failed or was not called."""
+        """Return what Read gave of a file, or None if it failed or was not called."""
         calls = (call for call in self.made("Read") if call["arguments"].get("file_path") == path)
         return next((_LINE_NUMBER.sub("", call["result"]) for call in calls if not call["failed"]), None)
 
@@ -108,7 +108,7 @@ class Work:
 
 
 def read_work(messages: Sequence[Message]) -> Work | None:
-    """Return what a conversation asks for and has come to, None where it holds no delegation contract."""
+    """Return what a conversation asks for and has come to, or None if it holds no delegation contract."""
     said = [index for index, message in enumerate(messages) if message["role"] == "user"]
     first = next((index for index in said if _SECTION.search(messages[index]["content"])), None)
     if first is None:

@@ -61,7 +61,7 @@ class ContentFile:
         return name.hex()
 
     def load(self, digest: str) -> bytes | None:
-        """Return a content, None where it is not there, or damaged."""
+        """Return a content, or None if it is not there, or damaged."""
         try:
             name = bytes.fromhex(digest)
             place, length = self._places[name]
@@ -107,7 +107,7 @@ class FileState:
 
     kind: Kind
     digest: str
-    """SHA-256 of the content, of a link's target; for what was not read, what stands for it."""
+    """SHA-256 of the content or of a link's target; of a file that was not read, a substitute."""
     size: int
     executable: bool
     modified_ns: int = 0
@@ -162,7 +162,7 @@ class SnapshotStore:
     def take(self, before: Snapshot | None = None, also: Iterable[str] = ()) -> Snapshot:
         """Return the files as they are now; `also` names some that count though they are ignored.
 
-        With the snapshot `before`, only what has changed since is read, and nothing that was in it gets out of sight.
+        With the snapshot `before`, only what has changed since is read, and nothing that was in it disappears.
         """
         known: Mapping[str, FileState] = before.files if before is not None else {}
         settled = (before.taken_ns if before is not None else 0) - _UNSETTLED_NS
@@ -184,7 +184,7 @@ class SnapshotStore:
         return self._contents.keep(told.encode())
 
     def load(self, digest: str) -> Snapshot | None:
-        """Return a snapshot that was saved, None where it is there no more."""
+        """Return a snapshot that was saved, or None if it is no longer there."""
         try:
             told = json.loads(self._contents.load(digest) or b"")
             # An earlier version kept git's id of the content in between.
@@ -194,7 +194,7 @@ class SnapshotStore:
             return None
 
     def content(self, state: FileState) -> bytes | None:
-        """Return a text, or a link's target, as it was; None where it is not known any more."""
+        """Return a text, or a link's target, as it was; None if it is no longer known."""
         return self._contents.load(state.digest)
 
     def _list(self) -> tuple[list[str], tuple[str, ...]]:

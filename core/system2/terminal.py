@@ -43,7 +43,7 @@ class Terminal:
         self._show(f"{escape_controls(text, keep=chr(10))}\n")
 
     def ask(self, question: str) -> str | None:
-        """Return what is typed, without its blanks; None where the input has ended."""
+        """Return what is typed, without its blanks; None if the input has ended."""
         self._show(question)
         try:
             line = self._typed.readline()

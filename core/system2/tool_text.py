@@ -21,7 +21,7 @@ CONTENTS = frozenset({"content", "old_string", "new_string", "diff"})
 def result_text(tool: str, result: Mapping[str, Any], keep: Callable[[str], str | None]) -> str:
     """Return a tool's result as text of about MAX_RESULT characters; of a longer one both ends, and where all of it is.
 
-    `keep` saves a text where the agent can read it, and returns the file; None where it cannot.
+    `keep` saves a text where the agent can read it, and returns the file; None if it cannot.
     """
     text = _TEXTS.get(tool, _as_json)(result)
     if len(text) <= MAX_RESULT:

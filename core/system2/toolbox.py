@@ -130,7 +130,7 @@ class Toolbox:
         return [*told, COMPLETION_TOOL_SPEC]
 
     def use(self, asked: ToolUseRequest) -> ToolResult:
-        """Carry a tool use out, or refuse it, and return its result. Raises RunAborted where the work is stopped."""
+        """Carry a tool use out, or refuse it, and return its result. Raises RunAborted if the work is stopped."""
         effects = self._context.effects
         effects.follow_abort()
         try:
@@ -151,7 +151,7 @@ class Toolbox:
         return self.answer(asked, text, is_error=failed, flags=flags, took=outcome.duration_ms)
 
     def _kept(self, asked: ToolUseRequest, text: str) -> str | None:
-        """Save a result that is too long where the agent can read it; return the file, None where that fails."""
+        """Save a result that is too long where the agent can read it; return the file, or None if that fails."""
         name = f"{OUTPUTS}/{asked.name.lower()}-{hashlib.sha256(text.encode()).hexdigest()[:12]}.txt"
         problem = self._context.effects.observe("kept", lambda: _keep(self._context.project_root / name, text))
         if problem is not None:
@@ -159,7 +159,7 @@ class Toolbox:
         return None if problem is not None else name
 
     def _invoke(self, tool: Tool, arguments: dict[str, Any]) -> ToolOutcome:
-        """Invoke a tool; a person is told of what a command has changed that steers agents."""
+        """Invoke a tool; a person is warned of files that steer agents and that a command has changed."""
         effects, root = self._context.effects, self._context.project_root
         schema = self._context.registry.output_schema(tool.name)
         before: State | None = None if effects.recording or tool.name != "Bash" else protected_state(root)
@@ -196,7 +196,7 @@ class Toolbox:
         return ToolResult(asked.tool_use_id, told, is_error)
 
     def _authorize(self, asked: ToolUseRequest) -> tuple[Tool, dict[str, Any]]:
-        """Return the tool, and the arguments to call it with. Raises ToolError where it is not called."""
+        """Return the tool, and the arguments to call it with. Raises ToolError if it is not called."""
         registry = self._context.registry
         if asked.malformed:
             raise ToolError(f"the input of {asked.name!r} is not a JSON object; call it again with one")
@@ -240,7 +240,7 @@ class Toolbox:
 
 
 def _keep(path: Path, text: str) -> str | None:
-    """Write a text; return why that failed, None where it did not."""
+    """Write a text; return why that failed, or None if it did not."""
     try:
         path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
         path.write_text(text, encoding="utf-8", errors="replace")

@@ -217,7 +217,7 @@ class TranscriptFile:
                 self._fail(error)
 
     def close(self) -> None:
-        """Let go of the file."""
+        """Release the file."""
         with self._lock:
             if self._fd is not None:
                 os.close(self._fd)

@@ -110,7 +110,7 @@ def gated_settings(settings: WorkflowSettings, root: Path) -> dict[str, Any]:
 
 
 def needs_consent(agent: AgentDefinition) -> bool:
-    """Return whether an agent may run commands and is not, to the letter, one of ours."""
+    """Return whether an agent may run commands and is not exactly one of ours."""
     if "Bash" not in allow(agent.tools).names:
         return False
     ours = SHIPPED / f"{agent.name}.md"

@@ -77,7 +77,7 @@ class WorkflowView:
         self.cached_tokens: int = 0
         """Those of the input that were read from the provider's prompt cache."""
         self.end: Entry | None = None
-        """The `workflow_end`; None while the workflow goes on, or where it was interrupted."""
+        """The `workflow_end`; None while the workflow continues, or where it was interrupted."""
 
     def apply(self, record: Entry) -> None:
         """Take the next record."""

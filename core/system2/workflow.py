@@ -84,7 +84,7 @@ class Workflow:
     def run(self) -> None:
         """Do all of it. Returns when every gate is approved and nothing is left open.
 
-        Raises RunAborted where a person ended it, WorkLeftOpen where one approved what is not complete, and what a
+        Raises RunAborted if a person ended it, WorkLeftOpen if a person approved what is not complete, and what a
         model's call raises.
         """
         for agent in DELEGATION_MAP[: DELEGATION_MAP.index(EXECUTOR)]:
@@ -140,7 +140,7 @@ class Workflow:
         return result
 
     def _problems(self, gate: Gate, result: AgentResult) -> list[str]:
-        """Return why the work behind a gate was not produced; nothing where it was."""
+        """Return why the work behind a gate was not produced; nothing if it was."""
         missing = self.documents.problem(gate.artifact, self._written)
         return [*self._problems_of(result), *([missing] if missing is not None else [])]
 
@@ -173,7 +173,7 @@ class Workflow:
             cycle += 1
 
     def _close(self) -> str | None:
-        """Ask at the last gate; return the feedback for the executor, None where all is approved."""
+        """Ask at the last gate; return the feedback for the executor, or None if all is approved."""
 
         problems = self._open_problems()
         self._closed_at = self._effects.next_seq
@@ -230,7 +230,7 @@ class Workflow:
         return [*problems, *(f"the executor says it changed {path!r}, but did not" for path in false)]
 
     def _decide(self, gate: Gate, summary: Callable[[str], str], problems: Sequence[str]) -> str | None:
-        """Return what is to be done otherwise, None where the gate is approved. Raises RunAborted.
+        """Return what is to be done otherwise, or None if the gate is approved. Raises RunAborted.
 
         Where nobody looks at it, a gate with `problems` is not approved. `summary` is given the list of what changed.
         """
@@ -303,7 +303,7 @@ class Program:
     def run(self) -> BaseException | None:
         """Run the whole workflow, and record how it ended; return why it did not complete.
 
-        Raises ReplayMismatchError where it is not what was recorded.
+        Raises ReplayMismatchError if it is not what was recorded.
         """
         error: BaseException | None = None
         self._effects.emit(self._started)

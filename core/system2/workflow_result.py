@@ -1,4 +1,4 @@
-"""What a workflow came to, why it did not complete, and where it stands (REQ-072, REQ-121)."""
+"""What a workflow came to, why it did not complete, and how far it is (REQ-072, REQ-121)."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ class WorkflowResult:
     total_cost: CostRecord
     wall_clock_seconds: float
     transcript_path: Path | None
-    """None where it could not be written."""
+    """None if it could not be written."""
     status: Ending = "completed"
     exit_code: int = 0
     """What a command ends with: 0 completed, 1 aborted or failed, 3 credentials, 4 the cost ceiling."""
@@ -35,17 +35,17 @@ class WorkflowResult:
     summary: str = ""
     """What it was and cost, as it is shown at the end (REQ-121)."""
     journal: Path | None = None
-    """The journal; None where it could not be written."""
+    """The journal; None if it could not be written."""
 
 
 @dataclass
 class WorkflowStatus:
-    """Where a workflow stands, asked for from any thread."""
+    """How far a workflow is; any thread may ask."""
 
     state: WorkflowState = "idle"
     task: str = ""
     agent: str | None = None
-    """Whose work goes on."""
+    """Who works now."""
     gate: int | None = None
     """The gate that waits for a decision."""
     agents: dict[str, AgentState] = field(default_factory=dict)

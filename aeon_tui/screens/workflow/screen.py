@@ -200,7 +200,7 @@ class WorkflowScreen(PaneScreen):
 
     @property
     def path(self) -> Path | None:
-        """The journal; None where there is none."""
+        """The journal; None if there is none."""
         return self._source.path
 
     @property
@@ -214,7 +214,7 @@ class WorkflowScreen(PaneScreen):
 
     @property
     def fork_start(self) -> int | None:
-        """The gate that is selected; None where another row is."""
+        """The gate that is selected; None if another row is."""
         return gate_of(self.query_one(WorkflowPipeline).selected)
 
     @property
@@ -446,7 +446,7 @@ class WorkflowScreen(PaneScreen):
         self.query_one(WorkflowConversation).action_follow()
 
     def action_abort(self) -> None:
-        """Ask, and end the workflow; it can be gone on with."""
+        """Ask, and end the workflow; it can be continued."""
         lines = [f"What you approved is kept; {key_of(self, 'workflow.resume')} resumes the workflow later."]
         dialog = ConfirmDialog("End the workflow here?", lines, "End it")
         self.app.push_screen(dialog, lambda yes: self._abort() if yes else None)

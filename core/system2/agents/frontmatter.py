@@ -40,7 +40,7 @@ class Frontmatter:
 def split(text: str) -> tuple[str, str]:
     """Return the YAML and the body of an agent's text. A `---` further down belongs to the body.
 
-    Raises FrontmatterError where the text does not begin with a frontmatter, or that has no end or is too long.
+    Raises FrontmatterError if the text does not begin with a frontmatter, or that has no end or is too long.
     """
     opening = _OPENING.match(text)
     if opening is None:

@@ -78,7 +78,7 @@ class AgentLibrary:
     def get(self, name: str) -> AgentDefinition:
         """Return an agent, read now.
 
-        Raises UsageError where there is none of that name, or its file has become bad or one that is not trusted.
+        Raises UsageError if there is none of that name, or its file has become bad or one that is not trusted.
         """
         agent = parse_agent(path := self._path(name))
         if path.parent != SHIPPED and not self._may_use(agent):

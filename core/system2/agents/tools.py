@@ -34,7 +34,7 @@ class Allowance:
     """What was named and cannot be given: one line each."""
 
     def refusal(self, tool: Tool, arguments: Mapping[str, Any]) -> str | None:
-        """Return why the agent may not make this call, None where it may. To be asked for every call (REQ-029)."""
+        """Return why the agent may not make this call, or None if it may. To be asked for every call (REQ-029)."""
         if tool.name not in self.names:
             return f"this agent may not call {tool.name!r}; it has {', '.join(self.names) or 'no tools'}"
         globs = self.limits.get(tool.name)

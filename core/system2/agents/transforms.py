@@ -52,7 +52,7 @@ def _without_hook_scripts(text: str) -> str:
 
 
 def _parts(lines: list[str]) -> Iterator[list[str]]:
-    """Yield each line; an item of a list with the lines that go on with its sentence."""
+    """Yield each line; an item of a list with the lines that continue with its sentence."""
     part: list[str] = []
     indent = 0
     for line in lines:
