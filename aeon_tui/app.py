@@ -16,6 +16,7 @@ from textual import work
 from textual.app import SystemCommand
 from textual.binding import Binding, BindingType
 from textual.events import Event, Key, Paste
+from textual.reactive import Reactive
 from textual.screen import Screen
 from textual.widgets import Input
 from typing_extensions import override
@@ -30,21 +31,22 @@ from aeon_tui.platform.web import is_served, pipe_to_itself
 from aeon_tui.run_actions import RunActions
 from aeon_tui.screens.item_actions import ItemActions
 from aeon_tui.session_monitor import SessionMonitor
-from aeon_tui.sessions.run_jobs import RunJob
-from aeon_tui.sessions.runner import Runner
 from aeon_tui.sessions.shutdown import ABORT_SECONDS, ended_by_signals, let_end
-from aeon_tui.settings import Today, UserSettings, add_own_themes, add_themes, open_with_theme
+from aeon_tui.settings import DEFAULT_THEME, THEMES, Today, UserSettings, add_own_themes, add_themes, open_with_theme
 from aeon_widgets.key_guard import key_after_escape
 from aeon_widgets.key_names import key_of
 from aeon_widgets.tally import TallyHeader
 
 if TYPE_CHECKING:
     from textual.command import Provider
+    from textual.theme import Theme
 
     from aeon_core.config.keys import AppSettings
     from aeon_core.config.loading import LoadedConfig
     from aeon_core.config.trust import ProjectTrust
     from aeon_core.judge.agreement import LabelledRuns
+    from aeon_tui.sessions.run_jobs import RunJob
+    from aeon_tui.sessions.runner import Runner
 
 
 def todays_config() -> LoadedConfig:
@@ -65,6 +67,7 @@ class AeonApp(Navigation):
     """Browses runs, and shows the one that was started with it. `today` gives what a journal does not hold."""
 
     TITLE = "aeon"
+    theme: Reactive[str] = Reactive(DEFAULT_THEME)
     COMMANDS: ClassVar = {palette_provider}
     HELP_TITLE = "Everywhere"
     # Textual dims muted text a second time, which is unreadable in some themes.
@@ -105,6 +108,7 @@ class AeonApp(Navigation):
         super().__init__()
         self.runs_dir = runs_dir
         self.monitor = SessionMonitor(self)
+        self._runner = runner
         if runner is not None:
             self.sessions.all.append(runner)
         self.actions = RunActions(self, today)
@@ -129,6 +133,11 @@ class AeonApp(Navigation):
         self.user_settings.configured, self.user_settings.known = settings, True
         open_with_theme(self, settings)
 
+    @override
+    def get_theme(self, theme_name: str) -> Theme | None:
+        """Return a theme by name: Aeon's own even before they are added, or the stylesheet would be made twice."""
+        return super().get_theme(theme_name) or THEMES.get(theme_name)
+
     def get_theme_variable_defaults(self) -> dict[str, str]:
         """Return the variables of our widgets for a theme that does not define them."""
         return fallback_variables(self.current_theme)
@@ -141,7 +150,7 @@ class AeonApp(Navigation):
         """Return the run that was started, or the list of runs."""
         if self.first_screen is not None:
             return self.first_screen
-        if not isinstance(runner := self.sessions.last, Runner):
+        if (runner := self._runner) is None:
             from aeon_tui.screens.browser.screen import BrowserScreen
 
             return BrowserScreen(self.runs_dir)
@@ -440,7 +449,11 @@ def run_app(
     That is the work's, and 0 for browsing. After the app has closed, one line on stderr for each run that it ran says
     how it ended and what its id is.
     """
-    runner = Runner(job, job.journal_in(runs_dir)) if job is not None else None
+    runner = None
+    if job is not None:
+        from aeon_tui.sessions.runner import Runner
+
+        runner = Runner(job, job.journal_in(runs_dir))
     app = AeonApp(runs_dir, runner, today)
     if prepare is not None:
         prepare(app)

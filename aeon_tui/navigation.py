@@ -13,7 +13,6 @@ from textual.screen import Screen
 
 from aeon_tui.messages import SessionChanged
 from aeon_tui.platform.background_tasks import NOTICE_SECONDS
-from aeon_tui.sessions.runner import Runner
 from aeon_tui.sessions.session import SessionList
 
 if TYPE_CHECKING:
@@ -198,6 +197,7 @@ class Navigation(App[None]):
     def start_job(self, job: RunJob) -> Path:
         """Run something, and show it; return its journal."""
         from aeon_tui.screens.run.screen import RunScreen
+        from aeon_tui.sessions.runner import Runner
 
         runner = Runner(job, job.journal_in(self.runs_dir))
         self.show_run(self._add_session(runner, RunScreen(runner.source, runner)))

@@ -31,6 +31,10 @@ _NOTICES = 2
 
 logger = logging.getLogger("aeon")
 
+THEMES = {palette.name: palette.theme() for palette in PALETTES}
+"""Aeon's own themes, by name."""
+DEFAULT_THEME = PALETTES[0].name
+
 
 def wanted_theme(settings: AppSettings) -> tuple[str | None, str]:
     """Return the name of the theme that is asked for, None where none is, and what asks for it."""
@@ -41,9 +45,8 @@ def wanted_theme(settings: AppSettings) -> tuple[str | None, str]:
 
 def add_themes(app: App[Any]) -> None:
     """Give the app Aeon's themes."""
-    for palette in PALETTES:
-        app.register_theme(palette.theme())
-    app.theme = PALETTES[0].name
+    for theme in THEMES.values():
+        app.register_theme(theme)
 
 
 def open_with_theme(app: App[Any], settings: AppSettings) -> None:
@@ -81,7 +84,7 @@ def _add(app: App[Any], palettes: Iterable[Palette], problems: list[str], settin
     wanted, source = wanted_theme(settings)
     if wanted is not None and wanted in app.available_themes:
         # A theme that a person has chosen meanwhile stays.
-        if opened_with == PALETTES[0].name:
+        if opened_with == DEFAULT_THEME:
             app.theme = wanted
     elif wanted is not None:
         known = tuple(app.available_themes)

@@ -68,9 +68,9 @@ class PaneScreen(Screen[None]):
 
     def begin_panes(self) -> None:
         """Number the panes, focus the first, and begin."""
-        for number, kind in self.PANES.items():
-            for pane in self.query(kind):
-                pane.pane_key = str(number)
+        numbers = {kind: str(number) for number, kind in self.PANES.items()}
+        for pane in self.walk_children(Pane):
+            pane.pane_key = numbers[type(pane)]
         self.query_one(self.PANES[self.home]).focus()
         self.made = True
         self.begin()

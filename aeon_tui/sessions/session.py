@@ -157,11 +157,6 @@ class SessionList:
         self._ended: set[AnySession] = set()
 
     @property
-    def last(self) -> AnySession | None:
-        """The one that was added last."""
-        return self.all[-1] if self.all else None
-
-    @property
     def running(self) -> list[AnySession]:
         """Those whose thread has not ended."""
         return [each for each in self.all if each.running]

@@ -41,8 +41,8 @@ def at_once(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def start(app: AeonApp, task: str, **config: Any) -> AnySession:
     app.start_job(NewRunJob(task, CONFIG.model_copy(update=config)))
-    assert app.sessions.last is not None
-    return app.sessions.last
+    assert app.sessions.all
+    return app.sessions.all[-1]
 
 
 def said(app: AeonApp) -> list[str]:

@@ -56,7 +56,6 @@ from aeon_tui.screens.run.status import (
 )
 from aeon_tui.screens.run.time_travel import PlanChanges, TimeTravelController, shown_moment
 from aeon_tui.sessions.approval_broker import ApprovalSource
-from aeon_tui.sessions.runner import Runner
 from aeon_tui.sources.base import RecordSource
 from aeon_tui.sources.timeline import Move, back_a_pass, by_records, on_a_pass, to_pass, to_phase, to_seq, to_share
 from aeon_widgets.approval_panel import ApprovalPanel
@@ -80,6 +79,7 @@ from aeon_widgets.ttl_gauge import TTLGauge
 
 if TYPE_CHECKING:
     from aeon_tui.screens.run.search import StepPlace
+    from aeon_tui.sessions.runner import Runner
 
 
 SECONDS = 30

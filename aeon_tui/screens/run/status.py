@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 from datetime import UTC, datetime
+from typing import TYPE_CHECKING
 
 from aeon_core.journal.view.model import RunView
-from aeon_tui.sessions.runner import Runner
 from aeon_tui.sources.base import RecordSource
+
+if TYPE_CHECKING:
+    from aeon_tui.sessions.runner import Runner
 
 WAITING = "waiting for a decision"
 WAITING_HERE = "waiting for you"

@@ -137,9 +137,9 @@ async def test_a_run_is_started_with_the_keyboard_alone(tmp_path: Path) -> None:
     async with filling_in(tmp_path, plain) as (app, pilot):
         await pilot.press(*"add 5 and 10", "f5")
         await until(pilot, lambda: isinstance(app.screen, RunScreen))
-        assert app.sessions.last is not None
-        assert app.sessions.last.job.task == "add 5 and 10"
-        assert app.sessions.last.job.config.approve == ["pass", "tool"]
+        assert app.sessions.all
+        assert app.sessions.all[-1].job.task == "add 5 and 10"
+        assert app.sessions.all[-1].job.config.approve == ["pass", "tool"]
         assert app.actions.draft is None
         assert not any(isinstance(screen, NewRunScreen) for screen in app.screen_stack)
 

@@ -46,10 +46,10 @@ async def test_enter_starts_the_demo(tmp_path: Path) -> None:
         assert "No runs yet." in str(app.screen.query_one("#welcome", Static).render())
         await pilot.press("enter")
         await until(pilot, lambda: isinstance(app.screen, RunScreen))
-        assert app.sessions.last is not None
-        assert (app.sessions.last.job.task, app.sessions.last.job.config.model) == (DEMO_TASK, DEMO_MODEL)
-        assert app.sessions.last.job.config.approve == ["pass", "tool"]
-        assert app.sessions.last.job.guide.startswith("Simulated model, no key.")
+        assert app.sessions.all
+        assert (app.sessions.all[-1].job.task, app.sessions.all[-1].job.config.model) == (DEMO_TASK, DEMO_MODEL)
+        assert app.sessions.all[-1].job.config.approve == ["pass", "tool"]
+        assert app.sessions.all[-1].job.guide.startswith("Simulated model, no key.")
 
 
 async def test_the_keys_offered_are_those_that_do_something_and_a_journal_elsewhere_opens(tmp_path: Path) -> None:

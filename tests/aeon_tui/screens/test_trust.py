@@ -248,9 +248,9 @@ async def test_who_continues_without_it_is_notified_once_and_not_asked_again(pro
         draft = NewRunForm("add 1 and 2", "simulated:default", "20")
         app.run_worker(lambda: app.actions.start(draft), thread=True)
         await until(pilot, lambda: isinstance(app.screen, RunScreen))
-        await until(pilot, lambda: app.sessions.last is not None and app.sessions.last.result is not None)
-        assert app.sessions.last is not None
-        assert app.sessions.last.exit_code in (0, 5)
+        await until(pilot, lambda: app.sessions.all and app.sessions.all[-1].result is not None)
+        assert app.sessions.all
+        assert app.sessions.all[-1].exit_code in (0, 5)
     assert assess_project(project).state == "untrusted"
     assert today(project).config.ttl == 20
     assert today(project).config.tools == []
@@ -271,10 +271,10 @@ async def test_a_new_run_asks_where_the_folder_has_changed_meanwhile_and_then_ru
         app.run_worker(lambda: app.actions.start(draft), thread=True)
         await until(pilot, lambda: isinstance(app.screen, TrustScreen))
         await until(pilot, lambda: "77" in drawn(app))
-        assert app.sessions.last is None
+        assert app.sessions.all[-1] is None
         await pilot.press("a")
         await until(pilot, lambda: isinstance(app.screen, RunScreen))
-        await until(pilot, lambda: app.sessions.last is not None and app.sessions.last.result is not None)
+        await until(pilot, lambda: app.sessions.all and app.sessions.all[-1].result is not None)
     assert assess_project(project).state == "trusted"
 
 
@@ -285,7 +285,7 @@ async def test_back_from_the_question_starts_nothing(project: Path) -> None:
         await pilot.press("escape")
         await pilot.pause()
         assert isinstance(app.screen, BrowserScreen)
-        assert app.sessions.last is None
+        assert app.sessions.all[-1] is None
 
 
 async def test_the_settings_show_the_trust_and_take_it_back(project: Path) -> None:

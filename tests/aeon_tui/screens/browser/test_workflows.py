@@ -93,6 +93,6 @@ async def test_a_task_that_is_asked_for_begins_a_workflow(project: Path) -> None
         await pilot.press("enter")
         panel = await asked(pilot, "gate")
         assert "Gate 0" in panel.question.headline
-        assert app.sessions.last is not None
-        app.sessions.last.abort()
-        await until(pilot, lambda: app.sessions.last is not None and not app.sessions.last.running)
+        assert app.sessions.all
+        app.sessions.all[-1].abort()
+        await until(pilot, lambda: app.sessions.all and not app.sessions.all[-1].running)

@@ -139,7 +139,7 @@ async def test_an_abort_at_a_gate_is_journaled_and_can_be_continued(tmp_path: Pa
         await pilot.press("X", "y")
         await until(
             pilot,
-            lambda: app.sessions.last is not runner and app.sessions.last is not None and not app.sessions.last.running,
+            lambda: app.sessions.all[-1] is not runner and app.sessions.all and not app.sessions.all[-1].running,
         )
         # What was decided at gate 0 is decided otherwise in a fork.
         await until(pilot, lambda: app.check_action("past_run", ("fork",)))

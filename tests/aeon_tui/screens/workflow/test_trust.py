@@ -98,8 +98,8 @@ def notices(app: AeonApp) -> list[str]:
 
 
 def runner_of(app: AeonApp) -> WorkflowRunner:
-    assert isinstance(app.sessions.last, WorkflowRunner)
-    return app.sessions.last
+    assert isinstance(app.sessions.all[-1], WorkflowRunner)
+    return app.sessions.all[-1]
 
 
 async def test_a_new_workflow_lists_what_it_would_allow_and_leaving_begins_nothing(project: Path) -> None:
@@ -120,7 +120,7 @@ async def test_a_new_workflow_lists_what_it_would_allow_and_leaving_begins_nothi
         await pilot.press("escape")
         await pilot.pause()
         assert isinstance(app.screen, WorkflowTaskScreen)
-        assert app.sessions.last is None
+        assert app.sessions.all[-1] is None
     assert files(project) == before
 
 
@@ -142,7 +142,7 @@ async def test_without_trust_only_the_harmless_settings_apply_and_it_is_asked_on
         runner.abort()
         await until(pilot, lambda: not runner.running)
         app.run_worker(lambda: app.actions.begin_workflow(request_in(project)), thread=True)
-        await until(pilot, lambda: app.sessions.last is not runner)
+        await until(pilot, lambda: app.sessions.all[-1] is not runner)
         assert isinstance(app.screen, WorkflowScreen)
     assert assess_workflow(project).state == "untrusted"
     assert not (project.parent / "outside.log").exists()
@@ -177,7 +177,7 @@ async def test_resuming_a_workflow_asks_first(project: Path) -> None:
         await pilot.press("escape")
         await pilot.pause()
         assert isinstance(app.screen, BrowserScreen)
-        assert app.sessions.last is None
+        assert app.sessions.all[-1] is None
         assert files(project) == before
         app.actions.resume(path)
         await until_asked(app, pilot)
