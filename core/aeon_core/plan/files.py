@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import re
 from pathlib import Path
 from typing import Any
 
@@ -16,10 +15,6 @@ MAX_BYTES = 10_000_000
 MAX_YAML_BYTES = 1_000_000
 """YAML is read some ten times slower than JSON."""
 _BOUNDS = Bounds(nodes=200_000)
-
-_QUOTED = re.compile(r'"(?:[^"\\]|\\.)*"')
-_DEEP = 500
-"""Levels beyond which only brackets are counted: YAML's parsers take quadratic time there."""
 
 
 class NotPlainDataError(UsageError):
@@ -55,34 +50,17 @@ def read_data(path: Path) -> Any:
         return parse_yaml(text, _BOUNDS)
     except YamlError as error:
         reason = str(error) if error.line is None else f"line {error.line}, column {error.column}: {error}"
-        if error.valid and not _is_deep_and_broken(text):
+        if error.valid:
             raise NotPlainDataError(path, reason) from None
     raise UsageError(f"{str(path)!r} is neither JSON nor YAML: {reason}")
 
 
 def _is_json(text: str) -> bool:
-    """Return whether a text has JSON's grammar, whatever its values."""
+    """Return whether a text has JSON's grammar, whatever its values; one too deep to be read is taken for it."""
     try:
         json.loads(text, parse_constant=no_constant, parse_int=str, parse_float=str)
     except ValueError:
         return False
     except RecursionError:
-        return _depth(text) is not None
+        return True
     return True
-
-
-def _is_deep_and_broken(text: str) -> bool:
-    """Return whether a text that nests too deeply to be read has brackets that do not match either."""
-    return text.count("[") + text.count("{") > _DEEP and _depth(text) is None
-
-
-def _depth(text: str) -> int | None:
-    """Return how deeply brackets nest outside double quotes, None where they do not match."""
-    deepest, left = 0, [""]
-    for bracket in re.findall(r"[\[\]{}]", _QUOTED.sub("", text)):
-        if bracket in "[{":
-            left.append("]" if bracket == "[" else "}")
-            deepest = max(deepest, len(left) - 1)
-        elif bracket != left.pop():
-            return None
-    return deepest if left == [""] else None

@@ -138,7 +138,7 @@ def test_what_cannot_be_read_is_a_usage_error(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("unit", ["[", "{a: ", '{"a":'])
 def test_nesting_without_end_is_refused_at_once(tmp_path: Path, unit: str) -> None:
-    assert "neither JSON nor YAML" in refusal(write(tmp_path, unit * 5000))
+    assert "nested" in refusal(write(tmp_path, unit * 5000))
 
 
 def test_a_valid_document_nested_too_deeply_is_refused(tmp_path: Path) -> None:
@@ -180,7 +180,7 @@ def test_what_is_json_or_yaml_and_no_plain_data_is_distinguished(
 
 @pytest.mark.parametrize(
     ("text", "name"),
-    [("[NaN]", "p.json"), ("[" * 5000, "p.json"), ("[" * 5000 + "}" * 5000, "p.yml")],
+    [("[NaN]", "p.json"), ("[" * 50, "p.json"), ("a: 1\nb: [\n", "p.yml"), ("[" * 50 + "}" * 50, "p.yml")],
 )
 def test_what_is_neither_json_nor_yaml_is_not_taken_for_it(tmp_path: Path, text: str, name: str) -> None:
     with pytest.raises(UsageError) as caught:
