@@ -17,10 +17,9 @@ from aeon_core.runs.fork import starting_edit
 from aeon_tui.cli import options
 from aeon_tui.cli.headless import given_options, progress_of, run_headless, run_live
 from aeon_tui.cli.output import has_screen, in_app
-from aeon_tui.cli.run_output import print_result
 from aeon_tui.platform.stdio_capture import capture_stdio
 from aeon_tui.sessions.approval_edits import edit_plan, load_edited_plan
-from aeon_tui.sessions.fork_job import ForkJob, fork_job
+from aeon_tui.sessions.fork_job import fork_job
 from aeon_tui.sources.run_index import find_journal, is_workflow
 
 
@@ -38,7 +37,8 @@ def execute(args: Namespace) -> int:
         return workflow.fork(args, path)
     if args.gate is not None or args.feedback is not None:
         raise UsageError(f"{path.stem!r} is a run, which has no gates; use --pass N, without --feedback")
-    number = _pass_number(args.pass_number, path)
+    if (number := options.whole_number(args.pass_number, "--pass")) is None:
+        raise UsageError(f"choose the pass to start from with --pass N; {_those_there_are(path)}")
     before = starting_edit(path, number)
     loaded = options.load(args)
     directory = options.writable(runs_directory(loaded.config))
@@ -50,13 +50,9 @@ def execute(args: Namespace) -> int:
         job = fork_job(path, number, loaded, said, edit, in_app=live)
         with capture_stdio():
             job.prepare()
-    return run_live(args, job, directory) if live else _headless(args, job, directory)
-
-
-def _pass_number(given: str | None, path: Path) -> int:
-    if (number := options.whole_number(given, "--pass")) is None:
-        raise UsageError(f"choose the pass to start from with --pass N; {_those_there_are(path)}")
-    return number
+    if live:
+        return run_live(args, job, directory)
+    return run_headless(args, job, job.journal_in(directory), progress_of(args))
 
 
 def _those_there_are(path: Path) -> str:
@@ -84,9 +80,3 @@ def _edited(args: Namespace, before: PlanEdit, what: str) -> Iterator[PlanEdit |
         error.message += f"; the edited plan is in {str(edited.file)!r}"
         raise
     edited.forget()
-
-
-def _headless(args: Namespace, job: ForkJob, directory: Path) -> int:
-    progress = progress_of(args)
-    result = run_headless(args, job, job.journal_in(directory), progress)
-    return print_result(args, result, progress, f"journal {result.journal}")

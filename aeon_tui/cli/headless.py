@@ -14,13 +14,12 @@ from typing import TYPE_CHECKING, Any
 from aeon_core.approvals.inbox import RemoteApprover
 from aeon_core.config.keys import KEYS
 from aeon_core.config.schema import RunConfig
-from aeon_core.entities import RunResult
 from aeon_core.escape import escape_controls
 from aeon_core.policy import Policy, PolicyRules
 from aeon_core.stdio import can_answer, handled
 from aeon_tui.cli import options
 from aeon_tui.cli.output import Output, diagnostics, stderr
-from aeon_tui.cli.run_output import Progress
+from aeon_tui.cli.run_output import Progress, print_result
 from aeon_tui.platform.stdio_capture import capture_stdio
 from aeon_tui.sessions.run_jobs import NewRunJob, RunJob, isolation_warning
 
@@ -120,17 +119,6 @@ def warn_of_approvals(
         stderr().line((line, "yellow"))
 
 
-def aborting(abort: Callable[[], None], approver: TerminalApprover | RemoteApprover | None) -> Callable[[], None]:
-    """Return what ends a headless run, with its waiting for a decision from another terminal."""
-
-    def end() -> None:
-        if isinstance(approver, RemoteApprover):
-            approver.abort()
-        abort()
-
-    return end
-
-
 def run_live(args: Namespace, job: RunJob, directory: Path) -> int:
     """Do the work in the app, and return its exit code."""
     from aeon_tui.app import run_app
@@ -138,16 +126,20 @@ def run_live(args: Namespace, job: RunJob, directory: Path) -> int:
     return run_app(directory, job, lambda: options.load(args), options.without_trust(args))
 
 
-def run_headless(args: Namespace, job: RunJob, journal: Path, progress: Progress) -> RunResult:
-    """Do the work to its end, with its progress on stderr, and return how it ended."""
+def run_headless(args: Namespace, job: RunJob, journal: Path, progress: Progress) -> int:
+    """Do the work to its end, print its progress and its result, and return its exit code."""
     with diagnostics(args.debug), capture_stdio():
         warn_of_isolation(job.config)
         approver = approver_of(args, job.config.wait, journal, progress)
         if isinstance(job, NewRunJob) and job.tools is not None:
             warn_of_approvals(job.config, job.tools, job.plan, approver)
         kernel = job.build(journal, lambda line: progress(json.loads(line)), None, approver)
-        try:
-            with forwarded_signals(aborting(kernel.abort, approver)):
-                return kernel.run()
-        finally:
-            kernel.close()
+
+        def abort() -> None:
+            if isinstance(approver, RemoteApprover):
+                approver.abort()
+            kernel.abort()
+
+        with contextlib.closing(kernel), forwarded_signals(abort):
+            result = kernel.run()
+    return print_result(args, result, progress, f"journal {result.journal}")

@@ -38,11 +38,9 @@ def _headless(args: Namespace, path: Path) -> int:
     progress = progress_of(args)
     for record in read_records(path):
         reducer.apply(progress.view, record)
-    result = finished_result(path)
-    if result is None:
-        result = run_headless(args, _work(args, path), path, progress)
-    else:
-        _say_ended(Ended(result.status, result.exit_code))
+    if (result := finished_result(path)) is None:
+        return run_headless(args, _work(args, path), path, progress)
+    _say_ended(Ended(result.status, result.exit_code))
     return print_result(args, result, progress, f"journal {result.journal}")
 
 

@@ -100,8 +100,13 @@ class RunJob(ABC):
         """
         from aeon_core.runs.factory import build_tools
 
-        usable_model(self.config).close()
-        self.tools = self.tools if self.tools is not None else build_tools(self.config)
+        tools = self.tools if self.tools is not None else build_tools(self.config)
+        try:
+            usable_model(self.config).close()
+        except BaseException:
+            tools.close()
+            raise
+        self.tools = tools
 
     def journal_in(self, runs_dir: Path) -> Path:
         """Return the journal that it writes: a new one in this directory."""
