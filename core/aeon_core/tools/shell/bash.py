@@ -40,7 +40,7 @@ _NO_NETWORK = re.compile(
 )
 _READ_ONLY = re.compile(r"read-only file system|\berofs\b|errno 30\b|device or resource busy", re.IGNORECASE)
 _NO_SOCKET = re.compile(
-    r"(?:socket|\.sock\b|af_unix|daemon|agent)[^\n]*(?:operation not permitted|permissionerror|\beperm\b)", re.I
+    r"(?:socket|\.sock\b|af_unix|daemon|agent)[\s\S]{0,300}?(?:operation not permitted|permissionerror|\beperm\b)", re.I
 )
 _ASK = "a person can, in a terminal; Write and Edit can, with a person's approval"
 _INSTEAD = {
@@ -213,7 +213,10 @@ class BashTool(Tool):
             notices.append(f"the command was stopped because it wrote more than {WHOLE_LIMIT // 1_000_000} MB")
         if output.problem:
             notices.append(output.problem)
-        if ended.exit_code and not self.isolation.network and _NO_NETWORK.search(output.text("stderr")):
+        # Landlock has commands make no socket at all.
+        pattern = _NO_SOCKET if self.isolation.name == "landlock" else _NO_NETWORK
+        errors = output.text("stderr")
+        if ended.exit_code and not self.isolation.network and (_NO_NETWORK.search(errors) or pattern.search(errors)):
             notices.append("commands have no network here; a person can allow it in the shell settings")
         return notices
 

@@ -93,6 +93,12 @@ def test_landlock_without_network_lets_no_packet_out(tmp_path: Path, family: str
     assert run_python(tool, TRY.format(f"socket.socket({family}, {kind})")) == "1"
 
 
+def test_a_program_that_fails_for_want_of_a_socket_is_told_that_there_is_no_network(tmp_path: Path) -> None:
+    result = tool_in("landlock", tmp_path).invoke(f"{sys.executable} -c 'import socket; socket.socket()'")
+    assert result["exit_code"] == 1
+    assert result["notices"][0] == "commands have no network here; a person can allow it in the shell settings"
+
+
 @pytest.mark.parametrize("rung", RUNGS)
 def test_a_socket_of_a_service_is_out_of_reach_with_the_network_open(tmp_path: Path, rung: Rung) -> None:
     tool = tool_in(rung, tmp_path, network=True)
