@@ -301,13 +301,13 @@ class _NotPlainError(Exception):
 class _Word:
     text: str = ""
     source: str = ""
+    """As it is written, without continued lines."""
     literal: bool = True
     bare: str = ""
     """What of it is not quoted."""
 
-    def add(self, text: str, source: str, *, bare: bool = False) -> None:
+    def add(self, text: str, *, bare: bool = False) -> None:
         self.text += text
-        self.source += source
         self.bare += text if bare else "x"
 
     @property
@@ -464,17 +464,15 @@ class _Reader:
         word, start = _Word(), self._at
         while self._at < len(self._text) and (char := self._text[self._at]) not in _ENDS_WORD:
             self._at += 1
-            if char == "'":
-                self._single_quoted(word)
-            elif char == '"':
-                self._double_quoted(word)
+            if char in "'\"":
+                self._quoted(word, char)
             elif char == "\\":
                 escaped = self._text[self._at : self._at + 1]
                 self._at += 1
                 if not escaped:
                     raise _NotPlainError("a backslash at the end")
                 if escaped != "\n":
-                    word.add(escaped, f"\\{escaped}")
+                    word.add(escaped)
             elif char == "$":
                 if self._looking_at('"'):
                     raise _NotPlainError("what begins with '$\"'")
@@ -482,47 +480,34 @@ class _Reader:
             elif char == "`" or (char < " " and char != "\t"):
                 raise _NotPlainError("a backquote or a control character")
             else:
-                word.add(char, char, bare=True)
+                word.add(char, bare=True)
         if self._at == start:
             raise _NotPlainError("a redirection without a plain target")
         if "{" in word.bare and (
             "," in word.bare or ".." in word.bare or self._text[self._at : self._at + 1] in {"<", ">"}
         ):
             raise _NotPlainError("a brace expansion")
+        word.source = self._text[start : self._at].replace("\\\n", "")
         return word
 
-    def _single_quoted(self, word: _Word) -> None:
-        end = self._text.find("'", self._at)
-        if end < 0:
-            raise _NotPlainError("a quote without its end")
-        self._add_quoted(word, self._text[self._at : end], "'")
-        self._at = end + 1
-        word.source += "'"
-
-    def _double_quoted(self, word: _Word) -> None:
-        word.add("", '"')
-        while not self._looking_at('"'):
+    def _quoted(self, word: _Word, quote: str) -> None:
+        """Read up to the end of single or double quotes."""
+        word.add("")
+        while not self._looking_at(quote):
             if self._at >= len(self._text):
                 raise _NotPlainError("a quote without its end")
             char = self._text[self._at]
             self._at += 1
-            if char == "\\" and self._text[self._at : self._at + 1] in {"$", "`", '"', "\\", "\n"}:
-                escaped = self._text[self._at]
+            if quote == '"' and char == "\\" and self._text[self._at : self._at + 1] in {"$", "`", '"', "\\", "\n"}:
+                word.add(self._text[self._at].strip("\n"))
                 self._at += 1
-                word.add("" if escaped == "\n" else escaped, f"\\{escaped}")
-            elif char == "$":
+            elif quote == '"' and char == "$":
                 self._expansion(word)
-            elif char == "`":
-                raise _NotPlainError("a backquote")
+            elif (quote == '"' and char == "`") or char == "\0" or (char == "\n" and self._awaited):
+                raise _NotPlainError("a backquote, a NUL, or a line end in quotes before a here-document")
             else:
-                self._add_quoted(word, char, "")
+                word.add(char)
         self._at += 1
-        word.source += '"'
-
-    def _add_quoted(self, word: _Word, text: str, quote: str) -> None:
-        if "\0" in text or ("\n" in text and self._awaited):
-            raise _NotPlainError("a line end in quotes before a here-document")
-        word.add(text, f"{quote}{text}")
 
     def _expansion(self, word: _Word) -> None:
         """Read what follows a `$`."""
@@ -535,13 +520,13 @@ class _Reader:
             self.read(")")
             self._depth -= 1
             word.literal = False
-            word.add(self._text[start : self._at], self._text[start : self._at])
+            word.add(self._text[start : self._at])
         elif variable := _VARIABLE.match(self._text, start):
             self._at = variable.end()
             word.literal = False
-            word.add(_KNOWN.get(variable[1] or variable[2] or "", variable[0]), variable[0])
+            word.add(_KNOWN.get(variable[1] or variable[2] or "", variable[0]))
         elif self._text[self._at : self._at + 1] in set(' \t\n.,:;/%=+)|"') | {""}:
-            word.add("$", "$")
+            word.add("$")
         else:
             raise _NotPlainError(f"what begins with {self._text[start : start + 10]!r}")
 
