@@ -34,7 +34,7 @@ _Price = Annotated[float, Field(strict=True, ge=0, allow_inf_nan=False)]
 
 
 class PriceEntry(BaseModel):
-    """A model's price as the configuration tells it, in US dollars per million tokens."""
+    """A model's price in the configuration, in US dollars per million tokens."""
 
     model_config: ClassVar[ConfigDict] = ConfigDict(extra="forbid", frozen=True, defer_build=True)
 
@@ -90,7 +90,7 @@ class Budget:
     """What a run has spent, and what it may spend; used on one thread, one call after the other.
 
     Each attempt of a call is reserved at its worst case before it is made and settled with its cost after it. A reserve
-    whose cost was never told (a time-out, an abort, a reply without usage) stays held, since it may have been charged.
+    whose cost stays unknown (a time-out, an abort, a reply without usage) stays held, since it may have been charged.
     With no limit it only counts. `warn_at_usd` is 80 % of the limit where it is not given. Raises UsageError for limits
     that are no amounts.
     """
@@ -147,7 +147,7 @@ class Budget:
     def settle(self, cost_usd: float | None, *, partly: bool = False) -> None:
         """End the last reserve with what the call cost, in US dollars; 0 where nothing was sent.
 
-        None leaves it held for good; `partly` what is left of it, since the call may have cost more than was told.
+        None leaves it held for good; `partly` what is left of it, since the call may have cost more than is known.
         Without an open reserve the cost is only added.
         """
         cost = _ZERO if cost_usd is None else _amount(cost_usd, ROUND_HALF_EVEN)
@@ -165,12 +165,12 @@ class Budget:
             "warned": self._warned,
         }
 
-    def restore(self, standing: Mapping[str, Any]) -> None:
-        """Go on from where it stood."""
-        self.limit_usd = standing["limit_usd"]
-        self._spent = _amount(standing["spent_usd"], ROUND_HALF_EVEN)
-        self._held = _amount(standing["held_usd"], ROUND_CEILING)
-        self._warned, self._open = standing["warned"], None
+    def restore(self, state: Mapping[str, Any]) -> None:
+        """Restore what `state` returned."""
+        self.limit_usd = state["limit_usd"]
+        self._spent = _amount(state["spent_usd"], ROUND_HALF_EVEN)
+        self._held = _amount(state["held_usd"], ROUND_CEILING)
+        self._warned, self._open = state["warned"], None
 
     def summary(self) -> str:
         """Return what is spent, of which budget, and what is held, for people."""

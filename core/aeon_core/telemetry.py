@@ -89,7 +89,7 @@ _TOOL = {
     "aeon.effect": "effect",
     **_PLACE,
 }
-_TOLD = ("action_type", "method", "attempt_number", "kind", "point", "state", "decision")
+_EVENT = ("action_type", "method", "attempt_number", "kind", "point", "state", "decision")
 _OF_METRICS = (
     "gen_ai.operation.name",
     "gen_ai.provider.name",
@@ -158,8 +158,8 @@ def evaluations(record: Record) -> Iterator[Fields]:
     """Yield what an assessment says: one result a score, one of consistency, and the verdict with its reasons."""
 
     def evaluation(name: str, **fields: Any) -> Fields:
-        told = {f"gen_ai.evaluation.{kind}": value for kind, value in fields.items()}
-        return _fields(record, _PLACE, **{"gen_ai.evaluation.name": name, **told})
+        named = {f"gen_ai.evaluation.{kind}": value for kind, value in fields.items()}
+        return _fields(record, _PLACE, **{"gen_ai.evaluation.name": name, **named})
 
     scores = {name.removesuffix("_score"): value for name, value in record.items() if name.endswith("_score")}
     for name, value in record.items():
@@ -233,7 +233,7 @@ class _Call:
 
 @dataclass
 class _Run:
-    """A run in flight: its span, and what its records have told so far."""
+    """A run in flight: its span, and what is known of it so far."""
 
     span: Span
     context: Context
@@ -376,7 +376,7 @@ class OtelListener:
 
     def _event(self, run: _Run, record: Mapping[str, Any]) -> None:
         kind = record["type"]
-        fields = _fields(record, {**{f"aeon.{kind}.{name}": name for name in _TOLD}, **_PLACE})
+        fields = _fields(record, {**{f"aeon.{kind}.{name}": name for name in _EVENT}, **_PLACE})
         if kind == "supervisor":
             fields["aeon.supervisor.repaired"] = record.get("repaired_output") is not None
         if self._content and (message := record.get("message") or record.get("feedback")):
@@ -398,7 +398,7 @@ class OtelListener:
             self._finish(self._run, {"message": "the run did not finish"})
 
     def _finish(self, run: _Run, error: Mapping[str, Any] | None) -> None:
-        """End the run's span, and before it those of calls whose outcome was never told."""
+        """End the run's span, and before it those of calls whose outcome is not known."""
         self._run = None
         for call in run.calls.values():
             call.fields["aeon.unfinished"] = True

@@ -142,7 +142,7 @@ def with_feedback(
 ) -> SemanticValidationReport:
     """Return a report with a person's words, and their answers, as issues of high severity with the plan."""
     said = [f"a person says: {words.strip() or 'no'}"] if words.strip() or not answers else []
-    said += [f"a person answers the question {question!r}: {told}" for question, told in (answers or {}).items()]
+    said += [f"a person answers the question {question!r}: {answer}" for question, answer in (answers or {}).items()]
     issues = list(report.issues)
     for description in said:
         issues.append(

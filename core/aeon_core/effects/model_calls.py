@@ -209,7 +209,7 @@ class ModelCalls:
         }
 
     def restore(self, state: Mapping[str, Any]) -> None:
-        """Go on from where they stood: nothing that was spent before is forgotten."""
+        """Restore a state: nothing that was spent before is forgotten."""
         for change in self._stream.recorded_changes[: state["changed"]]:
             self._apply_change(change)
         self._stream.calls = state["calls"]
@@ -528,7 +528,7 @@ def _is_free(outcome: ModelOutcome) -> bool:
 
 
 def _is_partial(outcome: ModelOutcome) -> bool:
-    """Return whether a reply broke while it streamed in: its cost may be more than was told."""
+    """Return whether a reply broke while it streamed in: its cost may be more than is known."""
     return outcome.error is not None and outcome.error.context.get("partial") is True
 
 

@@ -140,10 +140,10 @@ def _usage_adapter() -> TypeAdapter[Usage]:
     return TypeAdapter(Usage)
 
 
-def _usage(told: Any) -> Usage | None:
-    """Return the tokens that an adapter told, None where they are no counts."""
+def _usage(reported: Any) -> Usage | None:
+    """Return the tokens that an adapter reports, None if they are no counts."""
     try:
-        usage = _usage_adapter().validate_python(told)
+        usage = _usage_adapter().validate_python(reported)
     except PydanticError:
         return None
     return usage if all(count <= _MOST_TOKENS for count in cast("dict[str, int]", usage).values()) else None
@@ -183,7 +183,7 @@ def invoke_tool(
 
 
 def reconcile(tool: Tool, call_id: str, arguments: dict[str, Any], conceal: Conceal) -> ToolOutcome | None:
-    """Return what a tool itself knows of a call that was begun and not ended, None where it cannot tell.
+    """Return what a tool itself knows of a call that started and did not end; None if it does not know.
 
     Optional `reconcile(call_id, arguments)` of a tool returns the call's result, or None; what it raises is the error
     that the call ended with.

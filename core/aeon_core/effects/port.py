@@ -314,7 +314,7 @@ class Effects:
         return invoke_tool(tool, json_safe(live), output_schema, self._secrets.conceal)
 
     def _decide_unknown(self, tool: Tool, started: ToolRecord) -> ToolOutcome | None:
-        """Return the outcome of an unsafe call that was begun and not ended; None where it is made (again).
+        """Return the outcome of an unsafe call that started and did not end; None if it is made (again).
 
         The tool itself may know; else a person or the policy decides (`on_unknown`), and that is journaled. A retry has
         a `started` record of its own.
@@ -348,7 +348,7 @@ class Effects:
         return None
 
     def _reconcile(self, tool: Tool, call_id: str, arguments: dict[str, Any]) -> ToolOutcome | None:
-        """Return what a tool itself knows of a call; None where it cannot tell, or a secret that it needs is lost."""
+        """Return what a tool itself knows of a call; None if it does not know, or a secret that it needs is lost."""
         try:
             return reconcile(tool, call_id, self._secrets.reveal(arguments), self._secrets.conceal)
         except LostSecretError:
@@ -419,7 +419,7 @@ class Effects:
         substitutes: str | None = None,
         objection: str | None = None,
     ) -> Verdict:
-        """Return what the policy says of a call; journaled, since it hangs on the file system and on the machine."""
+        """Return the policy's verdict on a call; journaled, since it depends on the file system and the machine."""
         if self._stream.recording:
             line = self._stream.ahead()
             noted = line.get("type") == "policy"

@@ -155,7 +155,7 @@ class ReplayCursor:
 
     @property
     def last_pass(self) -> Mapping[str, Any] | None:
-        """The last `pass` line that holds where the run stood behind it; None where there is none."""
+        """The last `pass` line that holds the state of the run after it; None if there is none."""
         ended = (line for line in reversed(self._lines) if line["type"] == "pass" and line.get("standing"))
         return next(ended, None)
 

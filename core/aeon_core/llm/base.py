@@ -61,13 +61,12 @@ class LLMRequest:
     """One model call.
 
     `tools` are dicts with `name`, `description`, `input_schema` (and more, which an adapter leaves out of its
-    request): the model may answer with a native tool use, and for the purpose `tool_call` it must where the provider
-    can force the one tool. `schema` asks for structured output under the schema name
+    request): the model may answer with a native tool use, and for the purpose `tool_call` it must, if the
+    provider can force the one tool. `schema` asks for structured output under the schema name
     `aeon_<purpose>`. `on_delta` receives text as it arrives, on the thread that makes the call; `on_call`
-    receives a native tool use of a streamed reply: (tool name, "") where it begins, then (tool name, part of the
-    arguments' JSON). `effort` is how much a model that can be told so thinks before it replies; None asks for nothing.
-    What it thinks counts in `max_tokens`, of which `reply_tokens` are meant for the reply itself, where that is not all
-    of them.
+    receives a native tool use of a streamed reply: (tool name, "") when it begins, then (tool name, part of the
+    arguments' JSON). `effort` is how much the model should think before it replies, if it takes that. What it thinks
+    counts in `max_tokens`, of which `reply_tokens` are meant for the reply itself, if that is not all of them.
     """
 
     purpose: Purpose
@@ -81,13 +80,13 @@ class LLMRequest:
     effort: Effort | None = None
     reply_tokens: int | None = None
     cache_prefix: bool = False
-    """Whether later requests begin with this one: an adapter that can has the provider cache it."""
+    """Whether later requests begin with this one: the provider caches it if it can."""
     conversation: str | None = field(default=None, compare=False)
     """Names the conversation that the request belongs to: only the new part of each is recorded."""
 
     @property
     def forced_tool(self) -> str | None:
-        """Return the tool that the reply has to call, None where the model is free."""
+        """Return the tool that the reply has to call; None if the model is free to choose."""
         forced = self.purpose == "tool_call" and len(self.tools) == 1
         return str(self.tools[0]["name"]) if forced else None
 
@@ -105,8 +104,7 @@ class LLMRequest:
 class LLMResponse(BaseModel):
     """One model reply. Only `text` is required; `usage` is None where the provider gave none.
 
-    `stop_reason` is one of `end`, `max_tokens`, `tool_use`, `refusal`, or the provider's own word where it is none
-    of these.
+    `stop_reason` is `end`, `max_tokens`, `tool_use` or `refusal`, or else the provider's own word.
     """
 
     model_config: ClassVar[ConfigDict] = ConfigDict(extra="forbid", defer_build=True)
@@ -117,7 +115,7 @@ class LLMResponse(BaseModel):
     stop_reason: str | None = None
     model: str | None = None
     notices: list[str] = Field(default_factory=list, exclude_if=lambda notices: not notices)
-    """What a person should know of how the reply came about, one line each: an option that the server refused."""
+    """What a person should know about how the reply came about, a line each, such as an option that was refused."""
 
 
 class LLMAdapter(ABC):
@@ -150,7 +148,7 @@ class LLMAdapter(ABC):
         return self.complete(request).text
 
     def check(self) -> None:  # noqa: B027  # optional to implement
-        """Raise ModelUnavailableError where credentials or the like are missing; no call that costs is made."""
+        """Raise ModelUnavailableError if credentials or the like are missing; nothing that costs is called."""
 
     def close(self) -> None:  # noqa: B027  # optional to implement
         """Release connections and cut a request in flight; called from any thread."""

@@ -40,8 +40,8 @@ def _message(message: Message, names: ToolNames) -> dict[str, Any]:
     content = message["content"]
     if message["role"] == "tool":
         # Chat Completions have no mark for a failed call.
-        told = f"Error: {content}" if message.get("is_error") else content
-        return {"role": "tool", "tool_call_id": message.get("tool_call_id", ""), "content": told}
+        result = f"Error: {content}" if message.get("is_error") else content
+        return {"role": "tool", "tool_call_id": message.get("tool_call_id", ""), "content": result}
     calls = message.get("tool_calls") if message["role"] == "assistant" else None
     if not calls:
         return {"role": message["role"], "content": content}
@@ -141,12 +141,12 @@ _HOW = (
 )
 
 
-def with_told_tools(request: LLMRequest) -> LLMRequest:
+def with_tools_in_prompt(request: LLMRequest) -> LLMRequest:
     """Return the request with its tools in the system prompt and its calls and results as text, in turns."""
     return replace(request, system=_system(request), messages=_as_text(request.messages), tools=[])
 
 
-def with_read_calls(reply: LLMResponse, tools: list[dict[str, Any]]) -> LLMResponse:
+def with_call_in_text(reply: LLMResponse, tools: list[dict[str, Any]]) -> LLMResponse:
     """Return the reply with the tool call that its text is; the reply itself where it is none."""
     call = _call(reply.text, {str(tool["name"]) for tool in tools})
     if reply.tool_calls or call is None:

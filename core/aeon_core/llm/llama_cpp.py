@@ -25,8 +25,8 @@ from aeon_core.llm.chat_completions import (
     CompletionReader,
     chat_messages,
     chat_tool,
-    with_read_calls,
-    with_told_tools,
+    with_call_in_text,
+    with_tools_in_prompt,
 )
 from aeon_core.llm.connect import Endpoint, check_timeout
 from aeon_core.llm.errors import one_line
@@ -225,7 +225,7 @@ MAX_CONTEXT = 8192
 """Tokens that request and reply may have together at most: the memory for a model's whole context can be many GB."""
 
 _BATCH = 128
-_MAX_TOLD = 160
+_MAX_QUOTED = 160
 _GUIDANCE = {"whitespace_flexible": False, "coerce_one_of": True, "lenient": True}
 """How the grammar is made: no endless blanks, a near form of what it cannot say."""
 
@@ -233,9 +233,9 @@ _GUIDANCE = {"whitespace_flexible": False, "coerce_one_of": True, "lenient": Tru
 class LlamaCppModel(LLMAdapter):
     """The model in a GGUF file. It is loaded at the first call and answers the same request in the same words.
 
-    `context_window` is what the model was trained for, at most MAX_CONTEXT tokens. A request's `effort` is not told:
-    llama.cpp has no word for it that every model's template knows. Raises ModelUnavailableError (exit 3) for a missing
-    package and for a file that is missing, unreadable or no GGUF; UsageError for a bad time-out.
+    `context_window` is what the model was trained for, at most MAX_CONTEXT tokens. A request's `effort` is not sent:
+    llama.cpp has no option for it that every model's template knows. Raises ModelUnavailableError (exit 3) for a
+    missing package and for a file that is missing, unreadable or no GGUF; UsageError for a bad time-out.
     """
 
     def __init__(self, path: str, *, timeout: float = 120.0) -> None:
@@ -260,7 +260,7 @@ class LlamaCppModel(LLMAdapter):
         with contextlib.closing(self._events(params)) as events:
             reply = CompletionReader(self._place, request, names).stream(events)
         if "tools" not in params:
-            reply = with_read_calls(reply, request.tools)
+            reply = with_call_in_text(reply, request.tools)
         # llama.cpp draws its ids at random.
         calls: list[ToolCallDict] = [{**call, "id": f"call_{n}"} for n, call in enumerate(reply.tool_calls, 1)]
         return reply.model_copy(update={"model": self.model, "tool_calls": calls})
@@ -274,10 +274,10 @@ class LlamaCppModel(LLMAdapter):
 
     def _built(self, request: LLMRequest, names: ToolNames) -> dict[str, Any]:
         # llama.cpp takes no grammar beside native tools.
-        told = request if self._knows_tools and request.schema is None else with_told_tools(request)
+        sent = request if self._knows_tools and request.schema is None else with_tools_in_prompt(request)
         try:
             params: dict[str, Any] = {
-                "messages": chat_messages(told, names),
+                "messages": chat_messages(sent, names),
                 "max_tokens": request.max_tokens,
                 "temperature": 0,
                 # A prompt that is read on from an earlier one's state may give other last digits.
@@ -286,15 +286,15 @@ class LlamaCppModel(LLMAdapter):
                 "stream_options": {"include_usage": True},
                 "return_progress": True,
             }
-            if told.tools:
-                params["tools"] = [chat_tool(tool, names) for tool in told.tools]
-                if told.forced_tool is not None:
+            if sent.tools:
+                params["tools"] = [chat_tool(tool, names) for tool in sent.tools]
+                if sent.forced_tool is not None:
                     params["tool_choice"] = "required"
             if request.schema is not None:
                 params["json_schema"] = {**request.schema, "x-guidance": _GUIDANCE}
             built: dict[str, Any] = json_safe(params)
         except (NotJsonSafeError, LookupError, TypeError, AttributeError) as error:
-            why = one_line(f"{type(error).__name__}: {error}", self._place)[:_MAX_TOLD]
+            why = one_line(f"{type(error).__name__}: {error}", self._place)[:_MAX_QUOTED]
             raise LLMError(f"{self.model}: the request cannot be written as JSON: {why}") from None
         return built
 
@@ -313,8 +313,8 @@ class LlamaCppModel(LLMAdapter):
         except ImportError as error:
             raise LLMError(f"{self.model}: a package is missing: {error}; reinstall Aeon", exit_code=3) from None
         except (ValueError, RuntimeError) as error:
-            told = one_line(str(error), self._place)[:_MAX_TOLD]
-            raise LLMError(f"{self.model}: llama.cpp rejected the request: {told}") from None
+            why = one_line(str(error), self._place)[:_MAX_QUOTED]
+            raise LLMError(f"{self.model}: llama.cpp rejected the request: {why}") from None
 
 
 def _with_grammar(params: dict[str, Any]) -> dict[str, Any]:

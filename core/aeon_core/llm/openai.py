@@ -13,8 +13,8 @@ from aeon_core.llm.chat_completions import (
     chat_messages,
     chat_tool,
     json_schema_format,
-    with_read_calls,
-    with_told_tools,
+    with_call_in_text,
+    with_tools_in_prompt,
 )
 from aeon_core.llm.connect import Endpoint, check_timeout, find_key, find_url, host_of
 from aeon_core.llm.http import ROOM_FOR_THINKING, Option, SdkModel, Sockets, client_options
@@ -83,7 +83,7 @@ class OpenAIModel(SdkModel):
 
     def _params(self, request: LLMRequest, names: ToolNames) -> dict[str, Any]:
         if not self._has("tools", request):
-            request = with_told_tools(request)
+            request = with_tools_in_prompt(request)
         limit = self._limit if self._has(self._limit, request) else self._other_limit
         params: dict[str, Any] = {
             "model": self._place.name,
@@ -96,7 +96,7 @@ class OpenAIModel(SdkModel):
                 params["tool_choice"] = {"type": "function", "function": {"name": names.wire(request.forced_tool)}}
         if request.schema is not None and self._has("response_format", request):
             params["response_format"] = self._response_format(request, request.schema)
-        if self._tells_effort(request):
+        if self._sends_effort(request):
             params["reasoning_effort"] = request.effort
         if request.on_delta is not None and self._has("stream", request):
             params["stream"] = True
@@ -104,7 +104,7 @@ class OpenAIModel(SdkModel):
                 params["stream_options"] = {"include_usage": True}
         return params
 
-    def _tells_effort(self, request: LLMRequest) -> bool:
+    def _sends_effort(self, request: LLMRequest) -> bool:
         """Return whether effort is sent: to models that are known to reason, and not beside tools, where some do not.
 
         What they think counts in the limit of the reply, under both of its names.
@@ -138,4 +138,4 @@ class OpenAIModel(SdkModel):
 
     def _send(self, client: Any, request: LLMRequest, params: dict[str, Any], names: ToolNames) -> LLMResponse:
         reply = super()._send(client, request, params, names)
-        return reply if "tools" in params else with_read_calls(reply, request.tools)
+        return reply if "tools" in params else with_call_in_text(reply, request.tools)

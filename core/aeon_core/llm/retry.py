@@ -33,7 +33,7 @@ def attempts(
     """Return what `call(attempt)` gives, `attempt` counting from 1 (core FR-048).
 
     Only an LLMError that says it is retryable is tried again; one with `unavailable` in its context beyond
-    `max_attempts`, until some 30 s were waited in all. Before each wait `on_retry(attempt, error, seconds)` is told
+    `max_attempts`, until some 30 s were waited in all. Before each wait `on_retry(attempt, error, seconds)` gets
     what failed and how long the wait is: 1 s, then twice as long each time, at least the provider's `retry_after`, at
     most 60 s; no jitter, so that a run is deterministic. Raises the last LLMError, and at once whatever else `call`
     raises; ValueError for fewer than one attempt.

@@ -1,4 +1,4 @@
-"""The sections of a prompt as text: what an iteration tells the model of plan, results, memory, TTL (core FR-002)."""
+"""The sections of a prompt as text: plan, results, memory and TTL, as an iteration shows them (core FR-002)."""
 
 from __future__ import annotations
 
@@ -35,21 +35,21 @@ def in_reasoning_mode(request: LLMRequest, mode: ReasoningMode) -> LLMRequest:
     longest = round(request.max_tokens * how.max_tokens_factor)
     return replace(
         request,
-        messages=_told(request.messages, how.instruction, "reasoning"),
+        messages=_with_section(request.messages, how.instruction, "reasoning"),
         effort=how.effort,
         max_tokens=longest,
         reply_tokens=request.max_tokens if longest > request.max_tokens else None,
     )
 
 
-def _told(messages: list[Message], text: str, name: str) -> list[Message]:
+def _with_section(messages: list[Message], text: str, name: str) -> list[Message]:
     last = max((number for number, message in enumerate(messages) if message["role"] == "user"), default=None)
     if not text or last is None:
         return messages
     section = f"<{name}>\n{text}\n</{name}>"
-    told = messages[last].copy()
-    told["content"] = f"{told['content']}\n\n{section}" if told["content"] else section
-    return [*messages[:last], told, *messages[last + 1 :]]
+    extended = messages[last].copy()
+    extended["content"] = f"{extended['content']}\n\n{section}" if extended["content"] else section
+    return [*messages[:last], extended, *messages[last + 1 :]]
 
 
 _ASKED_FOR: frozenset[Purpose] = frozenset(
@@ -64,7 +64,7 @@ def with_answers(request: LLMRequest, answers: Mapping[str, str]) -> LLMRequest:
     if not answers or request.purpose not in _ASKED_FOR:
         return request
     lines = [to_line({"question": question, "answer": words}) for question, words in answers.items()]
-    return replace(request, messages=_told(request.messages, "\n".join([_ANSWERED, *lines]), "answers"))
+    return replace(request, messages=_with_section(request.messages, "\n".join([_ANSWERED, *lines]), "answers"))
 
 
 WHOLE = 32

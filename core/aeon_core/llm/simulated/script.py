@@ -112,12 +112,12 @@ def profile(prompt: Prompt) -> dict[str, Any]:
     task = prompt.text("task")
     parts = clauses(task)[:_MAX_REQUIREMENTS] or [task]
     behaviour = behaviour_for(task)
-    told: dict[str, Any] = dict(behaviour.profile)
+    described: dict[str, Any] = dict(behaviour.profile)
     draft = _Draft(prompt.tools)
     if behaviour == behaviours()[-1] and draft.take_all(task):
         calls = sum(step["tool"] is not None for step in draft.steps)
         usage = "none" if not calls else "minimal" if calls <= 2 else "moderate" if calls <= 6 else "extensive"
-        told |= {
+        described |= {
             "reasoning_depth": "low" if len(draft.steps) <= 2 else "medium",
             "information_sufficiency": "high",
             "expected_tool_usage": usage,
@@ -126,7 +126,7 @@ def profile(prompt: Prompt) -> dict[str, Any]:
     return {
         "profile_version": 1,
         "requirements": [f"The answer shows the result of: {clip(part, _MAX_SHOWN)}" for part in parts],
-        **told,
+        **described,
         "follow_up_questions": list(behaviour.questions),
     }
 
@@ -323,15 +323,15 @@ def _issue_of(prompt: Prompt, result: StepOutcome) -> dict[str, Any] | None:
     scripted = None if result.failed else _script_of(prompt, result.step_id)
     if scripted is None or not scripted.issue:
         return None
-    told = _filled(scripted.issue, step_id=result.step_id)
-    return _issue("specificity", "results", told, scripted.repair, result.step_id)
+    problem = _filled(scripted.issue, step_id=result.step_id)
+    return _issue("specificity", "results", problem, scripted.repair, result.step_id)
 
 
-def _issue(kind: str, artifact: str, told: str, proposed: str, step_id: str | None = None) -> dict[str, Any]:
+def _issue(kind: str, artifact: str, problem: str, proposed: str, step_id: str | None = None) -> dict[str, Any]:
     return {
         "type": kind,
         "severity": "high",
-        "description": f"{_JUDGE}: {told}",
+        "description": f"{_JUDGE}: {problem}",
         "location": {"artifact": artifact, "step_id": step_id},
         "proposed_repair": proposed,
     }
