@@ -91,7 +91,7 @@ class Budget:
 
     Each attempt of a call is reserved at its worst case before it is made and settled with its cost after it. A reserve
     whose cost stays unknown (a time-out, an abort, a reply without usage) stays held, since it may have been charged.
-    With no limit it only counts. `warn_at_usd` is 80 % of the limit where it is not given. Raises UsageError for limits
+    With no limit it only counts. `warn_at_usd` is 80 % of the limit if it is not given. Raises UsageError for limits
     that are no amounts.
     """
 
@@ -145,7 +145,7 @@ class Budget:
         self._held, self._open = self._unsettled, worst_case
 
     def settle(self, cost_usd: float | None, *, partly: bool = False) -> None:
-        """End the last reserve with what the call cost, in US dollars; 0 where nothing was sent.
+        """End the last reserve with what the call cost, in US dollars; 0 if nothing was sent.
 
         None leaves it held for good; `partly` what is left of it, since the call may have cost more than is known.
         Without an open reserve the cost is only added.

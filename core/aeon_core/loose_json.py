@@ -21,7 +21,7 @@ from aeon_core.tools.schema import describe
 
 T = TypeVar("T")
 Doubt = Literal[0, 1, 2]
-"""How certain a value is: 0 where it was read, 1 where a text that says the same was, 2 where a bracket was guessed."""
+"""How certain a value is: 0 if it was read, 1 if a text that says the same was, 2 if a bracket was guessed."""
 Read = Callable[[Any, Doubt], T]
 """Makes something of a JSON value; in doubt it leaves nothing out. Raises ValidationError, with `problems`."""
 

@@ -19,7 +19,7 @@ class Memory(ABC):
 
     @abstractmethod
     def read(self, key: str) -> Any | None:
-        """Return the value stored under `key`, or None where there is none (core FR-016)."""
+        """Return the value stored under `key`, or None if there is none (core FR-016)."""
 
     @abstractmethod
     def search(self, prefix: str) -> list[tuple[str, Any]]:

@@ -52,7 +52,7 @@ def expanded(path: str | Path, where: str) -> Path:
 def default_runs_directory(project_root: Path | None = None) -> Path:
     """Return where runs live when no configuration says it: `AEON_RUNS_DIR`, else `.aeon/runs` where the project (by
     default the one of the working directory) has a `.aeon`, else the platform's user state directory; so it is where a
-    symbolic link leads out of the project. The folder may not exist yet. Raises UsageError where the variable names an
+    symbolic link leads out of the project. The folder may not exist yet. Raises UsageError if the variable names an
     unknown home folder.
     """
     if from_environment := os.environ.get("AEON_RUNS_DIR"):

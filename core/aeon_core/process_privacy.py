@@ -13,7 +13,7 @@ def hide_process() -> None:
     """Let no process without privileges read this one's environment, memory or descriptors, or trace it (Linux).
 
     Programs that it starts are not affected: `exec` undoes it for them. It also means no core dumps and no debugger,
-    except for root, who can read every process. Elsewhere, and where the kernel refuses, nothing changes.
+    except for root, who can read every process. Elsewhere, and if the kernel refuses, nothing changes.
     """
     if sys.platform != "linux":
         return

@@ -35,7 +35,7 @@ def execute_llm_reasoning_step(
 
     `context` are the prompt's sections on goal, plan, results and TTL; `shown` the outputs they show already,
     `characters` how much of an entry of memory is shown.
-    Raises LLMError, and AeonError where the reply is empty or a refusal.
+    Raises LLMError, and AeonError if the reply is empty or a refusal.
     """
     sections = dict(context or {})
     ttl = sections.pop("ttl", "")
@@ -46,7 +46,7 @@ def execute_llm_reasoning_step(
 
 
 def reply_text(response: LLMResponse) -> str:
-    """Return the text of a plain reply. Raises AeonError where nothing was produced: a refusal by the provider's own
+    """Return the text of a plain reply. Raises AeonError if nothing was produced: a refusal by the provider's own
     word, no visible character, or nothing but what the model thought before.
     """
     if response.stop_reason == "refusal":

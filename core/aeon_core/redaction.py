@@ -122,7 +122,7 @@ class SecretVault:
         return self._secret_of(token) is not None
 
     def conceal(self, value: Any, *, keep_tokens: bool = False) -> Any:
-        """Return plain JSON with a token in place of each secret; the value itself where it holds none.
+        """Return plain JSON with a token in place of each secret; the value itself if it holds none.
 
         Text that happens to be a token is replaced by one, too: `reveal` gives exactly what was given here. With
         `keep_tokens`, a token in it is one: a person has edited what a record shows.
@@ -145,7 +145,7 @@ class SecretVault:
         return value
 
     def reveal(self, value: Any, missing: Callable[[str], str] | None = None) -> Any:
-        """Return plain JSON with the secrets in place of their tokens; the value itself where it holds none.
+        """Return plain JSON with the secrets in place of their tokens; the value itself if it holds none.
 
         `missing` is asked for the secret of a token that is not known; without it such a token is a text like any
         other. A token that was cut off at the end of a text, as long texts are, is left out with the rest.
@@ -383,7 +383,7 @@ def _is_whole_number(view: str, start: int, end: int) -> bool:
 def _views(text: str, blocked: set[int]) -> Iterator[tuple[str, list[int] | None]]:
     """Yield the text as it is, then what it means as JSON text of one level, of two …, each with its position.
 
-    The places are those of the text where each character begins, and the end of the last one; None where they are the
+    The places are those of the text where each character begins, and the end of the last one; None if they are the
     same. Characters of the text that are part of an escape at any level are added to `blocked`.
     """
     view, starts = text, list(range(len(text) + 1)) if "\\" in text else None

@@ -149,7 +149,7 @@ def _plain_words(value: Any) -> Any:
 
 
 def field_docs(kind: type) -> dict[str, str]:
-    """Return the docstrings below the fields of a class and its bases, by field; none where there is no source."""
+    """Return the docstrings below the fields of a class and its bases, by field; none if there is no source."""
     docs: dict[str, str] = {}
     for base in reversed(kind.__mro__):
         if base.__module__.startswith(("aeon", "system2")):

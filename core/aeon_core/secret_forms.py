@@ -71,7 +71,7 @@ Span = tuple[int, int]
 def secret_values(environ: Mapping[str, str]) -> Iterator[str]:
     """Yield the secrets among environment variables: those whose names say so, with at least LEAST characters.
 
-    A value is none where it is a path whose folder exists, a path that begins with a dot or `~`, or a web address
+    A value is none if it is a path whose folder exists, a path that begins with a dot or `~`, or a web address
     without userinfo and query: `GOOGLE_APPLICATION_CREDENTIALS` and `AUTH_URL` hold no secret themselves. Of any other
     variable the password of an address counts, and of `*_HEADERS` (OpenTelemetry's `name=value,…`) each value.
     """
@@ -138,7 +138,7 @@ def argument_secrets(arguments: Iterable[str]) -> Iterator[str]:
 
 
 def may_hold_key(text: str) -> bool:
-    """Return False where no key, address or header can be in the text: a cheap look before `spans`.
+    """Return False if no key, address or header can be in the text: a cheap look before `spans`.
 
     Written out, since this is asked of every text that a run sees: a loop over the hints takes twice as long.
     """

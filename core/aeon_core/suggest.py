@@ -19,7 +19,7 @@ def nearest(name: str, known: Collection[str]) -> str:
 
 
 def did_you_mean(name: str, known: Collection[str]) -> str:
-    """Return the end of a message that names the nearest known name; empty where none is near."""
+    """Return the end of a message that names the nearest known name; empty if none is near."""
     near = close(name, known, NEAR)
     return f"; did you mean {near!r}?" if near else ""
 
@@ -34,7 +34,7 @@ def unknown_argument(argument: str, options: Collection[str]) -> str:
 
 
 def close(name: str, known: Collection[str], cutoff: float) -> str | None:
-    """Return the known name that is nearest, None where none is as near as `cutoff`, 0…1."""
+    """Return the known name that is nearest, None if none is as near as `cutoff`, 0…1."""
     import difflib
 
     return next(iter(difflib.get_close_matches(name[:100], known, n=1, cutoff=cutoff)), None)

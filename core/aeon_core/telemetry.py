@@ -208,7 +208,7 @@ def otel_listener(
 
     Without a tracer provider it sends them by OTLP over HTTP, as the standard OTEL_* variables say, and delivers them
     at the end of each run. `content` adds what was asked, answered, handed to tools, and the messages of errors.
-    Raises MissingExtraError, and UsageError where the variables ask for what cannot be.
+    Raises MissingExtraError, and UsageError if the variables ask for what cannot be.
     """
     try:
         from opentelemetry.trace import NoOpTracerProvider

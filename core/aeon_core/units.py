@@ -36,7 +36,7 @@ def seconds_between(start: str, end: str) -> float:
 
 
 def seconds_after(start: str, end: str) -> float:
-    """Return what `seconds_between` does, 0 where one of the stamps is none: for journals that are read leniently."""
+    """Return what `seconds_between` does, 0 if one of the stamps is none: for journals that are read leniently."""
     try:
         return seconds_between(start, end)
     except (TypeError, ValueError):
@@ -49,7 +49,7 @@ def milliseconds_between(start: str, end: str) -> float:
 
 
 def span(milliseconds: float | None) -> str:
-    """Return a short time span, as `340 ms` or `2.1 s`; empty where it is not known."""
+    """Return a short time span, as `340 ms` or `2.1 s`; empty if it is not known."""
     if milliseconds is None:
         return ""
     return f"{milliseconds:.0f} ms" if milliseconds < 1_000 else f"{milliseconds / 1_000:.1f} s"

@@ -58,7 +58,7 @@ class YamlError(ValueError):
     def __init__(self, reason: str, line: int | None = None, column: int | None = None, *, valid: bool = True) -> None:
         super().__init__(reason)
         self.line = line
-        """Counts from 1; None where it is not known."""
+        """Counts from 1; None if it is not known."""
         self.column = column
         self.valid = valid
         """Whether it may be YAML all the same: then it holds what is not read here."""

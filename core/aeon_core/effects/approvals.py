@@ -57,7 +57,7 @@ def review(
     `before` is the plan as it was before the pass, which `replay` runs again. An edited plan keeps what was
     executed and is not changed; one that is no plan is asked about again, with what is wrong with it. It may hold
     `requirements` where those of the subject can be changed: before anything was executed. What is decided about a pass
-    is journaled as a label. Raises RunAborted where a person ends the run, and where nobody decided.
+    is journaled as a label. Raises RunAborted if a person ends the run, and if nobody decided.
     """
     problem: dict[str, Any] = {}
     while True:
@@ -81,7 +81,7 @@ def review(
 
 
 def _label(point: Point, subject: Mapping[str, Any], answer: ApprovalDecision, pass_number: int) -> LabelRecord | None:
-    """Return what a person's decision about a pass says of its result; None where it says nothing.
+    """Return what a person's decision about a pass says of its result; None if it says nothing.
 
     To accept it, or to approve it as converged, calls it good; to reject it, or to approve another pass, calls it bad.
     """
@@ -183,7 +183,7 @@ def authorize_call(
 
     The user sees what the call would change in a file, and may edit the arguments: edits are authorized again, and
     asked about no second time. The rule that they allow with the call holds in `policy` from here on. Raises ToolError
-    where the call is denied or not approved, RunAborted where a person ended the run.
+    if the call is denied or not approved, RunAborted if a person ended the run.
     """
     judge = partial(
         effects.judge,

@@ -40,7 +40,7 @@ class ContextWindow:
         self._told = False
 
     def fit(self, described: Mapping[str, Any]) -> Fitted | None:
-        """Return how the request fits, None where the window is not known.
+        """Return how the request fits, None if the window is not known.
 
         The user is warned from 80 % on; a request is refused only if even a generous estimate leaves no room. Raises
         LLMError.

@@ -85,7 +85,7 @@ def recorded_model(entry: Mapping[str, Any]) -> ModelInfo:
 
 
 def check_budget(config: RunConfig, models: Sequence[ModelInfo]) -> None:
-    """Raise UsageError where there is a budget and the price of a model is not known: it could not be kept."""
+    """Raise UsageError if there is a budget and the price of a model is not known: it could not be kept."""
     unpriced = [known.model for known in models if known.price is None]
     if config.budget is not None and unpriced:
         raise UsageError(
@@ -99,7 +99,7 @@ logger: logging.Logger = logging.getLogger("aeon")
 
 Deltas = Callable[[str, str | None, str], None]
 """Gets the purpose of a call, its step's id and the next piece of its reply; or, of a tool call in it, the tool's name,
-the step's id and the next piece of the arguments' JSON, which is empty where the call begins."""
+the step's id and the next piece of the arguments' JSON, which is empty when the call begins."""
 OnCost = Callable[[str | None, str, Mapping[str, int], float | None], None]
 """Gets each attempt's step, model, tokens and cost in US dollars, both live and recorded."""
 AskToLift = Callable[[CostCeilingReached, "ModelCall"], float | None]
@@ -180,7 +180,7 @@ class ModelCalls:
 
     @property
     def cost_usd(self) -> float | None:
-        """What all attempts cost, in US dollars; None where that is not known."""
+        """What all attempts cost, in US dollars; None if that is not known."""
         self._count_repeats()
         return self._cost_usd
 
@@ -247,7 +247,7 @@ class ModelCalls:
                 self._index = used
 
     def _own_model(self, request: LLMRequest) -> int | None:
-        """Return the model that gets such requests and no other, None where there is none."""
+        """Return the model that gets such requests and no other, None if there is none."""
         for index, known in enumerate(self.known):
             if (known.judges and request.purpose in JUDGING) or request.conversation in known.agents:
                 return index
@@ -375,7 +375,7 @@ class ModelCalls:
         return request if revealed is parts else replace(request, **revealed)
 
     def repeat(self, started: Mapping[str, Any]) -> str | None:
-        """Make a recorded call again for a secret in its reply; return why that cannot be, None where a reply came.
+        """Make a recorded call again for a secret in its reply; return why that cannot be, None if a reply came.
 
         What it costs counts; nobody is asked to lift the budget for it. Raises RunAborted.
         """

@@ -69,7 +69,7 @@ logger: logging.Logger = logging.getLogger("aeon")
 class Effects:
     """Performs, journals, remembers. One instance a run; used by the kernel's thread, `abort` by any.
 
-    Raises UsageError where the configuration has a budget and a model no known price.
+    Raises UsageError if the configuration has a budget and a model no known price.
     """
 
     def __init__(
@@ -400,7 +400,7 @@ class Effects:
         return dict(changes[-1].get("answers") or {}) if len(changes) > self._answered else {}
 
     def auto_approval(self, point: ApprovalPoint) -> ApprovalDecision | None:
-        """Return the approval of what nobody is to be asked about any more; None where a person is."""
+        """Return the approval of what nobody is to be asked about any more; None if a person is."""
         if point in self._apply_overrides().get("approve", self._approve):
             return None
         return ApprovalDecision(decision="approve", feedback=UNASKED.format(point))
@@ -459,7 +459,7 @@ class Effects:
     def preview(self, tool: Tool, arguments: Mapping[str, Any]) -> dict[str, str] | None:
         """Return what a call would change in a file, for a person to see: its `diff`, or the `problem` that it has.
 
-        None where it changes no file. The file system says it, so a replay takes it from the record.
+        None if it changes no file. The file system says it, so a replay takes it from the record.
         """
         if self._stream.recording:
             return (self._stream.ahead().get("subject") or {}).get("preview")
@@ -487,7 +487,7 @@ class Effects:
         step_id: str | None = None,
         policy: Callable[[], ApprovalDecision | None] = lambda: None,
     ) -> ApprovalDecision:
-        """Ask a person; return what was decided, by a policy where there is one that decides.
+        """Ask a person; return what was decided, by a policy if there is one that decides.
 
         Where nobody can be asked, the answer is `reject` with the reason. The person sees the subject with its secrets;
         the digest binds what is recorded of it.
@@ -598,7 +598,7 @@ class Effects:
 class EffectModel(LLMAdapter):
     """The model behind the port. `place` gives (pass, step_id) of a call, `on_response` gets each reply.
 
-    `mode` gives the reasoning_mode that a request is made in, None where there is none yet (adaptive FR-026);
+    `mode` gives the reasoning_mode that a request is made in, None if there is none yet (adaptive FR-026);
     `answers` what a person has answered to open questions, which every request that they matter to shows.
     """
 

@@ -217,7 +217,7 @@ class RecordStream:
         return (self._recorded.peek() if self._recorded is not None else None) or {}
 
     def outcome(self, tag: str, key: dict[str, Any], missing: str | None = None) -> dict[str, Any] | None:
-        """Return the recorded line of that type which holds all of `key`, None where none was recorded.
+        """Return the recorded line of that type which holds all of `key`, None if none was recorded.
 
         A replay raises RecordingEnded with the message `missing` for one that is not there.
         """
@@ -232,7 +232,7 @@ class RecordStream:
         return f"c{self.calls}"
 
     def follow_abort(self, *, in_a_cycle: bool) -> None:
-        """Raise RunAborted where the recorded run was aborted at this place."""
+        """Raise RunAborted if the recorded run was aborted at this place."""
         if self._recorded is not None and self.recording:
             message = self._recorded.aborted_here(in_a_cycle=in_a_cycle)
             if message is not None:

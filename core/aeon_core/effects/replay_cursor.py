@@ -42,7 +42,7 @@ class Difference:
 
 
 def record_difference(line: Mapping[str, Any], tag: str, emitted: Mapping[str, Any]) -> Difference | None:
-    """Return where an emitted record's body differs from a recorded line, None where both mean the same."""
+    """Return where an emitted record's body differs from a recorded line, None if both mean the same."""
     body = {key: value for key, value in line.items() if key not in ENVELOPE}
     if line["type"] != tag:
         return Difference(line["seq"], _where(line), _whole(line["type"], body), _whole(tag, emitted))
@@ -205,7 +205,7 @@ class ReplayCursor:
         return json.loads(self.redact(record.body()) if record.raw else record.body())
 
     def outcome(self, tag: str, key: Mapping[str, Any]) -> dict[str, Any] | None:
-        """Return the first line ahead of that type which holds all of `key`, or None where none was recorded."""
+        """Return the first line ahead of that type which holds all of `key`, or None if none was recorded."""
         for line in self._lines[self._next :]:
             if line["type"] == tag and all(line.get(name) == value for name, value in key.items()):
                 return dict(line)

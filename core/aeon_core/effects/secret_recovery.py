@@ -116,7 +116,7 @@ class RunSecrets:
             self._in_progress.discard(token)
 
     def _beginning(self, line: Line) -> Line | None:
-        """Return the record with which the call began that gave an outcome; None where a person gave it."""
+        """Return the record with which the call began that gave an outcome; None if a person gave it."""
         if line["type"] in ("memory", "run_started"):
             return line if line.get("source") != "kernel" else None
         if line["type"] not in ("llm", "tool"):

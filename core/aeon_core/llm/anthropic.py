@@ -160,7 +160,7 @@ class AnthropicModel(SdkModel):
         return config
 
     def _schema(self, schema: dict[str, Any] | None) -> dict[str, Any] | None:
-        """Return the schema as the API takes it; None where it takes none, and the prompt alone must do."""
+        """Return the schema as the API takes it; None if it takes none, and the prompt alone must do."""
         closed = closed_schema(schema)
         if closed is None:
             return None

@@ -102,7 +102,7 @@ class LLMRequest:
 
 
 class LLMResponse(BaseModel):
-    """One model reply. Only `text` is required; `usage` is None where the provider gave none.
+    """One model reply. Only `text` is required; `usage` is None if the provider gave none.
 
     `stop_reason` is `end`, `max_tokens`, `tool_use` or `refusal`, or else the provider's own word.
     """

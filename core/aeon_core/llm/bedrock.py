@@ -92,7 +92,7 @@ class BedrockClient(Connection):
         return self.missing() is None
 
     def missing(self) -> str | None:
-        """Return in one line what is missing, None where nothing is. No network call is made.
+        """Return in one line what is missing, None if nothing is. No network call is made.
 
         So the role of an EC2 instance is not seen here, and credentials that are there may still be refused.
         """
@@ -241,7 +241,7 @@ def _watched_pool(pool: Any, sockets: Sockets) -> Any:
 
 
 def bedrock_status(*, region: str | None = None, profile: str | None = None, role_arn: str | None = None) -> str | None:
-    """Return in one line what Amazon Bedrock lacks here, None where nothing. No network call is made."""
+    """Return in one line what Amazon Bedrock lacks here, None if nothing. No network call is made."""
     return BedrockClient(region=region, profile=profile, role_arn=role_arn).missing()
 
 
@@ -401,7 +401,7 @@ def mark_cached(params: dict[str, Any]) -> None:
 
 
 def output_config(request: LLMRequest) -> dict[str, Any] | None:
-    """Return the `outputConfig` that asks for the request's schema; None where it cannot be said there."""
+    """Return the `outputConfig` that asks for the request's schema; None if it cannot be said there."""
     closed = closed_schema(request.schema)
     if closed is None:
         return None

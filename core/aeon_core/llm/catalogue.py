@@ -39,7 +39,7 @@ class ModelPrice:
     output: float
     source: Source
     _rates: Any = field(default=None, repr=False, compare=False)
-    """The data's own price, with caches and tiers; None where one rate holds for all input."""
+    """The data's own price, with caches and tiers; None if one rate holds for all input."""
 
     def cost(self, usage: Usage) -> float:
         """Return what a call cost in US dollars. Tokens of caches count as input where they have no rate of their own.
@@ -87,7 +87,7 @@ FREE = ModelPrice(0.0, 0.0, "built in")
 
 
 def price_of(label: str, overrides: Mapping[str, PriceEntry] | None = None) -> ModelPrice | None:
-    """Return what the model `PROVIDER:NAME` costs now; None where that is not known.
+    """Return what the model `PROVIDER:NAME` costs now; None if that is not known.
 
     `overrides` are the configuration's `prices`, by label or by the name alone, and win. A name that only resembles
     a known one has no price. The address that a model is reached at makes no difference.
@@ -108,7 +108,7 @@ def price_of(label: str, overrides: Mapping[str, PriceEntry] | None = None) -> M
 
 
 def context_window_of(label: str) -> int | None:
-    """Return how many tokens the model `PROVIDER:NAME` takes; None where that is not known."""
+    """Return how many tokens the model `PROVIDER:NAME` takes; None if that is not known."""
     found = _found(label)
     return None if found is None else found.model.context_window
 
@@ -189,7 +189,7 @@ _TAKES_NONE = re.compile(r"o1-(?:mini|preview)|-chat\b")
 
 
 def claude_thinking(name: str, request: LLMRequest) -> dict[str, Any] | None:
-    """Return the `thinking` that a Claude model is asked for at high effort, None where none is asked for.
+    """Return the `thinking` that a Claude model is asked for at high effort, None if none is asked for.
 
     A budget is what the `max_tokens` have room for beside the reply. Thinking goes with neither a forced tool choice
     nor a temperature, which are never sent; nor with earlier tool uses, whose thinking is not kept.

@@ -76,7 +76,7 @@ class CompletionReader(ReplyReader):
 
     @staticmethod
     def tokens(usage: Any) -> Usage | None:
-        """Return the tokens of a completion, with those of its input that a cache held; None where it counts none."""
+        """Return the tokens of a completion, with those of its input that a cache held; None if it counts none."""
         tokens = read_usage(usage, _TOKENS)
         details = usage.get("prompt_tokens_details") if isinstance(usage, dict) else None
         cached = read_usage(details, {"input_tokens": "cached_tokens"})
@@ -147,7 +147,7 @@ def with_tools_in_prompt(request: LLMRequest) -> LLMRequest:
 
 
 def with_call_in_text(reply: LLMResponse, tools: list[dict[str, Any]]) -> LLMResponse:
-    """Return the reply with the tool call that its text is; the reply itself where it is none."""
+    """Return the reply with the tool call that its text is; the reply itself if it is none."""
     call = _call(reply.text, {str(tool["name"]) for tool in tools})
     if reply.tool_calls or call is None:
         return reply

@@ -52,7 +52,7 @@ class Endpoint:
 
 
 def find_url(base_url: str | None, variable: str) -> str | None:
-    """Return the address to use in place of the provider's own, None where there is none. Raises UsageError."""
+    """Return the address to use in place of the provider's own, None if there is none. Raises UsageError."""
     if base_url is not None and not isinstance(base_url, str):
         raise UsageError(f"base_url is {base_url!r}; write an address such as 'http://127.0.0.1:8000/v1'")
     source, url = ("base_url", base_url) if base_url and base_url.strip() else (variable, os.environ.get(variable, ""))
@@ -65,7 +65,7 @@ def find_url(base_url: str | None, variable: str) -> str | None:
 
 
 def find_key(model: str, variables: tuple[str, ...], *, needed: bool = True) -> tuple[str, str]:
-    """Return the variable that holds the key, and the key; a placeholder where none is set and none is needed.
+    """Return the variable that holds the key, and the key; a placeholder if none is set and none is needed.
 
     Raises ModelUnavailableError (exit 3) that names the variable.
     """

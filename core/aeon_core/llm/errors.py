@@ -232,7 +232,7 @@ def reason_of(error: BaseException) -> str:
 
 
 def is_connection_refused(error: BaseException) -> bool | None:
-    """Return True where nothing listens at the address: a server that is starting does so too; else None."""
+    """Return True if nothing listens at the address: a server that is starting does so too; else None."""
     cause: BaseException | None = error
     for _ in range(_MAX_CAUSES):
         if cause is None or isinstance(cause, ConnectionRefusedError):

@@ -80,7 +80,7 @@ class Connection:
         """How often `close()` was called: a call that sees it grow was cut."""
 
     def connect(self) -> Any:
-        """Return the client. Raises what the SDK raises when it cannot be made, and where it was closed meanwhile.
+        """Return the client. Raises what the SDK raises when it cannot be made, and if it was closed meanwhile.
 
         Making it may import an SDK, which takes a second: `close()` does not wait for that.
         """
@@ -275,11 +275,11 @@ class RemoteModel(LLMAdapter):
 
     @abstractmethod
     def _refusal(self, error: Exception) -> Refusal | None:
-        """Return the server's own error, None where the SDK raised another."""
+        """Return the server's own error, None if the SDK raised another."""
 
     @abstractmethod
     def _refused_option(self, message: str, params: dict[str, Any]) -> str | None:
-        """Return the name of the option among `params` that a refusal is about, None where it is another's."""
+        """Return the name of the option among `params` that a refusal is about, None if it is another's."""
 
 
 class SdkModel(RemoteModel):

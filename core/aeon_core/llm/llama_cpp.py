@@ -53,7 +53,7 @@ class GgufHeader:
     """What a model's file says of the model."""
 
     context_length: int | None
-    """Tokens that the model was trained for, None where the file does not say."""
+    """Tokens that the model was trained for, None if the file does not say."""
 
     knows_tools: bool
     """Whether a chat template of the model renders tools."""

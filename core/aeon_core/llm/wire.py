@@ -127,7 +127,7 @@ def input_object(arguments: dict[str, Any] | str) -> dict[str, Any]:
 
 
 def read_usage(usage: Any, names: Mapping[str, str]) -> Usage | None:
-    """Return the tokens that a provider counted, None where it counted none.
+    """Return the tokens that a provider counted, None if it counted none.
 
     `names` are the provider's words for ours; those of its cache come beside the input. Zero of these is left out.
     """
@@ -222,7 +222,7 @@ class ReplyReader(ABC):
     @staticmethod
     @abstractmethod
     def tokens(usage: Any) -> Usage | None:
-        """Return the tokens that a reply's `usage` counts, None where it counts none."""
+        """Return the tokens that a reply's `usage` counts, None if it counts none."""
 
     @abstractmethod
     def _take_document(self, body: Any) -> None:
@@ -317,7 +317,7 @@ def _strict(node: Any, depth: int) -> bool:
 
 
 def closed_schema(schema: Any) -> dict[str, Any] | None:
-    """Return the schema for Anthropic's structured output, None where it cannot be said there.
+    """Return the schema for Anthropic's structured output, None if it cannot be said there.
 
     Objects must be closed (an open one, such as a step's arguments, would be forced empty), there is no recursion,
     and optional properties and unions are limited. Lists of types become unions; nothing else is changed.

@@ -21,7 +21,7 @@ _MAX_BYTES = 1_000_000
 
 
 def check_prompts(folder: Path) -> None:
-    """Read the prompts of a folder, which a run keeps from here on. Raises UsageError where it cannot be used."""
+    """Read the prompts of a folder, which a run keeps from here on. Raises UsageError if it cannot be used."""
     if not folder.is_dir():
         raise UsageError(f"the prompts_dir {str(folder)!r} is not a folder; make it, or leave the key out")
     for purpose in get_args(Purpose):

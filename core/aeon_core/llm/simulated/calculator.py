@@ -95,7 +95,7 @@ _BEFORE = re.compile(r"\b(?:it|this|that|the (?:previous |last )?(?:result|answe
 
 
 def parse_arithmetic(clause: str, step_ids: Sequence[str] = ()) -> Operation | None:
-    """Return the calculation that a clause consists of, or None where it says anything else.
+    """Return the calculation that a clause consists of, or None if it says anything else.
 
     `step_ids` are the steps whose results it may name (`the result of s1`); `it` is the result of the last of them.
     """

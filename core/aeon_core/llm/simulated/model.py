@@ -143,7 +143,7 @@ class SimulatedModel(LLMAdapter):
         self._failed_once: set[bytes] = set()
 
     def complete(self, request: LLMRequest) -> LLMResponse:
-        """Return the reply to a request. Raises LLMError where the model's behaviour is to fail."""
+        """Return the reply to a request. Raises LLMError if the model's behaviour is to fail."""
         self._fail(request)
         prompt = read_prompt(request)
         if self.name == "hostile" and prompt.step:

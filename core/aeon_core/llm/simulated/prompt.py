@@ -42,7 +42,7 @@ class Prompt:
     native_tools: list[dict[str, Any]] = field(default_factory=list)
 
     def text(self, name: str) -> str:
-        """Return a section's text, empty where it was left out."""
+        """Return a section's text, empty if it was left out."""
         return self.sections.get(name, "")
 
     @cached_property
@@ -64,7 +64,7 @@ class Prompt:
 
     @cached_property
     def step(self) -> dict[str, Any]:
-        """The step at hand, empty where there is none."""
+        """The step at hand, empty if there is none."""
         return next(self._objects("step"), {})
 
     @cached_property
@@ -111,7 +111,7 @@ def read_prompt(request: LLMRequest) -> Prompt:
 
 
 def _split(content: str) -> dict[str, str]:
-    """Return the sections that a message consists of, none where it holds anything else."""
+    """Return the sections that a message consists of, none if it holds anything else."""
     sections: dict[str, str] = {}
     place = 0
     while (section := _SECTION.match(content, place)) is not None:
@@ -145,7 +145,7 @@ class MissingResultError(Exception):
 
 
 def earlier(prompt: Prompt, step_id: str) -> StepOutcome:
-    """Return what a step gave. Raises MissingResultError where it gave nothing."""
+    """Return what a step gave. Raises MissingResultError if it gave nothing."""
     found = next((result for result in prompt.results if result.step_id == step_id), None)
     if found is None:
         raise MissingResultError(f"The result of {step_id} is missing: it has not run.")
@@ -155,7 +155,7 @@ def earlier(prompt: Prompt, step_id: str) -> StepOutcome:
 
 
 def earlier_number(prompt: Prompt, ref: Ref) -> float:
-    """Return the number that a reference means. Raises MissingResultError where there is none."""
+    """Return the number that a reference means. Raises MissingResultError if there is none."""
     found = earlier(prompt, ref.step_id)
     number = number_of(found)
     if number is None:

@@ -62,7 +62,7 @@ def _is_number(schema: dict[str, Any]) -> bool:
 
 
 def calculation_arguments(tool: Described, name: str, a: float, b: float) -> Arguments | None:
-    """Return the arguments with which a tool applies an operation to two numbers, or None where it does not.
+    """Return the arguments with which a tool applies an operation to two numbers, or None if it does not.
 
     Such a tool takes two numbers, and has the operation's name as one of an enumeration, or in its own.
     """
@@ -99,7 +99,7 @@ def tool_for_text(task: TextTask, tools: Sequence[Described]) -> tuple[Described
 def tool_named(clause: str, tools: Sequence[Described]) -> tuple[Described, Arguments | None] | None:
     """Return the tool that a clause names or whose name begins with its verb, and its arguments as far as it has them.
 
-    The arguments are None where the clause does not hold them all.
+    The arguments are None if the clause does not hold them all.
     """
     words = re.findall(r"\w+", clause[:MAX_CLAUSE].lower())
     spoken = f" {' '.join(words)} "
