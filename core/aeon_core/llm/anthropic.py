@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping
 from typing import Any, ClassVar
 
@@ -88,16 +87,22 @@ class MessageReader(ReplyReader):
 
 DEFAULT_URL = "https://api.anthropic.com"
 
-_ABOUT_SCHEMA = re.compile(r"output_config|output_format|structured.outputs?|json_schema|(?<!input_)schema")
-_ABOUT_TOOLS = re.compile(r"input_schema|tools\.\d")
-_ABOUT_CHOICE = re.compile(r"tool_?choice")
-_ABOUT_EFFORT = re.compile(r"\beffort\b")
+_ABOUT_TOOLS = r"input_schema|tools\.\d"
 _OPTIONS = {
     **ROOM_FOR_THINKING,
-    "tool_choice": Option("tool_choice", "calls are requested in the prompt only"),
-    "thinking": Option("thinking", "requests are sent without it"),
-    "effort": Option("output_config.effort", "the model's default effort is used"),
-    "output_config": Option("output_config", "replies are requested in the prompt only", structured=True),
+    "tool_choice": Option("tool_choice", "calls are requested in the prompt only", r"tool_?choice"),
+    "thinking": Option("thinking", "requests are sent without it", "thinking"),
+    "output_config": Option(
+        "output_config",
+        "replies are requested in the prompt only",
+        r"output_config|output_format|structured.outputs?|json_schema|(?<!input_)schema",
+        rf"{_ABOUT_TOOLS}|\beffort\b",
+        place="output_config.format",
+        structured=True,
+    ),
+    "effort": Option(
+        "output_config.effort", "the model's default effort is used", r"\beffort\b|output_config", _ABOUT_TOOLS
+    ),
 }
 
 
@@ -169,18 +174,6 @@ class AnthropicModel(SdkModel):
         except (ValueError, AssertionError, TypeError, AttributeError):
             return None
         return transformed
-
-    def _refused_option(self, message: str, params: dict[str, Any]) -> str | None:
-        config = params.get("output_config", {})
-        if "tool_choice" in params and _ABOUT_CHOICE.search(message):
-            return "tool_choice"
-        if "thinking" in params and "thinking" in message:
-            return "thinking"
-        if "effort" in config and _ABOUT_EFFORT.search(message):
-            return "effort"
-        if _ABOUT_TOOLS.search(message) or not _ABOUT_SCHEMA.search(message):
-            return None
-        return "output_config" if "format" in config else "effort" if "effort" in config else None
 
 
 def _blocks(message: Message, names: ToolNames) -> list[dict[str, Any]]:

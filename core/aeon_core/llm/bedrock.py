@@ -494,20 +494,29 @@ def unread(body: bytes, place: Endpoint) -> LLMError:
 
 
 _STREAM_TYPE = "application/vnd.amazon.eventstream"
-_ABOUT_SCHEMA = re.compile(
-    r"output_?config|output_?format|text_?format|structured.?outputs?|json_?schema|(?<!input)(?<!input_)schema"
-)
-_ABOUT_TOOLS = re.compile(r"tool_?config|input_?schema|tools\.\d")
-_ABOUT_THINKING = re.compile(r"thinking|additional_?model_?request_?fields")
-_ABOUT_CHOICE = re.compile(r"tool_?choice")
-_ABOUT_CACHE = re.compile(r"cache_?point|prompt.caching")
+_ABOUT_CACHE = r"cache_?point|prompt.caching"
 _OPTIONS = {
     **ROOM_FOR_THINKING,
-    "cachePoint": Option("cachePoint", "prompts are not cached"),
-    "temperature": Option("temperature", "requests are sent without it"),
-    "toolChoice": Option("toolChoice", "calls are requested in the prompt only"),
-    "thinking": Option("thinking", "requests are sent without it"),
-    "outputConfig": Option("outputConfig", "replies are requested in the prompt only", structured=True),
+    "cachePoint": Option("cachePoint", "prompts are not cached", _ABOUT_CACHE, place="messages"),
+    "temperature": Option(
+        "temperature", "requests are sent without it", "temperature", place="inferenceConfig.temperature"
+    ),
+    "toolChoice": Option(
+        "toolChoice", "calls are requested in the prompt only", r"tool_?choice", place="toolConfig.toolChoice"
+    ),
+    "thinking": Option(
+        "thinking",
+        "requests are sent without it",
+        r"thinking|additional_?model_?request_?fields",
+        place="additionalModelRequestFields",
+    ),
+    "outputConfig": Option(
+        "outputConfig",
+        "replies are requested in the prompt only",
+        r"output_?config|output_?format|text_?format|structured.?outputs?|json_?schema|(?<!input)(?<!input_)schema",
+        r"tool_?config|input_?schema|tools\.\d",
+        structured=True,
+    ),
 }
 
 
@@ -618,16 +627,4 @@ class BedrockModel(RemoteModel):
             return None
         message = scrubbed(_message(response), self._aws.secrets()).lower()
         # A model without a cache is no bad request to the service, but one that is not allowed.
-        return Refusal(400 if _ABOUT_CACHE.search(message) else _status(response), message)
-
-    def _refused_option(self, message: str, params: dict[str, Any]) -> str | None:
-        if _ABOUT_CACHE.search(message) and any("cachePoint" in block for block in params["messages"][-1]["content"]):
-            return "cachePoint"
-        if "temperature" in params["inferenceConfig"] and "temperature" in message:
-            return "temperature"
-        if "toolChoice" in params.get("toolConfig", {}) and _ABOUT_CHOICE.search(message):
-            return "toolChoice"
-        if "additionalModelRequestFields" in params and _ABOUT_THINKING.search(message):
-            return "thinking"
-        about_schema = _ABOUT_SCHEMA.search(message) and not _ABOUT_TOOLS.search(message)
-        return "outputConfig" if "outputConfig" in params and about_schema else None
+        return Refusal(400 if re.search(_ABOUT_CACHE, message) else _status(response), message)

@@ -124,10 +124,19 @@ class Option:
     """The parameter of the request."""
 
     instead: str
-    """What is done where it is refused."""
+    """What is done if it is refused."""
+
+    words: str | None = None
+    """A pattern of what a refusal says, in lower case; None if it is recognised otherwise."""
+
+    unless: str | None = None
+    """A pattern of what the refusal of something else says."""
+
+    place: str = ""
+    """Where it is in the request, keys joined by dots, if that is not the parameter."""
 
     what: str = ""
-    """What is refused, where that is less than the parameter."""
+    """What is refused, if that is less than the parameter."""
 
     structured: bool = False
     """Whether it asks for structured output: then a refusal may be about one schema alone."""
@@ -233,7 +242,7 @@ class RemoteModel(LLMAdapter):
             return False
         message = refusal.message
         too_long = is_too_long(refusal.status, message, refusal.body)
-        name = None if too_long else self._refused_option(message, params)
+        name = None if too_long else self._refused_option(message, request, params)
         if name is None and request.thinking_tokens and self._has(_ROOM, request) and is_about_reply(message):
             name = _ROOM
         if name is None or (refusal.status in _BROKEN and not self.options[name].structured):
@@ -242,6 +251,19 @@ class RemoteModel(LLMAdapter):
         special = self.options[name].structured and bool(_ABOUT_ONE.search(message) or request.tools)
         self._give_up(name, request.purpose if special or too_long else "", message)
         return True
+
+    def _refused_option(self, message: str, request: LLMRequest, params: dict[str, Any]) -> str | None:
+        """Return the name of the option among `params` that a refusal is about, None if it is another's."""
+        for name, option in self.options.items():
+            if option.words is None or not self._has(name, request):
+                continue
+            value: Any = params
+            for key in (option.place or option.sent_as).split("."):
+                value = value.get(key) if isinstance(value, dict) else None
+            other = option.unless is not None and re.search(option.unless, message)
+            if value is not None and not other and re.search(option.words, message):
+                return name
+        return None
 
     def _give_up(self, name: str, purpose: str, message: str) -> None:
         self._given_up.add((name, purpose))
@@ -276,10 +298,6 @@ class RemoteModel(LLMAdapter):
     @abstractmethod
     def _refusal(self, error: Exception) -> Refusal | None:
         """Return the server's own error, None if the SDK raised another."""
-
-    @abstractmethod
-    def _refused_option(self, message: str, params: dict[str, Any]) -> str | None:
-        """Return the name of the option among `params` that a refusal is about, None if it is another's."""
 
 
 class SdkModel(RemoteModel):

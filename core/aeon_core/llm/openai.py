@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping
 from typing import Any, ClassVar
 
@@ -22,31 +21,40 @@ from aeon_core.llm.wire import ReplyReader, ToolNames
 
 DEFAULT_URL = "https://api.openai.com/v1"
 
-_UNKNOWN = re.compile(r"unsupported|not supported|unrecogni[sz]ed|unknown|unexpected|extra_forbidden|not permitted")
-_ABOUT_SCHEMA = re.compile(
-    r"response.format|json.schema|json_object|structured.outputs?|grammar|samplers|guided|schema"
-)
-_ABOUT_ITS_TYPE = re.compile(r"json_object|response.format\W{0,3}type|response.format\W{1,3}json_schema")
-_ABOUT_TOOLS = re.compile(r"input_schema|for function|tools?[.\[]\d")
-_NO_TOOLS = re.compile(r"not support (?:tools|tool.call|function.call)|tool.choice requires|tool.call.parser")
-_ABOUT_CHOICE = re.compile(r"tool.choice(?! requires)")
-_ABOUT_EFFORT = re.compile(r"reasoning.?effort|thinking|\bthink\b")
+_UNKNOWN = r"(?:unsupported|not supported|unrecogni[sz]ed|unknown|unexpected|extra_forbidden|not permitted)"
+_ABOUT_TOOLS = r"input_schema|for function|tools?[.\[]\d"
 _OPTIONS = {
     **ROOM_FOR_THINKING,
-    "reasoning_effort": Option("reasoning_effort", "the model's default effort is used"),
+    "reasoning_effort": Option(
+        "reasoning_effort", "the model's default effort is used", r"reasoning.?effort|thinking|\bthink\b"
+    ),
+    "stream_options": Option("stream_options", "streamed replies may lack token counts", "stream_options"),
+    "max_tokens": Option("max_tokens", "max_completion_tokens is sent", rf"(?s)(?=.*max_tokens).*{_UNKNOWN}"),
+    "max_completion_tokens": Option(
+        "max_completion_tokens", "max_tokens is sent", rf"(?s)(?=.*max_completion_tokens).*{_UNKNOWN}"
+    ),
+    "tool_choice": Option("tool_choice", "calls are requested in the prompt only", r"tool.choice(?! requires)"),
+    "tools": Option(
+        "tools",
+        "they are described in the prompt",
+        r"not support (?:tools|tool.call|function.call)|tool.choice requires|tool.call.parser",
+    ),
     "json_schema": Option(
         "response_format",
         "JSON objects are requested, with their form in the prompt only",
+        r"json_object|response.format\W{0,3}type|response.format\W{1,3}json_schema",
+        _ABOUT_TOOLS,
         what="a schema in response_format",
         structured=True,
     ),
-    "response_format": Option("response_format", "replies are requested in the prompt only", structured=True),
-    "tools": Option("tools", "they are described in the prompt"),
-    "tool_choice": Option("tool_choice", "calls are requested in the prompt only"),
-    "stream": Option("stream", "replies are not streamed"),
-    "stream_options": Option("stream_options", "streamed replies may lack token counts"),
-    "max_tokens": Option("max_tokens", "max_completion_tokens is sent"),
-    "max_completion_tokens": Option("max_completion_tokens", "max_tokens is sent"),
+    "response_format": Option(
+        "response_format",
+        "replies are requested in the prompt only",
+        r"response.format|json.schema|json_object|structured.outputs?|grammar|samplers|guided|schema",
+        _ABOUT_TOOLS,
+        structured=True,
+    ),
+    "stream": Option("stream", "replies are not streamed", r"\(stream\b|\bto stream\b|'stream'"),
 }
 
 
@@ -117,24 +125,6 @@ class OpenAIModel(SdkModel):
             return json_schema_format(request, schema)
         # Some servers that know no json_schema take the schema here; others ignore it, but OpenAI refuses it.
         return {"type": "json_object"} if self._own else {"type": "json_object", "schema": schema}
-
-    def _refused_option(self, message: str, params: dict[str, Any]) -> str | None:
-        if "reasoning_effort" in params and _ABOUT_EFFORT.search(message):
-            return "reasoning_effort"
-        if "stream_options" in params and "stream_options" in message:
-            return "stream_options"
-        if self._limit in params and self._limit in message and _UNKNOWN.search(message):
-            return self._limit
-        if "tool_choice" in params and _ABOUT_CHOICE.search(message):
-            return "tool_choice"
-        if "tools" in params and _NO_TOOLS.search(message):
-            return "tools"
-        if "response_format" in params and _ABOUT_SCHEMA.search(message) and not _ABOUT_TOOLS.search(message):
-            whole = params["response_format"]["type"] == "json_schema"
-            return "json_schema" if whole and _ABOUT_ITS_TYPE.search(message) else "response_format"
-        if "stream" in params and re.search(r"\(stream\b|\bto stream\b|'stream'", message):
-            return "stream"
-        return None
 
     def _send(self, client: Any, request: LLMRequest, params: dict[str, Any], names: ToolNames) -> LLMResponse:
         reply = super()._send(client, request, params, names)
