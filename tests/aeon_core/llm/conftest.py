@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -12,6 +13,7 @@ from aeon_core.llm.base import LLMAdapter
 from aeon_core.llm.openai import OpenAIModel
 from tests.aeon_core.llm.server import Server
 
+NOW = 1_800_000_000.0
 KEY = "sk-test-0123456789abcdefghij"
 
 Make = Callable[..., LLMAdapter]
@@ -22,6 +24,13 @@ def server() -> Iterator[Server]:
     running = Server()
     yield running
     running.stop()
+
+
+@pytest.fixture
+def now(monkeypatch: pytest.MonkeyPatch) -> float:
+    """The time by which a wait until a date is reckoned, and which stays the same."""
+    monkeypatch.setattr("aeon_core.llm.errors.time", SimpleNamespace(time=lambda: NOW))
+    return NOW
 
 
 @pytest.fixture
