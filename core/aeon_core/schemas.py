@@ -6,7 +6,7 @@ import ast
 import inspect
 import re
 import textwrap
-from functools import lru_cache
+from functools import cache, lru_cache
 from importlib import import_module
 from typing import Any
 
@@ -157,6 +157,7 @@ def field_docs(kind: type) -> dict[str, str]:
     return docs
 
 
+@cache
 def _docs_below(kind: type) -> dict[str, str]:
     try:
         (definition,) = ast.parse(textwrap.dedent(inspect.getsource(kind))).body

@@ -6,7 +6,7 @@ import os
 import threading
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import partial
+from functools import cache, partial
 from pathlib import Path
 from typing import Any, Literal
 
@@ -273,7 +273,12 @@ def run_vault(llm: LLMAdapter, tools: ToolRegistry, config: RunConfig) -> Secret
 
 
 def _names_exchanged(tools: ToolRegistry) -> frozenset[str]:
-    return names_in([tools.export_tools_for_llm(), *map(schema, _EXCHANGED)])
+    return names_in(tools.export_tools_for_llm()) | _names_of_types()
+
+
+@cache
+def _names_of_types() -> frozenset[str]:
+    return names_in([*map(schema, _EXCHANGED)])
 
 
 def _put_into(plan: Plan, dumped: Mapping[str, Any]) -> None:
