@@ -7,6 +7,7 @@ import logging
 import os
 import signal
 import socket
+import ssl
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -63,6 +64,8 @@ def _clean_surroundings(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None
     monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "xdg-config"))
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "xdg-state"))
     monkeypatch.setattr(socket.socket, "connect", _loopback_only)
+    # Each client of an SDK would read the certificates of all authorities, and no test calls one of their hosts.
+    monkeypatch.setattr(ssl.SSLContext, "load_verify_locations", lambda *_args, **_options: None)
 
 
 @pytest.fixture

@@ -74,11 +74,25 @@ def test_a_whole_workflow_without_a_terminal(tmp_path: Path) -> None:
         (("two", "words"), 2, "system2: unexpected argument 'words'; quote a task of several words"),
     ],
 )
-def test_bad_use_is_one_line_and_writes_nothing(args: tuple[str, ...], code: int, line: str, tmp_path: Path) -> None:
-    done = system2(*args, cwd=tmp_path)
-    assert (done.returncode, done.stdout) == (code, "")
-    assert done.stderr.startswith(line), done.stderr
-    assert done.stderr.count("\n") == 1
+def test_bad_use_is_one_line_and_writes_nothing(
+    args: tuple[str, ...],
+    code: int,
+    line: str,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("HOME", str(tmp_path))
+    monkeypatch.setattr(sys, "stdin", io.StringIO())
+    try:
+        ended: Any = main(list(args))
+    except SystemExit as end:
+        ended = end.code
+    done = capsys.readouterr()
+    assert (ended, done.out) == (code, "")
+    assert done.err.startswith(line), done.err
+    assert done.err.count("\n") == 1
     assert list(tmp_path.iterdir()) == []
 
 

@@ -13,8 +13,8 @@ from aeon_core.effects.record_stream import RecordStream
 from tests.aeon_core.kernel.crash_checks import Ending, Whole, copied, goes_on_to_the_same, read, torn, whole_lines
 from tests.aeon_core.kernel.crashes import Crash, crashes, never_waits, sampled
 from tests.aeon_core.kernel.scenarios import ACTED, JOURNAL
-from tests.sampling import sample
 
+pytestmark = pytest.mark.exhaustive
 Again = tuple[Whole, Path, list[Crash]]
 
 
@@ -51,7 +51,7 @@ PLACES: dict[str, tuple[str, str, dict[str, Any], int]] = {
 }
 
 
-@pytest.fixture(scope="module", params=sample(PLACES))
+@pytest.fixture(scope="module", params=PLACES)
 def again(request: pytest.FixtureRequest, memory: Path) -> Again:
     """The run that nothing interrupts, what its first crash left, and what each crash of the next process left."""
     name, kind, fields, rest = PLACES[request.param]
@@ -64,7 +64,6 @@ def again(request: pytest.FixtureRequest, memory: Path) -> Again:
     return whole, left, crashes(folder / "crashes", name, str(left))
 
 
-@pytest.mark.exhaustive
 def test_a_continued_run_is_killed_at_many_places_of_its_own(again: Again) -> None:
     _, left, found = again
     assert {crash.signal for crash in found} == {signal.SIGKILL}
