@@ -1,4 +1,4 @@
-"""What a report on a run says, whatever form it is given: facts, repairs, warnings, passes, answer (contract: show)."""
+"""The content of a report on a run, in whatever form: facts, repairs, warnings, passes, answer (contract: show)."""
 
 from __future__ import annotations
 
@@ -94,7 +94,7 @@ def _assessment_of(view: RunView, number: int) -> AssessmentView | None:
 
 
 def _profiles(view: RunView, number: int, *, alone: bool) -> Iterator[Note]:
-    """Yield the profiles of a pass; what one says of the task only where its version is new."""
+    """Yield the profiles of a pass, each with its dimensions where its version is new."""
     known = 0
     for profile in view.profiles:
         new, known = profile.version != known, profile.version
@@ -333,10 +333,10 @@ class RunChanges:
 
 FORKS_SHOWN = 20
 ITS_END = "only the end of a long journal; to read all of it, use --pass N, --export or --json"
-_TOLD_ELSEWHERE = frozenset(
+_REPORTED_ELSEWHERE = frozenset(
     {"supervisor", "run_finished", "validation", "refinement", "advisory", "questions", "manual_intervention"}
 )
-"""Types of records that a report tells in other places than among the warnings."""
+"""Types of records that a report has in other places than among the warnings."""
 
 
 class RunReport:
@@ -418,7 +418,7 @@ class RunReport:
     @property
     def warnings(self) -> list[LogLine]:
         """What went wrong or was done in another way than planned, and is no repair attempt."""
-        return [line for line in self.view.log if line.level != "info" and line.type not in _TOLD_ELSEWHERE]
+        return [line for line in self.view.log if line.level != "info" and line.type not in _REPORTED_ELSEWHERE]
 
     @property
     def passes(self) -> list[Section]:

@@ -48,7 +48,7 @@ _LAST = next(gate.number for gate in GATES if gate.agent is None)
 
 
 def pipeline_rows(state: WorkflowState, status: str, now: str, *, goes_on: bool) -> list[PipelineRow]:
-    """Return the rows in the order of the work; where it does not go on, nothing of it is running."""
+    """Return the rows in the order of the work; of a workflow that has stopped, none is running."""
     rows = [_whole(state, status)]
     for name in _names(state):
         rows.append(_agent_row(state, state.view.agents[name], now, goes_on=goes_on))
@@ -109,7 +109,7 @@ class ReportPart(NamedTuple):
 
 
 class WorkflowReport:
-    """What a transcript tells, read whole. Raises UsageError if the file is none."""
+    """The report on a transcript, which is read whole. Raises UsageError if the file is none."""
 
     def __init__(self, path: Path) -> None:
         self.damage: list[str] = []
@@ -121,7 +121,7 @@ class WorkflowReport:
 
     @property
     def text(self) -> str:
-        """The whole report for a terminal: the workflow and its state, then what each agent did."""
+        """The whole report for a terminal: the workflow and its status, then what each agent did."""
         parts = [self._overview()]
         for part in self._agents():
             parts.append("\n".join([part.title, *(f"  {line}" for line in part.lines)]))

@@ -245,19 +245,19 @@ def resumed_source(journal: Path) -> LiveSource:
 
 def retained_records(path: Path, damage: list[str]) -> Records:
     """Yield the records of a journal up to where a resume continues, long texts in full."""
-    ends_at = _last_told(path).get("resumes_at")
+    ends_at = _last_state(path).get("resumes_at")
     for record in read_journal(path, damage):
         if ends_at is not None and record["seq"] >= ends_at:
             return
         yield record
 
 
-def _last_told(path: Path) -> dict[str, Any]:
+def _last_state(path: Path) -> dict[str, Any]:
     """Return the last record that holds the run's state, texts by reference. Raises UsageError."""
     from aeon_core.journal.reader import tail
-    from aeon_core.journal.summary import last_told
+    from aeon_core.journal.summary import last_state
 
-    return last_told(tail(path))
+    return last_state(tail(path))
 
 
 class Ended(Struct, frozen=True):
@@ -275,7 +275,7 @@ def ended_for_good(path: Path) -> Ended | None:
     from aeon_core.entities import EXIT_CODES
     from aeon_core.journal.values import dict_of, int_of
 
-    last = _last_told(path)
+    last = _last_state(path)
     result = last.get("result")
     if last.get("type") != "run_finished" or last.get("resumes_at") is not None or not isinstance(result, dict):
         return None

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 from aeon_core.config.journal_trust import remembers
 from aeon_core.errors import AeonError, UsageError
 from aeon_core.journal.reader import head, tail
-from aeon_core.journal.summary import last_told
+from aeon_core.journal.summary import last_state
 from aeon_tui.sessions.approval_broker import ApprovalBroker
 from aeon_tui.sessions.runner import Stream
 from aeon_tui.sessions.session import Session
@@ -242,7 +242,7 @@ def resume_request(
     if first is None or not isinstance(workflow, dict):
         earlier = ": a transcript can only be shown; start a new one with --spec continue" if first is not None else ""
         raise UsageError(f"{str(path)!r} is not the journal of a workflow{earlier}")
-    last = last_told(tail(path))
+    last = last_state(tail(path))
     if last.get("type") == "run_finished" and last.get("resumes_at") is None:
         raise UsageError(f"the workflow {path.stem!r} is complete; start a new one with `aeon-tui workflow`")
     known = str(workflow.get("project_root") or "")

@@ -44,7 +44,7 @@ class RecordSource(Protocol):
 
     @property
     def reading(self) -> str:
-        """What is waited for or being read, in words; empty where nothing is, or the records say it themselves."""
+        """What is waited for or being read, in words; empty where nothing is, or the records show it themselves."""
 
     @property
     def live(self) -> bool:
@@ -72,7 +72,7 @@ class RecordSource(Protocol):
         """Return a record in full where the view leaves a part of it in the journal. Reads the file."""
 
     def listen(self, listener: Listener) -> bool:
-        """Have it called whenever there may be something new; return False where the source has to be asked instead."""
+        """Call the listener whenever there may be something new; return False where the source has to be polled."""
 
     def close(self) -> None:
         """Read no more."""
@@ -83,7 +83,7 @@ Follow = Callable[[Path], RecordSource]
 
 
 class RecordsOnly:
-    """What a source says whose records, folded, leave nothing out."""
+    """Defaults of a source whose records, folded, leave nothing out."""
 
     notice = ""
     waiting = False
@@ -101,7 +101,7 @@ class RecordsOnly:
         return None
 
     def listen(self, listener: Listener) -> bool:
-        """Return False: it has to be asked."""
+        """Return False: it has to be polled."""
         del listener
         return False
 

@@ -118,7 +118,7 @@ class JournalSource:
         return self.snapshots.record(seq) if self.snapshots is not None else None
 
     def listen(self, listener: Listener) -> bool:
-        """Have it called on the reading thread."""
+        """Call the listener on the reading thread."""
         self._notify = listener
         return True
 

@@ -81,7 +81,7 @@ class LiveSource:
         return self._followed is not None or not self._finished
 
     def finish(self) -> None:
-        """Say that the kernel puts no more."""
+        """Note that the kernel puts no more lines."""
         self._finished = True
         self._notify()
 
@@ -93,7 +93,7 @@ class LiveSource:
             self._notify()
 
     def listen(self, listener: Listener) -> bool:
-        """Have it called for each line, on the kernel's thread, and by what follows the journal."""
+        """Call the listener for each line, on the kernel's thread, and from what follows the journal."""
         self._notify = listener
         return self._followed is None or self._followed.listen(listener)
 

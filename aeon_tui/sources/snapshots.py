@@ -88,7 +88,7 @@ class _Fold:
         return self.reader.timeline
 
     def is_void(self) -> bool:
-        """Return whether the file was replaced, or lines that were read count no more."""
+        """Return whether the file was replaced, or lines that were read are superseded."""
         from aeon_core.journal.reader import superseded_lines
 
         if self._generation != self.index.generation:
@@ -244,7 +244,7 @@ class SnapshotStore:
             self._index.close()
 
     def _look(self, pieces: Pieces | None = None) -> _Fold:
-        """Take in which lines the journal has by now; begin again where it is no longer what it was.
+        """Index the lines that the journal has by now; start over where it is no longer what it was.
 
         Where lines are to be folded in `pieces`, the timeline grows with them.
         """

@@ -22,7 +22,7 @@ _ENVELOPE = re.compile(
     rb'(?:,"pass_number":(\d{1,9}),)?'
 )
 _PARSED = (b"phase", b"run_started", b"run_resumed")
-"""Types of records that say more of a run's time than their envelope does."""
+"""Types of records of which more than the envelope is needed."""
 
 
 class PhasePositions(Struct):
@@ -54,7 +54,7 @@ class Timeline:
         return len(self._seqs)
 
     def add(self, line: int, record: Mapping[str, Any]) -> None:
-        """Take in the record of a line that counts."""
+        """Add the record of a line that is not superseded."""
         kind = record.get("type")
         if kind == "text":
             return
@@ -63,11 +63,11 @@ class Timeline:
         if self.first_plan is None and (kind == "plan" or record.get("parent")):
             self.first_plan = len(self) - 1
         if kind == "phase":
-            self._take_phase(record)
+            self._add_phase(record)
         elif kind == "pass":
             self.pass_ends.append((int_of(record.get("pass_number"), len(self.pass_ends) + 1), len(self) - 1))
 
-    def _take_phase(self, record: Mapping[str, Any]) -> None:
+    def _add_phase(self, record: Mapping[str, Any]) -> None:
         number, name = int_of(record.get("pass")), str_of(record.get("phase"))
         finished = record.get("state") == "finished"
         last = self.phases[-1] if self.phases else None
@@ -109,9 +109,9 @@ class Timeline:
 
 
 class TimelineReader:
-    """Takes the lines of an index into `timeline`, mostly without parsing them, or as another thread reads them.
+    """Adds the lines of an index to `timeline`, mostly without parsing them, or as another thread reads them.
 
-    `void` says that a process has continued the run from an earlier record since: what was taken counts no more.
+    `void` says that a process has continued the run from an earlier record since: what was added is superseded.
     """
 
     def __init__(self, index: OffsetIndex, gone: list[range]) -> None:
@@ -122,7 +122,7 @@ class TimelineReader:
         self._reading = threading.Lock()
 
     def note(self, number: int, record: dict[str, Any]) -> None:
-        """Take in a line that was read elsewhere, if it is the next one."""
+        """Add a line that was read elsewhere, if it is the next one."""
         with self._reading:
             if number == self._next:
                 self._next += 1

@@ -96,7 +96,7 @@ class WorkflowState:
         return float(self.view.config.get("cost_ceiling_usd") or 0.0) * self.ceilings
 
     def status(self, *, live: bool, reading: bool) -> str:
-        """Return how far the workflow is, as a word or a few: as it ended, or what it does."""
+        """Return the workflow's status in a word or a few: how it ended, or what it does."""
         view = self.view
         if view.end is not None:
             return str(view.end["status"])
@@ -126,7 +126,7 @@ class WorkflowState:
 
 
 WORKFLOW_ROW = "workflow"
-"""The key of the row that tells of the workflow as a whole."""
+"""The key of the row of the workflow as a whole."""
 
 
 def gate_key(number: int) -> str:
@@ -148,7 +148,7 @@ POLL_SECONDS = 0.05
 
 
 class Taken(NamedTuple):
-    """Records in order; with `anew` they begin with the first, and what was taken before counts no more."""
+    """Records in order; with `anew` they begin with the first, and replace what was taken before."""
 
     records: list[Record]
     anew: bool = False
@@ -269,7 +269,7 @@ class LiveWorkflowSource(TranscriptSource):
 
     @property
     def live(self) -> bool:
-        """Whether the workflow continues, or has ended and is not shown to its end yet."""
+        """Whether the workflow runs, or has ended and is not shown to its end yet."""
         return not self._finished or bool(self._lines) or self.reading
 
     @property
@@ -284,7 +284,7 @@ class LiveWorkflowSource(TranscriptSource):
             self._lines.append(line)
 
     def finish(self) -> None:
-        """Say that nothing more is put."""
+        """Note that nothing more is put."""
         self._finished = True
 
     def take(self, seconds: float) -> Taken:

@@ -10,7 +10,7 @@ from aeon_core.config.schema import find_project_root
 from aeon_core.entities import RunResult
 from aeon_core.errors import JournalError
 from aeon_core.journal.reader import tail
-from aeon_core.journal.summary import last_told
+from aeon_core.journal.summary import last_state
 from aeon_core.runs.batch.tasks import AUTO_APPROVE
 from aeon_core.runs.batch.worker import Job, has_begun, stopped_by, worked
 from system2.logs import Log
@@ -51,4 +51,4 @@ def _performed(job: Job) -> RunResult:
             orchestrator.run(job.task.task, run_id=path.stem)
     if orchestrator.journal is None:
         raise JournalError(f"the journal {str(path)!r} could not be written; see the workflow's transcript")
-    return RunResult.model_validate(last_told(tail(path))["result"])
+    return RunResult.model_validate(last_state(tail(path))["result"])

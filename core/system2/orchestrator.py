@@ -25,7 +25,7 @@ from aeon_core.installation import versions
 from aeon_core.journal.reader import head
 from aeon_core.journal.records import RunResumed, RunStarted
 from aeon_core.journal.recovery import reopen
-from aeon_core.journal.summary import last_told
+from aeon_core.journal.summary import last_state
 from aeon_core.journal.writer import LineListener, fan_out, new_run_id
 from aeon_core.json_safe import clean_text, json_safe
 from aeon_core.kernel.result import shown
@@ -303,7 +303,7 @@ class Orchestrator:
             options = first.get("workflow")
             if not isinstance(options, dict):
                 raise UsageError(f"{str(path)!r} is not a workflow; to continue a run, use `aeon-tui resume`")
-            last = last_told(reversed(lines))
+            last = last_state(reversed(lines))
             ended = last.get("resumes_at") if last["type"] == "run_finished" else None
             if last["type"] == "run_finished" and ended is None:
                 raise UsageError(f"the workflow {path.stem!r} is complete; start a new one")

@@ -42,7 +42,7 @@ class FollowPosition(NamedTuple):
     end: int
     seq: int
     gone: list[range]
-    """What was taken back of them, as `taken_back` tells."""
+    """The seqs that were superseded by then, as `superseded_in` returns them."""
     find_texts: FindTexts
     ended: bool = False
     """Whether the run had ended with these lines."""
@@ -174,7 +174,7 @@ class _Reading:
     def __init__(self, path: Path, fd: int, place: FollowPosition | None) -> None:
         self.damage: list[str] = []
         self.overtaken = False
-        """Whether a line has come that takes others back."""
+        """Whether a line has come that supersedes others."""
         self._path, self._fd = path, fd
         self._known = place is not None
         self._last = (0, b"")
@@ -199,20 +199,20 @@ class _Reading:
         return os.pread(self._fd, len(sign), start) == sign
 
     def records(self, until: int) -> Iterator[dict[str, Any]]:
-        """Yield the records whose lines begin before an offset and are whole; end where one takes others back."""
+        """Yield the records whose lines begin before an offset and are whole; end where one supersedes others."""
         for line in self._lines.read(until):
             self._last = (self._lines.offset - len(line) - 1, line[:_SIGN])
             self._known = self._known or is_known_beginning(self._path, self._lines.number, line)
             record = self._records.read(self._lines.number, line)
             if record is None:
                 continue
-            if record["type"] == "run_resumed" and self._takes_back(record):
+            if record["type"] == "run_resumed" and self._supersedes(record):
                 self.overtaken = True
                 return
             yield record
 
-    def _takes_back(self, record: dict[str, Any]) -> bool:
-        """Return whether a resume, not known when this generation began, took back lines."""
+    def _supersedes(self, record: dict[str, Any]) -> bool:
+        """Return whether a resume, not known when this generation began, supersedes lines."""
         first = record.get("continues_at")
         if not isinstance(first, int) or first >= record["seq"] or range(first, record["seq"]) in self._gone:
             return False

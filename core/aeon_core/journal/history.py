@@ -127,7 +127,7 @@ def _fields(record: Mapping[str, Any]) -> dict[str, Any]:
 
 
 _ENDINGS = frozenset({"no_progress", "ttl_expired"})
-"""Reason codes that say how a run ended, not what stood in the way."""
+"""Reason codes that say how a run ended, not what prevented convergence."""
 
 
 class RefinedFragment(Entity):
@@ -142,7 +142,7 @@ class RefinedFragment(Entity):
 
 
 class ConvergenceBlocker(Entity):
-    """A reason code that stood in the way of convergence, and the passes in which it did."""
+    """A reason code that prevented convergence, and the passes in which it did."""
 
     reason_code: str
     passes: list[int]
@@ -283,7 +283,7 @@ class Label(Entity):
 
 
 class ExecutionHistory(Entity):
-    """A run as its journal tells it (adaptive: Execution History). `final_result` is null where it has not ended.
+    """A run as its journal records it (adaptive: Execution History). `final_result` is null where it has not ended.
 
     `configuration` holds the run's options and its model; of a run that was assessed also `convergence_criteria`, the
     thresholds that held, `requirements`, what a finished answer must satisfy, and `adaptive_depth`, the first
@@ -432,7 +432,7 @@ def _pass_of(record: Mapping[str, Any]) -> int | None:
 
 
 def open_end(path: Path) -> tuple[RunView, ExecutionHistory]:
-    """Return the same of a journal of any size from its beginning and its end alone, as far as these tell.
+    """Return the same of a journal of any size, as far as its beginning and its end alone show it.
 
     The view's `whole_from` is the seq from which on nothing is left out, 0 where that is the whole. Plan, statuses,
     totals and the last scores are as they are; of what came before, passes, repairs and warnings are missing, and of

@@ -36,7 +36,7 @@ _SEQ = re.compile(rb'\{\s*"v"\s*:\s*\d+\s*,\s*"seq"\s*:\s*(\d{1,18})\s*,')
 
 
 def seq_of(line: bytes) -> int | None:
-    """Return the `seq` that a line's envelope says, from its beginning alone; None where it says none."""
+    """Return the `seq` in a line's envelope, from its beginning alone; None where there is none."""
     match = _SEQ.match(line[:HEAD])
     return int(match[1]) if match is not None else None
 

@@ -22,7 +22,7 @@ from aeon_core.journal.reader import (
 )
 from aeon_core.journal.records import LabelRecord, Verdict
 from aeon_core.journal.recovery import make_sure_nobody_writes, reopen
-from aeon_core.journal.summary import last_told
+from aeon_core.journal.summary import last_state
 from aeon_core.journal.values import dicts_of, int_of, str_of
 
 _MARK = b'"type":"label"'
@@ -79,15 +79,15 @@ def make_sure_it_has_a_result(path: Path) -> None:
     if first["type"] != "run_started":
         raise UsageError(f"{path.stem!r} is a workflow; only the result of a run can be labelled")
     make_sure_nobody_writes(path)
-    if last_told(tail(path)).get("type") != "run_finished":
+    if last_state(tail(path)).get("type") != "run_finished":
         raise _not_ended(path)
 
 
 def last_label(path: Path) -> tuple[Verdict, str] | None:
-    """Return a run's last label, and why it was given, as far as the end of its journal tells. Raises UsageError."""
+    """Return a run's last label, and why it was given, as far as the end of its journal has it. Raises UsageError."""
     for record in tail(path):
         if record["type"] == "run_resumed":
-            break  # it took back what was said before
+            break  # it superseded what was said before
         if record["type"] == "label" and record.get("verdict") in ("good", "bad"):
             return record["verdict"], str_of(record.get("why"))
     return None
@@ -127,7 +127,7 @@ def labelled_passes(path: Path) -> list[LabelledPass]:
 
 
 def _needed(fd: int, lines: Iterator[bytes]) -> Iterator[dict[str, Any]]:
-    """Yield the records that labels are about and that no resume took back."""
+    """Yield the records that labels are about and that no resume superseded."""
     gone = superseded_in(fd)
     for line in lines:
         kind = record_type(line)

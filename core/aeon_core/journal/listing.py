@@ -70,7 +70,7 @@ def list_runs(runs_dir: Path | None = None, *, cache: bool = True) -> list[RunSu
 
 
 class Listing:
-    """The runs of one directory, for who lists them again and again: what has not changed stays the same object."""
+    """The runs of one directory, to be listed repeatedly: what has not changed stays the same object."""
 
     def __init__(self, directory: Path, *, cache: bool = True) -> None:
         self._directory, self._cache = directory, cache
@@ -99,7 +99,7 @@ class Listing:
         return _newest_first(summaries)
 
     def live(self) -> list[RunSummary]:
-        """Return those of `runs` that a process writes, at a small part of its cost: for who asks every few seconds.
+        """Return those of `runs` that a process writes, at a small part of the cost, so that it may be called often.
 
         Of those that nobody wrote at the last look only _AT_ONCE are looked at, the next ones each time. So of many,
         one that was resumed since is there at once if it waits for a decision, else after some looks more.
@@ -193,7 +193,7 @@ def _ends(path: str, size: int) -> tuple[bytes, bytes]:
 
 
 def _ended_run(path: str, line: bytes, end: bytes) -> RunSummary | None:
-    """Return the summary of a run whose first line and last one tell it plainly, else None."""
+    """Return the summary of a run whose first and last line are enough for it, else None."""
     last_line = end.rfind(b"\n", 0, -1) + 1
     if not last_line or not end.endswith(b"\n"):
         return None
@@ -276,7 +276,7 @@ def find_run(run: str | Path, runs_dir: Path | None = None) -> Path:
 
 
 class Lineage(Struct, frozen=True):
-    """The next of kin of a run. Of a run that is no fork, `parent` is None."""
+    """The parent and the forks of a run. Of a run that is no fork, `parent` is None."""
 
     parent: str | None = None
     """The id of the run that it was forked from."""
@@ -289,7 +289,7 @@ class Lineage(Struct, frozen=True):
 
 
 def lineage_of(path: Path, *, cache: bool = True) -> Lineage:
-    """Return the family of a journal's run among the runs of the same directory; `cache` as for `list_runs`."""
+    """Return the parent and the forks of a run among those of its directory; `cache` as for `list_runs`."""
     run = summarise(path)
     if run is None:
         return Lineage()

@@ -39,7 +39,7 @@ def is_locked(fd: int) -> bool:
 
 
 def holder(fd: int) -> str:
-    """Return who holds the exclusive lock on an open file: process and command where the system tells, in words."""
+    """Return who holds the exclusive lock on an open file: process and command where they are known, in words."""
     pid = _holding_process(os.fstat(fd).st_ino)
     command = _command(pid) if pid is not None else None
     # One that has ended left the lock to a process that it had started.

@@ -23,9 +23,9 @@ _MAX_LINE = 1024 * 1024
 
 
 def superseded_lines(path: Path) -> list[range]:
-    """Return the seqs of the lines that count no more; none where the run was not resumed.
+    """Return the seqs of the lines that a resume superseded; none where the run was not resumed.
 
-    Reads the file once, without parsing it. What cannot be read takes nothing back.
+    Reads the file once, without parsing it. What cannot be read supersedes nothing.
     """
     try:
         fd = open_regular(path)
@@ -161,8 +161,8 @@ def read_records(
     """Yield the records of a journal in order.
 
     `texts` replaces each `{"$text": sha256}` with its long text. What cannot be read is appended to `damage`, one line
-    with the line's number, and left out; what `check` says of a record is appended too. The lines that a resume took
-    back are left out. Raises UsageError, when the first record is asked for, for a file that is no journal.
+    with the line's number, and left out; what `check` says of a record is appended too. Lines that a resume
+    superseded are left out. Raises UsageError, when the first record is asked for, for a file that is no journal.
     """
     found = damage if damage is not None else []
     with open_journal(path) as file:
@@ -248,7 +248,7 @@ class RecordReader:
         self._newer = False
 
     def read(self, number: int, line: bytes) -> dict[str, Any] | None:
-        """Return the record of the line after the last one; None where it is none, or counts no more."""
+        """Return the record of the line after the last one; None where it is none, or superseded."""
         record = parse_line(line, number, self._damage)
         if record is None:
             return None
@@ -275,7 +275,7 @@ class RecordReader:
         return record
 
     def _version_fault(self, record: dict[str, Any]) -> str | None:
-        """Return, once, that a newer Aeon has written on: what it says may mean something else."""
+        """Return, once, that a newer Aeon has continued the journal: its records may mean something else."""
         if self._newer or record.get("v") == VERSION:
             return None
         self._newer = True
@@ -308,7 +308,7 @@ def open_journal(path: Path) -> IO[bytes]:
 
 
 def no_journal(path: Path, why: str | None = None) -> UsageError:
-    """Return the error that says so, and why."""
+    """Return the error that a file is no journal, and why."""
     reason = why or "its lines are not Aeon records, or a newer version wrote them"
     return UsageError(f"{str(path)!r} is not a journal: {reason}; expected a run's <run_id>.jsonl file")
 

@@ -99,7 +99,7 @@ class RunResumed(Record):
     options: dict[str, Any]
     """The overrides; everything else is unchanged."""
     continues_at: int
-    """The seq up to which the lines before hold; those from it on belong to the ending that is taken back."""
+    """The seq up to which the lines before hold; those from it on belong to the ending that is superseded."""
     models: list[dict[str, Any]] | None = None
     """The models that are used from here on, as in run_started, where they are others."""
     prices: str | None = None

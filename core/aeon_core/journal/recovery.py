@@ -1,4 +1,4 @@
-"""Going on with a journal that another process began: locked, checked whole, its torn end set aside (Decision 3)."""
+"""Continuing a journal that another process began: locked, checked whole, its torn end set aside (Decision 3)."""
 
 from __future__ import annotations
 

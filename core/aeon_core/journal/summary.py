@@ -71,7 +71,7 @@ class RunSummary(Struct, frozen=True, array_like=True):
 
 
 class Ending(NamedTuple):
-    """What the last records of a journal tell; `status` is None where the run has not ended."""
+    """What the last records of a journal show; `status` is None where the run has not ended."""
 
     status: str | None
     passes: int
@@ -95,7 +95,7 @@ def summarise(path: Path) -> RunSummary | None:
 
 
 def summary_of(path: str, first: dict[str, Any], ending: Ending) -> RunSummary:
-    """Return what the first record of a run or a workflow, for which `is_start` holds, and an ending tell of it.
+    """Return the summary from the first record of a run or a workflow, for which `is_start` holds, and its ending.
 
     Raises OSError where the run has not ended and the file cannot be opened.
     """
@@ -144,21 +144,21 @@ def is_workflow_start(first: Mapping[str, Any]) -> bool:
 
 
 def forked_from(first: dict[str, Any]) -> tuple[str | None, int | None]:
-    """Return of a fork's `run_started` record the parent's run id and the pass, each None where it is not told."""
+    """Return of a fork's `run_started` record the parent's run id and the pass, each None where it is not recorded."""
     parent = first.get("parent")
     if not isinstance(parent, dict) or not isinstance(parent.get("run_id"), str):
         return None, None
     return parent["run_id"], int_of(parent.get("pass")) or None
 
 
-def last_told(newest_first: Iterable[dict[str, Any]]) -> dict[str, Any]:
+def last_state(newest_first: Iterable[dict[str, Any]]) -> dict[str, Any]:
     """Return the last record that holds a run's state, {} if none does."""
     return next((record for record in newest_first if record["type"] in STATE_TYPES), {})
 
 
 def ending_of(newest_first: Iterator[dict[str, Any]]) -> Ending:
-    """Return a run's status from its last records, without those that a resume took back."""
-    last = last_told(newest_first)
+    """Return a run's status from its last records, without those that a resume superseded."""
+    last = last_state(newest_first)
     result = last.get("result") if last.get("type") == "run_finished" else None
     if isinstance(result, dict) and isinstance(result.get("status"), str):
         scores = _scores(dict_of(result.get("convergence")) or {})
@@ -170,7 +170,7 @@ def ending_of(newest_first: Iterator[dict[str, Any]]) -> Ending:
         return Ending(status, 0, _float(total.get("cost_usd")))
     passes, cost_usd, seen_cost = 0, None, False
     scores, scored = (None, None), False
-    for record in _that_count(chain([last], newest_first)):
+    for record in _not_superseded(chain([last], newest_first)):
         kind = record.get("type")
         if not seen_cost and kind == "ttl":
             cost_usd, seen_cost = _float(record.get("cost_usd")), True
@@ -208,8 +208,8 @@ def _asked(last: dict[str, Any]) -> str:
     return point if point not in ("", "question") else str_of(subject.get("kind")).replace("_", " ")
 
 
-def _that_count(newest_first: Iterable[dict[str, Any]]) -> Iterator[dict[str, Any]]:
-    """Yield the records but for those that a later `run_resumed` took back."""
+def _not_superseded(newest_first: Iterable[dict[str, Any]]) -> Iterator[dict[str, Any]]:
+    """Yield the records but for those that a later `run_resumed` superseded."""
     gone: list[range] = []
     for record in newest_first:
         if any(record.get("seq") in span for span in gone):

@@ -174,7 +174,7 @@ class JournalWriter:
         if self._broken is not None:
             raise JournalError(self._broken)
         if self._appending:
-            self._take_back()
+            self._undo()
         self._appending = True
         self.body = body = self.redact(record.body()) if (record.raw if raw is None else raw) else record.body()
         texts, short = self._texts.shorten(body) if self.seq else ([], body)
@@ -184,7 +184,7 @@ class JournalWriter:
         self._appending = False
         return seq
 
-    def _take_back(self) -> None:
+    def _undo(self) -> None:
         """Undo what an interrupt has left of the record before: part of a line, texts that only seem to be written."""
         self._texts = TextTable()
         if self._fd is not None:
@@ -290,7 +290,7 @@ class JournalWriter:
 
 
 def _path_of(fd: int) -> Iterator[Path]:
-    """Yield the path that the system knows an open file by, where it tells it."""
+    """Yield the path by which the system knows an open file, where it can be asked."""
     with suppress(OSError, ValueError):
         if sys.platform == "darwin":
             yield Path(os.fsdecode(fcntl.fcntl(fd, fcntl.F_GETPATH, bytes(1024)).rstrip(b"\0")))

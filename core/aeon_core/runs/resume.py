@@ -19,7 +19,7 @@ from aeon_core.errors import ReplayMismatchError, UsageError
 from aeon_core.journal.reader import STATE_TYPES, read_records
 from aeon_core.journal.records import RunResumed
 from aeon_core.journal.recovery import reopen
-from aeon_core.journal.summary import last_told
+from aeon_core.journal.summary import last_state
 from aeon_core.journal.writer import JournalWriter, LineListener, as_dicts, fan_out
 from aeon_core.kernel.checkpoint import Checkpoint
 from aeon_core.llm.base import LLMAdapter
@@ -172,7 +172,7 @@ def _resumed(
     before = [line.get("models") for line in lines if line["type"] in ("run_started", "run_resumed")]
     same = [each["model"] for each in models] == [each["model"] for each in [m for m in before if m][-1]]
     # An earlier attempt to resume may have ended after repairing the journal.
-    last = last_told(reversed(lines))
+    last = last_state(reversed(lines))
     ended = last["resumes_at"] if last["type"] == "run_finished" else None
     continues_at = ended if ended is not None else journal.seq
     return RunResumed(

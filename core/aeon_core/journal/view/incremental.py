@@ -284,7 +284,7 @@ class IncrementalFold:
 
 
 def _from_envelope(block: bytes, begin: int, end: int) -> dict[str, Any] | None:
-    """Return as much of a record as the fold needs of it, where its beginning alone tells that."""
+    """Return as much of a record as the fold needs, where the line's beginning alone is enough."""
     match = _ENVELOPE.match(block, begin, min(end, begin + HEAD))
     if match is None or not block.endswith(b"\n", 0, end):
         return None

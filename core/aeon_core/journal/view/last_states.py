@@ -49,7 +49,7 @@ class LastStates:
 
     `read_on` reads the last `within` bytes, or those before `until`, where a line begins, and from then on what has
     been added. `view` folds the last record of each kind and of each step, and the last `recent` lines without a gap.
-    The seqs in `gone` count no more. Not for several threads at once. Raises UsageError where there is no journal,
+    The seqs in `gone` are superseded. Not for several threads at once. Raises UsageError where there is no journal,
     JournalError where it cannot be read.
     """
 
@@ -150,7 +150,7 @@ class LastStates:
                 begin = line.find(_PLAN, at, at + HEAD)
                 if begin >= 0 and not line.startswith(_NO_WHOLE_PLAN, begin):
                     self._states[b'"cycle'] = written
-            elif self._takes_back(line):
+            elif self._supersedes(line):
                 return
         self._add_recent(lines)
 
@@ -169,8 +169,8 @@ class LastStates:
         seq = seq_of(line)
         return seq is not None and any(seq in span for span in self._gone)
 
-    def _takes_back(self, line: bytes) -> bool:
-        """Start over if a resume took lines back, without those; return whether it did."""
+    def _supersedes(self, line: bytes) -> bool:
+        """Start over if a resume superseded lines, without those; return whether it did."""
         record = parse_line(line, 0, []) or {}
         first, seq = record.get("continues_at"), record.get("seq", 0)
         if not isinstance(first, int) or first >= seq or range(first, seq) in self._gone:

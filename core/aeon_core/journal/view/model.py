@@ -1,4 +1,4 @@
-"""The view of a run, as its journal's records tell it (Decision 3). Panes, `show` and history read this."""
+"""The view of a run, folded from its journal's records (Decision 3). Panes, `show` and history read this."""
 
 from __future__ import annotations
 
@@ -292,14 +292,14 @@ class ResultView(Struct):
 
 
 class LeftOpenView(Struct):
-    """What the run has told a person on its way, before there is a result that says it all."""
+    """What the run has left to a person so far, before there is a result that holds it all."""
 
     questions: list[str] = []
     interventions: list[InterventionView] = []
 
 
 class RunView(Struct):
-    """A run as its journal tells it so far.
+    """A run as far as its journal records it.
 
     `status` is `running` until a `run_finished` record; `damage` lists what could not be read, with line numbers.
     """
@@ -350,7 +350,7 @@ class RunView(Struct):
     """What a person has answered, by question."""
     manual_interventions: list[InterventionView] = []
     left_open: LeftOpenView = field(default_factory=LeftOpenView)
-    """What notices told of both, whatever a result says."""
+    """What notices said of both, whatever a result says."""
     memory: dict[str, Any] = {}
     ttl_limit: int = 0
     ttl_allocated: int = 0

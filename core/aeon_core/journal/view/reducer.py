@@ -50,7 +50,7 @@ def nodes(plan: Mapping[str, Any]) -> Iterator[tuple[dict[str, Any], int, str | 
 
 
 def describe(step: StepView, node: Mapping[str, Any], depth: int, parent: str | None) -> None:
-    """Say of a step's view what the plan says of the step."""
+    """Set the fields of a step's view that the plan decides."""
     step.description, step.depth, step.parent = str_of(node.get("description")), depth, parent
     step.status = status_of(node.get("status"), step.status)
     step.tool, step.agent = id_of(node.get("tool")), id_of(node.get("agent"))
@@ -250,7 +250,7 @@ def left_open(view: RunView, record: Record) -> None:
 
 
 def outcome(view: RunView, result: Record) -> None:
-    """Keep what is left to a person, questions and fragments to look at: the result's, else what notices told."""
+    """Keep what is left to a person, questions and fragments to look at: the result's, else those of notices."""
     known = view.left_open
     asked, fragments = result.get("follow_up_questions"), result.get("manual_intervention")
     view.follow_up_questions = list(known.questions) if asked is None else strs_of(asked)
@@ -286,7 +286,7 @@ def start(view: RunView, record: Record) -> None:
     view.add_line("info", "fork", f"a fork of {view.parent} from pass {view.parent_pass}")
     if (begun := dict_of(record.get("start"))) is not None:
         _steps(view, begun)
-        _standing(view, begun)
+        _restore(view, begun)
 
 
 def _steps(view: RunView, begun: Record) -> None:
@@ -301,7 +301,7 @@ def _steps(view: RunView, begun: Record) -> None:
             known.output, known.errors = dict_of(result.get("output")), strs_of(result.get("errors"))
 
 
-def _standing(view: RunView, begun: Record) -> None:
+def _restore(view: RunView, begun: Record) -> None:
     number = view.passes = int_of(begun.get("pass_number"))
     view.cycles = int_of(begun.get("cycles"))
     ttl = dict_of(begun.get("ttl")) or {}
@@ -566,7 +566,7 @@ def _policy(view: RunView, record: Record) -> None:
 
 
 _FOR_A_PERSON = ("questions", "manual_intervention")
-"""Kinds of notices that are lines of a type of their own: a report tells them apart from its warnings."""
+"""Kinds of notices that are lines of a type of their own: a report keeps them apart from its warnings."""
 
 
 def _notice(view: RunView, record: Record) -> None:
@@ -587,7 +587,7 @@ def mode_of(record: Record) -> ExecutionMode | None:
 
 
 def result_of(result: Record) -> ResultView:
-    """Return what a result says, whatever of it is missing."""
+    """Return the view of a result, whatever is missing of it."""
     answer, metadata = result.get("answer"), dict_of(result.get("ttl_expired_metadata")) or {}
     return _read(
         ResultView,

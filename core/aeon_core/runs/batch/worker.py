@@ -25,7 +25,7 @@ from aeon_core.errors import AeonError
 from aeon_core.journal.history import open_history
 from aeon_core.journal.reader import head, read_records, tail
 from aeon_core.journal.recovery import sound_records
-from aeon_core.journal.summary import is_being_written, last_told
+from aeon_core.journal.summary import is_being_written, last_state
 from aeon_core.json_safe import clean_text
 from aeon_core.process_privacy import hide_process
 from aeon_core.redaction import redact_text
@@ -190,7 +190,7 @@ def ended_result(path: Path) -> RunResult | None:
     """
     if not path.is_file() or head(path) is None:
         return None
-    last = last_told(tail(path))
+    last = last_state(tail(path))
     if last.get("type") != "run_finished":
         return None
     try:
@@ -204,7 +204,7 @@ def ended_result(path: Path) -> RunResult | None:
 
 def took(path: Path) -> float | None:
     """Return the seconds from a journal's first record to its end, None where they cannot be told."""
-    first, last = head(path) or {}, last_told(tail(path))
+    first, last = head(path) or {}, last_state(tail(path))
     try:
         return seconds_between(first["ts"], last["ts"])
     except (KeyError, TypeError, ValueError):
