@@ -6,7 +6,8 @@ The block is composed into nodes; whatever `hooks` and unknown keys hold is pass
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass, field
+from collections.abc import Mapping
+from dataclasses import dataclass
 
 import yaml
 
@@ -20,7 +21,8 @@ _OPENING = re.compile(r"\s*---[ \t]*\r?\n")
 _CLOSING = re.compile(r"^---[ \t]*(?:\r?\n|\Z)", re.MULTILINE)
 _CORE = "tag:yaml.org,2002:"
 _TEXT_TAGS = frozenset(_CORE + kind for kind in ("str", "int", "float", "bool"))
-_FIELDS = ("name", "description", "tools", "disallowedTools")
+_LISTS = ("tools", "disallowedTools")
+_FIELDS = ("name", "description", *_LISTS)
 
 
 class FrontmatterError(ValueError):
@@ -33,8 +35,8 @@ class Frontmatter:
 
     name: str | None = None
     description: str | None = None
-    tools: list[str] | None = field(default=None)
-    denied_tools: list[str] | None = field(default=None)
+    tools: list[str] | None = None
+    denied_tools: list[str] | None = None
 
 
 def split(text: str) -> tuple[str, str]:
@@ -57,26 +59,13 @@ def split(text: str) -> tuple[str, str]:
 
 def parse(block: str) -> Frontmatter:
     """Return the fields of a frontmatter. Raises FrontmatterError for what is no YAML, or not of the expected kinds."""
-    values = _values(_compose(block))
-    return Frontmatter(
-        name=_text("name", values.get("name")),
-        description=_text("description", values.get("description")),
-        tools=_list("tools", values.get("tools")),
-        denied_tools=_list("disallowedTools", values.get("disallowedTools")),
-    )
-
-
-def _compose(block: str) -> yaml.Node | None:
     try:
-        return compose_yaml(block, _BOUNDS)
+        node = compose_yaml(block, _BOUNDS)
     except YamlError as error:
         # The opening `---` is the first line of the file.
         line = f" (line {error.line + 1})" if error.line is not None else ""
         kind = "that is not valid" if error.valid else "that is not valid YAML"
         raise FrontmatterError(f"has frontmatter {kind}{line}: {error}") from None
-
-
-def _values(node: yaml.Node | None) -> dict[str, yaml.Node]:
     if not isinstance(node, yaml.MappingNode):
         raise FrontmatterError("has frontmatter without `key: value` lines; add `name`, `description` and `tools`")
     values: dict[str, yaml.Node] = {}
@@ -86,38 +75,41 @@ def _values(node: yaml.Node | None) -> dict[str, yaml.Node]:
         if key.value in values:
             raise FrontmatterError(f"has {key.value!r} twice in its frontmatter; keep one of them")
         values[key.value] = value
-    return values
+    return Frontmatter(_text("name", values), _text("description", values), *(_list(key, values) for key in _LISTS))
+
+
+def _text(key: str, values: Mapping[str, yaml.Node]) -> str | None:
+    texts = _scalars(values.get(key), many=False)
+    if texts is None:
+        raise FrontmatterError(f"has a {key!r} that is not text; write it as `{key}: some text`")
+    return "".join(texts).strip() or None
+
+
+def _list(key: str, values: Mapping[str, yaml.Node]) -> list[str] | None:
+    """Return a list's texts. In `[Agent(a, b)]` YAML sees two: they are joined and split anew."""
+    node = values.get(key)
+    texts = _scalars(node, many=True)
+    if texts is None:
+        raise FrontmatterError(f"has {key!r} that are not names; write them as `{key}: Read, Grep` or as a list")
+    return None if _is_null(node) else tool_names(",".join(texts))
 
 
 def _is_null(node: yaml.Node | None) -> bool:
     return node is None or (isinstance(node, yaml.ScalarNode) and node.tag == f"{_CORE}null")
 
 
-def _text(key: str, node: yaml.Node | None) -> str | None:
+def _scalars(node: yaml.Node | None, *, many: bool) -> list[str] | None:
+    """Return the text of a scalar, or of a list's items, none for null; None if there is anything else."""
     if node is None or _is_null(node):
-        return None
-    if not isinstance(node, yaml.ScalarNode) or node.tag not in _TEXT_TAGS:
-        raise FrontmatterError(f"has a {key!r} that is not text; write it as `{key}: some text`")
-    return str(node.value).strip() or None
-
-
-def _list(key: str, node: yaml.Node | None) -> list[str] | None:
-    """Return a list's texts. In `[Agent(a, b)]` YAML sees two: they are joined and split anew."""
-    if node is None or _is_null(node):
-        return None
-    nodes = [node]
-    if isinstance(node, yaml.SequenceNode) and node.tag == f"{_CORE}seq":
-        nodes = node.value
-    texts: list[str] = []
-    for item in nodes:
-        if not isinstance(item, yaml.ScalarNode) or item.tag not in _TEXT_TAGS:
-            raise FrontmatterError(f"has {key!r} that are not names; write them as `{key}: Read, Grep` or as a list")
-        texts.append(item.value)
-    return tool_names(",".join(texts))
+        return []
+    is_list = many and isinstance(node, yaml.SequenceNode) and node.tag == f"{_CORE}seq"
+    nodes = node.value if is_list else [node]
+    are_texts = all(isinstance(each, yaml.ScalarNode) and each.tag in _TEXT_TAGS for each in nodes)
+    return [each.value for each in nodes] if are_texts else None
 
 
 def tool_names(text: str) -> list[str]:
-    """Return the names in a text, parted by commas or spaces; what stands in parentheses belongs to its name."""
+    """Return the names in a text, separated by commas or spaces; what is in parentheses belongs to its name."""
     names, name, depth = [], "", 0
     for character in re.sub(r"\s+\(", "(", text.strip().strip("[]")):
         depth += (character == "(") - (character == ")" and depth > 0)

@@ -11,7 +11,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
-from aeon_core.errors import AeonError, UsageError
+from aeon_core.errors import ToolError, UsageError
 from aeon_core.regular_file import read_text, replace_file
 from aeon_core.suggest import nearest
 from aeon_core.tools.sandbox import Sandbox
@@ -139,16 +139,17 @@ class AgentLibrary:
         except FileNotFoundError:
             return []
         except (OSError, RuntimeError) as error:
-            self._warn(f"cannot list the agents in {str(folder)!r}: {_reason(error)}")
+            self._warn(f"cannot list the agents in {str(folder)!r}: {getattr(error, 'strerror', None) or error}")
             return []
         inside = []
         for path in paths:
-            if _real(path).is_relative_to(root):
-                inside.append(path)
-            else:
-                self._warn(
-                    f"the agent file {str(path)!r} is a link out of the project (skipped); copy it into the project"
-                )
+            with contextlib.suppress(OSError, RuntimeError):
+                if not path.resolve().is_relative_to(root):
+                    self._warn(
+                        f"the agent file {str(path)!r} is a link out of the project (skipped); copy it into the project"
+                    )
+                    continue
+            inside.append(path)
         return inside
 
 
@@ -186,17 +187,6 @@ def _require_fields(fields: Frontmatter, body: str, where: str) -> tuple[str, st
     return name, description, [tool for tool in tools if base_name(tool) not in denied]
 
 
-def _real(path: Path) -> Path:
-    try:
-        return path.resolve()
-    except (OSError, RuntimeError):
-        return path
-
-
-def _reason(error: Exception) -> str:
-    return (error.strerror if isinstance(error, OSError) else None) or str(error)
-
-
 def copy_shipped(project_root: Path, warn: Callable[[str], None]) -> tuple[list[Path], dict[str, str]]:
     """Copy those of our agents that the project lacks into its `.claude/agents`.
 
@@ -205,35 +195,25 @@ def copy_shipped(project_root: Path, warn: Callable[[str], None]) -> tuple[list[
     where the folder leads out of the project or cannot be written.
     """
     library = AgentLibrary(project_root, warn)
-    folder = _folder(project_root)
     written: list[Path] = []
     left: dict[str, str] = {}
-    for name in DELEGATION_MAP:
-        target = folder / f"{name}.md"
-        if not library.is_shipped(name):
-            left[name] = f"the project already has it in {library.get(name).source_path.name!r}"
-        elif os.path.lexists(target):
-            left[name] = f"there is already a file {target.name!r}"
-        else:
-            try:
-                replace_file(target, (SHIPPED / target.name).read_bytes(), mode=0o666)
-            except OSError as error:
-                raise _unwritable(target, error) from None
-            written.append(target)
-    return written, left
-
-
-def _folder(project_root: Path) -> Path:
+    target = project_root / AGENTS_FOLDER
     try:
         sandbox = Sandbox(project_root)
         folder = sandbox.root / sandbox.relative(str(AGENTS_FOLDER))
         folder.mkdir(parents=True, exist_ok=True)
-    except AeonError as error:
-        raise UsageError(f"cannot copy agents there: {error.message}") from None
+        for name in DELEGATION_MAP:
+            target = folder / f"{name}.md"
+            if not library.is_shipped(name):
+                left[name] = f"the project already has it in {library.get(name).source_path.name!r}"
+            elif os.path.lexists(target):
+                left[name] = f"there is already a file {target.name!r}"
+            else:
+                replace_file(target, (SHIPPED / target.name).read_bytes(), mode=0o666)
+                written.append(target)
     except OSError as error:
-        raise _unwritable(project_root / AGENTS_FOLDER, error) from None
-    return folder
-
-
-def _unwritable(path: Path, error: OSError) -> UsageError:
-    return UsageError(f"{str(path)!r} cannot be written: {error.strerror}; make it writable or choose another project")
+        why = f"cannot be written: {error.strerror}; make it writable or choose another project"
+        raise UsageError(f"{str(target)!r} {why}") from None
+    except ToolError as error:
+        raise UsageError(f"cannot copy agents there: {error.message}") from None
+    return written, left
