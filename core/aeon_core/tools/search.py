@@ -32,22 +32,6 @@ _GONE = (errno.ENOENT, errno.ENOTDIR, errno.ELOOP, errno.ENXIO)
 Mode = Literal["files_with_matches", "content", "count"]
 
 
-@dataclass(frozen=True, slots=True)
-class Query:
-    """What is searched for, and what is returned of it."""
-
-    pattern: str
-    ignore_case: bool = False
-    multiline: bool = False
-    """Match across lines: `.` then takes line ends, and every line that a match touches is a matching one."""
-    mode: Mode = "files_with_matches"
-    before: int = 0
-    after: int = 0
-    """Lines of context around each match."""
-    limit: int = 250
-    """How many files, or in the mode `content` matching lines, are returned."""
-
-
 @dataclass(slots=True)
 class Answer:
     """What was found. `files` and `lines` count all that match."""
@@ -64,16 +48,28 @@ class Answer:
     unreadable: list[str] = field(default_factory=list)
 
 
+@dataclass
 class Searcher:
     """Searches files of a project. Raises PatternError for a pattern that cannot be used."""
 
-    def __init__(self, query: Query, deadline: float) -> None:
-        flags = regex.IGNORECASE if query.ignore_case else 0
-        if query.multiline:
+    pattern: str
+    deadline: float
+    """Monotonic seconds."""
+    ignore_case: bool = False
+    multiline: bool = False
+    """Match across lines: `.` then takes line ends, and every line that a match touches is a matching one."""
+    mode: Mode = "files_with_matches"
+    before: int = 0
+    after: int = 0
+    """Lines of context around each match."""
+    limit: int = 250
+    """How many files, or in the mode `content` matching lines, are returned."""
+
+    def __post_init__(self) -> None:
+        flags = regex.IGNORECASE if self.ignore_case else 0
+        if self.multiline:
             flags |= regex.MULTILINE | regex.DOTALL
-        self._query = query
-        self._deadline = deadline
-        self._regex = Expression(f"Grep: pattern {query.pattern[:200]!r}", query.pattern, flags)
+        self._regex = Expression(f"Grep: pattern {self.pattern[:200]!r}", self.pattern, flags)
 
     def search(self, sandbox: Sandbox, paths: Iterable[str]) -> Answer:
         """Return what the files hold, in the order of the paths.
@@ -86,26 +82,26 @@ class Searcher:
             lines = text.split("\n")
             if not lines[-1]:
                 lines.pop()
-            matching = self._touched(text, len(lines)) if self._query.multiline else self._matching(text, lines)
+            matching = self._touched(text, len(lines)) if self.multiline else self._matching(text, lines)
             if not matching:
                 continue
             answer.files += 1
             answer.lines += len(matching)
-            for entry in self._entries(path, lines, matching, self._query.limit - answer.shown):
+            for entry in self._entries(path, lines, matching, self.limit - answer.shown):
                 room -= _ENTRY_COST + len(os.fsencode(path)) + len(entry.get("text", "").encode())
                 if room < 0:
                     answer.cut = True
                     break
                 answer.entries.append(entry)
                 answer.shown += not entry.get("context", False)
-        answer.cut = answer.cut or answer.shown < (answer.lines if self._query.mode == "content" else answer.files)
+        answer.cut = answer.cut or answer.shown < (answer.lines if self.mode == "content" else answer.files)
         return answer
 
     def _texts(self, sandbox: Sandbox, paths: Iterable[str], answer: Answer) -> Iterator[tuple[str, str]]:
         """Yield path and text of every file, and note in the answer which cannot be searched."""
         secrets = cache(own_secrets)
         for path in paths:
-            if time.monotonic() > self._deadline:
+            if time.monotonic() > self.deadline:
                 raise TimeoutError
             try:
                 file = sandbox.open_walked(path, secrets)
@@ -128,7 +124,7 @@ class Searcher:
         at = number = 0
         while number < len(lines) and (place := self._regex.candidate(text, at)) >= 0:
             number += text.count("\n", at, place)
-            if number < len(lines) and self._regex.search(lines[number], self._deadline):
+            if number < len(lines) and self._regex.search(lines[number], self.deadline):
                 found.append(number)
             at = text.find("\n", place) + 1
             number += 1
@@ -139,7 +135,7 @@ class Searcher:
     def _touched(self, text: str, count: int) -> list[int]:
         touched: list[int] = []
         line = at = 0
-        for match in self._regex.matches(text, self._deadline):
+        for match in self._regex.matches(text, self.deadline):
             line += text.count("\n", at, match.start())
             at = match.start()
             # A line end belongs to the line that it ends.
@@ -150,17 +146,16 @@ class Searcher:
 
     def _entries(self, path: str, lines: list[str], matching: list[int], limit: int) -> Iterator[dict[str, Any]]:
         """Yield a file's entries, with at most `limit` matches."""
-        query = self._query
         if limit <= 0:
             return
-        if query.mode != "content":
+        if self.mode != "content":
             yield {"path": path, "lines": len(matching)}
             return
         # Context ends where a match begins that is not shown any more.
         end = matching[limit] if len(matching) > limit else len(lines)
         hits, following = set(matching), 0
         for hit in matching[:limit]:
-            for number in range(max(following, hit - query.before), min(end, hit + query.after + 1)):
+            for number in range(max(following, hit - self.before), min(end, hit + self.after + 1)):
                 entry = {"path": path, "line": number + 1, "text": self._cut(lines[number])}
                 yield entry if number in hits else {**entry, "context": True}
                 following = number + 1
@@ -169,7 +164,7 @@ class Searcher:
         """Return the line, of a long one the part around its first match."""
         if len(line) <= MAX_LINE:
             return line
-        match = self._regex.search(line, self._deadline)
+        match = self._regex.search(line, self.deadline)
         start = max(0, min(match.start() - _LEAD, len(line) - MAX_LINE)) if match else 0
         part = line[start : start + MAX_LINE]
         return f"{part} [characters {start + 1} to {start + len(part)} of {len(line)}]"
@@ -263,7 +258,7 @@ def shown_path(path: str) -> str:
 _NAMED = 5
 
 
-def result_of(answer: Answer, query: Query) -> dict[str, Any]:
+def result_of(answer: Answer, query: Searcher) -> dict[str, Any]:
     """Return Grep's result: what was found, how much there is in all, and in `notes` what was left out."""
     entries = [{**entry, "path": shown_path(entry["path"])} for entry in answer.entries]
     listed: dict[str, Any]
@@ -282,7 +277,7 @@ def result_of(answer: Answer, query: Query) -> dict[str, Any]:
     }
 
 
-def _notes(answer: Answer, query: Query) -> Iterator[str]:
+def _notes(answer: Answer, query: Searcher) -> Iterator[str]:
     if answer.cut:
         total, what = (answer.lines, "matching lines") if query.mode == "content" else (answer.files, "files")
         limit = "head_limit" if answer.shown >= query.limit else f"a result holds {MAX_TOTAL // 1000} kB"
@@ -414,23 +409,23 @@ class GrepTool(SearchTool):
         include_ignored: bool = False,
     ) -> dict[str, Any]:
         """Return `files`, `matches` or `counts`, how many files and lines match in all, and what was left out."""
-        query = Query(
-            pattern,
-            case_insensitive,
-            multiline,
-            output_mode,
-            max(int(before_context), int(context)),
-            max(int(after_context), int(context)),
-            int(head_limit),
-        )
         try:
-            searcher = Searcher(query, deadline)
+            searcher = Searcher(
+                pattern,
+                deadline,
+                case_insensitive,
+                multiline,
+                output_mode,
+                max(int(before_context), int(context)),
+                max(int(after_context), int(context)),
+                int(head_limit),
+            )
         except PatternError as error:
             raise ToolError(f"Grep: pattern {pattern[:MAX_SHOWN]!r} cannot be used: {error}") from None
         accepts = self._accepts(glob, type, deadline)
         listing = self.listed(path, include_ignored, deadline)
         paths = by_path(file for file in listing.files if accepts(listing.below(file)))
-        return result_of(searcher.search(self.sandbox, paths), query)
+        return result_of(searcher.search(self.sandbox, paths), searcher)
 
     def _accepts(self, glob: str | None, file_type: str | None, deadline: float) -> Callable[[str], bool]:
         tests: list[Callable[[str], bool]] = []

@@ -11,7 +11,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from aeon_core.tools.sandbox import Sandbox
-from aeon_core.tools.search import Query, Searcher
+from aeon_core.tools.search import Searcher
 from tests.sampling import examples
 
 LETTERS = "abkKsSiIéÉß\u0130\u0131\u212a\u017f漢😀\u00a0\u0085\u2028٣_ -\"'."
@@ -53,8 +53,8 @@ def test_a_line_is_found_if_and_only_if_the_pattern_matches_in_it(
     with tempfile.TemporaryDirectory() as folder:
         for path, content in zip(paths, contents, strict=True):
             (Path(folder) / path).write_bytes(content)
-        query = Query(pattern, ignore_case, mode="content", limit=1_000)
-        answer = Searcher(query, deadline).search(Sandbox(Path(folder)), paths)
+        searcher = Searcher(pattern, deadline, ignore_case, mode="content", limit=1_000)
+        answer = searcher.search(Sandbox(Path(folder)), paths)
     found = [(entry["path"], entry["line"]) for entry in answer.entries]
     assert found == [
         (path, number)
