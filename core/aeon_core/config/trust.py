@@ -211,16 +211,8 @@ def is_inside(path: Path, root: Path) -> bool:
 _Test = Callable[[Any, Mapping[str, Any], Path], bool]
 
 
-def _always(*_: Any) -> bool:
-    return True
-
-
 def _never(*_: Any) -> bool:
     return False
-
-
-def _is_off(value: Any, *_: Any) -> bool:
-    return value is False
 
 
 def _at_most(key: str, default: float | None) -> _Test:
@@ -233,25 +225,8 @@ def _at_most(key: str, default: float | None) -> _Test:
     return test
 
 
-def _in_project(value: Any, _own: Mapping[str, Any], root: Path) -> bool:
-    return is_inside(Path(value), root)
-
-
 def _file_in_project(value: Any, _own: Mapping[str, Any], root: Path) -> bool:
     return is_inside(Path(value), root) and (Path(value).is_file() or not os.path.lexists(value))
-
-
-def _asks_more(value: Any, own: Mapping[str, Any], _root: Path) -> bool:
-    return "none" not in value and set(own.get("approve", ("pass", "tool"))) - {"none"} <= set(value)
-
-
-def _is_as_durable(value: Any, own: Mapping[str, Any], _root: Path) -> bool:
-    order = ("off", "normal", "full")
-    return order.index(value) >= order.index(own.get("durability", "normal"))
-
-
-def _never_retries(value: Any, *_: Any) -> bool:
-    return bool(value != "retry")
 
 
 def _same_model(value: Any, own: Mapping[str, Any], _root: Path) -> bool:
@@ -270,8 +245,10 @@ def _warns_before(value: Any, own: Mapping[str, Any], _root: Path) -> bool:
     return limit is None or bool(value <= limit)
 
 
+_ASKED_IN_APP = ("pass", "tool")
+_DURABILITIES = ("off", "normal", "full")
 _RULES: Mapping[str, tuple[_Test, str]] = {
-    **dict.fromkeys(("ttl", "single_pass", "judge_votes", "theme", "keys"), (_always, "")),
+    **dict.fromkeys(("ttl", "single_pass", "judge_votes", "theme", "keys"), (lambda *_: True, "")),
     # What they would do is worked out by `items_of`.
     **dict.fromkeys(("tools", "mcp_servers"), (_never, "")),
     "model": (_same_model, "use another model: {value}"),
@@ -280,11 +257,17 @@ _RULES: Mapping[str, tuple[_Test, str]] = {
     "requirements": (_file_in_project, "read the requirements for the answer from {value!r}{away}"),
     "judge_model": (_same_judge, "use another model as judge: {value}"),
     "project_root": (_never, "work in the folder {value!r}"),
-    "approve": (_asks_more, "ask you about fewer things: {value}"),
+    "approve": (
+        lambda value, own, _: "none" not in value and {*own.get("approve", _ASKED_IN_APP)} - {"none"} <= {*value},
+        "ask you about fewer things: {value}",
+    ),
     "wait": (_at_most("wait", 0.0), "wait {value} s for a decision from another terminal"),
-    "on_unknown": (_never_retries, "repeat an unsafe tool call whose outcome is unknown"),
-    "durability": (_is_as_durable, "sync the journal less often: {value}"),
-    "runs_dir": (_in_project, "store its runs in {value!r}{away}"),
+    "on_unknown": (lambda value, *_: value != "retry", "repeat an unsafe tool call whose outcome is unknown"),
+    "durability": (
+        lambda value, own, _: _DURABILITIES.index(value) >= _DURABILITIES.index(own.get("durability", "normal")),
+        "sync the journal less often: {value}",
+    ),
+    "runs_dir": (lambda value, _, root: is_inside(Path(value), root), "store its runs in {value!r}{away}"),
     "max_tokens": (_at_most("max_tokens", 4096), "allow replies of up to {value} tokens"),
     "timeout": (_at_most("timeout", 120.0), "wait {value} s for a silent model"),
     "prompts_dir": (_never, "replace the prompts with those in {value!r}{away}"),
@@ -294,8 +277,8 @@ _RULES: Mapping[str, tuple[_Test, str]] = {
     "context_window": (_never, "set the size of the model's context window to {value} tokens"),
     "shell": (_never, "change how commands are run: {json}"),
     "bedrock": (_never, "use Bedrock as {json}"),
-    "otel": (_is_off, "send traces and metrics to OpenTelemetry"),
-    "otel_content": (_is_off, "send requests and replies to OpenTelemetry"),
+    "otel": (lambda value, *_: value is False, "send traces and metrics to OpenTelemetry"),
+    "otel_content": (lambda value, *_: value is False, "send requests and replies to OpenTelemetry"),
 }
 """Every key but `policy`, of which `deny` and `ask` apply and `allow` needs consent. So does a key that is missing."""
 
