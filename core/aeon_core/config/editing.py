@@ -68,29 +68,27 @@ def replace_text(file: Path, text: str, before: str) -> None:
 
 def _change(file: Path, path: KeyPath, edit: Callable[[str], str]) -> None:
     with _CHANGING:
-        _edit(file, path, edit)
-
-
-def _edit(file: Path, path: KeyPath, edit: Callable[[str], str]) -> None:
-    try:
-        target = file.resolve()
-        data = _read(target)
-        before = data.decode("utf-8")
-    except UnicodeDecodeError:
-        raise UsageError(
-            f"{str(file)!r} is not UTF-8 text and was not changed; change {'.'.join(path)!r} there"
-        ) from None
-    except (OSError, RuntimeError) as error:
-        # A loop of links is a RuntimeError in some versions of Python.
-        why = error.strerror if isinstance(error, OSError) else error
-        raise UsageError(f"{str(file)!r} cannot be read: {why}") from None
-    try:
-        after = edit(before)
-    except ValueError as error:
-        raise UsageError(f"{str(file)!r} was not changed: {error}") from None
-    if after != before:
         try:
-            _replace(target, after.encode("utf-8"))
+            target = file.resolve()
+            before = _read(target).decode("utf-8")
+        except UnicodeDecodeError:
+            raise UsageError(
+                f"{str(file)!r} is not UTF-8 text and was not changed; change {'.'.join(path)!r} there"
+            ) from None
+        except (OSError, RuntimeError) as error:
+            # A loop of links is a RuntimeError in some versions of Python.
+            why = error.strerror if isinstance(error, OSError) else error
+            raise UsageError(f"{str(file)!r} cannot be read: {why}") from None
+        try:
+            after = edit(before)
+        except ValueError as error:
+            raise UsageError(f"{str(file)!r} was not changed: {error}") from None
+        if after == before:
+            return
+        try:
+            target.parent.mkdir(parents=True, exist_ok=True)
+            # A new file is private: it may come to hold personal data that is sent to a server.
+            replace_file(target, after.encode("utf-8"), target.stat() if target.exists() else None)
         except OSError as error:
             raise UsageError(f"{str(file)!r} cannot be written: {error.strerror}") from None
 
@@ -160,16 +158,12 @@ def _data(text: str) -> dict[Any, Any]:
 
 
 def _with(data: dict[Any, Any], path: KeyPath, value: Any) -> dict[Any, Any]:
-    """Return what the file is to say."""
+    """Return the data with another value at the path; without it, and what is empty then, if that is None."""
     key, *below = path
     if below:
-        inner = _with(data.get(key) if isinstance(data.get(key), dict) else {}, tuple(below), value)  # type: ignore[arg-type]
-        return {**data, key: inner} if inner or value is not None else _without(data, key)
-    return {**data, key: value} if value is not None else _without(data, key)
-
-
-def _without(data: dict[Any, Any], key: str) -> dict[Any, Any]:
-    return {known: each for known, each in data.items() if known != key}
+        inner = data.get(key)
+        value = _with(inner if isinstance(inner, dict) else {}, tuple(below), value) or None
+    return {name: each for name, each in {**data, key: value}.items() if name != key or value is not None}
 
 
 def _candidates(text: str, path: KeyPath, value: Any, wanted: Any) -> Iterator[str]:
@@ -189,10 +183,10 @@ def _candidates(text: str, path: KeyPath, value: Any, wanted: Any) -> Iterator[s
         inner = value
         for below in reversed(rest[2:]):
             inner = {below: inner}
-        line = f"{as_scalar(rest[0])}: {as_scalar(inner)}"
-        if len(rest) > 1:
+        if len(rest) > 1 and not entries:
             line = f"{as_scalar(rest[0])}:{end}  {as_scalar(rest[1])}: {as_scalar(inner)}"
-            line = line if not entries else f"{as_scalar(rest[0])}: {as_scalar({rest[1]: inner})}"
+        else:
+            line = f"{as_scalar(rest[0])}: {as_scalar({rest[1]: inner} if rest[1:] else inner)}"
         if not entries:
             yield f"{text}{_break_after(text, end)}{line}{end}"
         yield from _first_in(text, entries[-1][1] if entries else root, line, end)
@@ -310,9 +304,3 @@ def _read(file: Path) -> bytes:
     if not mode & 0o222:
         raise UsageError(f"{str(file)!r} is read-only and was not changed")
     return read_whole(file, SETTINGS.size)
-
-
-def _replace(file: Path, data: bytes) -> None:
-    file.parent.mkdir(parents=True, exist_ok=True)
-    # A new file is private: it may come to hold personal data that is sent to a server.
-    replace_file(file, data, file.stat() if file.exists() else None)
