@@ -123,10 +123,10 @@ def test_hostile_texts_hold_markup_escapes_nul_and_a_lone_surrogate() -> None:
 
 
 def test_a_hostile_text_is_computed_with_anyway() -> None:
-    run = Run("hostile", "reverse 'abc' and count words in it", ToolRegistry())
+    run = Run("hostile", "echo 'abc' and count words in it", ToolRegistry())
 
     assert [step.mode for step in run.result.steps] == ["llm", "llm"]
-    assert str(run.result.steps[0].output).startswith("{'text': 'cba [bold]")
+    assert str(run.result.steps[0].output).startswith("{'text': 'abc [bold]")
 
 
 def test_an_unknown_name_is_refused_with_the_known_ones() -> None:
@@ -161,7 +161,6 @@ def test_every_behaviour_is_described_in_one_line() -> None:
         ("Work it out", None, None),
         ("Translate hello to French", {"text": "hello"}, None),
         ("Send an invoice", None, None),
-        ('Uppercase the text "x"', {"text": "x"}, None),
     ],
 )
 def test_a_step_is_repaired_with_the_tool_that_fits_or_returned_unchanged(

@@ -137,15 +137,10 @@ def test_echo_gets_the_text_verbatim(task: str, text: str) -> None:
 @pytest.mark.parametrize(
     ("task", "output"),
     [
-        ("reverse 'abc'", "cba"),
-        ("uppercase hello world", "HELLO WORLD"),
-        ("reverse the word 'stressed'", "desserts"),
-        ("lowercase 'Hello'", "hello"),
         ('how many words are in "a b"?', "The text has 2 words."),
         ('count the words in "the quick brown fox"', "The text has 4 words."),
-        ("reverse 'abc' and uppercase it", "CBA"),
-        ('reverse "add 5 and 10"', "01 dna 5 dda"),
-        ('reverse "x; add 1, and then 2"', "2 neht dna ,1 dda ;x"),
+        ('count the words in "add 5 and 10"', "The text has 4 words."),
+        ('count the words in "x; add 1, and then 2"', "The text has 6 words."),
     ],
 )
 def test_text_tasks_without_a_tool_are_computed_by_reasoning(task: str, output: str) -> None:

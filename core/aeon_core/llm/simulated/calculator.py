@@ -222,22 +222,12 @@ def _counted(text: str) -> str:
     return f"The text has {words} word{'' if words == 1 else 's'}."
 
 
-TEXT_FUNCTIONS: dict[str, Callable[[str], str]] = {
-    "Echo": lambda text: text,
-    "Reverse": lambda text: text[::-1],
-    "Uppercase": str.upper,
-    "Lowercase": str.lower,
-    "Count words in": _counted,
-}
-_ASKED = {
-    function: re.compile(rf"(?:{words})\b[\s:]*", re.IGNORECASE)
-    for function, words in (
-        ("Echo", "echo|repeat|say|print"),
-        ("Reverse", "reverse"),
-        ("Uppercase", "upper-?case"),
-        ("Lowercase", "lower-?case"),
-        ("Count words in", r"(?:count|how many)\s+(?:the\s+)?words\s+(?:are\s+)?(?:in|of)"),
-    )
+TEXT_FUNCTIONS: dict[str, Callable[[str], str]] = {"Echo": lambda text: text, "Count words in": _counted}
+_REQUESTED = {
+    "Echo": re.compile(r"(?:echo|repeat|say|print)\b[\s:]*", re.IGNORECASE),
+    "Count words in": re.compile(
+        r"(?:count|how many)\s+(?:the\s+)?words\s+(?:are\s+)?(?:in|of)\b[\s:]*", re.IGNORECASE
+    ),
 }
 _LEADING = re.compile(r"\s*(?:(?:please|and|then|now|finally|(?:can|could) you)\b[\s:,]*)*", re.IGNORECASE)
 _WHOLE = re.compile(r"(?:(?:the\s+)?(?:text|words?)\s+)?(?:([\"'])(.*)\1|“(.*)”)[\s.?!]*", re.DOTALL | re.IGNORECASE)
@@ -245,7 +235,7 @@ _QUOTED = re.compile(r"\"([^\"]*)\"|“([^”]*)”|(?<!\w)'([^']*)'(?!\w)")
 _FILE = re.compile(r"[~\w./-]+\.[A-Za-z]\w{0,7}")
 _BREAK = re.compile(
     r"[;\n]|[.!?]\s|,?\s*\b(?:and\s+)?then\b,?|(?:,\s*and|,|\band)\s+(?=(?:add|subtract|multiply|divide|calculate|compute"
-    r"|count|echo|repeat|say|reverse|uppercase|lowercase|read|write|use)\b)",
+    r"|count|echo|repeat|say|read|write|use)\b)",
     re.IGNORECASE,
 )
 
@@ -253,7 +243,7 @@ _BREAK = re.compile(
 def parse_text_task(clause: str, step_ids: Sequence[str] = ()) -> TextTask | None:
     """Return the text function that a clause asks for, or None."""
     clause = strip_lead(clause)
-    for function, pattern in _ASKED.items():
+    for function, pattern in _REQUESTED.items():
         if (asked := pattern.match(clause)) is None:
             continue
         rest = clause[asked.end() :].strip()

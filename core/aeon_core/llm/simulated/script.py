@@ -114,7 +114,7 @@ def profile(prompt: Prompt) -> dict[str, Any]:
     behaviour = behaviour_for(task)
     described: dict[str, Any] = dict(behaviour.profile)
     draft = _Draft(prompt.tools)
-    if behaviour == behaviours()[-1] and draft.take_all(task):
+    if behaviour == behaviours()[-1] and draft.add_all(task):
         calls = sum(step["tool"] is not None for step in draft.steps)
         usage = "none" if not calls else "minimal" if calls <= 2 else "moderate" if calls <= 6 else "extensive"
         described |= {
@@ -139,7 +139,7 @@ def make_plan(task: str, tools: Sequence[Described]) -> WirePlan:
     """
     behaviour = behaviour_for(task)
     draft = _Draft(tools)
-    if behaviour != behaviours()[-1] or not draft.take_all(task):
+    if behaviour != behaviours()[-1] or not draft.add_all(task):
         draft = _Draft(tools)
         for step in behaviour.steps:
             draft.add(_filled(step.description, task=task), needs=draft.ids[-1:])
@@ -169,14 +169,18 @@ class _Draft:
         self.steps.append(step)
         return str(step["id"])
 
-    def take_all(self, task: str) -> bool:
+    def add_all(self, task: str) -> bool:
         """Add the steps of all clauses of a task; return whether any of them could be worked out."""
         parts = clauses(task)
-        return len(parts) <= _MAX_CLAUSES and sum(self._take(part) for part in parts) > 0
+        return len(parts) <= _MAX_CLAUSES and sum(self._add_clause(part) for part in parts) > 0
 
-    def _take(self, clause: str) -> bool:
+    def _add_clause(self, clause: str) -> bool:
         """Add the steps of a clause; return whether it is more than a thought."""
-        if self._calculation(clause) or self._text(clause):
+        if (operation := parse_arithmetic(clause, self.ids)) is not None:
+            flatten(operation, self._add_calculation)
+            return True
+        if (task := parse_text_task(clause, self.ids)) is not None:
+            self._add_exact(task.description, tool_for_text(task, self.tools), [task.text])
             return True
         request = strip_lead(clause)
         request = request[:1].upper() + request[1:]
@@ -185,22 +189,10 @@ class _Draft:
         self.add(clip(request, MAX_GOAL), named if usable else None, self.ids[-1:])
         return usable
 
-    def _calculation(self, clause: str) -> bool:
-        operation = parse_arithmetic(clause, self.ids)
-        if operation is not None:
-            flatten(operation, self._one_calculation)
-        return operation is not None
+    def _add_calculation(self, operation: Operation) -> str:
+        return self._add_exact(described(operation), tool_for_calculation(operation, self.tools), operation.operands)
 
-    def _one_calculation(self, operation: Operation) -> str:
-        return self._exact(described(operation), tool_for_calculation(operation, self.tools), operation.operands)
-
-    def _text(self, clause: str) -> bool:
-        task = parse_text_task(clause, self.ids)
-        if task is not None:
-            self._exact(task.description, tool_for_text(task, self.tools), [task.text])
-        return task is not None
-
-    def _exact(self, said: str, found: _Call | None, used: Sequence[Any]) -> str:
+    def _add_exact(self, said: str, found: _Call | None, used: Sequence[Any]) -> str:
         """Add a step on these values; where they are results, its `tool_call` cycle gives the arguments."""
         needs = [one.step_id for one in used if isinstance(one, Ref)]
         return self.add(said, (found[0], None) if found and needs else found, list(dict.fromkeys(needs)))
