@@ -333,7 +333,7 @@ class Effects:
                 subject,
                 pass_number=started.pass_number,
                 step_id=started.step_id,
-                policy=self._on_unknown_now,
+                policy=lambda: unattended(self._apply_overrides().get("on_unknown", self._on_unknown)),
             )
             if decided.decision == "abort":
                 raise RunAborted(f"the run was aborted at the question about the interrupted call of {tool.name!r}")
@@ -404,9 +404,6 @@ class Effects:
         if point in self._apply_overrides().get("approve", self._approve):
             return None
         return ApprovalDecision(decision="approve", feedback=UNASKED.format(point))
-
-    def _on_unknown_now(self) -> ApprovalDecision | None:
-        return unattended(self._apply_overrides().get("on_unknown", self._on_unknown))
 
     def judge(
         self,

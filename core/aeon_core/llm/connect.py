@@ -89,11 +89,6 @@ def check_timeout(timeout: float) -> float:
     return float(timeout)
 
 
-def host_of(url: str | None, default: str) -> str:
-    """Return the host that requests go to, in lower case."""
-    return (urlsplit(url or default).hostname or "").lower()
-
-
 def _short(text: str) -> str:
     return repr(text if len(text) <= 80 else text[:79] + "…")
 
@@ -132,7 +127,7 @@ def _parts(model: object) -> tuple[str, str]:
     if not isinstance(model, str):
         raise UsageError(f"the model must be text, got {type(model).__name__}; {form}")
     provider, colon, name = (part.strip() for part in model.partition(":"))
-    shown = repr(model if len(model) <= 80 else model[:79] + "…")
+    shown = _short(model)
     if provider not in PROVIDERS:
         near = close(provider.lower(), PROVIDERS, NEAR)
         hint = f"; did you mean '{near}:{name or 'NAME'}'?" if near else ""

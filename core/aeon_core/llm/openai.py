@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from typing import Any, ClassVar
+from urllib.parse import urlsplit
 
 from aeon_core.llm.base import LLMRequest, LLMResponse
 from aeon_core.llm.catalogue import takes_reasoning_effort
@@ -15,7 +16,7 @@ from aeon_core.llm.chat_completions import (
     with_call_in_text,
     with_tools_in_prompt,
 )
-from aeon_core.llm.connect import Endpoint, check_timeout, find_key, find_url, host_of
+from aeon_core.llm.connect import Endpoint, check_timeout, find_key, find_url
 from aeon_core.llm.http import ROOM_FOR_THINKING, Option, SdkModel, Sockets, client_options
 from aeon_core.llm.wire import ReplyReader, ToolNames
 
@@ -73,7 +74,7 @@ class OpenAIModel(SdkModel):
         variable, key = find_key(f"openai:{name}", ("OPENAI_API_KEY",), needed=url is None)
         super().__init__(Endpoint("openai", name, DEFAULT_URL, url, variable, key, check_timeout(timeout)))
         # Local servers know `max_tokens` alone and ignore what they do not know; OpenAI's newer models refuse it.
-        host = host_of(url, DEFAULT_URL)
+        host = (urlsplit(url or DEFAULT_URL).hostname or "").lower()
         self._own = host == "api.openai.com" or host.endswith((".api.openai.com", ".openai.azure.com"))
         self._limit, self._other_limit = ("max_completion_tokens", "max_tokens")[:: 1 if self._own else -1]
 
