@@ -33,8 +33,7 @@ from aeon_tui.screens.item_actions import ItemActions
 from aeon_tui.session_monitor import SessionMonitor
 from aeon_tui.sessions.shutdown import ABORT_SECONDS, ended_by_signals, let_end
 from aeon_tui.settings import DEFAULT_THEME, THEMES, Today, UserSettings, add_own_themes, add_themes, open_with_theme
-from aeon_widgets.key_guard import key_after_escape
-from aeon_widgets.key_names import key_of
+from aeon_widgets.keys import key_after_escape, key_of
 from aeon_widgets.tally import TallyHeader
 
 if TYPE_CHECKING:

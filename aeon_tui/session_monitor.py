@@ -14,7 +14,7 @@ from aeon_tui.messages import TitleTerminal
 from aeon_tui.navigation import Navigation
 from aeon_tui.platform.background_tasks import NOTICE_SECONDS
 from aeon_tui.sessions.session import AnySession, SessionChange
-from aeon_widgets.key_names import key_of
+from aeon_widgets.keys import key_of
 from aeon_widgets.tally import ROOMY, Tally, TallyHeader
 from aeon_widgets.text import fit, one_line
 

@@ -15,8 +15,7 @@ from textual.screen import ModalScreen
 from textual.widgets import Button, Static
 
 from aeon_core.escape import escape_controls
-from aeon_widgets.key_guard import KeyGuard
-from aeon_widgets.key_names import key_of
+from aeon_widgets.keys import KeyGuard, key_of
 from aeon_widgets.text import count, fit, one_line
 
 Answer = TypeVar("Answer")

@@ -24,7 +24,7 @@ from aeon_tui.platform.background_tasks import LatestWorker
 from aeon_tui.screens.dialogs import Box, Dialog
 from aeon_tui.screens.editor import YamlEditor, ask_to_discard
 from aeon_tui.sessions.fork_job import ForkRequest
-from aeon_widgets.key_names import key_of
+from aeon_widgets.keys import key_of
 from aeon_widgets.run_tree import start_words
 from aeon_widgets.text import fit
 

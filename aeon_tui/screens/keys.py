@@ -28,7 +28,7 @@ from aeon_widgets.icons import (
     WAITING,
     WARNED,
 )
-from aeon_widgets.key_names import key_of, shown_key
+from aeon_widgets.keys import key_of, shown_key
 from aeon_widgets.text import Piece, fit
 from aeon_widgets.virtual_list import LinesView
 

@@ -14,11 +14,11 @@ from textual.widgets import Button, Static
 
 from aeon_core.errors import AeonError
 from aeon_tui.screens.context import context_of
-from aeon_widgets.key_names import key_of
+from aeon_widgets.keys import key_of
 from aeon_widgets.text import one_line
 
 if TYPE_CHECKING:
-    from aeon_tui.screens.forms import ModelChoice
+    from aeon_tui.screens.new_run import ModelChoice
 
 WELCOME = (
     "Aeon plans a task, runs it step by step, checks the result, and refines it until it is good. "
@@ -80,7 +80,7 @@ class Onboarding(VerticalScroll, can_focus=True):
         self.run_worker(self._look, thread=True, exclusive=True, group="models", exit_on_error=False)
 
     def _look(self) -> None:
-        from aeon_tui.screens.forms import model_choices
+        from aeon_tui.screens.new_run import model_choices
 
         try:
             choices = model_choices(context_of(self).today().config)

@@ -12,7 +12,7 @@ from textual.widget import Widget
 
 from aeon_tui.sessions.approval_broker import ApprovalSource
 from aeon_widgets.approval_panel import ApprovalPanel, not_taken
-from aeon_widgets.key_guard import KeyGuard
+from aeon_widgets.keys import KeyGuard
 from aeon_widgets.run_question import ApprovalQuestion
 
 if TYPE_CHECKING:

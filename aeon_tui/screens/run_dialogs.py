@@ -17,7 +17,7 @@ from aeon_core.escape import escape_controls
 from aeon_core.journal.values import dict_of, str_of
 from aeon_core.paths import PROJECT_FOLDER, expanded
 from aeon_tui.screens.dialogs import Box, Dialog
-from aeon_widgets.key_names import key_of
+from aeon_widgets.keys import key_of
 from aeon_widgets.text import Piece
 from aeon_widgets.virtual_list import ChoiceRows, RowsView
 

@@ -31,7 +31,7 @@ from aeon_tui.screens.filterable_list import FilterableListScreen, KeptRows, Lis
 from aeon_tui.sessions.run_options import approval_points
 from aeon_widgets.filter_line import FilterLine
 from aeon_widgets.footer import KeyFooter
-from aeon_widgets.key_names import key_of
+from aeon_widgets.keys import key_of
 from aeon_widgets.tally import HeadLine
 from aeon_widgets.text import Piece, count, fit, one_line
 from aeon_widgets.text_view import TextView

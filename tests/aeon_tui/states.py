@@ -16,7 +16,7 @@ from aeon_tui.screens.run.screen import RunScreen
 from aeon_tui.sessions.approval_broker import ApprovalBroker
 from aeon_tui.sessions.run_jobs import NewRunJob
 from aeon_tui.sessions.runner import Runner
-from aeon_widgets.key_guard import KeyGuard
+from aeon_widgets.keys import KeyGuard
 from tests.aeon_tui.fakes import ListSource
 from tests.aeon_tui.passes import Passes, converged_run, first_pass, second_pass
 from tests.aeon_tui.recordings import START, Recording, failed_run, live_run

@@ -90,7 +90,7 @@ async def test_an_app_that_is_open_collects_garbage_a_little_at_a_time() -> None
 
 @pytest.fixture(autouse=True)
 def at_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("aeon_widgets.key_guard.SILENCE_SECONDS", 0.0)
+    monkeypatch.setattr("aeon_widgets.keys.SILENCE_SECONDS", 0.0)
 
 
 @pytest.mark.parametrize("key", ["q", "ctrl+q", "ctrl+c"])
@@ -107,7 +107,7 @@ async def test_in_the_middle_of_a_run_quitting_is_asked_about(key: str) -> None:
 
 
 async def test_a_key_that_repeats_does_not_quit(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("aeon_widgets.key_guard.SILENCE_SECONDS", 3_600.0)
+    monkeypatch.setattr("aeon_widgets.keys.SILENCE_SECONDS", 3_600.0)
     async with running() as (live, pilot):
         await pilot.press("q", "q", "y", "q")
         assert not live.runner.aborting

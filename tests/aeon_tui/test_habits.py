@@ -89,7 +89,7 @@ async def test_letters_and_arrows_do_the_same(kind: type[LinesView]) -> None:
 @pytest.mark.parametrize("scene", sample(SCENES, 5), ids=lambda scene: scene.name)
 async def test_without_colours_no_screen_has_one(monkeypatch: pytest.MonkeyPatch, scene: Scene) -> None:
     monkeypatch.setenv("NO_COLOR", "1")
-    monkeypatch.setattr("aeon_widgets.key_guard.SILENCE_SECONDS", 0.0)
+    monkeypatch.setattr("aeon_widgets.keys.SILENCE_SECONDS", 0.0)
     async with opened(scene) as (app, _):
         coloured = [text for text in texts(app) if not (is_grey(text.color) and is_grey(text.background))]
     assert coloured == []

@@ -42,7 +42,7 @@ def two_passes() -> LLMAdapter:
 
 @pytest.fixture(autouse=True)
 def at_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("aeon_widgets.key_guard.SILENCE_SECONDS", 0.0)
+    monkeypatch.setattr("aeon_widgets.keys.SILENCE_SECONDS", 0.0)
 
 
 @pytest.fixture

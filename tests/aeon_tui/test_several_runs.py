@@ -36,7 +36,7 @@ CONFIG = RunConfig(model="simulated:default", durability="off", approve=["pass"]
 
 @pytest.fixture(autouse=True)
 def at_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("aeon_widgets.key_guard.SILENCE_SECONDS", 0.0)
+    monkeypatch.setattr("aeon_widgets.keys.SILENCE_SECONDS", 0.0)
 
 
 def start(app: AeonApp, task: str, **config: Any) -> AnySession:

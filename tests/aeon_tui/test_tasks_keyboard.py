@@ -194,7 +194,7 @@ async def test_a_run_that_was_cut_off_continues(runs: Path) -> None:
 
 
 async def test_a_run_is_forked_from_its_second_pass(runs: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("aeon_widgets.key_guard.SILENCE_SECONDS", 0.0)
+    monkeypatch.setattr("aeon_widgets.keys.SILENCE_SECONDS", 0.0)
     app = AeonApp(runs, today=today)
     async with app.run_test(size=(80, 24)) as pilot:
         browser = app.screen

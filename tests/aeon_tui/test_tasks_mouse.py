@@ -38,7 +38,7 @@ SIZE = (140, 44)
 
 @pytest.fixture(autouse=True)
 def at_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("aeon_widgets.key_guard.SILENCE_SECONDS", 0.0)
+    monkeypatch.setattr("aeon_widgets.keys.SILENCE_SECONDS", 0.0)
 
 
 class Mouse:
@@ -238,7 +238,7 @@ async def test_words_are_asked_for_by_a_click() -> None:
 
 
 async def test_a_click_in_the_first_half_second_decides_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("aeon_widgets.key_guard.SILENCE_SECONDS", 3_600.0)
+    monkeypatch.setattr("aeon_widgets.keys.SILENCE_SECONDS", 3_600.0)
     screen = STATES["tool"]()
     async with on(screen).run_test(size=SIZE) as pilot:
         screen.tick()

@@ -20,7 +20,7 @@ TUTORIAL = (Path(__file__).parents[2] / "docs" / "tutorial.md").read_text()
 
 
 async def test_a_second_pass_is_approved_and_accepted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("aeon_widgets.key_guard.SILENCE_SECONDS", 0.0)
+    monkeypatch.setattr("aeon_widgets.keys.SILENCE_SECONDS", 0.0)
     demo = replace(demo_job(LoadedConfig(RunConfig(durability="off"))), paced=False)
     runner = Runner(demo, tmp_path / "demo.jsonl")
     app = AeonApp(tmp_path, runner)

@@ -17,7 +17,7 @@ from aeon_tui.sessions.approval_broker import ApprovalBroker
 from aeon_tui.sessions.workflow_session import WorkflowRequest, WorkflowRunner
 from aeon_tui.sources.workflow import Record, Taken
 from aeon_widgets.approval_panel import ApprovalPanel
-from aeon_widgets.key_guard import KeyGuard
+from aeon_widgets.keys import KeyGuard
 from tests.aeon_tui.recordings import HOSTILE
 from tests.waiting import until
 

@@ -28,7 +28,7 @@ class Asking(App[None]):
 
 
 async def test_an_answer_with_another_key_is_shown_with_it(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("aeon_widgets.key_guard.SILENCE_SECONDS", 0.0)
+    monkeypatch.setattr("aeon_widgets.keys.SILENCE_SECONDS", 0.0)
     app = Asking()
     async with app.run_test(size=(80, 24)) as pilot:
         keys = app.query_one(AnswerKeys)
@@ -44,7 +44,7 @@ async def test_an_answer_with_another_key_is_shown_with_it(monkeypatch: pytest.M
 
 
 async def test_a_click_answers_whatever_key_the_answer_has(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("aeon_widgets.key_guard.SILENCE_SECONDS", 0.0)
+    monkeypatch.setattr("aeon_widgets.keys.SILENCE_SECONDS", 0.0)
     app = Asking()
     async with app.run_test(size=(80, 24)) as pilot:
         app.set_keymap({"approval.approve": "f6"})

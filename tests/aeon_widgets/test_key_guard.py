@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from aeon_widgets.key_guard import REPEAT_SECONDS, SILENCE_SECONDS, KeyGuard
+from aeon_widgets.keys import REPEAT_SECONDS, SILENCE_SECONDS, KeyGuard
 
 
 class Now:

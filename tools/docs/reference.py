@@ -23,7 +23,7 @@ from aeon_core.schemas import Envelope, field_docs, schema_names
 from aeon_core.tools.mcp.settings import McpServer
 from aeon_core.tools.shell.settings import ShellSettings
 from aeon_tui.keymap import known_keys
-from aeon_widgets.key_names import shown_key
+from aeon_widgets.keys import shown_key
 from system2.settings import WorkflowSettings
 from tools.command_line import Command, commands
 

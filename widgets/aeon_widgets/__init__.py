@@ -79,52 +79,41 @@ if TYPE_CHECKING:
 
 
 _PUBLIC = {
-    "AnswerKeys": "approval_panel",
-    "ApprovalPanel": "approval_panel",
-    "CompareHeader": "compare_view",
-    "CompareView": "compare_view",
-    "ComparedRun": "compare_rows",
-    "ConvergencePane": "convergence",
-    "FilterLine": "filter_line",
-    "HeadLine": "tally",
-    "IssuesPane": "issues",
-    "KeyFooter": "footer",
-    "Kin": "run_preview",
-    "LinesView": "virtual_list",
-    "LogPane": "log_pane",
-    "MatchList": "match_list",
-    "Outcome": "outcome",
-    "Pane": "pane",
-    "PassLine": "pass_line",
-    "PlanTree": "plan_tree",
-    "RailLine": "pane",
-    "RepairsPane": "repairs",
-    "RowKey": "call_rows",
-    "RowsView": "virtual_list",
-    "RunListHeader": "run_list",
-    "RunHeader": "run_header",
-    "RunLine": "run_tree",
-    "RunList": "run_list",
-    "RunPreview": "run_preview",
-    "Scrubber": "pass_line",
-    "RunPosition": "run_header",
-    "StepPane": "step_pane",
-    "TTLGauge": "ttl_gauge",
-    "Tally": "tally",
-    "TallyHeader": "tally",
-    "TextView": "text_view",
-    "as_tree": "run_tree",
-    "compare": "compare_rows",
-    "preview_blocks": "run_preview",
+    "approval_panel": ("AnswerKeys", "ApprovalPanel"),
+    "call_rows": ("RowKey",),
+    "compare_rows": ("ComparedRun", "compare"),
+    "compare_view": ("CompareHeader", "CompareView"),
+    "convergence": ("ConvergencePane",),
+    "filter_line": ("FilterLine",),
+    "footer": ("KeyFooter",),
+    "issues": ("IssuesPane",),
+    "log_pane": ("LogPane",),
+    "match_list": ("MatchList",),
+    "outcome": ("Outcome",),
+    "pane": ("Pane", "RailLine"),
+    "pass_line": ("PassLine", "Scrubber"),
+    "plan_tree": ("PlanTree",),
+    "repairs": ("RepairsPane",),
+    "run_header": ("RunHeader", "RunPosition"),
+    "run_list": ("RunList", "RunListHeader"),
+    "run_preview": ("Kin", "RunPreview", "preview_blocks"),
+    "run_tree": ("RunLine", "as_tree"),
+    "step_pane": ("StepPane",),
+    "tally": ("HeadLine", "Tally", "TallyHeader"),
+    "text_view": ("TextView",),
+    "ttl_gauge": ("TTLGauge",),
+    "virtual_list": ("LinesView", "RowsView"),
 }
+"""The public names of each module."""
+_MODULES = {name: module for module, names in _PUBLIC.items() for name in names}
 
-__all__ = sorted(_PUBLIC)
+__all__ = sorted(_MODULES)
 
 
 def __getattr__(name: str) -> Any:
-    if name not in _PUBLIC:
+    if name not in _MODULES:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    value = getattr(import_module(f"aeon_widgets.{_PUBLIC[name]}"), name)
+    value = getattr(import_module(f"aeon_widgets.{_MODULES[name]}"), name)
     globals()[name] = value
     return value
 

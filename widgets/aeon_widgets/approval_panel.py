@@ -21,8 +21,7 @@ from textual.widget import Widget
 from textual.widgets import Input, Static
 from typing_extensions import override
 
-from aeon_widgets.key_guard import KeyGuard, key_after_escape
-from aeon_widgets.key_names import key_of, shown_key
+from aeon_widgets.keys import KeyGuard, key_after_escape, key_of, shown_key
 from aeon_widgets.pane import Pane, pane_css
 from aeon_widgets.run_question import REASON, RUN, ApprovalQuestion, Choice, Section, Typed
 from aeon_widgets.text import Block, count

@@ -26,7 +26,7 @@ from aeon_core.journal.view.model import (
 )
 from aeon_core.journal.view.step_issues import advisories_of, found_issues, issues_of, refined_since, refinements_of
 from aeon_widgets.icons import REFINED, SEVERITY_ICONS
-from aeon_widgets.key_names import key_of
+from aeon_widgets.keys import key_of
 from aeon_widgets.pane import Item, Pane, PaneMessage, pane_css
 from aeon_widgets.reply_text import requirement_blocks
 from aeon_widgets.text import Block, Piece, one_line, pretty, wrap, wrap_hanging

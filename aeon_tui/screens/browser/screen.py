@@ -38,7 +38,7 @@ from aeon_tui.screens.browser.run_filter import (
 from aeon_tui.screens.context import PAST_RUN_KEYS, context_of
 from aeon_widgets.filter_line import FilterLine
 from aeon_widgets.footer import KeyFooter
-from aeon_widgets.key_names import key_of
+from aeon_widgets.keys import key_of
 from aeon_widgets.pane import Item
 from aeon_widgets.run_list import RunList, RunListHeader, ordered
 from aeon_widgets.run_preview import Kin

@@ -19,8 +19,7 @@ from aeon_tui.screens.dialogs import ConfirmDialog
 from aeon_tui.screens.panel_controller import TOO_LATE, PanelController, Place
 from aeon_tui.sessions.approval_broker import ApprovalBroker, ApprovalSource, RemoteApprovalBroker
 from aeon_widgets.approval_panel import ApprovalPanel
-from aeon_widgets.key_guard import KeyGuard
-from aeon_widgets.key_names import key_of
+from aeon_widgets.keys import KeyGuard, key_of
 from aeon_widgets.run_question import ALWAYS, ANSWERS, REVIEWED, Section, given_answers, question_sections, run_question
 from aeon_widgets.text import one_line
 

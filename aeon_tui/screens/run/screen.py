@@ -63,8 +63,7 @@ from aeon_widgets.call_rows import RowKey, running_call
 from aeon_widgets.convergence import ConvergencePane
 from aeon_widgets.footer import KeyFooter
 from aeon_widgets.issues import IssuesPane
-from aeon_widgets.key_guard import KeyGuard
-from aeon_widgets.key_names import key_of
+from aeon_widgets.keys import KeyGuard, key_of
 from aeon_widgets.log_pane import LogPane
 from aeon_widgets.outcome import Outcome
 from aeon_widgets.pane import Item, Pane, RailLine

@@ -14,7 +14,7 @@ from aeon_tui.platform.background_tasks import LatestWorker
 from aeon_tui.sources.base import failure
 from aeon_tui.sources.snapshots import Closed, Snapshot, SnapshotStore
 from aeon_tui.sources.timeline import Move, to_seq
-from aeon_widgets.key_names import key_of
+from aeon_widgets.keys import key_of
 from aeon_widgets.plan_difference import difference_blocks
 from aeon_widgets.run_header import RunPosition
 from aeon_widgets.text import Block

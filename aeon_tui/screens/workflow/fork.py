@@ -18,7 +18,7 @@ from aeon_tui.messages import ForkWorkflow
 from aeon_tui.screens.dialogs import Box, Dialog
 from aeon_tui.screens.editor import ask_to_discard
 from aeon_tui.sessions.new_run_form import checked_model
-from aeon_widgets.key_names import key_of
+from aeon_widgets.keys import key_of
 from aeon_widgets.virtual_list import ChoiceRows, RowsView
 from system2.constants import GATES
 

@@ -28,8 +28,7 @@ from aeon_tui.sessions.workflow_session import WorkflowRunner
 from aeon_tui.sources.workflow import WORKFLOW_ROW, TranscriptSource, WorkflowSource, WorkflowState, gate_of
 from aeon_widgets.approval_panel import ApprovalPanel
 from aeon_widgets.footer import KeyFooter
-from aeon_widgets.key_guard import KeyGuard
-from aeon_widgets.key_names import key_of
+from aeon_widgets.keys import KeyGuard, key_of
 from aeon_widgets.pane import Pane
 from aeon_widgets.run_header import WorkflowFacts, WorkflowHeader
 from aeon_widgets.run_question import ALWAYS

@@ -23,7 +23,7 @@ PARENT = Parent(PATH, "simulated:default", 50, 3)
 
 @pytest.fixture(autouse=True)
 def at_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("aeon_widgets.key_guard.SILENCE_SECONDS", 0.0)
+    monkeypatch.setattr("aeon_widgets.keys.SILENCE_SECONDS", 0.0)
 
 
 def text_of(path: Path, pass_number: int) -> str:
@@ -168,7 +168,7 @@ async def test_model_ttl_budget_requirements_and_criteria_are_asked_for_as_they_
 
 
 async def test_an_enter_that_was_typed_ahead_forks_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("aeon_widgets.key_guard.SILENCE_SECONDS", 3_600.0)
+    monkeypatch.setattr("aeon_widgets.keys.SILENCE_SECONDS", 3_600.0)
     async with asked() as fork:
         await fork.pilot.press("enter")
         assert fork.app.screen is fork.dialog

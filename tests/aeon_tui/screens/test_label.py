@@ -111,7 +111,7 @@ async def test_escape_labels_nothing(runs: Path) -> None:
 
 
 async def test_an_enter_that_was_typed_ahead_labels_nothing(runs: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("aeon_widgets.key_guard.SILENCE_SECONDS", 3_600.0)
+    monkeypatch.setattr("aeon_widgets.keys.SILENCE_SECONDS", 3_600.0)
     async with browsing(runs) as (app, pilot):
         await pilot.press("L")
         await until(pilot, lambda: asks(app))

@@ -18,8 +18,7 @@ from aeon_core.config.schema import RunConfig
 from aeon_core.errors import AeonError, UsageError
 from aeon_tui.app import AeonApp
 from aeon_tui.screens.browser.screen import BrowserScreen
-from aeon_tui.screens.forms import ModelList, Problem, Tick, model_choices
-from aeon_tui.screens.new_run import NewRunScreen, TaskArea
+from aeon_tui.screens.new_run import ModelList, NewRunScreen, Problem, TaskArea, Tick, model_choices
 from aeon_tui.screens.run.screen import RunScreen
 from aeon_tui.sessions.new_run_form import NewRunForm, new_run_of
 from tests.waiting import PATIENCE, until

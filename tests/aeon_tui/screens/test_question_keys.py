@@ -23,7 +23,7 @@ from aeon_tui.screens.run.screen import RunScreen
 from aeon_tui.screens.settings import SettingsScreen
 from aeon_tui.screens.workflow.screen import WorkflowScreen
 from aeon_widgets.approval_panel import ApprovalPanel, ApprovalText
-from aeon_widgets.key_guard import SILENCE_SECONDS, KeyGuard
+from aeon_widgets.keys import SILENCE_SECONDS, KeyGuard
 from aeon_widgets.log_pane import LogPane
 from aeon_widgets.plan_tree import PlanTree
 from tests.aeon_tui.screens.run.test_review_snapshots import PASS, second_pass_assessed

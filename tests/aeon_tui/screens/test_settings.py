@@ -223,7 +223,7 @@ async def test_what_is_wrong_in_the_file_is_reported_and_can_be_mended_at_once(
         await until(pilot, lambda: isinstance(app.screen, ConfirmDialog))
         shown = " ".join(str(each.render()) for each in app.screen.query(".line"))
         assert "unknown key, 'tll'; did you mean 'ttl'?" in shown
-        monkeypatch.setattr("aeon_widgets.key_guard.SILENCE_SECONDS", 0.0)
+        monkeypatch.setattr("aeon_widgets.keys.SILENCE_SECONDS", 0.0)
         await pilot.press("y")
         await until(pilot, lambda: isinstance(app.screen, SettingsScreen) and value_of(app, "ttl") == "8")
     assert times.read_text().count("\n") == 2
@@ -245,7 +245,7 @@ async def test_a_file_that_was_left_broken_can_be_opened_again(
 async def test_saved_rules_are_listed_with_their_scope_and_delete_removes_one(
     own: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("aeon_widgets.key_guard.SILENCE_SECONDS", 0.0)
+    monkeypatch.setattr("aeon_widgets.keys.SILENCE_SECONDS", 0.0)
     own.parent.mkdir(parents=True)
     own.write_text("# mine\npolicy:\n  allow: ['Bash(ls *)']\n  deny: [Read(*.env)]\n")
     save_rule("Edit(src/**)", "project", Path.cwd())
@@ -301,7 +301,7 @@ async def test_without_an_editor_the_app_has_one_that_names_the_line_and_the_rea
 ) -> None:
     monkeypatch.delenv("EDITOR", raising=False)
     monkeypatch.delenv("VISUAL", raising=False)
-    monkeypatch.setattr("aeon_widgets.key_guard.SILENCE_SECONDS", 0.0)
+    monkeypatch.setattr("aeon_widgets.keys.SILENCE_SECONDS", 0.0)
     async with open_settings() as (app, pilot):
         await pilot.press("e")
         screen = await typed(pilot, app, "# mine\nttl: 7\ntll: 8\n")

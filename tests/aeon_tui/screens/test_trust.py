@@ -21,7 +21,7 @@ from aeon_tui.screens.run.screen import RunScreen
 from aeon_tui.screens.settings import SettingsScreen, settings_of
 from aeon_tui.screens.trust import TrustGate, TrustScreen, TrustText
 from aeon_tui.sessions.new_run_form import NewRunForm
-from aeon_widgets.key_guard import KeyGuard
+from aeon_widgets.keys import KeyGuard
 from tests.sampling import sample
 from tests.waiting import until
 
@@ -205,7 +205,7 @@ SETTINGS = "model: simulated:default\nttl: 20\ntools: [files]\nshell: {timeout: 
 @pytest.fixture
 def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A folder whose configuration asks for more than is harmless; keys count at once."""
-    monkeypatch.setattr("aeon_widgets.key_guard.SILENCE_SECONDS", 0.0)
+    monkeypatch.setattr("aeon_widgets.keys.SILENCE_SECONDS", 0.0)
     root = tmp_path / "project"
     (root / ".aeon").mkdir(parents=True)
     (root / ".aeon" / "config.yml").write_text(SETTINGS)

@@ -26,7 +26,7 @@ APPROVE = ApprovalDecision(decision="approve")
 
 @pytest.fixture(autouse=True)
 def at_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("aeon_widgets.key_guard.SILENCE_SECONDS", 0.0)
+    monkeypatch.setattr("aeon_widgets.keys.SILENCE_SECONDS", 0.0)
     monkeypatch.setattr(approval_broker, "LOOK_SECONDS", 0.01)
 
 

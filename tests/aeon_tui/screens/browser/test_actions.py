@@ -29,7 +29,7 @@ from tests.waiting import until
 
 @pytest.fixture(autouse=True)
 def _no_grace(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("aeon_widgets.key_guard.SILENCE_SECONDS", 0.0)
+    monkeypatch.setattr("aeon_widgets.keys.SILENCE_SECONDS", 0.0)
 
 
 @pytest.fixture
@@ -87,7 +87,7 @@ async def test_a_click_says_yes_or_no_too(folder: Path) -> None:
 async def test_what_was_typed_before_the_question_could_be_read_deletes_nothing(
     folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("aeon_widgets.key_guard.SILENCE_SECONDS", 60.0)
+    monkeypatch.setattr("aeon_widgets.keys.SILENCE_SECONDS", 60.0)
     async with browsing(list_runs, folder) as (pilot, _):
         await pilot.press("delete")
         await dialog(pilot, ConfirmDialog)

@@ -26,7 +26,7 @@ def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
         written.records[0]["config"]["project_root"] = str(tmp_path)
         (folder / f"{name}.jsonl").write_text("".join(json.dumps(record) + "\n" for record in written.records))
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr("aeon_widgets.key_guard.SILENCE_SECONDS", 0.0)
+    monkeypatch.setattr("aeon_widgets.keys.SILENCE_SECONDS", 0.0)
     return tmp_path
 
 

@@ -30,7 +30,7 @@ PLAN = steps({"tool": "erase", "arguments": {"path": "notes [old].txt"}})
 
 @pytest.fixture(autouse=True)
 def at_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("aeon_widgets.key_guard.SILENCE_SECONDS", 0.0)
+    monkeypatch.setattr("aeon_widgets.keys.SILENCE_SECONDS", 0.0)
 
 
 class Erasing:
@@ -105,7 +105,7 @@ async def test_a_rejection_takes_a_reason_and_fails_the_step_with_it(tmp_path: P
 async def test_keys_typed_before_a_person_can_have_read_it_decide_nothing(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("aeon_widgets.key_guard.SILENCE_SECONDS", 3_600.0)
+    monkeypatch.setattr("aeon_widgets.keys.SILENCE_SECONDS", 3_600.0)
     erasing = Erasing(tmp_path)
     async with erasing.app.run_test(size=(80, 24)) as pilot:
         await until(pilot, lambda: isinstance(pilot.app.screen.focused, ApprovalText))
@@ -153,7 +153,7 @@ async def test_a_key_that_repeats_does_not_approve_the_same_call_of_the_next_ste
         first = screen.query_one(ApprovalPanel)
         digests = [screen._asking._asked.digest]  # type: ignore[union-attr]
         first.action_choose("a")
-        monkeypatch.setattr("aeon_widgets.key_guard.SILENCE_SECONDS", 3_600.0)
+        monkeypatch.setattr("aeon_widgets.keys.SILENCE_SECONDS", 3_600.0)
         first.action_choose("a")
         await until(pilot, lambda: len(erasing.erased) == 1 and erasing.runner.broker.waiting is not None)
         await until(pilot, lambda: any(panel is not first for panel in screen.query(ApprovalPanel)))

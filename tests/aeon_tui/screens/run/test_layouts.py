@@ -112,7 +112,7 @@ def reached(screen: RunScreen) -> set[int]:
 async def test_at_every_size_a_number_leads_to_each_pane_that_the_run_has(
     state: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("aeon_widgets.key_guard.SILENCE_SECONDS", 0.0)
+    monkeypatch.setattr("aeon_widgets.keys.SILENCE_SECONDS", 0.0)
     screen = STATES[state]()
     async with on(screen).run_test(size=SOME[0]) as pilot:
         for size in SOME:
@@ -129,7 +129,7 @@ async def test_at_every_size_a_number_leads_to_each_pane_that_the_run_has(
 
 @pytest.mark.parametrize("state", sample(["starting", "live", "tool", "failed", "damaged"], 1))
 async def test_a_terminal_that_is_too_small_breaks_nothing(state: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("aeon_widgets.key_guard.SILENCE_SECONDS", 0.0)
+    monkeypatch.setattr("aeon_widgets.keys.SILENCE_SECONDS", 0.0)
     screen = STATES[state]()
     async with on(screen).run_test(size=(80, 24)) as pilot:
         for size in SMALL:
@@ -149,7 +149,7 @@ async def test_a_terminal_that_is_too_small_breaks_nothing(state: str, monkeypat
 async def test_a_question_gets_the_focus_of_the_log_that_it_hides(
     zoomed: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("aeon_widgets.key_guard.SILENCE_SECONDS", 0.0)
+    monkeypatch.setattr("aeon_widgets.keys.SILENCE_SECONDS", 0.0)
     screen = STATES["tool"]()
     async with on(screen).run_test(size=(80, 60)) as pilot:
         await pilot.press("8", *["z"] * zoomed)

@@ -34,7 +34,7 @@ START = (80, 24)
 
 @pytest.fixture(autouse=True)
 def at_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("aeon_widgets.key_guard.SILENCE_SECONDS", 0.0)
+    monkeypatch.setattr("aeon_widgets.keys.SILENCE_SECONDS", 0.0)
 
 
 async def resize(pilot: Pilot[None], check: Callable[[], object]) -> None:

@@ -128,7 +128,7 @@ def test_review(
     keys: tuple[str, ...],
     size: tuple[int, int],
 ) -> None:
-    monkeypatch.setattr("aeon_widgets.key_guard.SILENCE_SECONDS", 0.0)
+    monkeypatch.setattr("aeon_widgets.keys.SILENCE_SECONDS", 0.0)
     recorded = run()
     recorded.add("approval", **{"pass": recorded.number}, point=point, state="asked", subject=subject, digest="d")
     runner = Runner(NewRunJob("task", RunConfig()), Path("runs/r.jsonl"))

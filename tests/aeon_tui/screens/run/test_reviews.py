@@ -31,7 +31,7 @@ from tests.waiting import until
 
 @pytest.fixture(autouse=True)
 def at_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("aeon_widgets.key_guard.SILENCE_SECONDS", 0.0)
+    monkeypatch.setattr("aeon_widgets.keys.SILENCE_SECONDS", 0.0)
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
 
 
@@ -155,7 +155,7 @@ async def test_the_keys_of_a_pass_decide_nothing_about_a_plan(tmp_path: Path) ->
 
 
 async def test_keys_in_the_first_half_second_decide_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("aeon_widgets.key_guard.SILENCE_SECONDS", 3_600.0)
+    monkeypatch.setattr("aeon_widgets.keys.SILENCE_SECONDS", 3_600.0)
     reviewed = Reviewed(tmp_path, "pass")
     async with reviewed.app.run_test(size=(80, 24)) as pilot:
         first = await reviewed.question(pilot)

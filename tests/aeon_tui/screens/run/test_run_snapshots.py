@@ -190,7 +190,7 @@ def test_decision(
     keys: tuple[str, ...],
     size: tuple[int, int],
 ) -> None:
-    monkeypatch.setattr("aeon_widgets.key_guard.SILENCE_SECONDS", 0.0)
+    monkeypatch.setattr("aeon_widgets.keys.SILENCE_SECONDS", 0.0)
     run = live_run()
     run.records[0]["config"]["budget"] = 1.2
     runner = Runner(NewRunJob("task", RunConfig()), Path("runs/r.jsonl"))

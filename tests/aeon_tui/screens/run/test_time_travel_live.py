@@ -17,7 +17,7 @@ from tests.waiting import until
 
 @pytest.fixture(autouse=True)
 def at_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("aeon_widgets.key_guard.SILENCE_SECONDS", 0.0)
+    monkeypatch.setattr("aeon_widgets.keys.SILENCE_SECONDS", 0.0)
 
 
 async def test_a_question_is_shown_in_the_past_and_decided_there_about_now(tmp_path: Path) -> None:

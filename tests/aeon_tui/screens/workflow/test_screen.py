@@ -49,7 +49,7 @@ from tests.waiting import until
 
 @pytest.fixture(autouse=True)
 def _no_grace(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("aeon_widgets.key_guard.SILENCE_SECONDS", 0.0)
+    monkeypatch.setattr("aeon_widgets.keys.SILENCE_SECONDS", 0.0)
 
 
 def drawn(app: AeonApp) -> str:
@@ -204,7 +204,7 @@ async def test_x_ends_it_from_any_pane_and_asks_first(tmp_path: Path) -> None:
 
 
 async def test_keys_of_the_first_half_second_are_ignored(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("aeon_widgets.key_guard.SILENCE_SECONDS", 3600.0)
+    monkeypatch.setattr("aeon_widgets.keys.SILENCE_SECONDS", 3600.0)
     app = app_on(at_a_gate(), live=True, asked=GATE)
     async with app.run_test(size=(80, 24)) as pilot:
         panel = await asked(pilot, "gate")

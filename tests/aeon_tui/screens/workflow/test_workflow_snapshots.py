@@ -48,7 +48,7 @@ def settled(state: str, *keys: str) -> Callable[[Pilot[None]], object]:
 
 @pytest.fixture(autouse=True)
 def _no_grace(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("aeon_widgets.key_guard.SILENCE_SECONDS", 0.0)
+    monkeypatch.setattr("aeon_widgets.keys.SILENCE_SECONDS", 0.0)
 
 
 @pytest.mark.parametrize("size", sample(SIZES, 1))
