@@ -19,10 +19,10 @@ ADDED, REMOVED, CHANGED, INVALID = "+", "−", "~", STATUS_ICONS["invalid"]
 _FIELDS = ("description", "tool", "agent", "arguments", "depends_on", "replaces", "parent")
 """Fields of a step that say what it does and where it is; of its status, only that it became invalid."""
 _WORDS = {
-    ADDED: ("added", "complete bold"),
-    REMOVED: ("removed", "high bold"),
-    CHANGED: ("changed", "accent bold"),
-    INVALID: ("invalid", "medium bold"),
+    ADDED: ("added", "complete"),
+    REMOVED: ("removed", "high"),
+    CHANGED: ("changed", "accent"),
+    INVALID: ("invalid", "medium"),
 }
 _NOTHING = "none"
 _INDENT = "  "
@@ -41,8 +41,12 @@ def difference_blocks(before: RunView, after: RunView, named: tuple[str, str], k
 
 def changes(before: RunView, after: RunView) -> list[Block]:
     """Return what is different in the plan of `after`, on one line and in full."""
-    changed = [block for step_id in _order(before, after) for block in _step(before, after, step_id)]
-    refused = [each for each in _between(before, after) if not each.accepted]
+    changed: list[Block] = []
+    for step_id in _order(before, after):
+        if difference := list(_step(before, after, step_id)):
+            since = (each for each in refinements_of(after, step_id) if each.accepted and each.seq > before.last_seq)
+            changed += [*difference, *(block for each in since for block in _refinement(each)), GAP]
+    refused = [each for each in after.refinements if not each.accepted and each.seq > before.last_seq]
     head = list(_field("goal", before.goal, after.goal)) if before.goal != after.goal else []
     body = [*(changed or [("muted", "No step was added, removed or changed.")]), *_ran(before, after)]
     told = [block for each in refused for block in (*_refinement(each), GAP)]
@@ -58,7 +62,7 @@ def plan_change(
     before = _undone(after, refinements)
     blocks: list[Block] = []
     for step_id in _order(before, after):
-        blocks += _changed(before, after, step_id)
+        blocks += _step(before, after, step_id)
     done = dict.fromkeys(one_line(each.reason, 500) for each in refinements if each.accepted and each.reason)
     blocks += [("muted", f"because: {reason}") for reason in done]
     for each in refinements:
@@ -94,14 +98,14 @@ def _undone(view: RunView, refinements: Sequence[RefinementView]) -> RunView:
     return RunView(steps=steps)
 
 
-def _changed(before: RunView, after: RunView, step_id: str) -> Iterator[Block]:
+def _step(before: RunView, after: RunView, step_id: str) -> Iterator[Block]:
     """Yield a step that is different, with what a person needs to see of it."""
     old, new = before.steps.get(step_id), after.steps.get(step_id)
     sign, step = _kind(old, new), new or old
     if not sign or step is None:
         return
     indent = _INDENT * step.depth
-    yield _WORDS[sign][1].partition(" ")[0], f"{indent}{sign} {one_line(step_id, 40)} {one_line(step.description, 300)}"
+    yield _WORDS[sign][1], f"{indent}{sign} {one_line(step_id, 40)} {one_line(step.description, 300)}"
     if sign == CHANGED and old is not None and new is not None:
         for name in _fields(old, new):
             if name == "arguments":
@@ -152,34 +156,8 @@ def _summary(before: RunView, after: RunView) -> str:
     return " · ".join([*told, f"{count(kinds.count(''), 'step')} as before"])
 
 
-def _step(before: RunView, after: RunView, step_id: str) -> Iterator[Block]:
-    old, new = before.steps.get(step_id), after.steps.get(step_id)
-    sign, step = _kind(old, new), new or old
-    if not sign or step is None:
-        return
-    word, style = _WORDS[sign]
-    yield style, f"{sign} {one_line(step_id, 40)} {word}: {one_line(step.description, 300)}"
-    if old is not None and new is not None:
-        for name in _fields(old, new):
-            yield from _field(name.replace("_", " "), getattr(old, name), getattr(new, name))
-    else:
-        yield from _whole(step)
-    if sign == INVALID and (instead := _instead(after, step_id)):
-        yield "", f"{_INDENT}replaced by: {', '.join(instead)}"
-    for cause in _causes(before, after, step_id):
-        yield from _refinement(cause)
-    yield GAP
-
-
 def _instead(view: RunView, step_id: str) -> list[str]:
     return [one_line(step.step_id, 40) for step in view.steps.values() if step.replaces == step_id]
-
-
-def _whole(step: StepView) -> Iterator[Block]:
-    """Yield what a step does that is only in one of the plans."""
-    for name in _FIELDS[1:]:
-        if (value := getattr(step, name)) not in (None, []):
-            yield "muted", f"{_INDENT}{name.replace('_', ' ')}: {_told(value)}"
 
 
 def _field(name: str, before: Any, after: Any) -> Iterator[Block]:
@@ -205,15 +183,6 @@ def _told(value: Any) -> str:
     if isinstance(value, list) and all(isinstance(each, str) for each in value):
         return ", ".join(one_line(each, 80) for each in value)
     return json.dumps(value, ensure_ascii=False, default=str)
-
-
-def _between(before: RunView, after: RunView) -> Sequence[RefinementView]:
-    """Return the refinements that were made after the one view and up to the other."""
-    return [each for each in after.refinements if each.seq > before.last_seq]
-
-
-def _causes(before: RunView, after: RunView, step_id: str) -> list[RefinementView]:
-    return [each for each in refinements_of(after, step_id) if each.accepted and each.seq > before.last_seq]
 
 
 def _refinement(shown: RefinementView) -> Iterator[Block]:
