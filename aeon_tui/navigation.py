@@ -183,7 +183,7 @@ class Navigation(App[None]):
         Called before it leaves the stack, as Textual removes at once what is neither on the stack nor installed.
         """
         session = self.session_on(left)
-        if session is not None and self.sessions.has_told(session):
+        if session is not None and self.sessions.has_reported(session):
             del self._session_screens[session]
         elif session is not None and not self.is_screen_installed(left):
             self.install_screen(left, f"session-{id(session)}")

@@ -214,7 +214,7 @@ class RunActions:
         elif quits:
             self.app.exit()
 
-    def go_on_without(self, trust: ProjectTrust) -> None:
+    def continue_without(self, trust: ProjectTrust) -> None:
         """Ask about that no more, and say at first what does not apply. Before the app opens."""
         self.declined.add(trust.digest)
         self.app.first_notice = without_trust(trust)

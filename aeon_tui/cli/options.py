@@ -111,7 +111,7 @@ def _prompt_for(trust: ProjectTrust, args: Namespace, loaded: LoadedValues) -> N
 def without_trust(args: Namespace) -> Callable[[AeonApp], None] | None:
     """Return what tells the app that the user continues without trusting the folder, None otherwise."""
     declined = getattr(args, "declined_trust", None)
-    return (lambda app: app.actions.go_on_without(declined)) if declined is not None else None
+    return (lambda app: app.actions.continue_without(declined)) if declined is not None else None
 
 
 def runs_dir(args: Namespace) -> Path:

@@ -58,7 +58,7 @@ class Dialog(ModalScreen[Answer]):
             self.query(first).focus()
         self.guard.arm()
 
-    def say(self, problem: str) -> None:
+    def show_problem(self, problem: str) -> None:
         """Show what is wrong; nothing for an empty text."""
         if self.is_attached:
             shown = self.query_one("#problem", Static)

@@ -204,16 +204,16 @@ class ForkDialog(Dialog[None]):
             text = self._read(self._of.path, number)
         except AeonError as error:
             problem = error.message
-            return lambda: self.say(problem)
+            return lambda: self.show_problem(problem)
         except OSError as error:
             reason = f"{str(self._of.path)!r}: {error.strerror}"
-            return lambda: self.say(reason)
+            return lambda: self.show_problem(reason)
         return lambda: self._show_text(text)
 
     def _show_text(self, text: str) -> None:
         if self.is_attached and not self._editor.changed:
             self._editor.load(text)
-            self.say("")
+            self.show_problem("")
 
     @on(Input.Submitted)
     def _submitted(self, event: Input.Submitted) -> None:
@@ -231,10 +231,10 @@ class ForkDialog(Dialog[None]):
         try:
             options = self._options()
         except UsageError as error:
-            self.say(error.message)
+            self.show_problem(error.message)
             return
         self._starting = True
-        self.say("")
+        self.show_problem("")
         self._check(self.query_one(StartChoice).number, options, self._editor.area.text, self._editor.before)
 
     @work(thread=True, group="fork-check", exit_on_error=False)
@@ -261,7 +261,7 @@ class ForkDialog(Dialog[None]):
         if self.is_attached:
             self._editor.show_problems([])
         if self.is_attached and problem is not None:
-            self.say(problem)
+            self.show_problem(problem)
         elif self.is_current:
             self.dismiss()
 

@@ -186,7 +186,7 @@ class Problem(Static):
     def __init__(self, id: str) -> None:  # noqa: A002
         super().__init__("", markup=False, id=id)
 
-    def say(self, problem: str | None) -> None:
+    def show_problem(self, problem: str | None) -> None:
         """Show a problem, or that there is none."""
         self.set_class(problem is not None, "-said")
         self.update(f"✖ {escape_controls(problem)}" if problem is not None else "")
@@ -393,7 +393,9 @@ class NewRunScreen(Screen[None]):
         """Say what is wrong with what is being typed; an empty field is said when the run is started."""
         key = str(event.control.id)
         typed = event.control.value if isinstance(event.control, Input) else event.control.text
-        self.query_one(f"#problem-{key}", Problem).say(self.form.problems().get(key) if typed.strip() else None)
+        self.query_one(f"#problem-{key}", Problem).show_problem(
+            self.form.problems().get(key) if typed.strip() else None
+        )
         self._unsay()
 
     def on_rows_view_chosen(self) -> None:
@@ -401,7 +403,7 @@ class NewRunScreen(Screen[None]):
         if choice is None:
             return
         if not choice.usable:
-            self.query_one("#problem-model", Problem).say(f"{choice.name} is not usable: {choice.step}")
+            self.query_one("#problem-model", Problem).show_problem(f"{choice.name} is not usable: {choice.step}")
             return
         model = self.query_one("#model", Input)
         model.value = choice.name
@@ -416,7 +418,7 @@ class NewRunScreen(Screen[None]):
         form = self.form
         problems = form.problems()
         for key in ("task", *TEXTS):
-            self.query_one(f"#problem-{key}", Problem).say(problems.get(key))
+            self.query_one(f"#problem-{key}", Problem).show_problem(problems.get(key))
         if problems:
             self.query_one(f"#{next(iter(problems))}").focus()
         elif not self._starting:

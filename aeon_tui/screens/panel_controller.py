@@ -11,7 +11,7 @@ from textual.screen import ModalScreen, Screen
 from textual.widget import Widget
 
 from aeon_tui.sessions.approval_broker import ApprovalSource
-from aeon_widgets.approval_panel import ApprovalPanel, not_taken
+from aeon_widgets.approval_panel import ApprovalPanel, too_early_notice
 from aeon_widgets.keys import KeyGuard
 from aeon_widgets.run_question import ApprovalQuestion
 
@@ -93,11 +93,11 @@ class PanelController:
             if rule.scope != "run":
                 self._screen.notify(f"Saved: {rule.rule}. The settings list it; remove it there.", markup=False)
 
-        panel.wait_on()
+        panel.reopen()
         if self._asked is not None:
             self._screen.app.push_screen(RuleDialog(self._asked.subject, arguments, root), given)
 
-    def put(self, question: ApprovalQuestion | None, *, home: Widget) -> None:
+    def show_question(self, question: ApprovalQuestion | None, *, home: Widget) -> None:
         """Show a question, or none, in place of the one there is.
 
         Where nothing else had the focus before, `home` gets it.
@@ -150,7 +150,7 @@ class PanelController:
             return self._panel.admits(event)
         if isinstance(event, Paste) or self._guard.admits(event.key, event.time, harmless=event.key == "escape"):
             return True
-        self._screen.notify(not_taken(event), markup=False)
+        self._screen.notify(too_early_notice(event), markup=False)
         return False
 
     def opens_field(self, key: str) -> bool:

@@ -124,7 +124,7 @@ class ExportDialog(Dialog[Path | None]):
     @on(Input.Changed)
     def _name_typed(self) -> None:
         """Light the form that the file's ending says."""
-        self.say("")
+        self.show_problem("")
         if (form := form_of(Path(self.query_one("#file", Input).value.strip()))) is not None:
             self.query_one(ChoiceRows).choose(form)
 
@@ -136,12 +136,12 @@ class ExportDialog(Dialog[Path | None]):
     def _answer(self, line: str) -> None:
         name = line.strip()
         if form_of(Path(name)) is None:
-            self.say(f"the file is {name[:40]!r}; its name must end in .md, .html or .json")
+            self.show_problem(f"the file is {name[:40]!r}; its name must end in .md, .html or .json")
             return
         try:
             file = self._folder / expanded(name, "the file")
         except UsageError as error:
-            self.say(error.message)
+            self.show_problem(error.message)
         else:
             self.dismiss(file)
 
@@ -180,7 +180,7 @@ class OpenJournalDialog(Dialog[Path | None]):
                 raise UsageError(f"{str(path)!r} is not a journal; expected the .jsonl file of a run")
         except (AeonError, OSError) as error:
             problem = error.message if isinstance(error, AeonError) else f"{name!r}: {error.strerror}"
-            self.app.call_from_thread(self.say, problem)
+            self.app.call_from_thread(self.show_problem, problem)
         else:
             self.app.call_from_thread(self.dismiss, path)
 
@@ -266,7 +266,7 @@ class RuleDialog(Dialog["AllowedRule | None"]):
 
     def _show(self, problem: str) -> None:
         self._is_saving = False
-        self.say(problem)
+        self.show_problem(problem)
 
     def action_scope(self, by: int) -> None:
         """Choose another scope."""

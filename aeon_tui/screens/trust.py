@@ -15,7 +15,7 @@ from textual.screen import ModalScreen, Screen
 from textual.widgets import Button
 
 from aeon_core.escape import escape_controls
-from aeon_widgets.approval_panel import not_taken
+from aeon_widgets.approval_panel import too_early_notice
 from aeon_widgets.keys import KeyGuard, key_of
 from aeon_widgets.text import Block, count
 from aeon_widgets.text_view import TextView
@@ -123,7 +123,7 @@ class TrustScreen(ModalScreen[TrustAnswer | None]):
         harmless = event.key == "escape" or event.key in _SCROLLING
         admitted = self._guard.admits(event.key, event.time, harmless=harmless)
         if not (admitted and harmless):
-            self._notice = "" if admitted else not_taken(event)
+            self._notice = "" if admitted else too_early_notice(event)
             self._draw_subtitle()
         return admitted
 

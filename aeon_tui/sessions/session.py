@@ -175,7 +175,7 @@ class SessionList:
         """Return the session that writes a journal, or wrote it last."""
         return next((each for each in reversed(self.all) if journal is not None and each.journal == journal), None)
 
-    def has_told(self, session: AnySession) -> bool:
+    def has_reported(self, session: AnySession) -> bool:
         """Return whether a look has told of the session's end."""
         return session in self._ended
 

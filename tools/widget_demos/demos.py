@@ -224,7 +224,7 @@ def _run_list(widget: RunList, moment: Moment) -> None:
 
 def _run_list_header(widget: Vertical, moment: Moment) -> None:
     _run_list(widget.query_one(RunList), moment)
-    widget.query_one(RunListHeader).update_order("age")
+    widget.query_one(RunListHeader).order = "age"
 
 
 def _run_preview(widget: RunPreview, moment: Moment) -> None:

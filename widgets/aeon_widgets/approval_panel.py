@@ -436,7 +436,7 @@ class ApprovalPanel(Pane):
             if not harmless:
                 self._show_notice("")
             return True
-        self._show_notice(not_taken(event))
+        self._show_notice(too_early_notice(event))
         return False
 
     def send(self, answer: str, words: str | None = None) -> None:
@@ -449,13 +449,13 @@ class ApprovalPanel(Pane):
         self.answered = True
         self.post_message(self.Answered(self, answer, words))
 
-    def wait_on(self) -> None:
+    def reopen(self) -> None:
         """Take an answer again: the one that was sent came to nothing."""
         self.answered = False
 
-    def say(self, problem: str) -> None:
+    def show_problem(self, problem: str) -> None:
         """Show above the question why what was done about it came to nothing: it is still to be answered."""
-        self.wait_on()
+        self.reopen()
         self.query_one(ApprovalText).set_problem(problem)
 
     def set_sections(self, sections: tuple[Section, ...]) -> None:
@@ -580,7 +580,7 @@ def _lacks(typed: Typed, words: str) -> str:
     return "give a reason: the run acts on it" if typed == REASON and not words else ""
 
 
-def not_taken(event: Key) -> str:
+def too_early_notice(event: Key) -> str:
     """Return the notice about a key that was swallowed."""
     name = event.character if event.is_printable and event.key != "space" else event.key.replace("_", " ")
     return f"{name!r} was too soon · wait a moment, then try again"

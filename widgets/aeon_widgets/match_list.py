@@ -121,7 +121,7 @@ class MatchList(RowsView):
         rows = range(self.cursor if selected is not None else 0, len(self._rows))
         self.cursor = next((at for at in rows if self._rows[at] is selected), min(1, len(self._rows)))
 
-    def go_on(self, by: int) -> None:
+    def select_next(self, by: int) -> None:
         """Select the next match, or with -1 the one before; headings are passed over."""
         at = self.cursor + by
         while 0 <= at < len(self._rows) and isinstance(self._rows[at], Heading):

@@ -41,13 +41,7 @@ class Outcome(TextView, Pane):
     ]
     RECORDS: ClassVar[frozenset[str]] = frozenset({"run_finished", "run_resumed", "notice", "convergence"})
 
-    DEFAULT_CSS = (
-        pane_css("Outcome")
-        + """
-    Outcome { height: auto; display: none; }
-    Outcome.-told { display: block; }
-    """
-    )
+    DEFAULT_CSS = pane_css("Outcome") + "Outcome { height: auto; display: none; &.-told { display: block; } }"
 
     later = False
     """Whether the view is of a past moment of a run that has ended: the pane then stays as it is."""

@@ -11,6 +11,7 @@ from rich.cells import cell_len
 from textual import events
 from textual.content import Content
 from textual.message import Message
+from textual.reactive import reactive
 from textual.widget import Widget
 from typing_extensions import override
 
@@ -282,9 +283,8 @@ class RunListHeader(Widget):
     RunListHeader { height: 1; color: $aeon-muted; background: $background; }
     """
 
-    def __init__(self) -> None:
-        super().__init__()
-        self._order = ""
+    order: reactive[str] = reactive("")
+    """What the list is ordered by."""
 
     @dataclass
     class Ordered(Message):
@@ -292,14 +292,8 @@ class RunListHeader(Widget):
 
         order: str
 
-    def update_order(self, order: str) -> None:
-        """Say what the list is ordered by."""
-        if order != self._order:
-            self._order = order
-            self.refresh()
-
     def render(self) -> Content:
-        shown = [(text, "bold" if order and order == self._order else "") for order, text in self._titles()]
+        shown = [(text, "bold" if order and order == self.order else "") for order, text in self._titles()]
         return Content.assemble(*shown)
 
     def on_click(self, event: events.Click) -> None:
@@ -312,4 +306,4 @@ class RunListHeader(Widget):
                 return
 
     def _titles(self) -> list[tuple[str, str]]:
-        return titles(self.size.width - SCROLLBAR, self._order)
+        return titles(self.size.width - SCROLLBAR, self.order)

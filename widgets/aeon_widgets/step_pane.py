@@ -125,13 +125,7 @@ class StepPane(Vertical, Pane):
     )
     ALLOW_MAXIMIZE = True
 
-    DEFAULT_CSS = (
-        pane_css("StepPane")
-        + """
-    StepPane { background: $background; }
-    StepPane > StepText { height: 1fr; }
-    """
-    )
+    DEFAULT_CSS = pane_css("StepPane") + "StepPane > StepText { height: 1fr; }"
 
     tab: var[int] = var(0)
 

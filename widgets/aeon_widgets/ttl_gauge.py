@@ -9,7 +9,7 @@ from textual import events
 from textual.binding import Binding, BindingType
 from textual.content import Content, Span
 from textual.geometry import Size
-from textual.reactive import var
+from textual.reactive import reactive
 from typing_extensions import override
 
 from aeon_core.journal.view.formatting import words
@@ -34,19 +34,9 @@ class TTLGauge(Pane, can_focus=True):
     class Opened(PaneMessage):
         """The person wants to know why the run reasons as deeply as it does."""
 
-    DEFAULT_CSS = (
-        pane_css("TTLGauge")
-        + """
-    TTLGauge {
-        height: auto;
-        background: $background;
-        color: $aeon-text;
-        padding: 0 1;
-    }
-    """
-    )
+    DEFAULT_CSS = pane_css("TTLGauge") + "TTLGauge { height: auto; padding: 0 1; }"
 
-    short: var[bool] = var(False)
+    short: reactive[bool] = reactive(False, layout=True)
     """Whether the pane is to leave room for others."""
 
     def __init__(self) -> None:
@@ -63,9 +53,6 @@ class TTLGauge(Pane, can_focus=True):
         if shown != self._shown:
             self.refresh(layout=len(shown) != len(self._shown))
             self._shown = shown
-
-    def watch_short(self) -> None:
-        self.refresh(layout=True)
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
         """Return whether an action does something now."""

@@ -353,7 +353,7 @@ class BrowserScreen(Screen[None]):
         had_one = rows.selected is not None
         rows.tick(self.clock())
         rows.update_lines(lines, wanted, where_empty=where_empty, keep=keep)
-        self.query_one(RunListHeader).update_order(self._order or "age")
+        self.query_one(RunListHeader).order = self._order or "age"
         self._show_preview()
         if had_one != (rows.selected is not None):
             self.refresh_bindings()  # the keys that do something with the selected run

@@ -84,7 +84,7 @@ class ApprovalController(PanelController):
             known = given_answers(request.subject) | self._answers
             self._answers = {each: known[each] for each in _questions(request) if each in known}
             question = replace(question, sections=self._with_answers(question.sections))
-        self.put(question, home=home)
+        self.show_question(question, home=home)
         return request is not None
 
     def answered(self, event: ApprovalPanel.Answered) -> None:
@@ -128,7 +128,7 @@ class ApprovalController(PanelController):
                 self.answer(panel, "abort")
 
         # The dialog gets the keys now; the first one after it may be for the question again.
-        panel.wait_on()
+        panel.reopen()
         resumes = key_of(self._screen, "run.resume")
         lines = [f"Its work so far is kept; {resumes} resumes it later, and it asks this again."]
         self._screen.app.push_screen(ConfirmDialog("End the run here?", lines, "End it"), answered)
@@ -143,7 +143,7 @@ class ApprovalController(PanelController):
         """Let the person answer what is open; the answers are shown with the questions until they decide."""
         from aeon_tui.screens.run_dialogs import AnswersDialog
 
-        panel.wait_on()
+        panel.reopen()
         if self._asked is None:
             return
 
@@ -186,7 +186,7 @@ class ApprovalController(PanelController):
         if decision is not None:
             self.decide(panel, decision)
         else:
-            panel.say(one_line(problem))
+            panel.show_problem(one_line(problem))
         self._guard.arm()
 
     def _edit_here(self, panel: ApprovalPanel) -> None:
@@ -195,7 +195,7 @@ class ApprovalController(PanelController):
         from aeon_tui.screens.editor import Edited, EditorScreen
         from aeon_tui.sessions.approval_edits import UNCHANGED, ApprovalEdits
 
-        panel.wait_on()
+        panel.reopen()
         if self._asked is None:
             return
         edits = self._edits = self._edits or ApprovalEdits(self._tools)

@@ -151,7 +151,7 @@ class Layout:
 
     def __init__(self, screen: Screen[None]) -> None:
         self._screen = screen
-        self._told: dict[int, Content] = {}
+        self._labels: dict[int, Content] = {}
         self._seen: tuple[object, ...] = ()
         """What the panes were arranged for."""
         self.turn = STEP
@@ -233,7 +233,7 @@ class Layout:
             },
             update=update,
         )
-        self._tell(shown, [] if column else having, there)
+        self._label_borders(shown, [] if column else having, there)
 
     def _fitting(self, having: Sequence[int], rows: int, empty: Set[int]) -> list[int]:
         """Return the panes that are open in a column of that height; each of the others is one line.
@@ -266,7 +266,7 @@ class Layout:
             self.pane(number).styles.max_height = pane.rows + more[number] if bounded else None
         self._screen.query_one(TTLGauge).short = bool(rows) and TTL in there and not more[TTL]
 
-    def _tell(self, view: RunView, having: Sequence[int], shown: Sequence[int]) -> None:
+    def _label_borders(self, view: RunView, having: Sequence[int], shown: Sequence[int]) -> None:
         """Say on a pane's lower border which others take turns with it, by their keys; a click leads there too."""
         counts = {ISSUES: f" {len(view.issues)}", REPAIRS: f" {len(view.repairs)}"}
         # A low screen's header has the TTL; a run without repairs has nothing to lead to.
@@ -285,8 +285,8 @@ class Layout:
         teller = shown[-1] if shown else STEP
         for number in (STEP, *SIDE):
             text = told if number == teller and having else Content()
-            if self._told.get(number, Content()) != text:
-                self._told[number] = text
+            if self._labels.get(number, Content()) != text:
+                self._labels[number] = text
                 self.pane(number).border_subtitle = text.stylize_before("$aeon-muted")
 
 

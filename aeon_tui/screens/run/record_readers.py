@@ -70,10 +70,10 @@ Take = Callable[[], None]
 
 
 class StepDetailReader:
-    """Holds the selected row in full. `has_come` is called when it has been read."""
+    """Holds the selected row in full. `on_change` is called when it has been read."""
 
-    def __init__(self, screen: Screen[None], has_come: Callable[[], None]) -> None:
-        self._has_come = has_come
+    def __init__(self, screen: Screen[None], on_change: Callable[[], None]) -> None:
+        self._on_change = on_change
         self._reading = LatestWorker(screen, "opened")
         self._wanted: tuple[RunView, int, RowKey | None] | None = None
         self._filled: StepDetail | None = None
@@ -98,7 +98,7 @@ class StepDetailReader:
     def _take(self, wanted: tuple[RunView, int, RowKey | None], filled: StepDetail) -> None:
         if wanted is self._wanted:
             self._filled = filled
-            self._has_come()
+            self._on_change()
 
 
 class _Place(NamedTuple):

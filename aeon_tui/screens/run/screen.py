@@ -92,7 +92,7 @@ class Notices:
         self._error_told = False
         self._told = ""
 
-    def tell(self) -> None:
+    def notify(self) -> None:
         """Notify of what is new."""
         error, notice = self._source.error, self._source.notice
         if error is not None and not self._error_told:
@@ -219,7 +219,7 @@ class RunScreen(PaneScreen):
         self.view = first_view(runner)
         """The run as it is now."""
         self.layout_of_panes = Layout(self)
-        self.travel = TimeTravelController(self, self._snapshot_has_come, lambda: self._source.snapshots)
+        self.travel = TimeTravelController(self, self._snapshot_changed, lambda: self._source.snapshots)
         self.changes = PlanChanges(self, self, self.travel, self.show_step)
         self._first: int | None = None
         """The record to show first."""
@@ -383,7 +383,7 @@ class RunScreen(PaneScreen):
                 self._ran = ran
                 self.refresh_bindings()
             self.show_header()
-            self._notices.tell()
+            self._notices.notify()
             self._ask()
             self.show_time()
             self._show_activity()
@@ -492,7 +492,7 @@ class RunScreen(PaneScreen):
             here = PassPlace(last[0].pass_number, last[0].phase) if last else PassPlace(0)
         self.query_one(PassLine).update_view(self.view, self.goes_on, here)
 
-    def _snapshot_has_come(self) -> None:
+    def _snapshot_changed(self) -> None:
         """Show another moment in every pane."""
         if not self.made:
             return

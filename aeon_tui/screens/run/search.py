@@ -208,7 +208,7 @@ class SearchScreen(Screen[StepPlace | None]):
 
     def action_next(self, by: int) -> None:
         """Go to another match; where one is open, open it."""
-        self.query_one(MatchList).go_on(by)
+        self.query_one(MatchList).select_next(by)
 
     def action_type(self) -> None:
         """Go to the line to type in."""

@@ -40,13 +40,13 @@ class Passes(Protocol):
 class PlanChanges:
     """The plan's difference between two passes. It follows what is shown until the person chooses the passes.
 
-    `has_come` is called when there is another one to show.
+    `on_change` is called when there is another one to show.
     """
 
     def __init__(
-        self, screen: Screen[None], of: Passes, travel: TimeTravelController, has_come: Callable[[], None]
+        self, screen: Screen[None], of: Passes, travel: TimeTravelController, on_change: Callable[[], None]
     ) -> None:
-        self._of, self._travel, self._has_come = of, travel, has_come
+        self._of, self._travel, self._on_change = of, travel, on_change
         self._screen = screen
         self._reading = LatestWorker(screen, "plan_changes")
         self._chosen: tuple[int, int] | None = None
@@ -86,7 +86,7 @@ class PlanChanges:
         """Show it, or the step's own changes."""
         self.shown = shown
         self.update()
-        self._has_come()
+        self._on_change()
 
     def move(self, first: int = 0, last: int = 0) -> None:
         """Compare with a pass further on or back, for one side or both."""
@@ -128,7 +128,7 @@ class PlanChanges:
 
     def _take(self, blocks: list[Block]) -> None:
         self._blocks = blocks
-        self._has_come()
+        self._on_change()
 
 
 class _Way(NamedTuple):
@@ -140,15 +140,15 @@ class _Way(NamedTuple):
 
 
 class TimeTravelController:
-    """Leads a screen to moments of a run's past. `has_come` is called whenever another one is to be shown.
+    """Leads a screen to moments of a run's past. `on_change` is called whenever another one is to be shown.
 
     A move requested during another starts from that one's target; only the last position is shown.
     """
 
     def __init__(
-        self, screen: Screen[None], has_come: Callable[[], None], kept: Callable[[], SnapshotStore | None]
+        self, screen: Screen[None], on_change: Callable[[], None], kept: Callable[[], SnapshotStore | None]
     ) -> None:
-        self._screen, self._has_come, self._kept = screen, has_come, kept
+        self._screen, self._on_change, self._kept = screen, on_change, kept
         self._making = LatestWorker(screen, "moments")
         self._snapshots: SnapshotStore | None = None
         self._own: SnapshotStore | None = None
@@ -249,11 +249,11 @@ class TimeTravelController:
         if way is self._way:
             self._way = None
             self._screen.notify(message, severity="error", markup=False)
-            self._has_come()
+            self._on_change()
 
     def _arrive(self, snapshot: Snapshot | None, *, paused: bool) -> None:
         self.snapshot, self.paused = snapshot, paused and snapshot is not None
-        self._has_come()
+        self._on_change()
         if snapshot is not None and not snapshot.whole and self._snapshots is not None:
             snapshots = self._snapshots
             self._making.submit(lambda: self._make_whole(snapshots, snapshot))
@@ -269,7 +269,7 @@ class TimeTravelController:
     def _take_whole(self, end: Snapshot, whole: Snapshot) -> None:
         if self.snapshot is end:
             self.snapshot = whole
-            self._has_come()
+            self._on_change()
 
 
 def shown_moment(travel: TimeTravelController, now: RunView, *, asked: bool) -> RunPosition | None:

@@ -120,7 +120,7 @@ class WorkflowApprovalController(PanelController):
         if asked is self._asked:
             return False
         self._asked = asked
-        self.put(panel_question(asked) if asked is not None else None, home=home)
+        self.show_question(panel_question(asked) if asked is not None else None, home=home)
         self._screen.set_class(asked is not None and asked.point == "gate", "-asking-gate")
         return asked is not None
 

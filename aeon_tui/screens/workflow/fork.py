@@ -80,10 +80,10 @@ class WorkflowForkDialog(Dialog[None]):
             model = model if model == self._model else str(checked_model(model))
         except UsageError as error:
             self.query_one("#model", Input).focus()
-            self.say(error.message)
+            self.show_problem(error.message)
             return
         self._starting = True
-        self.say("")
+        self.show_problem("")
         words = self.query_one("#why", Input).value.strip() or None
         other = model if model != self._model else None
         gate = self.query_one(ChoiceRows).value
@@ -92,7 +92,7 @@ class WorkflowForkDialog(Dialog[None]):
     def _started(self, problem: str | None) -> None:
         self._starting = False
         if problem is not None:
-            self.say(problem)
+            self.show_problem(problem)
         elif self.is_current:
             self.dismiss()
 

@@ -423,7 +423,7 @@ class WorkflowScreen(PaneScreen):
         event.stop()
         if event.answer == "abort":
             # The dialog gets the keys now; the first one after it may be for the question again.
-            event.panel.wait_on()
+            event.panel.reopen()
             self.action_abort()
         elif event.answer == ALWAYS:
             self._asking.ask_for_rule(event.panel, (), self.state.project_root)

@@ -236,7 +236,7 @@ async def test_a_blocklisted_command_needs_more_than_one_key() -> None:
         await pilot.press("escape", "w", *"run", "enter")
         await until(pilot, lambda: said)
         assert panel.question.headline == "Run this destructive command?"
-        panel.wait_on()
+        panel.reopen()
         await pilot.press("escape", "a", *"run", "enter")
         await until(pilot, lambda: len(said) == 2)
     assert said == [("reject", "run"), ("approve", None)]
