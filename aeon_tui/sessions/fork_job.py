@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import tempfile
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -12,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from aeon_core.convergence.criteria import ConvergenceCriteria, parse_criteria
 from aeon_core.errors import UsageError, ValidationError
 from aeon_core.plan.edit import PlanEdit, parse_plan_edit
-from aeon_core.plan.files import read_data
+from aeon_core.plan.files import parse_data
 from aeon_tui.platform.yaml_draft import as_yaml
 from aeon_tui.sessions.run_jobs import Kernel, OnDelta, OnLine, RunJob, is_paced, kernel_parts
 from aeon_tui.sessions.run_options import approval_points, merge_overrides, started_of, usable_model
@@ -69,7 +68,7 @@ def parse_fork_text(text: str, before: str) -> ForkEdits:
 
 
 def _parsed(text: str) -> tuple[PlanEdit | None, ConvergenceCriteria | None]:
-    data = _data(text)
+    data = parse_data(text, TEXT)
     if not isinstance(data, dict):
         raise UsageError("the text is not a plan: expected `goal:` and `steps:`, as they were")
     criteria = parse_criteria(data.pop(CRITERIA)) if data.get(CRITERIA) is not None else None
@@ -81,16 +80,6 @@ def _parsed(text: str) -> tuple[PlanEdit | None, ConvergenceCriteria | None]:
     except ValidationError as error:
         problems = error.context["problems"]
         raise UsageError(f"not a valid plan: {'; '.join(problems[:_PROBLEMS])}", problems=problems) from None
-
-
-def _data(text: str) -> object:
-    with tempfile.TemporaryDirectory() as folder:
-        file = Path(folder, "fork.yml")
-        file.write_text(text, encoding="utf-8")
-        try:
-            return read_data(file)
-        except UsageError as error:
-            raise UsageError(error.message.replace(repr(str(file)), repr(str(TEXT)))) from None
 
 
 @dataclass

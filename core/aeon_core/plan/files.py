@@ -26,13 +26,17 @@ class NotPlainDataError(UsageError):
 
 
 def read_data(path: Path) -> Any:
-    """Return what a JSON or YAML file holds, as plain JSON data.
+    """Return what a JSON or YAML file holds, as plain JSON data. Raises as `parse_data` does."""
+    return parse_data(read_text(path, repr(str(path)), MAX_BYTES), path)
+
+
+def parse_data(text: str, path: Path) -> Any:
+    """Return what the JSON or YAML text of a file is, as plain JSON data.
 
     Raises NotPlainDataError for a file that is JSON or YAML and has a key twice, an anchor, a tag, a number out of
     range or too many levels; UsageError for any other. One line with the file, the place where it is known, and what is
     wrong.
     """
-    text = read_text(path, repr(str(path)), MAX_BYTES)
     try:
         return parse_json(text, unique_keys=True)
     except ValueError as error:
