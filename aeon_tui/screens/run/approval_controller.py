@@ -169,18 +169,23 @@ class ApprovalController(PanelController):
         That is their own if one is set and there is a terminal for it, which is suspended meanwhile; else the
         app's. The run waits.
         """
-        from aeon_tui.platform.editor import has_own_editor
+        from aeon_tui.platform.background_tasks import reason
+        from aeon_tui.platform.editor import has_own_editor, terminal_given
+        from aeon_tui.sessions.approval_edits import UNCHANGED, ApprovalEdits
 
         if not has_own_editor():
             self._edit_here(panel)
             return
+        edits = self._edits = self._edits or ApprovalEdits(self._tools)
         try:
-            with self._screen.app.suspend():
-                decision, problem = self._edited()
+            with terminal_given(self._screen.app):
+                decision = edits.edit(self._asked) if self._asked is not None else None
         except SuspendNotSupported:
             self._edit_here(panel)
-            return
-        self._edit_ended(panel, decision, problem)
+        except (AeonError, OSError) as error:
+            self._edit_ended(panel, None, reason(error))
+        else:
+            self._edit_ended(panel, decision, UNCHANGED)
 
     def _edit_ended(self, panel: ApprovalPanel, decision: ApprovalDecision | None, problem: str) -> None:
         if decision is not None:
@@ -212,21 +217,6 @@ class ApprovalController(PanelController):
             draft.what, draft.text_here(), draft.save, lambda error, text: text_problems(error, text, draft.file)
         )
         self._screen.app.push_screen(screen, left)
-
-    def _edited(self) -> tuple[ApprovalDecision | None, str]:
-        """Return the decision with what the person left in their editor, or why there is none.
-
-        Nothing is raised: the terminal would not come back.
-        """
-        from aeon_tui.sessions.approval_edits import UNCHANGED, ApprovalEdits
-
-        self._edits = self._edits or ApprovalEdits(self._tools)
-        try:
-            return self._edits.edit(self._asked) if self._asked is not None else None, UNCHANGED
-        except AeonError as error:
-            return None, error.message
-        except OSError as error:
-            return None, f"cannot edit it: {error.strerror}"
 
 
 def _questions(request: ApprovalRequest) -> list[str]:
