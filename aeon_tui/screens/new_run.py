@@ -23,12 +23,12 @@ from aeon_core.escape import escape_controls
 from aeon_core.tools import TOOL_SETS
 from aeon_tui.messages import KeepDraft, StartRun
 from aeon_tui.screens.context import context_of
+from aeon_tui.screens.filterable_list import KeptRows
 from aeon_tui.sessions.new_run_form import POINTS, TEXTS, NewRunForm, new_run_of
 from aeon_widgets.footer import KeyFooter
 from aeon_widgets.keys import key_of
 from aeon_widgets.tally import HeadLine
 from aeon_widgets.text import Piece, fit, one_line
-from aeon_widgets.virtual_list import RowsView
 
 if TYPE_CHECKING:
     from aeon_core.config.loading import LoadedConfig
@@ -192,34 +192,24 @@ class Problem(Static):
         self.update(f"✖ {escape_controls(problem)}" if problem is not None else "")
 
 
-class ModelList(RowsView):
+class ModelList(KeptRows[ModelChoice]):
     """Models, one a line: which can be used, and what makes the others usable."""
 
     HELP_TITLE = "Models"
     DEFAULT_CSS = f"ModelList {{ height: 1; margin: 0 0 1 {LABEL - 3}; background: $background; }}"
+    reading = "finding models …"
+    nothing = "cannot list models"
 
-    def __init__(self) -> None:
-        super().__init__()
-        self.where_empty = ("finding models …",)
-        self.choices: Sequence[ModelChoice] = ()
-
-    @property
-    def selected(self) -> ModelChoice | None:
-        """The model under the cursor."""
-        return self.choices[self.cursor] if self.cursor < len(self.choices) else None
-
-    def update_choices(self, choices: Sequence[ModelChoice]) -> None:
-        """Show these."""
-        self.choices = choices
-        self.where_empty = ("cannot list models",)
-        self.styles.height = min(MODELS, max(1, len(choices)))
-        self.set_line_count(len(choices))
+    @override
+    def update_rows(self, rows: Sequence[ModelChoice]) -> None:
+        self.styles.height = min(MODELS, max(1, len(rows)))
+        super().update_rows(rows)
 
     @override
     def pieces(self, index: int, width: int) -> Iterable[Piece]:
-        choice = self.choices[index]
+        choice = self.rows[index]
         icon, style = ("✔", "complete") if choice.usable else ("✖", "muted")
-        taken = max(16, min(34, max(cell_len(one_line(each.name, 60)) for each in self.choices)))
+        taken = max(16, min(34, max(cell_len(one_line(each.name, 60)) for each in self.rows)))
         name = fit(one_line(choice.name, 60), taken)
         about = choice.about if choice.usable else f"{choice.about} → {choice.step}"
         return [
@@ -335,7 +325,7 @@ class NewRunScreen(Screen[None]):
 
     def _cannot_look(self, why: str) -> None:
         if self.is_attached:
-            self.query_one(ModelList).update_choices([])
+            self.query_one(ModelList).update_rows([])
             self._say(why)
 
     async def _fill(self, today: LoadedConfig) -> None:
@@ -371,7 +361,7 @@ class NewRunScreen(Screen[None]):
 
     def _show_models(self, choices: list[ModelChoice]) -> None:
         if self.is_attached:
-            self.query_one(ModelList).update_choices(choices)
+            self.query_one(ModelList).update_rows(choices)
 
     @property
     def form(self) -> NewRunForm:

@@ -89,7 +89,7 @@ async def fill(pilot: Pilot[None]) -> None:
     await pilot.app.workers.wait_for_complete()
     await pilot.pause()
     for models in screen.query(ModelList):
-        models.update_choices(CHOICES)
+        models.update_rows(CHOICES)
     if isinstance(screen, KeySettingsScreen):
         screen._take(ROWS)
     for settings in screen.query(SettingsList):

@@ -146,7 +146,7 @@ async def test_a_run_is_started_with_the_keyboard_alone(tmp_path: Path) -> None:
 async def test_a_model_is_chosen_with_the_mouse(tmp_path: Path) -> None:
     async with filling_in(tmp_path, LoadedConfig(RunConfig())) as (app, pilot):
         models = app.screen.query_one(ModelList)
-        names = [str(line.name) for line in models.choices]
+        names = [str(line.name) for line in models.rows]
         await pilot.click(ModelList, offset=(6, names.index("simulated:default")), times=2)
         await pilot.pause()
         assert app.screen.query_one("#model", Input).value == "simulated:default"
@@ -156,7 +156,7 @@ async def test_a_model_that_cannot_be_used_says_what_would_make_it_so(tmp_path: 
     async with filling_in(tmp_path, LoadedConfig(RunConfig())) as (app, pilot):
         models = app.screen.query_one(ModelList)
         models.focus()
-        models.cursor = [line.name for line in models.choices].index("anthropic:")
+        models.cursor = [line.name for line in models.rows].index("anthropic:")
         await pilot.press("enter")
         await pilot.pause()
         assert problem(app, "model") == "✖ anthropic: is not usable: set ANTHROPIC_API_KEY"
