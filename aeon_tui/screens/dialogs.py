@@ -43,6 +43,11 @@ class Dialog(ModalScreen[Answer]):
             border-title-color: $aeon-accent; border-subtitle-color: $aeon-muted;
         }
         Input { background: $panel; color: $aeon-text; }
+        Button.-style-default.-textual-compact {
+            min-width: 8; width: auto; height: 1; border: none; padding: 0;
+            background: $background; color: $aeon-text; text-style: none;
+            &:focus { background: $background; color: $aeon-text; text-style: bold reverse; }
+        }
         #hint { color: $aeon-muted; height: auto; }
         #problem { color: $severity-high; height: auto; display: none; }
     }
@@ -86,11 +91,7 @@ class ConfirmDialog(Dialog[bool]):
         & > Vertical { width: 64; border: round $severity-high; border-title-color: $severity-high; }
         .line { color: $aeon-text; height: auto; }
         Horizontal { height: 1; align-horizontal: right; margin: 1 0 0 0; }
-        #no, #yes {
-            margin: 0 0 0 2; min-width: 8; width: auto; height: 1; border: none; padding: 0;
-            background: $background; color: $aeon-text; text-style: none;
-        }
-        #no:focus, #yes:focus { background: $background; color: $aeon-text; text-style: bold reverse; }
+        Button { margin: 0 0 0 2; }
     }
     """
 

@@ -11,10 +11,11 @@ from textual.binding import Binding, BindingType
 from textual.containers import Horizontal, Vertical
 from textual.content import Content
 from textual.events import Key, Paste
-from textual.screen import ModalScreen, Screen
+from textual.screen import Screen
 from textual.widgets import Button
 
 from aeon_core.escape import escape_controls
+from aeon_tui.screens.dialogs import Box, Dialog
 from aeon_widgets.approval_panel import too_early_notice
 from aeon_widgets.keys import KeyGuard, key_of
 from aeon_widgets.text import Block, count
@@ -40,13 +41,14 @@ class TrustText(TextView):
     HELP_TITLE = "Trust"
 
 
-class TrustScreen(ModalScreen[TrustAnswer | None]):
+class TrustScreen(Dialog[TrustAnswer | None]):
     """Asks once whether a folder's files may do what they ask for; None where it is left with Escape.
 
     The answer without consequences has the focus, and no key counts in the first half second.
     """
 
     HELP_TITLE = "Trust"
+    FIRST = "#continue"
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("a", "trust", "Trust this folder", id="trust.grant"),
         Binding("c", "continue", "Continue without it", id="trust.continue"),
@@ -62,40 +64,34 @@ class TrustScreen(ModalScreen[TrustAnswer | None]):
     ]
     DEFAULT_CSS = """
     TrustScreen {
-        align: center middle; background: $background;
-        Vertical {
-            width: 100; max-width: 100%; height: auto; max-height: 100%; padding: 0 1;
-            border: round $severity-medium; background: $background;
+        background: $background;
+        & > Vertical {
+            width: 100; border: round $severity-medium;
             border-title-color: $severity-medium; border-title-style: bold; border-subtitle-color: $severity-medium;
         }
         TrustText { height: auto; max-height: 100%; background: $background; }
         Horizontal { dock: bottom; height: 2; padding: 1 0 0 0; background: $background; }
-        #continue, #trust, #leave {
-            margin: 0; min-width: 8; width: auto; height: 1; border: none; padding: 0;
-            background: $background; color: $aeon-text; text-style: none;
-        }
-        #continue:focus, #trust:focus, #leave:focus {
-            background: $background; color: $aeon-text; text-style: bold reverse;
-        }
+        Button { margin: 0; }
     }
     """
 
     def __init__(self, trust: ProjectTrust, leave: str = "Back", guard: KeyGuard | None = None) -> None:
         super().__init__()
         self._trust, self._leave = trust, leave
-        self._guard = guard if guard is not None else KeyGuard()
+        self.guard = guard if guard is not None else self.guard
         self._notice = ""
 
     def compose(self) -> ComposeResult:
-        with Vertical() as box:
-            box.border_title = Content(trust_title(self._trust))
+        buttons = (
+            ("continue", "trust.continue", "Continue without it"),
+            ("trust", "trust.grant", "Trust this folder"),
+            ("leave", "trust.cancel", self._leave),
+        )
+        with Box(trust_title(self._trust), ""):
             yield TrustText()
             with Horizontal():
-                yield Button(
-                    Content(f"{key_of(self, 'trust.continue')} Continue without it"), id="continue", compact=True
-                )
-                yield Button(Content(f"{key_of(self, 'trust.grant')} Trust this folder"), id="trust", compact=True)
-                yield Button(Content(f"{key_of(self, 'trust.cancel')} {self._leave}"), id="leave", compact=True)
+                for name, binding, words in buttons:
+                    yield Button(Content(f"{key_of(self, binding)} {words}"), id=name, compact=True)
 
     def on_mount(self) -> None:
         if not self.query("#continue"):
@@ -104,12 +100,10 @@ class TrustScreen(ModalScreen[TrustAnswer | None]):
         text.can_focus = False
         text.show(trust_blocks(self._trust))
         self.watch(text, "scroll_y", self._draw_subtitle, init=False)
-        self.query_one("#continue").focus()
-        self._guard.arm()
         self.call_after_refresh(self._shown)
 
     def _shown(self) -> None:
-        self._guard.arm()
+        self.guard.arm()
         self._draw_subtitle()
 
     def on_resize(self) -> None:
@@ -118,10 +112,10 @@ class TrustScreen(ModalScreen[TrustAnswer | None]):
     def admits(self, event: Key | Paste) -> bool:
         """Return whether a key is taken: none is that was typed before the question could be read."""
         if isinstance(event, Paste):
-            self._guard.swallow(event.time)
+            self.guard.swallow(event.time)
             return False
         harmless = event.key == "escape" or event.key in _SCROLLING
-        admitted = self._guard.admits(event.key, event.time, harmless=harmless)
+        admitted = self.guard.admits(event.key, event.time, harmless=harmless)
         if not (admitted and harmless):
             self._notice = "" if admitted else too_early_notice(event)
             self._draw_subtitle()
@@ -152,7 +146,7 @@ class TrustScreen(ModalScreen[TrustAnswer | None]):
         self._answer("continue")
 
     def _answer(self, answer: TrustAnswer) -> None:
-        if self._guard.is_open:
+        if self.guard.is_open:
             self.dismiss(answer)
         else:
             self._notice = "too soon · wait a moment, then try again"
