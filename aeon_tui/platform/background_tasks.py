@@ -70,7 +70,7 @@ LatestWork = Callable[[], Callable[[], None]]
 class LatestWorker:
     """Does one piece of work at a time. What is asked for meanwhile waits, and only the last of it is done."""
 
-    def __init__(self, screen: Screen[None], group: str) -> None:
+    def __init__(self, screen: Screen[Any], group: str) -> None:
         self._screen, self._group = screen, group
         self._next: LatestWork | None = None
         self.busy = False

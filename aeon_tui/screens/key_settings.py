@@ -11,13 +11,11 @@ from rich.cells import cell_len
 from textual import events, on, work
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
-from textual.content import Content
-from textual.screen import ModalScreen
 from textual.widgets import Static
 from typing_extensions import override
 
 from aeon_tui.screens.context import context_of
-from aeon_tui.screens.dialogs import ConfirmDialog
+from aeon_tui.screens.dialogs import Box, ConfirmDialog, Dialog
 from aeon_tui.screens.filterable_list import FilterableListScreen, KeptRows, ListFilter
 from aeon_tui.screens.keys import label_of
 from aeon_widgets.filter_line import FilterLine
@@ -78,27 +76,18 @@ def _pad(text: str, width: int) -> str:
     return shown + " " * (width - cell_len(shown))
 
 
-class PressDialog(ModalScreen[str | None]):
+class PressDialog(Dialog[str | None]):
     """Waits for one key, and returns what Textual calls it; None for Escape."""
 
-    DEFAULT_CSS = """
-    PressDialog {
-        align: center middle;
-        Static {
-            width: 50; max-width: 100%; height: auto; padding: 1 2; color: $aeon-text;
-            border: round $aeon-accent; background: $background; border-title-color: $aeon-accent;
-        }
-    }
-    """
+    DEFAULT_CSS = "PressDialog > Vertical { width: 50; padding: 1 2; color: $aeon-text; }"
 
     def __init__(self, what: str) -> None:
         super().__init__()
         self._what = what
 
     def compose(self) -> ComposeResult:
-        box = Static("Press the new key.\nEscape or a click cancels.", markup=False)
-        box.border_title = Content(self._what)
-        yield box
+        with Box(self._what, ""):
+            yield Static("Press the new key.\nEscape or a click cancels.", markup=False)
 
     def on_key(self, event: events.Key) -> None:
         event.stop()

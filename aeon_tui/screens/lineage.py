@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 from collections.abc import Callable, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
@@ -16,6 +15,7 @@ from typing_extensions import override
 from aeon_core.errors import AeonError
 from aeon_core.escape import escape_controls
 from aeon_tui.messages import CompareRuns, OpenJournal
+from aeon_tui.platform.background_tasks import LatestWorker
 from aeon_widgets.footer import KeyFooter
 from aeon_widgets.run_list import RunList, RunListHeader
 from aeon_widgets.run_tree import as_tree, family_of
@@ -52,6 +52,7 @@ class LineageScreen(Screen[None]):
         super().__init__()
         self._path, self._list_runs, self._clock = path, list_runs, clock
         self._runs: Sequence[RunSummary] = ()
+        self._reading = LatestWorker(self, "lineage")
 
     def compose(self) -> ComposeResult:
         yield HeadLine("Lineage")
@@ -73,15 +74,14 @@ class LineageScreen(Screen[None]):
     def _read(self) -> None:
         """Read the runs directory, on a thread."""
         if self.is_current:
-            self.run_worker(self._read_runs, thread=True, exclusive=True, group="lineage", exit_on_error=False)
+            self._reading.submit(self._read_runs)
 
-    def _read_runs(self) -> None:
+    def _read_runs(self) -> Callable[[], None]:
         try:
             family, problem = family_of(self._list_runs(), self._path.stem), ""
         except (AeonError, OSError) as error:
             family, problem = [], error.message if isinstance(error, AeonError) else str(error.strerror)
-        with contextlib.suppress(RuntimeError):  # the app has ended meanwhile
-            self.app.call_from_thread(self._show, family, problem)
+        return lambda: self._show(family, problem)
 
     def _show(self, family: Sequence[RunSummary], problem: str) -> None:
         if not self.is_attached:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import ClassVar, NamedTuple
 
@@ -19,6 +19,7 @@ from aeon_core.errors import AeonError
 from aeon_core.journal.search import Match, search_journal
 from aeon_core.journal.view.last_states import LastStates
 from aeon_core.journal.view.model import RunView
+from aeon_tui.platform.background_tasks import LatestWorker
 from aeon_tui.sources.base import RecordSource
 from aeon_widgets.filter_line import FilterLine
 from aeon_widgets.footer import KeyFooter
@@ -117,6 +118,7 @@ class SearchScreen(Screen[StepPlace | None]):
         """The run as its screen shows it."""
         self._search: RecordSearch | None = None
         self._shown: tuple[int, bool] = (-1, False)
+        self._reading = LatestWorker(self, "record")
 
     def compose(self) -> ComposeResult:
         yield FilterLine(HINT)
@@ -187,17 +189,11 @@ class SearchScreen(Screen[StepPlace | None]):
         """Read the selected record, on a thread, and show it."""
         match, search = self.query_one(MatchList).selected, self._search
         if isinstance(match, Match) and search is not None:
-            self.run_worker(
-                lambda: self._read(match, search.wanted),
-                thread=True,
-                exclusive=True,
-                group="record",
-                exit_on_error=False,
-            )
+            self._reading.submit(lambda: self._read(match, search.wanted))
 
-    def _read(self, match: Match, wanted: str) -> None:
+    def _read(self, match: Match, wanted: str) -> Callable[[], None]:
         blocks = _blocks(self._journal, match, self._source)
-        self.app.call_from_thread(self._show_record, match, blocks, wanted)
+        return lambda: self._show_record(match, blocks, wanted)
 
     def _show_record(self, match: Match, blocks: Sequence[Block], wanted: str) -> None:
         if match is self.query_one(MatchList).selected:
