@@ -31,7 +31,6 @@ from aeon_widgets.text import fit
 if TYPE_CHECKING:
     from aeon_tui.platform.editor import TextProblem
 
-_DIGITS = 9
 _RESUMABLE = ("running", "interrupted", "aborted", "failed", "cost_ceiling", "ttl_expired")
 """Statuses of runs of which the pass after the last that has ended was, or would have been, next."""
 
@@ -267,35 +266,17 @@ class ForkDialog(Dialog[None]):
 
     def _options(self) -> dict[str, Any]:
         """Return the options that are not the parent's. Raises UsageError."""
+        from aeon_core.config.keys import checked_text
         from aeon_tui.sessions.new_run_form import checked_model
 
         of = self._of
-        model = self.query_one("#model", Input).value.strip()
-        values = {
-            "model": (checked_model(model) if model != of.model else model, of.model),
-            "ttl": (self._number("ttl", "TTL", 0), of.ttl),
-            "budget": (self._budget(), of.budget),
-        }
-        return {name: value for name, (value, before) in values.items() if value != before}
-
-    def _number(self, field: str, name: str, least: int) -> int:
-        text = self.query_one(f"#{field}", Input).value.strip()
-        if not text.isascii() or not text.isdecimal() or len(text) > _DIGITS or int(text) < least:
-            self.query_one(f"#{field}", Input).focus()
-            raise UsageError(
-                f"the {name} is {repr(text[:40]) if text else 'empty'}; expected a whole number, {least} or more"
-            )
-        return int(text)
-
-    def _budget(self) -> float | None:
-        from aeon_core.config.keys import checked_text
-
-        field = self.query_one("#budget", Input)
-        if not (text := field.value.strip()):
-            return None
-        if text == _dollars(self._of.budget):
-            return self._of.budget
-        return float(checked_text("budget", text, "Budget"))
+        model, ttl, budget = (self.query_one(f"#{key}", Input).value.strip() for key in ("model", "ttl", "budget"))
+        options: dict[str, Any] = {"model": checked_model(model)} if model != of.model else {}
+        if ttl != str(of.ttl):
+            options["ttl"] = checked_text("ttl", ttl, "TTL")
+        if budget != _dollars(of.budget):
+            options["budget"] = checked_text("budget", budget, "Budget") if budget else None
+        return options
 
     def action_cancel(self) -> None:
         """Fork nothing; ask first where anything was typed."""
