@@ -81,22 +81,13 @@ class Navigation(App[None]):
         if session is not None and session in self._session_screens:
             self.call_from_thread(self.show_session, session, seq)
         elif is_workflow(path):
-            self.call_from_thread(self._show_workflow, path)
+            self.call_from_thread(lambda: self.show_run(_transcript_screen(path)))
         else:
             self.call_from_thread(self._show_feed, source_of(path, self.runs_dir), seq)
 
-    def _show_workflow(self, path: Path) -> None:
-        from aeon_tui.screens.workflow.screen import WorkflowScreen
-        from aeon_tui.sources.workflow import TranscriptSource
-
-        self.show_run(WorkflowScreen(TranscriptSource(path)))
-
     def open_on_transcript(self, path: Path) -> None:
         """Open on a workflow of another process, or a past one."""
-        from aeon_tui.screens.workflow.screen import WorkflowScreen
-        from aeon_tui.sources.workflow import TranscriptSource
-
-        self.first_screen = WorkflowScreen(TranscriptSource(path))
+        self.first_screen = _transcript_screen(path)
 
     def _show_feed(self, source: RecordSource, seq: int | None) -> None:
         from aeon_tui.screens.run.screen import RunScreen
@@ -263,3 +254,10 @@ class Navigation(App[None]):
 
         if not any(isinstance(screen, KeySettingsScreen) for screen in self.screen_stack):
             await self.push_screen(KeySettingsScreen())
+
+
+def _transcript_screen(path: Path) -> Screen[None]:
+    from aeon_tui.screens.workflow.screen import WorkflowScreen
+    from aeon_tui.sources.workflow import TranscriptSource
+
+    return WorkflowScreen(TranscriptSource(path))
