@@ -219,9 +219,7 @@ class ApprovalText(TextView):
             self.scroll_to(y=line, animate=False, force=True)
 
     def on_click(self, event: events.Click) -> None:
-        offset = event.get_content_offset(self)
-        line = self.scroll_offset.y + offset.y if offset is not None else -1
-        lines = self._head_lines()
+        line, lines = self.line_at(event), self._head_lines()
         if line in lines:
             event.stop()
             self._choose(lines.index(line))

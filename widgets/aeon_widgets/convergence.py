@@ -145,10 +145,7 @@ class ConvergencePane(TextView, Pane):
         self.post_message(self.Opened(self, self._verdicts[self.selected][1]))
 
     def on_click(self, event: events.Click) -> None:
-        offset = event.get_content_offset(self)
-        if offset is None:
-            return
-        line = self.scroll_offset.y + offset.y
+        line = self.line_at(event)
         number = next((number for number in range(len(self._verdicts)) if line in self._lines_of(number)), None)
         if number is not None:
             again = number == self.selected and event.chain > 1

@@ -258,9 +258,8 @@ class PlanTree(RowsView, Pane):
             super().action_choose()
 
     def on_click(self, event: events.Click) -> None:
-        offset = event.get_content_offset(self)
-        index = self.scroll_offset.y + offset.y if offset is not None else len(self._rows)
-        if offset is not None and offset.x <= FOLD_WIDTH and index < len(self._rows) and event.chain == 1:
+        offset, index = event.get_content_offset(self), self.line_at(event)
+        if offset is not None and offset.x <= FOLD_WIDTH and index >= 0 and event.chain == 1:
             key = self._rows[index]
             if key.kind == "pass":
                 self._unfold(key, unfold=not self._is_open(key))

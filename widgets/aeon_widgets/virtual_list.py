@@ -90,6 +90,12 @@ class LinesView(ScrollView, can_focus=True):
         """Return whether a line is drawn as selected."""
         return index == self.marked_line
 
+    def line_at(self, event: events.MouseEvent) -> int:
+        """Return the line under the mouse, -1 where there is none."""
+        offset = event.get_content_offset(self)
+        line = self.scroll_offset.y + offset.y if offset is not None else -1
+        return line if line < self._count else -1
+
     @property
     def item(self) -> Item | None:
         """The lines in sight."""
@@ -314,11 +320,7 @@ class RowsView(LinesView):
             self.post_message(self.Chosen(self, self.cursor))
 
     def on_click(self, event: events.Click) -> None:
-        offset = event.get_content_offset(self)
-        if offset is None:
-            return
-        index = self.scroll_offset.y + offset.y
-        if index >= self._count:
+        if (index := self.line_at(event)) < 0:
             return
         again = index == self.cursor and event.chain > 1
         self.move_to(index)
