@@ -271,7 +271,7 @@ async def test_a_new_run_asks_where_the_folder_has_changed_meanwhile_and_then_ru
         app.run_worker(lambda: app.actions.start(draft), thread=True)
         await until(pilot, lambda: isinstance(app.screen, TrustScreen))
         await until(pilot, lambda: "77" in drawn(app))
-        assert app.sessions.all[-1] is None
+        assert not app.sessions.all
         await pilot.press("a")
         await until(pilot, lambda: isinstance(app.screen, RunScreen))
         await until(pilot, lambda: app.sessions.all and app.sessions.all[-1].result is not None)
@@ -285,7 +285,7 @@ async def test_back_from_the_question_starts_nothing(project: Path) -> None:
         await pilot.press("escape")
         await pilot.pause()
         assert isinstance(app.screen, BrowserScreen)
-        assert app.sessions.all[-1] is None
+        assert not app.sessions.all
 
 
 async def test_the_settings_show_the_trust_and_take_it_back(project: Path) -> None:

@@ -120,7 +120,7 @@ async def test_a_new_workflow_lists_what_it_would_allow_and_leaving_begins_nothi
         await pilot.press("escape")
         await pilot.pause()
         assert isinstance(app.screen, WorkflowTaskScreen)
-        assert app.sessions.all[-1] is None
+        assert not app.sessions.all
     assert files(project) == before
 
 
@@ -177,7 +177,7 @@ async def test_resuming_a_workflow_asks_first(project: Path) -> None:
         await pilot.press("escape")
         await pilot.pause()
         assert isinstance(app.screen, BrowserScreen)
-        assert app.sessions.all[-1] is None
+        assert not app.sessions.all
         assert files(project) == before
         app.actions.resume(path)
         await until_asked(app, pilot)
