@@ -55,6 +55,8 @@ _encode = json.JSONEncoder(ensure_ascii=False).encode
 
 def brief(value: Any, limit: int = LIMIT) -> str:
     """Return any JSON value on one line: text as it is, `{"text": …}` as its text, all else as JSON."""
+    if isinstance(value, str) and len(value) <= limit and value.isascii() and value.isidentifier():
+        return value  # a name, as most values of a log are: there is nothing to shorten or to escape
     if isinstance(value, dict) and len(value) == 1 and isinstance(value.get("text"), str):
         value = value["text"]
     if not isinstance(value, str):
