@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import sys
 from argparse import Namespace
@@ -149,14 +150,19 @@ def execute(args: Namespace) -> int:
     check_journals(tasks, directory, where)
     _check(tasks, where, here=args.scheduler is None, trusts_project=args.trust_project)
     report = BatchReport(stderr(), len(tasks))
-    pool = _pool(args.scheduler, jobs)
+    pool: Pool = ProcessPool(jobs or _cores()) if args.scheduler is None else dask_pool(args.scheduler, jobs)
+    workflows: Work | None = None
+    if any(task.workflow for task in tasks):
+        from system2.batch import work
+
+        workflows = work
     batch = Batch(
         tasks,
         pool,
         directory,
         retry_failed=args.retry_failed,
         trusts_project=args.trust_project,
-        workflows=_workflows() if any(task.workflow for task in tasks) else None,
+        workflows=workflows,
         on_result=report.result,
     )
     with forwarded_signals(batch.stop, STOPPING):
@@ -173,12 +179,6 @@ def _jobs(text: str | None) -> int | None:
     if not text.isascii() or not text.isdigit() or not 1 <= len(text) <= 6 or not 1 <= int(text) <= MAX_JOBS:
         raise UsageError(f"--jobs must be a whole number from 1 to {MAX_JOBS}; got {text!r}")
     return int(text)
-
-
-def _pool(scheduler: str | None, jobs: int | None) -> Pool:
-    if scheduler is not None:
-        return dask_pool(scheduler, jobs)
-    return ProcessPool(jobs if jobs is not None else _cores())
 
 
 def _cores() -> int:
@@ -204,12 +204,6 @@ def _tasks(args: Namespace, config: RunConfig) -> tuple[str, list[BatchTask]]:
         raise UsageError(f"cannot read {where}: {reason}; expected JSON with one task per line") from None
 
 
-def _workflows() -> Work:
-    from system2.batch import work
-
-    return work
-
-
 def _check(tasks: Sequence[BatchTask], where: str, *, here: bool, trusts_project: bool) -> None:
     """Raise AeonError where a task's model, tools or criteria cannot be used; each is looked at once.
 
@@ -217,61 +211,52 @@ def _check(tasks: Sequence[BatchTask], where: str, *, here: bool, trusts_project
     """
     seen: set[str] = set()
     for task in tasks:
-        config = task.config
-        if task.workflow:
-            _check_workflow(task, f"{where}, line {task.line}", seen, trusts_project=trusts_project)
-            continue
-        if config.model is None:
-            raise ModelUnavailableError(f"{where}, line {task.line}: {NO_MODEL}")
-        if (asked := [point for point in ("plan", "pass") if point in config.approve]) and not config.wait:
-            told = f"no one can approve a {asked[0]} in a batch; remove it from --approve or add --wait SECONDS"
-            raise UsageError(f"{where}, line {task.line}: {told}")
-        for check, what in _checks(config) if here else ():
-            if what in seen:
-                continue
+        try:
+            if task.workflow:
+                _check_workflow(task, seen, trusts_project=trusts_project)
+            else:
+                _check_run(task.config, seen, here=here)
+        except AeonError as error:
+            message = f"{where}, line {task.line}: {error.message}"
+            raise type(error)(message, exit_code=error.exit_code) from None
+
+
+def _check_run(config: RunConfig, seen: set[str], *, here: bool) -> None:
+    if config.model is None:
+        raise ModelUnavailableError(NO_MODEL)
+    if (asked := [point for point in ("plan", "pass") if point in config.approve]) and not config.wait:
+        raise UsageError(f"no one can approve a {asked[0]} in a batch; remove it from --approve or add --wait SECONDS")
+    model = f"model {config.models} {config.judge_model} {config.base_url} {config.bedrock!r} {config.prices!r}"
+    checks = {
+        f"{model} {config.budget is None}": _check_model,
+        f"tools {config.tools} {config.project_root} {config.policy!r}": _check_tools,
+        f"files {config.criteria} {config.requirements}": _check_files,
+    }
+    for what, check in checks.items() if here else ():
+        # Of many lines with the same values the first is enough.
+        if what not in seen:
             seen.add(what)
-            try:
-                check(config)
-            except AeonError as error:
-                message = f"{where}, line {task.line}: {error.message}"
-                raise type(error)(message, exit_code=error.exit_code) from None
+            check(config)
 
 
-def _check_workflow(task: BatchTask, place: str, seen: set[str], *, trusts_project: bool) -> None:
+def _check_workflow(task: BatchTask, seen: set[str], *, trusts_project: bool) -> None:
     from aeon_tui.sessions.workflow_session import WorkflowRequest
 
     config, root = task.config, Path(task.config.project_root or find_project_root())
     if task.workflow != AUTO_APPROVE and not config.wait:
         how = f"add --wait SECONDS, or set 'workflow' to {AUTO_APPROVE!r}"
-        raise UsageError(f"{place}: no one can decide at the gates in a batch; {how}")
+        raise UsageError(f"no one can decide at the gates in a batch; {how}")
     if (project := f"project {root.resolve()}") in seen:
-        raise UsageError(
-            f"{place}: another line has a workflow in {str(root)!r} already; give each its own project_root"
-        )
+        raise UsageError(f"another line has a workflow in {str(root)!r} already; give each its own project_root")
     seen.add(project)
     model = config.models[0] if config.models else None
     trust: TrustMode = "apply" if trusts_project else "require"
-    try:
-        WorkflowRequest(root, model=model, base_url=config.base_url, trust=trust).check()
-    except AeonError as error:
-        raise UsageError(f"{place}: {error.message}", exit_code=error.exit_code) from None
-
-
-def _checks(config: RunConfig) -> list[tuple[Any, str]]:
-    """Return what is to be checked, and for which values: of many lines with the same ones the first is enough."""
-    model = f"model {config.models} {config.judge_model} {config.base_url} {config.bedrock!r}"
-    model = f"{model} {config.budget is None} {config.prices!r}"
-    tools = f"tools {config.tools} {config.project_root} {config.policy!r}"
-    files = f"files {config.criteria} {config.requirements}"
-    return [(_check_model, model), (_check_tools, tools), (_check_files, files)]
+    WorkflowRequest(root, model=model, base_url=config.base_url, trust=trust).check()
 
 
 def _check_model(config: RunConfig) -> None:
-    model = connect_model(config)
-    try:
+    with contextlib.closing(connect_model(config)) as model:
         model.check()
-    finally:
-        model.close()
 
 
 def _check_tools(config: RunConfig) -> None:

@@ -131,14 +131,14 @@ def build_tools(config: RunConfig) -> ToolRegistry:
     try:
         load_installed_tools(registry)
         for spec in dict.fromkeys(config.tools):
-            if spec == "files":
-                _load_files(registry, root, policy)
-            elif spec == "shell":
-                _load_shell(registry, root, config)
-            elif spec == "mcp":
-                _load_mcp(registry, root, config)
-            else:
+            if spec not in ("files", "shell", "mcp"):
                 load_tools(spec, registry, root, config.verified)
+                continue
+            for tool in _built_in_tools(spec, registry, root, config, policy):
+                try:
+                    registry.register(tool)
+                except AeonError as error:
+                    raise UsageError(f"tools {spec!r}: {error.message}") from None
         policy.check([*BUILT_IN_NAMES, *(tool.name for tool in registry)])
     except BaseException:
         registry.close()
@@ -169,21 +169,18 @@ def telemetry(config: RunConfig) -> OtelListener | None:
     return otel_listener(content=config.otel_content)
 
 
-def _load_files(registry: ToolRegistry, root: Path, policy: Policy) -> None:
-    from aeon_core.tools.files import file_tools
+def _built_in_tools(
+    spec: str, registry: ToolRegistry, root: Path, config: RunConfig, policy: Policy
+) -> Iterable[object]:
+    """Return the tools of `files`, `shell` or `mcp`, whose servers end with the registry."""
+    if spec == "files":
+        from aeon_core.tools.files import file_tools
 
-    for tool in file_tools(root, policy.hides):
-        _register(registry, tool, "files")
+        return file_tools(root, policy.hides)
+    if spec == "shell":
+        from aeon_core.tools.shell.bash import shell_tools
 
-
-def _load_shell(registry: ToolRegistry, root: Path, config: RunConfig) -> None:
-    from aeon_core.tools.shell.bash import shell_tools
-
-    for tool in shell_tools(root, config.shell):
-        _register(registry, tool, "shell")
-
-
-def _load_mcp(registry: ToolRegistry, root: Path, config: RunConfig) -> None:
+        return shell_tools(root, config.shell)
     if not config.mcp_servers:
         raise UsageError(
             "tools 'mcp': no server is configured; add one under `mcp_servers:` in a config file, with a command or "
@@ -193,12 +190,4 @@ def _load_mcp(registry: ToolRegistry, root: Path, config: RunConfig) -> None:
 
     servers = McpTools(config.mcp_servers, project_root=root)
     registry.closes_with(servers.close)
-    for tool in servers.connect():
-        _register(registry, tool, "mcp")
-
-
-def _register(registry: ToolRegistry, tool: object, spec: str) -> None:
-    try:
-        registry.register(tool)
-    except AeonError as error:
-        raise UsageError(f"tools {spec!r}: {error.message}") from None
+    return servers.connect()
