@@ -46,9 +46,9 @@ def execute(args: Namespace) -> int:
     stderr().line((f"{headline(request.point, request.subject)} {_where(request)}", "dim"))
     done = submit(path, question, decision)
     if args.json:
-        told = {"decision": decision.decision, "taken": not done.problem, "decided": done.decided}
+        outcome = {"decision": decision.decision, "taken": not done.problem, "decided": done.decided}
         asked = {"point": question.point, "pass": question.pass_number, "step_id": question.step_id}
-        stdout().json({"run_id": path.stem, "seq": question.seq, "digest": question.digest, **asked, **told})
+        stdout().json({"run_id": path.stem, "seq": question.seq, "digest": question.digest, **asked, **outcome})
     if done.problem:
         raise AeonError(done.problem)
     stderr().line((f"decided: {decision.decision}; the run accepted it", "green"))

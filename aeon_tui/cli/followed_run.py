@@ -114,7 +114,7 @@ class FollowedRun:
             self._err.line((f"to decide: {how_to_decide(run, request.point)}", "bold yellow"))
 
     def _restart(self, *, same_run: bool) -> None:
-        """Keep silent about what was told of the run before, where it is still the same."""
+        """Start over; of a run that is still the same, nothing is printed twice."""
         self.progress = self._new_progress()
         self._damage_told = 0
         if not same_run:

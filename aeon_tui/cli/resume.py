@@ -19,9 +19,9 @@ from aeon_tui.sources.run_index import find_journal, is_workflow
 
 
 def execute(args: Namespace) -> int:
-    """Go on with a run and return the exit code of its result; of one that has ended for good, its result's.
+    """Continue a run and return the exit code of its result; one that has ended for good is printed again.
 
-    Raises UsageError where there is no such run or it cannot be gone on with, ModelUnavailableError without its model.
+    Raises UsageError where there is no such run or it cannot be continued, ModelUnavailableError without its model.
     """
     path = find_journal(args.run, options.runs_dir(args))
     if is_workflow(path):

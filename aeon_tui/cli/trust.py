@@ -64,13 +64,13 @@ def _code(asked: list[ProjectTrust]) -> int:
 
 
 def _as_json(root: Path, parts: list[ProjectTrust]) -> dict[str, Any]:
-    def told(trust: ProjectTrust) -> dict[str, Any]:
+    def described(trust: ProjectTrust) -> dict[str, Any]:
         items = [
             {"key": item.key, "text": item.text, "files": [str(file) for file in item.files]} for item in trust.items
         ]
         return {"state": trust.state, "digest": trust.digest, "items": items, "changes": list(trust.changes)}
 
-    return {"project_root": str(root), **{trust.part: told(trust) for trust in parts}}
+    return {"project_root": str(root), **{trust.part: described(trust) for trust in parts}}
 
 
 STATES = {

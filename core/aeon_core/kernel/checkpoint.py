@@ -82,7 +82,7 @@ class Checkpoint(Entity):
         )
 
     def restore(self, state: OrchestrationState, progress: Progress, executor: Executor) -> None:
-        """Put the run where it stood: the next pass follows, or the ending."""
+        """Restore the run's state after the pass: the next pass follows, or the end."""
         state.pass_number, state.ttl_limit = self.pass_number, self.ttl.limit
         state.ttl_allocated, state.ttl_remaining = self.ttl.allocated, self.ttl.remaining
         state.task_profile, state.adaptive_depth = self.task_profile, self.adaptive_depth

@@ -170,7 +170,7 @@ def judge_notice(assessment: ConvergenceAssessment, pass_number: int) -> NoticeR
 
 
 def person_notices(state: OrchestrationState, questions: list[str], ledger: RefinementLedger) -> Iterator[NoticeRecord]:
-    """Yield what a person should know and was not told: questions, fragments that are left to one (FR-011, FR-065)."""
+    """Yield what is new for a person: open questions, fragments left to a person (adaptive FR-011, FR-065)."""
     number = state.pass_number
     if new := [question for question in questions if question not in state.follow_up_questions]:
         message = f"{'a question is' if len(new) == 1 else f'{len(new)} questions are'} open: {' '.join(new)}"

@@ -148,7 +148,7 @@ class OrchestrationState(Entity):
         self.ttl_remaining = self.ttl_allocated - spent
 
     def take(self, plan: Plan) -> None:
-        """Go on with another plan; of its steps that are still to run, nothing is known any more."""
+        """Adopt another plan; results of its steps that are still to run are dropped."""
         self.plan, self._step_ids = plan, set()
         for step in plan.pending:
             if self.outputs.pop(step.step_id, None) is not None:

@@ -38,7 +38,7 @@ class Orchestrator:
     `on_record` gets every record as a dict, long texts in full, on the kernel's thread after it was written; `on_line`
     the same as one line of JSON; `on_delta` gets (purpose, step_id, text) as a reply streams in, on the call's thread.
     `criteria` of convergence and `requirements` come before the files that the configuration names.
-    `recorded` makes the run go over recorded lines; `llm=None` with it is a replay, which performs nothing. With a
+    `recorded` makes the run repeat recorded lines; `llm=None` with it is a replay, which performs nothing. With a
     `journal` that is already open, the run continues after them, as `resumed` says. `start` is where it begins;
     `secrets` are those of the run, by default what environment and configuration say. Raises AeonError, one line that
     says what to write, for anything else, and where the model cannot be used.

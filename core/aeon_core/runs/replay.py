@@ -1,4 +1,4 @@
-"""Replay: the kernel goes over a recorded run's own lines; no model, no tool, no network, no key (Decision 2)."""
+"""Replay: the kernel repeats a recorded run from its own lines; no model, no tool, no network, no key (Decision 2)."""
 
 from __future__ import annotations
 

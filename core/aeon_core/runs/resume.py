@@ -63,7 +63,7 @@ def finished_result(path: Path) -> RunResult | None:
 
 
 class Resumption(PreparedRun):
-    """A run that is gone on with: its journal is open and locked. `run` once; `abort` from another thread, `close` in
+    """A run that continues: its journal is open and locked. `run` once; `abort` from another thread, `close` in
     the end.
 
     The journal names the model and the tools that are used where they are not given. Raises UsageError where it cannot
@@ -131,9 +131,9 @@ class Resumption(PreparedRun):
 def resume(
     path: Path | str, llm: LLMAdapter | str | Sequence[str] | None = None, *arguments: Any, **more: Any
 ) -> RunResult:
-    """Go on with a run that was interrupted, aborted, or ended by its TTL, its budget or a model that failed.
+    """Continue a run that was interrupted, aborted, or ended by its TTL, its budget or a model that failed.
 
-    What the journal holds behind its last pass is gone over without a model or a tool, then the run is live. The
+    What the journal holds after its last pass is replayed without a model or a tool, then the run is live. The
     arguments are those of Resumption: `options` of OPTIONS are overrides; the model is asked from there on, whatever
     it was before. An unsafe tool call that was begun and not ended is unknown: the tool's own `reconcile` tells, else
     `on_unknown` decides. A run that has ended for good gives its result again. Listeners get what is new.
@@ -145,7 +145,7 @@ def resume(
 
 
 def _start_after_last_pass(recorded: ReplayCursor) -> Start | None:
-    """Return where the run stood behind its last pass, and go over the lines up to there; None where none has ended."""
+    """Return the run's state after its last pass, and skip the lines up to there; None where no pass has ended."""
     if (last := recorded.last_pass) is None:
         return None
     try:

@@ -113,7 +113,7 @@ class ProcessPool:
                 lane.free(future)
 
     def kill(self) -> bool:
-        """Kill the processes; the journals of their runs stay as they are, to be gone on with."""
+        """Kill the processes; the journals of their runs stay as they are and can be continued."""
         for process in self._started:
             process.kill()
         return True
@@ -191,7 +191,7 @@ _LONGEST_GREETING = 1_000_000
 
 
 def _reach(scheduler: str) -> None:
-    """Raise OSError or ValueError where no scheduler listens: a Client would be long in ending, or wait for ever."""
+    """Raise OSError or ValueError where no scheduler listens: a Client would take long to close, or wait forever."""
     parts = urlsplit(scheduler)
     if parts.scheme not in ("tcp", "tls") or not parts.hostname or not parts.port:
         raise ValueError("not a scheduler address")

@@ -72,7 +72,7 @@ class RateGate:
 
 
 class RateLimitedModel(LLMAdapter):
-    """A model that is not asked while the provider has told anyone in the batch to wait. The reply's notices say so."""
+    """A model that is not asked while the provider makes any run of the batch wait. The reply's notices say so."""
 
     def __init__(self, model: LLMAdapter, gate: RateGate) -> None:
         self.model: str = model.model

@@ -153,17 +153,17 @@ def _config(fields: dict[str, Any], config: RunConfig, folder: Path, place: str)
         raise UsageError(f"{place}: 'runs_dir' applies to the whole batch; set it with --runs-dir")
     given = {key: value for key, value in fields.items() if value is not None}
     try:
-        told = RunConfig(**given)
+        line = RunConfig(**given)
     except UsageError as error:
         raise UsageError(f"{place}: {error.message}") from None
-    values = {key: _value(key, getattr(told, key), getattr(config, key), folder, place) for key in given}
+    values = {key: _value(key, getattr(line, key), getattr(config, key), folder, place) for key in given}
     return config.model_copy(update=values)
 
 
-def _value(key: str, told: Any, before: Any, folder: Path, place: str) -> Any:
+def _value(key: str, value: Any, before: Any, folder: Path, place: str) -> Any:
     """Merge the options of the line and the batch: rules and named entries add up, else the line's count."""
     if key in PATH_KEYS:
-        return folder / expanded(told, f"{place}: {key!r}")
+        return folder / expanded(value, f"{place}: {key!r}")
     if hasattr(before, "joined"):
-        return before.joined(told)
-    return {**before, **told} if isinstance(before, Mapping) else told
+        return before.joined(value)
+    return {**before, **value} if isinstance(before, Mapping) else value

@@ -178,7 +178,7 @@ def prepare_process(was_safe: bool) -> None:
 
 
 def _end_with(parent_ends: Callable[[], None]) -> None:
-    """End this process as soon as the one that hands out work is gone: a pool's workers would wait for ever."""
+    """End this process as soon as the one that hands out work is gone: a pool's workers would wait forever."""
     parent_ends()
     os._exit(1)
 
@@ -203,7 +203,7 @@ def ended_result(path: Path) -> RunResult | None:
 
 
 def took(path: Path) -> float | None:
-    """Return the seconds from a journal's first record to its end, None where they cannot be told."""
+    """Return the seconds from a journal's first record to its end, None where they are not known."""
     first, last = head(path) or {}, last_state(tail(path))
     try:
         return seconds_between(first["ts"], last["ts"])
