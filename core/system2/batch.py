@@ -12,7 +12,7 @@ from aeon_core.errors import JournalError
 from aeon_core.journal.reader import tail
 from aeon_core.journal.summary import last_state
 from aeon_core.runs.batch.tasks import AUTO_APPROVE
-from aeon_core.runs.batch.worker import Job, has_begun, stopped_by, worked
+from aeon_core.runs.batch.worker import Job, has_begun, run_job, stopped_by
 from system2.logs import Log
 from system2.orchestrator import Orchestrator
 from system2.policies import AutoApproveGates
@@ -22,7 +22,7 @@ logger: logging.Logger = logging.getLogger("aeon")
 
 def work(job: Job) -> dict[str, Any]:
     """Do or continue one workflow, and return its summary; nothing is raised."""
-    return worked(job, _performed)
+    return run_job(job, _performed)
 
 
 def _performed(job: Job) -> RunResult:

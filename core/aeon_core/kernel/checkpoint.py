@@ -99,7 +99,7 @@ class Checkpoint(Entity):
                 state.outputs[step.step_id] = step.output
             if step.mode is not None:
                 state.modes[step.step_id] = step.mode
-        state.take(self.plan)
+        state.adopt(self.plan)
         executor.cycles = self.cycles
         executor.recorder.structure(self.plan)
         progress.ended, progress.answer = self.ended, self.answer

@@ -250,10 +250,10 @@ class Loop:
         }
 
     def _planned(self, plan: Plan, cause: PlanCause) -> None:
-        self.state.take(plan)
+        self.state.adopt(plan)
         validate_plan_tools(plan, self.executor.registry)
         self.executor.emit_plan(cause)
-        self._tell_person(self.state.follow_up_questions, self.state.ledger.nested_too_deep(plan.cut))
+        self._notify_person(self.state.follow_up_questions, self.state.ledger.nested_too_deep(plan.cut))
         if self.progress.executed < self.state.pass_number:
             self.progress.plan_state = dump_plan(plan)
 
@@ -305,7 +305,7 @@ class Loop:
             inferred = asked or ProfileReply(default_profile(tools=len(tools)))
         state.task_profile = inferred.profile
         state.requirements = self.progress.requirements or inferred.requirements
-        self._tell_person(inferred.follow_up_questions, state.ledger)
+        self._notify_person(inferred.follow_up_questions, state.ledger)
 
     def _deepen(self, evidence: DepthEvidence | None = None) -> None:
         """Allocate cycles and choose the reasoning mode; at a pass boundary on what was found (adaptive FR-080)."""
@@ -375,7 +375,7 @@ class Loop:
         if again is not None:
             self._apply(again, report)
             return
-        self._tell_person(state.follow_up_questions, left_to_a_person(state.ledger, found.fragments()))
+        self._notify_person(state.follow_up_questions, left_to_a_person(state.ledger, found.fragments()))
         found = replace(found, ledger=state.ledger)
         known: dict[str, Any] = {"outputs": state.outputs, "requirements": state.requirements, "ttl": state.ttl}
         if (request := self.planner.request(found, **known)) is not None:
@@ -405,7 +405,7 @@ class Loop:
         self.executor.cycle.errors += reply.errors()
         outcome = self.planner.applied(plan, reply, report, state.ledger)
         questions = [*state.follow_up_questions, *(q for q in reply.follow_up_questions if q not in state.answers)]
-        self._tell_person(list(dict.fromkeys(questions))[:MAX_QUESTIONS], outcome.ledger)
+        self._notify_person(list(dict.fromkeys(questions))[:MAX_QUESTIONS], outcome.ledger)
         for done in map(Refinement.as_dict, outcome.refinements):
             self.progress.refinements.append(done)
             self.effects.emit(RefinementRecord(pass_number=number, **done))
@@ -421,7 +421,7 @@ class Loop:
             validate_plan_tools(plan, registry)
             self.executor.emit_plan("refined")
 
-    def _tell_person(self, questions: list[str], ledger: RefinementLedger) -> None:
+    def _notify_person(self, questions: list[str], ledger: RefinementLedger) -> None:
         """Journal what is new for a person: questions, fragments that are left to one (adaptive FR-011, FR-065)."""
         for notice in person_notices(self.state, questions, ledger):
             self.effects.emit(notice)

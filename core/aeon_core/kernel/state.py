@@ -147,7 +147,7 @@ class OrchestrationState(Entity):
         self.ttl_allocated = max(spent, min(cycles, self.ttl_limit))
         self.ttl_remaining = self.ttl_allocated - spent
 
-    def take(self, plan: Plan) -> None:
+    def adopt(self, plan: Plan) -> None:
         """Adopt another plan; results of its steps that are still to run are dropped."""
         self.plan, self._step_ids = plan, set()
         for step in plan.pending:

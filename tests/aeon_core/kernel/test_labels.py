@@ -23,7 +23,7 @@ from aeon_core.journal.summary import summarise
 from aeon_core.journal.view import reducer
 from aeon_core.journal.view.last_states import LastStates
 from aeon_core.journal.writer import JournalWriter
-from aeon_core.runs.batch.worker import took
+from aeon_core.runs.batch.worker import run_seconds
 from aeon_core.runs.fork import Fork
 from aeon_core.runs.replay import replay
 from aeon_core.runs.resume import finished_result, resume
@@ -114,11 +114,11 @@ def test_a_label_is_added_after_the_end_and_the_last_one_counts(tmp_path: Path) 
 
 def test_a_labelled_run_has_ended_as_before_for_whoever_reads_it(tmp_path: Path) -> None:
     path = ended(tmp_path)
-    before, summary, seconds = finished_result(path), summarise(path), took(path)
+    before, summary, seconds = finished_result(path), summarise(path), run_seconds(path)
     history = open_history(path)
     label_run(path, "good", "right")
     assert finished_result(path) == before
-    assert (summarise(path), list_runs(tmp_path), took(path)) == (summary, [summary], seconds)
+    assert (summarise(path), list_runs(tmp_path), run_seconds(path)) == (summary, [summary], seconds)
     assert pending_approval(path) is None
     view, after = open_run(path)
     assert view.result is not None
@@ -141,7 +141,7 @@ def test_a_labelled_run_has_ended_as_before_for_whoever_reads_it(tmp_path: Path)
 
 def test_a_record_of_a_later_version_after_the_end_changes_nothing_for_whoever_reads_it(tmp_path: Path) -> None:
     path = ended(tmp_path)
-    before, summary, seconds = finished_result(path), summarise(path), took(path)
+    before, summary, seconds = finished_result(path), summarise(path), run_seconds(path)
     lines = path.read_bytes().splitlines()
     last = json.loads(lines[-1])
     unknown = {"v": 1, "seq": last["seq"] + 1, "ts": "2099-01-01T00:00:00.000Z", "run": last["run"], "type": "bookmark"}
@@ -149,7 +149,7 @@ def test_a_record_of_a_later_version_after_the_end_changes_nothing_for_whoever_r
     first = json.dumps({**unknown, "seq": 0}, separators=(",", ":")).encode()
     path.write_bytes(b"\n".join([*lines, json.dumps(unknown, separators=(",", ":")).encode(), b""]))
     assert finished_result(path) == before
-    assert (summarise(path), took(path)) == (summary, seconds)
+    assert (summarise(path), run_seconds(path)) == (summary, seconds)
     assert pending_approval(path) is None
     assert open_run(path)[0].status == "converged"
     assert replay(path).difference is None

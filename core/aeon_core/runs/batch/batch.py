@@ -17,7 +17,7 @@ from typing import Any
 from aeon_core.errors import AeonError, UsageError
 from aeon_core.runs.batch.pools import ExecutorPool, Pool, ProcessPool, Running, Work, dask_pool
 from aeon_core.runs.batch.tasks import BatchTask, check_journals, read_tasks, run_name
-from aeon_core.runs.batch.worker import Job, ended_result, no_result, set_aside, summary, took, work
+from aeon_core.runs.batch.worker import Job, ended_result, no_result, run_seconds, set_aside, summary, work
 
 __all__ = [
     "Batch",
@@ -88,25 +88,27 @@ class Batch:
         """
         try:
             self._make_directory()
-            self._look()
+            self._sort()
             while self._running or (self._waiting and not self._stopped):
-                self._hand_out()
+                self._submit()
                 done, _ = wait(self._running, timeout=_POLL, return_when=FIRST_COMPLETED)
                 for future in done:
-                    self._take(future)
+                    self._collect(future)
             for task in self._waiting:
-                self._tell(task, no_result(self._job(task), "not_run", "the batch was stopped before this run started"))
-            self._forget_stop()
+                self._report(
+                    task, no_result(self._job(task), "not_run", "the batch was stopped before this run started")
+                )
+            self._remove_stop_file()
         except BaseException:
             self.stop()
             if self._pool.kill():
-                self._forget_stop()
+                self._remove_stop_file()
             raise
         finally:
             self._pool.close()
         return [self._results[task.run_id] for task in self._tasks]
 
-    def _forget_stop(self) -> None:
+    def _remove_stop_file(self) -> None:
         """Remove the file that tells workers to stop; where some cannot be killed it stays, for them to see."""
         with contextlib.suppress(OSError):
             self._stop_file.unlink(missing_ok=True)
@@ -119,21 +121,21 @@ class Batch:
                 f"cannot create the runs folder {str(self._runs_dir)!r}: {error.strerror}; choose another"
             ) from None
 
-    def _look(self) -> None:
-        """Tell of the tasks that have a result already; the others wait."""
+    def _sort(self) -> None:
+        """Report the tasks that have a result already; the others wait."""
         for task in self._tasks:
             path = task.journal(self._runs_dir)
             try:
                 ended = ended_result(path)
             except (AeonError, OSError) as error:
-                self._tell(task, no_result(self._job(task), "failed", f"cannot read {str(path)!r}: {error}", 2))
+                self._report(task, no_result(self._job(task), "failed", f"cannot read {str(path)!r}: {error}", 2))
                 continue
             if ended is None or (self._retry_failed and ended.exit_code):
                 self._waiting.append(task)
             else:
-                self._tell(task, summary(task.id, ended, took(path), "before"))
+                self._report(task, summary(task.id, ended, run_seconds(path), "before"))
 
-    def _hand_out(self) -> None:
+    def _submit(self) -> None:
         while self._waiting and not self._stopped:
             task = self._waiting[0]
             first = not self._tries.get(task.run_id)
@@ -147,7 +149,7 @@ class Batch:
             self._tries[task.run_id] = self._tries.get(task.run_id, 0) + 1
             self._running[future] = task
 
-    def _take(self, future: Running) -> None:
+    def _collect(self, future: Running) -> None:
         task = self._running.pop(future)
         try:
             result = future.result()
@@ -156,20 +158,20 @@ class Batch:
                 self._waiting.appendleft(task)
                 return self._pool.free(future)
             tries = self._tries[task.run_id]
-            result = self._lost(task, f"its worker died, at try {tries} of {MAX_TRIES}: {error}")
+            result = self._interrupted(task, f"its worker died, at try {tries} of {MAX_TRIES}: {error}")
         except (Exception, CancelledError) as error:
-            result = self._lost(task, f"its worker was lost: {type(error).__name__}: {error}")
+            result = self._interrupted(task, f"its worker was lost: {type(error).__name__}: {error}")
         self._pool.free(future)
-        self._tell(task, result)
+        self._report(task, result)
         return None
 
-    def _lost(self, task: BatchTask, why: str) -> dict[str, Any]:
+    def _interrupted(self, task: BatchTask, why: str) -> dict[str, Any]:
         return no_result(self._job(task), "interrupted", why)
 
     def _job(self, task: BatchTask) -> Job:
         return Job(task, task.journal(self._runs_dir), self._stop_file, self._trusts_project)
 
-    def _tell(self, task: BatchTask, result: dict[str, Any]) -> None:
+    def _report(self, task: BatchTask, result: dict[str, Any]) -> None:
         self._results[task.run_id] = result
         if self._on_result is not None:
             self._on_result(result)

@@ -57,11 +57,11 @@ class Job:
 
 
 def work(job: Job) -> dict[str, Any]:
-    """Run or continue one task, and return its summary, as `worked` does."""
-    return worked(job, _performed)
+    """Run or continue one task, and return its summary, as `run_job` does."""
+    return run_job(job, _performed)
 
 
-def worked(job: Job, perform: Callable[[Job], RunResult]) -> dict[str, Any]:
+def run_job(job: Job, perform: Callable[[Job], RunResult]) -> dict[str, Any]:
     """Return the summary of a task, which `perform` runs or continues. What has ended is not run again.
 
     A Ctrl-C or a failure is a status of the summary; nothing is raised, so that an executor needs to know no error of
@@ -71,7 +71,7 @@ def worked(job: Job, perform: Callable[[Job], RunResult]) -> dict[str, Any]:
     path = job.journal
     try:
         if (ended := ended_result(path)) is not None:
-            return summary(job.task.id, ended, took(path), "before")
+            return summary(job.task.id, ended, run_seconds(path), "before")
         if job.stop.exists():
             return no_result(job, "not_run", "the batch was stopped before this run started")
         if path.exists() and is_being_written(path):
@@ -202,7 +202,7 @@ def ended_result(path: Path) -> RunResult | None:
     return None if result is not None and result.status == "aborted" and resumable else result
 
 
-def took(path: Path) -> float | None:
+def run_seconds(path: Path) -> float | None:
     """Return the seconds from a journal's first record to its end, None where they are not known."""
     first, last = head(path) or {}, last_state(tail(path))
     try:
