@@ -60,7 +60,7 @@ from system2.transcript import TranscriptFile, free_path
 from system2.trust import applied_settings, trusted_agents
 from system2.workflow import Program
 from system2.workflow_journal import WorkflowJournal
-from system2.workflow_result import WorkflowResult, WorkflowStatus, exit_code_of, message_of, status_of
+from system2.workflow_result import WorkflowResult, WorkflowStatus
 
 logger: logging.Logger = logging.getLogger("aeon")
 Lines = list[dict[str, Any]]
@@ -430,9 +430,9 @@ class Orchestrator:
             total_cost=CostRecord(**end["total_cost"]),
             wall_clock_seconds=float(end["duration_s"]),
             transcript_path=progress.transcript.path if progress.transcript is not None else None,
-            status=status_of(error),
-            exit_code=exit_code_of(error),
-            error=message_of(error) if error is not None else None,
+            status=end["status"],
+            exit_code=end["exit_code"],
+            error=end.get("error"),
             summary=progress.summary,
             journal=opened.journal.path,
         )
