@@ -197,7 +197,7 @@ def _candidates(text: str, path: KeyPath, value: Any, wanted: Any) -> Iterator[s
     for place, inner in reversed([*zip(nodes, values, strict=True)]):
         if place is not None and inner is not None:
             start, stop = place.start_mark.index, _end(text, place)
-            if place.id == "scalar" or "#" not in text[start:stop]:
+            if not _has_comment(text, place):
                 # An empty value is a place right behind the colon.
                 yield f"{text[:start]}{' ' if start == stop else ''}{as_scalar(inner)}{text[stop:]}"
 
@@ -266,6 +266,20 @@ def _leaves(node: Any) -> Iterator[yaml.Node]:
     for each in node.value:
         for part in each if node.id == "mapping" else [each]:
             yield from _leaves(part)
+
+
+def _has_comment(text: str, node: yaml.Node) -> bool:
+    """Return whether there is a comment in a collection: a `#` between its scalars."""
+    begin, scalars = node.start_mark.index, [node]
+    while scalars:
+        each: Any = scalars.pop(0)
+        if each.id != "scalar":
+            scalars[:0] = [part for entry in each.value for part in (entry if each.id == "mapping" else [entry])]
+            continue
+        if "#" in text[begin : each.start_mark.index]:
+            return True
+        begin = each.end_mark.index
+    return "#" in text[begin : _end(text, node)]
 
 
 def _end(text: str, node: yaml.Node) -> int:

@@ -228,6 +228,7 @@ ALLOW = ("policy", "allow")
         ),
         ("policy:\r\n  allow:\r\n    - a", f"policy:\r\n  allow:\r\n    - a\r\n    - {SAID}\r\n"),
         (f"policy:\n  allow: ['{RULE}']\n", f"policy:\n  allow: ['{RULE}']\n"),
+        ("policy:\n  allow: ['a # b']\n", f'policy:\n  allow: ["a # b", {SAID}]\n'),
     ],
 )
 def test_an_item_is_added_to_a_list_in_the_form_that_it_has(text: str, after: str) -> None:
@@ -253,6 +254,7 @@ def test_an_item_is_removed_and_with_the_last_one_the_key(text: str, after: str)
 
 
 @given(files(), st.lists(NAMES, min_size=1, max_size=4, unique=True))
+@example("", ["0", "#"])
 def test_items_are_added_and_removed_again(text: str, items: list[str]) -> None:
     made = text
     for item in items:
@@ -272,6 +274,12 @@ def test_a_value_at_any_depth_is_set_in_the_text_and_removed_again(text: str, pa
     assert found == value
     assert [line for line in text.splitlines() if line not in after.splitlines()] == []
     assert parse_yaml(changed(after, ("mcp_servers", *path), None)) == parse_yaml(text)
+
+
+def test_a_collection_with_a_comment_is_not_written_again() -> None:
+    with pytest.raises(ValueError, match="cannot be changed on its own"):
+        with_item("policy:\n  allow: [a, # one\n    b]\n", ALLOW, RULE)
+    assert with_item("policy: {allow: [a] # few\n  }\n", ALLOW, "x") == "policy: {allow: [a, x] # few\n  }\n"
 
 
 def test_what_is_no_list_is_left_as_it_is() -> None:
