@@ -20,6 +20,8 @@ from tests import sampling
 settings.register_profile("all", deadline=None, derandomize=True, print_blob=True)
 settings.register_profile("few", settings.get_profile("all"), max_examples=sampling.FEW_EXAMPLES)
 
+LONGEST_ID = 60
+"""Characters of a value in the name of its case."""
 _connect = socket.socket.connect
 
 
@@ -33,6 +35,13 @@ def pytest_configure(config: pytest.Config) -> None:
     """Let markers decide how much is tried: see `tests/sampling.py`."""
     sampling.scope["all"] = "not exhaustive" not in config.option.markexpr
     settings.load_profile("all" if sampling.scope["all"] else "few")
+
+
+def pytest_make_parametrize_id(val: object) -> str | None:
+    """Name a case after the beginning of a long text: it may have millions of characters."""
+    if isinstance(val, str | bytes) and len(val) > LONGEST_ID:
+        return f"{ascii(val[:LONGEST_ID])[1 : LONGEST_ID + 1]}-{len(val)}"
+    return None
 
 
 def pytest_collection_finish() -> None:
