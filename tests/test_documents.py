@@ -21,6 +21,7 @@ from aeon_core.yaml_file import parse_yaml
 from aeon_tui.cli.main import main
 from aeon_tui.cli.parser import build_parser
 from system2.settings import load_settings
+from tests.sampling import sample
 from tools.docs.__main__ import BESIDE, assemble
 from tools.docs.reference import pages
 from tools.transcripts import (
@@ -45,6 +46,8 @@ WITHOUT_TERMINAL = {
     "trust",
 }
 """Commands that need neither the app nor a terminal."""
+SLOW = {"acp", "batch", "mcp"}
+"""Pages whose commands start several processes."""
 PLACEHOLDER = re.compile(r"\b(?:PROVIDER:)?NAME\b|\bRUN\b|\bHOST\b")
 
 
@@ -80,7 +83,9 @@ def runs_here(words: list[str]) -> bool:
     return alone or "--headless" in words or "--check" in words or words[1] in WITHOUT_TERMINAL or words[0] == "python"
 
 
-@pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
+@pytest.mark.parametrize(
+    "page", sample(PAGES, lambda page: page.stem not in SLOW), ids=lambda page: str(page.relative_to(ROOT))
+)
 def test_a_page_does_what_it_says(
     page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
 ) -> None:

@@ -31,7 +31,7 @@ SCREENS: dict[str, Callable[[Path], Screen[object]]] = {
 }
 
 
-@pytest.mark.parametrize("turns", sample([0, 2, 6, 14, 30], 2))
+@pytest.mark.parametrize("turns", sample([2, 0, 6, 14, 30]))
 @pytest.mark.parametrize("name", SCREENS)
 async def test_a_screen_that_is_being_made_does_not_hinder_the_end(tmp_path: Path, name: str, turns: int) -> None:
     journal = tmp_path / f"{RUN_ID}.jsonl"

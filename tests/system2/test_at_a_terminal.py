@@ -125,6 +125,7 @@ def test_a_terminal_that_hangs_up_ends_the_workflow_at_the_gate(terminal: AtTerm
     assert lines[-1]["status"] == "aborted"
 
 
+@pytest.mark.exhaustive
 def test_the_end_of_the_input_aborts_at_the_gate(terminal: AtTerminal) -> None:
     started(terminal).see(GATE)
     terminal.type(b"\x04")
@@ -132,6 +133,7 @@ def test_the_end_of_the_input_aborts_at_the_gate(terminal: AtTerminal) -> None:
     assert terminal.process.wait(PATIENCE) == 1
 
 
+@pytest.mark.exhaustive
 def test_what_is_typed_need_be_no_text(terminal: AtTerminal, tmp_path: Path) -> None:
     started(terminal).see(GATE)
     terminal.type(b"w name the caf\xe9 \xff")

@@ -145,7 +145,7 @@ def test_a_signal_during_a_models_call_ends_the_workflow_at_once(
     assert f"continue with: python -m system2 --resume {last['run']}" in shown
 
 
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
+@pytest.mark.parametrize("number", sample([signal.SIGINT, signal.SIGTERM, signal.SIGHUP]))
 def test_a_signal_during_a_command_ends_the_command_too(number: signal.Signals, tmp_path: Path) -> None:
     process = python(SLOW_BASH, cwd=tmp_path)
     wait_until((tmp_path / "began").exists)

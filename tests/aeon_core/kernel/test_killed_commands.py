@@ -20,6 +20,7 @@ from tests.aeon_core.kernel.crash_checks import read
 from tests.aeon_core.kernel.crashes import ROOT
 from tests.aeon_core.kernel.scenarios import JOURNAL
 from tests.fakes import ScriptedModel, steps
+from tests.sampling import sample
 from tests.waiting import wait_until
 
 COMMAND = "echo begun >> acted; (sleep {0}.1 & sleep {0}.2 & wait) & sleep {0}.3"
@@ -72,7 +73,7 @@ def until_sleeping(folder: Path, expected: int) -> None:
     )
 
 
-@pytest.fixture(params=get_args(Rung))
+@pytest.fixture(params=sample(get_args(Rung), 2))
 def rung(request: pytest.FixtureRequest, tmp_path: Path) -> Rung:
     """What a command is held to; where it is nothing, a program of Aeon's supervises it all the same."""
     found: Rung = request.param

@@ -323,6 +323,7 @@ async def test_an_editor_that_hangs_up_ends_its_runs(tmp_path: Path) -> None:
     assert journal(tmp_path, session)[-1]["result"]["status"] == "aborted"
 
 
+@pytest.mark.exhaustive
 async def test_the_editors_mcp_servers_are_tools_of_the_run(tmp_path: Path) -> None:
     pytest.importorskip("mcp")
     server = tmp_path / "server.py"

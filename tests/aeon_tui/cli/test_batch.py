@@ -258,6 +258,7 @@ def test_a_lost_run_says_why(capsys: pytest.CaptureFixture[str]) -> None:
     assert capsys.readouterr().out == "[1/3] a · interrupted · its worker died\n"
 
 
+@pytest.mark.exhaustive
 def test_a_line_may_be_a_workflow_of_its_own_project(cli: Cli) -> None:
     for name in ("one", "two"):
         Path(name, ".git").mkdir(parents=True)

@@ -23,6 +23,7 @@ from aiohttp import ClientSession, ClientWebSocketResponse, WSMsgType, WSServerH
 from aeon_tui.cli.serve import command
 from tests.aeon_core.journal.build import started, write
 from tests.aeon_tui.cli.conftest import Cli, environment
+from tests.sampling import sample
 from tests.waiting import PATIENCE, wait_until
 from tools.web_pictures import browser, chromium
 
@@ -165,7 +166,7 @@ def _bytes(data: bytes | str) -> bytes:
     return data if isinstance(data, bytes) else data.encode()
 
 
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGKILL])
+@pytest.mark.parametrize("number", sample([signal.SIGTERM, signal.SIGINT, signal.SIGKILL]))
 async def test_no_app_outlives_the_server(served: Served, number: signal.Signals) -> None:
     async with ClientSession() as session, session.ws_connect(f"{served.url}/ws") as tab:
         await drawn(tab, "Runs")

@@ -15,6 +15,7 @@ from pathlib import Path
 import pytest
 
 from tests.aeon_tui.end_to_end.conftest import Pane, Tmux
+from tests.sampling import sample
 from tests.waiting import PATIENCE, wait_until
 
 TASK = "design a REST API for invoices"
@@ -169,7 +170,7 @@ def test_quitting_in_a_model_call_leaves_the_terminal_as_it_was(tmux: Tmux, sile
     check_left_as_it_was(pane)
 
 
-@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP])
+@pytest.mark.parametrize("number", sample([signal.SIGTERM, signal.SIGHUP]))
 def test_a_signal_in_a_model_call_leaves_the_terminal_as_it_was(
     tmux: Tmux, silent: Silent, tmp_path: Path, number: signal.Signals
 ) -> None:
