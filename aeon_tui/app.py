@@ -304,7 +304,7 @@ class AeonApp(Navigation):
         await self.actions.new_run()
 
     def _past_run(self, screen: Screen[object], what: str) -> Path | None:
-        """Return the journal that a screen's action goes for, None where its run is not one for that."""
+        """Return the journal that a screen's action applies to, None where the action does not apply to its run."""
         chosen = getattr(screen, "chosen_run", None)
         session, offers = self.sessions.of(chosen), getattr(screen, "offers", None)
         goes_on_here = session is not None and session.running

@@ -36,7 +36,7 @@ class RunActions:
     app: Navigation
     today: Today
     draft: NewRunForm | None = None
-    """A new run that was begun to be filled in, and left."""
+    """The form of a new run that was left before it started."""
     declined: set[str] = field(default_factory=set)
     """Digests of what the user declined to trust: they are not asked about it again."""
 
@@ -136,7 +136,7 @@ class RunActions:
         self._tasks.in_app(lambda: self._start(job))
 
     def trust_folder(self, then: Callable[[], object] = lambda: None) -> None:
-        """Ask for the consent that this folder needs, also where the person went on without it before."""
+        """Ask for the consent that this folder needs, even if the person continued without it before."""
         self._tasks.run(partial(self._trust_folder, then))
 
     def _trust_folder(self, then: Callable[[], object]) -> None:

@@ -129,7 +129,7 @@ class UserSettings:
         self._app.call_from_thread(_show_problems, self._app, checked.problems, "keys")
 
     def keep_theme(self, name: str) -> None:
-        """Wear a theme from now on, in this app and in the next."""
+        """Use a theme from now on, in this app and in the next."""
         self._app.theme = name
         if os.environ.get(THEME_VARIABLE, "").strip():
             self._warn(f"The theme applies until you quit: {THEME_VARIABLE} sets it at the next start.")

@@ -181,7 +181,7 @@ class CompareScreen(Screen[None]):
 
     @property
     def chosen_run(self) -> Path:
-        """The journal of the chosen run, which the app's keys go for."""
+        """The journal of the chosen run, which the app's keys apply to."""
         return self._paths[self._side]
 
     def on_compare_view_shown(self, event: CompareView.Shown) -> None:

@@ -51,7 +51,7 @@ class Parent:
 
 
 def parent_of(path: Path) -> Parent:
-    """Return what the two ends of a journal tell of a run. Raises UsageError where it is none."""
+    """Return what the start and end of a journal say about a run. Raises UsageError for a file that is no journal."""
     from aeon_core.journal.summary import summarise
     from aeon_core.runs.fork import forked_config
 

@@ -26,7 +26,7 @@ class ApprovalSource(Protocol):
         """Answer the question with that digest; return whether it was the one that waits."""
 
     def pop_notice(self) -> str:
-        """Return, once, what a person is to be told of decisions, in a sentence; mostly nothing."""
+        """Return, once, a sentence about decisions for the person; mostly nothing."""
 
     def close(self) -> None:
         """Decide no more here."""

@@ -47,7 +47,7 @@ class NewRunForm:
         return found
 
     def job(self, today: LoadedConfig) -> NewRunJob:
-        """Return the run; its model and its tools have been made once. Raises AeonError for what cannot be used."""
+        """Return the run, with its model checked and its tools loaded. Raises AeonError for what cannot be used."""
         from aeon_core.runs.factory import build_tools, connect_model
 
         if problems := self.problems():

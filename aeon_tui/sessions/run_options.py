@@ -22,7 +22,7 @@ def approval_points(today: LoadedConfig, *, in_app: bool) -> list[Approval]:
 
 
 def resumed_approval_points(today: LoadedConfig, path: Path, *, in_app: bool) -> list[Approval]:
-    """Return the same for a run that is gone on with: with what it stopped over, which was to be asked about.
+    """Return the same for a run that is resumed, and the point that it stopped at, if it asked there.
 
     Else a plan that somebody wanted to see would run because its process has died. Raises UsageError, JournalError.
     """
@@ -39,7 +39,7 @@ def resumed_approval_points(today: LoadedConfig, path: Path, *, in_app: bool) ->
 _NEVER_WRITTEN = ("mcp_servers", "bedrock", "prices")
 """Options that are taken from today's configuration: a journal holds no secrets."""
 _OF_TODAY = ("wait",)
-"""Options that say who is there today, whoever was when the journal was begun."""
+"""Options about who is there today, not when the journal was started."""
 
 
 def started_of(path: Path) -> dict[str, Any]:

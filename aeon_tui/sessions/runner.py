@@ -81,7 +81,7 @@ class Stream:
 
     @property
     def calls(self) -> list[tuple[str, str]]:
-        """The tool calls that have begun so far: the tool's name, and what has arrived of the arguments' JSON."""
+        """The tool calls that have started so far: the tool's name, and what has arrived of the arguments' JSON."""
         return [(tool_name, "".join(parts)) for tool_name, parts in self._calls]
 
 

@@ -264,7 +264,7 @@ class Conversation:
     """What to show once, before what follows the prompt."""
 
     def past(self) -> Iterator[list[dict[str, Any]]]:
-        """Yield the records of each run that there is, and take in what was asked and answered."""
+        """Yield the records of each run that there is, and add its prompt and answer to the turns."""
         for path in itertools.takewhile(Path.exists, self._journals()):
             records, task = list(read_journal(path, [])), ""
             for record in records:

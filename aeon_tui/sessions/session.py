@@ -66,7 +66,7 @@ class Session(ABC, Generic[ResultT]):
 
     @property
     def running(self) -> bool:
-        """Whether it has begun and not ended."""
+        """Whether it has started and not ended."""
         return self._thread is not None and not self._done.is_set()
 
     @property
@@ -76,7 +76,7 @@ class Session(ABC, Generic[ResultT]):
 
     @property
     def ended(self) -> bool:
-        """Whether it has begun and ended."""
+        """Whether it has started and ended."""
         return self._thread is not None and self._done.is_set()
 
     @property
@@ -121,7 +121,7 @@ class Session(ABC, Generic[ResultT]):
 
     @abstractmethod
     def close(self) -> None:
-        """Let go of what it had open, on the session's thread, however it ended."""
+        """Close what it had open, on the session's thread, however it ended."""
 
     def _work(self) -> None:
         try:
@@ -176,7 +176,7 @@ class SessionList:
         return next((each for each in reversed(self.all) if journal is not None and each.journal == journal), None)
 
     def has_reported(self, session: AnySession) -> bool:
-        """Return whether a look has told of the session's end."""
+        """Return whether a look has reported the session's end."""
         return session in self._ended
 
     def look(self) -> list[SessionChange]:

@@ -150,7 +150,7 @@ def profile_blocks(profiles: Sequence[ProfileView]) -> list[Block]:
 _LEAST = 2
 """Rows that an issue has at least: what it is, and the beginning of what it says."""
 _ROOMY = 60
-"""From this width on an issue's description stands beside its type."""
+"""From this width on an issue's description is beside its type."""
 
 Found = tuple[int, IssueView]
 """An issue and the pass it was found in."""

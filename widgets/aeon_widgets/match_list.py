@@ -85,7 +85,7 @@ class MatchList(RowsView):
         self._steps: Mapping[str, str] = {}
         self._groups: dict[Heading, list[Match]] = {}
         self._times: Counter[tuple[str, ...] | Heading] = Counter()
-        """How many matches a heading has, and how many a row stands for."""
+        """How many matches each heading has, and each row represents."""
         self._rows: list[Heading | Match] = []
         self._taken = 0
 

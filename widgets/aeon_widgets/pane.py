@@ -1,4 +1,4 @@
-"""What panes have in common: border, title, the line that stands for a closed one, and the text under the cursor."""
+"""What panes have in common: border, title, the line in place of a closed one, and the text under the cursor."""
 
 from __future__ import annotations
 

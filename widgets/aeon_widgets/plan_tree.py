@@ -54,7 +54,7 @@ class PlanTree(RowsView, Pane):
 
     @dataclass
     class Selected(PaneMessage):
-        """Another row is selected, by the person or because the run went on. `key` is None in an empty plan."""
+        """Another row is selected, by the person or as the run continued. `key` is None in an empty plan."""
 
         key: RowKey | None
 

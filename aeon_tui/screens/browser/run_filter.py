@@ -344,7 +344,7 @@ class FilterSuggester(Suggester):
 
 
 def offered(term: str, runs: Runs) -> list[str]:
-    """Return what a term that was begun may become; nothing for one that is empty or no filter."""
+    """Return the completions of a term; none for an empty one or one that is no filter."""
     name, colon, value = term.partition(":")
     if not colon or name not in FILTERS:
         return [f"{each}:" for each in FILTERS if term and not colon and each.startswith(name)]

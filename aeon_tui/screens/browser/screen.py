@@ -231,7 +231,7 @@ class BrowserScreen(Screen[None]):
 
     @property
     def chosen_run(self) -> Path | None:
-        """The journal that the keys of a run's actions go for."""
+        """The journal that the keys of a run's actions apply to."""
         run = self.selected_run
         return Path(run.path) if run is not None else None
 

@@ -298,7 +298,7 @@ class RunScreen(PaneScreen):
 
     @property
     def chosen_run(self) -> Path | None:
-        """The journal that the keys of a run's actions go for."""
+        """The journal that the keys of a run's actions apply to."""
         return self._source.journal
 
     def offers(self, action: str) -> bool:
@@ -322,7 +322,7 @@ class RunScreen(PaneScreen):
         return is_live(self.view, self._source) or is_being_read(self.view, self._source)
 
     def note_record(self, record: dict[str, Any]) -> None:
-        """Fold in a record that was written behind the end of the run; a source that follows brings it itself."""
+        """Fold in a record that was written after the end of the run; a source that follows delivers it itself."""
         if self.made and self._source.ended and not self._source.follows:
             reducer.apply(self.view, record)
             self._show(frozenset({str(record["type"])}))
