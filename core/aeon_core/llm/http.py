@@ -120,8 +120,8 @@ _ABOUT_ONE = re.compile(
 class Option:
     """Something that a request can do without."""
 
-    sent_as: str
-    """The parameter of the request."""
+    name: str
+    """What a notice calls it: as a rule the parameter of the request."""
 
     instead: str
     """What is done if it is refused."""
@@ -133,10 +133,7 @@ class Option:
     """A pattern of what the refusal of something else says."""
 
     place: str = ""
-    """Where it is in the request, keys joined by dots, if that is not the parameter."""
-
-    what: str = ""
-    """What is refused, if that is less than the parameter."""
+    """Where it is in the request, keys joined by dots, if that is not the name."""
 
     structured: bool = False
     """Whether it asks for structured output: then a refusal may be about one schema alone."""
@@ -258,7 +255,7 @@ class RemoteModel(LLMAdapter):
             if option.words is None or not self._has(name, request):
                 continue
             value: Any = params
-            for key in (option.place or option.sent_as).split("."):
+            for key in (option.place or option.name).split("."):
                 value = value.get(key) if isinstance(value, dict) else None
             other = option.unless is not None and re.search(option.unless, message)
             if value is not None and not other and re.search(option.words, message):
@@ -270,10 +267,10 @@ class RemoteModel(LLMAdapter):
         option = self.options[name]
         notice = one_line(
             f"{self.model[:80]}: {self._place.shown_url} does not support "
-            f"{option.what or option.sent_as}{f' for {purpose!r}' if purpose else ''}; {option.instead} from now on",
+            f"{option.name}{f' for {purpose!r}' if purpose else ''}; {option.instead} from now on",
             self._place,
         )
-        self._notices[f"{option.sent_as} {purpose}"] = notice
+        self._notices[f"{option.place or option.name} {purpose}"] = notice
         logger.warning("%s: %s", notice, one_line(message, self._place)[:200])
 
     def _has(self, option: str, request: LLMRequest) -> bool:

@@ -41,11 +41,11 @@ _OPTIONS = {
         r"not support (?:tools|tool.call|function.call)|tool.choice requires|tool.call.parser",
     ),
     "json_schema": Option(
-        "response_format",
+        "a schema in response_format",
         "JSON objects are requested, with their form in the prompt only",
         r"json_object|response.format\W{0,3}type|response.format\W{1,3}json_schema",
         _ABOUT_TOOLS,
-        what="a schema in response_format",
+        place="response_format",
         structured=True,
     ),
     "response_format": Option(
