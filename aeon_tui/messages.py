@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from textual.message import Message
+
+from aeon_widgets.pane import message
 
 if TYPE_CHECKING:
     from aeon_core.journal.summary import RunSummary
@@ -27,7 +28,7 @@ class ShowRuns(Message):
     """Show the list of runs."""
 
 
-@dataclass
+@message
 class OpenJournal(Message):
     """Show the run or workflow of a journal, at the record `seq` if given."""
 
@@ -35,7 +36,7 @@ class OpenJournal(Message):
     seq: int | None = None
 
 
-@dataclass
+@message
 class CompareRuns(Message):
     """Show two runs beside each other. Without `right`, the app asks for it."""
 
@@ -43,14 +44,14 @@ class CompareRuns(Message):
     right: Path | None = None
 
 
-@dataclass
+@message
 class ResumeRun(Message):
     """Resume the run or workflow of a journal."""
 
     path: Path
 
 
-@dataclass
+@message
 class DeleteRun(Message):
     """Ask, then delete a run; `forks` is the number of runs forked from it. Then call `then`."""
 
@@ -59,7 +60,7 @@ class DeleteRun(Message):
     then: Callable[[], object]
 
 
-@dataclass
+@message
 class StartRun(Message):
     """Start a new run."""
 
@@ -67,7 +68,7 @@ class StartRun(Message):
     answered: Answered
 
 
-@dataclass
+@message
 class StartFork(Message):
     """Start a new run where a pass of another one started."""
 
@@ -75,7 +76,7 @@ class StartFork(Message):
     answered: Answered
 
 
-@dataclass
+@message
 class ForkWorkflow(Message):
     """Start a new workflow from a gate of another: with `feedback` the gate is rejected, else it is asked again."""
 
@@ -87,14 +88,14 @@ class ForkWorkflow(Message):
     answered: Answered
 
 
-@dataclass
+@message
 class KeepDraft(Message):
     """Keep what was filled in of a new run for the next time, or nothing."""
 
     form: NewRunForm | None
 
 
-@dataclass
+@message
 class StartWorkflow(Message):
     """Start a new workflow."""
 
@@ -102,21 +103,21 @@ class StartWorkflow(Message):
     answered: Answered
 
 
-@dataclass
+@message
 class TrustFolder(Message):
     """Ask for the consent that this folder needs. Then call `then`."""
 
     then: Callable[[], object]
 
 
-@dataclass
+@message
 class RevokeTrust(Message):
     """Revoke every consent to this folder. Then call `then`."""
 
     then: Callable[[], object]
 
 
-@dataclass
+@message
 class TitleTerminal(Message):
     """Set the terminal's title. If `urgent`, also notify a person who looks elsewhere."""
 

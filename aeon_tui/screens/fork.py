@@ -25,6 +25,7 @@ from aeon_tui.screens.dialogs import Box, Dialog
 from aeon_tui.screens.editor import YamlEditor, ask_to_discard
 from aeon_tui.sessions.fork_job import ForkRequest
 from aeon_widgets.keys import key_of
+from aeon_widgets.pane import message
 from aeon_widgets.run_tree import start_words
 from aeon_widgets.text import fit
 
@@ -88,7 +89,7 @@ class StartChoice(Widget, can_focus=True):
     number: reactive[int] = reactive(1, init=False)
     """The pass that the fork starts with."""
 
-    @dataclass
+    @message
     class Chosen(Message):
         """Another pass was chosen."""
 

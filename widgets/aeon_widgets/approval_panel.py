@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from typing import ClassVar
 
 from msgspec.structs import replace
@@ -22,7 +21,7 @@ from textual.widgets import Input, Static
 from typing_extensions import override
 
 from aeon_widgets.keys import KeyGuard, key_after_escape, key_of, shown_key
-from aeon_widgets.pane import Pane, pane_css
+from aeon_widgets.pane import Pane, message, pane_css
 from aeon_widgets.run_question import REASON, RUN, ApprovalQuestion, Choice, Section, Typed
 from aeon_widgets.text import Block, count
 from aeon_widgets.text_view import TextView
@@ -40,7 +39,7 @@ class AnswerKeys(Static):
     Where the app has given an action another key, that is shown.
     """
 
-    @dataclass
+    @message
     class Clicked(Message):
         """The person has clicked the answer that BINDINGS have under that key."""
 
@@ -103,13 +102,13 @@ class ApprovalText(TextView):
         Binding("enter,right,l", "toggle_section", "Open or fold", show=False, id="lines.choose"),
     ]
 
-    @dataclass
+    @message
     class Scrolled(Message):
         """There are so many lines below what is in sight."""
 
         below: int
 
-    @dataclass
+    @message
     class Chosen(Message):
         """A person has chosen a part that opens something else."""
 
@@ -274,7 +273,7 @@ class ApprovalPanel(Pane):
     refuses what comes too early.
     """
 
-    @dataclass
+    @message
     class Answered(Message):
         """A person has answered: with a choice's `answer` and its words, or with one of the options."""
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from bisect import bisect_left
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
 from functools import lru_cache
 from itertools import zip_longest
 from typing import ClassVar, NamedTuple
@@ -21,6 +20,7 @@ from typing_extensions import override
 from aeon_core.journal.view.formatting import words
 from aeon_widgets.compare_rows import ComparedRun, CompareRow, Comparison, Span
 from aeon_widgets.icons import VARIABLES, run_style
+from aeon_widgets.pane import message
 from aeon_widgets.tally import TallyHeader
 from aeon_widgets.text import Piece, count, fit, one_line, wrap
 from aeon_widgets.virtual_list import RowsView
@@ -43,7 +43,7 @@ class CompareHeader(TallyHeader):
     place: reactive[str] = reactive("")
     """Where the person is among the differences."""
 
-    @dataclass
+    @message
     class Clicked(Message):
         """The person clicked the head of a run; `again` when it was clicked twice."""
 
@@ -148,13 +148,13 @@ class CompareView(RowsView):
     only: var[bool] = var(False)
     """Whether what is the same is left out."""
 
-    @dataclass
+    @message
     class SideWanted(Message):
         """The person wants to do something with one of the runs: 0 for A, 1 for B."""
 
         side: int
 
-    @dataclass
+    @message
     class Shown(Message):
         """What the view shows, or where in it the person is, has changed."""
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from typing import ClassVar
 
 from textual import events
@@ -17,7 +16,7 @@ from aeon_core.journal.view.draft import Draft
 from aeon_core.journal.view.formatting import MET_ICONS, score, scored_reasons, told_by_verdicts, verdict, words
 from aeon_core.journal.view.model import AssessmentView, RunView
 from aeon_widgets.icons import SCORE_ICONS
-from aeon_widgets.pane import Pane, PaneMessage, pane_css
+from aeon_widgets.pane import Pane, PaneMessage, message, pane_css
 from aeon_widgets.reply_text import (
     MET_STYLES,
     Verdict,
@@ -59,7 +58,7 @@ class ConvergencePane(TextView, Pane):
     selected: reactive[int] = reactive(0, repaint=False)
     """Which of the verdicts is selected."""
 
-    @dataclass
+    @message
     class Opened(PaneMessage):
         """The person wants to see where the words are that the judge quotes for a verdict."""
 

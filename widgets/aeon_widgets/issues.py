@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 from bisect import bisect_right
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from typing import ClassVar
 
 from rich.cells import cell_len
@@ -27,7 +26,7 @@ from aeon_core.journal.view.model import (
 from aeon_core.journal.view.step_issues import advisories_of, found_issues, issues_of, refined_since, refinements_of
 from aeon_widgets.icons import REFINED, SEVERITY_ICONS
 from aeon_widgets.keys import key_of
-from aeon_widgets.pane import Item, Pane, PaneMessage, pane_css
+from aeon_widgets.pane import Item, Pane, PaneMessage, message, pane_css
 from aeon_widgets.reply_text import requirement_blocks
 from aeon_widgets.text import Block, Piece, one_line, pretty, wrap, wrap_hanging
 from aeon_widgets.virtual_list import RowsView
@@ -168,7 +167,7 @@ class IssuesPane(RowsView, Pane):
         Binding("I", "all", "All passes", id="issues.all"),
     ]
 
-    @dataclass
+    @message
     class Opened(PaneMessage):
         """The person wants to see the step of an issue: `issue.step_id`, which is there."""
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import TypeVar, dataclass_transform
 
 from msgspec import Struct
 from textual.content import Content
@@ -35,6 +36,15 @@ def pane_css(name: str) -> str:
     """
 
 
+_Message = TypeVar("_Message", bound=Message)
+
+
+@dataclass_transform(eq_default=False)
+def message(kind: type[_Message]) -> type[_Message]:
+    """Make a message's fields its arguments. Without comparison and text it takes Python half as long at each start."""
+    return dataclass(eq=False, repr=False)(kind)
+
+
 class Pane(Widget):
     """A titled widget, as a second base. Titles may hold untrusted text; they are never parsed as markup."""
 
@@ -42,7 +52,7 @@ class Pane(Widget):
     """The key that focuses the pane, shown before its title."""
     pane_title: var[str] = var("")
 
-    @dataclass
+    @message
     class Covered(Message):
         """The pane has the focus, and there is no place left for it on the screen: the focus goes elsewhere."""
 
@@ -65,7 +75,7 @@ class Pane(Widget):
         self.refresh(Region(0, 0, self.outer_size.width, 1).translate(-self.content_offset))
 
 
-@dataclass
+@message
 class PaneMessage(Message):
     """What a person wants of a pane."""
 
@@ -111,7 +121,7 @@ class RailLine(Widget):
     summary: var[tuple[Piece, ...]] = var[tuple[Piece, ...]](())
     """What is in the pane, in pieces of text with their styles."""
 
-    @dataclass
+    @message
     class Chosen(Message):
         """The person clicked the line of the pane with this number."""
 

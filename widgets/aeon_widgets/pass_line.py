@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from typing import ClassVar, NamedTuple
 
 from rich.cells import cell_len
@@ -18,6 +17,7 @@ from aeon_core.journal.view.formatting import score
 from aeon_core.journal.view.model import AssessmentView, PhaseView, RunView
 from aeon_widgets.convergence import score_level
 from aeon_widgets.icons import ROW_ICONS, STATUS_ICONS, STOPPED, VARIABLES, shown_status
+from aeon_widgets.pane import message
 from aeon_widgets.text import fit, one_line
 
 _LINK = " ─ "
@@ -57,7 +57,7 @@ class PassLine(Widget):
     PassLine.-adaptive { display: block; }
     """
 
-    @dataclass
+    @message
     class Chosen(Message):
         """The person wants to see the run as a pass, or a phase of it, had ended."""
 
@@ -222,13 +222,13 @@ class Scrubber(Widget):
 
     share: reactive[float] = reactive(1.0)
 
-    @dataclass
+    @message
     class Stepped(Message):
         """The user wants to go one record back, -1, or forward, 1."""
 
         by: int
 
-    @dataclass
+    @message
     class Moved(Message):
         """The person wants to go to a place between the first record, 0, and now, 1."""
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from typing import ClassVar
 
 from rich.cells import cell_len
@@ -18,7 +17,7 @@ from aeon_core.journal.view.model import CallView, IssueView, RunView, StepView
 from aeon_core.journal.view.step_issues import open_issues, replacements, superseded, times_refined
 from aeon_widgets.call_rows import CALL_LABELS, Activity, CallRows, RowKey, call_label
 from aeon_widgets.icons import FALLBACK, REFINED, REPAIRED, ROW_ICONS, SEVERITY_ICONS, UNFINISHED, WARNED, shown_status
-from aeon_widgets.pane import Pane, PaneMessage, pane_css
+from aeon_widgets.pane import Pane, PaneMessage, message, pane_css
 from aeon_widgets.reply_text import SIGN_STYLES
 from aeon_widgets.text import Piece, fit, one_line
 from aeon_widgets.virtual_list import RowsView
@@ -52,7 +51,7 @@ class PlanTree(RowsView, Pane):
     live: var[bool] = var(True)
     """Whether the run is live: if not, a step or a call that has not come back never will."""
 
-    @dataclass
+    @message
     class Selected(PaneMessage):
         """Another row is selected, by the person or as the run continued. `key` is None in an empty plan."""
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
 from typing import ClassVar
 
 from rich.cells import cell_len
@@ -11,7 +10,7 @@ from typing_extensions import override
 
 from aeon_core.journal.view.formatting import repair_words
 from aeon_core.journal.view.model import RepairView, RunView
-from aeon_widgets.pane import Pane, PaneMessage, pane_css
+from aeon_widgets.pane import Pane, PaneMessage, message, pane_css
 from aeon_widgets.text import Piece, one_line
 from aeon_widgets.virtual_list import RowsView
 
@@ -22,7 +21,7 @@ class RepairsPane(RowsView, Pane):
     HELP_TITLE = "Repairs"
     RECORDS: ClassVar[frozenset[str]] = frozenset({"supervisor"})
 
-    @dataclass
+    @message
     class Opened(PaneMessage):
         """The person wants to see a repair."""
 

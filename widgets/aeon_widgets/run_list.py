@@ -19,6 +19,7 @@ from aeon_core.journal.view.formatting import score, words
 from aeon_core.units import money, seconds_after
 from aeon_widgets.icons import run_style
 from aeon_widgets.match_list import excerpt
+from aeon_widgets.pane import message
 from aeon_widgets.run_tree import LIVE, WORKFLOW, RunLine, RunRow
 from aeon_widgets.text import Piece, duration, fit, one_line
 from aeon_widgets.virtual_list import RowsView
@@ -286,7 +287,7 @@ class RunListHeader(Widget):
     order: reactive[str] = reactive("")
     """What the list is ordered by."""
 
-    @dataclass
+    @message
     class Ordered(Message):
         """The person wants another order."""
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import ClassVar
 
 from textual import events
@@ -20,7 +19,7 @@ from aeon_core.journal.view.step_issues import refinements_of
 from aeon_widgets.call_rows import Activity, RowKey, call_label
 from aeon_widgets.icons import ROW_ICONS, shown_status
 from aeon_widgets.issues import GAP, calls_change_blocks, for_a_person, profile_blocks, step_change_blocks
-from aeon_widgets.pane import Item, Pane, pane_css
+from aeon_widgets.pane import Item, Pane, message, pane_css
 from aeon_widgets.rendered_text import form_of
 from aeon_widgets.step_text import (
     StepDetail,
@@ -57,7 +56,7 @@ class TabBar(Widget):
     active: reactive[int] = reactive(0)
     labels: reactive[tuple[str, ...]] = reactive(TABS[:-1])
 
-    @dataclass
+    @message
     class Chosen(Message):
         """The person clicked a tab."""
 
@@ -100,7 +99,7 @@ class StepText(TextView):
         Binding("v", "raw", "Raw", show=False, tooltip="Show raw or formatted text", id="text.raw"),
     ]
 
-    @dataclass
+    @message
     class TabMoved(Message):
         """The person goes to a neighbouring tab."""
 

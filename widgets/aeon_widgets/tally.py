@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import NamedTuple
 
 from rich.cells import cell_len
@@ -11,6 +10,8 @@ from textual.content import Content
 from textual.message import Message
 from textual.reactive import reactive
 from textual.widget import Widget
+
+from aeon_widgets.pane import message
 
 ROOMY = 72
 """From this width all of it is shown, below it what matters most."""
@@ -40,7 +41,7 @@ class TallyHeader(Widget):
 
     tally: reactive[Tally] = reactive(Tally())
 
-    @dataclass
+    @message
     class Wanted(Message):
         """The header has come on screen, and wants the tally as it is."""
 

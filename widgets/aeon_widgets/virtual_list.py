@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Container, Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any, ClassVar, Generic, NamedTuple, TypeVar
 
 from rich.cells import cell_len
@@ -20,7 +19,7 @@ from textual.style import Style as VisualStyle
 from typing_extensions import override
 
 from aeon_widgets.icons import VARIABLES
-from aeon_widgets.pane import Item
+from aeon_widgets.pane import Item, message
 from aeon_widgets.text import Piece, fit
 
 _WHOLE = 1_000
@@ -242,7 +241,7 @@ class RowsView(LinesView):
 
     cursor: reactive[int] = reactive(0, repaint=False)
 
-    @dataclass
+    @message
     class Moved(Message):
         """The person moved to another row."""
 
@@ -253,7 +252,7 @@ class RowsView(LinesView):
         def control(self) -> RowsView:
             return self.rows
 
-    @dataclass
+    @message
     class Chosen(Message):
         """The person wants to open the row."""
 

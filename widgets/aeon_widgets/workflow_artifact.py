@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import ClassVar
 
 from textual.binding import Binding, BindingType
 from textual.message import Message
 
-from aeon_widgets.pane import Item, Pane, pane_css
+from aeon_widgets.pane import Item, Pane, message, pane_css
 from aeon_widgets.text_view import TextView
 
 
@@ -21,7 +20,7 @@ class WorkflowArtifact(TextView, Pane):
         Binding("right,l", "other(1)", "Next artifact", show=False, id="workflow.artifact_next"),
     ]
 
-    @dataclass
+    @message
     class OtherWanted(Message):
         """The person wants to see another of the files."""
 

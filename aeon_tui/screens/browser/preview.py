@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -14,6 +13,7 @@ from textual.timer import Timer
 from aeon_core.errors import AeonError
 from aeon_core.units import money
 from aeon_widgets.icons import run_style
+from aeon_widgets.pane import message
 from aeon_widgets.run_preview import Kin, RunPreview, preview_blocks
 from aeon_widgets.run_tree import LIVE, WORKFLOW
 from aeon_widgets.text import Block, count, one_line
@@ -40,7 +40,7 @@ class PreviewPane(RunPreview):
         self._view: RunView | None = None
         self._rest: Timer | None = None
 
-    @dataclass
+    @message
     class Read(Message):
         """A journal was read."""
 
