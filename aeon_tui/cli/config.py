@@ -15,7 +15,7 @@ from aeon_core.config.keys import APP_KEYS, CONFIG_KEYS, KEYS, MAPPINGS, PATH_KE
 from aeon_core.config.loading import LoadedConfig, assess_project, read_config_file, user_config_file
 from aeon_core.config.schema import RunConfig, configured_secrets
 from aeon_core.errors import UsageError
-from aeon_core.paths import PROJECT_FOLDER, find_project_root
+from aeon_core.paths import PROJECT_FOLDER, named_project_root
 from aeon_core.redaction import protect, redact
 from aeon_core.regular_file import read_text
 from aeon_core.suggest import did_you_mean, nearest
@@ -122,7 +122,10 @@ def _text(value: Any) -> str:
 def _show_paths(args: Namespace) -> int:
     if args.name is not None:
         raise UsageError("path takes no name; use `aeon-tui config get NAME` to see where a setting comes from")
-    files = {"user": user_config_file(os.environ), "project": _root(args) / PROJECT_FOLDER / "config.yml"}
+    files = {
+        "user": user_config_file(os.environ),
+        "project": named_project_root(args.project_root) / PROJECT_FOLDER / "config.yml",
+    }
     if args.user or args.project:
         stdout().line(str(files["project" if args.project else "user"]))
         return 0
@@ -131,15 +134,11 @@ def _show_paths(args: Namespace) -> int:
     return 0
 
 
-def _root(args: Namespace) -> Path:
-    return Path(args.project_root).expanduser().absolute() if args.project_root is not None else find_project_root()
-
-
 def _set(args: Namespace) -> int:
     path = setting_path(args.name)
     file = user_config_file(os.environ)
     if args.project:
-        file = _root(args) / PROJECT_FOLDER / "config.yml"
+        file = named_project_root(args.project_root) / PROJECT_FOLDER / "config.yml"
         if not file.parent.is_dir():
             raise UsageError(f"{str(file.parent.parent)!r} has no {PROJECT_FOLDER}; run `aeon-tui init` there first")
     before = read_text(file, f"the config file {str(file)!r}", _MAX_BYTES) if file.exists() else ""
@@ -197,7 +196,7 @@ def _relative(path: Path, file: Path) -> str:
 def _reservation(args: Namespace, key: str, file: Path) -> str:
     """Return why a change has no effect yet; empty if it has."""
     loaded = options.load(args)
-    if args.project and key in loaded.ignored and not assess_project(_root(args)).allowed:
+    if args.project and key in loaded.ignored and not assess_project(named_project_root(args.project_root)).allowed:
         return "; it applies once you trust this project: `aeon-tui trust`"
     source = _source(loaded, key)
     if not args.unset and key not in MAPPINGS and source != f"the file {str(file)!r}":

@@ -15,7 +15,7 @@ from aeon_core.config.editing import as_scalar
 from aeon_core.config.keys import APP_CONFIG_KEYS, CONFIG_KEYS, ConfigKey
 from aeon_core.config.schema import RunConfig
 from aeon_core.errors import UsageError
-from aeon_core.paths import PROJECT_FOLDER, find_project_root, is_placeholder
+from aeon_core.paths import PROJECT_FOLDER, is_placeholder, named_project_root
 from aeon_core.schemas import FILES, field_docs, schema, schema_names
 from aeon_tui.cli.output import stderr, stdout
 
@@ -44,9 +44,7 @@ _WIDTH = 110
 
 def execute(args: Namespace) -> int:
     """Create the missing files, report each file, and return 0. Raises UsageError, OSError."""
-    root = Path(args.project_root).expanduser().absolute() if args.project_root is not None else find_project_root()
-    if not root.is_dir():
-        raise UsageError(f"the project root {str(root)!r} is not a folder; choose an existing one with --project-root")
+    root = named_project_root(args.project_root)
     folder = root / PROJECT_FOLDER
     if folder.is_symlink() or is_placeholder(folder) or (folder.exists() and not folder.is_dir()):
         raise UsageError(f"{str(folder)!r} is not a folder of this project; remove it first")

@@ -10,7 +10,7 @@ from typing import Any
 from aeon_core.config.loading import assess_project
 from aeon_core.config.trust import ProjectTrust, TrustRequired, grant_trust, revoke_trust
 from aeon_core.errors import UsageError
-from aeon_core.paths import find_project_root
+from aeon_core.paths import named_project_root
 from aeon_core.stdio import can_answer
 from aeon_tui.cli.output import Output, has_screen, stderr, stdout
 
@@ -20,9 +20,7 @@ def execute(args: Namespace) -> int:
 
     Raises UsageError where nobody can be asked, the project cannot be read, or the consent cannot be kept.
     """
-    root = Path(args.project_root).expanduser().absolute() if args.project_root is not None else find_project_root()
-    if not root.is_dir():
-        raise UsageError(f"the project root {str(root)!r} is not a folder; choose an existing one with --project-root")
+    root = named_project_root(args.project_root)
     if args.json and not args.show:
         raise UsageError("--json needs --show")
     if args.revoke:

@@ -64,3 +64,11 @@ def default_runs_directory(project_root: Path | None = None) -> Path:
     from platformdirs import user_state_path
 
     return user_state_path("aeon", appauthor=False) / "runs"
+
+
+def named_project_root(given: str | None) -> Path:
+    """Return the project root that an option names, else the one that is found. Raises UsageError for no folder."""
+    root = Path(given).expanduser().absolute() if given is not None else find_project_root()
+    if not root.is_dir():
+        raise UsageError(f"the project root {str(root)!r} is not a folder; choose an existing one with --project-root")
+    return root
