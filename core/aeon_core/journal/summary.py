@@ -101,22 +101,17 @@ def summary_of(path: str, first: dict[str, Any], ending: Ending) -> RunSummary:
     """
     parent, forked_at = forked_from(first)
     status = ending.status if ending.status is not None else unended_status(path)
+    resumable = ending.resumable or (status == "interrupted" and first.get("type") == "run_started")
     return RunSummary(
         run_id=run_id_of(path),
         task=first["task"],
-        status=status,
         model=first["model"],
-        passes=ending.passes,
-        cost_usd=ending.cost_usd,
         started=_started(first),
         path=path,
         parent=parent,
         forked_at=forked_at,
-        completeness=ending.completeness,
-        coherence=ending.coherence,
-        waits_for=ending.waits_for,
         kind="run" if not is_workflow_start(first) else "transcript" if "journal" in first else WORKFLOW,
-        resumable=ending.resumable or (status == "interrupted" and first.get("type") == "run_started"),
+        **ending._replace(status=status, resumable=resumable)._asdict(),
     )
 
 
