@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from _pytest.unraisableexception import gc_collect_iterations_key
 from hypothesis import settings
 
 from tests import sampling
@@ -35,6 +36,8 @@ def pytest_configure(config: pytest.Config) -> None:
     """Let markers decide how much is tried: see `tests/sampling.py`."""
     sampling.scope["all"] = "not exhaustive" not in config.option.markexpr
     settings.load_profile("all" if sampling.scope["all"] else "few")
+    # Once is enough to find what was left unclosed; five times through all objects, at the end, is seconds a worker.
+    config.stash[gc_collect_iterations_key] = 1
 
 
 def pytest_make_parametrize_id(val: object) -> str | None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from pathlib import Path
 
 from textual.pilot import Pilot
@@ -61,8 +60,6 @@ ROWS = [
     KeyRow("run.search", "Run", "Search in the run", ("slash",), False),
     KeyRow("replay.faster", "Replay", "Faster", ("plus", "equals_sign", "greater_than_sign"), False),
 ]
-
-Settle = Callable[[Pilot[None]], object]
 
 
 def frame_app(screen: str) -> AeonApp:
