@@ -19,6 +19,7 @@ from aeon_core.journal.view import reducer
 from aeon_core.journal.view.formatting import words
 from aeon_core.journal.view.model import RunView
 from aeon_core.journal.view.step_issues import open_issues
+from aeon_core.units import seconds_after
 from aeon_tui.messages import CompareRuns, TitleTerminal
 from aeon_tui.screens.context import PAST_RUN_KEYS, context_of
 from aeon_tui.screens.pane_screen import PaneScreen
@@ -45,7 +46,6 @@ from aeon_tui.screens.run.refresh import ASKING_RATE, CLOCK_RATE, NONE, OWN_RATE
 from aeon_tui.screens.run.status import (
     WAITING,
     WAITING_HERE,
-    elapsed_s,
     first_view,
     is_being_read,
     is_live,
@@ -680,7 +680,7 @@ class RunScreen(PaneScreen):
         view, snapshot = self.shown_view, self.travel.snapshot
         live = snapshot is None and is_live(self.view, self._source)
         status = self.status if snapshot is None else status_then(view)
-        seconds = elapsed_s(view, self._clock() if live else None)
+        seconds = seconds_after(view.started, self._clock().isoformat() if live else view.last_ts)
         self.query_one(RunHeader).update_view(view, status, seconds, self.note, with_ttl=with_ttl)
 
     def action_follow(self) -> None:

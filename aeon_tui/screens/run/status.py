@@ -74,18 +74,3 @@ def offers(action: str, view: RunView, *, live: bool) -> bool:
     if action == "label":
         return view.result is not None
     return action != "resume" or view.status == "running" or view.resumable
-
-
-def elapsed_s(view: RunView, now: datetime | None) -> float:
-    """Return the seconds since the start: until `now`, else until the last record; 0 where the start is not known."""
-    started, last = _time(view.started), _time(view.last_ts)
-    if started is None or last is None:
-        return 0.0
-    return ((now or last) - started).total_seconds()
-
-
-def _time(stamp: str) -> datetime | None:
-    try:
-        return datetime.fromisoformat(stamp)
-    except ValueError:
-        return None
