@@ -266,17 +266,23 @@ class ForkDialog(Dialog[None]):
             self.dismiss()
 
     def _options(self) -> dict[str, Any]:
-        """Return the options that are not the parent's. Raises UsageError."""
+        """Return the options that are not the parent's. Raises UsageError; the field that is wrong has the focus."""
         from aeon_core.config.keys import checked_text
-        from aeon_tui.sessions.new_run_form import checked_model
+        from aeon_tui.sessions.new_run_form import TEXTS, checked_model
 
-        of = self._of
-        model, ttl, budget = (self.query_one(f"#{key}", Input).value.strip() for key in ("model", "ttl", "budget"))
-        options: dict[str, Any] = {"model": checked_model(model)} if model != of.model else {}
-        if ttl != str(of.ttl):
-            options["ttl"] = checked_text("ttl", ttl, "TTL")
-        if budget != _dollars(of.budget):
-            options["budget"] = checked_text("budget", budget, "Budget") if budget else None
+        of, options = self._of, dict[str, Any]()
+        for key, before in (("model", of.model), ("ttl", str(of.ttl)), ("budget", _dollars(of.budget))):
+            field = self.query_one(f"#{key}", Input)
+            if (text := field.value.strip()) == before:
+                continue
+            if key == "budget" and not text:
+                options[key] = None
+                continue
+            try:
+                options[key] = checked_model(text) if key == "model" else checked_text(key, text, TEXTS[key])
+            except UsageError:
+                field.focus()
+                raise
         return options
 
     def action_cancel(self) -> None:
