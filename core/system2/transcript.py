@@ -46,6 +46,8 @@ class TranscriptEntries:
 
     def of(self, record: Mapping[str, Any]) -> Iterator[Entry]:
         """Yield the entries of a record: `record` names it, the rest is as the specification has it."""
+        if record.get("type") in _IN_THE_JOURNAL_ALONE:
+            return
         make = _MAKERS.get(str(record.get("type")))
         if make is None or (record.get("type") == "question" and "subject" not in record and "digest" not in record):
             yield dict(record)
@@ -152,9 +154,6 @@ class TranscriptEntries:
         told |= {"status": result["status"], "exit_code": code}
         yield "workflow_end", {**told, "agents_invoked": list(self._invoked), "error": error.get("message")}
 
-    def _nothing(self, _: Mapping[str, Any]) -> Iterator[tuple[str, Entry]]:
-        yield from ()
-
 
 _Maker = Callable[[TranscriptEntries, Mapping[str, Any]], Iterator[tuple[str, Entry]]]
 _MAKERS: dict[str, _Maker] = {
@@ -167,10 +166,8 @@ _MAKERS: dict[str, _Maker] = {
     "question": TranscriptEntries._question,
     "approval": TranscriptEntries._question,
     "run_finished": TranscriptEntries._on_finish,
-    **dict.fromkeys(
-        ("tool", "policy", "observation", "memory", "text", "label", "journal_recovered"), TranscriptEntries._nothing
-    ),
 }
+_IN_THE_JOURNAL_ALONE = frozenset({"tool", "policy", "observation", "memory", "text", "label", "journal_recovered"})
 
 
 def _config(workflow: Mapping[str, Any]) -> Entry:
@@ -191,13 +188,12 @@ class TranscriptFile:
         """Why it cannot be written."""
         self._lock = threading.Lock()
         self._fd: int | None = None
-        self.last_record: int = -1
-        self.next_seq: int = 0
-        """The record that the last entry is of, and the number of the next entry."""
+        self._last_record = -1
+        """The record that the last entry is of."""
         try:
             _make_folder(path.parent)
             self._fd = os.open(path, os.O_RDWR | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
-            self._go_on(run)
+            self._continue(run)
         except OSError as error:
             self._fail(error)
 
@@ -205,7 +201,7 @@ class TranscriptFile:
         """Append an entry as a line of JSON."""
         line = (json.dumps(entry, ensure_ascii=False, separators=(",", ":")) + "\n").encode("utf-8", "surrogatepass")
         with self._lock:
-            if self._fd is None or entry["record"] <= self.last_record:
+            if self._fd is None or entry["record"] <= self._last_record:
                 return
             try:
                 size = os.fstat(self._fd).st_size
@@ -223,7 +219,8 @@ class TranscriptFile:
                 os.close(self._fd)
                 self._fd = None
 
-    def _go_on(self, run: str) -> None:
+    def _continue(self, run: str) -> None:
+        """Keep the whole lines of the same run, and nothing else."""
         assert self._fd is not None
         data = os.pread(self._fd, os.fstat(self._fd).st_size, 0)
         whole = data[: data.rfind(b"\n") + 1]
@@ -235,7 +232,7 @@ class TranscriptFile:
         if last.get("run") != run or not isinstance(last.get("record"), int):
             last, whole = {}, b""
         os.ftruncate(self._fd, len(whole))
-        self.last_record, self.next_seq = last.get("record", -1), last.get("seq", -1) + 1
+        self._last_record = last.get("record", -1)
 
     def _fail(self, error: OSError) -> None:
         self.problem = f"cannot write the transcript {str(self.path)!r}: {error.strerror}; the work continues"
