@@ -140,6 +140,7 @@ def test_a_run_is_started_decided_answered_compared_left_forked_and_copied(
     assert forked.keys <= 2
 
 
+@pytest.mark.exhaustive
 def test_the_cause_of_a_failed_step_is_two_keys_away(app: Pane) -> None:
     start(app, MISSING_TASK, "Not finished")
     cause = Action(app)
@@ -147,6 +148,7 @@ def test_the_cause_of_a_failed_step_is_two_keys_away(app: Pane) -> None:
     assert cause.keys <= 2
 
 
+@pytest.mark.exhaustive
 def test_calls_like_one_are_always_allowed_with_two_keys(app: Pane, tmp_path: Path) -> None:
     start(app, FILE_TASK, "notes.md?")
     allowed = Action(app)
