@@ -40,7 +40,7 @@ def fork(path: Path, gate: int, runs_dir: Path, feedback: str | None = None) -> 
         with os.fdopen(fd, "wb") as file:
             file.write(lines)
         if (snapshots := path.with_suffix(".files")).is_file():
-            shutil.copyfile(snapshots, child.with_suffix(".files"))
+            shutil.copy(snapshots, child.with_suffix(".files"))  # with its mode: for the user alone
     except OSError as error:
         discard(child)
         raise UsageError(f"cannot write to the runs folder {str(runs_dir)!r}: {error.strerror}") from None

@@ -267,6 +267,7 @@ def test_a_fork_with_words_sends_its_gate_back_with_them(tmp_path: Path) -> None
     first = Case(tmp_path, gate_policy=SaidAtGates({2: [(ABORT, None)]})).orchestrator.run(TASK)
     assert first.journal is not None
     child = fork(first.journal, 1, first.journal.parent, "name the users")
+    assert child.with_suffix(".files").stat().st_mode & 0o777 == 0o600
     model = Watched()
     case = Case(tmp_path, model, gate_policy=SaidAtGates({1: [(APPROVE, None), (ABORT, None)]}))
     result = case.orchestrator.resume(child)
