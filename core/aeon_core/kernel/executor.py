@@ -13,7 +13,7 @@ from aeon_core.effects.port import EffectMemory, EffectModel, Effects
 from aeon_core.entities import SupervisorAction, ToolCall
 from aeon_core.errors import AeonError, LLMError, RunEnding, SupervisorError, ToolError
 from aeon_core.journal.records import CycleRecord, PlanCause, PlanRecord, StepRecord, SupervisorRecord, TTLRecord
-from aeon_core.kernel.state import Cycle, OrchestrationState, PlanRecorder
+from aeon_core.kernel.state import Cycle, OrchestrationState, PlanRecorder, ReadOnly
 from aeon_core.llm.base import LLMRequest, LLMResponse, Purpose
 from aeon_core.plan import ExecutionMode, StepStatus
 from aeon_core.plan.models import Plan, PlanStep, Subplan, steps_to_gather
@@ -320,7 +320,7 @@ class Executor:
 
     def _replied(self, request: LLMRequest, response: LLMResponse) -> None:
         output = response.model_dump(exclude_none=True)
-        self.state.llm_outputs.append(output)
+        self.state.llm_outputs.append(ReadOnly(output))
         if request.purpose != "repair":
             self.cycle.llm_output = output
 

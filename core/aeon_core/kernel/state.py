@@ -31,23 +31,37 @@ class AppendOnly(list[T]):
             self.append(value)
 
 
-def _refused(*_args: Any, **_kwargs: Any) -> NoReturn:
-    raise TypeError("this history is append-only")
+class ReadOnly(dict[str, Any]):
+    """An entry of a history: it and all that is in it stay as they are."""
+
+    def __init__(self, value: Mapping[str, Any]) -> None:
+        super().__init__({key: _read_only(item) for key, item in value.items()})
 
 
-for _method in (
-    "__setitem__",
-    "__delitem__",
-    "__iadd__",
-    "__imul__",
-    "clear",
-    "insert",
-    "pop",
-    "remove",
-    "reverse",
-    "sort",
-):
-    setattr(AppendOnly, _method, _refused)
+def _read_only(value: Any) -> Any:
+    if isinstance(value, dict):
+        return ReadOnly(value)
+    return tuple(map(_read_only, value)) if isinstance(value, list) else value
+
+
+def _refuse(kind: type, why: str, methods: str) -> None:
+    def refused(*_args: Any, **_kwargs: Any) -> NoReturn:
+        raise TypeError(why)
+
+    for method in methods.split():
+        setattr(kind, method, refused)
+
+
+_refuse(
+    AppendOnly,
+    "this history is append-only",
+    "__setitem__ __delitem__ __iadd__ __imul__ clear insert pop remove reverse sort",
+)
+_refuse(
+    ReadOnly,
+    "what is in a history does not change",
+    "__setitem__ __delitem__ __ior__ clear pop popitem setdefault update",
+)
 
 
 def call_form(step: PlanStep) -> str:

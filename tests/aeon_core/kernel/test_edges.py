@@ -24,6 +24,7 @@ from aeon_core import (
 )
 from aeon_core.effects.replay_cursor import ReplayCursor
 from aeon_core.entities import LogEntry, ToolCall
+from aeon_core.kernel.state import ReadOnly
 from aeon_core.redaction import tokens_in
 from aeon_core.tools.registry import default_registry
 from tests.aeon_core.kernel.test_execution import of, run
@@ -381,6 +382,14 @@ def test_a_key_never_reaches_the_journal(place: str, tmp_path: Path) -> None:
     assert any(tokens_in(path.read_text()))
     if place in ("plan", "edited"):
         assert given == [KEY]
+
+
+def test_what_is_in_a_history_does_not_change() -> None:
+    entry = ReadOnly({"text": "a", "tool_calls": [{"name": "echo"}]})
+    for change in (lambda: entry.update(text="b"), lambda: entry["tool_calls"][0].clear()):
+        with pytest.raises(TypeError, match="does not change"):
+            change()
+    assert json.loads(json.dumps(entry)) == {"text": "a", "tool_calls": [{"name": "echo"}]}
 
 
 @pytest.mark.parametrize("state", [{"goal": 1, "steps": "x"}, {"goal": "g", "steps": [1]}, {"since": "1", "steps": {}}])
