@@ -1,6 +1,7 @@
 """Snapshots of a project's files, kept beside the journal, so that a gate can show what has changed since another.
 
-The files are those that no `.gitignore` leaves out. Each has a digest, and the contents of small texts are kept.
+The files are those that git lists, else those that no `.gitignore` leaves out. Each has a digest, and the contents of
+small texts are kept.
 """
 
 from __future__ import annotations
@@ -24,6 +25,7 @@ from typing import BinaryIO, Literal
 from aeon_core.errors import ToolError
 from aeon_core.tools.listing import list_files
 from aeon_core.tools.sandbox import Sandbox
+from system2.git_files import GitFiles
 
 _RECORD = struct.Struct(">32sQ")
 """Before each content: its digest, and the length of its compressed form."""
@@ -96,7 +98,7 @@ _NO_WORK = frozenset(
     {"__pycache__", ".pytest_cache", ".mypy_cache", ".ruff_cache", ".hypothesis", ".git", ".hg", ".svn"}
     | {".venv", "venv", "node_modules", ".tox", ".nox"}
 )
-"""Folders that hold no work of an agent."""
+"""Folders that hold no work of an agent, unless git tracks what is in them."""
 
 Kind = Literal["text", "binary", "large", "link", "unread"]
 
@@ -154,6 +156,7 @@ class SnapshotStore:
     def __post_init__(self) -> None:
         self._sandbox = Sandbox(self.project_root)
         self._root = str(self._sandbox.root)
+        self._git = GitFiles(self._sandbox.root)
 
     @cached_property
     def _contents(self) -> ContentFile:
@@ -198,14 +201,25 @@ class SnapshotStore:
         return self._contents.load(state.digest)
 
     def _list(self) -> tuple[list[str], tuple[str, ...]]:
+        listing = self._git.list()
+        if listing is None:
+            return self._walk(".")
+        paths = [*listing.tracked, *(path for path in listing.untracked if not _is_cache(path))]
+        notes: tuple[str, ...] = ()
+        for folder in listing.folders:
+            files, more = self._walk(folder)
+            paths, notes = [*paths, *files], (*notes, *more)
+        return sorted(paths), notes
+
+    def _walk(self, folder: str) -> tuple[list[str], tuple[str, ...]]:
         def unseen(path: str) -> bool:
             return self.hidden(path) or PurePosixPath(path).name in _NO_WORK
 
         deadline = time.monotonic() + _SECONDS
         try:
-            found = list_files(self._sandbox, ".", hidden=unseen, include_ignored=False, deadline=deadline)
+            found = list_files(self._sandbox, folder, hidden=unseen, include_ignored=False, deadline=deadline)
         except TimeoutError:
-            return [], (f"the project has too many files to be listed in {_SECONDS} s: new ones are not shown",)
+            return [], (f"{folder!r} has too many files to be listed in {_SECONDS} s: new ones are not shown",)
         except ToolError:
             return [], ()
         return sorted([*found.files, *found.links]), ()
@@ -247,3 +261,7 @@ class SnapshotStore:
             self._contents.keep(content)
         digest = hashlib.sha256(content).hexdigest()
         return FileState("text" if is_text else "binary", digest, size, executable, *mark)
+
+
+def _is_cache(path: str) -> bool:
+    return any(part in _NO_WORK for part in PurePosixPath(path).parts[:-1])

@@ -15,6 +15,7 @@ from aeon_core.tools.files.patch import apply_diff
 from system2 import snapshots
 from system2.change_tracker import LOST, ChangeTracker, flag_of
 from system2.changes import FileChange, compare, list_changes
+from system2.git_files import GitFiles
 from system2.snapshots import MAX_CONTENT, ContentFile, Snapshot, SnapshotStore
 from tests.system2.kit import Bench
 
@@ -62,6 +63,39 @@ def edits(root: Path) -> None:
     (root / "new").mkdir()
     (root / "new" / "file.md").write_text("# New\n")
     (root / "b.txt").unlink()
+
+
+def test_variables_of_a_git_hook_lead_to_no_other_repository(
+    project: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    outside = tmp_path / "outside"
+    outside.mkdir()
+    git(outside, "init", "-q")
+    before = GitFiles(project).list()
+    for name, place in {"GIT_DIR": ".git", "GIT_WORK_TREE": "", "GIT_INDEX_FILE": ".git/index"}.items():
+        monkeypatch.setenv(name, str(outside / place))
+    assert GitFiles(project).list() == before
+
+
+def test_a_tracked_file_counts_though_it_is_ignored(tmp_path: Path) -> None:
+    root, home = tmp_path / "project", tmp_path / "kept"
+    root.mkdir()
+    git(root, "init", "-q")
+    (root / "local.cfg").write_text("a\n")
+    git(root, "add", ".")
+    (root / ".gitignore").write_text("*.cfg\n")
+    changes = changed(root, lambda root: [(root / f"{name}.cfg").write_text("b\n") for name in ("local", "new")], home)
+    assert summary(changes) == [("changed", "local.cfg")]
+
+
+def test_what_the_repository_excludes_does_not_count(tmp_path: Path) -> None:
+    root, home = tmp_path / "project", tmp_path / "kept"
+    root.mkdir()
+    git(root, "init", "-q")
+    (root / ".git" / "info").mkdir(exist_ok=True)
+    (root / ".git" / "info" / "exclude").write_text("scratch\n")
+    changes = changed(root, lambda root: [(root / name).write_text("b\n") for name in ("scratch", "work")], home)
+    assert summary(changes) == [("created", "work")]
 
 
 def test_a_file_is_changed_created_or_deleted_and_shown_as_a_unified_diff(project: Path) -> None:
@@ -194,6 +228,29 @@ def test_contents_are_kept_for_the_user_alone(tmp_path: Path) -> None:
     snapshot = store.take()
     assert ContentFile(kept).load(snapshot.files["new"].digest) == b"new\n"
     assert kept.stat().st_mode & 0o777 == 0o600
+
+
+@pytest.mark.parametrize("broken", ["index", "pointer", "program"])
+def test_without_a_git_that_works_the_project_is_walked(
+    broken: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    if broken == "pointer":
+        (tmp_path / ".git").write_text("gitdir: /nowhere\n")
+    else:
+        git(tmp_path, "init", "-q")
+    if broken == "index":
+        (tmp_path / ".git" / "index").write_text("no index")
+    if broken == "program":
+        # A git that the project brings is none.
+        (tmp_path / "bin").mkdir()
+        (tmp_path / "bin" / "git").write_text("#!/bin/sh\ntouch pwned\n")
+        (tmp_path / "bin" / "git").chmod(0o755)
+        monkeypatch.setenv("PATH", str(tmp_path / "bin"))
+    if broken != "pointer":
+        assert GitFiles(tmp_path).list() is None
+    changes = changed(tmp_path, lambda root: (root / "a").write_text("a\n"), tmp_path.parent / "kept")
+    assert summary(changes) == [("created", "a")]
+    assert not (tmp_path / "pwned").exists()
 
 
 def test_a_root_that_a_repository_above_ignores_is_walked(tmp_path: Path) -> None:

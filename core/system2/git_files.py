@@ -1,0 +1,150 @@
+"""Which files of a project git lists, in a folder that may be hostile.
+
+Git runs in a folder of its own with a copy of the index: the repository's configuration, hooks, filters and file system
+monitor are never read, and its index, references and objects are never written.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from pathlib import Path
+
+from aeon_core.regular_file import read_start
+
+_SECONDS = 60
+_MAX_INDEX = 500_000_000
+_MAX_SETTINGS = 100_000
+_SUBMODULE = b"160000 "
+_SEALED = {
+    "LC_ALL": "C",
+    "GIT_CONFIG_NOSYSTEM": "1",
+    "GIT_CONFIG_GLOBAL": os.devnull,
+    "GIT_ATTR_NOSYSTEM": "1",
+    "GIT_OPTIONAL_LOCKS": "0",
+    "GIT_NO_LAZY_FETCH": "1",
+    "GIT_TERMINAL_PROMPT": "0",
+}
+
+
+@dataclass(frozen=True)
+class GitListing:
+    """What is in a work tree, by path relative to the project root."""
+
+    tracked: list[str]
+    """Also what is ignored, if git tracks it."""
+    untracked: list[str]
+    """Without what is ignored."""
+    folders: list[str]
+    """Other repositories in it, whose files git does not list."""
+
+
+class GitFiles:
+    """Asks git about the repository that a project is in."""
+
+    def __init__(self, project_root: Path) -> None:
+        self._root = project_root
+        found = (folder for folder in (project_root, *project_root.parents) if os.path.lexists(folder / ".git"))
+        self._top = next(found, None)
+        self._git = _program(project_root) if self._top is not None else None
+        self._excluded = _user_excludes(self._git) if self._git is not None else b""
+
+    def list(self) -> GitListing | None:
+        """Return what git lists; None if git fails, or the project belongs to no repository.
+
+        A root in a work tree of which nothing is tracked there belongs to none.
+        """
+        if self._top is None or self._git is None:
+            return None
+        with self._repository(self._top) as environ:
+            index = self._run(environ, "ls-files", "-z", "-s")
+            others = self._run(environ, "ls-files", "-z", "--others", "--exclude-standard")
+        if index is None or others is None or (not index and self._top != self._root):
+            return None
+        tracked, untracked, folders = list[str](), list[str](), list[str]()
+        for entry in index.split(b"\0")[:-1]:
+            path = os.fsdecode(entry.partition(b"\t")[2])
+            (folders if entry.startswith(_SUBMODULE) else tracked).append(path)
+        for path in map(os.fsdecode, others.split(b"\0")[:-1]):
+            (folders if path.endswith("/") else untracked).append(path.rstrip("/"))
+        return GitListing(tracked, untracked, folders)
+
+    def _run(self, environ: dict[str, str], *words: str) -> bytes | None:
+        command = [str(self._git), "-c", "core.fsmonitor=false", "-c", "core.hooksPath=/dev/null", *words]
+        with suppress(OSError, subprocess.SubprocessError):
+            done = subprocess.run(  # noqa: S603  # git, with words of our own
+                command,
+                cwd=self._root,
+                env=environ,
+                stdin=subprocess.DEVNULL,
+                capture_output=True,
+                timeout=_SECONDS,
+                check=False,
+            )
+            return done.stdout if done.returncode == 0 else None
+        return None
+
+    @contextmanager
+    def _repository(self, top: Path) -> Iterator[dict[str, str]]:
+        """Give the environment for git in a repository of ours that has the project's index, and none of its settings.
+
+        It is made for each use and in no folder of the project, so that no agent can put a setting into it.
+        """
+        own, shared = _git_folders(top / ".git")
+        with tempfile.TemporaryDirectory(prefix="aeon-git-") as name:
+            copy = Path(name)
+            for folder in ("refs", "objects", "info"):
+                (copy / folder).mkdir()
+            (copy / "HEAD").write_text("ref: refs/heads/main\n")
+            (copy / "config").write_text("[core]\n\trepositoryformatversion = 0\n")
+            (copy / "info/exclude").write_bytes(self._excluded + b"\n" + _read(shared / "info/exclude", _MAX_SETTINGS))
+            for file in (own / "index", *own.glob("sharedindex.*")):
+                if content := _read(file, _MAX_INDEX):
+                    (copy / file.name).write_bytes(content)
+            yield {
+                **_SEALED,
+                "PATH": os.environ.get("PATH", os.defpath),
+                "HOME": name,
+                "XDG_CONFIG_HOME": name,
+                "GIT_DIR": name,
+                "GIT_WORK_TREE": str(top),
+            }
+
+
+def _program(project_root: Path) -> str | None:
+    """Return where git is; None for one that the project brings."""
+    found = shutil.which("git")
+    if found is None or Path(found).resolve().is_relative_to(project_root.resolve()):
+        return None
+    return str(Path(found).absolute())
+
+
+def _user_excludes(git: str) -> bytes:
+    """Return what the user ignores in every repository, by the user's own configuration."""
+    words = [git, "config", "--global", "--type=path", "--get", "core.excludesFile"]
+    named = b""
+    with suppress(OSError, subprocess.SubprocessError):
+        named = subprocess.run(words, capture_output=True, cwd="/", timeout=_SECONDS, check=False).stdout  # noqa: S603
+    default = f"{os.environ.get('XDG_CONFIG_HOME') or '~/.config'}/git/ignore"
+    return _read(Path(os.fsdecode(named).strip() or default).expanduser(), _MAX_SETTINGS)
+
+
+def _git_folders(git: Path) -> tuple[Path, Path]:
+    """Return the folder of a work tree's index, and that of its repository."""
+    own = git
+    if not git.is_dir():
+        own = git.parent / os.fsdecode(_read(git, _MAX_SETTINGS)).strip().removeprefix("gitdir:").strip()
+    common = os.fsdecode(_read(own / "commondir", _MAX_SETTINGS)).strip()
+    return own, (own / common).resolve() if common else own.resolve()
+
+
+def _read(path: Path, most: int) -> bytes:
+    try:
+        return read_start(path, most)
+    except (OSError, ValueError, RuntimeError):
+        return b""
