@@ -213,6 +213,7 @@ class WorkflowRunner(Session["WorkflowResult"]):
     def _remember(self, line: bytes) -> None:
         """Remember that this user started the workflow, so that it can be continued without a question."""
         from aeon_core.config.journal_trust import remember
+        from system2.trust import started_by
 
         first = json.loads(line)
         try:
@@ -220,13 +221,6 @@ class WorkflowRunner(Session["WorkflowResult"]):
                 remember(self.request.project_root, started_by(first))
         except AeonError as error:
             logger.warning("cannot record that this workflow is yours: %s", error.message)
-
-
-def started_by(first: Mapping[str, Any]) -> list[Any]:
-    """Return what is remembered of a workflow that this user has started, from its first record."""
-    workflow = first.get("workflow")
-    root = workflow.get("project_root") if isinstance(workflow, dict) else None
-    return ["workflow", first.get("run"), first.get("ts"), first.get("model"), root]
 
 
 def resume_request(
@@ -237,6 +231,8 @@ def resume_request(
     From here on a person decides, whatever the options were before. Raises UsageError if the file is no journal of a
     workflow, where its project is not there any more, or where the workflow is complete.
     """
+    from system2.trust import started_by
+
     first = head(path)
     workflow = first.get("workflow") if first is not None else None
     if first is None or not isinstance(workflow, dict):
@@ -262,6 +258,7 @@ def fork_workflow(path: Path, gate: int, runs_dir: Path, feedback: str | None = 
     """
     from aeon_core.config.journal_trust import remember
     from system2.fork import discard, fork
+    from system2.trust import started_by
 
     child = fork(path, gate, runs_dir, feedback)
     parent, first = head(path) or {}, head(child) or {}
@@ -277,11 +274,12 @@ def fork_workflow(path: Path, gate: int, runs_dir: Path, feedback: str | None = 
 
 def _check(path: Path, root: Path, first: Mapping[str, Any], model: str | None, project_root: Path | None) -> None:
     """Raise UsageError where only a journal, which anybody may have written, names the folder or the model."""
+    from system2.trust import check_recorded_model
+
     known = root == root_of_project() or path.absolute().is_relative_to(root)
     if project_root is None and not known:
         raise UsageError(
             f"the workflow belongs to another project, {str(root)!r}; to continue it there, add --project-root"
         )
-    named = str(first.get("model"))
-    if model is None and not named.startswith(("simulated:", "bedrock:")):
-        raise UsageError(f"the journal names the model {named!r}, but you did not start it here; confirm with --model")
+    if model is None:
+        check_recorded_model(first, root)

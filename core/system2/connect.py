@@ -4,12 +4,17 @@ from __future__ import annotations
 
 import os
 import re
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
 
 from aeon_core.errors import UsageError
+from aeon_core.journal.values import dict_of, str_of
 from aeon_core.llm.base import LLMAdapter, ModelChain
 from aeon_core.llm.connect import connect
 from system2.constants import DEFAULT_MODEL
 from system2.settings import WorkflowSettings
+from system2.trust import check_recorded_model
 
 BEDROCK = "bedrock:"
 SILENCE = 600.0
@@ -41,6 +46,21 @@ def connect_model(
     if name == _named_model(settings) and settings.temperature is not None:
         return _on_bedrock(made, temperature=settings.temperature)
     return made
+
+
+def given_model(first: Mapping[str, Any], settings: WorkflowSettings, project_root: Path) -> str | None:
+    """Return the model that a workflow was given when it began, or None if it had that of its settings.
+
+    `first` is the first record of its journal. Raises UsageError for a model that only a journal names.
+    """
+    workflow, model = first.get("workflow"), str(first.get("model"))
+    if not isinstance(workflow, dict):
+        return None
+    then = settings.model_copy(update={"model": str_of((dict_of(workflow.get("settings")) or {}).get("model")) or None})
+    if model == _named_model(then):
+        return None
+    check_recorded_model(first, project_root)
+    return model
 
 
 def models_of_agents(main: LLMAdapter, settings: WorkflowSettings) -> LLMAdapter:

@@ -35,7 +35,7 @@ from aeon_core.policy import Policy, PolicyRules
 from aeon_core.runs.batch.rate_limit import rate_limited
 from aeon_core.runs.setup import run_vault
 from system2.agents.library import AgentLibrary
-from system2.connect import connect_model, models_of_agents
+from system2.connect import connect_model, given_model, models_of_agents
 from system2.context import WorkflowContext, own_files, project_tools
 from system2.contracts import DelegationContract
 from system2.cost import CostRecord, prices_of
@@ -191,10 +191,13 @@ class Orchestrator:
 
         `journal` may be the transcript that was written from it. A tool's call that was begun and not ended is asked
         about. Raises UsageError if the file is no workflow's, is being written, or is of a completed one, and
-        ReplayMismatchError where this version does something else than was recorded.
+        ReplayMismatchError where this version does something else than was recorded. Without another model it has the
+        one that it was given.
         """
-        with self._hold_project() as model:
-            return self._finish(self._reopen(journal_of(Path(journal), self.runs_dir), model))
+        path = journal_of(Path(journal), self.runs_dir)
+        own = given_model(head(path) or {}, self.settings, self._root) if self._model is None else None
+        with self._hold_project(own=own) as model:
+            return self._finish(self._reopen(path, model))
 
     def invoke_agent(self, agent_name: str, contract: DelegationContract) -> AgentResult:
         """Have one agent do one thing, without gates, and return how that ended (REQ-072).
@@ -241,9 +244,10 @@ class Orchestrator:
             self._opened.stop()
 
     @contextmanager
-    def _hold_project(self, agent: str | None = None) -> Iterator[LLMAdapter]:
+    def _hold_project(self, agent: str | None = None, own: str | None = None) -> Iterator[LLMAdapter]:
         """Hold orchestrator and project for one piece of work, and yield its model; an abort ends that piece alone.
 
+        `own` is the model that the work has had so far, if that is not the settings' own.
         Raises UsageError and ModelUnavailableError before anything is written.
         """
         if not self._at_work.acquire(blocking=False):
@@ -253,7 +257,7 @@ class Orchestrator:
                 AgentLibrary(self._root, self._log.warning, self._may_use).get(agent)
             elif self._gate_policy is None and self._approver is None and self._wait is None:
                 raise UsageError("no one can decide at the gates: pass a gate policy, or AutoApproveGates()")
-            model = connect_model(self._model, self.settings, self._base_url)
+            model = connect_model(self._model or own, self.settings, self._base_url)
             model.check()
             model = models_of_agents(model, self.settings)
             with lock_project(self._root, self.runs_dir, self._log.warning):

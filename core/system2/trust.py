@@ -9,10 +9,11 @@ from __future__ import annotations
 import hashlib
 import json
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
+from aeon_core.config.journal_trust import remembers
 from aeon_core.config.trust import (
     ProjectTrust,
     TrustItem,
@@ -25,6 +26,7 @@ from aeon_core.config.trust import (
     refuse_foreign_folders,
     shown_value,
 )
+from aeon_core.errors import UsageError
 from system2.agents.library import SHIPPED, AgentDefinition, AgentLibrary, parse_agent
 from system2.agents.tools import allow
 from system2.settings import CONFIG_FILE, WorkflowSettings, load_settings
@@ -101,6 +103,20 @@ def trusted_agents(root: Path, mode: TrustMode, trust: ProjectTrust) -> Callable
     if trust.state == "trusted":
         known = {agent_digest(agent) for agent in AgentLibrary(root, lambda _: None).own()}
     return lambda agent: not needs_consent(agent) or agent_digest(agent) in known
+
+
+def started_by(first: Mapping[str, Any]) -> list[Any]:
+    """Return what is remembered of a workflow that this user has started, from its first record."""
+    workflow = first.get("workflow")
+    root = workflow.get("project_root") if isinstance(workflow, dict) else None
+    return ["workflow", first.get("run"), first.get("ts"), first.get("model"), root]
+
+
+def check_recorded_model(first: Mapping[str, Any], root: Path) -> None:
+    """Raise UsageError if a model costs money or gets the project's text because a journal says so, and nobody else."""
+    model = str(first.get("model"))
+    if not model.startswith(("simulated:", "bedrock:")) and not remembers(root, started_by(first)):
+        raise UsageError(f"the journal names the model {model!r}, but you did not start it here; confirm with --model")
 
 
 def gated_settings(settings: WorkflowSettings, root: Path) -> dict[str, Any]:

@@ -12,16 +12,21 @@ from typing import Any
 
 import pytest
 
+from aeon_core.config.journal_trust import remember
 from aeon_core.errors import UsageError
 from aeon_core.journal.listing import list_runs
 from aeon_core.journal.reader import read_records
 from aeon_core.journal.writer import JournalWriter
 from aeon_core.llm.base import LLMRequest, LLMResponse
 from system2.agents.library import SHIPPED
+from system2.connect import given_model
+from system2.constants import DEFAULT_MODEL
 from system2.fork import fork
 from system2.lookup import find_workflow
 from system2.policies import GateDecisionType, Question
 from system2.replay import replay
+from system2.settings import WorkflowSettings
+from system2.trust import started_by
 from tests.system2.kit import Answers, Confirms, done, uses
 from tests.system2.workflows import (
     ABORT,
@@ -216,6 +221,32 @@ def test_a_rejection_after_a_resume_has_the_history_from_before_it(tmp_path: Pat
     assert "spec/requirements.md" in first.messages[0]["content"]
     assert "say how fast" in first.messages[-1]["content"]
     assert case.kinds("agent_start")[0]["round"] == 2
+
+
+@pytest.mark.parametrize(
+    ("model", "settings", "own"),
+    [
+        ("simulated:default", {}, "simulated:default"),
+        ("bedrock:other", {}, "bedrock:other"),
+        # The settings named it: those of today do, so that a wrong name in them can be corrected.
+        ("bedrock:wrong", {"model": "wrong"}, None),
+        (f"bedrock:{DEFAULT_MODEL}", {}, None),
+    ],
+)
+def test_a_workflow_has_the_model_it_was_given_unless_its_settings_named_it(
+    tmp_path: Path, model: str, settings: dict[str, str], own: str | None
+) -> None:
+    first = {"model": model, "workflow": {"settings": settings}}
+    assert given_model(first, WorkflowSettings(model="right"), tmp_path) == own
+
+
+def test_a_model_that_only_a_journal_names_is_not_used_without_the_user(tmp_path: Path) -> None:
+    (root := tmp_path / "project").mkdir()
+    first = {"run": "r", "model": "openai:gpt", "workflow": {"settings": {}, "project_root": str(root)}}
+    with pytest.raises(UsageError, match="confirm with --model"):
+        given_model(first, WorkflowSettings(), root)
+    remember(root, started_by(first))
+    assert given_model(first, WorkflowSettings(), root) == "openai:gpt"
 
 
 def test_a_command_that_may_have_run_is_not_repeated_without_a_person(tmp_path: Path, whole: Path) -> None:

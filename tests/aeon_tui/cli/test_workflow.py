@@ -153,7 +153,8 @@ def test_a_workflow_is_resumed_forked_and_replayed_as_a_run_is(
     assert (fork["status"], fork["task"]) == ("aborted", "count the invoices")
     assert main(["resume", fork["run_id"], "--headless"]) == 2
     assert capsys.readouterr().err == f"aeon-tui: {NO_ONE}\n"
-    assert main(["workflow", "--headless", *own, "--resume", fork["run_id"]]) == 0
+    # Its model is its own, not the default of a new workflow.
+    assert main(["workflow", "--headless", "--auto-approve", "--resume", fork["run_id"]]) == 0
     assert main(["resume", fork["run_id"], "--headless"]) == 2
     assert "is complete" in capsys.readouterr().err
 
