@@ -35,6 +35,8 @@ class MessageReader(ReplyReader):
     def __init__(self, *args: Any) -> None:
         super().__init__(*args)
         self._counts: dict[str, Any] = {}
+        self._others: set[int] = set()
+        """The blocks that are neither text nor a call of ours, such as the server's own tools."""
 
     @staticmethod
     def tokens(usage: Any) -> Usage | None:
@@ -55,7 +57,9 @@ class MessageReader(ReplyReader):
         if kind == "message_start":
             self._begin(event["message"])
         elif kind == "content_block_start":
-            self._take_block(event["index"], event["content_block"])
+            block = event["content_block"]
+            # Some servers begin a text without one.
+            self._take_block(event["index"], {**block, "text": block.get("text") or ""})
         elif kind == "content_block_delta":
             self._take_delta(event["index"], event["delta"])
         elif kind == "message_delta":
@@ -71,11 +75,13 @@ class MessageReader(ReplyReader):
             self._add_text(block["text"], index)
         elif block.get("type") == "tool_use":
             self._begin_call(index, block.get("id"), block.get("name"), block.get("input"))
+        else:
+            self._others.add(index)
 
     def _take_delta(self, index: int, delta: Any) -> None:
         if delta.get("type") == "text_delta":
             self._add_text(delta["text"], index)
-        elif delta.get("type") == "input_json_delta":
+        elif delta.get("type") == "input_json_delta" and index not in self._others:
             self._add_arguments(index, delta["partial_json"])
 
     def _count(self, usage: Any) -> None:

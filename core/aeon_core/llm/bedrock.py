@@ -331,7 +331,9 @@ def bedrock_failure(
         if status == 400 and _UNKNOWN_MODEL.search(message):
             meaning = 404
         headers = (response.get("ResponseMetadata") or {}).get("HTTPHeaders") or {}
-        return status_failure(status, f"{code[:60]}: {message}", place, headers, usage, meaning=meaning)
+        # Without a code of the service, it is the status once more.
+        said = ": ".join(part for part in ("" if code.isdigit() else code[:60], message) if part)
+        return status_failure(status, said, place, headers, usage, meaning=meaning)
     kind, reason = type(error).__name__, scrubbed(reason_of(error), secrets)
     detail = one_line(reason, place)[:140]
     if kind == "ParamValidationError":
@@ -472,7 +474,7 @@ class ConverseReader(ReplyReader):
 
     def _take_event(self, event: Any) -> None:
         if (begun := event.get("contentBlockStart")) is not None:
-            if (use := begun["start"].get("toolUse")) is not None:
+            if (use := (begun.get("start") or {}).get("toolUse")) is not None:
                 self._begin_call(begun["contentBlockIndex"], use.get("toolUseId"), use.get("name"))
         elif (part := event.get("contentBlockDelta")) is not None:
             index, delta = part["contentBlockIndex"], part["delta"]

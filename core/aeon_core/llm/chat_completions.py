@@ -10,7 +10,7 @@ from typing import Any, ClassVar
 
 from aeon_core.json_safe import parse_json
 from aeon_core.llm.base import LLMRequest, LLMResponse, Message, ToolCallDict, Usage
-from aeon_core.llm.errors import reported_failure
+from aeon_core.llm.errors import reported_failure, unusable
 from aeon_core.llm.wire import ReplyReader, ToolNames, arguments_text, is_strict, read_usage, with_ids
 
 
@@ -74,6 +74,10 @@ class CompletionReader(ReplyReader):
     }
     _refused = False
 
+    def __init__(self, *args: Any) -> None:
+        super().__init__(*args)
+        self._ids: dict[Any, Any] = {}
+
     @staticmethod
     def tokens(usage: Any) -> Usage | None:
         """Return the tokens of a completion, with those of its input that a cache held; None if it counts none."""
@@ -87,13 +91,24 @@ class CompletionReader(ReplyReader):
     def _take_document(self, body: Any) -> None:
         self._take_head(body)
         choice = body["choices"][0]
-        self._take_part(choice["message"])
+        message = choice["message"]
+        self._take_text(message)
+        # Some servers give several calls one id, or none.
+        for place, call in enumerate(_listed(message.get("tool_calls"))):
+            self._take_call(call, place)
         self._end(choice.get("finish_reason"))
 
     def _take_event(self, event: Any) -> None:
         self._take_head(event)
         for choice in (event.get("choices") or [])[:1]:
-            self._take_part(choice.get("delta") or {})
+            delta = choice.get("delta") or {}
+            self._take_text(delta)
+            for call in _listed(delta.get("tool_calls")):
+                # Some servers number no calls: then an id opens one, and what has none belongs to the last.
+                index = call.get("index")
+                self._take_call(
+                    call, index if isinstance(index, int) else call.get("id") or next(reversed(self._ids), 0)
+                )
             self._end(choice.get("finish_reason"))
 
     def _take_head(self, body: Any) -> None:
@@ -103,35 +118,39 @@ class CompletionReader(ReplyReader):
         model = body.get("model")
         self._model = model if isinstance(model, str) and model else self._model
 
-    def _take_part(self, part: Any) -> None:
+    def _take_text(self, part: Any) -> None:
         content = part.get("content")
         for text in content if isinstance(content, list) else [{"text": content}] if content is not None else []:
             self._add_text(text.get("text", ""))
         if part.get("refusal"):
             self._refused = True
             self._add_text(part["refusal"])
-        calls = part.get("tool_calls") or []
-        for call in calls if isinstance(calls, list) else [calls]:
-            self._take_call(call)
 
-    def _take_call(self, call: Any) -> None:
+    def _take_call(self, call: Any, key: Any) -> None:
         function = call["function"]
-        # Some servers number no calls: then an id opens one, and what has none belongs to the last.
-        key = call.get("index")
-        if not isinstance(key, int):
-            key = call.get("id") or next(reversed(self._calls), 0)
         name, arguments = function.get("name"), function.get("arguments")
+        call_id = self._ids.setdefault(key, call.get("id"))
         if key not in self._calls:
-            self._begin_call(key, call.get("id"), name, arguments if not isinstance(arguments, str) else None)
+            if not name and not arguments:
+                return  # Some servers name a call in a later chunk.
+            self._begin_call(key, call_id, name)
         if isinstance(arguments, str):
             self._add_arguments(key, arguments)
+        elif arguments is not None:
+            self._calls[key].whole = arguments
 
     def _reply(self) -> LLMResponse:
+        if self._ids.keys() != self._calls.keys():
+            raise unusable(self._place, "a tool call has no name", self._usage)
         if self._refused:
             self._stop = "refusal"
         elif self._calls and self._stop in (None, "end"):
             self._stop = "tool_use"
         return super()._reply()
+
+
+def _listed(calls: Any) -> list[Any]:
+    return calls if isinstance(calls, list) else [calls] if calls else []
 
 
 _FENCE = re.compile(r"\A\s*```(?:json)?\s*\n(.*?)\n?\s*```\s*\Z", re.DOTALL)

@@ -213,7 +213,8 @@ class ReplyReader(ABC):
             raise
         except Exception as error:
             if self._stop is None:
-                raise self._failure(error, self._usage) from None
+                odd = isinstance(error, (AttributeError, LookupError, TypeError))
+                raise (self._another_form if odd else self._failure)(error, self._usage) from None
             logger.warning("%s: the stream broke after its reply: %s", self._place.model, type(error).__name__)
         if self._stop is None:
             raise unusable(self._place, "the stream ended before its end event", self._usage)
@@ -281,7 +282,9 @@ class ReplyReader(ABC):
             self._on_text = self._on_call = None
 
     def _another_form(self, error: Exception, usage: Usage | None) -> LLMError:
-        return unusable(self._place, f"it does not have the form of one ({type(error).__name__}: {error})", usage)
+        what = f"there is no {error}" if isinstance(error, KeyError) else f"{type(error).__name__}: {error}"
+        hint = "; is the base URL right?" if self._place.url else ""
+        return unusable(self._place, f"it does not have the form of one ({what}){hint}", usage)
 
 
 _OPENAI_KEYWORDS = {

@@ -254,6 +254,14 @@ def test_streamed_arguments_that_are_cut_are_kept_as_text(anthropic_model: Make,
     assert (reply.tool_calls[0]["arguments"], reply.stop_reason) == ('{"a": ', "max_tokens")
 
 
+def test_a_streamed_text_may_begin_without_one_and_tools_of_the_server_are_passed_over(
+    anthropic_model: Make, server: Server
+) -> None:
+    use = [block(0, type="server_tool_use", id="s", name="web", input={}), delta(0, type="input_json_delta")]
+    server.script(named_stream(begin(), *use, block(1, type="text", text=None), said(1, "hi"), *end("end_turn")))
+    assert anthropic_model().complete(request(on_delta=lambda _: None)).text == "hi"
+
+
 def test_a_server_that_ignores_streaming_is_read_anyway(anthropic_model: Make, server: Server) -> None:
     server.script(text("whole"))
     heard: list[str] = []

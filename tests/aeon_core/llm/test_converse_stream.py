@@ -39,6 +39,7 @@ USED = {"metadata": {"usage": {"inputTokens": 3, "outputTokens": 4}}}
 def test_a_stream_becomes_the_document_that_an_unstreamed_reply_is() -> None:
     read = events(
         {"messageStart": {"role": "assistant"}},
+        {"contentBlockStart": {"contentBlockIndex": 0}},
         delta(0, reasoningContent={"text": "hm"}),
         delta(2, text="b"),
         delta(1, text="a"),
@@ -105,3 +106,15 @@ def test_a_connection_that_breaks_is_reported_and_keeps_its_usage(error: Excepti
     assert failed.retryable
     assert "the connection to https://bedrock.example broke before the reply was complete" in failed.message
     assert failed.usage == {"input_tokens": 3, "output_tokens": 4}
+
+
+@pytest.mark.parametrize(
+    ("code", "shown"), [("301", "(301): moved"), ("Slow", "(301): Slow: moved"), ("", "(301): moved")]
+)
+def test_a_service_that_gives_no_code_of_its_own_is_quoted_without_one(code: str, shown: str) -> None:
+    error = Exception()
+    error.response = {  # type: ignore[attr-defined]
+        "Error": {"Code": code, "Message": "moved"},
+        "ResponseMetadata": {"HTTPStatusCode": 301},
+    }
+    assert bedrock_failure(error, PLACE).message.endswith(shown)

@@ -259,6 +259,44 @@ def test_streamed_tool_calls_without_numbers_are_distinguished_by_their_ids(open
     assert [call["arguments"] for call in reply.tool_calls] == [{"t": 1}, {"t": 2}]
 
 
+@pytest.mark.parametrize("named", [{}, {"id": ""}, {"id": "same"}, {"index": 0, "id": "a"}])
+def test_the_calls_of_an_unstreamed_reply_are_as_many_as_its_list_has(
+    openai_model: Make, server: Server, named: dict[str, Any]
+) -> None:
+    calls = [{**named, "function": {"name": "echo", "arguments": f'{{"t": {number}}}'}} for number in (1, 2)]
+    server.script(Reply(completion({"content": None, "tool_calls": calls}, "tool_calls")))
+    assert [call["arguments"] for call in openai_model().complete(request()).tool_calls] == [{"t": 1}, {"t": 2}]
+
+
+@pytest.mark.parametrize("arguments", ['{"t": 1}', {"t": 1}])
+def test_a_streamed_call_may_get_its_name_and_its_arguments_later(
+    openai_model: Make, server: Server, arguments: Any
+) -> None:
+    parts = [
+        {"index": 0, "id": "a", "function": {"name": None, "arguments": ""}},
+        {"index": 0, "function": {"name": "echo"}},
+        {"index": 0, "function": {"arguments": arguments}},
+    ]
+    server.script(stream(*(chunk(tool_calls=[part]) for part in parts), chunk("tool_calls")))
+    reply = openai_model().complete(request(on_delta=lambda _: None))
+    assert reply.tool_calls == [{"id": "a", "name": "echo", "arguments": {"t": 1}}]
+
+
+def test_a_streamed_call_that_never_gets_a_name_is_an_error_that_may_be_retried(
+    openai_model: Make, server: Server
+) -> None:
+    server.script(stream(chunk(tool_calls=[{"index": 0, "id": "a", "function": {}}]), chunk("tool_calls")))
+    with pytest.raises(LLMError, match="no name") as caught:
+        openai_model().complete(request(on_delta=lambda _: None))
+    assert caught.value.retryable
+
+
+def test_a_document_of_another_form_is_reported_in_words_with_what_to_check(openai_model: Make, server: Server) -> None:
+    server.script(Reply({"status": "ok"}))
+    with pytest.raises(LLMError, match=r"there is no 'choices'\); is the base URL right\?$"):
+        openai_model().complete(request())
+
+
 def test_a_server_that_ignores_streaming_is_read_anyway(openai_model: Make, server: Server) -> None:
     server.script(text("whole"))
     heard: list[str] = []
