@@ -165,8 +165,11 @@ def ending_of(newest_first: Iterator[dict[str, Any]]) -> Ending:
         return Ending(status, 0, _float(total.get("cost_usd")))
     passes, cost_usd, seen_cost = 0, None, False
     scores, scored = (None, None), False
+    waits_for: str | None = None
     for record in _not_superseded(chain([last], newest_first)):
         kind = record.get("type")
+        if waits_for is None and kind in STATE_TYPES and kind != "run_resumed":
+            waits_for = _asked(record)
         if not seen_cost and kind == "ttl":
             cost_usd, seen_cost = _float(record.get("cost_usd")), True
         if not scored and kind == "convergence":
@@ -174,7 +177,7 @@ def ending_of(newest_first: Iterator[dict[str, Any]]) -> Ending:
         if not passes:
             # A record within pass N says that N − 1 have ended.
             passes = int_of(record.get("pass_number")) or max(0, int_of(record.get("pass")) - 1)
-    return Ending(None, passes, cost_usd, *scores, waits_for=_asked(last))
+    return Ending(None, passes, cost_usd, *scores, waits_for=waits_for or "")
 
 
 def _scores(assessment: dict[str, Any]) -> tuple[float | None, float | None]:
@@ -189,7 +192,7 @@ def _score(value: Any) -> float | None:
 
 
 def _asked(last: dict[str, Any]) -> str:
-    """Return the point of the approval that a run asks for: it writes nothing else until that is decided.
+    """Return the point of the approval that a run asks for: until that is decided, it is at most resumed.
 
     Of a workflow it is the gate, or the kind of its question.
     """

@@ -335,6 +335,11 @@ def test_what_a_run_waits_for_is_listed_until_it_is_decided(runs: Path) -> None:
     writer.append(started())
     writer.append(ApprovalRecord(point="pass", state="asked", pass_number=1, digest="d"))
     assert {run.run_id: run.waits_for for run in list_runs(runs)}["live"] == "pass"
+    writer.append(RunResumed(options={}, continues_at=2))
+    assert {run.run_id: run.waits_for for run in list_runs(runs)}["live"] == "pass"
+    writer.append(RunResumed(options={}, continues_at=1))
+    assert {run.run_id: run.waits_for for run in list_runs(runs)}["live"] == ""
+    writer.append(ApprovalRecord(point="pass", state="asked", pass_number=1, digest="d"))
     writer.append(ApprovalRecord(point="pass", state="decided", pass_number=1, digest="d", decision="approve"))
     assert {run.run_id: run.waits_for for run in list_runs(runs)}["live"] == ""
     writer.close()

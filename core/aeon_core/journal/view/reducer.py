@@ -366,7 +366,8 @@ def _run_started(view: RunView, record: Record) -> None:
 
 
 def _run_resumed(view: RunView, record: Record) -> None:
-    view.status, view.result, view.asked, view.resumable = "running", None, "", False
+    # A question that was asked and not decided is asked again, without another record.
+    view.status, view.result, view.resumable = "running", None, False
     view.labels = [each for each in view.labels if each.seq < int_of(record.get("continues_at"), view.last_seq)]
     outcome(view, {})
     model = next((str_of(each.get("model")) for each in dicts_of(record.get("models"))), "")

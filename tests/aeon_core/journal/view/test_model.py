@@ -196,6 +196,16 @@ def test_a_resumed_run_is_running_again_and_has_no_result() -> None:
     assert (view.status, view.result) == ("running", None)
 
 
+def test_a_question_that_a_run_was_killed_over_is_asked_when_it_is_resumed() -> None:
+    """The process that resumes it writes no other record before the decision."""
+    asked = {"type": "approval", "seq": 97, "point": "pass", "state": "asked"}
+    resumed = {"type": "run_resumed", "seq": 98, "options": {}, "continues_at": 98}
+    view = fold([*parsed(*whole_run())[:-1], asked, resumed])
+    assert view.asked == "pass"
+    reducer.apply(view, {**asked, "seq": 99, "state": "decided", "decision": "approve"})
+    assert view.asked == ""
+
+
 def test_the_log_keeps_at_least_the_last_lines_and_counts_all() -> None:
     view = RunView()
     for number in range(3 * LOG_LINES):
