@@ -112,7 +112,10 @@ def without_item(text: str, path: KeyPath, item: str) -> str:
 
     Raises ValueError.
     """
-    left = [each for each in _items(text, path) if each != item]
+    items = _items(text, path)
+    left = [each for each in items if each != item]
+    if left == items:
+        return text
 
     def candidates(text: str) -> Iterator[str]:
         for node in _item_nodes(text, path):
@@ -140,10 +143,13 @@ def _rewritten(text: str, path: KeyPath, value: Any, first: Callable[[str], Iter
 def _items(text: str, path: KeyPath) -> list[Any]:
     value: Any = _data(text.removeprefix(_BYTE_ORDER_MARK))
     for key in path:
-        value = (value.get(key) or []) if isinstance(value, dict) else value
-    if not isinstance(value, list):
-        raise ValueError(f"{'.'.join(path)!r} is no list")
-    return value
+        if value and not isinstance(value, dict):
+            break
+        value = (value or {}).get(key)
+    else:
+        if not value or isinstance(value, list):
+            return value or []
+    raise ValueError(f"{'.'.join(path)!r} is no list")
 
 
 def _data(text: str) -> dict[Any, Any]:
@@ -190,16 +196,26 @@ def _candidates(text: str, path: KeyPath, value: Any, wanted: Any) -> Iterator[s
         if not entries:
             yield f"{text}{_break_after(text, end)}{line}{end}"
         yield from _first_in(text, entries[-1][1] if entries else root, line, end)
+    else:
+        key, node = entries[-1]
+        between = text[key.end_mark.index : node.start_mark.index]
+        if _is_block(node) and not _has_comment(text, node) and "#" not in between:
+            yield f"{text[: key.end_mark.index]}: {as_scalar(value)}{text[_end(text, node) :]}"
     values = [wanted]
     for name in path[: len(entries)]:
         values.append(values[-1].get(name) if isinstance(values[-1], dict) else None)
     nodes = [root, *(node for _, node in entries)]
     for place, inner in reversed([*zip(nodes, values, strict=True)]):
-        if place is not None and inner is not None:
+        # A whole file is not put on one line.
+        if place is not None and inner is not None and not (place is root and _is_block(root)):
             start, stop = place.start_mark.index, _end(text, place)
             if not _has_comment(text, place):
                 # An empty value is a place right behind the colon.
                 yield f"{text[:start]}{' ' if start == stop else ''}{as_scalar(inner)}{text[stop:]}"
+
+
+def _is_block(node: Any) -> bool:
+    return node.id != "scalar" and not node.flow_style
 
 
 def _entries(node: Any, path: KeyPath) -> Iterator[tuple[yaml.Node, yaml.Node]]:

@@ -355,9 +355,12 @@ def _check(path: str) -> None:
 
 
 def _is_file(root: str, names: list[str]) -> bool:
-    with suppress(OSError):
+    try:
         return bool(names) and not stat.S_ISDIR(os.lstat("/".join((root, *names))).st_mode)
-    return False
+    except NotADirectoryError:
+        return True  # below a file
+    except OSError:
+        return False
 
 
 def _open_below(fd: int, name: str) -> int:

@@ -4,6 +4,7 @@ import os
 import stat
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from typing import Any
 
 import pytest
 import yaml
@@ -127,7 +128,7 @@ def test_what_is_taken_out_takes_no_comment_but_that_of_its_line(text: str, afte
 
 def test_what_follows_a_block_stays_where_another_value_is_put() -> None:
     assert changed("theme: |\n  x\n# tail\nttl: 3\n", ("theme",), "z") == "theme: z\n# tail\nttl: 3\n"
-    assert changed("theme:\n  - x\n# tail\nttl: 3\n", ("theme",), "z") == "theme:\n  z\n# tail\nttl: 3\n"
+    assert changed("theme:\n  - x\n# tail\nttl: 3\n", ("theme",), "z") == "theme: z\n# tail\nttl: 3\n"
 
 
 @pytest.mark.parametrize("text", ["ttl: [\n", "- a\n", "words", "a: 1\n---\nb: 2\n"])
@@ -282,6 +283,20 @@ def test_a_collection_with_a_comment_is_not_written_again() -> None:
     assert with_item("policy: {allow: [a] # few\n  }\n", ALLOW, "x") == "policy: {allow: [a, x] # few\n  }\n"
 
 
-def test_what_is_no_list_is_left_as_it_is() -> None:
+@pytest.mark.parametrize("text", ["policy:\n  allow: x\n", "policy: [a, b]\n", "policy:\n- a\n"])
+@pytest.mark.parametrize("change", [with_item, without_item])
+def test_what_is_no_list_is_left_as_it_is(text: str, change: Any) -> None:
     with pytest.raises(ValueError, match="is no list"):
-        with_item("policy:\n  allow: x\n", ALLOW, RULE)
+        change(text, ALLOW, "a")
+
+
+@pytest.mark.parametrize("text", ["policy: ~  # mine\n", "policy: {}\n", "policy:\n  allow: []\n"])
+def test_removing_an_item_that_is_not_there_changes_nothing(text: str) -> None:
+    assert without_item(text, ALLOW, "x") == text
+
+
+def test_a_list_on_lines_of_its_own_is_replaced_and_the_file_around_it_stays() -> None:
+    text = "model: a\ntools:\n- files\n- shell\nttl: 3\n"
+    assert changed(text, ("tools",), ["files"]) == "model: a\ntools: [files]\nttl: 3\n"
+    with pytest.raises(ValueError, match="cannot be changed on its own"):
+        changed(text.replace("files", "files # mine"), ("tools",), ["files"])

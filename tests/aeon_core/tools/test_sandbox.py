@@ -207,6 +207,7 @@ def test_a_file_name_that_is_not_utf8_can_be_walked_and_read(root: Path) -> None
         ("src", "'src' names a folder, expected a file"),
         ("README.md/x", "'README.md/x' goes through a file as if it were a folder"),
         ("README.md/..", "'README.md/..' goes through a file"),
+        ("README.md/x/..", "'README.md/x/..' goes through a file"),
         ("README.md/", "'README.md/' goes through a file"),
     ],
 )
