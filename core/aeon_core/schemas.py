@@ -96,7 +96,10 @@ def schema_names() -> list[str]:
 def schema(name: str) -> dict[str, Any]:
     """Return the JSON Schema of an entity or a record type. Raises UsageError that names the nearest known name."""
     if name in _ENTITIES:
-        return {"$schema": DIALECT, **_described(getattr(import_module(f"aeon_core.{_ENTITIES[name]}"), name))}
+        body = _described(getattr(import_module(f"aeon_core.{_ENTITIES[name]}"), name))
+        if name == "RunConfig":
+            _describe_settings(body["properties"])
+        return {"$schema": DIALECT, **body}
     if name in FILES:
         return {"$schema": DIALECT, **_file_schema(name)}
     if name in _records():
@@ -230,17 +233,23 @@ def _with(name: str, kind: str = "string") -> dict[str, Any]:
     return {"required": [name], "properties": {name: {"type": kind}}}
 
 
-def _complete_config(body: dict[str, Any]) -> None:
-    """Give each setting its words, add the app's, and allow what only files may say."""
+def _describe_settings(fields: dict[str, Any]) -> None:
+    """Give each setting the words that the command line has for it."""
     from aeon_core.config.keys import APP_CONFIG_KEYS, CONFIG_KEYS
 
+    for key, spec in (*CONFIG_KEYS.items(), *APP_CONFIG_KEYS.items()):
+        if key in fields:
+            fields[key]["description"] = f"{spec.meaning} Takes {spec.expected}."
+
+
+def _complete_config(body: dict[str, Any]) -> None:
+    """Add the app's settings, and allow what only files may say."""
     fields = body["properties"]
     points = {key: fields["approve"][key] for key in ("type", "items", "minItems")}
     fields["approve"] = {"anyOf": [points, {"type": "string"}], "default": ["none"]}
     fields["theme"] = {"type": "string"}
     fields["keys"] = {"type": "object", "additionalProperties": {"type": ["string", "integer"]}}
-    for key, spec in (*CONFIG_KEYS.items(), *APP_CONFIG_KEYS.items()):
-        fields[key]["description"] = f"{spec.meaning} Takes {spec.expected}."
+    _describe_settings(fields)
     server = body["$defs"]["McpServer"]["properties"]
     for texts in (server["args"]["items"], server["env"]["additionalProperties"]):
         texts["type"] = ["string", "number"]  # as the file's reader does

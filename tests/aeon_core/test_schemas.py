@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from aeon_core.config.keys import CONFIG_KEYS
 from aeon_core.errors import UsageError, ValidationError
 from aeon_core.plan.parsing import parse_plan
 from aeon_core.schemas import FILES, schema, schema_names
@@ -134,6 +135,11 @@ def test_whatever_plan_a_run_accepts_an_editor_accepts(steps: list[dict[str, Any
     except ValidationError:
         return
     assert jsonschema_rs.is_valid(PLAN_FILE, data)
+
+
+def test_every_option_of_a_run_is_described() -> None:
+    described = schema("RunConfig")["properties"]
+    assert [key for key, spec in CONFIG_KEYS.items() if spec.meaning not in described[key].get("description", "")] == []
 
 
 def test_the_requirements_file_is_a_list_of_texts() -> None:
