@@ -64,7 +64,7 @@ def reason(error: AeonError | OSError) -> str:
 
 
 LatestWork = Callable[[], Callable[[], None]]
-"""Runs on a thread, raises nothing, and returns what is then to be done with the screen."""
+"""Runs on a thread, and returns what is then to be done with the screen; where it raises, that is nothing."""
 
 
 class LatestWorker:
@@ -92,10 +92,14 @@ class LatestWorker:
             self._screen.run_worker(lambda: self._work(work), thread=True, group=self._group, exit_on_error=False)
 
     def _work(self, work: LatestWork) -> None:
-        then = work()
-        with suppress(RuntimeError):  # the app has ended meanwhile
-            self._screen.app.call_from_thread(self._done, then)
+        then: Callable[[], None] | None = None
+        try:
+            then = work()
+        finally:
+            with suppress(RuntimeError):  # the app has ended meanwhile
+                self._screen.app.call_from_thread(self._done, then)
 
-    def _done(self, then: Callable[[], None]) -> None:
-        then()
+    def _done(self, then: Callable[[], None] | None) -> None:
+        if then is not None:
+            then()
         self._begin()

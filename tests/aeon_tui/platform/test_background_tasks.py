@@ -1,0 +1,26 @@
+"""Work on threads of an app."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from textual.app import App
+
+from aeon_tui.platform.background_tasks import LatestWorker
+from tests.waiting import until
+
+
+async def test_after_work_that_failed_the_next_is_done() -> None:
+    """Such as reading a journal that is deleted while it is read."""
+    done: list[str] = []
+
+    def fail() -> Callable[[], None]:
+        raise FileNotFoundError
+
+    app = App[None]()
+    async with app.run_test() as pilot:
+        worker = LatestWorker(app.screen, "reading")
+        worker.submit(fail)
+        worker.submit(lambda: lambda: done.append("next"))
+        await until(pilot, lambda: not worker.busy)
+        assert done == ["next"]
