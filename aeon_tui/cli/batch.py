@@ -217,8 +217,8 @@ def _check(tasks: Sequence[BatchTask], where: str, *, here: bool, trusts_project
             else:
                 _check_run(task.config, seen, here=here)
         except AeonError as error:
-            message = f"{where}, line {task.line}: {error.message}"
-            raise type(error)(message, exit_code=error.exit_code) from None
+            error.message = f"{where}, line {task.line}: {error.message}"
+            raise
 
 
 def _check_run(config: RunConfig, seen: set[str], *, here: bool) -> None:

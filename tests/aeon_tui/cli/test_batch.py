@@ -286,3 +286,13 @@ def test_a_line_may_be_a_workflow_of_its_own_project(cli: Cli) -> None:
     found = {each["id"]: each for each in json.loads(again.out)}
     assert [found[name]["ended"] for name in ("one", "two", "sum")] == ["before", "now", "before"]
     assert found["two"]["status"] == "completed"
+
+
+def test_a_workflow_of_a_project_without_consent_is_refused_by_its_line(cli: Cli) -> None:
+    agents = Path("one/.claude/agents")
+    agents.mkdir(parents=True)
+    (agents / "executor.md").write_text("---\nname: executor\ndescription: works\ntools: Bash\n---\nWork.\n")
+    line = {"id": "one", "workflow": "auto-approve", "task": "x", "model": "simulated:default", "project_root": "one"}
+    done = cli("batch", write(line))
+    assert (done.code, done.out, RUNS.exists()) == (2, "", False)
+    assert re.fullmatch("aeon-tui: the file 'jobs.jsonl', line 1: the project .* asks to let .*trust.*\n", done.err)
