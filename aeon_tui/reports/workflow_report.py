@@ -116,6 +116,7 @@ class WorkflowReport:
         self._state = WorkflowState()
         for record in read_records(path, damage=self.damage):
             self._state.apply(record)
+        self.damage += self._state.damage
         self.view = self._state.view
         self._is_live = is_being_written(path)
 

@@ -12,6 +12,7 @@ from typing import Any, NamedTuple, Protocol
 from aeon_core.errors import AeonError
 from aeon_core.journal.follow import Follower, FollowStatus
 from aeon_core.journal.reader import unreadable
+from aeon_core.journal.view.reducer import MALFORMED
 from aeon_core.units import seconds_after
 from aeon_widgets.call_rows import Activity
 from system2.policies import GateDecisionType
@@ -24,6 +25,8 @@ class WorkflowState:
 
     def __init__(self) -> None:
         self.view = WorkflowView()
+        self.damage: list[str] = []
+        """Records that are not what a workflow writes."""
         self._entries = TranscriptEntries()
         self.last_seq = -1
         self.last_ts = ""
@@ -38,12 +41,16 @@ class WorkflowState:
         """How often the ceiling counts: once, and once more for each time that it was lifted."""
 
     def apply(self, record: dict[str, Any]) -> list[Entry]:
-        """Take the next record; return the entries that it gives."""
+        """Take the next record; return the entries that it gives. Never raises on one that it does not understand."""
         self.last_seq, self.last_ts = record["seq"], str(record.get("ts", ""))
-        self._note_activity(record)
-        entries = list(self._entries.of(record))
-        for entry in entries:
-            self._apply(entry)
+        try:
+            self._note_activity(record)
+            entries = list(self._entries.of(record))
+            for entry in entries:
+                self._apply(entry)
+        except MALFORMED as error:
+            self.damage.append(f"the record with seq {self.last_seq} cannot be read: {type(error).__name__}")
+            return []
         return entries
 
     def _note_activity(self, record: dict[str, Any]) -> None:

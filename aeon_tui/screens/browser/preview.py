@@ -168,4 +168,4 @@ def workflow_blocks(run: RunSummary) -> list[Block]:
     for row in pipeline_rows(state, run.status, state.last_ts, goes_on=run.status == "running"):
         if row.key != WORKFLOW_ROW:
             blocks.append((row.style, f"{row.icon} {row.name:<{_NAME_CELLS}} {row.word}".rstrip()))
-    return [*blocks, *(("high", f"damaged: {problem}") for problem in damage[:3])]
+    return [*blocks, *(("high", f"damaged: {problem}") for problem in [*damage, *state.damage][:3])]

@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any
 
 from aeon_core.journal.view.draft import partial_json
+from aeon_core.journal.view.reducer import MALFORMED
 from aeon_core.units import money, span
 from aeon_tui.sources.workflow import WorkflowState
 from aeon_widgets.text import Block, count, duration, one_line, pretty
@@ -68,9 +69,11 @@ DECIDED_ABORT = ("◼", "medium", "aborted")
 
 def items_of(entry: Entry) -> Iterator[ConversationItem]:
     """Yield what one record of an agent is shown as: mostly one item, of a request the first time nothing."""
-    told = _TOLD.get(str(entry.get("type")))
-    if told is not None:
-        yield from told(entry)
+    kind = str(entry.get("type"))
+    try:
+        yield from [*_TOLD[kind](entry)] if kind in _TOLD else ()
+    except MALFORMED as error:
+        yield ConversationItem("✖", "failed", f"{kind.replace('_', ' ')}: cannot be read: {type(error).__name__}")
 
 
 def reply_blocks(text: str, calls: Iterable[tuple[str, str]]) -> Iterator[Block]:

@@ -563,8 +563,9 @@ class BedrockModel(RemoteModel):
     def _endpoint(self, url: str) -> Endpoint:
         given, timeout = self._aws.endpoint_url, self._aws.timeout
         return Endpoint(
-            "bedrock", self.name, url, given, "AWS_PROFILE", PLACEHOLDER_KEY, timeout, "AWS credentials", _ADVICE
-        )
+            "bedrock", self.name, url, given, "AWS_PROFILE", PLACEHOLDER_KEY, timeout, "AWS credentials", _ADVICE,
+            "check the network and the region",
+        )  # fmt: skip
 
     def _client(self) -> Any:
         client = super()._client()

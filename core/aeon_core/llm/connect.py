@@ -37,6 +37,8 @@ class Endpoint:
     """What a server refuses where nobody may ask it."""
     advice: Mapping[int, str] = field(default_factory=dict, repr=False)
     """What to do about a status of the server's, where that is not the usual advice."""
+    unreached: str = "check the network"
+    """What to do where the provider's own address cannot be reached."""
 
     @property
     def model(self) -> str:

@@ -213,7 +213,7 @@ def transport_failure(error: Exception, place: Endpoint, usage: Usage | None = N
     if _TIMED_OUT.fullmatch(kind):
         return llm_error(f"no answer from {url} within {place.timeout:g} s", place, True, usage=usage)
     if _UNREACHED.search(kind):
-        advice = "is the server running, and is the base URL right?" if place.url else "check the network"
+        advice = "is the server running, and is the base URL right?" if place.url else place.unreached
         refused = is_connection_refused(error)
         what = f"cannot reach {url}: {detail}; {advice}"
         return llm_error(what, place, True, usage=usage, unsent=True, unavailable=refused)

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from aeon_tui.screens.workflow.approval_controller import panel_question
+from aeon_tui.screens.workflow.transcript import items_of
 from aeon_tui.sources.run_index import RunIndex
 from aeon_tui.sources.workflow import LiveWorkflowSource, Taken, TranscriptSource, WorkflowState
 from tests.aeon_tui.workflows import at_a_gate, completed, request
@@ -107,6 +108,20 @@ def test_the_ceiling_grows_as_it_is_lifted_and_rounds_are_timed() -> None:
     assert state.seconds_worked("repo-governor", state.last_ts) == 4.0
     assert state.seconds_worked("executor", state.last_ts) is None
     assert state.rejections(0) == 1
+
+
+def test_a_record_that_is_not_what_a_workflow_writes_is_damage_and_the_rest_is_shown() -> None:
+    state, written = WorkflowState(), completed().records
+    at = next(number for number, record in enumerate(written) if record["type"] == "agent_start")
+    for record in [*written[:at], {**written[at], "contract": 7}, *written[at + 1 :]]:
+        state.apply(record)
+    assert state.damage == [f"the record with seq {written[at]['seq']} cannot be read: TypeError"]
+    assert state.status(live=False, reading=False) == "completed"
+
+
+def test_an_entry_that_cannot_be_shown_is_one_line() -> None:
+    (item,) = items_of({"type": "tool_exec", "tool": 1, "input": [], "success": None})
+    assert (item.style, item.head) == ("failed", "tool exec: cannot be read: KeyError")
 
 
 def test_runs_and_workflows_are_one_list(tmp_path: Path, monkeypatch: Any) -> None:

@@ -319,12 +319,16 @@ def _restore(view: RunView, begun: Record) -> None:
 _MODES = get_args(ExecutionMode)
 
 
+MALFORMED = (ArithmeticError, AttributeError, LookupError, RecursionError, TypeError, ValueError)
+"""What is raised for a record whose fields are not what Aeon writes."""
+
+
 def apply(view: RunView, record: Record) -> None:
     """Fold one parsed line into `view`. Never raises on a record it does not understand."""
     try:
         _apply(view, record)
         left_open(view, record)
-    except (ArithmeticError, AttributeError, LookupError, RecursionError, TypeError, ValueError) as error:
+    except MALFORMED as error:
         view.add_problem(f"a record after seq {view.last_seq} cannot be read: {type(error).__name__}")
 
 

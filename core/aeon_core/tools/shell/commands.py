@@ -504,7 +504,7 @@ class _Reader:
             elif quote == '"' and char == "$":
                 self._expansion(word)
             elif (quote == '"' and char == "`") or char == "\0" or (char == "\n" and self._awaited):
-                raise _NotPlainError("a backquote, a NUL, or a line end in quotes before a here-document")
+                raise _NotPlainError("a backquote" if char == "`" else "a line end in quotes before a here-document")
             else:
                 word.add(char)
         self._at += 1
