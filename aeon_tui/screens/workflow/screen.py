@@ -12,6 +12,7 @@ from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.containers import Container
 
+from aeon_core.journal.view.reducer import MALFORMED
 from aeon_core.regular_file import read_start
 from aeon_core.units import seconds_after
 from aeon_tui.messages import ResumeRun, TitleTerminal
@@ -287,7 +288,7 @@ class WorkflowScreen(PaneScreen):
         )
 
     def _note(self) -> str:
-        if damage := len(self._source.damage):
+        if damage := len(self._source.damage) + len(self.state.damage):
             return f"⚠ {count(damage, 'problem')} in the journal"
         if self._runner is not None and self._runner.warnings:
             return f"⚠ {count(len(self._runner.warnings), 'warning')}"
@@ -296,7 +297,10 @@ class WorkflowScreen(PaneScreen):
     def _show_talk(self) -> None:
         key = self.query_one(WorkflowPipeline).selected
         talk = self.query_one(WorkflowConversation)
-        items = self._items_of(key)
+        try:
+            items = self._items_of(key)
+        except MALFORMED as error:
+            items = [ConversationItem("✖", "failed", f"this cannot be read: {type(error).__name__}")]
         if key != self._shown_key:
             self._shown_key, self._artifact = key, 0
             is_running = key == self.state.current
