@@ -235,8 +235,7 @@ class OffsetIndex:
     def record(self, seq: int) -> dict[str, Any] | None:
         """Return the record of a seq with its long texts, as far as they were noted; None where it cannot be read.
 
-        It is what `read_records` yields, but for a cycle's plan: one that holds only what changed stays so. Raises
-        JournalError where the file cannot be read.
+        It is what `read_records` yields. Raises JournalError where the file cannot be read.
         """
         if (number := self.find_seq(seq)) is None:
             return None
