@@ -10,9 +10,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from botocore.exceptions import EndpointConnectionError
 
 from aeon_core.errors import LLMError
-from aeon_core.llm.bedrock import BedrockClient
+from aeon_core.llm.bedrock import BedrockClient, BedrockModel
 from tests.aeon_core.llm.converse_server import (
     ACCESS_KEY,
     SESSION_TOKEN,
@@ -256,3 +257,8 @@ def test_a_request_that_cannot_be_sent_is_a_final_error(make: Make, server: Serv
         make().complete(ask(**fields))
     assert not checked(caught.value).retryable
     assert server.requests == []
+
+
+def test_an_address_of_amazons_own_that_cannot_be_reached_may_be_that_of_a_wrong_region() -> None:
+    error = EndpointConnectionError(endpoint_url="https://bedrock-runtime.us-esat-1.amazonaws.com")
+    assert BedrockModel("m")._failure(error, None).message.endswith("; check the network and the region")

@@ -226,3 +226,11 @@ def test_bash_runs_nothing_that_is_not_among_the_commands(text: str) -> None:
         done = subprocess.run(run, capture_output=True, cwd=folder, env={"PATH": folder}, timeout=60, check=False)
     # Behind a pipe, `time` is a program that runs the command behind it.
     assert set(done.stdout.decode().split("\0")[:-1]) <= {"time", *(command.program for command in line.commands)}
+
+
+@pytest.mark.parametrize(
+    ("text", "what"),
+    [('echo "`ls`"', "a backquote"), ("cat <<E 'a\nb'\nE\n", "a line end in quotes before a here-document")],
+)
+def test_what_is_not_read_in_quotes_is_named(text: str, what: str) -> None:
+    assert unknown_program(text) == f"{what} is not read as plain commands"
