@@ -76,7 +76,7 @@ SAID = {
     "changes": ["✔", "⊘", "converged", "complete", "coherent"],
     "runs": ["▶ running", "✔ converged", "✖ failed", "◼ aborted", "… interrupted", "✖ cost ceiling"],
     "issues": ["✖", "◐"],
-    "fork-problem": ["✖ the TTL is empty"],
+    "fork-problem": ["✖ TTL is empty"],
     "repair": ["✎"],
 }
 
