@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import shutil
 import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -18,6 +19,17 @@ def test_the_man_page_has_every_command_and_argument() -> None:
         assert not command.name or f"\n.SS {command.name.replace('-', chr(92) + '-')}\n" in page
         for argument in command.arguments:
             assert f".B {argument.written.replace('-', chr(92) + '-')}\n" in page
+
+
+def test_a_build_without_our_dependencies_makes_the_man_page() -> None:
+    root = Path(__file__).parents[1]
+    script = (
+        f"import sys; sys.path[:0] = [{str(root)!r}, {str(root / 'core')!r}]; "
+        "from tools import shell_files; print(shell_files.man_page('1.2.3'), end='')"
+    )
+    done = subprocess.run([sys.executable, "-I", "-S", "-c", script], capture_output=True, text=True)
+    assert done.stderr == ""
+    assert done.stdout == man_page("1.2.3")
 
 
 @pytest.mark.skipif(shutil.which("groff") is None, reason="groff is not installed")

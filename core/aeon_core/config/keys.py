@@ -1,13 +1,14 @@
-"""The keys of the configuration: what each means and expects, and its option on the command line."""
+"""The keys of the configuration: what each means and expects, and its option on the command line.
+
+A build reads this for the man page, with the standard library alone.
+"""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import Annotated, Any, cast
-
-from msgspec import Struct
+from typing import Annotated, Any, NamedTuple, cast
 
 from aeon_core.errors import UsageError
 from aeon_core.paths import expanded
@@ -15,7 +16,7 @@ from aeon_core.suggest import did_you_mean, is_server_url, shown
 from aeon_core.tools import TOOL_SETS
 
 
-class Option(Struct, frozen=True):
+class Option(NamedTuple):
     """An option of the command line. Its name is the key's unless it has another."""
 
     help: str
@@ -27,7 +28,7 @@ class Option(Struct, frozen=True):
     """One letter for it."""
 
 
-class ConfigKey(Struct, frozen=True):
+class ConfigKey(NamedTuple):
     """A key of the configuration: the words for it in the command line, messages, settings screen and documentation."""
 
     meaning: str
@@ -229,7 +230,7 @@ APP_KEYS = tuple(APP_CONFIG_KEYS)
 THEME_VARIABLE = "AEON_THEME"
 
 
-class AppSettings(Struct, frozen=True):
+class AppSettings(NamedTuple):
     """What the layers say of the app. Neither a run nor its journal knows of it."""
 
     theme: str | None = None
