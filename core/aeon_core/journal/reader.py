@@ -188,7 +188,8 @@ class JournalLines:
     """
 
     def __init__(self, fd: int, damage: list[str], *, offset: int = 0, number: int = 0) -> None:
-        self.offset, self.number = offset, number
+        self.offset: int = offset
+        self.number: int = number
         self._fd, self._damage = fd, damage
 
     def read(self, until: int | None = None) -> Iterator[bytes]:

@@ -224,7 +224,7 @@ class Connection:
     def __init__(
         self, name: str, settings: McpServer, values: dict[str, str], words: Words, project_root: Path
     ) -> None:
-        self.ended = asyncio.Event()
+        self.ended: asyncio.Event = asyncio.Event()
         self._closing = False
         self._name = name
         self._settings = settings
