@@ -73,7 +73,7 @@ def execute(args: Namespace) -> int:
     if measured.interrupted:
         stderr().line("interrupted; showing the verdicts so far")
         return INTERRUPTED
-    if measured.comparisons and all(each.said is None for each in measured.comparisons):
+    if measured.comparisons and all(each.judged is None for each in measured.comparisons):
         raise AeonError("the judge gave no usable verdict; see its replies with --json, or try another --model")
     if args.history and not measured.comparisons:
         stderr().line(_NOTHING.format(repr(measured.source)))
@@ -118,7 +118,7 @@ def _judged(args: Namespace) -> _Measured:
     except KeyboardInterrupt:
         measured.interrupted = True
     except AeonError as error:
-        if all(each.said is None for each in measured.comparisons):
+        if all(each.judged is None for each in measured.comparisons):
             raise
         measured.failure = error
     finally:
@@ -175,10 +175,10 @@ def _print(out: Output, measured: _Measured, found: Agreement) -> None:
         out.line()
     for each in disagreements:
         why = f" ({each.why})" if each.why else ""
-        said = f"the judge said {each.said}" if each.said is not None else "the judge gave no usable verdict"
+        said = f"the judge said {each.judged}" if each.judged is not None else "the judge gave no usable verdict"
         out.line((each.id, "bold"), f" · labelled {each.label}{why}, {said}")
         if each.quote:
-            out.paragraph(f"“{each.quote}”" if each.said is not None else each.quote, "dim", indent=4)
+            out.paragraph(f"“{each.quote}”" if each.judged is not None else each.quote, "dim", indent=4)
 
 
 def _as_json(measured: _Measured, found: Agreement) -> dict[str, Any]:
@@ -193,7 +193,7 @@ def _as_json(measured: _Measured, found: Agreement) -> dict[str, Any]:
                 "id": each.id,
                 measured.by: each.group,
                 "label": each.label,
-                "said": each.said,
+                "said": each.judged,
                 "why": each.why or None,
                 "quote": each.quote or None,
             }

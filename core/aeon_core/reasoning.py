@@ -51,10 +51,10 @@ def reply_text(response: LLMResponse) -> str:
     """
     if response.stop_reason == "refusal":
         raise AeonError(f"the model refused: {response.text[:200].strip() or 'without a reason'}", error_type="refusal")
-    said = without_thinking(response.text)
-    if response.stop_reason == "max_tokens" and _BEGUN_THINKING.match(said):
-        said = ""
-    if not has_visible_text(said):
+    text = without_thinking(response.text)
+    if response.stop_reason == "max_tokens" and _BEGUN_THINKING.match(text):
+        text = ""
+    if not has_visible_text(text):
         what = "holds its thinking and no answer" if has_visible_text(response.text) else "is empty"
         raise AeonError(f"the model's reply {what}", error_type="empty_reply")
-    return said
+    return text

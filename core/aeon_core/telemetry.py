@@ -274,7 +274,7 @@ class OtelListener:
 
     def __call__(self, record: Mapping[str, Any]) -> None:
         """Take one record. Never raises."""
-        self._guarded(lambda: self._take(record))
+        self._guarded(lambda: self._apply(record))
 
     def close(self) -> None:
         """End the spans of a run that was cut, and deliver what is left. Never raises."""
@@ -291,7 +291,7 @@ class OtelListener:
                 logger.exception("telemetry failed; the run continues, and further failures are not reported")
             self._failed = True
 
-    def _take(self, record: Mapping[str, Any]) -> None:
+    def _apply(self, record: Mapping[str, Any]) -> None:
         kind, now = record["type"], _nanoseconds(record["ts"])
         if kind in ("run_started", "run_resumed"):
             self._end_cut_run()

@@ -240,11 +240,11 @@ class AdaptiveDepth:
 
     def _reason(self, profile: TaskProfile, mode: ReasoningMode, cause: str, *, wanted: int, least: int) -> str:
         shown = ", ".join(f"{dimension} {getattr(profile, dimension)}" for dimension in DIMENSIONS)
-        said = f"{cause}. TaskProfile version {profile.profile_version}: {shown}; reasoning_mode {mode}"
+        reason = f"{cause}. TaskProfile version {profile.profile_version}: {shown}; reasoning_mode {mode}"
         if wanted <= self.ttl_limit:
-            return f"{said}, {wanted} of at most {self.ttl_limit} cycles."
+            return f"{reason}, {wanted} of at most {self.ttl_limit} cycles."
         short = f", which does not cover one pass ({least})" if least > self.ttl_limit else ""
-        return f"{said}; {wanted} cycles wanted, capped at the limit of {self.ttl_limit}{short}."
+        return f"{reason}; {wanted} cycles wanted, capped at the limit of {self.ttl_limit}{short}."
 
 
 def _complexity(profile: TaskProfile) -> float:

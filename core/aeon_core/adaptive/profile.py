@@ -115,8 +115,8 @@ def coherent(profile: TaskProfile) -> TaskProfile:
     found = contradictions(profile)
     if not found:
         return profile
-    said = f"{profile.raw_inference} reasoning_depth was raised to medium: {'; '.join(found)}."
-    return profile.model_copy(update={"reasoning_depth": "medium", "raw_inference": said})
+    inference = f"{profile.raw_inference} reasoning_depth was raised to medium: {'; '.join(found)}."
+    return profile.model_copy(update={"reasoning_depth": "medium", "raw_inference": inference})
 
 
 def drift(before: TaskProfile, after: TaskProfile) -> TaskProfile:

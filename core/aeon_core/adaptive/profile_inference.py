@@ -104,13 +104,13 @@ def read_profile(reply: Any) -> TaskProfile:
         for name, tiers in DIMENSIONS.items()
         if made[name] not in tiers
     ]
-    said = value.get("raw_inference")
-    if not isinstance(said, str) or not said.strip():
-        problems.append(f"raw_inference: expected how each dimension was determined, got {shown(said)}")
+    inference = value.get("raw_inference")
+    if not isinstance(inference, str) or not inference.strip():
+        problems.append(f"raw_inference: expected how each dimension was determined, got {shown(inference)}")
     if problems:
         raise _invalid(problems)
     try:
-        return coherent(TaskProfile.model_validate({"profile_version": 1, **made, "raw_inference": said}))
+        return coherent(TaskProfile.model_validate({"profile_version": 1, **made, "raw_inference": inference}))
     except pydantic.ValidationError as error:
         raise _invalid([str(error.errors()[0]["msg"])]) from None
 

@@ -43,14 +43,14 @@ def unsupported_figures(artifacts: Artifacts, requirements: Iterable[str] = ()) 
     Small counts, dates and times are left out. A number follows from others by one sum, difference, product or
     quotient, a total or mean of a list, a percentage or a common change of unit.
     """
-    said = list(dict.fromkeys(_in_text(artifacts.answer)))
-    if not said:
+    figures = list(dict.fromkeys(_in_text(artifacts.answer)))
+    if not figures:
         return []
     steps = [[step.description, step.arguments] for step in artifacts.plan.walk()]
     texts = (artifacts.goal, *requirements, artifacts.plan.goal, *chain.from_iterable(steps))
     sources = (*texts, dict(artifacts.results), dict(artifacts.memory))
     known = sorted({abs(number) for number in islice(chain.from_iterable(map(_numbers, sources)), _MOST_NUMBERS)})
-    lonely = (text for text, readings, step in said if not _supported(readings, step, known))
+    lonely = (text for text, readings, step in figures if not _supported(readings, step, known))
     return [
         f"the answer says {text!r}, which no output contains or leads to" for text in islice(lonely, MAX_SUSPICIONS)
     ]
@@ -124,24 +124,24 @@ def _supported(readings: tuple[float, ...], step: float, known: list[float]) -> 
 def _led_to(value: float, near: float, known: list[float]) -> bool:
     """Return whether a number is among the known ones, sorted and without sign, or follows from one or two of them."""
     for scale in _SCALES + _UNITS:
-        if _holds(known, value * scale, near * scale) or _holds(known, value / scale, near / scale):
+        if _matches(known, value * scale, near * scale) or _matches(known, value / scale, near / scale):
             return True
     for by in (32, -32):
         # The sign may change between two scales of temperature.
-        if _holds(known, (value + by) / 1.8, near / 1.8) or _holds(known, value * 1.8 + by, near * 1.8):
+        if _matches(known, (value + by) / 1.8, near / 1.8) or _matches(known, value * 1.8 + by, near * 1.8):
             return True
     some, share = known[-_MOST_PAIRS:], value / 100
     return any(
-        _holds(some, value - one, near)
-        or _holds(some, value / one, near / one)
-        or _holds(some, value * one, near * one)
-        or any(_holds(some, one * part, near * one / 100) for part in (share, 1 + share, 1 - share))
+        _matches(some, value - one, near)
+        or _matches(some, value / one, near / one)
+        or _matches(some, value * one, near * one)
+        or any(_matches(some, one * part, near * one / 100) for part in (share, 1 + share, 1 - share))
         for one in some
         if one
     )
 
 
-def _holds(numbers: list[float], number: float, within: float) -> bool:
+def _matches(numbers: list[float], number: float, within: float) -> bool:
     """Return whether a number without its sign, give or take `within`, is in a sorted list."""
     place = bisect_left(numbers, abs(number) - within)
     return place < len(numbers) and numbers[place] <= abs(number) + within
@@ -309,7 +309,7 @@ class ConvergenceEngine:
         incoherent = coherence < self.criteria.coherence
         inconsistent = any(flag in broken for flag in self.criteria.consistency)
         contradicted = "coherent" in broken or "answer" in broken
-        holds = {
+        applicable = {
             "incomplete": undone or unmet,
             "incoherent": incoherent,
             "inconsistent": inconsistent,
@@ -318,7 +318,7 @@ class ConvergenceEngine:
             "contradiction_detected": contradicted and (incoherent or inconsistent),
             "hallucinated_tool": any(each.hallucinated for each in found),
         }
-        return [code for code, applies in holds.items() if applies]
+        return [code for code, applies in applicable.items() if applies]
 
 
 def suspicions_about(artifacts: Artifacts, requirements: Iterable[str] = ()) -> list[str]:

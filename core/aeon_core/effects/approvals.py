@@ -141,10 +141,12 @@ def with_feedback(
     report: SemanticValidationReport, words: str, answers: Mapping[str, str] | None = None
 ) -> SemanticValidationReport:
     """Return a report with a person's words, and their answers, as issues of high severity with the plan."""
-    said = [f"a person says: {words.strip() or 'no'}"] if words.strip() or not answers else []
-    said += [f"a person answers the question {question!r}: {answer}" for question, answer in (answers or {}).items()]
+    descriptions = [f"a person says: {words.strip() or 'no'}"] if words.strip() or not answers else []
+    descriptions += [
+        f"a person answers the question {question!r}: {answer}" for question, answer in (answers or {}).items()
+    ]
     issues = list(report.issues)
-    for description in said:
+    for description in descriptions:
         issues.append(
             ValidationIssue(
                 issue_id=f"issue-{len(issues) + 1}",

@@ -37,7 +37,7 @@ class ContextWindow:
         self.tokens = tokens
         self._size: int | None = None
         self._ratio = 0.0
-        self._told = False
+        self._warned = False
 
     def fit(self, described: Mapping[str, Any]) -> Fitted | None:
         """Return how the request fits, None if the window is not known.
@@ -58,19 +58,19 @@ class ContextWindow:
                 context_too_long=True,
             )
         notice = None
-        if tokens > NEARLY_FULL * window and not self._told:
-            self._told = True
+        if tokens > NEARLY_FULL * window and not self._warned:
+            self._warned = True
             share = round(100 * tokens / window)
             notice = f"a request takes about {share} % of the {window:,} tokens in {self.model}'s context window"
         return Fitted(max(least, min(wanted, window - tokens)), tokens, notice)
 
     def measure(self) -> dict[str, Any]:
         """Return what was learnt, as plain JSON: what `restore` takes."""
-        return {"size": self._size, "ratio": self._ratio, "told": self._told}
+        return {"size": self._size, "ratio": self._ratio, "told": self._warned}
 
     def restore(self, measure: Mapping[str, Any]) -> None:
         """Go by what was learnt before."""
-        self._size, self._ratio, self._told = measure["size"], measure["ratio"], measure["told"]
+        self._size, self._ratio, self._warned = measure["size"], measure["ratio"], measure["told"]
 
     def learn(self, described: Mapping[str, Any], usage: Usage | None) -> None:
         """Take the tokens that the provider counted as a measure of the requests to come."""

@@ -354,9 +354,9 @@ class ModelCalls:
         except LostSecretError as error:
             return ModelOutcome(None, LLMError(error.message, error_type="LostSecretError", unsent=True))
         if (listener := self._on_delta) is not None:
-            request.on_delta = partial(_tell, listener, call, call.request.purpose)
+            request.on_delta = partial(_notify, listener, call, call.request.purpose)
         if (calls := self._on_call) is not None:
-            request.on_call = partial(_tell, calls, call)
+            request.on_call = partial(_notify, calls, call)
         outcome = self._call(adapter, request)
         if outcome.error is not None and (call.begun or (outcome.usage is not None and listener is not None)):
             outcome.error.context["partial"] = True
@@ -546,7 +546,7 @@ def _recorded_error(described: dict[str, Any], usage: dict[str, int] | None) -> 
     )
 
 
-def _tell(listener: Deltas, call: ModelCall, what: str, text: str) -> None:
+def _notify(listener: Deltas, call: ModelCall, what: str, text: str) -> None:
     """Hand a piece of a reply on to a listener, whose failure is no failure of the call."""
     call.begun = True
     try:

@@ -65,7 +65,7 @@ class RunSecrets:
         if self._without_tokens is None:
             first: Line = next(iter(self._recorded()), {})
             self._without_tokens = first.get("versions", {}).get("redaction") != FORM
-        if self._without_tokens and _holds(value, REDACTED):
+        if self._without_tokens and _contains(value, REDACTED):
             raise LostSecretError(
                 f"an earlier version recorded {REDACTED!r} instead of a secret that is needed now; start a new run"
             )
@@ -144,9 +144,9 @@ def _name_of(line: Line) -> str:
     return f"{_WORDS.get(kind, f'a {kind!r} record')} (record {seq})"
 
 
-def _holds(value: Any, text: str) -> bool:
+def _contains(value: Any, text: str) -> bool:
     if isinstance(value, str):
         return text in value
     if isinstance(value, dict):
-        return any(_holds(key, text) or _holds(item, text) for key, item in value.items())
-    return isinstance(value, list) and any(_holds(item, text) for item in value)
+        return any(_contains(key, text) or _contains(item, text) for key, item in value.items())
+    return isinstance(value, list) and any(_contains(item, text) for item in value)

@@ -110,7 +110,7 @@ def reopen(
     except BaseException as error:
         os.close(fd)
         if isinstance(error, OSError):
-            raise _cannot_go_on(path, f"it cannot be written: {error.strerror}") from None
+            raise _cannot_continue(path, f"it cannot be written: {error.strerror}") from None
         raise
     opened = writer(path, run_id, listener, file=file)
     if torn is not None:
@@ -128,7 +128,7 @@ def make_sure_nobody_writes(path: Path) -> None:
         if is_locked(fd):
             raise _being_written(path, fd)
     except OSError as error:
-        raise _cannot_go_on(path, f"it cannot be locked: {error.strerror}") from None
+        raise _cannot_continue(path, f"it cannot be locked: {error.strerror}") from None
     finally:
         os.close(fd)
 
@@ -137,7 +137,7 @@ def _being_written(path: Path, fd: int) -> UsageError:
     return UsageError(f"the journal {str(path)!r} is being written by {holder(fd)}; wait until that ends, or stop it")
 
 
-def _cannot_go_on(path: Path, why: str) -> UsageError:
+def _cannot_continue(path: Path, why: str) -> UsageError:
     return UsageError(f"cannot continue the journal {str(path)!r}: {why}")
 
 
@@ -147,13 +147,13 @@ def _open(path: Path) -> int:
         mode = os.lstat(path).st_mode
         if not stat.S_ISREG(mode):
             what = "a link; use the file it points to" if stat.S_ISLNK(mode) else "not a regular file"
-            raise _cannot_go_on(path, f"it is {what}")
+            raise _cannot_continue(path, f"it is {what}")
         fd = os.open(path, os.O_RDWR | os.O_APPEND | os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLOCK)
     except FileNotFoundError:
         raise UsageError(f"the journal {str(path)!r} does not exist; see `aeon-tui runs`") from None
     except (OSError, ValueError) as error:
         reason = error.strerror if isinstance(error, OSError) else str(error)
-        raise _cannot_go_on(path, f"it cannot be written: {reason}") from None
+        raise _cannot_continue(path, f"it cannot be written: {reason}") from None
     return fd
 
 
@@ -161,7 +161,7 @@ def _check_still_there(fd: int, path: Path) -> None:
     """Make sure that what was locked is what has the name; it may have been replaced in between."""
     opened, named = os.fstat(fd), os.lstat(path)
     if (opened.st_dev, opened.st_ino) != (named.st_dev, named.st_ino) or not stat.S_ISREG(opened.st_mode):
-        raise _cannot_go_on(path, "another file has just replaced it; try again")
+        raise _cannot_continue(path, "another file has just replaced it; try again")
     if opened.st_mode & 0o077:
         os.fchmod(fd, 0o600)
 

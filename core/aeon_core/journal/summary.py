@@ -157,8 +157,8 @@ def ending_of(newest_first: Iterator[dict[str, Any]]) -> Ending:
     result = last.get("result") if last.get("type") == "run_finished" else None
     if isinstance(result, dict) and isinstance(result.get("status"), str):
         scores = _scores(dict_of(result.get("convergence")) or {})
-        told = result["status"], int_of(result.get("passes")), _float(result.get("cost_usd"))
-        return Ending(*told, *scores, resumable=last.get("resumes_at") is not None)
+        totals = result["status"], int_of(result.get("passes")), _float(result.get("cost_usd"))
+        return Ending(*totals, *scores, resumable=last.get("resumes_at") is not None)
     if last.get("type") == "workflow_end":
         total = dict_of(last.get("total_cost")) or {}
         status = str_of(last.get("status")) or None

@@ -311,10 +311,10 @@ def _create(path: Path) -> int:
             f"cannot write to the runs folder {str(path.parent)!r}: {error.strerror}; choose another"
         ) from None
     if not lock(fd):
-        taken = holder(fd)
+        owner = holder(fd)
         os.close(fd)
         raise UsageError(
-            f"the journal {str(path)!r} was locked by {taken} as soon as it was created; choose another file"
+            f"the journal {str(path)!r} was locked by {owner} as soon as it was created; choose another file"
         )
     return fd
 

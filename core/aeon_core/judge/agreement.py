@@ -155,13 +155,13 @@ class Engine(Protocol):
 
 @dataclass(frozen=True)
 class Comparison:
-    """What the judge said beside a label. `said` is None where its reply could not be used."""
+    """What the judge said about a labelled result. `judged` is None where its reply could not be used."""
 
     id: str
     group: str
     """The language of an outcome; the model that judged a run."""
     label: Verdict
-    said: Verdict | None
+    judged: Verdict | None
     why: str
     """The person's reason."""
     quote: str
@@ -170,7 +170,7 @@ class Comparison:
     @property
     def agrees(self) -> bool:
         """Whether the judge said what the label says."""
-        return self.said == self.label
+        return self.judged == self.label
 
 
 @dataclass(frozen=True)
@@ -203,7 +203,7 @@ class Agreement:
 def agreement_of(comparisons: Iterable[Comparison]) -> Agreement:
     """Return the figures of comparisons."""
     found = list(comparisons)
-    pairs = [(each.label == "good", each.said == "good") for each in found if each.said is not None]
+    pairs = [(each.label == "good", each.judged == "good") for each in found if each.judged is not None]
     return Agreement(
         results=len(found),
         agreed=sum(each.agrees for each in found),
@@ -226,14 +226,14 @@ def measure(outcomes: Iterable[LabelledOutcome], engine: Engine) -> Iterator[Com
     """Yield for each outcome what the engine says of it. What the judge's model raises for good, goes through."""
     for outcome in outcomes:
         assessment, _ = engine.judged(outcome.artifacts, outcome.requirements)
-        said = assessment.model_dump(mode="json")
+        dumped = assessment.model_dump(mode="json")
         yield Comparison(
             id=outcome.id,
             group=outcome.language,
             label=outcome.label,
-            said=None if "not_judged" in said["reason_codes"] else _said(said),
+            judged=None if "not_judged" in dumped["reason_codes"] else _verdict_of(dumped),
             why=outcome.why or "",
-            quote=quote_of(said),
+            quote=quote_of(dumped),
         )
 
 
@@ -277,7 +277,7 @@ def _compared(labelled: LabelledPass) -> Comparison:
         id=f"{labelled.run_id} pass {labelled.pass_number}",
         group=labelled.model,
         label=labelled.verdict,
-        said=_said(labelled.assessment),
+        judged=_verdict_of(labelled.assessment),
         why=labelled.why,
         quote=quote_of(labelled.assessment),
     )
@@ -298,7 +298,7 @@ def quote_of(assessment: Mapping[str, Any]) -> str:
     return quote or (str(issues[-1]) if issues else "")
 
 
-def _said(assessment: Mapping[str, Any]) -> Verdict:
+def _verdict_of(assessment: Mapping[str, Any]) -> Verdict:
     return "good" if assessment.get("converged") else "bad"
 
 

@@ -63,15 +63,15 @@ class Evidence:
         # A quote may span adjacent values of an output.
         self._found = "".join(map(plain, texts))
 
-    def holds(self, quote: str, *, met: bool = False) -> bool:
+    def contains(self, quote: str, *, met: bool = False) -> bool:
         """Return whether a quote occurs in the artifacts; of one with elisions, whether each part does.
 
         For a requirement that is met, words of the goal or the requirements alone are no evidence.
         """
         forms = (quote, _ESCAPE.sub(" ", quote))
-        return any(self._holds([*map(_plain, _ELISION.split(form))], met=met) for form in dict.fromkeys(forms))
+        return any(self._contains([*map(_plain, _ELISION.split(form))], met=met) for form in dict.fromkeys(forms))
 
-    def _holds(self, parts: list[str], *, met: bool) -> bool:
+    def _contains(self, parts: list[str], *, met: bool) -> bool:
         long = [part for part in parts if len(part.replace(_EDGE, "")) >= _SHORTEST]
         if not long:
             return any(part and part in self._values for part in parts)
@@ -205,12 +205,12 @@ def _marked(judgement: Judgement, evidence: Evidence) -> Judgement:
     """Return the judgement with each verdict whose quote occurs nowhere marked."""
 
     def checked(check: Check) -> Check:
-        return replace(check, quote_found=evidence.holds(check.evidence))
+        return replace(check, quote_found=evidence.contains(check.evidence))
 
     return replace(
         judgement,
         requirements=tuple(
-            replace(each, quote_found=evidence.holds(each.evidence, met=each.met == "yes"))
+            replace(each, quote_found=evidence.contains(each.evidence, met=each.met == "yes"))
             for each in judgement.requirements
         ),
         coherent=checked(judgement.coherent),

@@ -66,8 +66,8 @@ _refuse(
 
 def call_form(step: PlanStep) -> str:
     """Return a digest of what a step does: its description, tool and arguments."""
-    said = json.dumps([step.description, step.tool, step.arguments], sort_keys=True)
-    return hashlib.sha256(said.encode("utf-8", "surrogatepass")).hexdigest()[:16]
+    definition = json.dumps([step.description, step.tool, step.arguments], sort_keys=True)
+    return hashlib.sha256(definition.encode("utf-8", "surrogatepass")).hexdigest()[:16]
 
 
 class OrchestrationState(Entity):

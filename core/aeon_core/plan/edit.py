@@ -109,9 +109,9 @@ def reuse_executed_steps(edited: Plan, before: Plan | None) -> Plan:
     plan = edited.model_dump(mode="json", exclude_none=True)
     for node in _nodes(plan["steps"]):
         was = known.get(node["step_id"])
-        holds = was is not None and node["step_id"] not in again
-        node["status"] = was.status if was is not None and holds else "pending"
-        node["errors"] = was.errors if was is not None and holds else None
+        is_kept = was is not None and node["step_id"] not in again
+        node["status"] = was.status if was is not None and is_kept else "pending"
+        node["errors"] = was.errors if was is not None and is_kept else None
     return Plan.model_validate(plan)
 
 

@@ -97,7 +97,7 @@ def _unwrapped(value: Any) -> Any:
             value = value[0]
         elif isinstance(value, list):
             return {**around, "steps": value} if any(map(_is_step, value)) else value
-        elif isinstance(value, dict) and _holds_steps(value):
+        elif isinstance(value, dict) and _has_steps(value):
             return {**around, **value} if "goal" not in value else value
         elif isinstance(value, dict):
             inner = [item for item in map(_as_value, value.values()) if _leads_to_steps(item)]
@@ -118,10 +118,10 @@ def _as_value(value: Any) -> Any:
 
 
 def _is_step(value: Any) -> bool:
-    return isinstance(value, dict) and "description" in {canonical(key) for key in value} and not _holds_steps(value)
+    return isinstance(value, dict) and "description" in {canonical(key) for key in value} and not _has_steps(value)
 
 
-def _holds_steps(value: dict[str, Any]) -> bool:
+def _has_steps(value: dict[str, Any]) -> bool:
     return any(letters(key) == "steps" or _is_steps(_as_value(value[key])) for key in value)
 
 
@@ -134,7 +134,7 @@ def _leads_to_steps(value: Any, depth: int = 0) -> bool:
         value = value[0]
     if not isinstance(value, dict) or depth > _MAX_WRAPPED:
         return False
-    return _holds_steps(value) or any(_leads_to_steps(_as_value(item), depth + 1) for item in value.values())
+    return _has_steps(value) or any(_leads_to_steps(_as_value(item), depth + 1) for item in value.values())
 
 
 def _keys(given: dict[str, Any], known: Mapping[str, tuple[str, ...]], dropped: list[str], path: str) -> dict[str, Any]:
@@ -148,9 +148,11 @@ def _keys(given: dict[str, Any], known: Mapping[str, tuple[str, ...]], dropped: 
             elif rank == best[name][0]:
                 best[name][1].append(key)
     # Two other names for the same, with different values: nobody can tell which is meant.
-    taken = {keys[0]: name for name, (_, keys) in best.items() if all(given[key] == given[keys[0]] for key in keys)}
-    dropped += [f"{path}.{key}".lstrip(".") for key in given if key not in taken]
-    return {taken[key]: item for key, item in given.items() if key in taken}
+    best_names = {
+        keys[0]: name for name, (_, keys) in best.items() if all(given[key] == given[keys[0]] for key in keys)
+    }
+    dropped += [f"{path}.{key}".lstrip(".") for key in given if key not in best_names]
+    return {best_names[key]: item for key, item in given.items() if key in best_names}
 
 
 def _match(key: str, known: Mapping[str, tuple[str, ...]]) -> tuple[str, int] | None:
@@ -202,8 +204,8 @@ def _step(given: Any, tools: Tools, dropped: list[str], path: str, depth: int) -
     dropped += left_out
     for name in ("id", "parent", "replaces", "description"):
         step[name] = _id(step.get(name))
-    if isinstance(said := step.get("description"), list) and len(said) == 1:
-        step["description"] = said[0]
+    if isinstance(description := step.get("description"), list) and len(description) == 1:
+        step["description"] = description[0]
     step["depends_on"] = _ids(step.get("depends_on"))
     step["arguments"] = _arguments(step.get("arguments"))
     if step.get("status", "pending") != "pending" or not is_blank(step.get("errors")):
@@ -232,11 +234,11 @@ def _name_tool(step: dict[str, Any], tools: Tools) -> None:
             tool = tool.strip()
     if isinstance(agent, str) and tool is None and agent in tools:
         tool, agent = agent, None
-    says_nothing = is_blank(agent) or (isinstance(agent, str) and agent.strip().casefold() in _NULLS) or agent is False
+    is_empty = is_blank(agent) or (isinstance(agent, str) and agent.strip().casefold() in _NULLS) or agent is False
     # There is one agent; beside a tool, other words for one say that it is the tool's step.
     is_llm = isinstance(agent, str) and agent.strip().casefold() == "llm"
     step["tool"] = tool
-    step["agent"] = None if says_nothing or (tool is not None and not is_llm) else "llm"
+    step["agent"] = None if is_empty or (tool is not None and not is_llm) else "llm"
 
 
 def _id(value: Any) -> Any:
@@ -325,7 +327,7 @@ def step_row(value: Any) -> tuple[dict[str, Any], int]:
         if len(inner) != 1 or "tool" in value or "description" in {canonical(key) for key in value}:
             break
         value = inner[0]
-    if isinstance(value, dict) and not _holds_steps(value):
+    if isinstance(value, dict) and not _has_steps(value):
         value = {"goal": "repair", "steps": [value]}
     rows = plan_rows(normal_plan(value)[0])
     return (rows[0] if rows else {}), len(rows)

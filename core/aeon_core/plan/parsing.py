@@ -313,14 +313,14 @@ class PlanReader:
         entry = PlanEntry(path, {})
         for name in known:
             if name in step and (step[name] is not None or name in _NEVER_NULL):
-                self._take(entry, name, step[name], step_id)
+                self._set_field(entry, name, step[name], step_id)
         for name in (id_key, "description"):
             if name not in step:
                 self._problems.missing(f"{path}.{name}", "a non-empty string", step_id)
         self._claim(entry, id_key)
         return entry
 
-    def _take(self, entry: PlanEntry, name: str, value: Any, step_id: str | None) -> None:
+    def _set_field(self, entry: PlanEntry, name: str, value: Any, step_id: str | None) -> None:
         path = f"{entry.path}.{name}"
         field_name = _FIELD_OF.get(name, name)
         if (expected := expectation(name, value)) is not None:

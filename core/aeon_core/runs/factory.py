@@ -146,14 +146,14 @@ def build_tools(config: RunConfig) -> ToolRegistry:
     return registry
 
 
-def inspect_tools(config: RunConfig, said: Iterable[str]) -> tuple[ToolRegistry, list[str]]:
+def inspect_tools(config: RunConfig, named: Iterable[str]) -> tuple[ToolRegistry, list[str]]:
     """Return the same tools for a command that only looks at them, and the specifications that it leaves out.
 
-    Code of the project is run and MCP servers are started only where the command line has `said` so. The caller closes
-    the registry. Raises UsageError as `build_tools`.
+    Code of the project is run and MCP servers are started only where they are `named` on the command line. The caller
+    closes the registry. Raises UsageError as `build_tools`.
     """
     root = config.project_root if config.project_root is not None else find_project_root()
-    given = set(said)
+    given = set(named)
     left_out = [spec for spec in ("mcp", *project_modules(config.tools, root)) if spec in config.tools]
     left_out = [spec for spec in dict.fromkeys(left_out) if spec not in given]
     kept = [spec for spec in config.tools if spec not in left_out]

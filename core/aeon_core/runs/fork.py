@@ -45,14 +45,14 @@ def forked_config(path: Path) -> RunConfig:
     no journal.
     """
     started = _started(sound_records(path))
-    said: dict[str, Any] = {}
+    overrides: dict[str, Any] = {}
     for record in read_records(path, texts=False):
         # What is damaged behind the pass is no matter.
         if record["type"] == "run_resumed" and isinstance(options := record.get("options"), dict):
-            said |= {key: value for key, value in options.items() if key in ("ttl", "budget", "model")}
-    if "model" in said and providers_of(said["model"]) != providers_of(started["config"].get("model")):
-        said["base_url"] = None
-    return recorded_config({"config": {**started["config"], **said}})
+            overrides |= {key: value for key, value in options.items() if key in ("ttl", "budget", "model")}
+    if "model" in overrides and providers_of(overrides["model"]) != providers_of(started["config"].get("model")):
+        overrides["base_url"] = None
+    return recorded_config({"config": {**started["config"], **overrides}})
 
 
 def starting_edit(path: Path, pass_number: int) -> PlanEdit:

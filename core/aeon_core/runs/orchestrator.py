@@ -134,7 +134,7 @@ class Orchestrator:
 
     def _worker(self, task: str, plan: Plan | Mapping[str, Any] | None) -> Worker:
         asked = threading.Event()
-        return Worker(lambda put: self._run(task, plan, put, asked), lambda: self._abort(asked))
+        return Worker(lambda push: self._run(task, plan, push, asked), lambda: self._abort(asked))
 
     def _run(
         self,

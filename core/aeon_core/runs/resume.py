@@ -191,6 +191,6 @@ def _given_answers(lines: list[dict[str, Any]], continues_at: int) -> dict[str, 
         if line["type"] == "run_resumed":
             given = dict(line.get("answers") or {})
         elif line["type"] == "approval" and line["state"] == "decided" and line["point"] in REVIEWED:
-            taken_back = line["decision"] == "abort" or line["seq"] >= continues_at
-            given = {**given, **(line.get("answers") or {})} if taken_back else {}
+            revoked = line["decision"] == "abort" or line["seq"] >= continues_at
+            given = {**given, **(line.get("answers") or {})} if revoked else {}
     return given

@@ -189,7 +189,7 @@ class RunSetup:
             return RunResult.model_validate(self._secrets.shown(result.model_dump(mode="json")))
         finally:
             if given is not None:
-                _put_into(given, self._secrets.shown(dump_plan(given)))
+                _restore_into(given, self._secrets.shown(dump_plan(given)))
             journal.close()
 
     def _required(self) -> list[str]:
@@ -213,7 +213,7 @@ class RunSetup:
         if lost is not None:
             raise UsageError(f"the plan contains {lost}, a placeholder for an unknown secret; put the secret there")
         if concealed is not data:
-            _put_into(given, concealed)
+            _restore_into(given, concealed)
         return dump_plan(given)
 
     def _announce(self, task: str, executor: Executor, progress: Progress) -> None:
@@ -281,7 +281,7 @@ def _names_of_types() -> frozenset[str]:
     return names_in([*map(schema, _EXCHANGED)])
 
 
-def _put_into(plan: Plan, dumped: Mapping[str, Any]) -> None:
+def _restore_into(plan: Plan, dumped: Mapping[str, Any]) -> None:
     """Restore a dumped plan in place; unchanged steps remain the same objects."""
     if dump_plan(plan) != dumped:
         other = Plan.model_validate(dumped)

@@ -30,20 +30,20 @@ class Worker:
         self._result: RunResult | None = None
         self._error: BaseException | None = None
 
-    def start(self, put: Callable[[bytes | None], None]) -> None:
+    def start(self, push: Callable[[bytes | None], None]) -> None:
         """Start the run; `put` gets each line of its journal on its thread, and None when it has ended."""
         context = contextvars.copy_context()
         # A daemon: a program that ends does not wait for it, and the run can be resumed.
-        self._thread = threading.Thread(target=context.run, args=(self._work, put), name="aeon-run", daemon=True)
+        self._thread = threading.Thread(target=context.run, args=(self._work, push), name="aeon-run", daemon=True)
         self._thread.start()
 
-    def _work(self, put: Callable[[bytes | None], None]) -> None:
+    def _work(self, push: Callable[[bytes | None], None]) -> None:
         try:
-            self._result = self._run(put)
+            self._result = self._run(push)
         except BaseException as error:
             self._error = error
         finally:
-            put(None)
+            push(None)
 
     def join(self) -> None:
         """Wait until the run has ended."""
@@ -76,11 +76,11 @@ class Worker:
 
         loop, queue = asyncio.get_running_loop(), asyncio.Queue[bytes | None]()
 
-        def put(line: bytes | None) -> None:
+        def push(line: bytes | None) -> None:
             with contextlib.suppress(RuntimeError):  # the loop may be closed by now
                 loop.call_soon_threadsafe(queue.put_nowait, line)
 
-        self.start(put)
+        self.start(push)
         line: bytes | None = b""
         try:
             while (line := await queue.get()) is not None:

@@ -186,7 +186,7 @@ class Supervisor:
 
         def ask(problems: list[str]) -> LLMRequest:
             if not reply.can_be_kept:
-                return _told(again, problems)
+                return _with_problems(again, problems)
             return self._request(reply.fault(), problems, tools, schema, task=task)
 
         def accept(response: LLMResponse) -> tuple[Plan, dict[str, Any]]:
@@ -266,7 +266,7 @@ class Supervisor:
             first, asked = not asked, True
             own = call.is_empty or len(call.text) > MAX_REPAIRABLE or (first and lacks and call.written is None)
             if own and again is not None:
-                return _told(again, problems)
+                return _with_problems(again, problems)
             return self._request(fault, problems, tools, wanted, step=step, **sections)
 
         def accept(response: LLMResponse) -> tuple[dict[str, Any], dict[str, Any]]:
@@ -496,11 +496,11 @@ def _fault(what: str, broken: UnreadableError, text: str) -> Fault:
     return Fault(what, "plan_repair", as_object(broken.value), text, list(broken.problems))
 
 
-def _told(request: LLMRequest, problems: list[str]) -> LLMRequest:
+def _with_problems(request: LLMRequest, problems: list[str]) -> LLMRequest:
     """Return the request again, with what was wrong with the reply to it."""
     *before, last = request.messages
-    told = "\n".join(["<errors>", *problems, "</errors>"])
-    return replace(request, messages=[*before, {**last, "content": f"{last['content']}\n\n{told}"}])
+    problems_text = "\n".join(["<errors>", *problems, "</errors>"])
+    return replace(request, messages=[*before, {**last, "content": f"{last['content']}\n\n{problems_text}"}])
 
 
 def _described(tools: ToolRegistry, names: Sequence[str] | None = None) -> str:

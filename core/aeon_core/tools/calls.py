@@ -180,8 +180,8 @@ class CallReader:
 
     def _check_name(self, value: dict[str, Any]) -> None:
         name = next((value[key] for key in _NAMES if isinstance(value.get(key), str)), None)
-        says_name = name is not None and value.keys() <= _BESIDE and not value.keys() <= self._keys.keys()
-        if says_name and not self._is_meant(str(name).removeprefix("functions."), 1):
+        has_name = name is not None and value.keys() <= _BESIDE and not value.keys() <= self._keys.keys()
+        if has_name and not self._is_meant(str(name).removeprefix("functions."), 1):
             problem = f"tool_name: expected {self._tool!r}, the tool of the step, got {describe(name)}"
             raise ValidationError(problem, problems=[problem])
 

@@ -189,7 +189,7 @@ def _object(value: dict[str, Any], nodes: list[dict[str, Any]], root: dict[str, 
             name = alike[0] if len(alike) == 1 else key
         if name in known:
             item = _coerced(item, known[name], root, drop)
-            if item is None and name not in required and not _takes_null(known[name], root):
+            if item is None and name not in required and not _accepts_null(known[name], root):
                 continue
         elif closed and drop:
             continue
@@ -202,6 +202,6 @@ def _abbreviates(key: str, name: str) -> bool:
     return (len(key) > 1 and name.startswith(key)) or (len(name) > _SHORT and key.startswith(name))
 
 
-def _takes_null(schema: Any, root: dict[str, Any]) -> bool:
+def _accepts_null(schema: Any, root: dict[str, Any]) -> bool:
     kinds = [kind for node in alternatives(schema, root) for kind in _kinds(node)]
     return not kinds or "null" in kinds

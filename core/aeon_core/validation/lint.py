@@ -104,8 +104,8 @@ def _readable(reading: PlanReader) -> Plan | None:
 
 
 def _report(reading: PlanReader, findings: list[Finding]) -> SemanticValidationReport:
-    said = [reading.goal, [entry.fields for entry in reading.walk()], [finding.description for finding in findings]]
-    return _report_of(json.dumps(said, ensure_ascii=True, sort_keys=True), findings[:MAX_ISSUES])
+    inputs = [reading.goal, [entry.fields for entry in reading.walk()], [finding.description for finding in findings]]
+    return _report_of(json.dumps(inputs, ensure_ascii=True, sort_keys=True), findings[:MAX_ISSUES])
 
 
 def lint_refusal(reason: str) -> SemanticValidationReport:
@@ -114,9 +114,9 @@ def lint_refusal(reason: str) -> SemanticValidationReport:
     return _report_of(reason, [Finding("consistency", "high", None, f"plan: {reason}", repair)])
 
 
-def _report_of(said: str, findings: list[Finding]) -> SemanticValidationReport:
+def _report_of(inputs: str, findings: list[Finding]) -> SemanticValidationReport:
     return report_of(
-        f"validation-{hashlib.sha256(said.encode()).hexdigest()[:12]}", "plan", issues_of(findings, "plan")
+        f"validation-{hashlib.sha256(inputs.encode()).hexdigest()[:12]}", "plan", issues_of(findings, "plan")
     )
 
 

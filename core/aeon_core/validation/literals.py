@@ -65,9 +65,9 @@ def mismatch(description: str, arguments: dict[str, Any], *, reads: bool) -> Mis
         # A path beside other texts may be where they are written to, and not what they are about.
         if len(described) == len(passed) == 1 and (kind != "path" or reads or len(texts) == 1):
             one, other = described.pop(), passed.pop()
-            told = any(one in text for text in texts if text != other) or other in description.replace(one, " ")
+            is_explained = any(one in text for text in texts if text != other) or other in description.replace(one, " ")
             words = _words(*description.split(one, 1))
-            if not told and (_days if kind == "date" else _apart)(one, other, words, kind):
+            if not is_explained and (_days if kind == "date" else _apart)(one, other, words, kind):
                 return kind, one, other, words <= _FEWER
     return _measure(description, bare, texts) or _number(bare, arguments) or _quote(description, texts)
 

@@ -136,8 +136,10 @@ def check_calls(plan: Plan, registry: ToolRegistry) -> Iterator[Finding]:
         seen.setdefault(call, step.step_id)
         found = None if step.executed else mismatch(step.description, step.arguments, reads=tool.effect == "pure")
         # What an earlier call or the goal deals with as well may be what this step starts from.
-        told = found is not None and ((not found[3] and found[1] in calls) or all(x in plan.goal for x in found[1:3]))
-        if found is not None and not told:
+        is_explained = found is not None and (
+            (not found[3] and found[1] in calls) or all(x in plan.goal for x in found[1:3])
+        )
+        if found is not None and not is_explained:
             kind, described, passed, alone = found
             description = f"the description names the {kind} {clip(described)}, the arguments {clip(passed)}"
             repair = f"Make description and arguments name the same {kind}."

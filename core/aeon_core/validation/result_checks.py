@@ -71,8 +71,8 @@ class Artifacts:
         rest = {str(value).casefold() for key, value in output.items() if key not in ("error", "exit_code")} - _BLANK
         in_doubt = success == "true" or (bool(rest) and not (wrong and success == "false"))
         shown = error if isinstance(error, str) else json.dumps(error, sort_keys=True, ensure_ascii=False)
-        told = f"error is {clip(shown)}" if wrong else "success is false"
-        return told if in_doubt is beside_result else None
+        problem = f"error is {clip(shown)}" if wrong else "success is false"
+        return problem if in_doubt is beside_result else None
 
 
 @dataclass(frozen=True, slots=True)

@@ -88,8 +88,8 @@ class SemanticValidator:
         artifacts = Artifacts(goal, plan, dict(results), answer or "", entries, dict(failures or {}), tools)
         found = [each.finding for each in check_result(artifacts) if answer is not None or each.flag != "answer"]
         kind: ArtifactType = "cross_phase" if answer is not None or entries else "execution_artifact"
-        said = [goal, plan.model_dump(mode="json"), results, answer, entries, failures]
-        return report_on(kind, kind, found, said)
+        inputs = [goal, plan.model_dump(mode="json"), results, answer, entries, failures]
+        return report_on(kind, kind, found, inputs)
 
     def review(self, plan: Plan, *, task: str | None = None, requirements: Sequence[str] = ()) -> list[Finding]:
         """Return what a model finds in a plan before it runs; nothing where its reply cannot be had or used."""
@@ -120,9 +120,9 @@ def issues_of(found: Sequence[Finding], artifact: str, *, start: int = 1) -> lis
     ]
 
 
-def report_on(kind: ArtifactType, artifact: str, found: Sequence[Finding], said: Any) -> SemanticValidationReport:
+def report_on(kind: ArtifactType, artifact: str, found: Sequence[Finding], inputs: Any) -> SemanticValidationReport:
     """Return the report of these findings; its id is a digest of what was looked at and found."""
-    text = json.dumps([said, [finding.description for finding in found]], sort_keys=True, default=str)
+    text = json.dumps([inputs, [finding.description for finding in found]], sort_keys=True, default=str)
     digest = hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
     return report_of(f"validation-{digest[:12]}", kind, issues_of(found, artifact))
 

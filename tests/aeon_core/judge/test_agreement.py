@@ -113,7 +113,7 @@ def test_a_judge_that_is_wrong_one_time_in_ten_agrees_with_nine_in_ten() -> None
         "false_rejects": 1,
         "unusable": 0,
     }
-    assert [(each.id, each.label, each.said, each.quote) for each in found if not each.agrees] == [
+    assert [(each.id, each.label, each.judged, each.quote) for each in found if not each.agrees] == [
         ("sum/4", "good", "bad", "15"),
         ("sum/13", "bad", "good", "16"),
     ]
@@ -122,7 +122,7 @@ def test_a_judge_that_is_wrong_one_time_in_ten_agrees_with_nine_in_ten() -> None
 def test_a_reply_that_says_nothing_is_unusable_with_the_reason() -> None:
     scripted = ScriptedModel(judge=["it is fine", LLMError("it is silent")])
     first, second = measure(labelled(2), engine(scripted))
-    assert (first.said, second.said) == (None, None)
+    assert (first.judged, second.judged) == (None, None)
     assert first.quote.startswith("the judge gave no usable verdict: ")
     assert "it is silent" in second.quote
 
@@ -130,7 +130,7 @@ def test_a_reply_that_says_nothing_is_unusable_with_the_reason() -> None:
 def test_exact_checks_say_it_without_a_judge() -> None:
     scripted = ScriptedModel(judge=lambda request: judged(request))
     (found,) = measure([outcome(answer="")], engine(scripted))
-    assert (found.said, found.label) == ("bad", "bad")
+    assert (found.judged, found.label) == ("bad", "bad")
     assert scripted.requests == []
 
 
@@ -159,7 +159,7 @@ def test_the_runs_of_a_directory_are_compared_with_their_last_labels(tmp_path: P
     label_run(two, "bad", "not what I asked")
     (tmp_path / "broken.jsonl").write_bytes(b"{\n")
     found = LabelledRuns(tmp_path).comparisons()
-    assert [(each.id, each.group, each.label, each.said, each.why) for each in found] == [
+    assert [(each.id, each.group, each.label, each.judged, each.why) for each in found] == [
         ("one pass 1", "scripted:test", "good", "good", ""),
         ("two pass 2", "scripted:test", "bad", "good", "not what I asked"),
     ]

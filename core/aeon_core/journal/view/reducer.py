@@ -85,10 +85,10 @@ def _readers(form: Any) -> dict[str, Callable[[Any], Any]]:
     return {name: _READERS[kind] for name, kind in form.__annotations__.items() if kind in _READERS}
 
 
-def _read(form: type[_View], told: Record, /, **known: Any) -> _View:
+def _read(form: type[_View], record: Record, /, **known: Any) -> _View:
     """Return a part of the view: its fields as a record has them under their names, but for those that are known."""
     return form(
-        **{name: read(told.get(name)) for name, read in _readers(cast("Any", form)).items() if name not in known},
+        **{name: read(record.get(name)) for name, read in _readers(cast("Any", form)).items() if name not in known},
         **known,
     )
 
@@ -183,13 +183,13 @@ def assessment_of(assessment: Record, *, pass_number: int, seq: int = 0) -> Asse
     )
 
 
-def _checks(told: Record) -> list[CheckView]:
-    found = ((name, dict_of(check) or {}) for name, check in told.items())
+def _checks(record: Record) -> list[CheckView]:
+    found = ((name, dict_of(check) or {}) for name, check in record.items())
     return [_read(CheckView, check, name=name) for name, check in found if isinstance(check.get("ok"), bool)]
 
 
-def _additional(told: Record) -> dict[str, bool]:
-    met = {name: (dict_of(verdict) or {}).get("met") for name, verdict in told.items()}
+def _additional(record: Record) -> dict[str, bool]:
+    met = {name: (dict_of(verdict) or {}).get("met") for name, verdict in record.items()}
     return {name: value for name, value in met.items() if isinstance(value, bool)}
 
 
@@ -309,9 +309,9 @@ def _restore(view: RunView, begun: Record) -> None:
     view.ttl_spent, view.ttl_remaining = int_of(ttl.get("spent")), int_of(ttl.get("remaining"))
     if (profile := dict_of(begun.get("task_profile"))) is not None:
         depth = dict_of(begun.get("adaptive_depth")) or {}
-        told = {**profile, "adaptive_depth": depth, "adjustment_reason": depth.get("adjustment_reason")}
-        told["requirements"] = begun.get("requirements")
-        view.profiles.append(profile_of(told, pass_number=number, seq=view.last_seq))
+        record = {**profile, "adaptive_depth": depth, "adjustment_reason": depth.get("adjustment_reason")}
+        record["requirements"] = begun.get("requirements")
+        view.profiles.append(profile_of(record, pass_number=number, seq=view.last_seq))
     if (assessment := dict_of(begun.get("assessment"))) is not None:
         view.assessments.append(assessment_of(assessment, pass_number=number, seq=view.last_seq))
 
@@ -480,9 +480,9 @@ def _tool(view: RunView, record: Record) -> None:
     call_id = str_of(record.get("call_id"))
     call = view.tool_calls.get(call_id)
     if call is None or record.get("state") == "started":
-        told = {name: record.get(name) for name in ("call_id", "step_id", "tool_name", "arguments", "effect")}
+        fields = {name: record.get(name) for name in ("call_id", "step_id", "tool_name", "arguments", "effect")}
         number = int_of(record.get("pass"))
-        call = _read(ToolCallView, told, pass_number=number, seq=view.last_seq, started=view.last_ts)
+        call = _read(ToolCallView, fields, pass_number=number, seq=view.last_seq, started=view.last_ts)
         if call_id in view.tool_calls:
             view.tool_calls = view.tool_calls.copy()  # a FrozenView keeps the call that had the id before
         view.tool_calls[call_id] = call

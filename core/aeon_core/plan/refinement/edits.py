@@ -40,10 +40,10 @@ def single_actions(actions: Iterable[RefinementAction], tree: Tree) -> list[Refi
         if action.type == "step_add" and (replaced := _replaced_by(action)) is not None:
             replacing.setdefault(replaced, action)
     bare_marks = {action.target for action in given if action.type == "step_mark_invalid" and not action.changes}
-    taken = [action for step_id, action in replacing.items() if step_id in bare_marks]
+    merged = [action for step_id, action in replacing.items() if step_id in bare_marks]
     found: list[RefinementAction] = []
     for action in islice(chain.from_iterable(_step_by_step(action, tree) for action in given), MAX_ACTIONS):
-        if any(action is each for each in taken):
+        if any(action is each for each in merged):
             continue
         if action.type == "step_mark_invalid" and not action.changes and action.target in replacing:
             action = action.model_copy(update={"changes": replacing[action.target].changes})
@@ -456,16 +456,16 @@ def _parts_to_gather(node: Node, own: Mapping[str, Any], again: set[str]) -> lis
 
 
 def _new_ids(tree: Tree, nodes: list[Node], target: str, wanted_id: str | None) -> dict[str, str]:
-    taken = tree.ids()
+    used = tree.ids()
     new_ids: dict[str, str] = {}
     for node in nodes:
         step_id = node["step_id"]
         first, number = tree.first_replaced(step_id), 1
-        while (made := f"{first}-r{number}") in taken:
+        while (made := f"{first}-r{number}") in used:
             number += 1
-        if step_id == target and wanted_id is not None and wanted_id not in taken:
+        if step_id == target and wanted_id is not None and wanted_id not in used:
             made = wanted_id
-        taken.add(made)
+        used.add(made)
         new_ids[step_id] = made
     return new_ids
 

@@ -177,8 +177,8 @@ def _cited(value: Any) -> list[dict[str, Any]]:
 
 def read_questions(value: Any) -> list[str]:
     listed = value if isinstance(value, list) else []
-    said = [" ".join(item.split()) for item in listed if isinstance(item, str) and item.strip()]
-    return list(dict.fromkeys(said))[:MAX_QUESTIONS]
+    questions = [" ".join(item.split()) for item in listed if isinstance(item, str) and item.strip()]
+    return list(dict.fromkeys(questions))[:MAX_QUESTIONS]
 
 
 def _invalid(problems: list[str]) -> ValidationError:

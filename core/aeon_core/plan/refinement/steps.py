@@ -151,12 +151,12 @@ def _height(node: Node) -> int:
 
 def _own_ids(nodes: list[Node], tree: Tree) -> None:
     """Give each step whose id is taken another one, and let what depends on it inside the fragment follow."""
-    taken = tree.ids()
+    used = tree.ids()
     everything = [each for node in nodes for each in subtree(node)]
-    reserved = taken | {each["step_id"] for each in everything}
+    reserved = used | {each["step_id"] for each in everything}
     renamed: dict[str, str] = {}
     for each in everything:
-        if each["step_id"] in taken:
+        if each["step_id"] in used:
             renamed[each["step_id"]] = fresh_id(each["step_id"], reserved)
             reserved.add(renamed[each["step_id"]])
     for each in everything:

@@ -123,10 +123,10 @@ def executed(node: Node) -> bool:
     return node["status"] in ("complete", "failed", "invalid")
 
 
-def fresh_id(wanted: str, taken: set[str]) -> str:
+def fresh_id(wanted: str, used: set[str]) -> str:
     """Return the id itself, or the first free one made of it with a number."""
     number, step_id = 2, wanted
-    while step_id in taken:
+    while step_id in used:
         step_id = f"{wanted}-{number}"
         number += 1
     return step_id

@@ -20,7 +20,7 @@ from aeon_core.llm.base import LLMAdapter, LLMRequest, LLMResponse, ModelChain
 from aeon_core.llm.retry import MAX_WAIT
 from aeon_core.regular_file import read_start, replace_file
 
-UNTOLD_WAIT = 1.0
+DEFAULT_WAIT = 1.0
 """Seconds that all wait where a provider refuses for the rate and does not say for how long."""
 SPREAD = 0.25
 """Seconds over which those who waited come back, at random, so that not all of them do so at once."""
@@ -88,7 +88,7 @@ class RateLimitedModel(LLMAdapter):
         try:
             reply = self._inner.complete(request)
         except LLMError as error:
-            if (seconds := _wait_wished(error)) is not None:
+            if (seconds := _requested_wait(error)) is not None:
                 self._gate.hold(seconds)
             raise
         if not waited:
@@ -126,9 +126,9 @@ def rate_limited(model: LLMAdapter, directory: Path, base_url: str | None) -> LL
     return model if model.simulated else RateLimitedModel(model, RateGate(directory, model.model, base_url))
 
 
-def _wait_wished(error: LLMError) -> float | None:
+def _requested_wait(error: LLMError) -> float | None:
     """Return for how many seconds the provider wants no requests, None where it is not about their rate."""
     wish = error.retry_after
     if isinstance(wish, int | float) and wish > 0:
         return float(wish)
-    return UNTOLD_WAIT if error.status_code in _TOO_MANY else None
+    return DEFAULT_WAIT if error.status_code in _TOO_MANY else None

@@ -246,14 +246,14 @@ def _replaced(path: str, data: bytes, old: str, new: str, replace_all: bool) -> 
     # Read shows no CR, so text without one is meant to fit a CRLF file.
     crlf = uses_crlf(data) and "\r" not in old
     text = data.replace(b"\r\n", b"\n") if crlf else data
-    wanted, put = encoded("old_string", old), encoded("new_string", new)
+    wanted, replacement = encoded("old_string", old), encoded("new_string", new)
     places = list(islice(_places(text, wanted), _MAX_LISTED + 1))
     if not places:
         raise _NoUniqueMatchError(f"old_string is not in {path!r}: {found_instead(text, old)}")
     if len(places) > 1 and not replace_all:
         raise _not_unique(path, text, wanted, places)
     count = text.count(wanted)
-    text = text.replace(wanted, put.replace(b"\r\n", b"\n") if crlf else put)
+    text = text.replace(wanted, replacement.replace(b"\r\n", b"\n") if crlf else replacement)
     return (text.replace(b"\n", b"\r\n") if crlf else text), count
 
 

@@ -271,4 +271,4 @@ def _notes(window: Window, start: int) -> list[str]:
         "lines end in CRLF, which is not shown; Edit keeps it": window.crlf,
         "the file begins with a byte order mark, which is not shown; Edit keeps it": window.bom,
     }
-    return [note for note, holds in facts.items() if holds]
+    return [note for note, applies in facts.items() if applies]

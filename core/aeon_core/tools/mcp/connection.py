@@ -192,17 +192,17 @@ class ErrorOutput:
         except BlockingIOError:
             return False
         if not chunk:
-            self._take(self._rest)
+            self._read_line(self._rest)
             self._rest = b""
             self._stop()
             return False
         *lines, rest = (self._rest + chunk).split(b"\n")
         for line in lines:
-            self._take(line)
+            self._read_line(line)
         self._rest = rest[:_MAX_LINE]
         return True
 
-    def _take(self, line: bytes) -> None:
+    def _read_line(self, line: bytes) -> None:
         if said := self._words(line.decode("utf-8", "replace")):
             self.last = said
             logger.debug("MCP server %r: %s", self._server, said)
@@ -241,7 +241,7 @@ class Connection:
     async def open(self) -> list[Listed]:
         """Return the server's tools, all pages of them. Raises Unusable."""
         opened: asyncio.Future[list[Listed]] = asyncio.get_running_loop().create_future()
-        self._task = asyncio.create_task(self._hold(opened))
+        self._task = asyncio.create_task(self._run_client(opened))
         try:
             async with asyncio.timeout(self._settings.start_timeout):
                 return await opened
@@ -307,7 +307,7 @@ class Connection:
             return self._words.of(innermost(self._failure))
         return f"its last words: {self._errors.last}" if self._errors.last else ""
 
-    async def _hold(self, opened: asyncio.Future[list[Listed]]) -> None:
+    async def _run_client(self, opened: asyncio.Future[list[Listed]]) -> None:
         # The SDK's client must be left by the task that entered it.
         try:
             async with self._made_client() as client:

@@ -149,8 +149,8 @@ class Server:
             connection = await self._live(tool)
             answer = await connection.call(tool, arguments)
         if answer.is_error:
-            said = self._words(text_of(answer.blocks, _MAX_ERROR), _MAX_ERROR) or "it gave no reason"
-            raise connection.error(tool, f"reports that {tool.shown_name!r} failed: {said}")
+            reason = self._words(text_of(answer.blocks, _MAX_ERROR), _MAX_ERROR) or "it gave no reason"
+            raise connection.error(tool, f"reports that {tool.shown_name!r} failed: {reason}")
         try:
             return result_of(answer, declared=tool.declared)
         except TooLarge as error:

@@ -214,11 +214,11 @@ def _chosen(server: str, settings: McpServer, names: list[str]) -> list[str]:
 
 
 def _description(listed: Listed, server: str) -> str:
-    said = escape_controls(str(listed.get("description") or ""), keep="\n\t").strip()
-    if not said:
+    description = escape_controls(str(listed.get("description") or ""), keep="\n\t").strip()
+    if not description:
         name = words(listed["name"], _MAX_SHOWN_NAME)
         return f"The tool {name!r} of the MCP server {server!r}, which gives no description."
-    return said if len(said) <= _MAX_DESCRIPTION else f"{said[:_MAX_DESCRIPTION]}…"
+    return description if len(description) <= _MAX_DESCRIPTION else f"{description[:_MAX_DESCRIPTION]}…"
 
 
 def _with_properties(schema: Any) -> Any:

@@ -101,12 +101,12 @@ def _in_text(text: str, without: Iterable[str] = ()) -> str | None:
     text = _HOME.sub("~", text)
     spellings = (text, _QUOTES.sub("", text), _LISTED.sub(" ", text))
     return next(
-        (name for name in PATTERNS if name not in without and any(_holds(name, spelling) for spelling in spellings)),
+        (name for name in PATTERNS if name not in without and any(_matches(name, spelling) for spelling in spellings)),
         None,
     )
 
 
-def _holds(name: str, text: str) -> bool:
+def _matches(name: str, text: str) -> bool:
     found = _COMPILED[name].search(text)
     if not found or not name.endswith("| sh"):
         return bool(found)

@@ -18,7 +18,7 @@ from aeon_core.errors import LLMError
 from aeon_core.llm.base import LLMRequest, LLMResponse, ModelChain
 from aeon_core.llm.connect import connect
 from aeon_core.runs.batch.batch import Batch, ProcessPool, read_tasks
-from aeon_core.runs.batch.rate_limit import UNTOLD_WAIT, RateGate, RateLimitedModel, rate_limited
+from aeon_core.runs.batch.rate_limit import DEFAULT_WAIT, RateGate, RateLimitedModel, rate_limited
 from tests.fakes import ScriptedModel
 from tests.waiting import PATIENCE, wait_until
 
@@ -89,7 +89,7 @@ def test_a_folder_that_cannot_be_written_is_no_failure(tmp_path: Path) -> None:
     [
         (LLMError("slow down", True, 20.0, status_code=429), 20.0),
         (LLMError("busy", True, 20.0, status_code=503), 20.0),
-        (LLMError("slow down", True, status_code=429), UNTOLD_WAIT),
+        (LLMError("slow down", True, status_code=429), DEFAULT_WAIT),
         (LLMError("broken", True, status_code=500), 0.0),
         (LLMError("slow down", True, float("nan"), status_code=500), 0.0),
     ],
@@ -99,7 +99,7 @@ def test_what_a_provider_wishes_holds_the_others_back(tmp_path: Path, error: LLM
     with pytest.raises(LLMError) as raised:
         model.complete(REQUEST)
     assert raised.value is error
-    assert held - UNTOLD_WAIT < gate(tmp_path).remaining() <= held or held == gate(tmp_path).remaining() == 0
+    assert held - DEFAULT_WAIT < gate(tmp_path).remaining() <= held or held == gate(tmp_path).remaining() == 0
 
 
 def test_closing_cuts_a_wait_and_asks_nobody(tmp_path: Path) -> None:
