@@ -131,7 +131,8 @@ STATE_TYPES = frozenset(
 )
 """Types of records that say where a run or a workflow is.
 
-Any other, also one that this version does not know, may follow any record, also the last one of a run.
+Any other, a new one or one that this version does not know, may follow any record, also the last one of a run. It needs
+no place here unless a run can end or wait with it: what the kernel writes after an end follows a `run_resumed`.
 """
 END_BYTES = 64 * 1024
 """How much `tail` reads; more only if that holds no record of the run's state."""

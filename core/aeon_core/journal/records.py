@@ -33,7 +33,8 @@ class Record(BaseModel):
     """A record's body. `tag` is its type; `nulls` says which null fields are written: none, those given, or all.
 
     `raw` says that it may hold text which has not passed the port, such as a prompt: it is redacted when it is written.
-    `emitted` says that the kernel emits it, so that a replay compares it.
+    `emitted` says that the kernel emits it, so that a replay compares it; `may_be_missing` that journals from before
+    its type existed lack it, so that a replay passes over one that was not recorded.
     """
 
     model_config: ClassVar[ConfigDict] = ConfigDict(
@@ -42,6 +43,7 @@ class Record(BaseModel):
     nulls: ClassVar[Nulls] = "dropped"
     raw: ClassVar[bool] = False
     emitted: ClassVar[bool] = True
+    may_be_missing: ClassVar[bool] = False
     tag: ClassVar[str] = ""
 
     @classmethod
