@@ -10,14 +10,13 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from aeon_core.config.editing import KeyPath, changed, replace_text
+from aeon_core.config.editing import KeyPath, changed, edit_file
 from aeon_core.config.keys import APP_KEYS, CONFIG_KEYS, KEYS, MAPPINGS, PATH_KEYS, checked_text, listed
 from aeon_core.config.loading import LoadedConfig, assess_project, read_config_file, user_config_file
 from aeon_core.config.schema import RunConfig, configured_secrets
 from aeon_core.errors import UsageError
 from aeon_core.paths import PROJECT_FOLDER, named_project_root
 from aeon_core.redaction import protect, redact
-from aeon_core.regular_file import read_text
 from aeon_core.suggest import did_you_mean, nearest
 from aeon_core.yaml_file import YamlError, parse_yaml
 from aeon_tui.cli import options
@@ -25,7 +24,6 @@ from aeon_tui.cli.output import Output, stderr, stdout
 from aeon_tui.sessions.run_options import approval_points
 
 DEFAULT = "default"
-_MAX_BYTES = 1_000_000
 _FREE = {"keys", "mcp_servers", "prices"}
 """Settings below which a person chooses the names."""
 
@@ -141,30 +139,29 @@ def _set(args: Namespace) -> int:
         file = named_project_root(args.project_root) / PROJECT_FOLDER / "config.yml"
         if not file.parent.is_dir():
             raise UsageError(f"{str(file.parent.parent)!r} has no {PROJECT_FOLDER}; run `aeon-tui init` there first")
-    before = read_text(file, f"the config file {str(file)!r}", _MAX_BYTES) if file.exists() else ""
-    value, after = _edited(file, before, path, args)
-    replace_text(file, after, before)
+    values = [None] if args.unset else _values(path, args.value, args.name, file)
+    value = None
+
+    def edit(before: str) -> str:
+        """Return the text with the first of the values that fits."""
+        nonlocal value
+        failure: UsageError | None = None
+        for value in values:
+            after = changed(before, path, value)
+            try:
+                read_config_file(file, after)
+            except UsageError as error:
+                failure = failure or error
+            else:
+                return after
+        raise failure or UsageError(f"invalid value for {args.name!r}")
+
+    edit_file(file, edit)
     secret = path[0] == "mcp_servers"  # its env and headers may hold keys
     what = f"{args.name} is {'no longer set' if args.unset else 'set'}"
     what = what if args.unset or secret else f"{args.name} = {_text(value)}"
     stderr().line((what, "green"), f" in {file}{_reservation(args, path[0], file)}")
     return 0
-
-
-def _edited(file: Path, before: str, path: KeyPath, args: Namespace) -> tuple[Any, str]:
-    """Return the value and the text that the file is to have. Raises UsageError where the value does not fit."""
-    failure: UsageError | None = None
-    for value in _values(path, args.value, args.name, file) if not args.unset else [None]:
-        try:
-            after = changed(before, path, value)
-            read_config_file(file, after)
-        except ValueError as error:
-            raise UsageError(f"{str(file)!r} was not changed: {error}") from None
-        except UsageError as error:
-            failure = failure or error
-        else:
-            return value, after
-    raise failure or UsageError(f"invalid value for {args.name!r}")
 
 
 def _values(path: KeyPath, text: str, name: str, file: Path) -> Iterator[Any]:

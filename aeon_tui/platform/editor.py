@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TextIO
 
-from aeon_core.config.editing import replace_text
+from aeon_core.config.editing import edit_file
 from aeon_core.config.keys import CONFIG_KEYS
 from aeon_core.config.loading import read_config_file, user_config_file
 from aeon_core.errors import AeonError, UsageError
@@ -213,7 +213,13 @@ class ConfigText:
     def save(self, text: str) -> None:
         """Write a text to the file. Raises UsageError where it is no configuration, or the file has changed since."""
         read_config_file(self._file, text)
-        replace_text(self._file, text, self._on_disk)
+
+        def edit(now: str) -> str:
+            if now != self._on_disk:
+                raise ValueError("it has changed since it was opened")
+            return text
+
+        edit_file(self._file, edit)
         self._on_disk = text
 
     def problems(self, error: AeonError, text: str) -> list[TextProblem]:

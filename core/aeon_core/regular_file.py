@@ -65,10 +65,10 @@ def read_whole(path: Path | str, most: int) -> bytes:
     return data
 
 
-def read_text(path: Path | str, where: str, most: int) -> str:
-    """Return the UTF-8 text of a regular file, without a byte order mark; `where` names it in errors.
+def read_text(path: Path | str, where: str, most: int, *, encoding: str = "utf-8-sig") -> str:
+    """Return the UTF-8 text of a regular file; `where` names it in errors.
 
-    Raises UsageError in one line.
+    A byte order mark is left out, but not with the `encoding` utf-8. Raises UsageError in one line.
     """
     try:
         data = read_start(path, most + 1)
@@ -77,7 +77,7 @@ def read_text(path: Path | str, where: str, most: int) -> str:
     if len(data) > most:
         raise UsageError(f"{where} is larger than {most:,} bytes; shorten it")
     try:
-        return data.decode("utf-8-sig")
+        return data.decode(encoding)
     except UnicodeDecodeError as error:
         byte = data[error.start]
         raise UsageError(f"{where} is not UTF-8 text: byte {error.start} is {byte:#04x}; save it as UTF-8") from None

@@ -9,13 +9,12 @@ import stat
 import threading
 from collections import deque
 from collections.abc import Callable, Iterator
-from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from aeon_core.errors import UsageError
-from aeon_core.regular_file import read_whole, replace_file
-from aeon_core.yaml_file import SETTINGS, YamlError, compose_yaml, parse_yaml
+from aeon_core.regular_file import read_text, replace_file
+from aeon_core.yaml_file import SETTINGS, YamlError, compose_yaml, parse_yaml, plain_value
 
 if TYPE_CHECKING:
     import yaml
@@ -33,52 +32,28 @@ KeyPath = tuple[str, ...]
 """A key, and those below it."""
 
 
-def change_file(file: Path, path: KeyPath, value: Any) -> None:
-    """Set a value of plain data in a configuration file, or remove it where it is None.
+def edit_file(file: Path, edit: Callable[[str], str]) -> None:
+    """Put what `edit` makes of the text of a configuration file in its place; one that does not exist is made.
 
-    The file is replaced at once, in its mode; one that does not exist is made. Raises UsageError if it cannot be
-    read or written, is no YAML, or holds the value in a form that cannot be changed by itself: then it stays as it is.
+    The file is replaced at once, in its mode. Raises UsageError if it cannot be read or written, or if `edit` raises
+    ValueError, which says why: then it stays as it is.
     """
-    _change(file, path, lambda text: changed(text, path, value))
-
-
-def add_item(file: Path, path: KeyPath, item: str) -> None:
-    """Add a text to a list of a configuration file, as its last item, where it is not there; as `change_file` does."""
-    _change(file, path, lambda text: with_item(text, path, item))
-
-
-def remove_item(file: Path, path: KeyPath, item: str) -> None:
-    """Remove a text from a list of a configuration file, and the key with the last one; as `change_file` does."""
-    _change(file, path, lambda text: without_item(text, path, item))
-
-
-def replace_text(file: Path, text: str, before: str) -> None:
-    """Put a text in the place of what a configuration file holds, in its mode; `before` is what it held, "" for none.
-
-    Raises UsageError if it holds something else now, or cannot be read or written.
-    """
-
-    def edit(now: str) -> str:
-        if now.removeprefix(_BYTE_ORDER_MARK) != before:
-            raise ValueError("it has changed since it was opened")
-        return text
-
-    _change(file, (), edit)
-
-
-def _change(file: Path, path: KeyPath, edit: Callable[[str], str]) -> None:
     with _CHANGING:
         try:
-            target = file.resolve()
-            before = _read(target).decode("utf-8")
-        except UnicodeDecodeError:
-            raise UsageError(
-                f"{str(file)!r} is not UTF-8 text and was not changed; change {'.'.join(path)!r} there"
-            ) from None
-        except (OSError, RuntimeError) as error:
             # A loop of links is a RuntimeError in some versions of Python.
-            why = error.strerror if isinstance(error, OSError) else error
-            raise UsageError(f"{str(file)!r} cannot be read: {why}") from None
+            target = file.resolve()
+            like = target.stat() if target.exists() else None
+        except (OSError, RuntimeError) as error:
+            raise UsageError(f"cannot read {str(file)!r}: {getattr(error, 'strerror', None) or error}") from None
+        if like is not None and not (stat.S_ISREG(like.st_mode) or stat.S_ISDIR(like.st_mode)):
+            # To replace it would end a device for everybody: some link a file that they do not want to /dev/null.
+            raise UsageError(f"{str(file)!r} is not a regular file and was not changed")
+        if like is not None and not like.st_mode & 0o222:
+            raise UsageError(f"{str(file)!r} is read-only and was not changed")
+        where = f"the config file {str(file)!r}"
+        text = read_text(target, where, SETTINGS.size, encoding="utf-8") if like is not None else ""
+        mark = _BYTE_ORDER_MARK if text.startswith(_BYTE_ORDER_MARK) else ""
+        before = text.removeprefix(mark)
         try:
             after = edit(before)
         except ValueError as error:
@@ -88,9 +63,14 @@ def _change(file: Path, path: KeyPath, edit: Callable[[str], str]) -> None:
         try:
             target.parent.mkdir(parents=True, exist_ok=True)
             # A new file is private: it may come to hold personal data that is sent to a server.
-            replace_file(target, after.encode("utf-8"), target.stat() if target.exists() else None)
+            replace_file(target, f"{mark}{after}".encode(), like)
         except OSError as error:
             raise UsageError(f"{str(file)!r} cannot be written: {error.strerror}") from None
+
+
+def change_file(file: Path, path: KeyPath, value: Any) -> None:
+    """Set a value of plain data in a configuration file, or remove it where it is None. Raises UsageError."""
+    edit_file(file, lambda text: changed(text, path, value))
 
 
 def changed(text: str, path: KeyPath, value: Any) -> str:
@@ -98,13 +78,21 @@ def changed(text: str, path: KeyPath, value: Any) -> str:
 
     Raises ValueError if the text is no YAML of `key: value` lines, or no such change can be made.
     """
-    return _rewritten(text, path, value, lambda _: iter(()))
+    before = _data(text)
+    wanted = _with(before, path, value)
+    if wanted == before:
+        return text
+    for candidate in _candidates(text, path, value, wanted):
+        with contextlib.suppress(ValueError):
+            if _data(candidate) == wanted:
+                return candidate
+    raise ValueError(f"{'.'.join(path)!r} cannot be changed on its own; change it in an editor")
 
 
 def with_item(text: str, path: KeyPath, item: str) -> str:
     """Return the YAML text with one more item in the list at a path. Raises ValueError."""
     items = _items(text, path)
-    return text if item in items else _rewritten(text, path, [*items, item], lambda text: _appended(text, path, item))
+    return text if item in items else changed(text, path, [*items, item])
 
 
 def without_item(text: str, path: KeyPath, item: str) -> str:
@@ -114,34 +102,11 @@ def without_item(text: str, path: KeyPath, item: str) -> str:
     """
     items = _items(text, path)
     left = [each for each in items if each != item]
-    if left == items:
-        return text
-
-    def candidates(text: str) -> Iterator[str]:
-        for node in _item_nodes(text, path):
-            if node.value == item:
-                yield from _taken_out(text, node, node)
-
-    return _rewritten(text, path, left or None, candidates)
-
-
-def _rewritten(text: str, path: KeyPath, value: Any, first: Callable[[str], Iterator[str]]) -> str:
-    """Return the first candidate that says what the text says, but with another value at the path."""
-    mark = _BYTE_ORDER_MARK if text.startswith(_BYTE_ORDER_MARK) else ""
-    text = text.removeprefix(mark)
-    before = _data(text)
-    wanted = _with(before, path, value)
-    if wanted == before:
-        return mark + text
-    for candidate in chain(first(text), _candidates(text, path, value, wanted)):
-        with contextlib.suppress(ValueError):
-            if _data(candidate) == wanted:
-                return mark + candidate
-    raise ValueError(f"{'.'.join(path)!r} cannot be changed on its own; change it in an editor")
+    return text if left == items else changed(text, path, left or None)
 
 
 def _items(text: str, path: KeyPath) -> list[Any]:
-    value: Any = _data(text.removeprefix(_BYTE_ORDER_MARK))
+    value: Any = _data(text)
     for key in path:
         if value and not isinstance(value, dict):
             break
@@ -198,6 +163,7 @@ def _candidates(text: str, path: KeyPath, value: Any, wanted: Any) -> Iterator[s
         yield from _first_in(text, entries[-1][1] if entries else root, line, end)
     else:
         key, node = entries[-1]
+        yield from _with_items(text, node, value, end)
         between = text[key.end_mark.index : node.start_mark.index]
         if _is_block(node) and not _has_comment(text, node) and "#" not in between:
             yield f"{text[: key.end_mark.index]}: {as_scalar(value)}{text[_end(text, node) :]}"
@@ -229,22 +195,20 @@ def _entries(node: Any, path: KeyPath) -> Iterator[tuple[yaml.Node, yaml.Node]]:
         node = entry[1]
 
 
-def _item_nodes(text: str, path: KeyPath) -> list[yaml.Node]:
-    """Return the nodes of the list at a path; none if there is no list."""
-    entries = list(_entries(compose_yaml(text), path))
-    node: Any = entries[-1][1] if len(entries) == len(path) else None
-    return list(node.value) if getattr(node, "id", None) == "sequence" else []
-
-
-def _appended(text: str, path: KeyPath, item: str) -> Iterator[str]:
-    """Yield the text with one more item behind the last one of a list with lines of its own."""
-    if nodes := _item_nodes(text, path):
+def _with_items(text: str, node: Any, wanted: Any, end: str) -> Iterator[str]:
+    """Yield the text where a list with lines of its own has one more item at its end, or one less."""
+    nodes = node.value if node.id == "sequence" and isinstance(wanted, list) else []
+    if nodes and len(wanted) == len(nodes) + 1:
         mark = nodes[-1].start_mark
         begin = text[mark.index - mark.column : mark.index]
         place = _line_end(text, _end(text, nodes[-1]))
         if begin.strip() == "-":
-            end = "\r\n" if "\r\n" in text else "\n"
-            yield f"{text[:place]}{_break_after(text[:place], end)}{begin}{as_scalar(item)}{end}{text[place:]}"
+            line = f"{begin}{as_scalar(wanted[-1])}{end}"
+            yield f"{text[:place]}{_break_after(text[:place], end)}{line}{text[place:]}"
+    elif nodes and len(wanted) == len(nodes) - 1:
+        items = [plain_value(each) for each in nodes]
+        gone = next((place for place, each in enumerate(wanted) if each != items[place]), len(wanted))
+        yield from _taken_out(text, nodes[gone], nodes[gone])
 
 
 def _break_after(text: str, end: str) -> str:
@@ -274,24 +238,20 @@ def _taken_out(text: str, first: yaml.Node, last: yaml.Node) -> Iterator[str]:
         yield text[:line] + kept + text[begin:after] + text[after:]
 
 
-def _leaves(node: Any) -> Iterator[yaml.Node]:
-    """Yield the nodes of which a block collection is made; any other node itself."""
-    if node.id == "scalar" or node.flow_style:
+def _leaves(node: Any, *, in_flows: bool = False) -> Iterator[yaml.Node]:
+    """Yield the nodes of which a block collection is made, `in_flows` also those of one in brackets; else itself."""
+    if node.id == "scalar" or (node.flow_style and not in_flows):
         yield node
         return
     for each in node.value:
         for part in each if node.id == "mapping" else [each]:
-            yield from _leaves(part)
+            yield from _leaves(part, in_flows=in_flows)
 
 
 def _has_comment(text: str, node: yaml.Node) -> bool:
     """Return whether there is a comment in a collection: a `#` between its scalars."""
-    begin, scalars = node.start_mark.index, [node]
-    while scalars:
-        each: Any = scalars.pop(0)
-        if each.id != "scalar":
-            scalars[:0] = [part for entry in each.value for part in (entry if each.id == "mapping" else [entry])]
-            continue
+    begin = node.start_mark.index
+    for each in _leaves(node, in_flows=True):
         if "#" in text[begin : each.start_mark.index]:
             return True
         begin = each.end_mark.index
@@ -320,17 +280,3 @@ def as_scalar(value: Any) -> str:
         return f"[{', '.join(map(as_scalar, value))}]"
     plain = isinstance(value, str) and _PLAIN.fullmatch(value) and value.lower() not in _WORDS
     return str(value) if plain else json.dumps(value, ensure_ascii=False)
-
-
-def _read(file: Path) -> bytes:
-    """Return what the file holds, nothing of one that does not exist. Raises OSError, UsageError."""
-    try:
-        mode = file.stat().st_mode
-    except FileNotFoundError:
-        return b""
-    if not (stat.S_ISREG(mode) or stat.S_ISDIR(mode)):
-        # To replace it would end a device for everybody: some link a file that they do not want to /dev/null.
-        raise UsageError(f"{str(file)!r} is not a regular file and was not changed")
-    if not mode & 0o222:
-        raise UsageError(f"{str(file)!r} is read-only and was not changed")
-    return read_whole(file, SETTINGS.size)

@@ -7,12 +7,12 @@ rule there consents to that rule alone: the consent is renewed only where nothin
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal, get_args
 
-from aeon_core.config.editing import KeyPath, add_item, remove_item
+from aeon_core.config.editing import KeyPath, edit_file, with_item, without_item
 from aeon_core.config.loading import assess_project, read_config_file, user_config_file
 from aeon_core.config.trust import ProjectTrust, grant_trust
 from aeon_core.errors import UsageError
@@ -34,25 +34,28 @@ class SavedRule:
     file: Path
 
 
-def rules_file(scope: SavedScope, root: Path, environ: Mapping[str, str] | None = None) -> Path:
-    """Return the configuration file that holds the rules of a scope; `root` is the project's folder."""
-    if scope == "always":
-        return user_config_file(os.environ if environ is None else environ)
-    return root / PROJECT_FOLDER / "config.yml"
-
-
-def saved_rules(root: Path, environ: Mapping[str, str] | None = None) -> list[SavedRule]:
+def saved_rules(root: Path) -> list[SavedRule]:
     """Return the rules of both files, the person's own first. Raises UsageError if one cannot be read."""
-    found: list[SavedRule] = []
-    for scope in ("always", "project"):
-        file = rules_file(scope, root, environ)
-        rules = read_config_file(file).get(_POLICY) if file.exists() else None
-        for answer in get_args(Answer) if rules is not None else ():
-            found += [SavedRule(answer, rule, scope, file) for rule in getattr(rules, answer)]
-    return found
+    return [
+        SavedRule(answer, rule, scope, file)
+        for scope, file in _files(root).items()
+        for rules in [_rules(file)]
+        for answer in get_args(Answer)
+        for rule in getattr(rules, answer)
+    ]
 
 
-def save_rule(rule: str, scope: SavedScope, root: Path, environ: Mapping[str, str] | None = None) -> Path:
+def _files(root: Path) -> dict[SavedScope, Path]:
+    return {"always": user_config_file(os.environ), "project": root / PROJECT_FOLDER / "config.yml"}
+
+
+def _rules(file: Path) -> PolicyRules:
+    """Return the rules that a file holds, none where it does not exist."""
+    found = read_config_file(file).get(_POLICY) if file.exists() else None
+    return found if found is not None else PolicyRules()
+
+
+def save_rule(rule: str, scope: SavedScope, root: Path) -> Path:
     """Add a rule that allows to the configuration of a scope, and return its file; the rest of it stays as it is.
 
     Raises UsageError if that is no rule, the file cannot be changed, or the project is not trusted.
@@ -61,39 +64,34 @@ def save_rule(rule: str, scope: SavedScope, root: Path, environ: Mapping[str, st
         PolicyRules(allow=(rule,))
     except ValueError:
         raise UsageError(f"{rule!r} is not a policy rule") from None
-    saved = SavedRule("allow", rule, scope, rules_file(scope, root, environ))
-    _change(saved, root, environ, add_item)
+    saved = SavedRule("allow", rule, scope, _files(root)[scope])
+    _change(saved, root, with_item)
     return saved.file
 
 
-def remove_rule(saved: SavedRule, root: Path, environ: Mapping[str, str] | None = None) -> None:
+def remove_rule(saved: SavedRule, root: Path) -> None:
     """Remove a rule from its file. Raises UsageError if that cannot be changed."""
-    _change(saved, root, environ, remove_item)
+    _change(saved, root, without_item)
 
 
-def _change(
-    saved: SavedRule, root: Path, environ: Mapping[str, str] | None, change: Callable[[Path, KeyPath, str], None]
-) -> None:
-    path = (_POLICY, saved.answer)
+def _change(saved: SavedRule, root: Path, change: Callable[[str, KeyPath, str], str]) -> None:
+    def edit(text: str) -> str:
+        return change(text, (_POLICY, saved.answer), saved.rule)
+
     if saved.scope == "always":
-        change(saved.file, path, saved.rule)
+        edit_file(saved.file, edit)
         return
-    before, allowed = assess_project(root, environ), _allowed(saved.file)
+    before, allowed = assess_project(root), {*_rules(saved.file).allow}
     if not before.allowed:
         raise UsageError(
             "this project's settings are not trusted, so a rule in them would not apply; "
             "trust the folder first (`aeon-tui trust`), or choose another scope"
         )
-    change(saved.file, path, saved.rule)
-    after = assess_project(root, environ)
-    if _apart_from_rules(after) != _apart_from_rules(before) or _allowed(saved.file) ^ allowed > {saved.rule}:
+    edit_file(saved.file, edit)
+    after = assess_project(root)
+    if _apart_from_rules(after) != _apart_from_rules(before) or {*_rules(saved.file).allow} ^ allowed > {saved.rule}:
         raise UsageError("the project's settings have changed meanwhile; review them with `aeon-tui trust`")
-    grant_trust(after, environ)
-
-
-def _allowed(file: Path) -> set[str]:
-    rules = read_config_file(file).get(_POLICY) if file.exists() else None
-    return set(rules.allow) if rules is not None else set()
+    grant_trust(after)
 
 
 def _apart_from_rules(trust: ProjectTrust) -> object:

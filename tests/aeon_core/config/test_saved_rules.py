@@ -82,10 +82,10 @@ def test_trust_in_what_the_file_asks_for_is_renewed_with_the_rule_until_somethin
 def test_a_change_by_someone_else_meanwhile_is_not_consented_to(
     root: Path, monkeypatch: pytest.MonkeyPatch, more: str, other: str
 ) -> None:
-    def and_more(_file: Path, _path: tuple[str, ...], item: str) -> None:
-        write(root, f"policy:\n  allow: ['{item}', '{more}']\n{other}\n")
+    def and_more(_file: Path, _edit: object) -> None:
+        write(root, f"policy:\n  allow: ['{RULE}', '{more}']\n{other}\n")
 
-    monkeypatch.setattr(saved_rules_module, "add_item", and_more)
+    monkeypatch.setattr(saved_rules_module, "edit_file", and_more)
     with pytest.raises(UsageError, match="changed meanwhile"):
         save_rule(RULE, "project", root)
     assert assess_project(root).state == "untrusted"
