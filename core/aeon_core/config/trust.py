@@ -280,12 +280,14 @@ _RULES: Mapping[str, tuple[_Test, str]] = {
     "otel": (lambda value, *_: value is False, "send traces and metrics to OpenTelemetry"),
     "otel_content": (lambda value, *_: value is False, "send requests and replies to OpenTelemetry"),
 }
-"""Every key but `policy`, of which `deny` and `ask` apply and `allow` needs consent. So does a key that is missing."""
+"""The keys but `policy`, of which `deny` and `ask` apply and `allow` needs consent."""
+_NO_RULE: tuple[_Test, str] = (_never, "set `{key}` to {value}")
+"""A key that is missing among the rules needs consent."""
 
 
 def is_harmless(key: str, value: Any, own: Mapping[str, Any], root: Path) -> bool:
     """Return whether a value of any key but `policy` applies by itself, given what the user's own layers say."""
-    test, _ = _RULES.get(key, (_never, ""))
+    test, _ = _RULES.get(key, _NO_RULE)
     return bool(test(value, own, root))
 
 
@@ -316,7 +318,8 @@ def items_of(key: str, value: Any, root: Path) -> list[TrustItem]:
             files = sorted(path for path in Path(value).glob("*.md") if path.is_file())
     elif key in ("criteria", "requirements"):
         files = [Path(value)]
-    text = _RULES[key][1].format(
+    text = _RULES.get(key, _NO_RULE)[1].format(
+        key=key,
         value=", ".join(map(str, value)) if isinstance(value, list | tuple) else str(value),
         away=", outside the project" if isinstance(value, Path) and not is_inside(value, root) else "",
         json=json.dumps(shown_value(value), ensure_ascii=False),

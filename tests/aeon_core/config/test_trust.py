@@ -69,8 +69,15 @@ def folder(tmp_path: Path) -> Folder:
     return Folder(tmp_path)
 
 
-def test_every_key_is_classified() -> None:
-    assert {*_RULES, "policy"} == {*KEYS, *APP_KEYS}
+def test_every_key_that_has_a_rule_exists() -> None:
+    assert {*_RULES, "policy"} <= {*KEYS, *APP_KEYS}
+
+
+def test_a_key_without_a_rule_needs_consent(folder: Folder, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delitem(_RULES, "ttl")  # type: ignore[arg-type]
+    folder.says("ttl: 9\n")
+    assert [(item.key, item.text) for item in folder.trust.items] == [("ttl", "set `ttl` to 9")]
+    assert folder.trust.state == "untrusted"
 
 
 GATED = {
