@@ -10,9 +10,8 @@ from pathlib import Path
 
 from aeon_core.config.schema import RunConfig
 from aeon_core.installation import extras, install_command
+from aeon_core.llm import PROVIDERS
 
-KEY_VARIABLES = {"anthropic": ("ANTHROPIC_API_KEY", "ANTHROPIC_AUTH_TOKEN"), "openai": ("OPENAI_API_KEY",)}
-"""The variables that may hold a provider's key."""
 EXTRAS = {
     "bedrock": "models on Amazon Bedrock",
     "local": "GGUF models in this process",
@@ -37,8 +36,8 @@ class HealthCheck:
 
 def providers(config: RunConfig) -> list[HealthCheck]:
     """Return what is found of each provider of models."""
-    keyed = [_keyed(name, variables, config.base_url) for name, variables in KEY_VARIABLES.items()]
-    return [*keyed, _bedrock(config), _llama_cpp(), _simulated()]
+    own = {"bedrock": lambda: _bedrock(config), "llama-cpp": _llama_cpp, "simulated": _simulated}
+    return [own[name]() if name in own else _provider(name, config.base_url) for name in PROVIDERS]
 
 
 def optional(config: RunConfig) -> list[HealthCheck]:
@@ -56,15 +55,19 @@ def _extras() -> list[HealthCheck]:
     ]
 
 
-def _keyed(name: str, variables: tuple[str, ...], base_url: str | None) -> HealthCheck:
-    if find_spec(name) is None:
-        return HealthCheck(name, "its package is missing", "reinstall aeon-tui with its dependencies")
-    if found := next((variable for variable in variables if os.environ.get(variable)), None):
+def _provider(name: str, base_url: str | None) -> HealthCheck:
+    provider = PROVIDERS[name]
+    if provider.package and find_spec(provider.package) is None:
+        step = install_command(name) if name in extras() else "reinstall aeon-tui with its dependencies"
+        return HealthCheck(name, "its package is missing", step)
+    if not provider.keys:
+        return HealthCheck(name, f"usable: --model {name}:NAME")
+    if found := next((variable for variable in provider.keys if os.environ.get(variable)), None):
         return HealthCheck(name, f"usable: {found} is set")
     if name == "openai" and (base_url or os.environ.get("OPENAI_BASE_URL")):
         return HealthCheck(name, "usable: a base URL is set, and a local server needs no key")
     local = ", or --base-url for a local server" if name == "openai" else ""
-    return HealthCheck(name, "no key", f"set {variables[0]}{local}")
+    return HealthCheck(name, "no key", f"set {provider.keys[0]}{local}")
 
 
 def _bedrock(config: RunConfig) -> HealthCheck:

@@ -19,6 +19,7 @@ from urllib.parse import urlsplit
 
 from aeon_core.errors import UsageError
 from aeon_core.installation import missing_extra
+from aeon_core.llm import asks_a_server
 
 if TYPE_CHECKING:
     from opentelemetry.context import Context
@@ -42,7 +43,6 @@ _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _TOKEN_BUCKETS = [4.0**power for power in range(14)]
 _SECOND_BUCKETS = [0.01 * 2.0**power for power in range(14)]
 _PROVIDERS = {"bedrock": "aws.bedrock", "llama-cpp": "llama_cpp"}
-_REMOTE = ("anthropic", "openai", "bedrock")
 _FINISH_REASONS = {"end": "stop", "max_tokens": "length", "tool_use": "tool_call", "refusal": "content_filter"}
 
 # Attributes by the place in a record that they come from.
@@ -126,7 +126,7 @@ def model_fields(label: str | None, base_url: str | None = None) -> Fields:
         "gen_ai.provider.name": _PROVIDERS.get(provider, provider) or None,
         "gen_ai.request.model": name or provider or None,
     }
-    if base_url is not None and provider in _REMOTE:
+    if base_url is not None and asks_a_server(provider):
         parts = urlsplit(base_url)
         fields |= {"server.address": parts.hostname, "server.port": parts.port}
     return _known(fields)

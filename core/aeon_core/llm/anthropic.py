@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, ClassVar
 
+from aeon_core.llm import PROVIDERS
 from aeon_core.llm.base import LLMRequest, Message, Usage
 from aeon_core.llm.catalogue import claude_thinking, takes_claude_effort
 from aeon_core.llm.connect import Endpoint, check_timeout, find_key, find_url
@@ -124,7 +125,7 @@ class AnthropicModel(SdkModel):
 
     def __init__(self, name: str, *, base_url: str | None = None, timeout: float = 120.0) -> None:
         url = find_url(base_url, "ANTHROPIC_BASE_URL")
-        variable, key = find_key(f"anthropic:{name}", ("ANTHROPIC_API_KEY", "ANTHROPIC_AUTH_TOKEN"))
+        variable, key = find_key(f"anthropic:{name}", PROVIDERS["anthropic"].keys)
         super().__init__(Endpoint("anthropic", name, DEFAULT_URL, url, variable, key, check_timeout(timeout)))
 
     @staticmethod

@@ -11,14 +11,12 @@ from importlib.metadata import version
 from typing import Any, Literal
 
 from aeon_core.budget import PriceEntry
+from aeon_core.llm import PROVIDERS, asks_a_server
 from aeon_core.llm.base import LLMRequest, Usage
 
 Source = Literal["genai-prices", "config", "built in", "recorded"]
 
 _PER_MILLION = Decimal(1_000_000)
-_PROVIDERS = {"anthropic": "anthropic", "openai": "openai", "bedrock": "aws"}
-"""Our providers' names in the data."""
-_OWN = ("simulated", "llama-cpp")
 
 _TAIL = re.compile(r"(?:-latest|[-@]\d{8}|[-@]\d{4}-\d{2}-\d{2})?(?:-v\d{1,2})?(?::\d{1,2})?(?::\d{1,4}k)?")
 """What may follow a known name and still be that model: a snapshot's date, a version, a context size."""
@@ -96,7 +94,7 @@ def price_of(label: str, overrides: Mapping[str, PriceEntry] | None = None) -> M
     given = (overrides or {}).get(label) or (overrides or {}).get(name)
     if given is not None:
         return ModelPrice(given.input, given.output, "config")
-    if provider in _OWN:
+    if provider in PROVIDERS and not asks_a_server(provider):
         return FREE
     found = _found(label)
     if found is None:
@@ -126,7 +124,8 @@ def _found(label: str) -> Any:
     """Return the data's calculation for no tokens at all, with its model and price; None for an unknown model."""
     provider, _, name = label.partition(":")
     name = name.strip().lower()
-    if provider not in _PROVIDERS or not name:
+    known = PROVIDERS.get(provider)
+    if known is None or not known.priced_as or not name:
         return None
     if provider == "bedrock" and (arn := _ARN.fullmatch(name)):
         name = arn[1]
@@ -134,7 +133,7 @@ def _found(label: str) -> Any:
     from genai_prices import calc_price
 
     try:
-        found = calc_price(Counts(input_tokens=0, output_tokens=0), name, provider_id=_PROVIDERS[provider])
+        found = calc_price(Counts(input_tokens=0, output_tokens=0), name, provider_id=known.priced_as)
     except LookupError:
         return None
     return found if _names(found.model, name, on_bedrock=provider == "bedrock") else None

@@ -116,7 +116,7 @@ def connect(
         return ModelChain([connect(one, base_url=base_url, timeout=timeout, bedrock=bedrock) for one in model])
     provider, name = _parts(model)
     given = {"base_url": base_url, "timeout": timeout, **(bedrock or {})}
-    module, adapter, taken = PROVIDERS[provider]
+    module, adapter, taken, *_ = PROVIDERS[provider]
     connected: LLMAdapter = getattr(import_module(module), adapter)(
         name, **{option: given[option] for option in taken if option in given}
     )

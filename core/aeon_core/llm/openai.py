@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from typing import Any, ClassVar
 from urllib.parse import urlsplit
 
+from aeon_core.llm import PROVIDERS
 from aeon_core.llm.base import LLMRequest, LLMResponse
 from aeon_core.llm.catalogue import takes_reasoning_effort
 from aeon_core.llm.chat_completions import (
@@ -71,7 +72,7 @@ class OpenAIModel(SdkModel):
 
     def __init__(self, name: str, *, base_url: str | None = None, timeout: float = 120.0) -> None:
         url = find_url(base_url, "OPENAI_BASE_URL")
-        variable, key = find_key(f"openai:{name}", ("OPENAI_API_KEY",), needed=url is None)
+        variable, key = find_key(f"openai:{name}", PROVIDERS["openai"].keys, needed=url is None)
         super().__init__(Endpoint("openai", name, DEFAULT_URL, url, variable, key, check_timeout(timeout)))
         # Local servers know `max_tokens` alone and ignore what they do not know; OpenAI's newer models refuse it.
         host = (urlsplit(url or DEFAULT_URL).hostname or "").lower()

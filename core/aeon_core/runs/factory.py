@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, TypeGuard
 from aeon_core.config.schema import RunConfig, find_project_root, providers_of
 from aeon_core.config.trust import check_unchanged, project_modules
 from aeon_core.errors import AeonError, ModelUnavailableError, UsageError
-from aeon_core.llm import PROVIDERS
+from aeon_core.llm import PROVIDERS, asks_a_server
 from aeon_core.llm.base import LLMAdapter, ModelChain, as_adapter
 from aeon_core.policy import Policy
 from aeon_core.prompts import check_prompts
@@ -103,7 +103,7 @@ def connect_model(config: RunConfig) -> LLMAdapter:
     model = connect(config.model, base_url=config.base_url, timeout=config.timeout, bedrock=settings)
     if config.judge_model is not None:
         # The address of one provider is none for another; a model without a server leaves it to the judge.
-        others = providers_of(config.model) - {"simulated", "llama-cpp"}
+        others = set(filter(asks_a_server, providers_of(config.model)))
         url = config.base_url if others <= providers_of(config.judge_model) else None
         judge = connect(config.judge_model, base_url=url, timeout=config.timeout, bedrock=settings)
         model = ModelChain(model.models if isinstance(model, ModelChain) else [model], judge)

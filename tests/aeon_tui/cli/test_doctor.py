@@ -6,6 +6,9 @@ from pathlib import Path
 
 import pytest
 
+from aeon_core.config.schema import RunConfig
+from aeon_core.llm import Provider
+from aeon_tui.health import providers
 from tests.aeon_tui.cli.conftest import Cli
 
 
@@ -50,6 +53,21 @@ def test_the_model_is_shown_with_where_it_comes_from(
     shown = finding(cli("doctor", *arguments).out, "model")
     assert source in shown
     assert (arguments[1] if arguments else variable or "simulated:flaky") in shown
+
+
+def test_every_provider_of_the_table_is_looked_at(monkeypatch: pytest.MonkeyPatch) -> None:
+    known = {
+        "elsewhere": Provider("m", "A", ("base_url",), keys=("ELSEWHERE_KEY",)),
+        "here": Provider("m", "A"),
+        "absent": Provider("m", "A", package="no_such_package"),
+    }
+    monkeypatch.setattr("aeon_tui.health.PROVIDERS", known)
+    found = [(each.name, each.text, each.step) for each in providers(RunConfig())]
+    assert found == [
+        ("elsewhere", "no key", "set ELSEWHERE_KEY"),
+        ("here", "usable: --model here:NAME", None),
+        ("absent", "its package is missing", "reinstall aeon-tui with its dependencies"),
+    ]
 
 
 def test_keys_make_a_provider_usable_and_are_never_printed(cli: Cli, monkeypatch: pytest.MonkeyPatch) -> None:
