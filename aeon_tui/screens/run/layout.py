@@ -85,7 +85,13 @@ _TTL_ROWS = 10
 _ISSUE_ROWS = 6
 """Rows that an issue with its repair takes at most, as a rule."""
 
-CSS = """
+_SIDE_KINDS = ", ".join(pane.kind.__name__ for pane in SIDE.values())
+CSS = (
+    f"""
+    RunScreen {{ {_SIDE_KINDS} {{ height: auto; }} }}
+    RunScreen.-turns #side {{ {_SIDE_KINDS} {{ height: 1fr; max-height: 100%; }} }}
+"""
+    """
     RunScreen {
         background: $background;
         #timeline { height: 1; display: none; background: $background; }
@@ -102,9 +108,8 @@ CSS = """
             height: 100%; width: 100%; background: $background;
             overflow-y: auto; scrollbar-size-vertical: 1;
         }
-        ConvergencePane { height: auto; }
         IssuesPane { height: 1fr; min-height: 4; }
-        RepairsPane { height: auto; min-height: 3; }
+        RepairsPane { min-height: 3; }
         LogPane { height: 3; }
         Outcome { max-height: 5; }
         #guide { height: auto; max-height: 3; padding: 0 1; background: $panel; color: $aeon-accent; }
@@ -118,7 +123,6 @@ CSS = """
     RunScreen.-wide.-roomy #body { grid-columns: 1fr 1fr 50; }
     RunScreen.-adaptive #timeline { display: block; }
     RunScreen.-plain RepairsPane { height: 1fr; }
-    RunScreen.-turns #side { TTLGauge, ConvergencePane, IssuesPane, RepairsPane { height: 1fr; max-height: 100%; } }
     RunScreen.-low.-tiny { #body { min-height: 4; } LogPane { height: 3; min-height: 3; } Outcome { max-height: 4; } }
     RunScreen.-asking {
         Outcome { display: none; }
@@ -134,6 +138,7 @@ CSS = """
     RunScreen.-ended #guide { display: none; }
     RunScreen .-maximized { height: 1fr !important; max-height: 100% !important; }
 """
+)
 
 
 class Body(Container):
