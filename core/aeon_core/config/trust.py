@@ -331,7 +331,7 @@ def _tool_items(specs: Iterable[str], root: Path) -> list[TrustItem]:
     items = []
     for spec in dict.fromkeys(specs):
         if spec in TOOL_SETS:
-            items.append(TrustItem("tools", TOOL_SETS[spec]))
+            items.append(TrustItem("tools", TOOL_SETS[spec].consent))
             continue
         files = _module_files([spec], root)
         what = f"run the project's {_named(files, root)}" if files else "run code of an installed package"

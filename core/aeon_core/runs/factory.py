@@ -13,6 +13,7 @@ from aeon_core.llm import PROVIDERS, asks_a_server
 from aeon_core.llm.base import LLMAdapter, ModelChain, as_adapter
 from aeon_core.policy import Policy
 from aeon_core.prompts import check_prompts
+from aeon_core.tools import TOOL_SETS
 from aeon_core.tools.base import Tools
 from aeon_core.tools.registry import ToolRegistry, default_registry
 from aeon_core.tools.schema import describe
@@ -20,8 +21,8 @@ from aeon_core.tools.schema import describe
 if TYPE_CHECKING:
     from aeon_core.telemetry import OtelListener
 
-BUILT_IN_NAMES = ("Read", "Write", "Edit", "Grep", "Glob", "Bash")
-"""The names of the tools of `files` and `shell`."""
+BUILT_IN_NAMES = tuple(name for each in TOOL_SETS.values() for name in each.names)
+"""The tools of all sets: a rule may name one that the run does not have."""
 NO_MODEL = (
     "no model is configured; set one with --model PROVIDER:NAME, the environment variable AEON_MODEL or `model:` in "
     "a config file (--model simulated:default needs no key)"
@@ -131,7 +132,7 @@ def build_tools(config: RunConfig) -> ToolRegistry:
     try:
         load_installed_tools(registry)
         for spec in dict.fromkeys(config.tools):
-            if spec not in ("files", "shell", "mcp"):
+            if spec not in TOOL_SETS:
                 load_tools(spec, registry, root, config.verified)
                 continue
             for tool in _built_in_tools(spec, registry, root, config, policy):

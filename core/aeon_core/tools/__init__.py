@@ -4,10 +4,23 @@
 """
 
 from collections.abc import Mapping
+from typing import NamedTuple
 
-TOOL_SETS: Mapping[str, str] = {
-    "files": "let the model read, search and change the project's files",
-    "shell": "let the model run commands",
-    "mcp": "start the configured MCP servers",
+
+class ToolSet(NamedTuple):
+    """Built-in tools that a run is given together."""
+
+    consent: str
+    """What it lets a model do, for whoever is asked to consent."""
+    names: tuple[str, ...] = ()
+    """Its tools; none where servers name them."""
+
+
+TOOL_SETS: Mapping[str, ToolSet] = {
+    "files": ToolSet(
+        "let the model read, search and change the project's files", ("Read", "Write", "Edit", "Grep", "Glob")
+    ),
+    "shell": ToolSet("let the model run commands", ("Bash",)),
+    "mcp": ToolSet("start the configured MCP servers"),
 }
-"""What `tools` may name besides Python, each with what consent to it allows."""
+"""What `tools` may name besides Python. Here, where reading it loads no tool."""

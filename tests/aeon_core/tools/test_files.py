@@ -10,10 +10,12 @@ from hypothesis import strategies as st
 
 from aeon_core.errors import ToolError
 from aeon_core.policy import Policy, PolicyRules
+from aeon_core.tools import TOOL_SETS
 from aeon_core.tools.base import Tool
 from aeon_core.tools.files import ReadTool, WriteTool, file_tools
 from aeon_core.tools.registry import ToolRegistry
 from aeon_core.tools.sandbox import Sandbox, SandboxError
+from aeon_core.tools.shell.bash import shell_tools
 
 
 @pytest.fixture
@@ -269,3 +271,10 @@ def test_no_rule_lets_a_tool_change_what_is_acted_upon_later(
     for name in ("Write", "Edit"):
         assert policy.verdict(tools[name], {"file_path": path}).answer == (answer or "allow")
     assert policy.verdict(tools["Read"], {"file_path": path}).answer == "allow"
+
+
+def test_the_sets_of_built_in_tools_say_what_is_in_them(tmp_path: Path) -> None:
+    loaded = {"files": file_tools(tmp_path), "shell": shell_tools(tmp_path), "mcp": []}
+    assert {name: each.names for name, each in TOOL_SETS.items()} == {
+        name: tuple(tool.name for tool in tools) for name, tools in loaded.items()
+    }
