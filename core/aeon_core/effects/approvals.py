@@ -22,6 +22,8 @@ from aeon_core.validation.report import IssueLocation, SemanticValidationReport,
 
 Point = Literal["plan", "pass"]
 _LABELLING = frozenset({"accept", "approve", "reject"})
+MAX_EDITS = 20
+"""Edits in a row that are no plan: a program that decides would make the same one for ever."""
 SETTLED = "the requirements are final since the first plan; leave them out, or fork the run with other ones"
 
 
@@ -57,10 +59,11 @@ def review(
     `before` is the plan as it was before the pass, which `replay` runs again. An edited plan keeps what was
     executed and is not changed; one that is no plan is asked about again, with what is wrong with it. It may hold
     `requirements` where those of the subject can be changed: before anything was executed. What is decided about a pass
-    is journaled as a label. Raises RunAborted if a person ends the run, and if nobody decided.
+    is journaled as a label. Raises RunAborted if a person ends the run, if nobody decided, and if too many edits in a
+    row are no plan.
     """
     problem: dict[str, Any] = {}
-    while True:
+    for _ in range(MAX_EDITS):
         shown = {**subject, **problem}
         answer = effects.decide(point, shown, pass_number=pass_number, policy=partial(effects.auto_approval, point))
         _end_if_aborted(answer, f"the question about the {point}")
@@ -78,6 +81,9 @@ def review(
             return replace(edited, answers=answers)
         except ValidationError as error:
             problem = {"problem": error.message}
+    raise RunAborted(
+        f"{MAX_EDITS} edits of the plan in a row could not be used, the last one because: {problem['problem']}"
+    )
 
 
 def _label(point: Point, subject: Mapping[str, Any], answer: ApprovalDecision, pass_number: int) -> LabelRecord | None:

@@ -179,21 +179,30 @@ class Loop:
         self.effects.emit(pass_record(self.progress, self.executor))
 
     def _apply_review(self, point: Literal["plan", "pass"]) -> None:
-        """Do what a person wants otherwise: another plan, or words, for which the plan is refined; and ask again."""
-        progress = self.progress
+        """Do what a person wants otherwise: another plan, or words, for which the plan is refined; and ask again.
+
+        Whoever rejects twice what cannot be refined any more ends the run: the question would never end.
+        """
+        progress, in_vain = self.progress, 0
         while (review := request_review(point, self.executor, progress)) is not None:
             progress.ended = "accepted" if review.accepted else None
             if review.plan is not None:
                 self._planned(review.plan, "edited")
             if review.report is None:
                 return
-            refined = progress.refined
+            refined, cycles = progress.refined, self.executor.cycles
             self._note(review.report)
             self._phase("refine", self._refine)
             if review.approved:
                 progress.refined = progress.refined or refined
                 return
             progress.ended = None if self._another_pass() else "not_converged"
+            in_vain = 0 if progress.refined or self.executor.cycles > cycles else in_vain + 1
+            if in_vain > 1 and point == "plan":
+                raise RunAborted("the plan was rejected, and cannot be refined any more; fork the run with --plan FILE")
+            if in_vain > 1:
+                progress.ended = "not_converged"
+                return
 
     def _next_pass(self) -> None:
         self._deepen(self.progress.evidence(self.state))

@@ -6,6 +6,7 @@ Each attempt of a repair is a SupervisorAction (core FR-050, FR-051; Decision 6)
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from functools import partial
@@ -26,7 +27,7 @@ from aeon_core.prompts.sections import step_section, to_line, tools_section
 from aeon_core.supervisor.invariants import call_refusal, plan_refusal, value_refusal
 from aeon_core.tools.base import Tool
 from aeon_core.tools.calls import Call, CallReader
-from aeon_core.tools.coercion import coerced, in_form, is_blank, letters, named, properties
+from aeon_core.tools.coercion import coerced, in_form, is_blank, letters, named, properties, unwrapped
 from aeon_core.tools.registry import ToolRegistry
 from aeon_core.validation.plan_checks import validate_step_tool
 
@@ -303,8 +304,11 @@ class Supervisor:
             try:
                 return read(value), value, False
             except ValidationError:
-                form = in_form(value, schema, drop=not doubt)
-                return read(form), form, True
+                bare = unwrapped(value, schema)
+            with suppress(ValidationError):
+                return read(bare), bare, True
+            form = coerced(bare, schema, drop=not doubt)
+            return read(form), form, True
 
         try:
             (result, value, changed), local = read_reply(text, reading, cut=cut)

@@ -44,7 +44,12 @@ def is_blank(value: Any) -> bool:
 
 
 def in_form(value: Any, schema: dict[str, Any], *, drop: bool = True) -> Any:
-    """Return a value as `coerced` does, out of a list of one or an object around it, or in the one list it lacks."""
+    """Return a value as `coerced` does, unwrapped before."""
+    return coerced(unwrapped(value, schema), schema, drop=drop)
+
+
+def unwrapped(value: Any, schema: dict[str, Any]) -> Any:
+    """Return a value out of a list of one or an object around it, or in the one list it lacks."""
     known = schema.get("properties", {})
     if isinstance(value, list) and len(value) == 1 and isinstance(value[0], dict) and known.keys() & value[0].keys():
         value = value[0]
@@ -55,14 +60,15 @@ def in_form(value: Any, schema: dict[str, Any], *, drop: bool = True) -> Any:
     if isinstance(value, dict) and not known.keys() & value.keys():
         inner = [item for item in value.values() if isinstance(item, dict) and known.keys() & item.keys()]
         value = inner[0] if len(inner) == 1 else value
-    return coerced(value, schema, drop=drop)
+    return value
 
 
 def coerced(value: Any, schema: dict[str, Any], *, drop: bool = True) -> Any:
     """Return the value as the schema has it, as far as that loses nothing.
 
     Keys and choices get the schema's spelling, numbers in text become numbers, one item a list of one, and each the
-    other way round. With `drop`, keys that a closed object does not know are left out. The result may still not fit.
+    other way round. With `drop`, keys that a closed object does not know are left out, unless that leaves nothing of
+    it. The result may still not fit.
     """
     return _coerced(value, schema, schema, drop)
 
@@ -176,16 +182,15 @@ def _forms(value: Any, kinds: set[str]) -> Iterator[Any]:
 
 def _object(value: dict[str, Any], nodes: list[dict[str, Any]], root: dict[str, Any], drop: bool) -> dict[str, Any]:
     known = _merged(nodes)
+    # Where it has no key that is known, it is of another form: all that it says would be left out.
+    drop = drop and (not known or any(_names(key, known) for key in value))
     closed = any(node.get("additionalProperties") is False for node in nodes)
     required = {name for node in nodes for name in _listed(node.get("required"))}
     made: dict[str, Any] = {}
     for key, item in value.items():
         name = key
         if key not in known:
-            free = [name for name in known if name not in value and name not in made]
-            alike = [name for name in free if letters(name) == letters(key)] or [
-                name for name in free if _abbreviates(letters(key), letters(name))
-            ]
+            alike = _names(key, [name for name in known if name not in value and name not in made])
             name = alike[0] if len(alike) == 1 else key
         if name in known:
             item = _coerced(item, known[name], root, drop)
@@ -195,6 +200,12 @@ def _object(value: dict[str, Any], nodes: list[dict[str, Any]], root: dict[str, 
             continue
         made[name] = item
     return made
+
+
+def _names(key: str, names: Collection[str]) -> list[str]:
+    """Return those of the names that a key may stand for: with the same letters, else that it is short for."""
+    alike = [name for name in names if letters(name) == letters(key)]
+    return alike or [name for name in names if _abbreviates(letters(key), letters(name))]
 
 
 def _abbreviates(key: str, name: str) -> bool:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -120,6 +121,25 @@ def test_a_refinement_that_has_to_be_repaired_keeps_its_arguments(method: str, w
     assert [record["method"] for record in of(records, "supervisor")] == [method]
     assert (result.status, result.passes) == ("converged", 2)
     assert result.steps[2].output == {"result": 0.5}
+
+
+def made(records: Records) -> list[tuple[Any, Any]]:
+    return [(record["explanation"], record["after"]) for record in of(records, "refinement")]
+
+
+@pytest.mark.parametrize("wrapper", [lambda reply: [reply], lambda reply: {"result": reply}], ids=["list", "object"])
+@pytest.mark.parametrize("inside", ["itself", "steps"])
+def test_a_refinement_in_a_wrapper_changes_what_it_changes_without_one(
+    wrapper: Callable[[Any], Any], inside: str
+) -> None:
+    added = {"step_id": "s3", "description": "Divide 1 by 2", **divide(1, 2), "depends_on": ["s1"]}
+    changes = added if inside == "itself" else {"steps": [added]}
+    reply = {"actions": [{"type": "step_add", "target": "s2", "changes": changes, "reason": "it is missing"}]}
+    _, plain = run(model(plan=plan(by=0), refine=reply))
+    _, records = run(model(plan=plan(by=0), refine=json.dumps(wrapper(reply))))
+    assert of(plain, "refinement")[0]["accepted"]
+    assert made(records) == made(plain)
+    assert {record["method"] for record in of(records, "supervisor")} == {"local"}
 
 
 def test_when_another_pass_could_change_nothing_the_run_ends_and_says_so() -> None:

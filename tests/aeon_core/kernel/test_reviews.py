@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from aeon_core import ApprovalDecision, ApprovalRequest, Orchestrator, RunConfig, RunResult
+from aeon_core.effects.approvals import MAX_EDITS
 from aeon_core.journal.reader import read_records
 from aeon_core.runs.replay import replay
 from aeon_core.runs.resume import resume
@@ -201,6 +202,54 @@ def test_a_run_is_asked_about_from_where_that_is_overridden(tmp_path: Path) -> N
     assert resume(path, two_passes(), options={"approve": ["plan"]}, approver=person).status == "converged"
     assert person.points == [("plan", 2)]
     assert replay(path).difference is None
+
+
+class Stubborn(Person):
+    """Decides the same each time; gives up where nothing ends it."""
+
+    def __call__(self, request: ApprovalRequest) -> ApprovalDecision:
+        assert len(self.asked) < 50
+        self.decisions = self.decisions[:1] * 2
+        return super().__call__(request)
+
+
+def rejected_for_ever(tmp_path: Path, scripted: ScriptedModel, point: str, **decision: Any) -> tuple[RunResult, int]:
+    """Return how a run ends, and how often it asked."""
+    person = Stubborn({"decision": "reject", "feedback": "no", **decision})
+    config = RunConfig(approve=[point], durability="off")
+    result = Orchestrator(scripted, config=config, approver=person, journal=tmp_path / "r.jsonl").run(TASK)
+    assert replay(tmp_path / "r.jsonl").difference is None
+    assert result.ttl.remaining > 0
+    return result, len(person.asked)
+
+
+def test_a_pass_that_is_rejected_for_ever_ends_once_no_refinement_is_left(tmp_path: Path) -> None:
+    result, asked = rejected_for_ever(tmp_path, model(), "pass")
+    assert (result.status, result.error, asked) == ("not_converged", None, 6)
+    assert result.convergence is not None
+    assert result.convergence["reason_codes"] == ["no_progress"]
+
+
+def test_a_plan_that_is_rejected_for_ever_never_runs_and_ends_once_no_refinement_is_left(tmp_path: Path) -> None:
+    ids = [f"s{number}" for number in range(11)]
+    many = {"goal": TASK, "steps": [{"step_id": each, "description": each, "agent": "llm"} for each in ids]}
+    actions = [
+        {"type": "step_modify", "target": each, "changes": {"description": f"do {each}"}, "reason": "a person says so"}
+        for each in ids
+    ]
+    scripted = model(plan=many, refine={"actions": actions, "follow_up_questions": []})
+    result, asked = rejected_for_ever(tmp_path, scripted, "plan")
+    assert (result.status, asked) == ("aborted", 3)
+    assert result.error is not None
+    assert "the plan was rejected, and cannot be refined any more" in result.error["message"]
+    assert {step.status for step in result.steps} == {"pending"}
+
+
+def test_a_program_that_makes_the_same_useless_edit_for_ever_ends_the_run(tmp_path: Path) -> None:
+    result, asked = rejected_for_ever(tmp_path, model(), "plan", decision="edit", edited={"goal": ""})
+    assert (result.status, asked) == ("aborted", MAX_EDITS)
+    assert result.error is not None
+    assert "the last one because: not a valid plan: goal" in result.error["message"]
 
 
 def test_a_single_pass_is_not_asked_about(tmp_path: Path) -> None:
