@@ -211,7 +211,13 @@ def print_result(args: Namespace, result: RunResult, progress: Progress, where: 
         print_answer(out, result.answer, simulated=result.simulated)
         print_sections(out, person_sections(view))
     if problem := why_not_usable(result):
-        err.line(f"aeon-tui: {problem}")
+        err.line(f"aeon-tui: {problem}{_continuation(result, view)}")
     if not args.quiet:
         err.line((f"{ending(result, scores=not on_screen)} · {where}", "dim"))
     return result.exit_code
+
+
+def _continuation(result: RunResult, view: RunView) -> str:
+    """Return how a run continues that an error ended; nothing where it cannot, or the error says how."""
+    said = result.error is None or "resume" in str(result.error.get("message"))
+    return f" (to continue: `aeon-tui resume {view.run_id}`)" if view.resumable and not said else ""

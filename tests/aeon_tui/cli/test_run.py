@@ -157,7 +157,8 @@ def test_a_model_that_fails_ends_the_run_with_its_exit_code_and_one_line(
     done = cli("run", "--headless", "--single-pass", "--json", "anything")
     result = json.loads(done.out)
     assert (done.code, result["status"], result["error"]["message"]) == (code, "failed", "the key was refused; set KEY")
-    assert "aeon-tui: the key was refused; set KEY\n" in done.err
+    told = f"aeon-tui: the key was refused; set KEY (to continue: `aeon-tui resume {result['run_id']}`)\n"
+    assert told in done.err
     assert "Traceback" not in done.err
 
 
