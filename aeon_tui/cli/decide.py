@@ -33,6 +33,9 @@ from aeon_tui.sessions.pending_approval import approval_request, submit
 from aeon_widgets.run_question import given_answers, headline
 from aeon_widgets.text import count
 
+REASONED = ("reject", "abort", "accept")
+"""Decisions that are recorded with a reason."""
+
 
 def execute(args: Namespace) -> int:
     """Decide, and return 0 once the run has taken the decision, 1 where it did not.
@@ -82,8 +85,8 @@ def _decision(args: Namespace, request: ApprovalRequest, path: Path) -> Approval
         raise UsageError(
             f"{args.decision!r} is not a valid answer to {_what(request)}; choose from {', '.join(answers)}"
         )
-    if args.feedback is not None and args.decision != "reject":
-        raise UsageError("--feedback is only for reject: it gives the reason")
+    if args.feedback is not None and args.decision not in REASONED:
+        raise UsageError(f"--feedback is only for {', '.join(REASONED)}: it gives the reason")
     given = _answers(args, request)
     if args.decision != "edit":
         if args.edited is not None:

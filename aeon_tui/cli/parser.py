@@ -279,7 +279,11 @@ def _decide(parser: Parser) -> None:
     add("run", metavar="RUN", help=RUN)
     answers = ("approve", "edit", "reject", "replay", "accept", "abort")
     add("decision", metavar="DECISION", choices=answers, help=", ".join(answers))
-    add("--feedback", metavar="TEXT", help="with reject: the reason; the plan is refined with it")
+    add(
+        "--feedback",
+        metavar="TEXT",
+        help="the reason to reject, abort or accept; a rejected plan is refined with it",
+    )
     text = "answer an open question; repeat it for the next one, in the order in which they are asked"
     add("--answer", metavar="TEXT", action="append", help=text)
     text = "with edit: file with the plan or the call's arguments (JSON or YAML); '-' reads standard input"

@@ -185,6 +185,13 @@ def test_what_the_question_does_not_take_is_reported_and_decides_nothing(
     assert asked.heard == []
 
 
+@pytest.mark.parametrize("decision", ["reject", "abort", "accept"])
+def test_a_decision_that_needs_no_other_is_given_a_reason(asked: Asked, cli: Cli, decision: str) -> None:
+    asked.ask(asked.asking.ask("pass", {"questions": []}))
+    assert cli("decide", "r.jsonl", decision, "--feedback", "the wrong report").code == 0
+    assert [(heard.decision, heard.feedback) for heard in asked.heard] == [(decision, "the wrong report")]
+
+
 def test_open_questions_are_answered_in_their_order(asked: Asked, cli: Cli) -> None:
     asked.ask(asked.asking.ask("pass", {"questions": ["Which?", "For whom?", "When?"]}))
     assert cli("decide", "r.jsonl", "approve", "--answer", "this one", "--answer", "me").code == 0
