@@ -37,43 +37,31 @@ class Documents:
 
 
 def _state(root: Path, path: str) -> dict[str, str | None]:
-    """Return a document's digest, or what is wrong with it."""
-    problem, digest = None, None
+    """Return a document's SHA-256 as far as it can be read, and what is wrong with it."""
+    link, problem, digest = None, None, None
     try:
         if any((root / part).is_symlink() for part in (Path(path), *Path(path).parents)):
-            problem = f"{path} is reached through a symbolic link; it must be a file in the project"
-        elif not stat.S_ISREG((root / path).stat().st_mode):
+            link = f"{path} is reached through a symbolic link; it must be a file in the project"
+        if not stat.S_ISREG((root / path).stat().st_mode):
             problem = f"{path} is not a regular file"
         else:
-            digest, blank = _digest(root / path)
-            problem = f"{path} is empty" if blank else None
+            sha256, blank = hashlib.sha256(), True
+            with (root / path).open("rb") as opened:
+                while content := opened.read(_READ_AT_ONCE):
+                    sha256.update(content)
+                    blank = blank and not content.strip()
+            problem, digest = f"{path} is empty" if blank else None, sha256.hexdigest()
     except FileNotFoundError:
         problem = f"{path} was not written"
     except OSError as error:
         problem = f"{path} cannot be read: {error.strerror}"
-    return {"problem": problem, "digest": digest}
+    return {"problem": link or problem, "digest": digest}
 
 
 def digests(project_root: Path, paths: Iterable[str]) -> dict[str, str]:
-    """Return the SHA-256 of each of these files that can be read."""
-    found = {}
-    for path in paths:
-        try:
-            if stat.S_ISREG((project_root / path).stat().st_mode):
-                found[path] = _digest(project_root / path)[0]
-        except OSError:
-            continue
-    return found
-
-
-def _digest(file: Path) -> tuple[str, bool]:
-    """Return the SHA-256 of a file, and whether nothing but white space is in it."""
-    sha256, blank = hashlib.sha256(), True
-    with file.open("rb") as opened:
-        while content := opened.read(_READ_AT_ONCE):
-            sha256.update(content)
-            blank = blank and not content.strip()
-    return sha256.hexdigest(), blank
+    """Return the SHA-256 of each of these documents that can be read."""
+    states = {path: _state(project_root, path)["digest"] for path in paths}
+    return {path: digest for path, digest in states.items() if digest is not None}
 
 
 SpecChoice = Literal["continue", "replace"]

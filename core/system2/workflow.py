@@ -17,7 +17,7 @@ from aeon_core.errors import AeonError, ReplayMismatchError, RunAborted
 from aeon_core.journal.records import RunFinished, RunStarted
 from aeon_core.regular_file import read_start
 from system2.change_tracker import LIMITS, SPEC_FOLDER, ChangeTracker
-from system2.changes import FileChange, list_changes
+from system2.changes import list_changes
 from system2.constants import DELEGATION_MAP, LOG_FILE, MAX_CYCLES, POST_EXECUTION, TASK_GATE, Gate
 from system2.context import WorkflowContext
 from system2.contracts import DOCUMENTS, DelegationContract, contract_for, repair_contract
@@ -69,11 +69,8 @@ class Workflow:
     kept: Sequence[str]
     _tool_users: set[str] = field(default_factory=set)
     """The agents that did more than write text."""
-    _specified: dict[str, AgentResult] = field(default_factory=dict)
-    """How the work of each agent before the executor ended last."""
-    _executed: AgentResult | None = None
-    """How the executor's work ended; repairs are told by those who check them."""
-    _checks: dict[str, AgentResult] = field(default_factory=dict)
+    _results: dict[str, AgentResult] = field(default_factory=dict)
+    """How the work of each agent ended last; of the executor without its repairs, which those tell who check them."""
     _skipped: dict[str, str] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
@@ -91,13 +88,14 @@ class Workflow:
             self._specify(agent)
         contract, feedback = contract_for(EXECUTOR, self.task), None
         while True:
-            self._executed = self._have_work(EXECUTOR, contract, feedback)
+            self._results[EXECUTOR] = self._have_work(EXECUTOR, contract, feedback)
             self._check()
-            if (feedback := self._close()) is None:
+            problems, closed_at = self._open_problems(), self._effects.next_seq
+            if (feedback := self._decide(LAST_GATE, partial(self._closing_summary, problems), problems)) is None:
                 break
         if problems := self._open_problems():
             # Whoever resumes it is asked at the last gate again.
-            self._effects.resumes_from(self._closed_at)
+            self._effects.resumes_from(closed_at)
             raise WorkLeftOpen(f"approved, but left open: {join_problems(problems)}")
 
     def _specify(self, agent: str) -> None:
@@ -109,8 +107,8 @@ class Workflow:
         if gate.artifact in self.kept and (feedback := self._keep(agent, gate)) is None:
             return
         while True:
-            result = self._specified[agent] = self._have_work(agent, contract, feedback)
-            problems = self._problems(gate, result)
+            result = self._results[agent] = self._have_work(agent, contract, feedback)
+            problems = self._problems(agent)
             feedback = self._decide(gate, partial(artifact_summary, result, problems), problems)
             if feedback is None:
                 return
@@ -119,8 +117,7 @@ class Workflow:
         """Ask at a gate about a document of an earlier workflow; return what its agent is to change in it."""
         kept = f"{gate.artifact} is from an earlier workflow"
         self.delegation.skip(agent, kept)
-        missing = self.documents.problem(gate.artifact, self._written)
-        problems = [missing] if missing is not None else []
+        problems = self._missing(gate.artifact)
 
         def summary(changed: str) -> str:
             return "\n".join([*problems, changed, f"{kept}; approve to keep it as it is"])
@@ -139,16 +136,6 @@ class Workflow:
             self.context.note("flagged", agent, f"{agent!r} changed files that it may not change: {told}", paths=paths)
         return result
 
-    def _problems(self, gate: Gate, result: AgentResult) -> list[str]:
-        """Return why the work behind a gate was not produced; nothing if it was."""
-        missing = self.documents.problem(gate.artifact, self._written)
-        return [*self._problems_of(result), *([missing] if missing is not None else [])]
-
-    def _problems_of(self, result: AgentResult) -> list[str]:
-        if result.completion is not None and result.agent not in self._tool_users:
-            return [*agent_problems(result), f"{result.agent} wrote only text, and used no tool"]
-        return agent_problems(result)
-
     def _check(self) -> None:
         """Have the change checked by those whom it concerns, and then the rest of the map done (REQ-045)."""
         self._skipped.clear()
@@ -157,7 +144,7 @@ class Workflow:
                 self._skipped[agent] = reason
                 self.delegation.skip(agent, reason)
             else:
-                self._checks[agent] = self._have_check(agent)
+                self._results[agent] = self._have_check(agent)
 
     def _have_check(self, agent: str) -> AgentResult:
         """Return an agent's last result; the executor repairs what it reports, at most MAX_CYCLES times."""
@@ -168,59 +155,46 @@ class Workflow:
             blockers = result.completion.blockers if result.completion is not None else []
             if agent not in POST_EXECUTION or not blockers or cycle > MAX_CYCLES:
                 return result
-            repair = repair_contract(agent, self.task, blockers, cycle)
-            self._have_work(EXECUTOR, repair)
+            self._have_work(EXECUTOR, repair_contract(agent, self.task, blockers, cycle))
             cycle += 1
-
-    def _close(self) -> str | None:
-        """Ask at the last gate; return the feedback for the executor, or None if all is approved."""
-
-        problems = self._open_problems()
-        self._closed_at = self._effects.next_seq
-
-        def summary(changed: str) -> str:
-            results = self._checks
-            if self._executed is not None and not _is_settled(self._executed):
-                results = {EXECUTOR: self._executed, **self._checks}
-            tests, cost = (
-                list_tests(self.context.test_runs),
-                dollars(self._effects.models.cost_usd or 0.0),
-            )
-            parts = [changed, *self._in_all(), tests, f"Cost so far: {cost}"]
-            return closing_summary(self._read_log(), results.items(), self._skipped.items(), parts, problems)
-
-        return self._decide(LAST_GATE, summary, problems)
 
     def _open_problems(self) -> list[str]:
         """Return what was not produced, or is left open, of all agents' work (REQ-005, REQ-046)."""
-        problems = []
-        for agent, result in self._specified.items():
-            problems += self._problems(GATE_OF_AGENT[agent], result)
+        checked = [agent for agent in self._results if agent not in GATE_OF_AGENT and agent != EXECUTOR]
+        problems = [each for agent in self._results if agent in GATE_OF_AGENT for each in self._problems(agent)]
         problems += self._problems_of_execution()
         logged = self._read_log()
-        for agent, result in self._checks.items():
-            found = self._problems_of(result)
+        for agent in checked:
+            found = self._word_of(agent)
             if not found and logged.get(agent, "").lower().startswith("blocker"):
                 found = [f"{LOG_FILE} says of {agent}: {logged[agent]}"]
-            if (missing := self.documents.problem(DOCUMENTS[agent], self._written)) is not None:
-                found.append(f"{agent}: {missing}")
-            problems += found
-        if self._checks.keys() & set(POST_EXECUTION):
-            missing = self.documents.problem(LOG_FILE, self._written)
-            problems += [missing] if missing is not None else []
-        return problems
+            problems += [*found, *(f"{agent}: {missing}" for missing in self._missing(DOCUMENTS[agent]))]
+        return problems + (self._missing(LOG_FILE) if set(checked) & set(POST_EXECUTION) else [])
+
+    def _problems(self, agent: str) -> list[str]:
+        """Return why the work behind an agent's gate was not produced; nothing if it was."""
+        missing = self._missing(GATE_OF_AGENT[agent].artifact)
+        return [*self._word_of(agent), *missing]
+
+    def _word_of(self, agent: str) -> list[str]:
+        """Return why an agent's work does not count as done by what it said and how it worked."""
+        result = self._results[agent]
+        is_text = result.completion is not None and agent not in self._tool_users
+        return [*agent_problems(result), *([f"{agent} wrote only text, and used no tool"] if is_text else [])]
+
+    def _missing(self, document: str) -> list[str]:
+        """Return why a document was not produced, as a list that is empty if it was."""
+        problem = self.documents.problem(document, self._written)
+        return [problem] if problem is not None else []
 
     def _problems_of_execution(self) -> list[str]:
-        if self._executed is None:
-            return []
-        problems = self._problems_of(self._executed)
-        produced = self.tracker.executed_changes()
+        problems, produced = self._word_of(EXECUTOR), self.tracker.executed_changes()
         if produced is None:
             return problems
         if not produced:
             problems.append("the executor changed no file in the project")
         known = {path for change in produced for path in (change.path, change.was)} | self._written
-        signal = self._executed.completion
+        signal = self._results[EXECUTOR].completion
         named = dict.fromkeys(map(self._relative, signal.files_changed if signal is not None else []))
         claimed = [PurePosixPath(path).as_posix() for path in named]
         doubted = [path for path in claimed if not any(each == path or each.startswith(f"{path}/") for each in known)]
@@ -235,22 +209,25 @@ class Workflow:
         Where nobody looks at it, a gate with `problems` is not approved. `summary` is given the list of what changed.
         """
         changes = self.tracker.since_gate(gate.agent)
-        decision = self.gates.ask(gate, summary(self._list_changes(changes)), problems, changes)
+        head = "Changed since the last decision:" if self.gates.decisions else "Changed since the start:"
+        listed = "\n".join([head, list_changes(changes), *(f"⚠ {note}" for note in self.tracker.notes)])
+        decision = self.gates.ask(gate, summary(listed), problems, changes)
         approved = decision.decision is GateDecisionType.APPROVE
         self.tracker.note_decision(executes=gate.number == TASK_GATE and approved)
         return None if approved else decision.feedback or ""
 
-    def _list_changes(self, changes: Sequence[FileChange]) -> str:
-        head = "Changed since the last decision:" if self.gates.decisions else "Changed since the start:"
-        notes = [f"⚠ {note}" for note in self.tracker.notes]
-        return "\n".join([head, list_changes(changes), *notes])
-
-    def _in_all(self) -> list[str]:
-        """Return the list of all that changed since the tasks were approved, where the last gate asks again."""
+    def _closing_summary(self, problems: Sequence[str], changed: str) -> str:
+        """Return what a person reads at the last gate."""
+        parts, results = [changed], dict(self._results)
         produced = self.tracker.executed_changes()
-        if produced is None or not any(each.gate_number == LAST_GATE.number for each in self.gates.decisions):
-            return []
-        return [f"Changed since the tasks were approved:\n{list_changes(produced)}"]
+        if produced is not None and any(each.gate_number == LAST_GATE.number for each in self.gates.decisions):
+            # The gate asks again: what changed since it asked last is not all.
+            parts.append(f"Changed since the tasks were approved:\n{list_changes(produced)}")
+        cost = dollars(self._effects.models.cost_usd or 0.0)
+        parts += [list_tests(self.context.test_runs), f"Cost so far: {cost}"]
+        for agent in [*GATE_OF_AGENT, *([EXECUTOR] if _is_settled(self._results[EXECUTOR]) else [])]:
+            results.pop(agent, None)
+        return closing_summary(self._read_log(), results.items(), self._skipped.items(), parts, problems)
 
     def _changed_files(self) -> list[str]:
         """Return the files that are not what they were when the tasks were approved, but for those in `spec/`."""

@@ -75,37 +75,24 @@ def parse(block: str) -> Frontmatter:
         if key.value in values:
             raise FrontmatterError(f"has {key.value!r} twice in its frontmatter; keep one of them")
         values[key.value] = value
-    return Frontmatter(_text("name", values), _text("description", values), *(_list(key, values) for key in _LISTS))
+    name, description = ("".join(_texts(key, values) or ()).strip() or None for key in ("name", "description"))
+    # In `[Agent(a, b)]` YAML sees two: they are joined and split anew.
+    lists = (_texts(key, values) for key in _LISTS)
+    return Frontmatter(name, description, *(None if texts is None else tool_names(",".join(texts)) for texts in lists))
 
 
-def _text(key: str, values: Mapping[str, yaml.Node]) -> str | None:
-    texts = _scalars(values.get(key), many=False)
-    if texts is None:
-        raise FrontmatterError(f"has a {key!r} that is not text; write it as `{key}: some text`")
-    return "".join(texts).strip() or None
-
-
-def _list(key: str, values: Mapping[str, yaml.Node]) -> list[str] | None:
-    """Return a list's texts. In `[Agent(a, b)]` YAML sees two: they are joined and split anew."""
+def _texts(key: str, values: Mapping[str, yaml.Node]) -> list[str] | None:
+    """Return a field's text, or the texts of one that may be a list; None if it is absent or null."""
     node = values.get(key)
-    texts = _scalars(node, many=True)
-    if texts is None:
-        raise FrontmatterError(f"has {key!r} that are not names; write them as `{key}: Read, Grep` or as a list")
-    return None if _is_null(node) else tool_names(",".join(texts))
-
-
-def _is_null(node: yaml.Node | None) -> bool:
-    return node is None or (isinstance(node, yaml.ScalarNode) and node.tag == f"{_CORE}null")
-
-
-def _scalars(node: yaml.Node | None, *, many: bool) -> list[str] | None:
-    """Return the text of a scalar, or of a list's items, none for null; None if there is anything else."""
-    if node is None or _is_null(node):
-        return []
-    is_list = many and isinstance(node, yaml.SequenceNode) and node.tag == f"{_CORE}seq"
+    if node is None or (isinstance(node, yaml.ScalarNode) and node.tag == f"{_CORE}null"):
+        return None
+    is_list = key in _LISTS and isinstance(node, yaml.SequenceNode) and node.tag == f"{_CORE}seq"
     nodes = node.value if is_list else [node]
-    are_texts = all(isinstance(each, yaml.ScalarNode) and each.tag in _TEXT_TAGS for each in nodes)
-    return [each.value for each in nodes] if are_texts else None
+    if all(isinstance(each, yaml.ScalarNode) and each.tag in _TEXT_TAGS for each in nodes):
+        return [each.value for each in nodes]
+    if key in _LISTS:
+        raise FrontmatterError(f"has {key!r} that are not names; write them as `{key}: Read, Grep` or as a list")
+    raise FrontmatterError(f"has a {key!r} that is not text; write it as `{key}: some text`")
 
 
 def tool_names(text: str) -> list[str]:
