@@ -12,7 +12,6 @@ from aeon_core.escape import escape_controls
 from aeon_core.redaction import cut_place, redact_text
 from system2.constants import GATES
 from system2.cost import CostRecord, agent_summary, workflow_summary
-from system2.policies import GateDecision, GateDecisionType
 from system2.tool_text import CONTENTS
 from system2.transcript import Entry, TranscriptEntries, TranscriptFile
 from system2.view import WorkflowView
@@ -22,7 +21,7 @@ MAX_TEXT = 500
 """Characters of one value that a log shows."""
 _LEFT_OUT = CONTENTS | {"messages", "message", "result", "stdout", "stderr", "system", "output", "input"}
 """Fields that may hold what files hold, or all that was said."""
-_SAID = {GateDecisionType.APPROVE: "APPROVED", GateDecisionType.REJECT: "REJECTED", GateDecisionType.ABORT: "ABORTED"}
+_SAID = {"approve": "APPROVED", "reject": "REJECTED", "abort": "ABORTED"}
 
 
 def sanitize_log_entry(entry: Mapping[str, Any]) -> dict[str, Any]:
@@ -61,22 +60,21 @@ class Log:
         """Say what a person should look at."""
         self._write("WARNING", "warning", f"WARNING: {text}", {"message": text})
 
-    def tool(self, tool: str, args: Mapping[str, Any], summary: str, error: str | None, duration_ms: float) -> None:
+    def tool(self, entry: Entry) -> None:
         """Say that a tool was used: its arguments, whether it did what it was asked, and how long it took (REQ-122)."""
-        outcome = "success" if error is None else f"ERROR: {_first_line(error)}"
-        took = round(duration_ms)
-        line = f"[TOOL] {tool} {summary} -> {outcome} ({took}ms)"
-        fields = {"tool": tool, "args": dict(args), "success": error is None, "duration_ms": took}
-        self._write("INFO", "tool_exec", line, fields | ({} if error is None else {"error": _first_line(error)}))
+        tool, took, done = entry["tool"], round(entry["duration_ms"]), bool(entry["success"])
+        error = {} if done else {"error": _first_line(entry["result"])}
+        outcome = "success" if done else f"ERROR: {error['error']}"
+        fields = {"tool": tool, "args": entry["input"], "success": done, "duration_ms": took, **error}
+        self._write("INFO", "tool_exec", f"[TOOL] {tool} {entry['args_summary']} -> {outcome} ({took}ms)", fields)
 
-    def gate(self, decision: GateDecision) -> None:
+    def gate(self, entry: Entry) -> None:
         """Say what was decided at a gate, and when (REQ-123)."""
-        title = GATES[decision.gate_number].title
-        feedback = f" feedback={json.dumps(decision.feedback, ensure_ascii=False)}" if decision.feedback else ""
-        said = f"{_SAID[decision.decision]} at {decision.timestamp}{feedback}"
-        fields = {"gate": decision.gate_number, "decision": decision.decision.value, "at": decision.timestamp}
-        more = {"feedback": decision.feedback} if decision.feedback else {}
-        self._write("INFO", "gate_decision", f"[GATE] Gate {decision.gate_number} ({title}) -> {said}", fields | more)
+        number, decision, at = entry["gate"], entry["decision"], f"{entry['ts'][:19]}Z"
+        feedback = {"feedback": entry["feedback"]} if entry.get("feedback") else {}
+        words = f" feedback={json.dumps(entry['feedback'], ensure_ascii=False)}" if feedback else ""
+        line = f"[GATE] Gate {number} ({GATES[number].title}) -> {_SAID[decision]} at {at}{words}"
+        self._write("INFO", "gate_decision", line, {"gate": number, "decision": decision, "at": at, **feedback})
 
     def _write(self, level: Level, kind: str, line: str, fields: Mapping[str, Any]) -> None:
         if level == "DEBUG" and not self._verbose:
@@ -131,19 +129,20 @@ class WorkflowProgress:
         self.transcript = transcript
         for record in records:
             for entry in self._entries.of(record):
-                self.view.apply(entry)
-                if transcript is not None:
-                    transcript.write(entry)
+                self._keep(entry)
 
     def on_line(self, line: bytes) -> None:
         """Take the next line of the journal."""
         for entry in self._entries.of(json.loads(line)):
-            self.view.apply(entry)
-            if self.transcript is not None:
-                self.transcript.write(entry)
+            self._keep(entry)
             if self._listener is not None:
                 self._listener(json.dumps(entry, ensure_ascii=False).encode("utf-8", "surrogatepass"))
             self._tell(entry)
+
+    def _keep(self, entry: Entry) -> None:
+        self.view.apply(entry)
+        if self.transcript is not None:
+            self.transcript.write(entry)
 
     def _tell(self, entry: Entry) -> None:
         """Write to the log what a person should know of an entry."""
@@ -155,15 +154,13 @@ class WorkflowProgress:
             case "agent_skipped":
                 self._log.info(f"[SKIP] {entry['agent']}: {entry['reason']}")
             case "tool_exec":
-                error = None if entry["success"] else entry["result"]
-                self._log.tool(entry["tool"], entry["input"], entry["args_summary"], error, entry["duration_ms"])
+                self._log.tool(entry)
             case "note":
                 self._log.warning(entry["message"])
             case "gate_asked" if self.automatic:
                 self._log.info(f"[GATE] Gate {entry['gate']} ({GATES[entry['gate']].title})\n{entry['summary']}")
             case "gate_decision":
-                said, at = GateDecisionType(entry["decision"]), f"{entry['ts'][:19]}Z"
-                self._log.gate(GateDecision(entry["gate"], said, entry.get("feedback"), at))
+                self._log.gate(entry)
             case "agent_complete":
                 if halted := entry.get("halted"):
                     self._log.warning(f"agent {entry['agent']!r} was halted: {halted.replace('_', ' ')}")

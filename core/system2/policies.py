@@ -6,19 +6,18 @@ workflow's thread, and may take its time.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
 from enum import Enum
 from types import SimpleNamespace
-from typing import Any, Literal, Protocol, TypeVar
+from typing import Any, Literal, Protocol
 
 from aeon_core.approvals.pending import ApprovalDecision, ApprovalRequest, Approver, nobody_answered
 from aeon_core.errors import AeonError, RunAborted, UsageError
 from aeon_core.json_safe import clean_text
 from aeon_core.tools.files.edit import whole_diff
 from system2.cost import dollars
-
-Answer = TypeVar("Answer")
 
 
 class GateDecisionType(Enum):
@@ -132,10 +131,11 @@ def policy_of(given: Any, method: str, what: str) -> Any:
     raise UsageError(f"the {what} must be a function or have a method {method!r}, got {got}")
 
 
-def answer_of(what: str, ask: Callable[[], Answer]) -> Answer:
-    """Return what a policy answers. Raises AeonError that names the policy if it fails."""
+@contextmanager
+def _named(what: str) -> Iterator[None]:
+    """Have an error of a policy name it. Raises AeonError."""
     try:
-        return ask()
+        yield
     except AeonError:
         raise
     except Exception as error:
@@ -240,17 +240,21 @@ class PolicyApprover:
 
     def _decide(self, request: ApprovalRequest) -> ApprovalDecision:
         if request.point == "gate":
-            return self._at_gate(request) if self._gates is not None else self._other(request)
+            return self._other(request) if self._gates is None else self._at_gate(self._gates, request.subject)
         question = question_of(request.point, request.subject, request.step_id)
         if question.kind == "bash":
-            return self._command(request, question) if self._bash is not None else self._other(request, NOBODY_CONFIRMS)
-        policy = self._questions
-        if policy is None:
+            if self._bash is None:
+                return self._other(request, NOBODY_CONFIRMS)
+            with _named("Bash policy"):
+                said = self._bash.confirm(question.text, bool(request.subject.get("blocklisted")))
+            reason = clean_text(said.strip()) if isinstance(said, str) else ""
+            return ApprovalDecision(decision="approve" if said is True else "reject", feedback=reason or None)
+        if self._questions is None:
             return self._other(request)
-        decision = decision_on(question, answer_of("question policy", lambda: policy.choose(question)))
-        if decision.decision == "reject" and request.point == "tool":
-            return decision.model_copy(update={"feedback": NOBODY_ALLOWS})
-        return decision
+        with _named("question policy"):
+            decision = decision_on(question, self._questions.choose(question))
+        refused = decision.decision == "reject" and request.point == "tool"
+        return decision.model_copy(update={"feedback": NOBODY_ALLOWS}) if refused else decision
 
     def _other(self, request: ApprovalRequest, why_not: str = NOBODY_ALLOWS) -> ApprovalDecision:
         if self._others is None and request.point != "gate":
@@ -261,25 +265,14 @@ class PolicyApprover:
             return ApprovalDecision(decision="abort" if request.point == "gate" else "reject", feedback=NOBODY_DECIDED)
         return decision
 
-    def _at_gate(self, request: ApprovalRequest) -> ApprovalDecision:
-        subject, policy = request.subject, self._gates
-        assert policy is not None
+    def _at_gate(self, policy: GatePolicy, subject: Mapping[str, Any]) -> ApprovalDecision:
         diffs = [change["diff"] for change in subject.get("changes") or () if change.get("diff")]
-        text = "\n\n".join([subject["summary"], *diffs])
-        said = answer_of("gate policy", lambda: policy.decide(subject["gate"], subject["artifact"], text))
+        with _named("gate policy"):
+            text = "\n\n".join([subject["summary"], *diffs])
+            said: object = policy.decide(subject["gate"], subject["artifact"], text)
         if not isinstance(said, GateDecision) or not isinstance(said.decision, GateDecisionType):
             raise AeonError(f"the gate policy returned {type(said).__name__}, expected a GateDecision")
         if self._aborted() and said.decision is not GateDecisionType.ABORT:
             return ApprovalDecision(decision="abort")
         feedback = clean_text(said.feedback) if said.feedback is not None else None
         return ApprovalDecision(decision=said.decision.value, feedback=feedback)
-
-    def _command(self, request: ApprovalRequest, question: Question) -> ApprovalDecision:
-        policy = self._bash
-        assert policy is not None
-        is_blocklisted = bool(request.subject.get("blocklisted"))
-        said = answer_of("Bash policy", lambda: policy.confirm(question.text, is_blocklisted))
-        if said is True:
-            return ApprovalDecision(decision="approve")
-        reason = clean_text(said.strip()) if isinstance(said, str) else ""
-        return ApprovalDecision(decision="reject", feedback=reason or None)

@@ -30,6 +30,7 @@ _ABORT = frozenset({"abort", "quit"})
 _END = "X"
 """The letters are those of the app: `r` would run something again there, `q` leaves it, and `x` exports."""
 _ASK_WHY = "what should change? (an empty line ends it)"
+_ASK_INSTEAD = "what should it do instead? (an empty line ends it)"
 
 
 class Terminal:
@@ -111,7 +112,7 @@ class Terminal:
             # With more words it is no plain yes.
             if word.lower() in _APPROVE and not more:
                 return ApprovalDecision(decision="approve")
-            if word.lower() in _REJECT and (feedback := self.ask_lines(_ASK_WHY, more.strip())):
+            if feedback := self._reason(said, _ASK_WHY):
                 return ApprovalDecision(decision="reject", feedback=feedback)
             self.say("type a to approve, w with what should change, or X to abort")
 
@@ -128,20 +129,19 @@ class Terminal:
     def _command(self, command: str, *, is_blocklisted: bool) -> ApprovalDecision:
         """Show a command whole, and return whether it may run, or why not; a blocklisted one needs the word `run`."""
         self.say(f"\nThe agent wants to run:\n{command}")
+        prompt = "run it? [a, w REASON] "
         if is_blocklisted:
             self.say("WARNING: this command is on the list of destructive commands.")
-            said = self.ask("type 'run' to run it, or w with the reason to refuse it: ") or ""
-            may_run = said == "run"
-        else:
-            said = self.ask("run it? [a, w REASON] ") or ""
-            may_run = said.lower() in _APPROVE
-        if may_run:
+            prompt = "type 'run' to run it, or w with the reason to refuse it: "
+        said = self.ask(prompt) or ""
+        if said == "run" if is_blocklisted else said.lower() in _APPROVE:
             return ApprovalDecision(decision="approve")
-        word, _, more = said.partition(" ")
-        reason = ""
-        if word.lower() in _REJECT:
-            reason = self.ask_lines("what should it do instead? (an empty line ends it)", more.strip())
-        return ApprovalDecision(decision="reject", feedback=reason or None)
+        return ApprovalDecision(decision="reject", feedback=self._reason(said, _ASK_INSTEAD) or None)
+
+    def _reason(self, said: str, question: str) -> str:
+        """Return why something is refused, asked for where only the word was typed; nothing if it is not refused."""
+        word, _, reason = said.partition(" ")
+        return self.ask_lines(question, reason.strip()) if word.lower() in _REJECT else ""
 
     def choose(self, question: Question) -> str:
         """Return the choice that the person types, or the beginning of; the safe one where nothing is typed."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+from typing import Any
 
 import pytest
 from hypothesis import given
@@ -11,7 +12,6 @@ from hypothesis import strategies as st
 
 from aeon_core.redaction import redact_text
 from system2.logs import Log, sanitize_log_entry
-from system2.policies import GateDecision, GateDecisionType
 from system2.tool_text import MAX_SUMMARY, result_text, summary_of
 
 KEY = "AK" + "IA" + "Q7" * 8
@@ -27,12 +27,18 @@ def logged(*, json_lines: bool = False, verbose: bool = False) -> tuple[Log, lis
     return Log(lines.append, "json" if json_lines else "text", verbose=verbose), lines
 
 
+def used(tool: str, arguments: dict[str, Any], took: float = 0, error: str | None = None) -> dict[str, Any]:
+    """The entry of a transcript for the use of a tool."""
+    told = {"tool": tool, "input": arguments, "args_summary": summary_of(arguments), "duration_ms": took}
+    return {**told, "success": error is None, "result": error or "done"}
+
+
 def test_a_tool_use_is_one_line() -> None:
     log, lines = logged()
     arguments = {"file_path": "spec/context.md", "offset": 3}
-    log.tool("Read", arguments, summary_of(arguments), None, 12.4)
-    log.tool("Bash", {"command": "pytest tests/ -x"}, summary_of({"command": "pytest tests/ -x"}), None, 4502)
-    log.tool("Write", {"file_path": "/etc/passwd"}, "file_path=/etc/passwd", "sandbox violation\nmore", 0)
+    log.tool(used("Read", arguments, 12.4))
+    log.tool(used("Bash", {"command": "pytest tests/ -x"}, 4502))
+    log.tool(used("Write", {"file_path": "/etc/passwd"}, error="sandbox violation\nmore"))
     assert lines == [
         "[TOOL] Read file_path=spec/context.md offset=3 -> success (12ms)",
         '[TOOL] Bash command="pytest tests/ -x" -> success (4502ms)',
@@ -42,9 +48,9 @@ def test_a_tool_use_is_one_line() -> None:
 
 def test_a_gate_is_one_line_with_its_time() -> None:
     log, lines = logged()
-    log.gate(GateDecision(1, GateDecisionType.APPROVE, timestamp="2026-02-01T14:32:15Z"))
-    rejected = GateDecision(2, GateDecisionType.REJECT, "Add error handling reqs", "2026-02-01T14:45:22Z")
-    log.gate(rejected)
+    log.gate({"gate": 1, "decision": "approve", "ts": "2026-02-01T14:32:15.123456Z"})
+    feedback = "Add error handling reqs"
+    log.gate({"gate": 2, "decision": "reject", "feedback": feedback, "ts": "2026-02-01T14:45:22.123456Z"})
     assert lines == [
         "[GATE] Gate 1 (context) -> APPROVED at 2026-02-01T14:32:15Z",
         '[GATE] Gate 2 (requirements) -> REJECTED at 2026-02-01T14:45:22Z feedback="Add error handling reqs"',
@@ -53,7 +59,7 @@ def test_a_gate_is_one_line_with_its_time() -> None:
 
 def test_json_has_one_object_a_line() -> None:
     log, lines = logged(json_lines=True)
-    log.tool("Read", {"file_path": "spec/context.md"}, "file_path=spec/context.md", None, 12)
+    log.tool(used("Read", {"file_path": "spec/context.md"}, 12))
     log.info("two\nlines")
     entries = [json.loads(line) for line in lines]
     assert re.fullmatch(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ", entries[0].pop("ts"))
@@ -80,7 +86,7 @@ def test_control_characters_are_made_visible() -> None:
     log, lines = logged()
     log.info("a\x1b[2Jb\nc")
     log.warning("a\n[GATE] Gate 1 -> APPROVED")
-    log.tool("Read\n[GATE]", {}, "", "no\rtool", 0)
+    log.tool(used("Read\n[GATE]", {}, error="no\rtool"))
     assert lines == [
         "a\\x1b[2Jb\nc",
         "WARNING: a\\n[GATE] Gate 1 -> APPROVED",
@@ -93,7 +99,7 @@ def test_no_key_is_logged(json_lines: bool) -> None:
     log, lines = logged(json_lines=json_lines, verbose=True)
     log.info(f"key {KEY}")
     log.debug(f"Authorization: Basic {'t0' * 20}")
-    log.tool("Bash", {"command": f"export X={KEY}"}, summary_of({"command": f"export X={KEY}"}), f"no {KEY}", 1)
+    log.tool(used("Bash", {"command": f"export X={KEY}"}, error=f"no {KEY}"))
     assert not any(KEY in line or "t0" * 20 in line for line in lines)
     assert sum("[redacted:" in line for line in lines) == 3
 
