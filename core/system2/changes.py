@@ -61,11 +61,8 @@ def compare(
     before: Snapshot, after: Snapshot, content: Callable[[FileState], bytes | None], *, diffs: bool = True
 ) -> list[FileChange]:
     """Return what is different after, by path. `content` gives the text of a state, where it is known."""
-    changed = [
-        path
-        for path in sorted(before.files.keys() | after.files.keys())
-        if not _same(before.files.get(path), after.files.get(path))
-    ]
+    paths = sorted(before.files.keys() | after.files.keys())
+    changed = [path for path in paths if not _same(before.files.get(path), after.files.get(path))]
     moved = _renames(changed, before.files, after.files)
     gone, left, changes = set(moved.values()), MAX_DIFFS, []
     for path in changed:
@@ -81,7 +78,7 @@ def compare(
 
 
 def _same(before: FileState | None, after: FileState | None) -> bool:
-    return before is after or (before is not None and after is not None and before.same_as(after))
+    return before is after or (before is not None and after is not None and before.identity == after.identity)
 
 
 def _renames(changed: Iterable[str], before: Mapping[str, FileState], after: Mapping[str, FileState]) -> dict[str, str]:

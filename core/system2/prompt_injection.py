@@ -11,7 +11,6 @@ from __future__ import annotations
 import re
 import unicodedata
 from collections.abc import Iterator
-from dataclasses import dataclass
 
 from aeon_core.escape import escape_controls
 
@@ -27,8 +26,8 @@ _EARLIER = (
     r"|ethical|developer|user)"
 )
 _RULES = (
-    r"(?:instructions?|prompts?|rules?|directions?|directives?|guidelines?|constraints?|orders|guardrails?"
-    r"|programming|protocols?|restrictions?|commands?|safeguards?|limitations)\b"
+    r"(?:instructions?|prompts?|rules?|directions?|directives?|guidelines?|constraints?|orders|guardrails?|programming"
+    r"|protocols?|restrictions?|commands?|safeguards?|limitations)\b"
 )
 _YOURS = r"your\s+(?:\w+\s+){0,2}"
 
@@ -37,15 +36,12 @@ _INSTEAD = re.compile(
     rf"(?:ignore|disregard|forget|override|overrides|abandon|discard|neglect|bypass|stop\s+following"
     rf"|do\s+not\s+(?:follow|obey))\s+"
     rf"(?:{_MOD}(?:{_EARLIER}\s+){{1,2}}(?:{_RULES}|messages?\b|tasks?\b|ones\b|context\b(?!\s+\w))"
-    rf"|{_YOURS}(?:{_RULES}|tasks?\b|safety\b|training\b)"
-    rf"|(?:all|any)\s+(?:of\s+)?(?:the\s+|your\s+)?{_RULES}|{_MOD}{_RULES}\s+(?:above|before|given|you)\b"
-    rf"|(?:{_RULES}|everything)\s*(?:[.,;!]|and\b|\Z)"
+    rf"|{_YOURS}(?:{_RULES}|tasks?\b|safety\b|training\b)|(?:all|any)\s+(?:of\s+)?(?:the\s+|your\s+)?{_RULES}"
+    rf"|{_MOD}{_RULES}\s+(?:above|before|given|you)\b|(?:{_RULES}|everything)\s*(?:[.,;!]|and\b|\Z)"
     r"|(?:everything|all|anything|what(?:ever)?)\s+(?:that\s+)?(?:you\s+were|you\s+have\s+been|you['’]ve\s+been|came"
-    r"|was\s+said|i\s+said|above|before)\b)"
-    r"|from\s+now\s+on,?\s+you\s+(?:are|will|must|should|only)\b"
-    r"|you\s+are\s+(?:now|no\s+longer)\s+(?:an?\s+|in\s+)?(?:\w+\s+){0,2}?(?:AI|assistant|agent|model|bot|chatbot"
-    r"|DAN|unrestricted|jailbroken"
-    r"|bound|restricted|limited|developer\s+mode|hacker)\b"
+    r"|was\s+said|i\s+said|above|before)\b)|from\s+now\s+on,?\s+you\s+(?:are|will|must|should|only)\b"
+    r"|you\s+are\s+(?:now|no\s+longer)\s+(?:an?\s+|in\s+)?(?:\w+\s+){0,2}?(?:AI|assistant|agent|model|bot|chatbot|DAN"
+    r"|unrestricted|jailbroken|bound|restricted|limited|developer\s+mode|hacker)\b"
     r"|(?:pretend|act\s+as\s+if|imagine)\s+(?:that\s+)?you\s+(?:are|were|have|had)\s+(?:no|not|an?\s+(?:unrestricted"
     r"|evil))\b"
     r"|you\s+are\s+(?:DAN|an?\s+(?:AI|model|assistant)\s+(?:with(?:out)?\s+(?:no\s+)?(?:restrictions|rules|limits"
@@ -54,8 +50,8 @@ _INSTEAD = re.compile(
     r"|are|will)\b"
     rf"|(?:reveal|print|repeat|show|output|display|disclose|leak|tell\s+me|give\s+me"
     rf"|summari[sz]e)\s+(?:me\s+)?(?:\w+\s+){{0,3}}?"
-    rf"(?:your\s+(?:\w+\s+){{0,2}}?(?:prompt|instructions|rules|guidelines)|(?:hidden|initial|secret|complete|full"
-    rf"|the|entire)\s+(?:system\s+)(?:prompt|instructions|message)"
+    rf"(?:your\s+(?:\w+\s+){{0,2}}?(?:prompt|instructions|rules|guidelines)|(?:hidden|initial|secret|complete|full|the"
+    rf"|entire)\s+(?:system\s+)(?:prompt|instructions|message)"
     rf"|(?:hidden|initial|secret)\s+(?:prompt|instructions))\b|what\s+(?:is|are|was"
     rf"|were)\s+your\s+(?:\w+\s+){{0,2}}?(?:prompt|instructions)\b"
     r"|(?:repeat|print|output)\s+(?:everything|the\s+(?:text|words))\s+(?:above|before)\b",
@@ -65,8 +61,7 @@ _INSTEAD = re.compile(
 IMITATES = "imitates the conversation's marks"
 _MARKS = re.compile(
     r"<\|[a-z_]{2,20}\|>|\[/?INST\]|<</?SYS>>|</?(?:system|assistant)[-_](?:prompt|reminder|message"
-    r"|instructions?)s?\b[^>]*>"
-    r"|</?(?:tool_results?|function_results?|user_query)>|\[CONTEXT SUMMARIZED\]"
+    r"|instructions?)s?\b[^>]*>|</?(?:tool_results?|function_results?|user_query)>|\[CONTEXT SUMMARIZED\]"
     r"|(?m:^\W{0,8}(?:(?:new\s+)?system|admin|developer)\s+(?:override|prompt|message|instructions?|notice|update)\s*:)"
     r"|(?m:^\W{0,8}(?:new|updated|hidden|secret|real|important)\s+(?:system\s+)?instructions?\s+(?:for"
     r"|to)\s+(?:the\s+)?(?:AI|agents?|assistants?|models?)\b)"
@@ -78,9 +73,8 @@ _MARKS = re.compile(
 
 _SECRETS = (
     r"(?:api[\s_-]?keys?|secrets?|credentials?|(?:access\s+|auth\s+|api\s+|session\s+)?tokens?|passwords?"
-    r"|private\s+keys?|ssh\s+keys?|cookies"
-    r"|[\w/.-]*\.env\b|env(?:ironment)?\s+variables?|~?/?\.ssh\b|id_rsa|\.aws\b|chat\s+history"
-    r"|conversation(?:\s+history)?|source\s+code)"
+    r"|private\s+keys?|ssh\s+keys?|cookies|[\w/.-]*\.env\b|env(?:ironment)?\s+variables?|~?/?\.ssh\b|id_rsa|\.aws\b"
+    r"|chat\s+history|conversation(?:\s+history)?|source\s+code)"
 )
 _GUARD = r"(?:security|safety|sandbox(?:ing)?|permissions?|authori[sz]ation|approval|confirmation|validation|review)"
 _CHECK = (
@@ -98,17 +92,15 @@ _ACTS: dict[str, re.Pattern[str]] = {
         rf"|switch\s+off)\s+{_MOD}(?:{_GUARD}[\s-]+{_CHECK}|(?:security|authori[sz]ation)\b)",
         "keeps something from people": rf"(?:(?:do\s+not|don['’]t|never)\s+(?:mention|tell|inform|notify|alert"
         rf"|reveal|disclose|report|show|ask|warn|say)\b(?:\s+[\w'’]+){{0,6}}?\s+(?:{_PEOPLE}|this|these|that\s+you"
-        rf"|summary|it)\b"
-        rf"|(?:hide|conceal)\s+(?:this|these|it|the)\b[^.]*\bfrom\s+(?:the\s+)?{_PEOPLE}|without\s+(?:telling|asking"
-        rf"|informing|notifying|mentioning|alerting)\b)",
+        rf"|summary|it)\b|(?:hide|conceal)\s+(?:this|these|it|the)\b[^.]*\bfrom\s+(?:the\s+)?{_PEOPLE}"
+        rf"|without\s+(?:telling|asking|informing|notifying|mentioning|alerting)\b)",
         "passes secrets on": rf"(?:send|post|upload|e-?mail|exfiltrate|include|print|output|reveal|share|leak|copy"
         rf"|paste|append|forward|encode|transmit|report|read|collect|embed|write|cat"
         rf"|dump)\s+(?:[^\s.;]+\s+){{0,6}}?[\"'`(]{{0,2}}{_SECRETS}",
         "dictates a verdict": r"(?:approve|accept|merge)\s+(?:this|the|all|every|any)\s+(?:\w+\s+)?(?:change|pull"
-        r"|PR|merge|commit|code|request|diff|patch)|(?:mark|report|say|state"
-        r"|claim|conclude|respond|answer|reply|declare|rate|score|write|return"
-        r"|signal)\s+(?:[^\s.;]+\s+){0,7}?[\"'`]?(?:approved?|pass(?:es|ed|ing)?|safe|secure"
-        r"|no\s+(?:\w+\s+)?(?:issues|vulnerabilit\w+|blockers|problems|findings)|success(?:ful)?|lgtm|clean"
+        r"|PR|merge|commit|code|request|diff|patch)|(?:mark|report|say|state|claim|conclude|respond|answer|reply"
+        r"|declare|rate|score|write|return|signal)\s+(?:[^\s.;]+\s+){0,7}?[\"'`]?(?:approved?|pass(?:es|ed|ing)?|safe"
+        r"|secure|no\s+(?:\w+\s+)?(?:issues|vulnerabilit\w+|blockers|problems|findings)|success(?:ful)?|lgtm|clean"
         r"|compliant|complete)\b",
         "demands obedience": r"(?:follow|obey|execute|carry\s+out|comply\s+with|prioriti[sz]e|treat"
         r"|adopt)\s+(?:[^\s.;]+\s+){0,3}?(?:these|this|the\s+following|following|my|below|hidden"
@@ -134,69 +126,48 @@ _GRAVE = frozenset(list(_ACTS)[:5])
 INJECTION_PATTERNS = (INSTEAD, IMITATES, "hides text", *_ACTS)
 """What a finding says the text does."""
 
+_AGENT = r"(?:agents?|assistants?|models?|bots?)"
 _ADDRESS = re.compile(
-    r"\b(?:AI|LLM|language|foundation)[\s-]+(?:coding\s+)?(?:agents?|assistants?|models?|tools?|systems?|reviewers?"
-    r"|bots?)\b|\b(?:LLMs|AIs|chatbots?)\b"
-    r"|\b(?:coding|automated|autonomous|code[\s-]review)\s+(?:agents?|assistants?|models?|bots?)\b"
+    rf"\b(?:AI|LLM|language|foundation)[\s-]+(?:coding\s+|code\s+)?(?:{_AGENT}|tools?|systems?|reviewers?)\b"
+    rf"|\b(?:coding|automated|autonomous|code[\s-]review)\s+{_AGENT}\b|\b(?:LLMs|AIs|chatbots?)\b"
     r"|\b(?:Claude|ChatGPT|GPT-?\d\w*|Copilot|Codex|Gemini|Cursor)\b(?!\.md|\s+Code\b|['’]s)"
-    r"|\b(?:dear|hey|hi|hello|attention|note\s+to|message\s+(?:to|for))\s+(?:all\s+|any\s+|the\s+)?(?:AI"
-    r"|assistants?|agents?|models?)\b"
-    r"|(?m:^\W*(?:assistant|agent|AI|model|(?-i:SYSTEM))\s*[,:])|\bif\s+you\s+are\s+an?\s+(?:AI|LLM|agent|assistant"
-    r"|model|bot|language)|\bas\s+an\s+(?:AI|LLM)\b"
-    r"|\b(?:agents?|assistants?|models?)\s+(?:reading|processing|analy[sz]ing|reviewing|parsing|that\s+reads?)\b",
+    rf"|\b(?:dear|hey|hi|hello|attention|note\s+to|message\s+(?:to|for))\s+(?:all\s+|any\s+|the\s+)?(?:AI|LLM|{_AGENT})\b"
+    r"|(?m:^\W*(?:assistant|agent|AI|model|(?-i:SYSTEM))\s*[,:])|\b(?:if\s+you\s+are|as)\s+an?\s+(?:AI|LLM|agent|assistant"
+    r"|model|bot|language)\b"
+    rf"|\b{_AGENT}\s+(?:reading|processing|analy[sz]ing|reviewing|parsing|that\s+reads?)\b",
     re.IGNORECASE,
 )
 _PRODUCT = re.compile(r"\bClaude\b", re.IGNORECASE)
 _DIRECTED = re.compile(
-    r"(?:\A|[,;:()\[\]{}>…–—\"'`“‘«*]|\s[-–—]|\b(?:please|kindly|now|then|and|or|also|just|simply|always|first|next"
-    r"|instead|so|but|immediately"
-    r"|silently|quietly|secretly|automatically|must|should|shall|will|can|may|to|do|you|agents?|assistants?|models?"
-    r"|AIs?|Claude|Copilot))\s*\Z",
+    r"(?:\A|[,;:()\[\]{}>…–—\"'`“‘«*]|\s[-–—]|\b(?:please|kindly|now|then|and|or|also|just|always|first|next|instead|so|but|must|should"
+    rf"|\w+ly)|\b(?:you|{_AGENT}|AIs?|LLMs|Claude|Copilot|reviewers)(?:\s+(?:now|must|should|shall|will|can|may|to|do)){{0,2}})"
+    r"\s*\Z",
     re.IGNORECASE,
 )
 """What may come before an order."""
-_ITS_OWN_SUBJECT = (
-    r"attack\w*|adversar\w+|intruders?|hackers?|malicious|hostile|untrusted|compromised|users?|clients?|callers?"
-    r"|guests?|tenants?|customers?"
-    r"|requests?|process(?:es)?|containers?|services?|daemons?|programs?|scripts?|code|plugins?|packages?|bugs?"
-    r"|flaws?|vulnerabilit\w+|exploits?"
-    r"|payloads?|inputs?|anyone|someone|who|which|they|operators?|maintainers?|installers?|workers?|jobs?|handlers?"
-    r"|endpoints?|servers?|functions?"
-    r"|methods?|middleware|tests?|hooks?|builds?|pipelines?|workflows?|commands?|steps?|it|he|she"
-)
 _TAKEN_BACK = re.compile(
     # The writer is who does it, or did.
     r"\b(?:I|we|I['’](?:ll|ve|m|d)|we['’](?:ll|ve|re|d)|let\s+me|let\s+us|let['’]s)\b[^.!?]{0,80}\Z"
-    # It is not to be done, or is prevented, possible, asked about or talked of.
-    r"|(?:\b(?:not|never|cannot|nobody|no\s+one|nor|neither|rather\s+than|instead\s+of|avoid|refus\w+|declin\w+)"
-    r"|n['’]t)\b"
+    # It is not to be done.
+    r"|(?:\b(?:not|never|cannot|nobody|no\s+one|nor|neither|rather\s+than|instead\s+of|avoid|refus\w+|declin\w+)|n['’]t)\b"
     r"(?!\s+(?:hesitate|forget|fail|worry|only|ask))(?:\s+[^\s,;:]+){0,4}\s*\Z"
-    r"|\b(?:prevent\w*|block\w*|detect\w*|reject\w*|forbid\w*|prohibit\w*|mitigat\w*|flag(?:s|ged|ging)|guard\w*"
-    r"|protect\w*|defend\w*|risks?|threats?"
-    r"|against|warn\w*|den(?:y|ies|ied)|resist\w*|attempt\w*|tries|tried|trying|ways?|able|ability|possible|allow\w*"
-    r"|lets|letting|enabl\w+|permit\w*"
-    r"|whether|how|why|what|used|such\s+as|like|e\.g\.|examples?|patterns?|phrases?|injections?)\b(?:\s+(?!(?:you"
-    r"|please|must|should|now|then)\b)[^\s,;:]+){0,6}[\s\"'`“‘(:]*\Z"
-    rf"|\b(?:{_ITS_OWN_SUBJECT})(?:\s+(?!(?:you|please)\b)[^\s,;:]+){{0,8}}\s*\Z",
+    # It is prevented, possible, asked about or talked of, or somebody else does it.
+    r"|\b(?:prevent\w*|block\w*|detect\w*|reject\w*|forbid\w*|flag\w*|guard\w*|protect\w*|risks?|threats?|against|warn\w*"
+    r"|den(?:y|ies|ied)|resist\w*|attempt\w*|tr(?:y|ies|ied|ying)|ways?|ab(?:le|ility)|possible|allow\w*|let\w*|enabl\w+"
+    r"|permit\w*|whether|how|why|what|used|such\s+as|like|e\.g\.|examples?|patterns?|phrases?|injections?|attack\w*"
+    r"|anyone|someone|who|which|they|it|users?|clients?|scripts?|code|commands?)\b"
+    r"(?:\s+(?!(?:you|please|must|should|now|then)\b)[^\s,;:]+){0,6}[\s\"'`“‘(:]*\Z",
     re.IGNORECASE,
 )
 _REPORTS = re.compile(
     r"\b(?:say(?:s|ing)?|said|reads?|contain\w*|match\w*|detect\w*|flag\w*|like|such\s+as|e\.g\.|examples?|includ\w*"
-    r"|found|embedded|quot\w*|phrase\w*"
-    r"|strings?|texts?|treated|uses|tells?|claims?|asks?|instructs?|tries)\b",
+    r"|found|embedded|quot\w*|phrase\w*|strings?|texts?|treated|uses|tells?|claims?|asks?|instructs?|tries)\b",
     re.IGNORECASE,
 )
 _QUOTE = re.compile(r"[\"'`“”‘’«»(]\s*\Z")
 _ON_CONDITION = re.compile(
     r"\s+(?:if|when|unless|in\s+case)\s+(?:you|your|using|the|this|it|on|there)\b", re.IGNORECASE
 )
-
-
-@dataclass(frozen=True)
-class _Passage:
-    text: str
-    is_hidden: bool
-    """Whether people who look at the page do not see it."""
 
 
 def scan_for_injection(text: str, *, passed_on: bool = False) -> list[str]:
@@ -209,27 +180,30 @@ def scan_for_injection(text: str, *, passed_on: bool = False) -> list[str]:
     found: dict[str, str] = {}
     if hidden := _tag_text(text):
         found["hides text"] = f"hides text in invisible characters: {_excerpt(hidden)!r}"
-    for passage in _passages(_plainly(text)):
-        for kind, sentence in _demands(passage, passed_on=passed_on):
+    for passage, is_hidden in _passages(_plainly(text)):
+        for kind, sentence in _demands(passage, is_hidden=is_hidden, passed_on=passed_on):
             found.setdefault(kind, f"{kind}: {_excerpt(sentence)!r}")
     return list(found.values())
 
 
-def _demands(passage: _Passage, *, passed_on: bool) -> list[tuple[str, str]]:
-    """Return what is flagged in a passage: the kind, and the sentence with it."""
-    sentences = _sentences(passage.text)
-    marks = (hit for hit in _MARKS.finditer(passage.text) if not _is_reported(hit))
-    certain = [(IMITATES, _line_of(passage.text, hit)) for hit in marks]
+def _demands(passage: str, *, is_hidden: bool, passed_on: bool) -> list[tuple[str, str]]:
+    """Return what is flagged in a passage: the kind, and the sentence with it. People do not see what `is_hidden`."""
+    sentences = _sentences(passage)
+    marks = (hit for hit in _MARKS.finditer(passage) if not _is_reported(hit))
+    certain = [(IMITATES, _line_of(passage, hit)) for hit in marks]
     certain += [(INSTEAD, each) for each in sentences if _holds(_INSTEAD, each, is_condition_free=True)]
     acts = [(kind, each) for each in sentences for kind, pattern in _ACTS.items() if _holds(pattern, each)]
     kinds = {kind for kind, _ in acts}
     grave = kinds & _GRAVE
-    is_addressed = _ADDRESS.search(passage.text) is not None
-    # The file that a product reads as its rules names the product and itself.
-    is_own_file = kinds == {RULES_FILE} and _ADDRESS.search(_PRODUCT.sub("", passage.text)) is None
-    is_demanded = bool(certain) or (is_addressed and bool(kinds) and not is_own_file)
-    is_demanded = is_demanded or len(grave) > 1 or (passage.is_hidden and bool(grave))
-    is_demanded = is_demanded or (SKIPS in grave and (passed_on or len(kinds) > 1))
+    is_addressed = bool(kinds) and _ADDRESS.search(passage) is not None
+    if kinds == {RULES_FILE}:
+        # The file that a product reads as its rules names the product and itself.
+        is_addressed = _ADDRESS.search(_PRODUCT.sub("", passage)) is not None
+    is_demanded = (
+        (certain or is_addressed or len(grave) > 1)
+        or (is_hidden and grave)
+        or (SKIPS in grave and (passed_on or len(kinds) > 1))
+    )
     return certain + (acts if is_demanded else [])
 
 
@@ -262,18 +236,21 @@ _HIDDEN = re.compile(r"<!--(.*?)(?:-->|\Z)|^\[//\]:\s*#\s*[(\"'](.*?)[)\"']\s*$"
 _BLANK = re.compile(r"\n\s*\n")
 
 
-def _passages(text: str) -> Iterator[_Passage]:
-    """Yield what is hidden from people, and the paragraphs of the rest; one that ends in a colon goes with the next."""
+def _passages(text: str) -> Iterator[tuple[str, bool]]:
+    """Yield what is hidden from people, and the paragraphs of the rest, each with whether it is hidden.
+
+    One that ends in a colon goes with the next.
+    """
     for hidden in _HIDDEN.finditer(text):
-        yield _Passage(hidden[1] or hidden[2] or "", True)
+        yield hidden[1] or hidden[2] or "", True
     opening = ""
     for block in _BLANK.split(_HIDDEN.sub("\n\n", text)):
         whole = f"{opening}\n{block}" if opening else block
         opening = whole if block.rstrip().endswith(":") and not opening else ""
         if whole.strip() and not opening:
-            yield _Passage(whole, False)
+            yield whole, False
     if opening:
-        yield _Passage(opening, False)
+        yield opening, False
 
 
 def _sentences(text: str) -> list[str]:

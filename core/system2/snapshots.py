@@ -112,23 +112,13 @@ class FileState:
     """SHA-256 of the content or of a link's target; of a file that was not read, a substitute."""
     size: int
     executable: bool
-    modified_ns: int = 0
-    changed_ns: int = 0
-    inode: int = 0
-    """With the same times, size and inode a file is not read again."""
+    mark: tuple[int, ...] = (0, 0, 0)
+    """Times of modification and change in nanoseconds, and inode: with the same and the size it is not read again."""
 
     @property
-    def mark(self) -> tuple[int, int, int]:
-        """What is compared before a file is read again."""
-        return self.modified_ns, self.changed_ns, self.inode
-
-    def same_as(self, other: FileState) -> bool:
-        """Return whether it is the same file as another: times make no difference."""
-        return (self.digest, self.executable, self.kind == "link") == (
-            other.digest,
-            other.executable,
-            other.kind == "link",
-        )
+    def identity(self) -> tuple[str, bool, bool]:
+        """What makes it another file than before: times do not."""
+        return self.digest, self.executable, self.kind == "link"
 
 
 @dataclass(frozen=True)
@@ -182,7 +172,7 @@ class SnapshotStore:
 
     def save(self, snapshot: Snapshot) -> str:
         """Keep a snapshot, and return what `load` takes."""
-        files = {path: astuple(state) for path, state in snapshot.files.items()}
+        files = {path: (*astuple(state)[:-1], *state.mark) for path, state in snapshot.files.items()}
         told = json.dumps({"taken_ns": snapshot.taken_ns, "notes": snapshot.notes, "files": files})
         return self._contents.keep(told.encode())
 
@@ -191,7 +181,7 @@ class SnapshotStore:
         try:
             told = json.loads(self._contents.load(digest) or b"")
             # An earlier version kept git's id of the content in between.
-            files = {path: FileState(*state[:4], *state[-3:]) for path, state in told["files"].items()}
+            files = {path: FileState(*state[:4], tuple(state[-3:])) for path, state in told["files"].items()}
             return Snapshot(files, told["taken_ns"], tuple(told["notes"]))
         except (ValueError, TypeError, KeyError):
             return None
@@ -242,7 +232,7 @@ class SnapshotStore:
         if told.st_size <= MAX_DIGESTED:
             with suppress(ToolError, OSError), self._open(path, place, told) as stream:
                 return self._read(stream, told.st_size, executable, mark)
-        return FileState("unread", f"{told.st_size}:{mark}", told.st_size, executable, *mark)
+        return FileState("unread", f"{told.st_size}:{mark}", told.st_size, executable, mark)
 
     def _open(self, path: str, place: str, told: os.stat_result) -> BinaryIO:
         if told.st_nlink > 1:
@@ -253,14 +243,15 @@ class SnapshotStore:
     def _read(self, stream: BinaryIO, size: int, executable: bool, mark: tuple[int, int, int]) -> FileState:
         if size > MAX_CONTENT:
             digest = hashlib.file_digest(stream, "sha256").hexdigest()  # type: ignore[arg-type]
-            return FileState("large", digest, size, executable, *mark)
+            return FileState("large", digest, size, executable, mark)
         content = stream.read(MAX_CONTENT + 1)
         is_text = b"\0" not in content[:_HEAD]
         if is_text and self._size < MAX_KEPT:
             self._size += len(content)
-            self._contents.keep(content)
-        digest = hashlib.sha256(content).hexdigest()
-        return FileState("text" if is_text else "binary", digest, size, executable, *mark)
+            digest = self._contents.keep(content)
+        else:
+            digest = hashlib.sha256(content).hexdigest()
+        return FileState("text" if is_text else "binary", digest, size, executable, mark)
 
 
 def _is_cache(path: str) -> bool:
