@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
+
+from aeon_core.lazy_names import lazy_names
 
 if TYPE_CHECKING:
     from aeon_core.adaptive.profile import TaskProfile as TaskProfile
@@ -52,62 +53,35 @@ if TYPE_CHECKING:
     from aeon_core.validation.validator import SemanticValidator as SemanticValidator
 
 _PUBLIC = {
-    "AeonError": "errors",
-    "AsyncRunStream": "runs.stream",
-    "ApprovalDecision": "approvals.pending",
-    "ApprovalRequest": "approvals.pending",
-    "ConvergenceCriteria": "convergence.criteria",
-    "ConvergenceEngine": "convergence.engine",
-    "Difference": "effects.replay_cursor",
-    "ExecutionHistory": "journal.history",
-    "InMemoryStore": "memory",
-    "LLMAdapter": "llm.base",
-    "LLMError": "errors",
-    "LLMRequest": "llm.base",
-    "LLMResponse": "llm.base",
-    "Memory": "memory",
-    "OrchestrationState": "kernel.state",
-    "Orchestrator": "runs.orchestrator",
-    "Plan": "plan.models",
-    "PlanStep": "plan.models",
-    "Replay": "runs.replay",
-    "RunConfig": "config.schema",
-    "RunRequest": "runs.replay",
-    "RunResult": "entities",
-    "RunStream": "runs.stream",
-    "SemanticValidationReport": "validation.report",
-    "SemanticValidator": "validation.validator",
-    "Subplan": "plan.models",
-    "Supervisor": "supervisor.supervisor",
-    "SupervisorError": "errors",
-    "TaskProfile": "adaptive.profile",
-    "Tool": "tools.base",
-    "ToolError": "errors",
-    "ToolRegistry": "tools.registry",
-    "ValidationError": "errors",
-    "ValidationResult": "validation.plan_checks",
-    "build_tools": "runs.factory",
-    "connect": "llm.connect",
-    "execute_llm_reasoning_step": "reasoning",
-    "lint_plan": "validation.lint",
-    "list_runs": "journal.listing",
-    "open_history": "journal.history",
-    "replay": "runs.replay",
-    "resume": "runs.resume",
-    "tool": "tools.decorator",
-    "validate_step_tool": "validation.plan_checks",
+    "adaptive.profile": ("TaskProfile",),
+    "approvals.pending": ("ApprovalDecision", "ApprovalRequest"),
+    "config.schema": ("RunConfig",),
+    "convergence.criteria": ("ConvergenceCriteria",),
+    "convergence.engine": ("ConvergenceEngine",),
+    "effects.replay_cursor": ("Difference",),
+    "entities": ("RunResult",),
+    "errors": ("AeonError", "LLMError", "SupervisorError", "ToolError", "ValidationError"),
+    "journal.history": ("ExecutionHistory", "open_history"),
+    "journal.listing": ("list_runs",),
+    "kernel.state": ("OrchestrationState",),
+    "llm.base": ("LLMAdapter", "LLMRequest", "LLMResponse"),
+    "llm.connect": ("connect",),
+    "memory": ("InMemoryStore", "Memory"),
+    "plan.models": ("Plan", "PlanStep", "Subplan"),
+    "reasoning": ("execute_llm_reasoning_step",),
+    "runs.factory": ("build_tools",),
+    "runs.orchestrator": ("Orchestrator",),
+    "runs.replay": ("Replay", "RunRequest", "replay"),
+    "runs.resume": ("resume",),
+    "runs.stream": ("AsyncRunStream", "RunStream"),
+    "supervisor.supervisor": ("Supervisor",),
+    "tools.base": ("Tool",),
+    "tools.decorator": ("tool",),
+    "tools.registry": ("ToolRegistry",),
+    "validation.lint": ("lint_plan",),
+    "validation.plan_checks": ("ValidationResult", "validate_step_tool"),
+    "validation.report": ("SemanticValidationReport",),
+    "validation.validator": ("SemanticValidator",),
 }
-
-__all__ = sorted(_PUBLIC)
-
-
-def __getattr__(name: str) -> Any:
-    if name not in _PUBLIC:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    value = getattr(import_module(f"aeon_core.{_PUBLIC[name]}"), name)
-    globals()[name] = value
-    return value
-
-
-def __dir__() -> list[str]:
-    return __all__
+"""The public names of each module."""
+__all__, __getattr__, __dir__ = lazy_names(__name__, _PUBLIC)

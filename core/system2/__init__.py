@@ -9,8 +9,9 @@ The names load what they need when they are first used.
 
 from __future__ import annotations
 
-from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
+
+from aeon_core.lazy_names import lazy_names
 
 if TYPE_CHECKING:
     from system2.agents.library import AgentDefinition as AgentDefinition
@@ -29,31 +30,20 @@ if TYPE_CHECKING:
     from system2.workflow_result import WorkflowStatus as WorkflowStatus
 
 _PUBLIC = {
-    "AgentDefinition": "agents.library",
-    "AgentResult": "session",
-    "AutoApproveGates": "policies",
-    "BashPolicy": "policies",
-    "CompletionSignal": "contracts",
-    "DelegationContract": "contracts",
-    "GateDecision": "policies",
-    "GateDecisionType": "policies",
-    "GatePolicy": "policies",
-    "Orchestrator": "orchestrator",
-    "Question": "policies",
-    "QuestionPolicy": "policies",
-    "WorkflowResult": "workflow_result",
-    "WorkflowStatus": "workflow_result",
+    "agents.library": ("AgentDefinition",),
+    "contracts": ("CompletionSignal", "DelegationContract"),
+    "orchestrator": ("Orchestrator",),
+    "policies": (
+        "AutoApproveGates",
+        "BashPolicy",
+        "GateDecision",
+        "GateDecisionType",
+        "GatePolicy",
+        "Question",
+        "QuestionPolicy",
+    ),
+    "session": ("AgentResult",),
+    "workflow_result": ("WorkflowResult", "WorkflowStatus"),
 }
-__all__ = sorted(_PUBLIC)
-
-
-def __getattr__(name: str) -> Any:
-    if name not in _PUBLIC:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    value = getattr(import_module(f"system2.{_PUBLIC[name]}"), name)
-    globals()[name] = value
-    return value
-
-
-def __dir__() -> list[str]:
-    return __all__
+"""The public names of each module."""
+__all__, __getattr__, __dir__ = lazy_names(__name__, _PUBLIC)

@@ -181,7 +181,7 @@ class SnapshotStore:
         try:
             told = json.loads(self._contents.load(digest) or b"")
             # An earlier version kept git's id of the content in between.
-            files = {path: FileState(*state[:4], tuple(state[-3:])) for path, state in told["files"].items()}
+            files = {path: FileState(*[*state[:4], tuple(state[-3:])]) for path, state in told["files"].items()}
             return Snapshot(files, told["taken_ns"], tuple(told["notes"]))
         except (ValueError, TypeError, KeyError):
             return None

@@ -35,8 +35,9 @@ In a checkout, `./dev widget plan_tree` shows one widget on a recorded run, and 
 
 from __future__ import annotations
 
-from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
+
+from aeon_core.lazy_names import lazy_names
 
 if TYPE_CHECKING:
     from aeon_widgets.approval_panel import AnswerKeys as AnswerKeys
@@ -105,18 +106,4 @@ _PUBLIC = {
     "virtual_list": ("LinesView", "RowsView"),
 }
 """The public names of each module."""
-_MODULES = {name: module for module, names in _PUBLIC.items() for name in names}
-
-__all__ = sorted(_MODULES)
-
-
-def __getattr__(name: str) -> Any:
-    if name not in _MODULES:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    value = getattr(import_module(f"aeon_widgets.{_MODULES[name]}"), name)
-    globals()[name] = value
-    return value
-
-
-def __dir__() -> list[str]:
-    return __all__
+__all__, __getattr__, __dir__ = lazy_names(__name__, _PUBLIC)
