@@ -92,7 +92,7 @@ async def test_words_that_differ_are_drawn_bold() -> None:
     app = Shown(comparison())
     async with app.run_test(size=(60, 20)) as pilot:
         await pilot.pause()
-        assert list(app.view.pieces(1, 59)) == [("A ", "bold"), ("it costs ", ""), ("0.50", "accent bold"), ("", "")]
+        assert list(app.view.pieces(1, 59)) == [("A ", "bold"), ("it costs ", ""), ("0.50", "accent bold")]
 
 
 async def test_keys_lead_from_difference_to_difference_and_stay_at_the_ends() -> None:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from bisect import bisect_left
 from collections.abc import Iterable, Iterator, Sequence
-from functools import lru_cache
 from itertools import zip_longest
 from typing import ClassVar, NamedTuple
 
@@ -18,11 +17,12 @@ from textual.reactive import reactive, var
 from typing_extensions import override
 
 from aeon_core.journal.view.formatting import words
-from aeon_widgets.compare_rows import ComparedRun, CompareRow, Comparison, Span
+from aeon_widgets.compare_rows import ComparedRun, CompareRow, Comparison
 from aeon_widgets.icons import VARIABLES, run_style
 from aeon_widgets.pane import message
+from aeon_widgets.rendered_text import Line, wrapped
 from aeon_widgets.tally import TallyHeader
-from aeon_widgets.text import Piece, count, fit, one_line, wrap
+from aeon_widgets.text import Piece, count, fit, one_line
 from aeon_widgets.virtual_list import RowsView
 
 SIDES = ("A", "B")
@@ -119,10 +119,11 @@ _DIFFERENT = "accent bold"
 
 
 class _Line(NamedTuple):
-    """One line of a row: which part of each side's text it shows; None for a side that it does not show."""
+    """One line of a row, and what it shows of each side; None for a side that it does not show."""
 
-    row: int
-    spans: tuple[Span | None, Span | None]
+    row: CompareRow
+    left: Line | None
+    right: Line | None
     first: bool
     """Whether it is the row's first one."""
 
@@ -164,7 +165,6 @@ class CompareView(RowsView):
         super().__init__()
         self._all: Sequence[CompareRow] = ()
         self._whole = False
-        self._rows: Sequence[CompareRow] = ()
         self._lines: list[_Line] = []
         self._begins: list[int] = []
         """The lines at which a difference begins."""
@@ -215,7 +215,7 @@ class CompareView(RowsView):
         self.post_message(self.Shown(self))
 
     def _row_at(self, line: int) -> CompareRow:
-        return self._rows[self._lines[line].row] if line < len(self._lines) else CompareRow(" ")
+        return self._lines[line].row if line < len(self._lines) else CompareRow(" ")
 
     def _lay_out(self) -> None:
         width = self.scrollable_content_region.width
@@ -223,17 +223,16 @@ class CompareView(RowsView):
             return
         here = self._row_at(self.cursor)
         self._laid_out = (width, self.is_beside)
-        self._rows = [row for row in self._all if row.differs or row.mark == "#" or not self.only]
-        cells = (width - _RULE) // 2 if self.is_beside else width - _SIGN
-        self._lines = list(_lines(self._rows, max(4, cells), beside=self.is_beside))
-        self._begins = [at for at, line in enumerate(self._lines) if line.first and self._rows[line.row].begins]
+        rows = [row for row in self._all if row.differs or row.mark == "#" or not self.only]
+        self._lines = list(_lines(rows, width, beside=self.is_beside))
+        self._begins = [at for at, line in enumerate(self._lines) if line.first and line.row.begins]
         self.set_line_count(len(self._lines))
         self.cursor = self._line_of(here)
         self.post_message(self.Shown(self))
 
     def _line_of(self, row: CompareRow) -> int:
         """Return a row's current line, the nearest to its old one; if it is gone, a line that exists there."""
-        found = [at for at, line in enumerate(self._lines) if line.first and self._rows[line.row] == row]
+        found = [at for at, line in enumerate(self._lines) if line.first and line.row == row]
         near = min(found, key=lambda at: abs(at - self.cursor), default=self.cursor)
         return min(near, max(0, len(self._lines) - 1))
 
@@ -260,74 +259,38 @@ class CompareView(RowsView):
 
     @override
     def pieces(self, index: int, width: int) -> Iterable[Piece]:
-        line = self._lines[index]
-        row = self._rows[line.row]
-        if row.is_heading and self._laid_out[1]:
-            yield from _side(row, 0, line.spans[0], width)
-        elif self._laid_out[1]:
-            cells = (width - _RULE) // 2
-            left = list(_side(row, 0, line.spans[0], cells))
-            yield from left
-            yield " " * (cells - sum(cell_len(text) for text, _ in left)), ""
-            yield (f" {row.mark} ", "bold") if line.first and row.differs else (" │ ", "muted")
-            yield from _side(row, 1, line.spans[1], cells)
-        else:
-            side = int(line.spans[0] is None)
-            sign = SIDES[side] if row.left != row.right else row.mark if row.differs else " "
-            yield f"{sign} ", "bold" if row.differs else "muted"
-            yield from _side(row, side, line.spans[side], width - _SIGN)
+        row, left, right, first = self._lines[index]
+        shown = list((left or right or Line("", "")).pieces())
+        if not self._laid_out[1]:
+            sign = SIDES[left is None] if row.left != row.right else row.mark if row.differs else " "
+            return [(f"{sign} ", "bold" if row.differs else "muted"), *shown]
+        if row.is_heading:
+            return shown
+        gap = " " * ((width - _RULE) // 2 - (cell_len(left.text) if left is not None else 0))
+        sign, style = (f" {row.mark} ", "bold") if first and row.differs else (" │ ", "muted")
+        return [
+            *(left.pieces() if left is not None else ()),
+            (gap, ""),
+            (sign, style),
+            *(right.pieces() if right is not None else ()),
+        ]
 
 
-def _lines(rows: Sequence[CompareRow], cells: int, *, beside: bool) -> Iterator[_Line]:
-    for number, row in enumerate(rows):
-        whole = row.left == row.right
-        wide = 2 * cells + _RULE if beside and row.is_heading else cells
-        left, right = _spans(row.left, wide, row.hang), _spans(row.right, wide, row.hang)
-        lines: Iterable[tuple[Span | None, Span | None]]
+def _lines(rows: Iterable[CompareRow], width: int, *, beside: bool) -> Iterator[_Line]:
+    """Yield the lines that rows take, with their sides beside each other or one below the other."""
+    for row in rows:
+        style = row.style or ("muted" if row.mark == " " else "")
+        narrow = (width - _RULE) // 2 if beside else width - _SIGN
+        cells = max(4, width if beside and row.is_heading else narrow)
+        left, right = (
+            list(wrapped(text, [(*span, _DIFFERENT) for span in spans], cells, style, row.hang))
+            for text, spans in zip((row.left, row.right), row.spans, strict=True)
+        )
+        lines: Iterable[tuple[Line | None, Line | None]]
         if beside and not row.is_heading:
             lines = zip_longest(left, right)
+        elif row.left == row.right:
+            lines = ((line, None) for line in left)
         else:
-            lines = [(span, None) for span in left if row.left or whole]
-            lines += [(None, span) for span in right if row.right and not whole]
-        yield from (_Line(number, spans, not at) for at, spans in enumerate(lines))
-
-
-@lru_cache(maxsize=4_096)
-def _spans(text: str, cells: int, hang: int = 0) -> Sequence[Span]:
-    """Return where each line of a wrapped text begins and ends in it; the later ones leave room for an indent."""
-    if len(text) <= cells and text.isascii():
-        return [(0, len(text))]
-    hang = _indent(text, cells, hang)
-    spans: list[Span] = []
-    at = hang
-    for line in wrap(text[hang:], cells - hang):
-        at = max(at, text.find(line, at))
-        spans.append((at if spans else 0, at + len(line)))
-        at += len(line)
-    return spans
-
-
-def _indent(text: str, cells: int, hang: int) -> int:
-    """Return how far the later lines of a text are indented: as asked where there is room, and all of it is narrow."""
-    return hang if hang <= cells // 2 and cell_len(text[:hang]) == hang else 0
-
-
-def _side(row: CompareRow, side: int, span: Span | None, cells: int) -> Iterator[Piece]:
-    """Yield one line of a side's text, its words that differ marked."""
-    if span is None:
-        return
-    text, (at, end) = (row.left, row.right)[side], span
-    style = row.style or ("muted" if row.mark == " " else "")
-    if at and (indent := _indent(text, cells, row.hang)):
-        yield " " * indent, ""
-        cells -= indent
-    if cell_len(text[at:end]) > cells:
-        yield fit(text[at:end], cells), style
-        return
-    for begin, stop in row.spans[side]:
-        begin, stop = max(begin, at), min(stop, end)
-        if begin < stop:
-            yield text[at:begin], style
-            yield text[begin:stop], _DIFFERENT
-            at = stop
-    yield text[at:end], style
+            lines = [(line, None) for line in left if row.left] + [(None, line) for line in right if row.right]
+        yield from (_Line(row, *sides, not at) for at, sides in enumerate(lines))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from bisect import bisect_left
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
 from itertools import pairwise
@@ -82,14 +83,13 @@ def json_lines(text: str, width: int) -> Iterator[Line]:
         for found in _JSON.finditer(line):
             style = "medium" if found[1] is None else "complete" if found[2] is None else "accent"
             spans.append((found.start(), found.end(1) if found[1] else found.end(), style))
-        yield from _wrapped(line, spans, width)
+        yield from wrapped(line, spans, width)
 
 
 def code_lines(text: str, width: int, language: str) -> Iterator[Line]:
     """Yield code of a language; as plain text where nobody knows the language."""
     for pieces in _tokens(text, language):
-        line = "".join(part for part, _ in pieces)
-        yield from _wrapped(line, _spans(pieces), width)
+        yield from _wrapped_pieces(pieces, width)
 
 
 def _tokens(text: str, language: str) -> list[list[Piece]]:
@@ -155,11 +155,9 @@ def _line(line: str, width: int) -> Iterator[Line]:
     elif found := _BULLET.match(line):
         tick = {"": "", "[ ]": "☐ ", "[x]": "☑ ", "[X]": "☑ "}[(found[3] or "").strip()]
         lead = f"{found[1]}{found[2] or '•'} {tick}"
-        body = _wrapped_pieces(_inline(line[found.end() :]), max(2, width - cell_len(lead)), "")
-        for number, each in enumerate(body):
-            yield _shifted(each, lead if number == 0 else " " * cell_len(lead))
+        yield from _wrapped_pieces([(lead, ""), *_inline(line[found.end() :])], width, hang=cell_len(lead))
     else:
-        yield from _wrapped_pieces(_inline(line), width, "")
+        yield from _wrapped_pieces(_inline(line), width)
 
 
 def _inline(text: str, style: str = "") -> list[Piece]:
@@ -218,24 +216,28 @@ def _spans(pieces: Sequence[Piece]) -> list[tuple[int, int, str]]:
     return spans
 
 
-def _wrapped_pieces(pieces: Sequence[Piece], width: int, style: str) -> Iterator[Line]:
-    return _wrapped("".join(text for text, _ in pieces), _spans(pieces), width, style)
+def _wrapped_pieces(pieces: Sequence[Piece], width: int, style: str = "", hang: int = 0) -> Iterator[Line]:
+    return wrapped("".join(text for text, _ in pieces), _spans(pieces), width, style, hang)
 
 
-def _wrapped(text: str, spans: Sequence[tuple[int, int, str]], width: int, style: str = "") -> Iterator[Line]:
-    """Yield a line in as many as it takes at a width, each with its part of the spans."""
-    at, first = 0, 0
-    for part in wrap(text, width):
+def wrapped(
+    text: str, spans: Sequence[tuple[int, int, str]], width: int, style: str = "", hang: int = 0
+) -> Iterator[Line]:
+    """Yield a line in as many as it takes at a width, each with its part of the spans.
+
+    Those after the first begin with `hang` blanks where there is room, and what they are below is narrow.
+    """
+    hang = hang if hang <= width // 2 and cell_len(text[:hang]) == hang else 0
+    at, first = hang, 0
+    for number, part in enumerate(wrap(text[hang:], width - hang)):
         start = text.index(part, at)  # only white space is left out between two parts
         at = start + len(part)
+        start, lead = (start, " " * hang) if number else (0, "")
         while first < len(spans) and spans[first][1] <= start:
             first += 1
-        own = []
-        for begin, end, name in spans[first:]:
-            if begin >= at:
-                break
-            own.append((max(begin, start) - start, min(end, at) - start, name))
-        yield Line(style, part, tuple(own))
+        here = spans[first : bisect_left(spans, (at,))]
+        own = tuple((max(begin, start) - start, min(end, at) - start, name) for begin, end, name in here)
+        yield _shifted(Line(style, text[start:at], own), lead)
 
 
 def _shifted(line: Line, lead: str) -> Line:
@@ -276,9 +278,7 @@ def _hunk_lines(lines: Sequence[str], gutter: int, width: int, language: str) ->
         pieces = [(line[1:], "")] if sign == "-" else next(code, [(line[1:], "")])
         lead = f"{old if sign == '-' else new:>{gutter}} {sign} "
         old, new = old + (sign != "+"), new + (sign != "-")
-        text = "".join(part for part, _ in pieces)
-        for count, each in enumerate(_wrapped(text, _spans(pieces), max(2, width - len(lead)), style)):
-            yield _shifted(each, lead if count == 0 else " " * len(lead))
+        yield from _wrapped_pieces([(lead, ""), *pieces], width, style, hang=len(lead))
 
 
 def _language_of(path: str) -> str:
@@ -291,7 +291,7 @@ def _language_of(path: str) -> str:
 def flag_lines(text: str, width: int) -> Iterator[Line]:
     """Yield words after a ✔ or a ✖ each, those of a ✖ alone in the colour of what is wrong."""
     spans = [(each.start(), each.end(), "complete" if each[0][0] == "✔" else "high") for each in _FLAG.finditer(text)]
-    return _wrapped(text, spans, width)
+    return wrapped(text, spans, width)
 
 
 RENDERED: Mapping[str, Render] = {"markdown": markdown_lines, "json": json_lines, "flags": flag_lines}
