@@ -7,8 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from aeon_core.journal.view.model import StepView
-from aeon_widgets import compare_rows
-from aeon_widgets.compare_rows import MOST_PAIRS, StepPair, likeness, pair_steps
+from aeon_widgets import plan_difference
+from aeon_widgets.plan_difference import MOST_PAIRS, StepPair, likeness, pair_steps
 
 WORDS = ("add", "count", "describe", "the", "parts", "invoices", "errors", "rules")
 steps = st.builds(
@@ -133,7 +133,7 @@ def test_of_very_many_steps_without_a_counterpart_none_are_compared(monkeypatch:
         compared.append(one.step_id)
         return likeness(one, other)
 
-    monkeypatch.setattr(compare_rows, "likeness", counted)
+    monkeypatch.setattr(plan_difference, "likeness", counted)
     number = int(MOST_PAIRS**0.5) + 1
     left = plan(*(step(f"a{n}", f"describe part {n}") for n in range(number)), step("s", "one"))
     right = plan(*(step(f"b{n}", f"describe part {n}") for n in range(number)), step("s", "another"))

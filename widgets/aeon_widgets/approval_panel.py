@@ -24,7 +24,7 @@ from aeon_widgets.keys import KeyGuard, key_after_escape, key_of, shown_key
 from aeon_widgets.pane import Pane, message, pane_css
 from aeon_widgets.run_question import REASON, RUN, ApprovalQuestion, Choice, Section, Typed
 from aeon_widgets.text import Block, count
-from aeon_widgets.text_view import TextView
+from aeon_widgets.text_view import PartsView
 from aeon_widgets.virtual_list import ChoiceRows, RowsView
 
 _BETWEEN = " · "
@@ -94,12 +94,12 @@ class AnswerKeys(Static):
 FOLDED, OPENED, LEADS = "▸", "▾", "⏎"
 
 
-class ApprovalText(TextView):
-    """Scrolls. Up and down stop at each part in sight, enter opens it; a click does both."""
+class ApprovalText(PartsView):
+    """What is asked. Enter, or a click, opens a part."""
 
     HELP_TITLE = "Decision"
     BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("enter,right,l", "toggle_section", "Open or fold", show=False, id="lines.choose"),
+        Binding("enter,right,l", "choose_part", "Open or fold", show=False, id="lines.choose"),
     ]
 
     @message
@@ -124,9 +124,8 @@ class ApprovalText(TextView):
         """The sections that are open where there is room, until a person opens or folds one."""
         self._fitted: tuple[int, int] | None = None
         """The lines and the width that they were fitted to."""
-        self._heads: dict[int, int] = {}
-        """The number of each section by the place of its heading among the blocks."""
-        self._selected = 0
+        self._heads: list[int] = []
+        """The place of each section's heading among the blocks."""
         self._problem: list[Block] = []
         self._shown_blocks: list[Block] | None = None
         self._lay_out()
@@ -146,9 +145,9 @@ class ApprovalText(TextView):
     def _lay_out(self) -> None:
         """Rebuild the text from the body and what is open."""
         blocks = [*self._problem, *self._body]
-        self._heads = {}
+        self._heads = []
         for number, section in enumerate(self._sections):
-            self._heads[len(blocks)] = number
+            self._heads.append(len(blocks))
             is_open = number in self._opened
             sign = LEADS if section.opens else OPENED if is_open else FOLDED
             blocks.append(("accent bold", f"{sign} {section.heading}"))
@@ -167,61 +166,23 @@ class ApprovalText(TextView):
                 self._lay_out()
         return super().get_content_height(container, viewport, width)
 
-    def _head_lines(self) -> list[int]:
-        """Return the line of each section's heading."""
-        return [self.line_of(place) for place in self._heads]
-
     @property
-    def marked_line(self) -> int | None:
-        lines = self._head_lines()
-        return lines[self._selected] if lines and self.has_focus else None
+    def parts(self) -> Sequence[range]:
+        return [range(place, place + 1) for place in self._heads]
 
-    def _in_sight(self, line: int) -> bool:
-        return 0 <= line - self.scroll_offset.y < self.size.height
-
-    def _select(self, by: int) -> bool:
-        """Go to the next part that is in sight; return whether there is one."""
-        lines, wanted = self._head_lines(), self._selected + by
-        if not 0 <= wanted < len(lines) or not self._in_sight(lines[wanted]):
-            return False
-        self._selected = wanted
-        self._draw_changed()
-        return True
-
-    def action_scroll_down(self) -> None:
-        if not self._select(1):
-            super().action_scroll_down()
-
-    def action_scroll_up(self) -> None:
-        if not self._select(-1):
-            super().action_scroll_up()
-
-    def action_toggle_section(self) -> None:
-        """Open or fold the part that is marked."""
-        if self._sections:
-            self._choose(self._selected)
-
-    def _choose(self, number: int) -> None:
+    def choose_part(self) -> None:
+        """Open or fold the part, or what it leads to."""
+        number, self._roomy = self.selected, set()
         if opens := self._sections[number].opens:
-            self._selected = number
             self.post_message(self.Chosen(opens))
-        else:
-            self._toggle(number)
-
-    def _toggle(self, number: int) -> None:
-        self._selected, self._roomy = number, set()
+            return
         self._opened ^= {number}
         self._lay_out()
         self._wrap()
-        line = self._head_lines()[number]
-        if number in self._opened and not self._in_sight(line + len(self._sections[number].blocks)):
+        line = self.lines_of(number).start
+        end = line + len(self._sections[number].blocks)
+        if number in self._opened and not 0 <= end - self.scroll_offset.y < self.size.height:
             self.scroll_to(y=line, animate=False, force=True)
-
-    def on_click(self, event: events.Click) -> None:
-        line, lines = self.line_at(event), self._head_lines()
-        if line in lines:
-            event.stop()
-            self._choose(lines.index(line))
 
     @override
     def watch_scroll_y(self, old_value: float, new_value: float) -> None:

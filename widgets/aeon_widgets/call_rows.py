@@ -7,7 +7,7 @@ from typing import Literal, NamedTuple
 
 from aeon_core.journal.view.model import CallView, RunView
 from aeon_core.units import seconds_after
-from aeon_widgets.text import one_line
+from aeon_widgets.text import joined, one_line
 
 _BEFORE_THE_PLAN = ("profile", "plan")
 CALL_LABELS = {
@@ -141,8 +141,7 @@ class Activity(NamedTuple):
     def words(self, *, named: bool = True) -> str:
         """Return in words the call, unless what is beside it names it, its attempt and its speed."""
         again = f"attempt {self.attempt}" if self.attempt > 1 else ""
-        call = " ".join(part for part in (self.name * named, again) if part)
-        return " · ".join(part for part in (call, self.rate) if part)
+        return joined(joined(self.name * named, again, by=" "), self.rate)
 
 
 def running_call(view: RunView, now: str, tokens_per_second: float | None) -> Activity | None:

@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 import re
-from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from difflib import SequenceMatcher
-from functools import lru_cache
 from itertools import zip_longest
 from typing import Any, Literal
 
@@ -18,9 +16,10 @@ from aeon_core.journal.view.step_issues import found_issues
 from aeon_core.units import money, seconds_after
 from aeon_widgets.convergence import UNCHANGED, change, trend
 from aeon_widgets.icons import SEVERITY_ICONS, STATUS_ICONS, run_style
+from aeon_widgets.plan_difference import StepPair, pair_steps, value_text
 from aeon_widgets.run_list import SIMULATED
 from aeon_widgets.run_tree import start_words
-from aeon_widgets.text import block, count, duration, one_line, pretty, readable
+from aeon_widgets.text import block, count, duration, one_line, pretty
 
 Mark = Literal[" ", "A", "B", "≠", "#"]
 """Both sides are the same, only the left or the right one has it, both differ; `#`: it belongs to neither."""
@@ -118,106 +117,6 @@ def _spans_of(words: Sequence[str], ranges: Iterable[Span], offset: int) -> Span
     return tuple((starts[begin], starts[end]) for begin, end in ranges if begin < end)
 
 
-ALIKE = 0.5
-"""Two steps may correspond from this share of common words; 1 means that all words are the same."""
-MOST_PAIRS = 40_000
-"""Of more pairs of steps without a counterpart none are compared: they correspond by their ids alone."""
-DEFINED = ("description", "tool", "agent", "arguments")
-"""What a plan says of a step, in display order."""
-BECAME = ("status", "mode", "output", "errors")
-"""What became of a step."""
-_WORD = re.compile(r"\w+")
-_READ = 2_000
-"""Characters of a description by which steps are distinguished."""
-_OWN_TOOL = 2
-"""The tool counts as much as so many words."""
-
-
-@dataclass(frozen=True)
-class StepPair:
-    """A step of each of two plans, or of one of them alone, and the fields in which they differ."""
-
-    left: StepView | None
-    right: StepView | None
-    changed: tuple[str, ...] = ()
-
-    @property
-    def differs(self) -> bool:
-        """Whether there is anything to tell: a field that differs, or a step that the other plan lacks."""
-        return self.left is None or self.right is None or bool(self.changed)
-
-
-def pair_steps(left: Mapping[str, StepView], right: Mapping[str, StepView], *, outputs: bool = True) -> list[StepPair]:
-    """Return the steps of two plans in the order of the right one, each with its counterpart.
-
-    These have the same id and are alike; else they are alike enough; else they have the same id. Steps of the left
-    plan alone follow the one before them. Without `outputs` only what a view of a journal's end knows for certain is
-    compared: the plan, and statuses.
-    """
-    partner = _partners(left, right)
-    fields = (*DEFINED, *BECAME) if outputs else (*DEFINED, "status")
-    of_right = {other: step_id for step_id, other in partner.items()}
-    following: dict[str | None, list[StepPair]] = defaultdict(list)
-    before: str | None = None
-    for step in left.values():
-        if step.step_id in partner:
-            before = step.step_id
-        else:
-            following[before].append(StepPair(step, None))
-    pairs = following.pop(None, [])
-    for step in right.values():
-        mate = of_right.get(step.step_id)
-        pairs.append(StepPair(None, step) if mate is None else _pair(left[mate], step, fields))
-        pairs += following[mate] if mate is not None else []
-    return pairs
-
-
-def _pair(left: StepView, right: StepView, fields: Iterable[str]) -> StepPair:
-    return StepPair(left, right, tuple(name for name in fields if _differs(name, left, right)))
-
-
-def _differs(name: str, left: StepView, right: StepView) -> bool:
-    one, other = getattr(left, name), getattr(right, name)
-    # A fork does not know how the steps before it were done; that a step was not done its status says.
-    return _text(name, one) != _text(name, other) and (name != "mode" or None not in (one, other))
-
-
-def _partners(left: Mapping[str, StepView], right: Mapping[str, StepView]) -> dict[str, str]:
-    """Return the id of the right counterpart of each left step."""
-    shared = [step_id for step_id in left if step_id in right]
-    partner = {step_id: step_id for step_id in shared if likeness(left[step_id], right[step_id]) >= ALIKE}
-    free = [step for step in left.values() if step.step_id not in partner]
-    others = [step for step in right.values() if step.step_id not in partner]
-    # The most alike first, then those nearest to each other.
-    found = sorted(
-        (-how, abs(place - there), step.step_id, other.step_id)
-        for place, step in enumerate(free)
-        for there, other in enumerate(others if len(free) * len(others) <= MOST_PAIRS else ())
-        if (how := likeness(step, other)) >= ALIKE
-    )
-    taken = set(partner.values())
-    for step_id, other_id in [*((each[2], each[3]) for each in found), *((step_id, step_id) for step_id in shared)]:
-        if step_id not in partner and other_id not in taken:
-            partner[step_id] = other_id
-            taken.add(other_id)
-    return partner
-
-
-def likeness(one: StepView, other: StepView) -> float:
-    """Return how alike two steps are, 0…1: the share of their words, the tool among them, that both have."""
-    words, others = _words_of(one.description, one.tool), _words_of(other.description, other.tool)
-    total = sum(words.values()) + sum(others.values())
-    return 2 * sum((words & others).values()) / total if total else 1.0
-
-
-@lru_cache(maxsize=4_096)
-def _words_of(description: str, tool: str | None) -> Counter[str]:
-    words = Counter(_WORD.findall(description[:_READ].casefold()))
-    if tool is not None:
-        words[f"tool:{tool}"] = _OWN_TOOL
-    return words
-
-
 _INDENT = "  "
 _FIELD = 11
 _SHORT = 60
@@ -252,25 +151,13 @@ def _head(step: StepView | None) -> str | None:
 
 def _field(name: str, left: Any, right: Any, indent: str) -> Iterator[CompareRow]:
     label = f"{indent}{_NAMES.get(name, name):<{_FIELD}}"
-    one, other = _text(name, left), _text(name, right)
+    one, other = value_text(name, left), value_text(name, right)
     if all(len(text) <= _SHORT and "\n" not in text for text in (one, other)):
         yield row_of(block(one), block(other), label)
         return
     yield CompareRow("≠", label.rstrip(), label.rstrip())
     rows = [replace(row, begins=False) for row in _long_text_rows(one, other, indent + _INDENT)]
     yield from _shortened(rows, indent + _INDENT)
-
-
-def _text(name: str, value: Any) -> str:
-    if value is None or value == []:
-        return "–"
-    if name == "output":
-        return readable(value)
-    if name == "errors":
-        return "\n".join(value)
-    if name == "status":
-        return f"{STATUS_ICONS.get(value, '?')} {value}"
-    return value if isinstance(value, str) else pretty(value)
 
 
 def _long_text_rows(one: str, other: str, indent: str = "") -> list[CompareRow]:

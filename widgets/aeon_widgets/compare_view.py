@@ -283,7 +283,15 @@ def _lines(rows: Iterable[CompareRow], width: int, *, beside: bool) -> Iterator[
         narrow = (width - _RULE) // 2 if beside else width - _SIGN
         cells = max(4, width if beside and row.is_heading else narrow)
         left, right = (
-            list(wrapped(text, [(*span, _DIFFERENT) for span in spans], cells, style, row.hang))
+            list(
+                wrapped(
+                    text,
+                    [(*span, _DIFFERENT) for span in spans],
+                    cells,
+                    style,
+                    row.hang if row.hang <= cells // 2 else 0,
+                )
+            )
             for text, spans in zip((row.left, row.right), row.spans, strict=True)
         )
         lines: Iterable[tuple[Line | None, Line | None]]

@@ -5,11 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import ClassVar
 
-from textual import events
 from textual.binding import Binding, BindingType
-from textual.geometry import Region
-from textual.reactive import reactive
-from typing_extensions import override
 
 from aeon_core.journal.values import number_of
 from aeon_core.journal.view.draft import Draft
@@ -26,10 +22,9 @@ from aeon_widgets.reply_text import (
     suspicions,
     verdicts,
 )
-from aeon_widgets.text import Block, Piece, count, one_line
-from aeon_widgets.text_view import TextView
+from aeon_widgets.text import GAP, Block, Piece, count, one_line
+from aeon_widgets.text_view import PartsView
 
-GAP: Block = ("", "")
 PASSES_SHOWN = 8
 ISSUES_SHOWN = 20
 _NUMBERS = 2
@@ -39,7 +34,7 @@ NEAR = 0.8
 _BARS = "▁▂▃▄▅▆▇█"
 
 
-class ConvergencePane(TextView, Pane):
+class ConvergencePane(PartsView, Pane):
     """The requirements; then the assessment of each pass, the last one whole. Enter leads to a verdict's quote."""
 
     HELP_TITLE = "Convergence"
@@ -48,15 +43,11 @@ class ConvergencePane(TextView, Pane):
     )
 
     BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("down,j", "verdict(1)", "Next verdict", show=False, id="lines.down"),
-        Binding("up,k", "verdict(-1)", "Previous verdict", show=False, id="lines.up"),
-        Binding("enter", "quote", "Quote", key_display="⏎", id="convergence.quote"),
+        Binding("enter", "choose_part", "Quote", key_display="⏎", id="convergence.quote"),
     ]
 
     DEFAULT_CSS = pane_css("ConvergencePane")
-
-    selected: reactive[int] = reactive(0, repaint=False)
-    """Which of the verdicts is selected."""
+    REACH, CLICKS = 2, 2
 
     @message
     class Opened(PaneMessage):
@@ -104,53 +95,15 @@ class ConvergencePane(TextView, Pane):
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
         """Return whether an action does something now."""
-        return bool(self._verdicts) if action == "quote" else super().check_action(action, parameters)
+        return bool(self._verdicts) if action == "choose_part" else super().check_action(action, parameters)
 
-    @override
-    def is_marked(self, index: int) -> bool:
-        return self.has_focus and index in self._lines_of(self.selected)
+    @property
+    def parts(self) -> Sequence[range]:
+        return [range(place, place + len(each.blocks)) for place, each in self._verdicts]
 
-    def _lines_of(self, number: int) -> range:
-        if number >= len(self._verdicts):
-            return range(0)
-        place, each = self._verdicts[number]
-        return range(self.line_of(place), self.line_of(place + len(each.blocks)))
-
-    def watch_selected(self) -> None:
-        self._draw_changed()
-
-    def action_verdict(self, by: int) -> None:
-        """Select a neighbouring verdict, or one that is in sight; scroll where there is no further one."""
-        top = self.scroll_offset.y
-        seen = range(top, top + self.size.height)
-        wanted = self.selected + by
-        if self._verdicts and not self._is_in(seen, self.selected):
-            order = range(len(self._verdicts)) if by > 0 else range(len(self._verdicts) - 1, -1, -1)
-            wanted = next((number for number in order if self._is_in(seen, number)), wanted)
-        lines = self._lines_of(wanted) if wanted >= 0 else range(0)
-        if not lines or (lines[0] not in seen and abs(lines[0] - top) > 2 * self.size.height):
-            self._scroll_by(by)
-            return
-        self.selected = wanted
-        region = Region(0, lines[0], 1, min(len(lines), self.size.height))
-        self.scroll_to_region(region, animate=False, immediate=True, x_axis=False, force=True)
-
-    def _is_in(self, seen: range, number: int) -> bool:
-        lines = self._lines_of(number)
-        return bool(lines) and lines[0] in seen
-
-    def action_quote(self) -> None:
+    def choose_part(self) -> None:
         """Ask for the place of the words that the judge quotes."""
         self.post_message(self.Opened(self, self._verdicts[self.selected][1]))
-
-    def on_click(self, event: events.Click) -> None:
-        line = self.line_at(event)
-        number = next((number for number in range(len(self._verdicts)) if line in self._lines_of(number)), None)
-        if number is not None:
-            again = number == self.selected and event.chain > 1
-            self.selected = number
-            if again:
-                self.action_quote()
 
 
 def drafted_blocks(draft: Draft, view: RunView) -> list[Block]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_right
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import ClassVar
 
 from rich.cells import cell_len
@@ -28,10 +28,8 @@ from aeon_widgets.icons import REFINED, SEVERITY_ICONS
 from aeon_widgets.keys import key_of
 from aeon_widgets.pane import Item, Pane, PaneMessage, message, pane_css
 from aeon_widgets.reply_text import requirement_blocks
-from aeon_widgets.text import Block, Piece, one_line, pretty, wrap, wrap_hanging
+from aeon_widgets.text import GAP, Block, Piece, joined, one_line, pretty, spaced, wrap, wrap_hanging
 from aeon_widgets.virtual_list import RowsView
-
-GAP: Block = ("", "")
 
 
 def step_change_blocks(view: RunView, step: StepView) -> list[Block]:
@@ -82,13 +80,9 @@ def _blocks(
     refinements: Sequence[RefinementView],
     advisories: Sequence[AdvisoryView],
 ) -> list[Block]:
-    blocks: list[Block] = []
-    for number, issue in issues:
-        blocks += [*issue_blocks(number, issue), GAP]
-    for refinement in refinements:
-        blocks += [*refinement_blocks(refinement), GAP]
-    blocks += [("medium", f"⚠ {formatting.advisory(each)}") for each in advisories]
-    return blocks[:-1] if blocks and blocks[-1] == GAP else blocks
+    found = [issue_blocks(*each) for each in issues]
+    done = map(refinement_blocks, refinements)
+    return spaced([*found, *done, [("medium", f"⚠ {formatting.advisory(each)}") for each in advisories]])
 
 
 def issue_blocks(number: int, issue: IssueView) -> list[Block]:
@@ -126,24 +120,23 @@ def refinement_blocks(shown: RefinementView) -> list[Block]:
 
 def profile_blocks(profiles: Sequence[ProfileView]) -> list[Block]:
     """Return every version of the profile with what follows from it and why, the one that holds now first."""
-    blocks: list[Block] = []
-    for older, shown in reversed(list(zip([None, *profiles], profiles, strict=False))):
-        depth = [
-            f"{formatting.words(shown.reasoning_mode)} reasoning" if shown.reasoning_mode else "",
-            f"{shown.allocated_ttl:,} cycles" if shown.allocated_ttl is not None else "",
-        ]
-        head = f"profile {shown.version} · from pass {shown.pass_number} on"
-        blocks.append(("accent bold", " · ".join(part for part in (f"━━ {head}", *depth) if part)))
-        blocks.append(("medium", f"why: {formatting.cause(shown)}"))
-        if older is None or shown.dimensions != older.dimensions:
-            blocks += [
-                ("", f"{formatting.words(name)}: {one_line(value, 40)}") for name, value in shown.dimensions.items()
-            ]
-            blocks.append(("muted", f"inferred: {shown.raw_inference}"))
-        if shown is profiles[-1] and shown.requirements:
-            blocks += [GAP, *requirement_blocks(shown.requirements)]
-        blocks.append(GAP)
-    return blocks[:-1]
+    versions = list(zip([None, *profiles], profiles, strict=False))
+    return spaced(_profile(older, shown, last=shown is profiles[-1]) for older, shown in reversed(versions))
+
+
+def _profile(older: ProfileView | None, shown: ProfileView, *, last: bool) -> Iterator[Block]:
+    mode = f"{formatting.words(shown.reasoning_mode)} reasoning" if shown.reasoning_mode else ""
+    cycles = f"{shown.allocated_ttl:,} cycles" if shown.allocated_ttl is not None else ""
+    head = f"━━ profile {shown.version} · from pass {shown.pass_number} on"
+    yield "accent bold", joined(head, mode, cycles)
+    yield "medium", f"why: {formatting.cause(shown)}"
+    if older is None or shown.dimensions != older.dimensions:
+        yield from (
+            ("", f"{formatting.words(name)}: {one_line(value, 40)}") for name, value in shown.dimensions.items()
+        )
+        yield "muted", f"inferred: {shown.raw_inference}"
+    if last and shown.requirements:
+        yield from (GAP, *requirement_blocks(shown.requirements))
 
 
 _LEAST = 2
@@ -219,7 +212,7 @@ class IssuesPane(RowsView, Pane):
         filters = [one_line(self._severity, 10), words(self._type)] if self._severity or self._type else []
         number = f"{len(self._shown)} of {found}" if filters else f"{found}"
         place = "all passes" if self._all_passes else self._last_report(ever)
-        return " · ".join(part for part in (f"Issues {number}", *filters, place) if part)
+        return joined(f"Issues {number}", *filters, place)
 
     def _where_empty(self, found: int, ever: int) -> Sequence[str]:
         if found:

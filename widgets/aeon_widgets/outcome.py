@@ -11,7 +11,7 @@ from aeon_core.journal.view.formatting import intervention, scored_reasons
 from aeon_core.journal.view.model import AssessmentView, ResultView, RunView
 from aeon_widgets.icons import UNFINISHED, run_style
 from aeon_widgets.pane import Item, Pane, pane_css
-from aeon_widgets.text import Block, count, one_line
+from aeon_widgets.text import Block, count, joined, one_line
 from aeon_widgets.text_view import TextView
 
 TITLES = {
@@ -63,12 +63,11 @@ class Outcome(TextView, Pane):
         self.set_class(view.result is not None or bool(left) or self.later, "-told")
         if view.result is not None:
             fragments = len(view.manual_interventions)
-            parts = [
+            self.pane_title = joined(
                 TITLES.get(view.result.status, "Answer"),
                 f"{count(fragments, 'step')} need{'s' * (fragments == 1)} you" if fragments else "",
                 count(len(questions), "open question") if (questions := view.follow_up_questions) else "",
-            ]
-            self.pane_title = " · ".join(part for part in parts if part)
+            )
             self.show([*outcome_blocks(view.result, view.assessment), *left])
         elif left:
             self.pane_title = "For you"

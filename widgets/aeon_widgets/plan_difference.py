@@ -1,9 +1,13 @@
-"""What became of the plan between two passes: its steps field by field, and what caused each change."""
+"""How two plans differ, of two runs or of two passes of one: step by step, and what caused each change."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping, Sequence
+import re
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any
 
 from aeon_core.journal.values import str_of
@@ -12,11 +16,23 @@ from aeon_core.journal.view.model import RefinementView, RunView, StepView
 from aeon_core.journal.view.reducer import describe, nodes
 from aeon_core.journal.view.step_issues import refinements_of
 from aeon_widgets.icons import SEVERITY_ICONS, STATUS_ICONS
-from aeon_widgets.issues import GAP
-from aeon_widgets.text import Block, count, one_line, pretty
+from aeon_widgets.text import GAP, Block, count, one_line, pretty, readable, spaced
 
 ADDED, REMOVED, CHANGED, INVALID = "+", "−", "~", STATUS_ICONS["invalid"]
-_FIELDS = ("description", "tool", "agent", "arguments", "depends_on", "replaces", "parent")
+ALIKE = 0.5
+"""Two steps may correspond from this share of common words; 1 means that all words are the same."""
+MOST_PAIRS = 40_000
+"""Of more pairs of steps without a counterpart none are compared: they correspond by their ids alone."""
+_DEFINED = ("description", "tool", "agent", "arguments")
+"""What a plan says of a step, in display order."""
+_BECAME = ("status", "mode", "output", "errors")
+"""What became of a step."""
+_WORD = re.compile(r"\w+")
+_READ = 2_000
+"""Characters of a description by which steps are distinguished."""
+_OWN_TOOL = 2
+"""The tool counts as much as so many words."""
+_PLANNED = (*_DEFINED, "depends_on", "replaces", "parent")
 """Fields of a step that say what it does and where it is; of its status, only that it became invalid."""
 _WORDS = {
     ADDED: ("added", "complete"),
@@ -28,6 +44,115 @@ _NOTHING = "none"
 _INDENT = "  "
 _SHORT = 40
 """The longest two values that are shown side by side, in characters."""
+
+
+@dataclass(frozen=True)
+class StepPair:
+    """A step of each of two plans, or of one of them alone, and the fields in which they differ."""
+
+    left: StepView | None
+    right: StepView | None
+    changed: tuple[str, ...] = ()
+
+    @property
+    def step(self) -> StepView:
+        """The step of the right plan, else that of the left one."""
+        step = self.right or self.left
+        assert step is not None
+        return step
+
+    @property
+    def differs(self) -> bool:
+        """Whether there is anything to tell: a field that differs, or a step that the other plan lacks."""
+        return self.left is None or self.right is None or bool(self.changed)
+
+
+def pair_steps(left: Mapping[str, StepView], right: Mapping[str, StepView], *, outputs: bool = True) -> list[StepPair]:
+    """Return the steps of two runs' plans, each with its counterpart.
+
+    These have the same id and are alike; else they are alike enough; else they have the same id. Without `outputs`
+    only what a view of a journal's end knows for certain is compared: the plan, and statuses.
+    """
+    return _pairs(left, right, _partners(left, right), (*_DEFINED, *_BECAME) if outputs else (*_DEFINED, "status"))
+
+
+def _pairs(
+    left: Mapping[str, StepView], right: Mapping[str, StepView], partner: Mapping[str, str], fields: Sequence[str]
+) -> list[StepPair]:
+    """Return the steps in the order of the right plan; steps of the left one alone follow the one before them."""
+    of_right = {other: step_id for step_id, other in partner.items()}
+    following: dict[str | None, list[StepPair]] = defaultdict(list)
+    before: str | None = None
+    for step in left.values():
+        if step.step_id in partner:
+            before = step.step_id
+        else:
+            following[before].append(StepPair(step, None))
+    pairs = following.pop(None, [])
+    for step in right.values():
+        mate = of_right.get(step.step_id)
+        pairs.append(StepPair(None, step) if mate is None else _pair(left[mate], step, fields))
+        pairs += following[mate] if mate is not None else []
+    return pairs
+
+
+def _pair(left: StepView, right: StepView, fields: Iterable[str]) -> StepPair:
+    return StepPair(left, right, tuple(name for name in fields if _differs(name, left, right)))
+
+
+def _differs(name: str, left: StepView, right: StepView) -> bool:
+    one, other = getattr(left, name), getattr(right, name)
+    # A fork does not know how the steps before it were done; that a step was not done its status says.
+    return value_text(name, one) != value_text(name, other) and (name != "mode" or None not in (one, other))
+
+
+def _partners(left: Mapping[str, StepView], right: Mapping[str, StepView]) -> dict[str, str]:
+    """Return the id of the right counterpart of each left step."""
+    shared = [step_id for step_id in left if step_id in right]
+    partner = {step_id: step_id for step_id in shared if likeness(left[step_id], right[step_id]) >= ALIKE}
+    free = [step for step in left.values() if step.step_id not in partner]
+    others = [step for step in right.values() if step.step_id not in partner]
+    # The most alike first, then those nearest to each other.
+    found = sorted(
+        (-how, abs(place - there), step.step_id, other.step_id)
+        for place, step in enumerate(free)
+        for there, other in enumerate(others if len(free) * len(others) <= MOST_PAIRS else ())
+        if (how := likeness(step, other)) >= ALIKE
+    )
+    taken = set(partner.values())
+    for step_id, other_id in [*((each[2], each[3]) for each in found), *((step_id, step_id) for step_id in shared)]:
+        if step_id not in partner and other_id not in taken:
+            partner[step_id] = other_id
+            taken.add(other_id)
+    return partner
+
+
+def likeness(one: StepView, other: StepView) -> float:
+    """Return how alike two steps are, 0…1: the share of their words, the tool among them, that both have."""
+    words, others = _words_of(one.description, one.tool), _words_of(other.description, other.tool)
+    total = sum(words.values()) + sum(others.values())
+    return 2 * sum((words & others).values()) / total if total else 1.0
+
+
+@lru_cache(maxsize=4_096)
+def _words_of(description: str, tool: str | None) -> Counter[str]:
+    words = Counter(_WORD.findall(description[:_READ].casefold()))
+    if tool is not None:
+        words[f"tool:{tool}"] = _OWN_TOOL
+    return words
+
+
+def value_text(name: str, value: Any) -> str:
+    """Return a field of a step as a comparison shows it."""
+    if value is None or value == []:
+        return "–"
+    if name == "output":
+        return readable(value)
+    if name == "errors":
+        return "\n".join(value)
+    if name == "status":
+        return f"{STATUS_ICONS.get(value, '?')} {value}"
+    return value if isinstance(value, str) else pretty(value)
 
 
 def difference_blocks(before: RunView, after: RunView, named: tuple[str, str], keys: str) -> list[Block]:
@@ -42,16 +167,17 @@ def difference_blocks(before: RunView, after: RunView, named: tuple[str, str], k
 def changes(before: RunView, after: RunView) -> list[Block]:
     """Return what is different in the plan of `after`, on one line and in full."""
     changed: list[Block] = []
-    for step_id in _order(before, after):
-        if difference := list(_step(before, after, step_id)):
-            since = (each for each in refinements_of(after, step_id) if each.accepted and each.seq > before.last_seq)
+    pairs = _planned(before, after)
+    for pair in pairs:
+        if difference := list(_step(pair, after)):
+            touched = refinements_of(after, pair.step.step_id)
+            since = (each for each in touched if each.accepted and each.seq > before.last_seq)
             changed += [*difference, *(block for each in since for block in _refinement(each)), GAP]
     refused = [each for each in after.refinements if not each.accepted and each.seq > before.last_seq]
     head = list(_field("goal", before.goal, after.goal)) if before.goal != after.goal else []
     body = [*(changed or [("muted", "No step was added, removed or changed.")]), *_ran(before, after)]
-    told = [block for each in refused for block in (*_refinement(each), GAP)]
-    refusals: list[Block] = [GAP, ("accent bold", "━━ Refused"), *told[:-1]] if told else []
-    return [*head, ("", _summary(before, after)), GAP, *body, *refusals]
+    refusals: list[Block] = [GAP, ("accent bold", "━━ Refused"), *spaced(map(_refinement, refused))] if refused else []
+    return [*head, ("", _summary(pairs)), GAP, *body, *refusals]
 
 
 def plan_change(
@@ -60,16 +186,15 @@ def plan_change(
     """Return what refinements changed, in a line and in full. `plan` is the one that they led to, and `later` ones."""
     after = _undone(plan_view(plan), later)
     before = _undone(after, refinements)
-    blocks: list[Block] = []
-    for step_id in _order(before, after):
-        blocks += _step(before, after, step_id)
+    pairs = _planned(before, after)
+    blocks: list[Block] = [block for pair in pairs for block in _step(pair, after)]
     done = dict.fromkeys(one_line(each.reason, 500) for each in refinements if each.accepted and each.reason)
     blocks += [("muted", f"because: {reason}") for reason in done]
     for each in refinements:
         if not each.accepted:
             what = f"✖ refused: {formatting.refinement_words(each)}"
             blocks.append(("medium", f"{what}: {one_line(each.explanation, 500)}"))
-    return _summary(before, after), blocks
+    return _summary(pairs), blocks
 
 
 def plan_view(plan: Mapping[str, Any]) -> RunView:
@@ -98,16 +223,20 @@ def _undone(view: RunView, refinements: Sequence[RefinementView]) -> RunView:
     return RunView(steps=steps)
 
 
-def _step(before: RunView, after: RunView, step_id: str) -> Iterator[Block]:
+def _planned(before: RunView, after: RunView) -> list[StepPair]:
+    """Return the steps of two plans of one run, in which an id stays with its step."""
+    return _pairs(before.steps, after.steps, {each: each for each in before.steps if each in after.steps}, _PLANNED)
+
+
+def _step(pair: StepPair, after: RunView) -> Iterator[Block]:
     """Yield a step that is different, with what a person needs to see of it."""
-    old, new = before.steps.get(step_id), after.steps.get(step_id)
-    sign, step = _kind(old, new), new or old
-    if not sign or step is None:
+    old, new, step, sign = pair.left, pair.right, pair.step, _kind(pair)
+    if not sign:
         return
     indent = _INDENT * step.depth
-    yield _WORDS[sign][1], f"{indent}{sign} {one_line(step_id, 40)} {one_line(step.description, 300)}"
+    yield _WORDS[sign][1], f"{indent}{sign} {one_line(step.step_id, 40)} {one_line(step.description, 300)}"
     if sign == CHANGED and old is not None and new is not None:
-        for name in _fields(old, new):
+        for name in pair.changed:
             if name == "arguments":
                 yield from _arguments(old.arguments or {}, new.arguments or {})
             else:
@@ -115,7 +244,7 @@ def _step(before: RunView, after: RunView, step_id: str) -> Iterator[Block]:
     elif sign == ADDED and step.tool is not None:
         yield "muted", f"{indent}{_INDENT}calls {one_line(step.tool, 100)}"
         yield from _arguments({}, step.arguments or {})
-    elif sign == INVALID and (instead := _instead(after, step_id)):
+    elif sign == INVALID and (instead := _instead(after, step.step_id)):
         yield "muted", f"{indent}{_INDENT}replaced by {', '.join(instead)}"
 
 
@@ -126,32 +255,17 @@ def _arguments(before: Mapping[str, Any], after: Mapping[str, Any]) -> Iterator[
             yield from _field(one_line(name, 100), before.get(name), after.get(name))
 
 
-def _order(before: RunView, after: RunView) -> list[str]:
-    """Return all steps in the order of the later plan; a removed step follows the one that it followed."""
-    order = list(after.steps)
-    previous: str | None = None
-    for step_id in before.steps:
-        if step_id not in after.steps:
-            order.insert(order.index(previous) + 1 if previous is not None else 0, step_id)
-        previous = step_id
-    return order
-
-
-def _kind(before: StepView | None, after: StepView | None) -> str:
+def _kind(pair: StepPair) -> str:
     """Return the sign of what became of a step, empty where it is as it was."""
-    if before is None or after is None:
-        return ADDED if before is None else REMOVED
-    if after.status == "invalid" and before.status != "invalid":
+    if pair.left is None or pair.right is None:
+        return ADDED if pair.left is None else REMOVED
+    if pair.right.status == "invalid" and pair.left.status != "invalid":
         return INVALID
-    return CHANGED if _fields(before, after) else ""
+    return CHANGED if pair.changed else ""
 
 
-def _fields(before: StepView, after: StepView) -> list[str]:
-    return [name for name in _FIELDS if getattr(before, name) != getattr(after, name)]
-
-
-def _summary(before: RunView, after: RunView) -> str:
-    kinds = [_kind(before.steps.get(step_id), after.steps.get(step_id)) for step_id in _order(before, after)]
+def _summary(pairs: Sequence[StepPair]) -> str:
+    kinds = [*map(_kind, pairs)]
     told = [f"{sign} {kinds.count(sign)} {word}" for sign, (word, _) in _WORDS.items() if sign in kinds]
     return " · ".join([*told, f"{count(kinds.count(''), 'step')} as before"])
 

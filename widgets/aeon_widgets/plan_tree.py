@@ -19,7 +19,7 @@ from aeon_widgets.call_rows import CALL_LABELS, Activity, CallRows, RowKey, call
 from aeon_widgets.icons import FALLBACK, REFINED, REPAIRED, ROW_ICONS, SEVERITY_ICONS, UNFINISHED, WARNED, shown_status
 from aeon_widgets.pane import Pane, PaneMessage, message, pane_css
 from aeon_widgets.reply_text import SIGN_STYLES
-from aeon_widgets.text import Piece, fit, one_line
+from aeon_widgets.text import Piece, fit, joined, one_line
 from aeon_widgets.virtual_list import RowsView
 
 FOLD_WIDTH = 2
@@ -296,7 +296,7 @@ class PlanTree(RowsView, Pane):
         adds_plan = not step.after and step.sign == "+"
         indent = "  " * (min(step.depth, 5) + (not adds_plan))
         sign = ROW_ICONS["pending"] if adds_plan else step.sign
-        label = " ".join(part for part in (one_line(step.step_id, 40), one_line(step.text, 300)) if part)
+        label = joined(one_line(step.step_id, 40), one_line(step.text, 300), by=" ")
         return [
             (f" {indent}{sign} ", "muted" if adds_plan else SIGN_STYLES[step.sign]),
             (fit(label, width - len(indent) - 4), "muted italic"),

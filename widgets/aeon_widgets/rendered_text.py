@@ -227,7 +227,7 @@ def wrapped(
 
     Those after the first begin with `hang` blanks where there is room, and what they are below is narrow.
     """
-    hang = hang if hang <= width // 2 and cell_len(text[:hang]) == hang else 0
+    hang = hang if hang <= width - 2 and cell_len(text[:hang]) == hang else 0
     at, first = hang, 0
     for number, part in enumerate(wrap(text[hang:], width - hang)):
         start = text.index(part, at)  # only white space is left out between two parts

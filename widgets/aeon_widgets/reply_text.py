@@ -9,7 +9,7 @@ from msgspec import Struct
 from aeon_core.journal.view.draft import Draft, DraftStep
 from aeon_core.journal.view.formatting import MET_ICONS, QUOTE_NOT_FOUND, words
 from aeon_core.journal.view.model import AssessmentView, CheckView
-from aeon_widgets.text import MAX_SHOWN, Block, one_line
+from aeon_widgets.text import MAX_SHOWN, Block, joined, one_line
 
 MET_STYLES = {"yes": "complete", "partly": "medium", "no": "high"}
 _SUSPECTED = {
@@ -123,5 +123,5 @@ def _style(draft: Draft, step: DraftStep) -> str:
 
 def _step_line(draft: Draft, step: DraftStep) -> str:
     sign = "○" if draft.purpose == "plan" else step.sign
-    head = " ".join(part for part in (sign, one_line(step.step_id, 40)) if part)
+    head = joined(sign, one_line(step.step_id, 40), by=" ")
     return f"{'  ' * step.depth}{head} {one_line(step.text, MAX_SHOWN)}"

@@ -17,11 +17,11 @@ from aeon_core.journal.view.reducer import assessment_of, issue_of, nodes, refin
 from aeon_core.units import money
 from aeon_widgets.call_rows import CALL_LABELS
 from aeon_widgets.icons import SEVERITY_ICONS, STATUS_ICONS
-from aeon_widgets.issues import GAP, issue_blocks
+from aeon_widgets.issues import issue_blocks
 from aeon_widgets.plan_difference import plan_change
 from aeon_widgets.rendered_text import QUOTED
 from aeon_widgets.reply_text import Verdict, checks, suspicions, verdicts
-from aeon_widgets.text import MAX_SHOWN, Block, count, fit, one_line
+from aeon_widgets.text import MAX_SHOWN, Block, count, fit, one_line, spaced
 
 Typed = Literal["", "reason", "run"]
 """What is typed before an answer is sent: nothing, why it is so, or the word `run`."""
@@ -371,7 +371,7 @@ def _issues(subject: Subject, pass_number: int) -> Iterator[Section]:
         told = [
             f"{icon} {severities.count(name)} {name}" for name, icon in SEVERITY_ICONS.items() if name in severities
         ]
-        blocks = [block for each in issues for block in (*issue_blocks(pass_number, each), GAP)][:-1]
+        blocks = spaced(issue_blocks(pass_number, each) for each in issues)
         yield Section(f"{count(len(issues), 'issue')}: {', '.join(told)}", tuple(blocks))
 
 

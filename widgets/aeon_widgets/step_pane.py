@@ -18,7 +18,7 @@ from aeon_core.journal.view.model import CallView, RunView, StepView
 from aeon_core.journal.view.step_issues import refinements_of
 from aeon_widgets.call_rows import Activity, RowKey, call_label
 from aeon_widgets.icons import ROW_ICONS, shown_status
-from aeon_widgets.issues import GAP, calls_change_blocks, for_a_person, profile_blocks, step_change_blocks
+from aeon_widgets.issues import calls_change_blocks, for_a_person, profile_blocks, step_change_blocks
 from aeon_widgets.pane import Item, Pane, message, pane_css
 from aeon_widgets.rendered_text import form_of
 from aeon_widgets.step_text import (
@@ -31,7 +31,7 @@ from aeon_widgets.step_text import (
     step_detail,
     tool_blocks,
 )
-from aeon_widgets.text import Block, one_line, readable
+from aeon_widgets.text import GAP, Block, one_line, readable, spaced
 from aeon_widgets.text_view import TextView
 
 TABS = ("Output", "Prompt", "Tool call", "Repairs", "Changes")
@@ -252,30 +252,31 @@ class StepPane(Vertical, Pane):
         blocks: list[Block] = []
         if self._opened.earlier and self.tab in (1, 2, 3):
             blocks = [("muted", f"… {self._opened.earlier:,} earlier ones: find them with `/`"), GAP]
-        if step is not None:
-            blocks += self._step_blocks(step)
-        elif self._key is not None:
-            blocks += self._calls_blocks(self._key)
-        else:
-            blocks.append(("muted", "Nothing has happened yet."))
+        blocks += self._tab_blocks(step) if self._key is not None else [("muted", "Nothing has happened yet.")]
         return [*blocks, GAP, ("muted", "Still loading what came earlier …")] if self._view.whole_from else blocks
 
-    def _calls_blocks(self, key: RowKey) -> list[Block]:
-        if self.tab == 0:
-            label = call_label(key, with_pass=False)
-            if key.kind == "pass":
-                return pass_blocks(self._view, key.pass_number, self._opened.calls)
-            wanted = self._view.requirements or [self._view.task]
-            output = calls_output_blocks(label.capitalize(), self._opened.calls, self._streamed, self._live, wanted)
-            told = self._told(key) if self._came_back() else []
-            return [*told, GAP, *output] if told else output
-        if self.tab == 1:
-            return prompt_blocks(self._opened.calls, self._live)
-        if self.tab == 2:
-            return [("muted", "No tool is used here.")]
-        if self.tab == 4:
-            return calls_change_blocks(self._view, self._opened.calls)
-        return repair_blocks(self._opened.repairs)
+    def _tab_blocks(self, step: StepView | None) -> list[Block]:
+        shown, view, live = self._opened, self._view, self._live
+        match TABS[self.tab]:
+            case "Prompt":
+                return prompt_blocks(shown.calls if step is None else step.calls, live)
+            case "Tool call":
+                return [("muted", "No tool is used here.")] if step is None else tool_blocks(step, live)
+            case "Repairs":
+                return repair_blocks(shown.repairs if step is None else step.repairs)
+            case "Changes":
+                return calls_change_blocks(view, shown.calls) if step is None else step_change_blocks(view, step)
+        if step is not None:
+            return [*for_a_person(view, step), *output_blocks(step, self._streamed, live, view.asked)]
+        return self._calls_output(self._key) if self._key is not None else []
+
+    def _calls_output(self, key: RowKey) -> list[Block]:
+        if key.kind == "pass":
+            return pass_blocks(self._view, key.pass_number, self._opened.calls)
+        label = call_label(key, with_pass=False).capitalize()
+        wanted = self._view.requirements or [self._view.task]
+        output = calls_output_blocks(label, self._opened.calls, self._streamed, self._live, wanted)
+        return spaced([self._told(key) if self._came_back() else [], output])
 
     def _came_back(self) -> bool:
         """Return whether there is a reply of which the beginning tells what it came to."""
@@ -288,15 +289,6 @@ class StepPane(Vertical, Pane):
         if key.name == "profile":
             return profile_blocks(self._view.profiles)
         return calls_change_blocks(self._view, self._opened.calls) if key.name in _READ_BY_THE_RUN else []
-
-    def _step_blocks(self, step: StepView) -> list[Block]:
-        if self.tab == 0:
-            return [*for_a_person(self._view, step), *output_blocks(step, self._streamed, self._live, self._view.asked)]
-        if self.tab == 1:
-            return prompt_blocks(step.calls, self._live)
-        if self.tab == 4:
-            return step_change_blocks(self._view, step)
-        return tool_blocks(step, self._live) if self.tab == 2 else repair_blocks(step.repairs)
 
     def on_tab_bar_chosen(self, event: TabBar.Chosen) -> None:
         event.stop()

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 from msgspec import Struct
@@ -19,7 +19,7 @@ from aeon_widgets.icons import ROW_ICONS
 from aeon_widgets.issues import repairs_of_calls
 from aeon_widgets.rendered_text import form_of
 from aeon_widgets.reply_text import parts_of
-from aeon_widgets.text import Block, count, one_line, pretty, readable
+from aeon_widgets.text import GAP, Block, count, joined, one_line, pretty, readable, spaced
 
 MOST = 20
 """Calls, tool calls and repairs that are shown of a step or a row, the last of each."""
@@ -64,7 +64,6 @@ def _step(step: StepView) -> StepDetail:
     return StepDetail(step, earlier=earlier)
 
 
-GAP: Block = ("", "")
 CUT_OFF = "The run ended before this was done."
 UNREADABLE = "This reply is not readable; see the prompt tab."
 UNKNOWN = "The run ended during this call: whether it took effect is unknown."
@@ -74,7 +73,7 @@ def output_blocks(step: StepView, streamed: Sequence[Block] = (), live: bool = T
     """Return what the step is, how it went, and what it gave; `asked` is what the run waits for a decision about."""
     blocks: list[Block] = [("high", f"✖ {message}") for message in step.errors]
     blocks.append(("bold", step.description))
-    if how := " · ".join(part for part in (_how(step), spent_on(step.calls, step.tool_calls)) if part):
+    if how := joined(_how(step), spent_on(step.calls, step.tool_calls)):
         blocks.append(("muted", how))
     blocks += [("medium", f"⚠ {message}") for message in step.validator_errors]
     blocks.append(GAP)
@@ -90,18 +89,15 @@ def output_blocks(step: StepView, streamed: Sequence[Block] = (), live: bool = T
 
 
 def _how(step: StepView) -> str:
-    parts = []
+    how = ""
     if step.mode == "tool" or (step.mode is None and step.tool):
-        parts.append(f"tool {one_line(step.tool or '?', 80)}")
+        how = f"tool {one_line(step.tool or '?', 80)}"
     elif step.mode == "fallback":
-        parts.append("~ fallback: no tool found, so the model reasoned about it")
+        how = "~ fallback: no tool found, so the model reasoned about it"
     elif step.mode == "llm" or step.agent:
-        parts.append("reasoning by the model")
-    if step.repaired:
-        parts.append("✎ repaired by the supervisor")
-    if step.replaces:
-        parts.append(f"replaces {one_line(step.replaces, 40)}")
-    return " · ".join(parts)
+        how = "reasoning by the model"
+    repaired = "✎ repaired by the supervisor" if step.repaired else ""
+    return joined(how, repaired, f"replaces {one_line(step.replaces, 40)}" if step.replaces else "")
 
 
 def spent_on(calls: Sequence[CallView], tool_calls: Sequence[ToolCallView] = ()) -> str:
@@ -112,14 +108,13 @@ def spent_on(calls: Sequence[CallView], tool_calls: Sequence[ToolCallView] = ())
     known = [each for each in waited if each is not None]
     if not known and not tokens:
         return ""
-    parts = [
+    return joined(
         count(len(calls), "model call") if calls else "",
         count(len(tool_calls), "tool call") if tool_calls else "",
         count(tokens, "token") if tokens else "",
         money(sum(costs)) if any(costs) else "",
         span(sum(known)) if known else "",
-    ]
-    return " · ".join(part for part in parts if part)
+    )
 
 
 def _nothing_yet(step: StepView, live: bool, asked: str) -> str:
@@ -180,21 +175,21 @@ def pass_blocks(view: RunView, number: int, calls: Sequence[CallView]) -> list[B
         if each.pass_number == number:
             style = "complete" if each.converged else "medium"
             blocks.append((f"{style} bold", "converged" if each.converged else "not converged"))
-            blocks += [("", reason) for reason in ([formatting.scores(each)] if not each.not_judged else [])]
+            blocks += [] if each.not_judged else [("", formatting.scores(each))]
             blocks += [("medium", f"✖ {reason}") for reason in formatting.scored_reasons(each) if not each.converged]
-    changes = [each for each in view.refinements if each.pass_number == number]
-    for change in changes:
-        icon, style = ("✔", "complete") if change.accepted else ("✖", "failed")
-        what = f"{icon} {formatting.refinement_words(change)}"
-        blocks.append((style, f"{what}: {one_line(change.reason, 300)}"))
+    for change in view.refinements:
+        if change.pass_number == number:
+            icon, style = ("✔", "complete") if change.accepted else ("✖", "failed")
+            what = f"{icon} {formatting.refinement_words(change)}"
+            blocks.append((style, f"{what}: {one_line(change.reason, 300)}"))
     by_purpose: dict[str, list[CallView]] = {}
     for call in calls:
         by_purpose.setdefault(call.purpose, []).append(call)
-    blocks += [GAP] if blocks else []
+    made_of: list[Block] = []
     for purpose, made in by_purpose.items():
         icon = ROW_ICONS["failed" if made[-1].error else "complete" if made[-1].finished else "running"]
-        blocks.append(("muted", f"{icon} {CALL_LABELS.get(purpose, one_line(purpose, 30))} · {spent_on(made)}"))
-    return [*blocks, ("muted", "Enter on the pass shows its calls.")]
+        made_of.append(("muted", f"{icon} {CALL_LABELS.get(purpose, one_line(purpose, 30))} · {spent_on(made)}"))
+    return spaced([blocks, [*made_of, ("muted", "Enter on the pass shows its calls.")]])
 
 
 def _read_reply(call: CallView, requirements: Sequence[str]) -> list[Block]:
@@ -210,25 +205,24 @@ def prompt_blocks(calls: Sequence[CallView], live: bool = True) -> list[Block]:
     """Return every model call with the whole prompt, and what came back."""
     if not calls:
         return [("muted", "No model was called.")]
-    blocks: list[Block] = [("muted", spent_on(calls)), GAP] if len(calls) > 1 else []
-    for call in calls:
-        facts = [f"{one_line(call.purpose, 30)}", f"attempt {call.attempt}", span(call.latency_ms)]
-        if call.usage:
-            facts.append(f"{call.usage.get('input_tokens', 0)} → {call.usage.get('output_tokens', 0)} tokens")
-        if call.cost_usd:
-            facts.append(money(call.cost_usd))
-        blocks.append(("accent bold", "━━ " + " · ".join(fact for fact in facts if fact)))
-        blocks += _request_blocks(call.request)
-        blocks.append(("accent", "reply"))
-        if not call.finished:
-            blocks.append(("muted", "Waiting for the model …" if live else CUT_OFF))
-        if call.error is not None:
-            blocks += _error_blocks(call.error)
-        if call.retry_in_s is not None:
-            blocks.append(("medium", f"↻ tried again after {call.retry_in_s:.1f} s"))
-        blocks += _reply_blocks(call)
-        blocks.append(GAP)
-    return blocks[:-1]
+    total = [[("muted", spent_on(calls))]] if len(calls) > 1 else []
+    return spaced([*total, *(_call_blocks(call, live) for call in calls)])
+
+
+def _call_blocks(call: CallView, live: bool) -> Iterator[Block]:
+    tokens = f"{call.usage.get('input_tokens', 0)} → {call.usage.get('output_tokens', 0)} tokens" if call.usage else ""
+    cost = money(call.cost_usd) if call.cost_usd else ""
+    facts = joined(one_line(call.purpose, 30), f"attempt {call.attempt}", span(call.latency_ms), tokens, cost)
+    yield "accent bold", f"━━ {facts}"
+    yield from _request_blocks(call.request)
+    yield "accent", "reply"
+    if not call.finished:
+        yield "muted", "Waiting for the model …" if live else CUT_OFF
+    if call.error is not None:
+        yield from _error_blocks(call.error)
+    if call.retry_in_s is not None:
+        yield "medium", f"↻ tried again after {call.retry_in_s:.1f} s"
+    yield from _reply_blocks(call)
 
 
 def _request_blocks(request: dict[str, Any]) -> list[Block]:
@@ -280,17 +274,13 @@ def tool_blocks(step: StepView, live: bool = True) -> list[Block]:
         if declared is not None:
             blocks += [GAP, ("accent", "arguments in the plan"), ("json", pretty(declared))]
         return blocks
-    blocks = []
-    for call in step.tool_calls:
-        blocks += _tool_call_blocks(call, live)
-        blocks.append(GAP)
-    return blocks[:-1]
+    return spaced(_tool_call_blocks(call, live) for call in step.tool_calls)
 
 
 def _tool_call_blocks(call: ToolCallView, live: bool) -> list[Block]:
-    facts = [one_line(call.tool_name, 80), one_line(call.effect or "", 20), span(call.duration_ms)]
+    facts = joined(one_line(call.tool_name, 80), one_line(call.effect or "", 20), span(call.duration_ms))
     blocks: list[Block] = [
-        ("accent bold", "━━ " + " · ".join(fact for fact in facts if fact)),
+        ("accent bold", f"━━ {facts}"),
         ("accent", "arguments"),
         ("json", pretty(call.arguments)),
     ]
@@ -305,17 +295,14 @@ def repair_blocks(repairs: Sequence[RepairView]) -> list[Block]:
     """Return every repair attempt with what was there before and after it."""
     if not repairs:
         return [("muted", "Nothing was repaired here.")]
-    blocks: list[Block] = []
-    for repair in repairs:
-        outcome, how = repair_words(repair)
-        blocks += [
-            ("accent bold", f"━━ {outcome} · {how}"),
-            ("accent", "before"),
-            ("", readable(repair.original_output)),
-        ]
-        if repair.repaired_output is not None:
-            blocks += [("accent", "after"), ("", readable(repair.repaired_output))]
-        if repair.error is not None:
-            blocks += [("accent", "not repaired"), *_error_blocks(repair.error)]
-        blocks.append(GAP)
-    return blocks[:-1]
+    return spaced(map(_repair_blocks, repairs))
+
+
+def _repair_blocks(repair: RepairView) -> Iterator[Block]:
+    yield "accent bold", f"━━ {' · '.join(repair_words(repair))}"
+    yield from (("accent", "before"), ("", readable(repair.original_output)))
+    if repair.repaired_output is not None:
+        yield from (("accent", "after"), ("", readable(repair.repaired_output)))
+    if repair.error is not None:
+        yield "accent", "not repaired"
+        yield from _error_blocks(repair.error)

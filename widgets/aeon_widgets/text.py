@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+from collections.abc import Iterable
 from typing import Any
 
 from rich.cells import cell_len, chop_cells, set_cell_size
@@ -14,6 +15,7 @@ Piece = tuple[str, str]
 """Text that is safe to show, and the name of its style (empty: the pane's own)."""
 Block = tuple[str, str]
 """Style name and text, which may be of any length and hold anything. `markdown` and `json` are rendered as such."""
+GAP: Block = ("", "")
 MAX_SHOWN = 200_000
 """Characters of one text that are shown; the journal holds the rest."""
 
@@ -92,6 +94,19 @@ def _wrap_line(line: str, width: int, lines: list[str]) -> None:
         current, used = current + token, used + cells
     if current or not line:
         lines.append(current.rstrip() if current.strip() else current)
+
+
+def joined(*parts: str, by: str = " · ") -> str:
+    """Return the parts that are not empty as one text."""
+    return by.join(filter(None, parts))
+
+
+def spaced(groups: Iterable[Iterable[Block]]) -> list[Block]:
+    """Return groups of blocks with a gap between each two; empty ones are left out."""
+    blocks: list[Block] = []
+    for group in map(list, groups):
+        blocks += [GAP, *group] if blocks and group else group
+    return blocks
 
 
 def pretty(value: Any) -> str:

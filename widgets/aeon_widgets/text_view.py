@@ -5,8 +5,11 @@ from __future__ import annotations
 from bisect import bisect_right
 from collections.abc import Iterable, Sequence
 from itertools import accumulate
+from typing import ClassVar
 
-from textual.geometry import Size
+from textual import events
+from textual.geometry import Region, Size
+from textual.reactive import reactive
 from typing_extensions import override
 
 from aeon_core.judge.quote import find_quote
@@ -185,6 +188,78 @@ class TextView(LinesView):
             return line.pieces()
         (style, text), (start, end) = line[:2], self._quoted[index]
         return [(text[:start], style), (text[start:end], f"{style} quote".strip()), (text[end:], style)]
+
+
+class PartsView(TextView):
+    """Text with parts that can be selected. Up and down stop at each of them that is near, and scroll past the last."""
+
+    REACH: ClassVar[int] = 0
+    """How many screens further on a part is near; 0: in sight."""
+    CLICKS: ClassVar[int] = 1
+    """How many clicks on a part choose it; any selects it."""
+
+    selected: reactive[int] = reactive(0, repaint=False)
+    """Which of the parts is selected."""
+
+    @property
+    def parts(self) -> Sequence[range]:
+        """The places of each part's blocks."""
+        return ()
+
+    def choose_part(self) -> None:
+        """Do what the selected part is for."""
+
+    def watch_selected(self) -> None:
+        self._draw_changed()
+
+    def lines_of(self, part: int) -> range:
+        """Return the lines that a part takes; none where there is no such part."""
+        if not 0 <= part < len(self.parts):
+            return range(0)
+        blocks = self.parts[part]
+        return range(self.line_of(blocks.start), self.line_of(blocks.stop))
+
+    @override
+    def is_marked(self, index: int) -> bool:
+        return self.has_focus and index in self.lines_of(self.selected)
+
+    def _select(self, by: int) -> bool:
+        """Select the neighbouring part, or from one out of sight the next in sight; return whether one is near."""
+        top, height = self.scroll_offset.y, self.size.height
+        in_sight = [part for part in range(len(self.parts)) if self.lines_of(part).start - top in range(height)]
+        wanted = self.selected + by
+        if self.selected not in in_sight and in_sight:
+            wanted = in_sight[0 if by > 0 else -1]
+        lines = self.lines_of(wanted)
+        if not lines or (wanted not in in_sight and abs(lines.start - top) > self.REACH * height):
+            return False
+        self.selected = wanted
+        region = Region(0, lines.start, 1, min(len(lines), height))
+        self.scroll_to_region(region, animate=False, immediate=True, x_axis=False, force=True)
+        return True
+
+    def action_scroll_down(self) -> None:
+        if not self._select(1):
+            super().action_scroll_down()
+
+    def action_scroll_up(self) -> None:
+        if not self._select(-1):
+            super().action_scroll_up()
+
+    def action_choose_part(self) -> None:
+        """Do what the selected part is for."""
+        if self.parts:
+            self.choose_part()
+
+    def on_click(self, event: events.Click) -> None:
+        line = self.line_at(event)
+        for part in range(len(self.parts)):
+            if line in self.lines_of(part):
+                event.stop()
+                again, self.selected = part == self.selected, part
+                if event.chain >= self.CLICKS and (again or self.CLICKS == 1):
+                    self.choose_part()
+                return
 
 
 def _length(text: str) -> int:

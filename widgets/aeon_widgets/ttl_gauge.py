@@ -17,7 +17,7 @@ from aeon_core.journal.view.model import ProfileView, RunView
 from aeon_core.units import money
 from aeon_widgets.pane import Pane, PaneMessage, pane_css
 from aeon_widgets.run_header import bar, spent
-from aeon_widgets.text import Piece, count, fit
+from aeon_widgets.text import Piece, count, fit, joined
 
 _SHORT = 4
 """Lines of the pane where it is asked to be short."""
@@ -164,5 +164,4 @@ def depth(profile: ProfileView) -> str:
     """Return on one line how deeply the run reasons, how well it knows the task, and a revised profile's version."""
     sufficiency = profile.dimensions.get("information_sufficiency", "")
     revised = f"v{profile.version}" if profile.version > 1 else ""
-    parts = [words(profile.reasoning_mode), sufficiency and f"sufficiency {words(sufficiency)}", revised]
-    return " · ".join(part for part in parts if part)
+    return joined(words(profile.reasoning_mode), sufficiency and f"sufficiency {words(sufficiency)}", revised)

@@ -192,13 +192,13 @@ async def test_the_keys_go_from_verdict_to_verdict_and_scroll_past_them() -> Non
         number = len(pane._verdicts)
         await run.press(*["down"] * number)
         assert pane.selected == number - 1
-        assert pane._lines_of(pane.selected)[0] in range(pane.scroll_offset.y, pane.scroll_offset.y + pane.size.height)
+        assert pane.lines_of(pane.selected)[0] in range(pane.scroll_offset.y, pane.scroll_offset.y + pane.size.height)
         await run.press(*["down"] * 40)
         assert pane.scroll_offset.y == pane.max_scroll_y
         await run.press(*["up"] * 80)
         assert (pane.selected, pane.scroll_offset.y) == (0, 0)
         selected = [line for line in range(pane.line_count) if pane.is_marked(line)]
-        assert selected == list(pane._lines_of(0))
+        assert selected == list(pane.lines_of(0))
         await run.press("1")
         assert not any(pane.is_marked(line) for line in range(pane.line_count))
 
