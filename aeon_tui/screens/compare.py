@@ -89,22 +89,15 @@ def read(path: Path) -> ComparedRun:
     try:
         view, whole = tail_view(path) if path.stat().st_size >= LONG else (whole_view(path), True)
     except (AeonError, OSError) as error:
-        if _is_begun(path):
-            return ComparedRun(name)
-        return ComparedRun(name, problem=failure(path, error).message)
+        size, _, is_written = _version(path)
+        # A process has made the journal and not yet written anything in it.
+        is_begun = is_written and not size
+        return ComparedRun(name, problem="" if is_begun else failure(path, error).message)
     if view.status == "running" and not is_being_written(path):
         view.status = "interrupted"
     elif view.status == "running" and view.asked:
         view.status = "waiting for a decision"
     return ComparedRun(name, view, note="" if whole else FROM_ITS_END)
-
-
-def _is_begun(path: Path) -> bool:
-    """Return whether a process has made the journal and not yet written anything in it."""
-    try:
-        return is_being_written(path) and not path.stat().st_size
-    except OSError:
-        return False
 
 
 def _version(path: Path) -> tuple[int, int, bool]:

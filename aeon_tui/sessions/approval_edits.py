@@ -105,7 +105,7 @@ class ApprovalEdits:
         """Return the decision with the value that a person left in the draft, None where nothing was changed."""
         self._typed, self._draft = draft.text() if value is not None else "", None
         draft.forget()
-        return None if value is None else ApprovalDecision(decision="edit", edited=_told(value))
+        return None if value is None else ApprovalDecision(decision="edit", edited=_plain(value))
 
     def draft(self, request: ApprovalRequest) -> YamlDraft[Any]:
         """Return the file in which what the question is about is edited, with what was typed there before."""
@@ -119,7 +119,11 @@ class ApprovalEdits:
 
 def load_edit(request: ApprovalRequest, tools: Iterable[Mapping[str, Any]], path: Path) -> dict[str, Any]:
     """Return what a JSON or YAML file holds, as the question takes it. Raises UsageError, in one line."""
-    return _told(_form(request, tools).load(path))
+    return _plain(_form(request, tools).load(path))
+
+
+def _plain(value: PlanEdit | dict[str, Any]) -> dict[str, Any]:
+    return value.as_dict() if isinstance(value, PlanEdit) else value
 
 
 def _form(request: ApprovalRequest, tools: Iterable[Mapping[str, Any]]) -> DraftForm[Any]:
@@ -154,11 +158,6 @@ def _shown(request: ApprovalRequest) -> tuple[Any, str]:
     if request.point == "budget":
         return {_LIMIT: subject.get("proposed_usd")}, "What the run may cost, in US dollars"
     return subject.get("arguments"), f"The arguments of {subject.get('tool_name')}"
-
-
-def _told(value: Any) -> dict[str, Any]:
-    told: dict[str, Any] = value.as_dict() if isinstance(value, PlanEdit) else value
-    return told
 
 
 def _load_arguments(path: Path, *, name: str, schema: Any) -> dict[str, Any]:

@@ -22,7 +22,7 @@ from typing_extensions import override
 
 from aeon_widgets.keys import KeyGuard, key_after_escape, key_of, shown_key
 from aeon_widgets.pane import Pane, message, pane_css
-from aeon_widgets.run_question import REASON, RUN, ApprovalQuestion, Choice, Section, Typed
+from aeon_widgets.run_question import REASON, RUN, ApprovalQuestion, Choice, Section
 from aeon_widgets.text import Block, count
 from aeon_widgets.text_view import PartsView
 from aeon_widgets.virtual_list import ChoiceRows, RowsView
@@ -62,23 +62,16 @@ class AnswerKeys(Static):
     def _lines(self, width: int) -> list[list[Answer]]:
         lines: list[list[Answer]] = [[]]
         for answer in self._answers:
-            if lines[-1] and cell_len(_BETWEEN.join(map(self._now, [*lines[-1], answer]))) > width:
+            shown = _BETWEEN.join(f"{self._key_now(key)} {words}" for key, words in [*lines[-1], answer])
+            if lines[-1] and cell_len(shown) > width:
                 lines.append([])
             lines[-1].append(answer)
         return lines
 
-    def _now(self, answer: Answer) -> str:
-        return " ".join((self._key_now(answer[0]), answer[1]))
-
     def _key_now(self, key: str) -> str:
         """Return the key that an answer has now."""
-        panel = self.parent
-        assert isinstance(panel, Widget)
-        own = {each.id for each in Binding.make_bindings(panel.BINDINGS) if each.key == key}
-        bindings = [each.binding for each in self.screen.active_bindings.values() if each.binding.id in own]
-        if not bindings or key in [binding.key for binding in bindings]:
-            return key
-        return self.app.get_key_display(bindings[0])
+        action = next((each.id for each in Binding.make_bindings(ApprovalPanel.BINDINGS) if each.key == key), None)
+        return key_of(self, action, ApprovalPanel) if action is not None else key
 
     def _clickable(self, answer: Answer) -> Content:
         key = Content.styled(self._key_now(answer[0]), "$aeon-accent bold")
@@ -389,7 +382,9 @@ class ApprovalPanel(Pane):
             field.insert_text_at_cursor(event.character or "")
             return False
         else:
-            harmless = event.key == "escape" or _scrolls(event.key, binding)
+            action = (binding.id or "") if binding is not None else ""
+            moves = action != _CHOOSE if action.startswith("lines.") else event.key in _SCROLLING
+            harmless = event.key == "escape" or moves
         if self.guard.admits(event.key, event.time, harmless=harmless):
             if not harmless:
                 self._show_notice("")
@@ -525,26 +520,15 @@ class ApprovalPanel(Pane):
         choice, words = self._typed, event.value.strip()
         if choice is None:
             return
-        if problem := _lacks(choice.typed, words):
-            self._show_notice(problem)
+        if choice.typed == RUN and words != RUN:
+            self._show_notice("type the word run")
+        elif choice.typed == REASON and not words:
+            self._show_notice("give a reason: the run acts on it")
         else:
             self.send(choice.answer, words if choice.typed == REASON else None)
-
-
-def _lacks(typed: Typed, words: str) -> str:
-    """Return what is wrong with what was typed, empty where nothing is."""
-    if typed == RUN and words != RUN:
-        return "type the word run"
-    return "give a reason: the run acts on it" if typed == REASON and not words else ""
 
 
 def too_early_notice(event: Key) -> str:
     """Return the notice about a key that was swallowed."""
     name = event.character if event.is_printable and event.key != "space" else event.key.replace("_", " ")
     return f"{name!r} was too soon · wait a moment, then try again"
-
-
-def _scrolls(key: str, binding: Binding | None) -> bool:
-    if binding is None or not (binding.id or "").startswith("lines."):
-        return key in _SCROLLING
-    return binding.id != _CHOOSE

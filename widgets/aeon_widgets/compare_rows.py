@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from difflib import SequenceMatcher
 from itertools import zip_longest
@@ -281,19 +281,16 @@ def shared_from(left: RunView, right: RunView) -> int:
 
 
 def _notes(left: ComparedRun, right: ComparedRun) -> Iterator[CompareRow]:
-    notes: tuple[tuple[str, Callable[[ComparedRun], str]], ...] = (
-        ("high", lambda run: f"✖ {one_line(run.problem)}" if run.problem else ""),
-        ("high", _damage),
-        ("medium", lambda run: run.note),
-    )
-    for style, note in notes:
-        if note(left) or note(right):
-            yield CompareRow("#", note(left), note(right), style=style)
+    def notes(run: ComparedRun) -> Iterator[tuple[str, str]]:
+        damage = run.view.damage if run.view is not None else []
+        parts = f"{count(len(damage), 'part')} of the journal cannot be read"
+        yield "high", f"✖ {one_line(run.problem)}" if run.problem else ""
+        yield "high", f"⚠ {parts}: {one_line(damage[0])}" if damage else ""
+        yield "medium", run.note
 
-
-def _damage(run: ComparedRun) -> str:
-    damage = run.view.damage if run.view is not None else []
-    return f"⚠ {count(len(damage), 'part')} of the journal cannot be read: {one_line(damage[0])}" if damage else ""
+    for (style, one), (_, other) in zip(notes(left), notes(right), strict=True):
+        if one or other:
+            yield CompareRow("#", one, other, style=style)
 
 
 def _section(name: str, rows: Sequence[CompareRow], where_empty: str = "", told: str = "") -> list[CompareRow]:

@@ -227,14 +227,11 @@ class CompareView(RowsView):
         self._lines = list(_lines(rows, width, beside=self.is_beside))
         self._begins = [at for at, line in enumerate(self._lines) if line.first and line.row.begins]
         self.set_line_count(len(self._lines))
-        self.cursor = self._line_of(here)
-        self.post_message(self.Shown(self))
-
-    def _line_of(self, row: CompareRow) -> int:
-        """Return a row's current line, the nearest to its old one; if it is gone, a line that exists there."""
-        found = [at for at, line in enumerate(self._lines) if line.first and line.row == row]
+        # The row's line nearest to its old one; if it is gone, a line that exists there.
+        found = [at for at, line in enumerate(self._lines) if line.first and line.row == here]
         near = min(found, key=lambda at: abs(at - self.cursor), default=self.cursor)
-        return min(near, max(0, len(self._lines) - 1))
+        self.cursor = min(near, max(0, len(self._lines) - 1))
+        self.post_message(self.Shown(self))
 
     def action_difference(self, by: int) -> None:
         """Go to the next difference, or with -1 to the one before."""

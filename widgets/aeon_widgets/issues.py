@@ -35,7 +35,9 @@ from aeon_widgets.virtual_list import RowsView
 def step_change_blocks(view: RunView, step: StepView) -> list[Block]:
     """Return what validation found in a step, and the refinements that touched it."""
     step_id = step.step_id
-    first = [_replaces(step.replaces)] if step.replaces is not None else []
+    first: list[Block] = []
+    if step.replaces is not None:
+        first = [("muted", f"It replaces {one_line(step.replaces, 40)}, which is invalid.")]
     blocks = _blocks(issues_of(view, step_id), refinements_of(view, step_id), advisories_of(view, step_id))
     return [*first, *blocks] or [("muted", "Nothing was found or changed here.")]
 
@@ -69,10 +71,6 @@ def _from_calls_to_the_next(view: RunView, calls: Sequence[CallView]) -> range:
         return range(0)
     later = bisect_right(view.call_seqs, calls[-1].seq)
     return range(calls[0].seq, view.call_seqs[later] if later < len(view.call_seqs) else view.last_seq + 1)
-
-
-def _replaces(step_id: str) -> Block:
-    return "muted", f"It replaces {one_line(step_id, 40)}, which is invalid."
 
 
 def _blocks(
@@ -195,7 +193,8 @@ class IssuesPane(RowsView, Pane):
         ever = found_issues(view)
         found = ever if self._all_passes else self._found()
         self._refined = refined_since(view)
-        self._shown = [each for each in found if self._passes(each[1])]
+        severity, kind = self._severity, self._type
+        self._shown = [each for each in found if severity in ("", each[1].severity) and kind in ("", each[1].type)]
         self.where_empty = self._where_empty(len(found), len(ever))
         self._lay_out()
         self.pane_title = self._title(len(found), len(ever))
@@ -205,13 +204,13 @@ class IssuesPane(RowsView, Pane):
             return found_issues(self._view)
         return [(report.pass_number, issue) for report in self._view.reports[-1:] for issue in report.issues]
 
-    def _passes(self, issue: IssueView) -> bool:
-        return self._severity in ("", issue.severity) and self._type in ("", issue.type)
-
     def _title(self, found: int, ever: int) -> str:
         filters = [one_line(self._severity, 10), words(self._type)] if self._severity or self._type else []
         number = f"{len(self._shown)} of {found}" if filters else f"{found}"
-        place = "all passes" if self._all_passes else self._last_report(ever)
+        place = "all passes" if self._all_passes else ""
+        if self._view.reports and not self._all_passes:
+            more = f" ({ever} in all)" if ever > len(self._view.issues) else ""
+            place = f"pass {self._view.reports[-1].pass_number}{more}"
         return joined(f"Issues {number}", *filters, place)
 
     def _where_empty(self, found: int, ever: int) -> Sequence[str]:
@@ -224,12 +223,6 @@ class IssuesPane(RowsView, Pane):
             return ["Nothing validated yet."]
         earlier = not self._all_passes and ever
         return ["Nothing found.", *([f"Press {key_of(self, 'issues.all')} for earlier ones."] if earlier else [])]
-
-    def _last_report(self, ever: int) -> str:
-        if not self._view.reports:
-            return ""
-        more = f" ({ever} in all)" if ever > len(self._view.issues) else ""
-        return f"pass {self._view.reports[-1].pass_number}{more}"
 
     @override
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
@@ -313,17 +306,14 @@ class IssuesPane(RowsView, Pane):
     def _head(self, number: int, issue: IssueView) -> Sequence[Piece]:
         style = issue.severity if issue.severity in SEVERITY_ICONS else "muted"
         place = f"{one_line(issue.step_id, 30)} " if issue.step_id else ""
-        when = f"{number} · " if self._all_passes else ""
+        refined = issue.step_id in self._refined and any(issue is each for each in self._view.issues)
         return [
             (f" {SEVERITY_ICONS.get(issue.severity, '?')} {one_line(issue.severity, 10)} ", style),
-            (when and f"pass {when}", "muted"),
+            (f"pass {number} · " if self._all_passes else "", "muted"),
             (place, "bold"),
             (words(issue.type), "muted"),
-            (f" {REFINED} refined" if self._answered(issue) else "", "accent"),
+            (f" {REFINED} refined" if refined else "", "accent"),
         ]
-
-    def _answered(self, issue: IssueView) -> bool:
-        return issue.step_id in self._refined and any(issue is each for each in self._view.issues)
 
     def on_rows_view_chosen(self, event: RowsView.Chosen) -> None:
         if event.rows is not self:

@@ -182,11 +182,8 @@ class RecordText(TextView):
         """Show a record from the first match."""
         self._pattern = re.compile(re.escape(one_line(wanted)), re.IGNORECASE) if wanted.strip() else None
         self.start(blocks, follow=False)
-        first = next((place for place, line in enumerate(self._lines) if self._is_marked(line.text)), 0)
-        self.scroll_to(y=max(0, first - 2), animate=False, immediate=True, force=True)
-
-    def _is_marked(self, line: str) -> bool:
-        return self._pattern is not None and self._pattern.search(line) is not None
+        found = (place for place, line in enumerate(self._lines) if self._pattern and self._pattern.search(line.text))
+        self.scroll_to(y=max(0, next(found, 0) - 2), animate=False, immediate=True, force=True)
 
     @override
     def pieces(self, index: int, width: int) -> Iterable[Piece]:

@@ -59,7 +59,9 @@ class Outcome(TextView, Pane):
         """Show the result there is, else what the run asks of a person, or nothing."""
         left = left_blocks(view)
         self._answer = (view.result.answer or "") if view.result is not None else ""
-        self._hold(self.later and view.result is None)
+        if (held := self.later and view.result is None) != ("height" in self.styles.inline.get_rules()):
+            # The height that the answer has, or one that goes by the text again.
+            self.styles.height = self.outer_size.height if held and self.display else None
         self.set_class(view.result is not None or bool(left) or self.later, "-told")
         if view.result is not None:
             fragments = len(view.manual_interventions)
@@ -75,11 +77,6 @@ class Outcome(TextView, Pane):
         elif self.later:
             self.pane_title = "Answer"
             self.show([("muted", "The run had not ended.")])
-
-    def _hold(self, held: bool) -> None:
-        """Keep the height that the answer has, or go by the text again."""
-        if held != ("height" in self.styles.inline.get_rules()):
-            self.styles.height = self.outer_size.height if held and self.display else None
 
 
 def left_blocks(view: RunView) -> list[Block]:

@@ -126,7 +126,9 @@ def _lines(
 
     def told(number: int, *, whole: bool, named: bool = False) -> list[Part]:
         head = Part(f"{number}", "accent", Place(number))
-        phases = _phases(by_pass[number], live) if whole else []
+        phases: list[Part] = []
+        for phase in by_pass[number] if whole else ():
+            phases += [Part(_LINK if phases else " ", "muted"), _phase(phase, live)]
         return [head, *phases, *_scores(known.get(number), named=named)]
 
     for named in (max(known, default=0), 0):
@@ -176,13 +178,6 @@ def _cut(line: list[Part], width: int) -> list[Part]:
 
 def _width(line: list[Part]) -> int:
     return sum(cell_len(part.text) for part in line)
-
-
-def _phases(phases: Sequence[PhaseView], live: bool) -> list[Part]:
-    parts: list[Part] = []
-    for phase in phases:
-        parts += [Part(_LINK if parts else " ", "muted"), _phase(phase, live)]
-    return parts
 
 
 def _scores(assessment: AssessmentView | None, *, named: bool) -> list[Part]:

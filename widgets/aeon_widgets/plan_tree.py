@@ -107,7 +107,11 @@ class PlanTree(RowsView, Pane):
         self._issues, self._refined, self._replaced = open_issues(view), times_refined(view), replacements(view)
         last = {self._calls.row_at(repair.seq): repair for repair in view.repairs if repair.step_id is None}
         self._unreadable = frozenset(key for key, repair in last.items() if repair.error is not None)
-        self._fold_rows(view)
+        self._folds = {RowKey("step", last): [] for last in superseded(view).values()}
+        for step_id, end in superseded(view).items():
+            self._folds[RowKey("step", end)].append(RowKey("step", step_id))
+        self._folds |= self._calls.passes
+        self._holder = {key: holder for holder, keys in self._folds.items() for key in keys}
         self._lay_out()
         self._settle_selection()
         wanted = view.wanted_steps
@@ -129,31 +133,20 @@ class PlanTree(RowsView, Pane):
             self._activity = activity
             self._draw_changed({place for place, key in enumerate(self._rows) if _step_id(key) in steps})
 
-    def _fold_rows(self, view: RunView) -> None:
-        self._folds = {RowKey("step", last): [] for last in superseded(view).values()}
-        for step_id, last in superseded(view).items():
-            self._folds[RowKey("step", last)].append(RowKey("step", step_id))
-        self._folds |= self._calls.passes
-        self._holder = {key: holder for holder, keys in self._folds.items() for key in keys}
-
     def _lay_out(self) -> None:
         """Put the steps that count under each other, then the passes; below each what is unfolded of it."""
         steps = (RowKey("step", step_id) for step_id in self._view.steps)
         top = [*(key for key in steps if key not in self._holder), *self._calls.passes]
         rows = [row for key in top for row in (key, *(self._folds[key] if self._is_open(key) else ()))]
-        drafted = self._drafted_rows(rows)
-        end = next((place for place, key in enumerate(rows) if key.kind == "pass"), len(rows))
-        rows[end:end] = drafted.pop(None, [])
-        self._rows = [row for key in rows for row in (key, *drafted.get(key, ()))]
-        self.set_line_count(len(self._rows))
-
-    def _drafted_rows(self, rows: Sequence[RowKey]) -> dict[RowKey | None, list[RowKey]]:
-        """Return the rows of the reply in progress by the row above them; None is the end of the plan."""
+        # The rows of the reply in progress by the row above them; None is the end of the plan.
         drafted: dict[RowKey | None, list[RowKey]] = {}
         for place, step in enumerate(self._draft):
             after = self._holder.get(RowKey("step", step.after), RowKey("step", step.after))
             drafted.setdefault(after if after in rows else None, []).append(RowKey("draft", str(place)))
-        return drafted
+        end = next((place for place, key in enumerate(rows) if key.kind == "pass"), len(rows))
+        rows[end:end] = drafted.pop(None, [])
+        self._rows = [row for key in rows for row in (key, *drafted.get(key, ()))]
+        self.set_line_count(len(self._rows))
 
     def _stay(self) -> None:
         """Keep the selected row, or what it was folded into."""
@@ -342,8 +335,13 @@ class PlanTree(RowsView, Pane):
         return _row(status, "  ", call_label(key, with_pass=False), marks, width, "muted")
 
     def _step_pieces(self, step: StepView, width: int) -> list[Piece]:
-        indent = "  " * (min(step.depth, 5) + (RowKey("step", step.step_id) in self._holder))
-        place = self._place(step, short=width < STATUS_FROM)
+        """Return a step's row; of what it replaces and what replaces it, one is enough in a narrow pane."""
+        key, short, place = RowKey("step", step.step_id), width < STATUS_FROM, ""
+        if step.step_id in self._replaced and key not in self._holder:
+            place = f" → {'' if short else 'replaced by '}{one_line(self._replaced[step.step_id], 40)} ·"
+        elif step.replaces and not short:
+            place = f" replaces {one_line(step.replaces, 40)} ·"
+        indent = "  " * (min(step.depth, 5) + (key in self._holder))
         label = f"{one_line(step.step_id, 40)}{place} {one_line(step.description, 300)}"
         status = shown_status(step.status, self.live, self._view.asked)
         return _row(status, indent, label, self._marks(step, width), width, "muted" if status == "invalid" else "")
@@ -357,12 +355,6 @@ class PlanTree(RowsView, Pane):
             return ""
         rate = f" {activity.rate}" if activity.rate and width >= STATUS_FROM else ""
         return f" {activity.spinner} {activity.time}{rate}"
-
-    def _place(self, step: StepView, *, short: bool) -> str:
-        """Return what the step replaces, or what replaces it; one of both is enough in a narrow pane."""
-        if step.step_id in self._replaced and RowKey("step", step.step_id) not in self._holder:
-            return f" → {'' if short else 'replaced by '}{one_line(self._replaced[step.step_id], 40)} ·"
-        return f" replaces {one_line(step.replaces, 40)} ·" if step.replaces and not short else ""
 
     def _marks(self, step: StepView, width: int) -> list[Piece]:
         marks: list[Piece] = [(self._clock(RowKey("step", step.step_id), width), "running")]

@@ -116,7 +116,8 @@ def markdown_lines(text: str, width: int) -> Iterator[Line]:
     while at < len(lines):
         line = lines[at]
         if fence := _FENCE.match(line):
-            end = next((i for i in range(at + 1, len(lines)) if _closes(lines[i], fence[1])), len(lines))
+            closing = re.compile(rf"\s*{fence[1]}{fence[1][0]}*\s*")
+            end = next((i for i in range(at + 1, len(lines)) if closing.fullmatch(lines[i])), len(lines))
             if fence[2]:
                 yield Line("muted", fence[2])
             for each in code_lines("\n".join(lines[at + 1 : end]), max(2, width - 2), fence[2]):
@@ -133,11 +134,6 @@ def markdown_lines(text: str, width: int) -> Iterator[Line]:
         else:
             yield from _line(line, width)
             at += 1
-
-
-def _closes(line: str, fence: str) -> bool:
-    bare = line.strip()
-    return len(bare) >= len(fence) and not bare.strip(fence[0])
 
 
 def _line(line: str, width: int) -> Iterator[Line]:
@@ -253,10 +249,12 @@ def diff_lines(diff: str, width: int, path: str) -> Iterator[Line]:
 
     A removed line has its number in the old file.
     """
+    from rich.syntax import Syntax
+
     lines = diff.split("\n")
     last = max((max(int(found[1]), int(found[2])) for found in map(_HUNK.match, lines) if found), default=1)
     gutter = len(str(last + len(lines)))
-    language = _language_of(path)
+    language = Syntax.guess_lexer(path)
     begins = [number for number, line in enumerate(lines) if _HUNK.match(line)]
     for number, (begin, end) in enumerate(pairwise([*begins, len(lines)])):
         if number:
@@ -279,13 +277,6 @@ def _hunk_lines(lines: Sequence[str], gutter: int, width: int, language: str) ->
         lead = f"{old if sign == '-' else new:>{gutter}} {sign} "
         old, new = old + (sign != "+"), new + (sign != "-")
         yield from _wrapped_pieces([(lead, ""), *pieces], width, style, hang=len(lead))
-
-
-def _language_of(path: str) -> str:
-    """Return the name of the language of a file, empty where nobody knows it."""
-    from rich.syntax import Syntax
-
-    return Syntax.guess_lexer(path)
 
 
 def flag_lines(text: str, width: int) -> Iterator[Line]:

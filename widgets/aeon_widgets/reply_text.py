@@ -6,9 +6,9 @@ from collections.abc import Iterator, Sequence
 
 from msgspec import Struct
 
-from aeon_core.journal.view.draft import Draft, DraftStep
+from aeon_core.journal.view.draft import Draft
 from aeon_core.journal.view.formatting import MET_ICONS, QUOTE_NOT_FOUND, words
-from aeon_core.journal.view.model import AssessmentView, CheckView
+from aeon_core.journal.view.model import AssessmentView
 from aeon_widgets.text import MAX_SHOWN, Block, joined, one_line
 
 MET_STYLES = {"yes": "complete", "partly": "medium", "no": "high"}
@@ -61,16 +61,13 @@ def checks(shown: AssessmentView) -> Iterator[Verdict]:
     """Yield what the judge says of coherence and of each consistency flag, what is wrong first, no quote twice."""
     quoted = {each.evidence for each in shown.requirements} | {each.evidence for each in shown.suspicions}
     for each in sorted(shown.checks, key=lambda check: check.ok):
-        head: Block = ("complete" if each.ok else "high", f"{'✔' if each.ok else '✖'} {_checked(each)}")
+        told = f"{words(each.name)} {'agrees' if each.ok else 'disagrees'}"
+        if each.name == "coherent":
+            told = "the parts are consistent" if each.ok else "the parts are inconsistent"
+        head: Block = ("complete", f"✔ {told}") if each.ok else ("high", f"✖ {told}")
         quote = quote_blocks("" if each.evidence in quoted else each.evidence, found=each.quote_found)
         quoted.add(each.evidence)
         yield Verdict([head, *quote], each.evidence, each.name, each.ok)
-
-
-def _checked(check: CheckView) -> str:
-    if check.name == "coherent":
-        return "the parts are consistent" if check.ok else "the parts are inconsistent"
-    return f"{words(check.name)} {'agrees' if check.ok else 'disagrees'}"
 
 
 def quote_blocks(quote: str, *, found: bool) -> list[Block]:
@@ -106,7 +103,11 @@ def draft_blocks(purpose: str, draft: Draft | None, requirements: Sequence[str])
 
 def parts_of(draft: Draft, requirements: Sequence[str] = ()) -> list[Block]:
     """Return the parts that a structured reply has."""
-    blocks: list[Block] = [(_style(draft, step), _step_line(draft, step)) for step in draft.steps]
+    blocks: list[Block] = []
+    for step in draft.steps:
+        sign, style = ("○", "") if draft.purpose == "plan" else (step.sign, SIGN_STYLES[step.sign])
+        head = joined(sign, one_line(step.step_id, 40), by=" ")
+        blocks.append((style, f"{'  ' * step.depth}{head} {one_line(step.text, MAX_SHOWN)}"))
     for each in draft.verdicts:
         text = requirements[each.n - 1] if 0 < each.n <= len(requirements) else f"requirement {each.n}"
         style = MET_STYLES.get(each.met, "muted")
@@ -115,13 +116,3 @@ def parts_of(draft: Draft, requirements: Sequence[str] = ()) -> list[Block]:
     blocks += [("", f"□ {one_line(each, MAX_SHOWN)}") for each in draft.requirements]
     blocks += [("medium", f"⚠ {one_line(each, MAX_SHOWN)}") for each in draft.issues]
     return [*blocks, *(("accent", f"? {one_line(each, MAX_SHOWN)}") for each in draft.questions)]
-
-
-def _style(draft: Draft, step: DraftStep) -> str:
-    return "" if draft.purpose == "plan" else SIGN_STYLES[step.sign]
-
-
-def _step_line(draft: Draft, step: DraftStep) -> str:
-    sign = "○" if draft.purpose == "plan" else step.sign
-    head = joined(sign, one_line(step.step_id, 40), by=" ")
-    return f"{'  ' * step.depth}{head} {one_line(step.text, MAX_SHOWN)}"

@@ -168,7 +168,8 @@ class RunHeader(TwoLineHeader):
 
     def _second_line(self, width: int) -> Content:
         time: Part = (duration(self._elapsed_s), "$aeon-text")
-        right = next((right for right in ([*self._gauge(), time], [time]) if _width(right) + self._least <= width), [])
+        ttl = [*gauge(self._view, self.outer_size.width), (SEPARATOR, "")] if self._with_ttl else []
+        right = next((right for right in ([*ttl, time], [time]) if _width(right) + self._least <= width), [])
         left: list[Part] = []
         if moment := self._moment(width - _width(right) - len(SEPARATOR) * bool(right) - self._least):
             left = [(moment, "bold $background on $severity-medium"), (SEPARATOR, "")]
@@ -176,15 +177,20 @@ class RunHeader(TwoLineHeader):
 
     def _facts(self) -> list[tuple[str, str, bool]]:
         """Return text, style and whether a part of it is better than nothing, the most important first."""
+        view, phase = self._view, ""
+        if view.result is None and view.phases and self._position is None:
+            phase = f"pass {view.phases[-1].pass_number} · {one_line(view.phases[-1].phase, 20)}"
+        cost, tokens = view.cost_usd, view.usage.get("input_tokens", 0) + view.usage.get("output_tokens", 0)
+        lineage = f"fork of {one_line(view.parent, 40)}, {start_words(view.parent_pass)}" if view.parent else ""
         return [
-            (SIMULATED if self._view.simulated else "", "bold $severity-medium", True),
+            (SIMULATED if view.simulated else "", "bold $severity-medium", True),
             (one_line(self._note) if self._note != self._reading else "", "bold $severity-medium", True),
-            (one_line(self._view.model, 80) or "no model yet", "$aeon-text", True),
-            (*spent(self._view), False),
-            (self._phase() if self._position is None else "", "$aeon-muted", False),
-            (self._cost(), "$aeon-text", False),
-            (self._tokens(), "$aeon-muted", False),
-            (self._lineage(), "$aeon-muted", False),
+            (one_line(view.model, 80) or "no model yet", "$aeon-text", True),
+            (*spent(view), False),
+            (phase, "$aeon-muted", False),
+            (money(cost) if cost and budget_usd(view) is None else "", "$aeon-text", False),
+            (count(tokens, "token") if tokens else "", "$aeon-muted", False),
+            (lineage, "$aeon-muted", False),
         ]
 
     def _moment(self, room: int) -> str:
@@ -199,30 +205,6 @@ class RunHeader(TwoLineHeader):
     def _least(self) -> int:
         """Cells of the second line that nothing on its right may take: what is simulated says so."""
         return len(SIMULATED) + len(SEPARATOR) if self._view.simulated else 0
-
-    def _phase(self) -> str:
-        if self._view.result is not None or not self._view.phases:
-            return ""
-        phase = self._view.phases[-1]
-        return f"pass {phase.pass_number} · {one_line(phase.phase, 20)}"
-
-    def _lineage(self) -> str:
-        view = self._view
-        return f"fork of {one_line(view.parent, 40)}, {start_words(view.parent_pass)}" if view.parent else ""
-
-    def _tokens(self) -> str:
-        usage = self._view.usage
-        total = usage.get("input_tokens", 0) + usage.get("output_tokens", 0)
-        return count(total, "token") if total else ""
-
-    def _cost(self) -> str:
-        """Return what the run has cost, where no budget says it and it is known."""
-        cost = self._view.cost_usd
-        return money(cost) if cost and budget_usd(self._view) is None else ""
-
-    def _gauge(self) -> list[Part]:
-        width = self.outer_size.width
-        return [*gauge(self._view, width), (SEPARATOR, "")] if self._with_ttl else []
 
 
 def _width(parts: Sequence[Part]) -> int:

@@ -136,17 +136,13 @@ def _text(name: str, run: RunRow, now: datetime) -> str:
     texts = {
         "sim": "sim" if (run.model or "").startswith(SIMULATED) else "",
         "passes": "–" if run.kind == WORKFLOW else f"{run.passes + live}",
-        "scores": _scores(run),
+        "scores": f"{score(run.completeness):>4} {score(run.coherence):>4}",
         "model": f" {one_line((run.model or '–').removeprefix(SIMULATED), 60)}",
         "cost": cost(run.cost_usd),
         "run": f" {one_line(run.run_id, 40)}",
         "age": duration(seconds_after(run.started, now.isoformat())) if live else age(run.started, now),
     }
     return texts[name]
-
-
-def _scores(run: RunRow) -> str:
-    return f"{score(run.completeness):>4} {score(run.coherence):>4}"
 
 
 def _placed(text: str, column: Column) -> str:
@@ -213,10 +209,15 @@ class RunList(RowsView):
         if lines == self._lines and wanted == self._wanted and (lines or said == self.where_empty):
             return
         self.where_empty = said
-        chosen = self._lines[self.cursor] if self.cursor < len(self._lines) else None
+        chosen = self.selected_line if keep else None
         self._lines, self._wanted = lines, wanted
         self.set_line_count(len(lines))
-        self.cursor = self._place_of(chosen) if keep and chosen is not None else 0
+        if chosen is None:
+            self.cursor = 0
+        elif (there := self.selected_line) is None or not _same(there, chosen):
+            found = [place for place, line in enumerate(lines) if line.run.run_id == chosen.run.run_id]
+            kept = [place for place in found if _same(lines[place], chosen)]
+            self.cursor = next(iter(kept or found), min(self.cursor, max(0, len(lines) - 1)))
 
     def tick(self, now: datetime) -> None:
         """Update ages: each second while a run, which comes first, is live, and seldom otherwise."""
@@ -232,15 +233,6 @@ class RunList(RowsView):
             self._marked, self._damaged = marked, damaged
             self.refresh()
 
-    def _place_of(self, chosen: RunLine) -> int:
-        """Return a line's current index: its old one if it is still there, else that of its run."""
-        if self.cursor < len(self._lines) and _same(self._lines[self.cursor], chosen):
-            return self.cursor
-        run_id = chosen.run.run_id
-        found = [place for place, line in enumerate(self._lines) if line.run.run_id == run_id]
-        kept = [place for place in found if _same(self._lines[place], chosen)]
-        return next(iter(kept or found), min(self.cursor, max(0, len(self._lines) - 1)))
-
     @override
     def pieces(self, index: int, width: int) -> Iterable[Piece]:
         line = self._lines[index]
@@ -252,12 +244,10 @@ class RunList(RowsView):
         lead = fit(_lead(line), room)
         task = pad(fit(one_line(run.task, 500), room - cell_len(lead)), room - cell_len(lead))
         right = [(cell(each, run, self._now), _STYLES.get(each.name, "muted")) for each in columns(width)]
-        return [status_cell(run, self._mark(run)), (lead, "muted"), (task, ""), *right]
-
-    def _mark(self, run: RunRow) -> str:
-        if run.run_id == self._marked:
-            return MARKED
-        return DAMAGED if run.damaged or run.run_id in self._damaged else ""
+        mark = MARKED if run.run_id == self._marked else ""
+        if not mark and (run.damaged or run.run_id in self._damaged):
+            mark = DAMAGED
+        return [status_cell(run, mark), (lead, "muted"), (task, ""), *right]
 
 
 def _lead(line: RunLine) -> str:

@@ -13,7 +13,7 @@ from aeon_core.units import local_time, seconds_after
 from aeon_widgets.icons import ROW_ICONS, run_style, shown_status
 from aeon_widgets.run_list import SIMULATED, WAITING_ICON, cost, is_waiting
 from aeon_widgets.run_tree import LIVE, RunRow
-from aeon_widgets.text import Block, count, duration, one_line
+from aeon_widgets.text import GAP, Block, count, duration, one_line
 from aeon_widgets.text_view import TextView
 
 if TYPE_CHECKING:
@@ -45,19 +45,23 @@ class RunPreview(TextView):
 
     HELP_TITLE = "Preview"
 
-    DEFAULT_CSS = """
-    RunPreview { padding: 0 1; }
-    """
-
 
 def preview_blocks(run: RunRow, view: RunView, kin: Kin, now: datetime) -> Iterator[Block]:
     """Return a run's preview, from its row in the list and a view of its journal or of the journal's end."""
     yield "bold", _clipped(run.task, TASK_CHARACTERS)
     yield from _standing(run, view)
-    yield from _damage(view)
-    yield "", ""
+    if view.damage:
+        yield "high", f"⚠ damaged: {count(len(view.damage), 'place')} of the journal cannot be read"
+        yield from (("medium", f"  {one_line(text, 200)}") for text in view.damage[:DAMAGE_SHOWN])
+        if len(view.damage) > DAMAGE_SHOWN:
+            yield "muted", f"  … {len(view.damage) - DAMAGE_SHOWN:,} more"
+    yield GAP
     yield from _facts(run, view, kin, now)
-    yield from _answer(view)
+    if view.result is not None and view.result.answer:
+        yield GAP
+        yield "accent", "Answer (simulated)" if view.simulated else "Answer"
+        yield "", _clipped(view.result.answer, ANSWER_CHARACTERS)
+    yield GAP
     yield from _plan(run, view)
 
 
@@ -80,15 +84,6 @@ def _standing(run: RunRow, view: RunView) -> Iterator[Block]:
             yield from (("medium", f"  {reason}") for reason in told)
     elif run.status == "interrupted":
         yield "muted", "  its process ended before the run did; press R to resume"
-
-
-def _damage(view: RunView) -> Iterator[Block]:
-    if not view.damage:
-        return
-    yield "high", f"⚠ damaged: {count(len(view.damage), 'place')} of the journal cannot be read"
-    yield from (("medium", f"  {one_line(text, 200)}") for text in view.damage[:DAMAGE_SHOWN])
-    if len(view.damage) > DAMAGE_SHOWN:
-        yield "muted", f"  … {len(view.damage) - DAMAGE_SHOWN:,} more"
 
 
 def _facts(run: RunRow, view: RunView, kin: Kin, now: datetime) -> Iterator[Block]:
@@ -129,16 +124,7 @@ def _kin(run: RunRow, kin: Kin) -> Iterator[Block]:
         yield _fact("", f"… {len(kin.forks) - FORKS_SHOWN} more forks")
 
 
-def _answer(view: RunView) -> Iterator[Block]:
-    if view.result is None or not view.result.answer:
-        return
-    yield "", ""
-    yield "accent", "Answer (simulated)" if view.simulated else "Answer"
-    yield "", _clipped(view.result.answer, ANSWER_CHARACTERS)
-
-
 def _plan(run: RunRow, view: RunView) -> Iterator[Block]:
-    yield "", ""
     steps = view.wanted_steps
     if not steps:
         yield "muted", "No plan yet." if run.status == LIVE else "It has no plan."

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import difflib
 import json
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, Literal
 
@@ -20,7 +21,7 @@ from aeon_widgets.icons import SEVERITY_ICONS, STATUS_ICONS
 from aeon_widgets.issues import issue_blocks
 from aeon_widgets.plan_difference import plan_change
 from aeon_widgets.rendered_text import QUOTED
-from aeon_widgets.reply_text import Verdict, checks, suspicions, verdicts
+from aeon_widgets.reply_text import checks, suspicions, verdicts
 from aeon_widgets.text import MAX_SHOWN, Block, count, fit, one_line, spaced
 
 Typed = Literal["", "reason", "run"]
@@ -216,8 +217,7 @@ NO_CYCLES = "No cycles are left: a step that needs one ends the run."
 
 def plan_body(subject: Subject) -> Iterator[Block]:
     """Yield what a plan that is about to run must achieve, and its steps with all that they call."""
-    yield from problem_blocks(subject)
-    yield from _cycles(subject)
+    yield from _warnings(subject)
     if requirements := strs_of(subject.get("requirements")):
         yield "accent", "A finished answer must satisfy"
         yield from (("", f"□ {one_line(each, MAX_SHOWN)}") for each in requirements)
@@ -226,23 +226,16 @@ def plan_body(subject: Subject) -> Iterator[Block]:
     yield from step_blocks(plan)
 
 
-def plan_sections(subject: Subject, pass_number: int) -> Iterator[Section]:
-    """Yield what was changed in a plan, what is wrong with it, and what is open."""
-    yield from question_sections(strs_of(subject.get("questions")), given_answers(subject))
-    yield from _change(subject, pass_number)
-    yield from _issues(subject, pass_number)
-
-
-def pass_body(subject: Subject, pass_number: int, assessments: Sequence[AssessmentView] = ()) -> Iterator[Block]:
+def pass_body(subject: Subject, shown: AssessmentView | None) -> Iterator[Block]:
     """Yield the requirements with verdict and quote, what else is wanting, and the answer."""
-    yield from problem_blocks(subject)
-    yield from _cycles(subject)
-    if (shown := _assessment(subject, pass_number, assessments)) is not None:
+    yield from _warnings(subject)
+    if shown is not None:
         if shown.not_judged:
             yield "high", f"✖ {one_line(shown.not_judged, MAX_SHOWN)}"
         unmet_first = sorted(shown.requirements, key=lambda each: _ORDER.get(each.met, 0))
-        yield from _verdict_blocks(verdicts(replace(shown, requirements=unmet_first)))
-        yield from _verdict_blocks(each for each in (*suspicions(shown), *checks(shown)) if not each.ok)
+        wrong = (each for each in (*suspicions(shown), *checks(shown)) if not each.ok)
+        for each in (*verdicts(replace(shown, requirements=unmet_first)), *wrong):
+            yield from each.blocks
         coded = zip(shown.reason_codes, reasons(shown), strict=False)
         if not shown.converged:
             yield from (("medium", f"✖ {reason}") for code, reason in coded if code not in _SCORED)
@@ -254,41 +247,27 @@ def pass_body(subject: Subject, pass_number: int, assessments: Sequence[Assessme
     yield from whole(QUOTED, answer)
 
 
-def pass_sections(subject: Subject, pass_number: int, assessments: Sequence[AssessmentView] = ()) -> Iterator[Section]:
-    """Yield what the pass changed in the plan, its scores, and what else there is to know."""
+def question_parts(
+    subject: Subject, pass_number: int, shown: AssessmentView | None, assessments: Sequence[AssessmentView]
+) -> Iterator[Section]:
+    """Yield what is open, what was changed in a plan, a pass's scores, and what else there is to know."""
     yield from question_sections(strs_of(subject.get("questions")), given_answers(subject))
     yield from _change(subject, pass_number)
-    if (shown := _assessment(subject, pass_number, assessments)) is not None:
+    if shown is not None:
         yield _scores(subject, shown, pass_number, assessments)
-    yield from _issues(subject, pass_number)
-    plan = dict_of(subject.get("plan")) or {}
-    if steps := [node for node, _, _ in nodes(plan) if node.get("status") != "invalid"]:
-        yield Section(f"the plan: {count(len(steps), 'step')}", tuple(step_blocks(plan)))
+    if issues := [issue_of(each) for each in dicts_of(subject.get("issues"))]:
+        severities = Counter(each.severity for each in issues)
+        told = [f"{icon} {severities[name]} {name}" for name, icon in SEVERITY_ICONS.items() if severities[name]]
+        blocks = spaced(issue_blocks(pass_number, each) for each in issues)
+        yield Section(f"{count(len(issues), 'issue')}: {', '.join(told)}", tuple(blocks))
 
 
-def problem_blocks(subject: Subject) -> Iterator[Block]:
-    """Yield why an edited plan could not be taken, where that is so."""
+def _warnings(subject: Subject) -> Iterator[Block]:
+    """Yield why an edited plan could not be taken, and that no cycles are left, where that is so."""
     if problem := str_of(subject.get("problem")):
         yield "high", f"✖ the edited plan was not used: {one_line(problem, MAX_SHOWN)}"
-
-
-def _cycles(subject: Subject) -> Iterator[Block]:
-    ttl = dict_of(subject.get("ttl"))
-    if ttl is not None and "remaining" in ttl and int_of(ttl.get("remaining")) <= 0:
+    if not has_cycles(subject):
         yield "medium", NO_CYCLES
-
-
-def _assessment(subject: Subject, pass_number: int, assessments: Sequence[AssessmentView]) -> AssessmentView | None:
-    told = dict_of(subject.get("convergence"))
-    if told is None:
-        return None
-    criteria = next((each.criteria for each in reversed(assessments) if each.criteria), {})
-    return replace(assessment_of(told, pass_number=pass_number), criteria=criteria)
-
-
-def _verdict_blocks(shown: Iterable[Verdict]) -> Iterator[Block]:
-    for each in shown:
-        yield from each.blocks
 
 
 def _scores(
@@ -304,7 +283,7 @@ def _scores(
     if shown.consistency:
         told_flags = " · ".join(f"{'✔' if ok else '✖'} {text}" for ok, text in flags(shown))
         blocks.append(("complete" if all(shown.consistency.values()) else "high", told_flags))
-    blocks += _verdict_blocks(each for each in (*suspicions(shown), *checks(shown)) if each.ok)
+    blocks += [block for each in (*suspicions(shown), *checks(shown)) if each.ok for block in each.blocks]
     known = told_by_verdicts(shown) | {str_of(each.get("description")) for each in dicts_of(subject.get("issues"))}
     blocks += [("muted", f"· {one_line(each, MAX_SHOWN)}") for each in shown.detected_issues if each not in known]
     both = f"completeness {score(shown.completeness_score)} · coherence {score(shown.coherence_score)}"
@@ -322,11 +301,8 @@ def _score(name: str, reached: float | None, before: float | None, criteria: Map
 
 def step_blocks(plan: Mapping[str, Any]) -> Iterator[Block]:
     """Yield the steps of a plan with their substeps and what each would call, in full."""
-    yield from _steps(dicts_of(plan.get("steps")), "")
-
-
-def _steps(steps: Iterable[dict[str, Any]], indent: str) -> Iterator[Block]:
-    for step in steps:
+    for step, depth, _ in nodes(plan):
+        indent = _INDENT * depth
         status = str_of(step.get("status")) or "pending"
         # What is yet to be done is what is decided about.
         style = status if status in STATUS_ICONS and status != "pending" else ""
@@ -336,16 +312,9 @@ def _steps(steps: Iterable[dict[str, Any]], indent: str) -> Iterator[Block]:
             arguments = dict_of(step.get("arguments"))
             how = ", with arguments that the model chooses" if arguments is None else ""
             yield "muted", f"{indent}{_INDENT * 2}calls {one_line(tool, 100)}{how}"
-            yield from (
-                (style, _indented(text, f"{indent}{_INDENT * 3}")) for style, text in argument_blocks(arguments or {})
-            )
-        substeps = (dict_of(step.get("subplan")) or {}).get("substeps")
-        yield from _steps(dicts_of(substeps), indent + _INDENT)
-
-
-def _indented(text: str, indent: str) -> str:
-    """Return a text of which no line begins where a step would: none can pass for one."""
-    return "\n".join(f"{indent}{line}" for line in text.split("\n"))
+            # No line of an argument begins where a step would: none can pass for one.
+            for style, text in argument_blocks(arguments or {}):
+                yield style, "\n".join(f"{indent}{_INDENT * 3}{line}" for line in text.split("\n"))
 
 
 def _change(subject: Subject, pass_number: int) -> Iterator[Section]:
@@ -362,17 +331,6 @@ def _change(subject: Subject, pass_number: int) -> Iterator[Section]:
 
 def _refinements(subject: Subject, key: str, pass_number: int) -> list[RefinementView]:
     return [refinement_of(each, pass_number=pass_number) for each in dicts_of(subject.get(key))]
-
-
-def _issues(subject: Subject, pass_number: int) -> Iterator[Section]:
-    issues = [issue_of(each) for each in dicts_of(subject.get("issues"))]
-    if issues:
-        severities = [each.severity for each in issues]
-        told = [
-            f"{icon} {severities.count(name)} {name}" for name, icon in SEVERITY_ICONS.items() if name in severities
-        ]
-        blocks = spaced(issue_blocks(pass_number, each) for each in issues)
-        yield Section(f"{count(len(issues), 'issue')}: {', '.join(told)}", tuple(blocks))
 
 
 ANSWERS = "answers"
@@ -419,19 +377,22 @@ def run_question(
     point: str, subject: Subject, pass_number: int = 1, assessments: Sequence[AssessmentView] = ()
 ) -> ApprovalQuestion:
     """Return the question about `subject`. A pass is shown against those that were assessed before it."""
-    head, body, sections, hint = headline(point, subject), list[Block](), list[Section](), _WHY_NOT
-    if point == "plan":
-        body, sections, hint = list(plan_body(subject)), list(plan_sections(subject, pass_number)), _WHAT_TO_FIX
-    elif point == "pass":
-        body, hint = list(pass_body(subject, pass_number, assessments)), _WHAT_TO_FIX
-        sections = list(pass_sections(subject, pass_number, assessments))
-    elif point == "budget":
-        body = list(budget_blocks(subject))
+    body: Iterable[Block]
+    sections: list[Section] = []
+    if point in REVIEWED:
+        told = dict_of(subject.get("convergence")) if point == "pass" else None
+        criteria = next((each.criteria for each in reversed(assessments) if each.criteria), {})
+        shown = replace(assessment_of(told, pass_number=pass_number), criteria=criteria) if told is not None else None
+        sections = [*question_parts(subject, pass_number, shown, assessments)]
+        body = pass_body(subject, shown) if point == "pass" else plan_body(subject)
+        plan = dict_of(subject.get("plan")) or {}
+        if point == "pass" and (steps := [node for node, _, _ in nodes(plan) if node.get("status") != "invalid"]):
+            sections.append(Section(f"the plan: {count(len(steps), 'step')}", tuple(step_blocks(plan))))
     else:
-        body = list(call_blocks(point, subject))
-    return ApprovalQuestion(
-        point, head, tuple(body), tuple(choices(point, subject, pass_number)), tuple(sections), hint
-    )
+        body = budget_blocks(subject) if point == "budget" else call_blocks(point, subject)
+    answers = tuple(choices(point, subject, pass_number))
+    hint = _WHAT_TO_FIX if point in REVIEWED else _WHY_NOT
+    return ApprovalQuestion(point, headline(point, subject), tuple(body), answers, tuple(sections), hint)
 
 
 def headline(point: str, subject: Subject) -> str:
@@ -490,7 +451,9 @@ def _pass_headline(subject: Subject) -> str:
 def choices(point: str, subject: Subject, pass_number: int = 1) -> list[Choice]:
     """Return the answers that lead to something different here, the one that continues first."""
     if point == "plan":
-        return _plan_choices(subject, pass_number)
+        edit = Choice("e", "Edit plan or requirements", "edit") if pass_number == 1 else _EDIT_PLAN
+        change = [Choice("w", "Tell it what to change", "reject", REASON)] if has_cycles(subject) else []
+        return [Choice("a", "Run this plan", "approve"), *change, edit, END]
     if point == "pass":
         return _pass_choices(subject)
     if point == "unknown":
@@ -504,31 +467,14 @@ def choices(point: str, subject: Subject, pass_number: int = 1) -> list[Choice]:
             Choice("w", "End at the ceiling, and say why", "reject", REASON),
             _LATER,
         ]
+    rule = str_of((dict_of(subject.get("proposal")) or {}).get("rule"))
     return [
-        Choice("a", _call_words(subject), "approve"),
-        *(
-            [Choice("A", f"Always allow {fit(one_line(rule), 40)}", ALWAYS)]
-            if (rule := _proposed_rule(subject))
-            else []
-        ),
+        Choice("a", f"{call_title(subject).partition(' ')[0]} it", "approve"),
+        *([Choice("A", f"Always allow {fit(one_line(rule), 40)}", ALWAYS)] if rule else []),
         Choice("w", "Refuse it, and say why", "reject", REASON),
         Choice("e", "Edit the arguments", "edit"),
         END,
     ]
-
-
-def _proposed_rule(subject: Subject) -> str:
-    return str_of((dict_of(subject.get("proposal")) or {}).get("rule"))
-
-
-def _call_words(subject: Subject) -> str:
-    return f"{call_title(subject).partition(' ')[0]} it"
-
-
-def _plan_choices(subject: Subject, pass_number: int) -> list[Choice]:
-    edit = Choice("e", "Edit plan or requirements", "edit") if pass_number == 1 else _EDIT_PLAN
-    change = [Choice("w", "Tell it what to change", "reject", REASON)] if has_cycles(subject) else []
-    return [Choice("a", "Run this plan", "approve"), *change, edit, END]
 
 
 def _pass_choices(subject: Subject) -> list[Choice]:

@@ -276,19 +276,18 @@ class StepPane(Vertical, Pane):
         label = call_label(key, with_pass=False).capitalize()
         wanted = self._view.requirements or [self._view.task]
         output = calls_output_blocks(label, self._opened.calls, self._streamed, self._live, wanted)
-        return spaced([self._told(key) if self._came_back() else [], output])
+        told: list[Block] = []
+        if self._came_back():
+            # The run reads such a reply; a person reads what it came to.
+            told = calls_change_blocks(self._view, self._opened.calls)
+            told = profile_blocks(self._view.profiles) if key.name == "profile" else told
+        return spaced([told, output])
 
     def _came_back(self) -> bool:
         """Return whether there is a reply of which the beginning tells what it came to."""
         key, calls = self._key, self._opened.calls
         told = key is not None and key.kind != "step" and (key.kind == "pass" or key.name in _READ_BY_THE_RUN)
         return told and bool(calls) and calls[-1].finished
-
-    def _told(self, key: RowKey) -> list[Block]:
-        """Return what the calls came to, for replies that are read by the run rather than by a person."""
-        if key.name == "profile":
-            return profile_blocks(self._view.profiles)
-        return calls_change_blocks(self._view, self._opened.calls) if key.name in _READ_BY_THE_RUN else []
 
     def on_tab_bar_chosen(self, event: TabBar.Chosen) -> None:
         event.stop()

@@ -110,10 +110,11 @@ class TTLGauge(Pane, can_focus=True):
         view = self._view
         if not view.ttl_allocated:
             return [Content.styled("not set yet", "$aeon-muted")]
+        allocated = f" · {view.ttl_allocated:,} of {view.ttl_limit:,} allocated" if view.adaptive else ""
         return [
             Content.assemble(*bar(view, width)),
             Content(fit(f"{view.ttl_remaining:,} of {count(view.ttl_allocated, 'cycle')} left", width)),
-            Content.styled(fit(f"{view.ttl_spent:,} spent{self._allocated()}", width), "$aeon-muted"),
+            Content.styled(fit(f"{view.ttl_spent:,} spent{allocated}", width), "$aeon-muted"),
         ]
 
     def _depth(self, width: int) -> list[Content]:
@@ -125,10 +126,6 @@ class TTLGauge(Pane, can_focus=True):
         if not view.ttl_last or (view.adaptive and view.result is not None):
             return []
         return [Content.styled(fit(f"last: {view.ttl_last}", width), "$aeon-muted")]
-
-    def _allocated(self) -> str:
-        view = self._view
-        return f" · {view.ttl_allocated:,} of {view.ttl_limit:,} allocated" if view.adaptive else ""
 
 
 def used(view: RunView) -> list[tuple[str, str, str]]:

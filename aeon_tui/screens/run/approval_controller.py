@@ -98,13 +98,10 @@ class ApprovalController(PanelController):
         elif event.answer == ANSWERS:
             self.answer_questions(event.panel)
         else:
-            self.answer(event.panel, cast("Decision", event.answer), event.words)
+            from aeon_core.approvals.pending import ApprovalDecision
 
-    def answer(self, panel: ApprovalPanel, answer: Decision, feedback: str | None = None) -> None:
-        """Answer a panel's question, where it still waits."""
-        from aeon_core.approvals.pending import ApprovalDecision
-
-        self.decide(panel, ApprovalDecision(decision=answer, feedback=feedback))
+            answer = cast("Decision", event.answer)
+            self.decide(event.panel, ApprovalDecision(decision=answer, feedback=event.words))
 
     @override
     def decide(self, panel: ApprovalPanel, decision: ApprovalDecision) -> bool:
@@ -112,7 +109,9 @@ class ApprovalController(PanelController):
         asked = self._asked
         if asked is not None and asked.point in REVIEWED and (self._answers or given_answers(asked.subject)):
             decision = decision.model_copy(update={"answers": dict(self._answers)})
-            if self._answers and _ends(asked, decision):
+            ended = asked.point == "pass" and asked.subject.get("ended") is not None
+            # The run ends with this decision.
+            if self._answers and decision.decision in ("accept", "abort", *(["approve"] if ended else [])):
                 self._screen.notify(KEPT if decision.decision == "abort" else UNUSED, markup=False)
         decided = super().decide(panel, decision)
         if not decided and decision.decision == "edit":
@@ -122,10 +121,12 @@ class ApprovalController(PanelController):
     def abort(self, panel: ApprovalPanel) -> None:
         """Abort the run where that is answered with yes; else the question waits on."""
 
+        from aeon_core.approvals.pending import ApprovalDecision
+
         def answered(yes: bool | None) -> None:
             if yes:
                 panel.answered = True
-                self.answer(panel, "abort")
+                self.decide(panel, ApprovalDecision(decision="abort"))
 
         # The dialog gets the keys now; the first one after it may be for the question again.
         panel.reopen()
@@ -221,9 +222,3 @@ class ApprovalController(PanelController):
 
 def _questions(request: ApprovalRequest) -> list[str]:
     return strs_of(request.subject.get("questions"))
-
-
-def _ends(request: ApprovalRequest, decision: ApprovalDecision) -> bool:
-    """Return whether the run ends with a decision about a plan or a pass."""
-    ends = request.point == "pass" and request.subject.get("ended") is not None
-    return decision.decision in ("accept", "abort") or (decision.decision == "approve" and ends)

@@ -195,17 +195,8 @@ class Layout:
         size = self._screen.size
         rows = self._screen.query_one(Body).size.height
         guided = any(child.id == "guide" for child in self._screen.children)
-        seen = (
-            size,
-            rows,
-            guided,
-            self.turn,
-            view.adaptive,
-            view.result is None,
-            bool(view.repairs),
-            len(shown.issues),
-            len(shown.repairs),
-        )
+        has = view.adaptive, view.result is None, bool(view.repairs)
+        seen = (size, rows, guided, self.turn, *has, len(shown.issues), len(shown.repairs))
         if seen != self._seen:
             # At first, styles are applied when the screen is shown.
             self._arrange(view, shown, size, rows, guided=guided, update=bool(self._seen))
@@ -282,7 +273,9 @@ class Layout:
             titles = {number: (short and SIDE[number].short) or SIDE[number].title for number in there}
             others = [(number, f"{number} {title}{counts.get(number, '')}") for number, title in titles.items()]
             told = [*([(STEP, f"{STEP} Step")] if shown else []), *others]
-            return Content(separator).join(_leading_to(number, text) for number, text in told)
+            # A click does what the pane's key does.
+            leads = ((text, Style.from_meta({"@click": f"screen.pane({number})"})) for number, text in told)
+            return Content(separator).join(Content(text).stylize(style) for text, style in leads)
 
         room = self._screen.size.width * 3 // 5 - 6
         lines = (line(short=False, separator=" · "), line(short=True, separator=" · "), line(short=True, separator="·"))
@@ -299,11 +292,6 @@ COST = "cost"
 """The line of what the run has cost: part of the TTL pane where that is open."""
 _SUMMARIES: dict[str, Callable[[RunView], Sequence[Piece]]] = {COST: ttl_gauge.cost_summary}
 _SUMMARIES |= {f"line-{number}": pane.summary for number, pane in SIDE.items() if pane.summary is not None}
-
-
-def _leading_to(number: int, text: str) -> Content:
-    """Return the text, where a click does what the pane's key does."""
-    return Content(text).stylize(Style.from_meta({"@click": f"screen.pane({number})"}))
 
 
 def _lines(numbers: Sequence[int]) -> int:

@@ -12,7 +12,6 @@ from textual import on
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.containers import Horizontal, Vertical
-from textual.screen import Screen
 from textual.widgets import Input, Static
 
 from aeon_core.journal.view import reducer
@@ -84,28 +83,6 @@ if TYPE_CHECKING:
 SECONDS = 30
 
 
-class Notices:
-    """Says why a source can read no more, and what has become of the process that writes the run, or of its file."""
-
-    def __init__(self, screen: Screen[None], source: RecordSource) -> None:
-        self._screen, self._source = screen, source
-        self._error_told = False
-        self._told = ""
-
-    def notify(self) -> None:
-        """Notify of what is new."""
-        error, notice = self._source.error, self._source.notice
-        if error is not None and not self._error_told:
-            self._error_told = True
-            self._screen.notify(error.message, severity="error", timeout=SECONDS, markup=False)
-        if notice != self._told:
-            # What was told before holds no more.
-            self._screen.app.clear_notifications()
-            self._told = notice
-            if notice:
-                self._screen.notify(notice, severity="warning", timeout=SECONDS, markup=False)
-
-
 FOLD_SECONDS = 0.015
 """The most of a frame that reading records may take, so that keys are answered in between."""
 
@@ -122,6 +99,8 @@ _TRAVELS = (
     "later_pass",
     "earlier_pass",
 )
+_OF_PASSES = (("issues", ()), ("pane", (CONVERGENCE,)), ("pane", (ISSUES,)))
+"""Actions on what only a run in passes has."""
 _SCROLLED = (LogPane, StepText, Input)
 """Where End goes to the end of a text."""
 
@@ -142,15 +121,6 @@ def problems_of(view: RunView, tree: PlanTree) -> list[RowKey]:
         if each.validator_errors or issues.get(each.step_id)
     ]
     return list(dict.fromkeys([*failed, *unanswered, *doubtful]))
-
-
-def next_problem(problems: list[RowKey], selected: RowKey | None, by: int) -> RowKey | None:
-    """Return the problem after the selected row, or with -1 the one before, in a circle; None where there is none."""
-    if not problems:
-        return None
-    if selected not in problems:
-        return problems[0 if by > 0 else -1]
-    return problems[(problems.index(selected) + by) % len(problems)]
 
 
 class ViewPane(Protocol):
@@ -229,7 +199,8 @@ class RunScreen(PaneScreen):
         self.guide = runner.job.guide if runner is not None else ""
         self._frames = RefreshScheduler(self, self._fold, self.show_rest, self._slow_rate)
         self._reply = ReplyStream(runner.stream if runner is not None else None)
-        self._notices = Notices(self, source)
+        self._error_told = False
+        self._notice_told = ""
         self._damage_told = 0
         self._shown_status = ""
         self._ran = False
@@ -343,7 +314,8 @@ class RunScreen(PaneScreen):
         """Fold and show what has come; return whether anything has."""
         if not self.made:
             return False
-        replaced = self._take_view()
+        if replaced := (view := self._source.take_view()) is not None:
+            self.view, self._damage_told = view, 0  # it was folded elsewhere
         records = self._source.take(FOLD_SECONDS)
         for record in records:
             reducer.apply(self.view, record)
@@ -383,25 +355,28 @@ class RunScreen(PaneScreen):
                 self._ran = ran
                 self.refresh_bindings()
             self.show_header()
-            self._notices.notify()
-            self._ask()
+            self._notify_of_source()
+            if self._asking.show(self.view, home=self.query_one(PlanTree)):
+                self._tell_terminal(urgent=True)
             self.show_time()
-            self._show_activity()
+            activity = None
+            if self.travel.snapshot is None and is_live(self.view, self._source):
+                activity = running_call(self.view, self._clock().isoformat(), self._reply.tokens_per_second)
+            self.query_one(PlanTree).update_activity(activity)
+            self.query_one(StepPane).update_activity(activity)
 
-    def _show_activity(self) -> None:
-        """Show which call the run waits for, and for how long."""
-        activity = None
-        if self.travel.snapshot is None and is_live(self.view, self._source):
-            activity = running_call(self.view, self._clock().isoformat(), self._reply.tokens_per_second)
-        self.query_one(PlanTree).update_activity(activity)
-        self.query_one(StepPane).update_activity(activity)
-
-    def _take_view(self) -> bool:
-        """Show a view that was folded elsewhere, where there is one; return whether there is."""
-        view = self._source.take_view()
-        if view is not None:
-            self.view, self._damage_told = view, 0
-        return view is not None
+    def _notify_of_source(self) -> None:
+        """Say why the source can read no more, and what has become of the process that writes the run, or its file."""
+        error, notice = self._source.error, self._source.notice
+        if error is not None and not self._error_told:
+            self._error_told = True
+            self.notify(error.message, severity="error", timeout=SECONDS, markup=False)
+        if notice != self._notice_told:
+            # What was told before holds no more.
+            self.app.clear_notifications()
+            self._notice_told = notice
+            if notice:
+                self.notify(notice, severity="warning", timeout=SECONDS, markup=False)
 
     def _show(self, types: frozenset[str]) -> None:
         """Show how the run is now; where a moment of its past is shown, only which passes there are."""
@@ -422,10 +397,6 @@ class RunScreen(PaneScreen):
             asked = WAITING if self._runner is None else WAITING_HERE
             told = asked if urgent else words(self._shown_status)
             self.app.post_message(TitleTerminal(f"aeon: {told} · {one_line(self.view.task, 60)}", urgent))
-
-    def _ask(self) -> None:
-        if self._asking.show(self.view, home=self.query_one(PlanTree)):
-            self._tell_terminal(urgent=True)
 
     def _place_of_question(self) -> Place:
         """Return where a question is: above the log, or beside the plan where there is room."""
@@ -607,15 +578,16 @@ class RunScreen(PaneScreen):
         self.action_tab(0 if pane.tab == index and pane.has_focus_within else index)
 
     def action_problem(self, by: int) -> None:
-        """Go to the next thing that went wrong, or with -1 to the one before: its output says why."""
+        """Go to the next thing that went wrong, or with -1 to the one before, in a circle: its output says why."""
         tree = self.query_one(PlanTree)
         problems = problems_of(self.shown_view, tree)
-        row = next_problem(problems, tree.selected, by)
-        if row is None:
+        if not problems:
             self.notify("Nothing went wrong here.", markup=False)
-        else:
-            tree.select(row)
-            self.action_tab(0)
+            return
+        first = 0 if by > 0 else -1
+        place = problems.index(tree.selected) + by if tree.selected in problems else first
+        tree.select(problems[place % len(problems)])
+        self.action_tab(0)
 
     def action_issues(self) -> None:
         """Go from the selected step to its issues, wherever in the run they were found."""
@@ -693,9 +665,15 @@ class RunScreen(PaneScreen):
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
         """Return whether an action does something now."""
-        if action in _TRAVELS:
-            return self.journal is not None and self._can_travel(action)
-        if (action, parameters) in (("issues", ()), ("pane", (CONVERGENCE,)), ("pane", (ISSUES,))):
+        if action in _TRAVELS and self.journal is None:
+            return False
+        if action in ("now", "leave_past"):
+            return self.travel.away and not (action == "now" and isinstance(self.focused, _SCROLLED))
+        if action == "pause_here":
+            return self.travel.paused or self.goes_on
+        if action in ("earlier_pass", "later_pass"):
+            return self.changes.shown
+        if action == "changes_of_plan" or (action, parameters) in _OF_PASSES:
             return self.view.adaptive
         if action in ("lineage", "beside_parent"):
             return self.journal is not None and (action == "lineage" or bool(self.view.parent))
@@ -704,15 +682,6 @@ class RunScreen(PaneScreen):
         if action == "back":
             return not self.travel.away
         return super().check_action(action, parameters)
-
-    def _can_travel(self, action: str) -> bool:
-        if action in ("now", "leave_past"):
-            return self.travel.away and not (action == "now" and isinstance(self.focused, _SCROLLED))
-        if action == "pause_here":
-            return self.travel.paused or self.goes_on
-        if action in ("earlier_pass", "later_pass"):
-            return self.changes.shown
-        return action != "changes_of_plan" or self.view.adaptive
 
     def action_search(self) -> None:
         """Look for a text in all records of the run."""

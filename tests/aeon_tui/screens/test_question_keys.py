@@ -15,7 +15,7 @@ from textual.events import Key, MouseScrollDown, Paste
 from textual.pilot import Pilot
 from textual.widgets import Input
 
-from aeon_core.approvals.pending import ApprovalRequest
+from aeon_core.approvals.pending import ApprovalDecision, ApprovalRequest
 from aeon_tui.app import AeonApp
 from aeon_tui.screens.dialogs import ConfirmDialog
 from aeon_tui.screens.keys import KeysScreen
@@ -371,12 +371,12 @@ async def test_an_answer_that_was_on_its_way_does_not_answer_the_next_question_o
         await person.read()
         screen, first = person.screen, person.panel
         person.broker.request = ApprovalRequest(point="tool", pass_number=1, subject=CALL, digest="d")
-        screen._asking.answer(first, "approve")
+        screen._asking.decide(first, ApprovalDecision(decision="approve"))
         assert person.decisions == []
         await person.show()
-        screen._asking.answer(first, "approve")
+        screen._asking.decide(first, ApprovalDecision(decision="approve"))
         assert person.decisions == []
-        screen._asking.answer(person.panel, "approve")
+        screen._asking.decide(person.panel, ApprovalDecision(decision="approve"))
         assert person.decisions == [("approve", None)]
 
 
