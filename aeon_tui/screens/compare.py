@@ -145,27 +145,25 @@ class CompareScreen(Screen[None]):
         self.query_one(CompareHeader).side = self._first_side
         self.set_focus(view)
         self.query_one(CompareHeader).update_runs([ComparedRun(path.stem) for path in self._paths])
-        self.set_interval(REFRESH_SECONDS, self._read_if_active)
+        self.set_interval(REFRESH_SECONDS, self._read)
 
     def on_screen_resume(self) -> None:
         self._read()
 
-    def _read_if_active(self) -> None:
-        if self.is_current:
-            self._read()
-
     def _read(self) -> None:
         """Read what has changed of both journals, on a thread."""
-        self._reading.submit(self._compare)
 
-    def _compare(self) -> Callable[[], None]:
-        compared = self._comparing.compare()
-        return lambda: self._show(compared)
+        def compare_runs() -> Callable[[], None]:
+            compared = self._comparing.compare()
+            return lambda: show(compared)
 
-    def _show(self, compared: ComparedRuns | None) -> None:
-        if compared is not None and self.is_attached:
-            self.query_one(CompareHeader).update_runs(compared[:2], compared.comparison.relation)
-            self.query_one(CompareView).show(compared.comparison)
+        def show(compared: ComparedRuns | None) -> None:
+            if compared is not None and self.is_attached:
+                self.query_one(CompareHeader).update_runs(compared[:2], compared.comparison.relation)
+                self.query_one(CompareView).show(compared.comparison)
+
+        if self.is_current:
+            self._reading.submit(compare_runs)
 
     @property
     def _side(self) -> int:

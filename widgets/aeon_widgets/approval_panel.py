@@ -14,6 +14,7 @@ from textual.content import Content
 from textual.events import Key, Paste
 from textual.geometry import Size
 from textual.message import Message
+from textual.reactive import var
 from textual.style import Style
 from textual.timer import Timer
 from textual.widget import Widget
@@ -95,11 +96,8 @@ class ApprovalText(PartsView):
         Binding("enter,right,l", "choose_part", "Open or fold", show=False, id="lines.choose"),
     ]
 
-    @message
-    class Scrolled(Message):
-        """There are so many lines below what is in sight."""
-
-        below: int
+    below: var[int] = var(0)
+    """How many lines there are below what is in sight."""
 
     @message
     class Chosen(Message):
@@ -197,7 +195,7 @@ class ApprovalText(PartsView):
 
     def _count_lines_below(self) -> None:
         below = self.line_count - self.scroll_offset.y - self.size.height
-        self.post_message(self.Scrolled(max(0, below) if self.size.height else 0))
+        self.below = max(0, below) if self.size.height else 0
 
 
 NOTICE_SECONDS = 3.0
@@ -280,7 +278,6 @@ class ApprovalPanel(Pane):
         """Whether an answer has been sent: there is one for each question."""
         self._typed: Choice | None = None
         """The choice that the field is open for."""
-        self._lines_below = 0
         self._notice = ""
         self._notice_timer: Timer | None = None
 
@@ -300,6 +297,7 @@ class ApprovalPanel(Pane):
         yield _WayBack(answers, classes="away")
 
     def on_mount(self) -> None:
+        self.watch(self.query_one(ApprovalText), "below", self._draw_subtitle)
         if self._restore is not None:
             self._restore()
             return
@@ -421,12 +419,6 @@ class ApprovalPanel(Pane):
         event.stop()
         self.send(event.answer)
 
-    @on(ApprovalText.Scrolled)
-    def _scrolled(self, event: ApprovalText.Scrolled) -> None:
-        event.stop()
-        self._lines_below = event.below
-        self._draw_subtitle()
-
     def _show_notice(self, notice: str) -> None:
         if self._notice_timer is not None:
             self._notice_timer.stop()
@@ -440,7 +432,8 @@ class ApprovalPanel(Pane):
         elif self._typed is not None and self.has_class("-typing"):
             self.border_subtitle = f"{self._typed.words} · enter sends · {key_of(self, 'approval.back')} goes back"
         else:
-            self.border_subtitle = f"↓ {count(self._lines_below, 'more line')}" if self._lines_below else ""
+            below = self.query_one(ApprovalText).below
+            self.border_subtitle = f"↓ {count(below, 'more line')}" if below else ""
 
     def _opens(self, key: str) -> Choice | None:
         """Return the choice whose field a key opens where the focus is."""

@@ -171,7 +171,7 @@ class IssuesPane(RowsView, Pane):
         self._view = RunView()
         self._shown: list[Found] = []
         self._rows: list[tuple[int, int]] = []
-        """The place of each row's issue among those shown, and its place in that; empty where each issue has two."""
+        """The place of each row's issue among those shown, and its place in that."""
         self._most = _LEAST
         """Rows that an issue has at most."""
         self._refined: set[str] = set()
@@ -184,7 +184,7 @@ class IssuesPane(RowsView, Pane):
         """The issue under the cursor, with the repair that is proposed."""
         if not self._shown:
             return None
-        number, issue = self._shown[self._place(self.cursor)[0]]
+        number, issue = self._shown[self._rows[self.cursor][0]]
         return Item("the issue", "\n".join(text for _, text in issue_blocks(number, issue)))
 
     def update_view(self, view: RunView) -> None:
@@ -259,7 +259,7 @@ class IssuesPane(RowsView, Pane):
             self._all_passes = all(issue.step_id != step_id for issue in self._view.issues)
             self._refresh_rows()
         first = self._first_of(step_id) or 0
-        self.cursor = next(row for row in range(self.line_count) if self._place(row)[0] == first)
+        self.cursor = next(row for row, (at, _) in enumerate(self._rows) if at == first)
         return True
 
     def _first_of(self, step_id: str) -> int | None:
@@ -273,22 +273,19 @@ class IssuesPane(RowsView, Pane):
     def _lay_out(self) -> None:
         """Give each issue the rows that it needs, where there is room for more than two of each."""
         width, height = self.scrollable_content_region.size
-        self._rows, self._most = [], _LEAST
-        if _LEAST * len(self._shown) < height:
+        needed, self._most = [_LEAST] * len(self._shown), _LEAST
+        if sum(needed) < height:
             needed = [len(self._rows_of(*found, width)) for found in self._shown]
             self._most = max(needed, default=_LEAST)
             while self._most > _LEAST and sum(min(rows, self._most) for rows in needed) > height:
                 self._most -= 1
-            self._rows = [(at, row) for at, rows in enumerate(needed) for row in range(min(rows, self._most))]
-        self.set_line_count(len(self._rows) or _LEAST * len(self._shown))
+        self._rows = [(at, row) for at, rows in enumerate(needed) for row in range(min(rows, self._most))]
+        self.set_line_count(len(self._rows))
         self.cursor = min(self.cursor, max(0, self.line_count - 1))
-
-    def _place(self, row: int) -> tuple[int, int]:
-        return self._rows[row] if self._rows else divmod(row, _LEAST)
 
     @override
     def pieces(self, index: int, width: int) -> Iterable[Piece]:
-        at, row = self._place(index)
+        at, row = self._rows[index]
         rows = _cut(self._rows_of(*self._shown[at], width), self._most)
         return rows[row] if row < len(rows) else []  # drawn at a new width before the rows are counted again
 
@@ -319,7 +316,7 @@ class IssuesPane(RowsView, Pane):
         if event.rows is not self:
             return
         event.stop()
-        issue = self._shown[self._place(event.index)[0]][1]
+        issue = self._shown[self._rows[event.index][0]][1]
         if issue.step_id is not None:
             self.post_message(self.Opened(self, issue))
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import ClassVar
 
 from textual import events
@@ -38,12 +38,6 @@ TABS = ("Output", "Prompt", "Tool call", "Repairs", "Changes")
 """The last one is there in a run that goes round in passes."""
 _READ_BY_THE_RUN = frozenset({"profile", "review", "judge", "refine"})
 """Calls whose replies are not meant for people: their result is shown first."""
-_SHORTER: tuple[dict[str, str], ...] = (
-    {},
-    {"Tool call": "Tool"},
-    {"Tool call": "Tool", "Repairs": "Rep.", "Changes": "Chg."},
-)
-"""What tab names become where there is less and less room."""
 
 
 class TabBar(Widget):
@@ -63,9 +57,10 @@ class TabBar(Widget):
         index: int
 
     def _tabs(self) -> list[str]:
-        roomy = [f" {label} " for label in self.labels]
-        tabs = [roomy, *([_shorter(label, names) for label in self.labels] for names in _SHORTER)]
-        return next((each for each in tabs if len(" ".join(each)) <= self.size.width), tabs[-1])
+        shorter = [label.replace("Tool call", "Tool") for label in self.labels]
+        shortest = [label.replace("Repairs", "Rep.").replace("Changes", "Chg.") for label in shorter]
+        tabs = [[f" {label} " for label in self.labels], [*self.labels], shorter, shortest]
+        return next((each for each in tabs if len(" ".join(each)) <= self.size.width), shortest)
 
     def render(self) -> Content:
         parts: list[tuple[str, str]] = []
@@ -81,11 +76,6 @@ class TabBar(Widget):
             if offset is not None and left <= offset.x < left + len(tab):
                 self.post_message(self.Chosen(index))
             left += len(tab) + 1
-
-
-def _shorter(label: str, names: Mapping[str, str]) -> str:
-    name, *number = label.rsplit(" ", 1) if label[-1:].isdigit() else [label]
-    return " ".join([names.get(name, name), *number])
 
 
 class StepText(TextView):

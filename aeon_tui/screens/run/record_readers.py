@@ -88,17 +88,18 @@ class StepDetailReader:
         wanted = (view, view.last_seq, key)
         if self._wanted is None or self._wanted[0] is not view or self._wanted[1:] != wanted[1:]:
             self._wanted, self._filled = wanted, None
-            self._reading.submit(lambda: self._read(wanted, found, record_of))
+
+            def read() -> Take:
+                filled = found.filled(record_of)
+                return lambda: take(filled)
+
+            def take(filled: StepDetail) -> None:
+                if wanted is self._wanted:
+                    self._filled = filled
+                    self._on_change()
+
+            self._reading.submit(read)
         return self._filled
-
-    def _read(self, wanted: tuple[RunView, int, RowKey | None], found: StepDetail, record_of: RecordOf) -> Take:
-        filled = found.filled(record_of)
-        return lambda: self._take(wanted, filled)
-
-    def _take(self, wanted: tuple[RunView, int, RowKey | None], filled: StepDetail) -> None:
-        if wanted is self._wanted:
-            self._filled = filled
-            self._on_change()
 
 
 class _Place(NamedTuple):
@@ -120,18 +121,17 @@ class QuoteFinder:
             return
         places = list(_places(verdict.about, view, tree))
         others = {"the task": view.task, **{f"requirement {n}": each for n, each in enumerate(view.requirements, 1)}}
-        self._looking.submit(lambda: self._look(verdict.quote, places, others, record_of))
 
-    def _look(
-        self, quote: str, places: list[_Place], others: Mapping[str, str], record_of: RecordOf
-    ) -> Callable[[], None]:
-        for place in places:
-            whole = place.opened.filled(record_of) if place.opened.lean else place.opened
-            if any(find_quote(text, quote) for text in _texts(whole)):
-                return lambda: self._show(place.key, quote)
-        named = next((name for name, text in others.items() if find_quote(text, quote)), None)
-        said = f"These words are from {named}." if named else "No answer, output or step contains these words."
-        return lambda: self._tell(said)
+        def look() -> Take:
+            for place in places:
+                whole = place.opened.filled(record_of) if place.opened.lean else place.opened
+                if any(find_quote(text, verdict.quote) for text in _texts(whole)):
+                    return lambda: self._show(place.key, verdict.quote)
+            named = next((name for name, text in others.items() if find_quote(text, verdict.quote)), None)
+            said = f"These words are from {named}." if named else "No answer, output or step contains these words."
+            return lambda: self._tell(said)
+
+        self._looking.submit(look)
 
 
 def _places(about: str, view: RunView, tree: PlanTree) -> Iterator[_Place]:

@@ -23,23 +23,8 @@ from aeon_tui.messages import CompareRuns, TitleTerminal
 from aeon_tui.screens.context import PAST_RUN_KEYS, context_of
 from aeon_tui.screens.pane_screen import PaneScreen
 from aeon_tui.screens.panel_controller import Place
+from aeon_tui.screens.run import layout
 from aeon_tui.screens.run.approval_controller import ApprovalController, broker_of
-from aeon_tui.screens.run.layout import (
-    BESIDE,
-    CONVERGENCE,
-    CSS,
-    HEIGHTS,
-    ISSUES,
-    LOG,
-    PANE_KEYS,
-    PANES,
-    SIDE,
-    STEP,
-    WIDTHS,
-    Body,
-    Layout,
-    rail_lines,
-)
 from aeon_tui.screens.run.record_readers import QuoteFinder, ReplyStream, StepDetailReader
 from aeon_tui.screens.run.refresh import ASKING_RATE, CLOCK_RATE, NONE, OWN_RATE, RefreshScheduler
 from aeon_tui.screens.run.status import (
@@ -89,17 +74,9 @@ FOLD_SECONDS = 0.015
 Clock = Callable[[], datetime]
 
 
-_TRAVELS = (
-    "pass_moment",
-    "record_moment",
-    "pause_here",
-    "now",
-    "leave_past",
-    "changes_of_plan",
-    "later_pass",
-    "earlier_pass",
-)
-_OF_PASSES = (("issues", ()), ("pane", (CONVERGENCE,)), ("pane", (ISSUES,)))
+_LEAVES, _COMPARES = ("now", "leave_past"), ("earlier_pass", "later_pass")
+_TRAVELS = (*_LEAVES, *_COMPARES, "pass_moment", "record_moment", "pause_here", "changes_of_plan")
+_OF_PASSES = (("issues", ()), ("pane", (layout.CONVERGENCE,)), ("pane", (layout.ISSUES,)))
 """Actions on what only a run in passes has."""
 _SCROLLED = (LogPane, StepText, Input)
 """Where End goes to the end of a text."""
@@ -139,11 +116,11 @@ class RunScreen(PaneScreen):
     """
 
     HELP_TITLE = "Run"
-    DEFAULT_CSS = CSS
-    PANES = PANES
+    DEFAULT_CSS = layout.CSS
+    PANES = layout.PANES
     ALLOW_IN_MAXIMIZED_VIEW = "RunHeader, KeyFooter"
-    HORIZONTAL_BREAKPOINTS = WIDTHS
-    VERTICAL_BREAKPOINTS = HEIGHTS
+    HORIZONTAL_BREAKPOINTS = layout.WIDTHS
+    VERTICAL_BREAKPOINTS = layout.HEIGHTS
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("tab", "app.focus_next", "Next", show=True, id="pane.next"),
         Binding("shift+tab", "app.focus_previous", "Previous pane", show=False, id="pane.previous"),
@@ -173,7 +150,7 @@ class RunScreen(PaneScreen):
         Binding("v", "beside_parent", "Side by side", show=False, tooltip="With its parent", id="run.beside"),
         Binding("escape", "leave_past", "Now", id="run.leave_past"),
         Binding("escape", "back", "Runs", id="run.back"),
-        *PANE_KEYS,
+        *layout.PANE_KEYS,
     ]
     _asking: ApprovalController
 
@@ -188,7 +165,7 @@ class RunScreen(PaneScreen):
         super().__init__(classes="-plain")
         self.view = first_view(runner)
         """The run as it is now."""
-        self.layout_of_panes = Layout(self)
+        self.layout_of_panes = layout.Layout(self)
         self.travel = TimeTravelController(self, self._snapshot_changed, lambda: self._source.snapshots)
         self.changes = PlanChanges(self, self, self.travel, self.show_step)
         self._first: int | None = None
@@ -218,13 +195,13 @@ class RunScreen(PaneScreen):
         if self.guide:
             approve, back = key_of(self, "approval.approve", ApprovalPanel), key_of(self, "run.back")
             yield Static(self.guide.format(approve=approve, back=back), id="guide", markup=False)
-        with Body(id="body"):
+        with layout.Body(id="body"):
             yield PlanTree()
             with Vertical(id="middle"):
                 yield StepPane()
             with Vertical(id="side"):
-                lines = rail_lines()
-                for number, pane in SIDE.items():
+                lines = layout.rail_lines()
+                for number, pane in layout.SIDE.items():
                     yield from lines[number]
                     yield pane.kind()
         yield Outcome()
@@ -400,7 +377,7 @@ class RunScreen(PaneScreen):
 
     def _place_of_question(self) -> Place:
         """Return where a question is: above the log, or beside the plan where there is room."""
-        if self.size.width >= BESIDE:
+        if self.size.width >= layout.BESIDE:
             return self.query_one("#middle"), self.query_one(StepPane)
         return self, self.query_one(LogPane)
 
@@ -420,7 +397,7 @@ class RunScreen(PaneScreen):
     @cached_property
     def _view_panes(self) -> tuple[ViewPane, ...]:
         """The panes that show the view, once they are there: looking for them takes longer than filling them."""
-        kinds: tuple[type[Pane], ...] = (PlanTree, *(pane.kind for pane in SIDE.values()), Outcome)
+        kinds: tuple[type[Pane], ...] = (PlanTree, *(pane.kind for pane in layout.SIDE.values()), Outcome)
         return tuple(cast(ViewPane, self.query_one(kind)) for kind in kinds)
 
     def on_resize(self) -> None:
@@ -520,7 +497,7 @@ class RunScreen(PaneScreen):
 
     def _open_tab(self, index: int) -> None:
         self.query_one(StepPane).tab = index
-        self.action_pane(STEP)
+        self.action_pane(layout.STEP)
 
     def action_earlier_pass(self, by: int) -> None:
         """Compare from another pass on."""
@@ -548,13 +525,13 @@ class RunScreen(PaneScreen):
         self.show_step()
 
     def on_rows_view_chosen(self) -> None:
-        self.action_pane(STEP)
+        self.action_pane(layout.STEP)
 
     def on_rail_line_chosen(self, event: RailLine.Chosen) -> None:
         self.action_pane(event.number)
 
     def on_log_pane_opened(self) -> None:
-        self.bring(LOG)
+        self.bring(layout.LOG)
 
     def on_repairs_pane_opened(self, event: RepairsPane.Opened) -> None:
         tree, repair = self.query_one(PlanTree), event.repair
@@ -593,7 +570,7 @@ class RunScreen(PaneScreen):
         """Go from the selected step to its issues, wherever in the run they were found."""
         key = self.query_one(PlanTree).selected
         if key is None or key.kind != "step" or self.query_one(IssuesPane).go_to(key.name):
-            self.action_pane(ISSUES)
+            self.action_pane(layout.ISSUES)
         else:
             self.notify(f"No issue was found in {one_line(key.name, 40)}.", markup=False)
 
@@ -667,11 +644,11 @@ class RunScreen(PaneScreen):
         """Return whether an action does something now."""
         if action in _TRAVELS and self.journal is None:
             return False
-        if action in ("now", "leave_past"):
+        if action in _LEAVES:
             return self.travel.away and not (action == "now" and isinstance(self.focused, _SCROLLED))
         if action == "pause_here":
             return self.travel.paused or self.goes_on
-        if action in ("earlier_pass", "later_pass"):
+        if action in _COMPARES:
             return self.changes.shown
         if action == "changes_of_plan" or (action, parameters) in _OF_PASSES:
             return self.view.adaptive

@@ -188,19 +188,21 @@ class SearchScreen(Screen[StepPlace | None]):
     def _open(self) -> None:
         """Read the selected record, on a thread, and show it."""
         match, search = self.query_one(MatchList).selected, self._search
-        if isinstance(match, Match) and search is not None:
-            self._reading.submit(lambda: self._read(match, search.wanted))
+        if not isinstance(match, Match) or search is None:
+            return
 
-    def _read(self, match: Match, wanted: str) -> Callable[[], None]:
-        blocks = _blocks(self._journal, match, self._source)
-        return lambda: self._show_record(match, blocks, wanted)
+        def read() -> Callable[[], None]:
+            blocks = _blocks(self._journal, match, self._source)
+            return lambda: show(blocks)
 
-    def _show_record(self, match: Match, blocks: Sequence[Block], wanted: str) -> None:
-        if match is self.query_one(MatchList).selected:
-            text = self.query_one(RecordText)
-            place = f"seq {match.seq:,}" if match.seq is not None else f"byte {match.offset:,}"
-            text.border_title = Content(f" {one_line(match.type or 'damaged', 40)} · {place} ")
-            text.open(blocks, wanted)
+        def show(blocks: Sequence[Block]) -> None:
+            if match is self.query_one(MatchList).selected:
+                text = self.query_one(RecordText)
+                place = f"seq {match.seq:,}" if match.seq is not None else f"byte {match.offset:,}"
+                text.border_title = Content(f" {one_line(match.type or 'damaged', 40)} · {place} ")
+                text.open(blocks, search.wanted)
+
+        self._reading.submit(read)
 
     def action_next(self, by: int) -> None:
         """Go to another match; where one is open, open it."""

@@ -219,13 +219,11 @@ class TimeTravelController:
     def _set_out(self, journal: Path, way: _Way) -> None:
         self._way = way
         snapshots = self.snapshots(journal)
-        self._making.submit(lambda: self._make_wanted(snapshots))
+        self._making.submit(lambda: self._make(snapshots, self._way))
 
-    def _make_wanted(self, snapshots: SnapshotStore) -> Callable[[], None]:
-        way = self._way
-        return self._make(snapshots, way) if way is not None else lambda: None
-
-    def _make(self, snapshots: SnapshotStore, way: _Way) -> Callable[[], None]:
+    def _make(self, snapshots: SnapshotStore, way: _Way | None) -> Callable[[], None]:
+        if way is None:
+            return lambda: None
         try:
             snapshot = snapshots.snapshot(way.base, way.moves)
         except Closed:
