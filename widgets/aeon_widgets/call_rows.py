@@ -77,21 +77,14 @@ class CallRows:
         new = self.view.loose_calls[self._seen :]
         self._seen += len(new)
         for call in new:
-            self._take(call)
-
-    def _take(self, call: CallView) -> None:
-        if call.purpose != "repair":
-            self._last = self._key(call)
-        self._groups.setdefault(self._last, []).append(call.call_id)
-        self._seqs.append(call.seq)
-        self._rows.append(self._last)
-
-    def _key(self, call: CallView) -> RowKey:
-        # A plan that is reviewed or refined before anything was answered from it has not run.
-        early = call.purpose in _BEFORE_THE_PLAN or (
-            call.purpose in ("review", "refine") and not any(key.pass_number for key in self._groups)
-        )
-        return RowKey("calls", call.purpose, 0 if early else max(1, call.pass_number))
+            if call.purpose != "repair":
+                # A plan that is reviewed or refined before anything was answered from it has not run.
+                has_run = call.purpose not in ("review", "refine") or bool(self.after)
+                early = call.purpose in _BEFORE_THE_PLAN or not has_run
+                self._last = RowKey("calls", call.purpose, 0 if early else max(1, call.pass_number))
+            self._groups.setdefault(self._last, []).append(call.call_id)
+            self._seqs.append(call.seq)
+            self._rows.append(self._last)
 
     def calls_of(self, key: RowKey) -> list[CallView]:
         """Return every attempt of the calls of a row, and of the repairs that they needed."""

@@ -248,8 +248,15 @@ def compare(left: ComparedRun, right: ComparedRun) -> Comparison:
     pairs = pair_steps(one.steps, other.steps, outputs=not (one.whole_from or other.whole_from))
     since = shared_from(one, other)
     rows += _section("Scores", list(_scores(one, other, since)), "No pass was assessed.")
-    unlike = [name for (name, value), (_, its) in zip(facts(one), facts(other), strict=True) if value != its]
-    rows += _section("Overview", with_beginning(list(_facts(one, other))), told=f"different: {', '.join(unlike)}")
+    both = [(name, value, its) for (name, value), (_, its) in zip(facts(one), facts(other), strict=True)]
+    unlike = ", ".join(name for name, value, its in both if value != its)
+    overview: list[CompareRow] = []
+    for name, value, its in both:
+        if name != "now" or {value, its} != {_ENDED}:
+            row = row_of(value, its, f"{name:<{_LABEL}}")
+            # Except for the task, whole values differ, not words of them.
+            overview.append(row if name == "task" else replace(row, spans=((), ())))
+    rows += _section("Overview", with_beginning(overview), told=f"different: {unlike}")
     rows += _section("Answer", _long_text_rows(_answer(one), _answer(other)), "Neither has an answer yet.")
     rows += _section("Plan", list(plan_rows(pairs)), "Neither has a plan yet.")
     issues = f"Issues from pass {since} on" if since else "Issues"
@@ -328,15 +335,6 @@ def _now(view: RunView) -> str:
     phase, step = view.phases[-1], view.steps.get(view.current_step_id or "")
     what = f" · {one_line(step.step_id, 30)} {one_line(step.description, 200)}" if step is not None else ""
     return f"pass {phase.pass_number} · {one_line(phase.phase, 20)}{what}"
-
-
-def _facts(left: RunView, right: RunView) -> Iterator[CompareRow]:
-    for (name, value), (_, other) in zip(facts(left), facts(right), strict=True):
-        if name == "now" and value == other == _ENDED:
-            continue
-        row = row_of(value, other, f"{name:<{_LABEL}}")
-        # Except for the task, whole values differ, not words of them.
-        yield row if name == "task" else replace(row, spans=((), ()))
 
 
 def _scores(left: RunView, right: RunView, since: int) -> Iterator[CompareRow]:

@@ -312,12 +312,10 @@ class IssuesPane(RowsView, Pane):
             (f" {REFINED} refined" if refined else "", "accent"),
         ]
 
-    def on_rows_view_chosen(self, event: RowsView.Chosen) -> None:
-        if event.rows is not self:
-            return
-        event.stop()
-        issue = self._shown[self._rows[event.index][0]][1]
-        if issue.step_id is not None:
+    @override
+    def action_choose(self) -> None:
+        """Ask for the step of the issue."""
+        if self._rows and (issue := self._shown[self._rows[self.cursor][0]][1]).step_id is not None:
             self.post_message(self.Opened(self, issue))
 
 

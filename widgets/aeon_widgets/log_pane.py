@@ -70,7 +70,12 @@ class LogPane(LinesView, Pane):
         if self.following:
             self._take()
         elif replaced:
-            self._take_at_the_same_line()
+            # With that line on top that was there; where the view has it no more, the lines here stay.
+            top = min(max(0, self.scroll_offset.y - self._notices), len(self._log) - 1)
+            seq = self._log[top].seq if self._log else -1
+            self._kept = bool(self._log and view.log) and seq < view.log[0].seq
+            if not self._kept:
+                self._take_from(seq)
         self._say_whether_paused()
 
     def watch_following(self, following: bool) -> None:
@@ -88,14 +93,6 @@ class LogPane(LinesView, Pane):
         self._dropped, self._not_read = self._view.log_count - len(self._log), self._view.whole_from
         self._kept = False
         self.set_line_count(len(self._log) + self._notices)
-
-    def _take_at_the_same_line(self) -> None:
-        """Show another view's lines, with that line on top that was there; where it has it no more, keep those here."""
-        top = min(max(0, self.scroll_offset.y - self._notices), len(self._log) - 1)
-        seq = self._log[top].seq if self._log else -1
-        self._kept = bool(self._log and self._view.log) and seq < self._view.log[0].seq
-        if not self._kept:
-            self._take_from(seq)
 
     def _take_from(self, seq: int) -> None:
         self._take()

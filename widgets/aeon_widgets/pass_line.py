@@ -108,7 +108,7 @@ def pass_parts(view: RunView, width: int, *, live: bool = True, here: Place | No
     line: list[Part] = []
     for line in _lines(by_pass, {each.pass_number: each for each in view.assessments}, live):
         line = _marked(line, here)
-        if _width(line) <= width:
+        if sum(cell_len(part.text) for part in line) <= width:
             break
     return _cut(line, width)
 
@@ -174,10 +174,6 @@ def _cut(line: list[Part], width: int) -> list[Part]:
         shown.append(part._replace(text=piece))
         width -= cell_len(piece)
     return shown
-
-
-def _width(line: list[Part]) -> int:
-    return sum(cell_len(part.text) for part in line)
 
 
 def _scores(assessment: AssessmentView | None, *, named: bool) -> list[Part]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import re
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
@@ -91,13 +91,12 @@ def _pairs(
     pairs = following.pop(None, [])
     for step in right.values():
         mate = of_right.get(step.step_id)
-        pairs.append(StepPair(None, step) if mate is None else _pair(left[mate], step, fields))
-        pairs += following[mate] if mate is not None else []
+        if mate is None:
+            pairs.append(StepPair(None, step))
+        else:
+            changed = tuple(name for name in fields if _differs(name, left[mate], step))
+            pairs += [StepPair(left[mate], step, changed), *following[mate]]
     return pairs
-
-
-def _pair(left: StepView, right: StepView, fields: Iterable[str]) -> StepPair:
-    return StepPair(left, right, tuple(name for name in fields if _differs(name, left, right)))
 
 
 def _differs(name: str, left: StepView, right: StepView) -> bool:
@@ -244,8 +243,9 @@ def _step(pair: StepPair, after: RunView) -> Iterator[Block]:
     elif sign == ADDED and step.tool is not None:
         yield "muted", f"{indent}{_INDENT}calls {one_line(step.tool, 100)}"
         yield from _arguments({}, step.arguments or {})
-    elif sign == INVALID and (instead := _instead(after, step.step_id)):
-        yield "muted", f"{indent}{_INDENT}replaced by {', '.join(instead)}"
+    elif sign == INVALID:
+        instead = [one_line(each.step_id, 40) for each in after.steps.values() if each.replaces == step.step_id]
+        yield from [("muted", f"{indent}{_INDENT}replaced by {', '.join(instead)}")] if instead else ()
 
 
 def _arguments(before: Mapping[str, Any], after: Mapping[str, Any]) -> Iterator[Block]:
@@ -268,10 +268,6 @@ def _summary(pairs: Sequence[StepPair]) -> str:
     kinds = [*map(_kind, pairs)]
     told = [f"{sign} {kinds.count(sign)} {word}" for sign, (word, _) in _WORDS.items() if sign in kinds]
     return " · ".join([*told, f"{count(kinds.count(''), 'step')} as before"])
-
-
-def _instead(view: RunView, step_id: str) -> list[str]:
-    return [one_line(step.step_id, 40) for step in view.steps.values() if step.replaces == step_id]
 
 
 def _field(name: str, before: Any, after: Any) -> Iterator[Block]:

@@ -57,10 +57,11 @@ class RepairsPane(RowsView, Pane):
         told = next(way for way in ways if cell_len(way) <= room or not way)
         return [(f" {icon} ", style), (place, "bold"), (f"{outcome} ", style), (told, "muted")]
 
-    def on_rows_view_chosen(self, event: RowsView.Chosen) -> None:
-        if event.rows is self:
-            event.stop()
-            self.post_message(self.Opened(self, self._repairs[event.index]))
+    @override
+    def action_choose(self) -> None:
+        """Ask for what was repaired."""
+        if self._repairs:
+            self.post_message(self.Opened(self, self._repairs[self.cursor]))
 
 
 def summary(view: RunView) -> list[Piece]:

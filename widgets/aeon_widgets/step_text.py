@@ -50,18 +50,13 @@ class StepDetail(Struct, frozen=True):
 def step_detail(view: RunView, key: RowKey | None, calls: Sequence[CallView]) -> StepDetail:
     """Return a row of the plan; `calls` are its model calls if it is no step."""
     if key is not None and key.kind == "step":
-        step = view.steps.get(key.name)
-        return _step(step) if step is not None else StepDetail()
+        if (step := view.steps.get(key.name)) is None:
+            return StepDetail()
+        earlier = sum(max(0, len(each) - MOST) for each in (step.calls, step.tool_calls, step.repairs))
+        last = {name: getattr(step, name)[-MOST:] for name in ("calls", "tool_calls", "repairs")}
+        return StepDetail(replace(step, **last) if earlier else step, earlier=earlier)
     shown = calls[-MOST:]
     return StepDetail(None, shown, repairs_of_calls(view, shown), len(calls) - len(shown))
-
-
-def _step(step: StepView) -> StepDetail:
-    lists = (step.calls, step.tool_calls, step.repairs)
-    earlier = sum(max(0, len(each) - MOST) for each in lists)
-    if earlier:
-        step = replace(step, calls=step.calls[-MOST:], tool_calls=step.tool_calls[-MOST:], repairs=step.repairs[-MOST:])
-    return StepDetail(step, earlier=earlier)
 
 
 CUT_OFF = "The run ended before this was done."

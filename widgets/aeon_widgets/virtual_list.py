@@ -242,26 +242,21 @@ class RowsView(LinesView):
     cursor: reactive[int] = reactive(0, repaint=False)
 
     @message
-    class Moved(Message):
+    class RowMessage(Message):
+        """What the person does with a row."""
+
+        rows: RowsView
+        index: int
+
+        @property
+        def control(self) -> RowsView:
+            return self.rows
+
+    class Moved(RowMessage):
         """The person moved to another row."""
 
-        rows: RowsView
-        index: int
-
-        @property
-        def control(self) -> RowsView:
-            return self.rows
-
-    @message
-    class Chosen(Message):
+    class Chosen(RowMessage):
         """The person wants to open the row."""
-
-        rows: RowsView
-        index: int
-
-        @property
-        def control(self) -> RowsView:
-            return self.rows
 
     @property
     def item(self) -> Item | None:
