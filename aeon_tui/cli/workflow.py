@@ -10,7 +10,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from aeon_core.errors import UsageError
-from aeon_core.journal.follow import Follower
+from aeon_core.journal.follow import Follower, FollowStatus
 from aeon_core.paths import expanded
 from aeon_core.stdio import can_answer
 from aeon_tui.cli import options
@@ -23,6 +23,7 @@ from aeon_tui.sessions.workflow_session import WorkflowRequest
 from aeon_tui.sources.run_index import transcripts_folder
 from aeon_tui.sources.workflow import WorkflowState
 from system2.command import parse_arguments, project_root
+from system2.view import WorkflowView
 
 NO_TASK = "no task given; put it in quotes after `workflow`, or use '-' to read it from standard input"
 NO_ONE = "there is no terminal to decide the gates on; use one, or add --wait SECONDS and use `aeon-tui decide`"
@@ -198,22 +199,36 @@ def watch(args: Namespace, path: Path) -> int:
 
 def _headless(path: Path) -> int:
     out, state = stdout(), WorkflowState()
-    follower, generation = Follower(path), 0
+    follower, generation, told = Follower(path), 0, set[str]()
     try:
         while True:
             for number, record in follower.read():
                 if number != generation:
-                    generation, state = number, WorkflowState()
+                    generation, state, told = number, WorkflowState(), set()
                 for entry in state.apply(record):
                     _print(out, entry)
-            if state.view.end is not None and follower.status != "running":
-                return int(state.view.end["exit_code"])
-            if follower.status in ("interrupted", "gone"):
-                stderr().line("aeon-tui: the workflow was interrupted; continue it with `aeon-tui resume`")
-                return INTERRUPTED
+            for problem in dict.fromkeys([*follower.damage, *state.damage]):
+                if problem not in told:
+                    stderr().line(("warning: ", "yellow"), f"the journal is damaged: {problem}")
+                    told.add(problem)
+            if (code := _exit_code(state.view, follower.status)) is not None:
+                return code
             time.sleep(POLL_SECONDS)
     finally:
         follower.close()
+
+
+def _exit_code(view: WorkflowView, status: FollowStatus) -> int | None:
+    """Return the exit code of a workflow that has ended, having said so where it did not; None while it continues."""
+    if view.end is not None and status != "running":
+        return int(view.end["exit_code"])
+    if status in ("interrupted", "gone"):
+        stderr().line("aeon-tui: the workflow was interrupted; continue it with `aeon-tui resume`")
+        return INTERRUPTED
+    if status == "ended":
+        stderr().line("aeon-tui: the workflow has ended, but how it ended cannot be read from its journal")
+        return INTERRUPTED
+    return None
 
 
 def _print(out: Output, record: dict[str, object]) -> None:

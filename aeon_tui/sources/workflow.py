@@ -49,7 +49,7 @@ class WorkflowState:
             for entry in entries:
                 self._apply(entry)
         except MALFORMED as error:
-            self.damage.append(f"the record with seq {self.last_seq} cannot be read: {type(error).__name__}")
+            self.damage.append(f"the record with seq {self.last_seq} cannot be read: {_reason(error)}")
             return []
         return entries
 
@@ -64,6 +64,7 @@ class WorkflowState:
             self.busy = None
 
     def _apply(self, record: Entry) -> None:
+        self.view.apply(record)
         kind = record.get("type")
         if kind == "agent_start":
             self.began[record["agent"]] = self.last_ts
@@ -73,7 +74,6 @@ class WorkflowState:
             self.began.clear()
         elif kind == "question" and record.get("kind") == "cost_ceiling" and record.get("choice") == "continue":
             self.ceilings += 1
-        self.view.apply(record)
 
     def _end_round(self, agent: str) -> None:
         began = self.began.pop(agent, None)
@@ -130,6 +130,12 @@ class WorkflowState:
         """Return how often a gate was rejected."""
         decisions = self.view.gates[gate].decisions
         return sum(decision.decision is GateDecisionType.REJECT for decision in decisions)
+
+
+def _reason(error: Exception) -> str:
+    if isinstance(error, KeyError):
+        return f"{error.args[0]} is missing"
+    return str(error) if type(error) is ValueError else "its fields are not what a workflow writes"
 
 
 WORKFLOW_ROW = "workflow"

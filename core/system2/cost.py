@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
-from typing import Any
+from typing import Annotated, Any
+
+from msgspec import Meta
 
 from aeon_core.budget import PriceEntry
 from aeon_core.llm.catalogue import price_of
@@ -13,6 +15,10 @@ from aeon_core.units import money
 DEFAULT_PRICE = PriceEntry(input=3.0, output=15.0)
 """US dollars per million tokens for a model of which no price is known: those of the Claude Sonnet models."""
 _CENT = 0.01
+_MOST = 10**12
+"""No cost, span of time or number of tokens that is read from a file is more, so that sums stay finite."""
+Count = Annotated[int, Meta(ge=0, le=_MOST)]
+Amount = Annotated[float, Meta(ge=0, le=_MOST)]
 _SUMMED = ("input_tokens", "output_tokens", "api_calls", "cache_read_tokens", "cache_write_tokens")
 
 
@@ -22,14 +28,14 @@ class CostRecord:
 
     agent_name: str
     model_id: str
-    input_tokens: int
-    output_tokens: int
-    cost_usd: float
-    api_calls: int
-    tool_turns: int
-    cache_read_tokens: int = 0
+    input_tokens: Count
+    output_tokens: Count
+    cost_usd: Amount
+    api_calls: Count
+    tool_turns: Count
+    cache_read_tokens: Count = 0
     """Of the input tokens, those read from the provider's prompt cache, and below those written to it."""
-    cache_write_tokens: int = 0
+    cache_write_tokens: Count = 0
 
     @classmethod
     def of_call(cls, agent: str | None, model: str, usage: Mapping[str, int], cost_usd: float | None) -> CostRecord:

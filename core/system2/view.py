@@ -10,9 +10,25 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
+from system2.changes import FileChange
 from system2.constants import DELEGATION_MAP, GATES
 from system2.contracts import CompletionSignal, DelegationContract
 from system2.cost import CostRecord
+from system2.entries import (
+    AgentComplete,
+    AgentSkipped,
+    AgentStart,
+    ApiResponse,
+    GateAsked,
+    GateDecided,
+    Note,
+    Question,
+    Usage,
+    WorkflowEnd,
+    WorkflowResumed,
+    WorkflowStart,
+    parse_entry,
+)
 from system2.policies import GateDecision, GateDecisionType
 
 AgentState = Literal["waiting", "running", "complete", "halted", "skipped"]
@@ -46,8 +62,8 @@ class GateView:
     artifact: str
     state: Literal["ahead", "asked", "approved", "rejected", "aborted"] = "ahead"
     summary: str = ""
-    changes: list[Mapping[str, Any]] = field(default_factory=list)
-    """The files that changed before it was asked last, as its record has them."""
+    changes: list[FileChange] = field(default_factory=list)
+    """The files that changed before it was asked last."""
     decisions: list[GateDecision] = field(default_factory=list)
 
 
@@ -80,27 +96,28 @@ class WorkflowView:
         """The `workflow_end`; None while the workflow continues, or where it was interrupted."""
 
     def apply(self, record: Entry) -> None:
-        """Take the next record."""
-        match record.get("type"):
-            case "workflow_start":
-                self.run_id, self.task, self.started = record["run"], record["task"], record["ts"]
-                self._resume(record)
-            case "workflow_resumed":
-                self._resume(record)
-            case "agent_start" | "agent_skipped" | "agent_complete":
-                self._change_agent(record)
-            case "api_response" if usage := record.get("usage"):
-                self._add_usage(usage, float(record.get("cost_usd") or 0.0))
-            case "question":
-                self.question = record if record["state"] == "asked" else None
-            case "gate_asked" | "gate_decision":
-                self._change_gate(record)
-            case "note":
+        """Take the next record. Raises ValueError, and changes nothing, where it is not what a workflow writes."""
+        entry = parse_entry(record)
+        match entry:
+            case WorkflowStart():
+                self.run_id, self.task, self.started = entry.run, entry.task, entry.ts
+                self._resume(entry, record)
+            case WorkflowResumed():
+                self._resume(entry, record)
+            case AgentStart() | AgentSkipped() | AgentComplete():
+                self._change_agent(entry)
+            case ApiResponse(usage=Usage() as usage):
+                self._add_usage(usage, entry.cost_usd or 0.0)
+            case Question():
+                self.question = record if entry.state == "asked" else None
+            case GateAsked() | GateDecided():
+                self._change_gate(entry)
+            case Note():
                 self.notices.append(record)
-            case "workflow_end":
+            case WorkflowEnd():
                 self.end, self.running, self.question = record, None, None
         name = record.get("agent")
-        if isinstance(name, str) and record.get("type") != "gate_asked":
+        if isinstance(name, str) and not isinstance(entry, GateAsked):
             self._agent(name).entries.append(record)
 
     @property
@@ -117,40 +134,41 @@ class WorkflowView:
     def _agent(self, name: str) -> AgentView:
         return self.agents.setdefault(name, AgentView(name))
 
-    def _resume(self, record: Entry) -> None:
-        self.model, self.simulated = record["model"], bool(record.get("simulated"))
+    def _resume(self, entry: WorkflowResumed, record: Entry) -> None:
+        self.model, self.simulated = entry.model, bool(entry.simulated)
         self.config, self.end, self.question = dict(record["config"]), None, None
 
-    def _change_agent(self, record: Entry) -> None:
-        agent = self._agent(record["agent"])
-        if record["type"] == "agent_start":
-            agent.state, agent.rounds, agent.halted = "running", record.get("round", 1), None
-            agent.contract = DelegationContract(**record["contract"])
-            self.running = agent.name
-        elif record["type"] == "agent_skipped":
-            agent.state, agent.skip_reason = "skipped", record["reason"]
-        else:
-            agent.completion = CompletionSignal(**record["completion"]) if record.get("completion") else None
-            agent.halted, agent.state = record.get("halted"), "halted" if record.get("halted") else "complete"
-            agent.files_changed = list(dict.fromkeys([*agent.files_changed, *record.get("files_changed", [])]))
-            agent.cost.append(CostRecord(**record["cost"]))
-            self.running = None
+    def _change_agent(self, entry: AgentStart | AgentSkipped | AgentComplete) -> None:
+        agent = self._agent(entry.agent)
+        match entry:
+            case AgentStart():
+                agent.state, agent.rounds, agent.halted = "running", entry.round, None
+                agent.contract = entry.contract
+                self.running = agent.name
+            case AgentSkipped():
+                agent.state, agent.skip_reason = "skipped", entry.reason
+            case AgentComplete():
+                agent.completion, agent.halted = entry.completion, entry.halted
+                agent.state = "halted" if entry.halted else "complete"
+                agent.files_changed = list(dict.fromkeys([*agent.files_changed, *(entry.files_changed or ())]))
+                agent.cost.append(entry.cost)
+                self.running = None
 
-    def _add_usage(self, usage: Mapping[str, int], cost_usd: float) -> None:
-        self.input_tokens += usage.get("input_tokens", 0)
-        self.output_tokens += usage.get("output_tokens", 0)
-        self.cached_tokens += usage.get("cache_read_tokens", 0)
+    def _add_usage(self, usage: Usage, cost_usd: float) -> None:
+        self.input_tokens += usage.input_tokens
+        self.output_tokens += usage.output_tokens
+        self.cached_tokens += usage.cache_read_tokens
         self.api_calls += 1
         self.cost_usd = round(self.cost_usd + cost_usd, 9)
 
-    def _change_gate(self, record: Entry) -> None:
-        gate = self.gates[record["gate"]]
-        if record["type"] == "gate_asked":
-            gate.state, gate.summary, gate.artifact = "asked", record["summary"], record["artifact"]
-            gate.changes = list(record.get("changes", ()))
+    def _change_gate(self, entry: GateAsked | GateDecided) -> None:
+        gate = self.gates[entry.gate]
+        if isinstance(entry, GateAsked):
+            gate.state, gate.summary, gate.artifact = "asked", entry.summary, entry.artifact
+            gate.changes = entry.changes or []
         else:
-            decision = GateDecisionType(record["decision"])
-            gate.decisions.append(GateDecision(gate.number, decision, record.get("feedback"), record["ts"]))
+            decision = GateDecisionType(entry.decision)
+            gate.decisions.append(GateDecision(gate.number, decision, entry.feedback, entry.ts))
             gate.state = _DECIDED[decision]
 
 

@@ -12,7 +12,6 @@ from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.containers import Container
 
-from aeon_core.journal.view.reducer import MALFORMED
 from aeon_core.regular_file import read_start
 from aeon_core.units import seconds_after
 from aeon_tui.messages import ResumeRun, TitleTerminal
@@ -297,10 +296,7 @@ class WorkflowScreen(PaneScreen):
     def _show_talk(self) -> None:
         key = self.query_one(WorkflowPipeline).selected
         talk = self.query_one(WorkflowConversation)
-        try:
-            items = self._items_of(key)
-        except MALFORMED as error:
-            items = [ConversationItem("✖", "failed", f"this cannot be read: {type(error).__name__}")]
+        items = self._items_of(key)
         if key != self._shown_key:
             self._shown_key, self._artifact = key, 0
             is_running = key == self.state.current

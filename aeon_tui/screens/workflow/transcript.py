@@ -6,7 +6,6 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any
 
 from aeon_core.journal.view.draft import partial_json
-from aeon_core.journal.view.reducer import MALFORMED
 from aeon_core.units import money, span
 from aeon_tui.sources.workflow import WorkflowState
 from aeon_widgets.text import Block, count, duration, one_line, pretty
@@ -46,11 +45,10 @@ def detail_blocks(text: str) -> Iterator[Block]:
         yield "muted", text
 
 
-def change_item(change: Mapping[str, Any]) -> ConversationItem:
-    """Return a gate's changed file as its record has it; it opens to the diff."""
-    known = FileChange(**change)
-    icon, style = ("⚠", "high") if known.flag else ("✎", "text")
-    return ConversationItem(icon, style, known.summary, tuple(diff_blocks(known.diff)))
+def change_item(change: FileChange) -> ConversationItem:
+    """Return a gate's changed file; it opens to the diff."""
+    icon, style = ("⚠", "high") if change.flag else ("✎", "text")
+    return ConversationItem(icon, style, change.summary, tuple(diff_blocks(change.diff)))
 
 
 Entry = Mapping[str, Any]
@@ -68,12 +66,10 @@ DECIDED_ABORT = ("◼", "medium", "aborted")
 
 
 def items_of(entry: Entry) -> Iterator[ConversationItem]:
-    """Yield what one record of an agent is shown as: mostly one item, of a request the first time nothing."""
+    """Yield what one entry, one that the view has taken, is shown as: mostly one item, of a first request nothing."""
     kind = str(entry.get("type"))
-    try:
-        yield from [*_TOLD[kind](entry)] if kind in _TOLD else ()
-    except MALFORMED as error:
-        yield ConversationItem("✖", "failed", f"{kind.replace('_', ' ')}: cannot be read: {type(error).__name__}")
+    if kind in _TOLD:
+        yield from _TOLD[kind](entry)
 
 
 def reply_blocks(text: str, calls: Iterable[tuple[str, str]]) -> Iterator[Block]:
@@ -92,8 +88,8 @@ def _start(entry: Entry) -> Iterator[ConversationItem]:
             "✎", "medium", f"round {entry['round']}: a person rejected it", (("", str(feedback)),), True
         )
     contract = DelegationContract(**entry["contract"])
-    tools = ", ".join(entry.get("tools", ()))
-    told = f"{contract.to_message()}\n\n## Tools\n{tools}\n\n## Defined in\n{entry.get('source', '')}"
+    tools = ", ".join(entry.get("tools") or ())
+    told = f"{contract.to_message()}\n\n## Tools\n{tools}\n\n## Defined in\n{entry.get('source') or ''}"
     goal = contract.objective.splitlines()[0] if contract.objective.strip() else ""
     yield ConversationItem("◇", "accent", f"contract: {goal}", (("", told),))
 

@@ -174,6 +174,18 @@ def test_watch_says_that_a_workflow_was_cut_off(project: Path, capsys: pytest.Ca
     assert "was interrupted" in capsys.readouterr().err
 
 
+def test_watch_ends_with_a_workflow_whose_end_cannot_be_read(project: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    records = completed().records
+    path = transcript(project, "20260103-030405", [*records[:-1], {**records[-1], "exit_code": "none"}])
+    assert main(["watch", str(path), "--headless"]) == 1
+    told = capsys.readouterr().err.splitlines()
+    seq = records[-1]["seq"]
+    assert told == [
+        f"warning: the journal is damaged: the record with seq {seq} cannot be read: exit_code: expected int, got str",
+        "aeon-tui: the workflow has ended, but how it ended cannot be read from its journal",
+    ]
+
+
 def test_without_task_and_terminal_it_is_one_line(project: Path) -> None:
     done = subprocess.run(
         [sys.executable, "-m", "aeon_tui", "workflow"],

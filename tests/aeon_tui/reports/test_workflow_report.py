@@ -2,15 +2,21 @@
 
 from __future__ import annotations
 
+import copy
 import json
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from aeon_core.journal.reader import read_records
 from aeon_tui.reports import workflow_report
 from aeon_tui.reports.workflow_report import WorkflowReport
-from tests.aeon_tui.workflows import Written, at_a_gate, completed
+from aeon_tui.screens.workflow.transcript import gate_items, items_of, whole_items
+from aeon_tui.sources.workflow import WorkflowState
+from tests.aeon_tui.workflows import Written, at_a_gate, completed, failed
+from tests.system2.workflows import REJECT, TASK, Case, SaidAtGates
 
 
 def written(*entries: tuple[str, dict[str, Any]]) -> Written:
@@ -65,3 +71,68 @@ def test_what_a_workflow_waits_for_is_shown(tmp_path: Path, monkeypatch: pytest.
     asked = {"kind": "bash", "text": "make test", "state": "asked", "choices": ["refuse", "run"]}
     made.add("question", agent="executor", **asked)
     assert status_of(made) == "status   waiting for a decision: make test"
+
+
+ODD: list[Any] = [None, True, 7, 10**30, -1.5, 1e308, "text", [], ["a", None], {}, {"text": [3]}, [[{"path": 1}]]]
+
+
+def fields_of(value: Any, path: tuple[Any, ...] = ()) -> Iterator[tuple[Any, ...]]:
+    """Yield the place of each field of a record, those within others too; of a list's items the first."""
+    items = value.items() if isinstance(value, dict) else enumerate(value[:1]) if isinstance(value, list) else ()
+    for key, item in items:
+        if path or key not in ("v", "seq", "type"):
+            yield (*path, key)
+            yield from fields_of(item, (*path, key)) if len(path) < 2 else ()
+
+
+def with_field(record: dict[str, Any], path: tuple[Any, ...], value: Any) -> dict[str, Any]:
+    changed = copy.deepcopy(record)
+    place: Any = changed
+    for key in path[:-1]:
+        place = place[key]
+    place[path[-1]] = value
+    return changed
+
+
+def one_of_each(records: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Return the first record of each kind."""
+    kinds = {(each["type"], each.get("state"), each.get("point"), "error" in each): each for each in reversed(records)}
+    return sorted(kinds.values(), key=lambda each: int(each["seq"]))
+
+
+def read_in_every_form(records: list[dict[str, Any]], path: Path) -> None:
+    path.write_text("".join(f"{json.dumps(record)}\n" for record in records))
+    report, state = WorkflowReport(path), WorkflowState()
+    for record in records:
+        for entry in state.apply(record):
+            list(items_of(entry))
+    assert report.text
+    assert report.render("html")
+    json.dumps(report.as_json(), allow_nan=False)
+    for number in state.view.gates:
+        gate_items(state, number)
+    whole_items(state, state.status(live=False, reading=False), "")
+
+
+@pytest.mark.parametrize("recorded", ["journal", "transcript"])
+def test_whatever_one_field_of_a_workflow_holds_it_is_shown_in_every_form(recorded: str, tmp_path: Path) -> None:
+    if recorded == "journal":
+        result = Case(tmp_path, gate_policy=SaidAtGates({1: [(REJECT, "more")]})).orchestrator.run(TASK)
+        assert result.journal is not None
+        records = one_of_each(list(read_records(result.journal)))
+    else:
+        made = failed()
+        made.gate(2, "executor", "spec/requirements.md")
+        made.records[-1]["changes"] = [{"path": "a", "status": "changed", "diff": "-a", "added": 1, "removed": 0}]
+        made.add("question", agent="executor", kind="bash", text="ls", state="decided", choices=["run"], choice="run")
+        records = one_of_each(made.records)
+    seen = set()
+    for at, record in enumerate(records):
+        for path in fields_of(record):
+            place = (record["type"], record.get("state"), record.get("point"), *path)
+            if place not in seen:
+                seen.add(place)
+                # One copy holds all the odd values one after the other: a record that cannot be read is left out.
+                odd = (with_field(record, path, value) for value in ODD)
+                read_in_every_form([*records[:at], *odd, *records[at + 1 :]], tmp_path / "odd.jsonl")
+    assert len(seen) > 100
