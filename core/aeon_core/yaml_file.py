@@ -34,6 +34,9 @@ _LONGEST_NUMBER = 100
 _DIRECTIVE = re.compile("(?:\\A|[\r\n\x85\u2028\u2029])%[A-Z]")
 _NO_MORE = re.compile("(?:[ \t]*(?:#[^\r\n\x85\u2028\u2029]*)?[\r\n\x85\u2028\u2029])*[ \t]*(?:#.*)?\\Z")
 _MAX_REASON = 200
+_QUOTED = r""""[^"\\]*(?:\\.[^"\\]*)*"|(?<![^\s,:\[\]{}])'[^']*(?:''[^']*)*'"""
+_BRACKETS = re.compile(rf"{_QUOTED}|(?<!\S)#[^\n]*|([\[\]{{}}])", re.DOTALL)
+"""What is quoted or a comment, or a bracket."""
 
 
 @dataclass(frozen=True)
@@ -61,7 +64,7 @@ class YamlError(ValueError):
         """Counts from 1; None if it is not known."""
         self.column = column
         self.valid = valid
-        """Whether it may be YAML all the same: then it holds what is not read here."""
+        """Whether it is YAML as far as it was read: then it holds what is not read here."""
 
     def at(self, where: str) -> str:
         """Return the message for a person; `where` names the file."""
@@ -97,6 +100,43 @@ def parse_yaml(text: str, bounds: Bounds = SETTINGS) -> Any:
     return None if node is None else plain_value(node)
 
 
+def yaml_fault(text: str) -> YamlError | None:
+    """Return why a text is not YAML; None where it is, whatever it holds.
+
+    A text that nests more deeply than the parser reads is only asked whether its brackets match.
+    """
+    import yaml
+
+    try:
+        parser = _parser(text)
+        try:
+            while parser.check_event():
+                parser.get_event()
+        finally:
+            parser.dispose()
+    except (yaml.YAMLError, ValueError, OverflowError) as error:
+        fault = _plain_error(error, MAX_DEPTH)
+        if not fault.valid:
+            return fault
+        return None if brackets_match(text) else YamlError(UNMATCHED, valid=False)
+    return None
+
+
+UNMATCHED = "its brackets do not match: one is missing, or is of the other kind"
+
+
+def brackets_match(text: str) -> bool:
+    """Return whether each bracket that opens in a JSON or YAML text is closed by one of its kind, in order."""
+    left: list[str] = []
+    for found in _BRACKETS.finditer(text):
+        bracket = found[1]
+        if bracket in ("[", "{"):
+            left.append("]" if bracket == "[" else "}")
+        elif bracket is not None and (not left or bracket != left.pop()):
+            return False
+    return not left
+
+
 def compose_yaml(text: str, bounds: Bounds = SETTINGS) -> yaml.Node | None:
     """Return the root node of a YAML text without a byte order mark; its marks index the text.
 
@@ -109,20 +149,22 @@ def compose_yaml(text: str, bounds: Bounds = SETTINGS) -> yaml.Node | None:
         line = len(re.findall("\r\n?|[\n\x85\u2028\u2029]", text[: directive.end()])) + 1
         raise YamlError("directives such as %YAML and %TAG are not supported; remove the line", line)
     try:
-        # The parser in C is some ten times faster, where it was built.
-        parser: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)(text)
+        parser = _parser(text)
         try:
             return _composed(parser, text, bounds)
         finally:
             parser.dispose()
     except YamlError:
         raise
-    except yaml.YAMLError as error:
-        raise _syntax_error(error, bounds.depth) from None
-    except UnicodeError:
-        raise YamlError("it contains half a character (a lone surrogate); remove it", valid=False) from None
-    except (ValueError, OverflowError):  # the parser in Python, where the other one has words
-        raise YamlError("it contains a number or an escape out of range; fix it", valid=False) from None
+    except (yaml.YAMLError, ValueError, OverflowError) as error:
+        raise _plain_error(error, bounds.depth) from None
+
+
+def _parser(text: str) -> Any:
+    import yaml
+
+    # The parser in C is some ten times faster, where it was built.
+    return getattr(yaml, "CSafeLoader", yaml.SafeLoader)(text)
 
 
 def _composed(parser: Any, text: str, bounds: Bounds) -> yaml.Node | None:
@@ -244,7 +286,16 @@ def _too_deep(deepest: int) -> str:
     return f"nested deeper than {deepest} levels; flatten it"
 
 
-def _syntax_error(error: yaml.YAMLError, deepest: int) -> YamlError:
+def _plain_error(error: Exception, deepest: int) -> YamlError:
+    """Return in plain words what the parser says of a text."""
+    if isinstance(error, UnicodeError):
+        return YamlError("it contains half a character (a lone surrogate); remove it", valid=False)
+    if isinstance(error, (ValueError, OverflowError)):  # the parser in Python, where the other one has words
+        return YamlError("it contains a number or an escape out of range; fix it", valid=False)
+    return _syntax_error(error, deepest)
+
+
+def _syntax_error(error: Exception, deepest: int) -> YamlError:
     mark = getattr(error, "problem_mark", None)
     problem = getattr(error, "problem", None) or getattr(error, "reason", None) or "it cannot be parsed"
     if "maximum nesting depth" in problem:  # the parser in C looks ahead, and has a limit of its own

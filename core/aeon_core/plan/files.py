@@ -9,7 +9,7 @@ from typing import Any
 from aeon_core.errors import UsageError
 from aeon_core.json_safe import no_constant, parse_json
 from aeon_core.regular_file import read_text
-from aeon_core.yaml_file import Bounds, YamlError, parse_yaml
+from aeon_core.yaml_file import UNMATCHED, Bounds, YamlError, brackets_match, parse_yaml, yaml_fault
 
 MAX_BYTES = 10_000_000
 MAX_YAML_BYTES = 1_000_000
@@ -41,30 +41,37 @@ def parse_data(text: str, path: Path) -> Any:
         return parse_json(text, unique_keys=True)
     except ValueError as error:
         reason = str(error)
-    if _is_json(text):
+    if (fault := _json_fault(text)) is None:
         raise NotPlainDataError(path, reason)
     if path.suffix.lower() == ".json":
-        raise UsageError(f"{str(path)!r} is not JSON: {reason}")
+        raise UsageError(f"{str(path)!r} is not JSON: {fault}")
     if len(text) > MAX_YAML_BYTES:
         raise UsageError(
-            f"{str(path)!r} is not JSON ({reason}), and too large for YAML: "
+            f"{str(path)!r} is not JSON ({fault}), and too large for YAML: "
             f"{len(text)} characters, at most {MAX_YAML_BYTES}; write it as JSON"
         )
     try:
         return parse_yaml(text, _BOUNDS)
     except YamlError as error:
-        reason = str(error) if error.line is None else f"line {error.line}, column {error.column}: {error}"
-        if error.valid:
-            raise NotPlainDataError(path, reason) from None
-    raise UsageError(f"{str(path)!r} is neither JSON nor YAML: {reason}")
+        problem = yaml_fault(text) if error.valid else error
+        if problem is None:
+            raise NotPlainDataError(path, _described(error)) from None
+    raise UsageError(f"{str(path)!r} is neither JSON nor YAML: {_described(problem)}")
 
 
-def _is_json(text: str) -> bool:
-    """Return whether a text has JSON's grammar, whatever its values; one too deep to be read is taken for it."""
+def _described(error: YamlError) -> str:
+    return str(error) if error.line is None else f"line {error.line}, column {error.column}: {error}"
+
+
+def _json_fault(text: str) -> str | None:
+    """Return why a text is not JSON; None where it is, whatever its values.
+
+    One that nests more deeply than the parser reads is only asked whether its brackets match.
+    """
     try:
         json.loads(text, parse_constant=no_constant, parse_int=str, parse_float=str)
-    except ValueError:
-        return False
+    except ValueError as error:
+        return str(error)
     except RecursionError:
-        return True
-    return True
+        return None if brackets_match(text) else UNMATCHED
+    return None

@@ -138,7 +138,7 @@ def test_what_cannot_be_read_is_a_usage_error(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("unit", ["[", "{a: ", '{"a":'])
 def test_nesting_without_end_is_refused_at_once(tmp_path: Path, unit: str) -> None:
-    assert "nested" in refusal(write(tmp_path, unit * 5000))
+    assert "neither JSON nor YAML: its brackets do not match" in refusal(write(tmp_path, unit * 5000))
 
 
 def test_a_valid_document_nested_too_deeply_is_refused(tmp_path: Path) -> None:
@@ -166,6 +166,8 @@ LEVELS = "nested deeper than 100 levels"
         ("a: !!set {b}\n", "p.yml", "the tag"),
         ("1: x\n", "p.yml", "expected a text key"),
         ("- " * 5000, "p.yml", "nested deeper than 100 levels"),
+        ("- " * 150 + "a: it's [one", "p.yml", LEVELS),
+        ("[" * 5000 + "'it''s [' # [\n" + "]" * 5000, "p.yml", LEVELS),
         ("[" * 400_000 + "a" + "]" * 400_000, "p.yml", "nested deeper than 100 levels"),
     ],
 )
@@ -180,7 +182,21 @@ def test_what_is_json_or_yaml_and_no_plain_data_is_distinguished(
 
 @pytest.mark.parametrize(
     ("text", "name"),
-    [("[NaN]", "p.json"), ("[" * 50, "p.json"), ("a: 1\nb: [\n", "p.yml"), ("[" * 50 + "}" * 50, "p.yml")],
+    [
+        ("[NaN]", "p.json"),
+        ("[" * 50, "p.json"),
+        ("[" * 5000, "p.json"),
+        ('[{"a": "]"},' * 5000, "p.json"),
+        ("a: 1\nb: [\n", "p.yml"),
+        ("[" * 50 + "}" * 50, "p.yml"),
+        ("a: &x 1\nb: *x\nc: [\n", "p.yml"),
+        ("a: &x 1\nb: 'not closed\n", "p.yml"),
+        ("--- a\n--- [b\n", "p.yml"),
+        ("[" * 150 + "a" + "]" * 149, "p.yml"),
+        ("- " * 150 + "[", "p.yml"),
+        ("[" * 5000 + "'it''s ]' # ]\n" + "]" * 4999, "p.yml"),
+        ("[" * 5000 + "}" * 5000, "p.yml"),
+    ],
 )
 def test_what_is_neither_json_nor_yaml_is_not_taken_for_it(tmp_path: Path, text: str, name: str) -> None:
     with pytest.raises(UsageError) as caught:
