@@ -18,17 +18,21 @@ _MAX_SHOWN = 12
 _AROUND = 2
 _MAX_CANDIDATES = 200
 """Lines that are compared in full: those that share the most words."""
+_MAX_SEARCHED = 250_000
+"""Lines; in a file with more, no text is looked for that may have been meant: it would take many seconds."""
 _NUMBERED = re.compile(r"^ *\d+\t", re.MULTILINE)
 
 
 def found_instead(data: bytes, wanted: str, expected: int = 0) -> str:
     """Return what is found where `wanted` may have been meant: the first difference, and the lines, numbered.
 
-    `expected` is the line (from 0) to show where nothing is similar.
+    `expected` is the line (from 0) to show where nothing is similar. A file of very many lines is not searched.
     """
-    lines, sought = (text.removesuffix("\n").split("\n") for text in (data.decode("utf-8", "replace"), wanted))
     if not data:
         return "the file is empty"
+    if (count := data.count(b"\n")) > _MAX_SEARCHED:
+        return f"its {count:,} lines are too many to look for similar text; find the place with Grep, then Read it"
+    lines, sought = (text.removesuffix("\n").split("\n") for text in (data.decode("utf-8", "replace"), wanted))
     hint = ""
     if all(map(_NUMBERED.match, sought)):
         hint = "leave out the line numbers that Read puts before each line; "
