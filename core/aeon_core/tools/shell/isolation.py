@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import Literal
 
 from aeon_core.errors import ToolError
+from aeon_core.tools.shell.launcher import holds_signals
 from aeon_core.tools.shell.process import Job, Output, run
 from aeon_core.tools.shell.settings import ShellSettings
 
@@ -29,6 +30,7 @@ _DEVICES = ("/dev/null", "/dev/zero", "/dev/full", "/dev/random", "/dev/urandom"
 _TEMPORARY = ("/run", "/tmp", "/var/tmp", "/dev/shm")  # noqa: S108  # what others have there is hidden
 _NEEDED_OF_RUN = ("/run/current-system", "/run/opengl-driver")
 _OPEN = ".git/hooks, .git/config, .venv, .aeon and other project files that run later"
+_SIGNALS = "signals to your other processes, which can end them"
 _PROBE_SECONDS = 20.0
 _PROBE = """
 [ "$(cat "$1/key" 2>/dev/null)" = key ] && echo "it reads what is hidden"
@@ -69,7 +71,8 @@ class Isolation:
     """A way of confining commands, `none` where nothing works; `why` says why better ones do not work.
 
     Only bubblewrap keeps commands from what is protected in the project, and from changing the mode, owner or times of
-    files elsewhere. Landlock does not hide other processes, nor bound their number for root.
+    files elsewhere. Landlock does not hide other processes, nor bound their number for root; before Linux 6.12, it does
+    not keep commands from signalling them either.
     """
 
     name: Rung
@@ -88,8 +91,8 @@ class Isolation:
         if self.name == "landlock":
             return (
                 f"Landlock: writes only inside the project, {network}, {home.format('unreadable')}, {self._calls()}; "
-                f"NOT blocked: changes to {_OPEN}, permissions and times of files elsewhere; install bubblewrap to "
-                "block these"
+                f"NOT blocked: changes to {_OPEN}, permissions and times of files elsewhere"
+                f"{'' if holds_signals() else f', {_SIGNALS} (Linux before 6.12)'}; install bubblewrap to block these"
             )
         return f"no isolation ({self.why}): commands can do everything you can, so each one needs approval"
 
@@ -106,7 +109,8 @@ class Isolation:
             return f"Commands cannot be isolated here ({self.why}), so each one needs approval."
         if self.protects:
             return ""
-        return f"Commands can change {_OPEN}: {self.why}. Install bubblewrap to block that."
+        signals = "" if holds_signals() else ", and end your other processes"
+        return f"Commands can change {_OPEN}{signals}: {self.why}. Install bubblewrap to block that."
 
     @property
     def protects(self) -> bool:

@@ -151,7 +151,7 @@ def restrict(write: Sequence[str], hide: Sequence[str], show: Sequence[str]) -> 
 
     Raises OSError if the kernel cannot hold all of that.
     """
-    abi = _checked("landlock", _libc.syscall(_CREATE_RULESET, None, ctypes.c_size_t(0), _VERSION_FLAG))
+    abi = _checked("landlock", _landlock_abi())
     if abi < _TRUNCATE_ABI:
         raise OSError(errno.ENOSYS, f"this kernel's Landlock (version {abi}) is too old")
     changes = _WRITE_FILE | _CHANGE_FOLDER | _TRUNCATE
@@ -169,6 +169,15 @@ def restrict(write: Sequence[str], hide: Sequence[str], show: Sequence[str]) -> 
     _prctl(_PR_SET_NO_NEW_PRIVS, 1)
     _checked("landlock", _libc.syscall(_RESTRICT_SELF, ruleset, 0))
     os.close(ruleset)
+
+
+def holds_signals() -> bool:
+    """Return whether the kernel keeps what `restrict` confines from signalling other processes: from Linux 6.12 on."""
+    return _landlock_abi() >= _SCOPE_ABI
+
+
+def _landlock_abi() -> int:
+    return int(_libc.syscall(_CREATE_RULESET, None, ctypes.c_size_t(0), _VERSION_FLAG))
 
 
 def _allow(ruleset: int, path: str, access: int) -> None:

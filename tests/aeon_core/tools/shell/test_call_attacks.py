@@ -12,6 +12,7 @@ from pathlib import Path
 
 import pytest
 
+from aeon_core.tools.shell import launcher
 from aeon_core.tools.shell.bash import BashTool
 from aeon_core.tools.shell.isolation import Isolation, Rung, filter_program
 from tests.aeon_core.tools.shell.rungs import RUNGS, said, tool_in
@@ -188,6 +189,12 @@ def test_what_is_claimed_is_what_is_held(monkeypatch: pytest.MonkeyPatch) -> Non
         assert "install bubblewrap" in told.describe()
         assert told.warning.startswith("Commands can change .git/hooks")
     assert Isolation("bubblewrap", False).warning == ""
+    for version, told_so in ((5, True), (6, False)):
+        monkeypatch.setattr(launcher, "_landlock_abi", lambda version=version: version)
+        told = Isolation("landlock", False, "bubblewrap: it is not installed")
+        assert ("signals to your other processes, which can end them (Linux before 6.12)" in told.describe()) is told_so
+        assert ("end your other processes" in told.warning) is told_so
+        assert "signals" not in Isolation("bubblewrap", False).describe()
     assert "each one needs approval" in Isolation("none", True, "x").warning
     monkeypatch.setattr(os, "uname", lambda: os.uname_result(("Linux", "h", "6", "1", "riscv64")))
     filter_program.cache_clear()
