@@ -44,7 +44,7 @@ class FollowedSource(JournalSource):
 
     def __init__(self, awaited: Awaited, ahead: int = AHEAD, *, fast: bool = False) -> None:
         self._awaited, self._ahead = awaited, ahead
-        self._change = self._last_change = StatusChange("reading")
+        self._last_change = StatusChange("reading")
         self._follower: Follower | None = None
         self._pace, self._too_fast = RateMeter(), fast
         self._generation = 0
@@ -79,8 +79,6 @@ class FollowedSource(JournalSource):
             ready.popleft()
             if isinstance(item, StatusChange):
                 self._change, self.notice = item, item.notice
-                going_on = not self._finished.is_set()
-                self.live, self.waiting = (going_on and item.status == each for each in ("running", "awaited"))
             else:
                 records.append(item)
         return records

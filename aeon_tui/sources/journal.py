@@ -65,13 +65,14 @@ class JournalSource:
         self.error: AeonError | None = None
         self.damage: list[str] = []
         """What the views do not hold of what cannot be read."""
-        self.live = self.waiting = False
         self.notice = ""
         self.journal = path
         self.snapshots: SnapshotStore | None = SnapshotStore(path) if path is not None else None
         """Views of the run's past: what is read for the whole is read for them."""
         self._notify: Listener = nobody
         self._ready: deque[dict[str, Any] | RunView | StatusChange] = deque()
+        self._change = StatusChange("reading")
+        """The last that was taken."""
         self._reads_whole = False
         self._fast = False
         """Whether a journal grows too fast for the whole to be read."""
@@ -82,6 +83,20 @@ class JournalSource:
         self._first, self._taken = threading.Event(), threading.Event()
         self._closed, self._finished = threading.Event(), threading.Event()
         threading.Thread(target=self._work, name="aeon-journal-source", daemon=True).start()
+
+    @property
+    def live(self) -> bool:
+        """Whether a process is writing the run, as far as has been taken."""
+        return self._is_now("running")
+
+    @property
+    def waiting(self) -> bool:
+        """Whether the run is not there yet, as far as has been taken."""
+        return self._is_now("awaited")
+
+    def _is_now(self, status: FollowStatus) -> bool:
+        # The thread that takes sets the change, the one that reads ends: neither overwrites what the other has said.
+        return self._change.status == status and not self._finished.is_set()
 
     @property
     def ended(self) -> bool:
@@ -139,7 +154,7 @@ class JournalSource:
         except (AeonError, OSError) as error:
             self.error = failure(self.journal, error)
         finally:
-            self.live = self.waiting = self._reads_whole = False
+            self._reads_whole = False
             self._first.set()
             self._finished.set()
             self._notify()

@@ -275,10 +275,12 @@ _DIGITS = 8
 class TextPlaces:
     """The numbers of the lines that hold long texts, by the beginning of their sha256: eight bytes a text.
 
-    One thread adds to it; `lines_of` may be called from another.
+    Folds of several threads may add to it, as long as none begins behind a text that nobody has noted: what one has
+    noted is passed over by the others. `lines_of` may be called from any thread.
     """
 
     def __init__(self) -> None:
+        self._adding = threading.Lock()
         self._numbers = array("I")
         self._prefixes = bytearray()
 
@@ -290,9 +292,12 @@ class TextPlaces:
     def add(self, number: int, sha256: str) -> None:
         """Note the text of a line, unless it comes before a line that was noted."""
         prefix = _prefix(sha256)
-        if prefix is not None and (not self._numbers or number > self._numbers[-1]):
-            self._numbers.append(number)
-            self._prefixes += prefix
+        if prefix is None:
+            return
+        with self._adding:
+            if not self._numbers or number > self._numbers[-1]:
+                self._numbers.append(number)
+                self._prefixes += prefix
 
     def lines_of(self, sha256: str, before: int) -> Iterator[int]:
         """Yield the numbers of lines before `before` that may hold the text, the nearest first."""

@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import os
 import threading
+from array import array
 from itertools import accumulate
 from pathlib import Path
 
@@ -10,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from aeon_core.errors import JournalError, UsageError
-from aeon_core.journal.index import OffsetIndex, seq_of
+from aeon_core.journal.index import OffsetIndex, TextPlaces, seq_of
 from tests.aeon_core.journal.build import lines, started, ttl, whole_run
 
 CONTENTS = st.lists(st.sampled_from([b"\n", b"\r\n", b"\r", b"\x00", b"\xff\xfe", b"a", b"{}", b"x" * 40]), max_size=60)
@@ -210,3 +211,40 @@ def test_what_is_no_file_is_a_usage_error(tmp_path: Path) -> None:
         OffsetIndex(tmp_path / "none.jsonl")
     with pytest.raises(UsageError, match="it is a folder"):
         OffsetIndex(tmp_path)
+
+
+def test_two_threads_that_note_the_same_text_note_it_once() -> None:
+    places, sha256 = TextPlaces(), "ab" * 32
+    came = threading.Event()
+    """The second thread is where the first one works: it is held there, or works too."""
+
+    class Lock:
+        lock = threading.Lock()
+
+        def __enter__(self) -> None:
+            if self.lock.locked():
+                came.set()
+            self.lock.acquire()
+
+        def __exit__(self, *_: object) -> None:
+            self.lock.release()
+
+    class Numbers(array):  # type: ignore[type-arg]
+        second: threading.Thread | None = None
+
+        def append(self, number: int) -> None:
+            if self.second is None:
+                self.second = threading.Thread(target=places.add, args=(7, sha256))
+                self.second.start()
+                assert came.wait(60)
+            came.set()
+            super().append(number)
+
+    places._adding = Lock()  # type: ignore[assignment]
+    places._numbers = numbers = Numbers("I")
+    places.add(7, sha256)
+    assert numbers.second is not None
+    numbers.second.join(60)
+    assert list(places.lines_of(sha256, 100)) == [7]
+    places.add(9, sha256)
+    assert list(places.lines_of(sha256, 100)) == [9, 7]

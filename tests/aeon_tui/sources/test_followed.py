@@ -14,6 +14,7 @@ from typing import Any
 import pytest
 from textual.pilot import Pilot
 
+from aeon_core.errors import JournalError
 from aeon_core.journal.listing import Awaited
 from aeon_core.journal.view import reducer
 from aeon_core.journal.view.model import RunView
@@ -22,7 +23,7 @@ from aeon_tui.app import AeonApp
 from aeon_tui.screens.run.screen import RunScreen
 from aeon_tui.sources import followed
 from aeon_tui.sources.followed import POLL_SECONDS, FollowedSource, source_of
-from aeon_tui.sources.journal import JournalSource
+from aeon_tui.sources.journal import JournalSource, StatusChange
 from aeon_widgets.run_header import RunHeader
 from tests.aeon_tui.recordings import RUN_ID, Recording, finished_run, live_run
 from tests.waiting import PATIENCE, until, wait_until
@@ -198,6 +199,33 @@ def test_a_file_that_is_no_journal_is_an_error(tmp_path: Path) -> None:
     assert source.error is not None
     assert "is not a journal" in source.error.message
     assert (source.ended, source.live, source.waiting, source.reading) == (True, False, False, "")
+
+
+def test_a_reader_that_fails_while_a_status_is_taken_leaves_nothing_live(tmp_path: Path) -> None:
+    fails = threading.Event()
+
+    class Failing(FollowedSource):
+        def _read(self) -> None:
+            self._report(StatusChange("running"))
+            assert fails.wait(PATIENCE)
+            raise JournalError("the disk is gone")
+
+    class FailsWhenAsked(threading.Event):
+        """The reader ends between the question whether it has and what is made of the answer."""
+
+        def is_set(self) -> bool:
+            was = super().is_set()
+            fails.set()
+            self.wait(PATIENCE)
+            return was
+
+    source = Failing(Awaited("a-run", tmp_path))
+    source._finished = FailsWhenAsked()
+    wait_until(lambda: bool(source._ready))
+    assert source.take(1.0) == []
+    assert isinstance(source.live, bool)
+    assert wait_until(lambda: source.error).message == "the disk is gone"
+    assert (source.live, source.waiting, source.ended) == (False, False, True)
 
 
 def test_runs_of_a_similar_name_are_reported_while_one_is_waited_for(writer: Writer) -> None:
