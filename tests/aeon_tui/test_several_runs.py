@@ -73,7 +73,8 @@ async def test_two_runs_wait_are_decided_one_after_the_other_and_leave_whole_jou
     app = AeonApp(tmp_path)
     async with app.run_test(size=(100, 30)) as pilot:
         first, second = await two_waiting(app, pilot)
-        assert [text for text in said(app) if "add 5 and 10" in text] == ["add 5 and 10: waits for you · a shows it"]
+        notice = "add 5 and 10: waits for you · a shows it"
+        await until(pilot, lambda: [text for text in said(app) if "add 5 and 10" in text] == [notice])
         assert shown(app) is second
         await pilot.press("a")
         await until(pilot, lambda: second.result is not None)
@@ -126,7 +127,7 @@ async def test_a_run_that_is_left_continues_and_is_there_again_as_it_was_left(
         assert screen.query_one(PlanTree).selected == selected
         assert screen.focused is screen.query_one(PlanTree)
         await pilot.press("a")
-        assert panel_has_focus(app), "the first key leads to the panel"
+        await until(pilot, lambda: panel_has_focus(app), "the first key leads to the panel")
         assert second.waiting is not None
         await pilot.press("comma")
         await until(pilot, lambda: isinstance(app.screen, SettingsScreen) and tally(app) == Tally(0, 2))
@@ -201,13 +202,14 @@ async def test_runs_of_other_processes_count_while_they_live(tmp_path: Path) -> 
             app.monitor._look_elsewhere()
             await until(pilot, lambda: tally(app) == Tally(1, 1))
             notice = f"{live_run().records[0]['task']}: waits for you · a shows it"
-            assert said(app) == [notice]
+            await until(pilot, lambda: said(app) == [notice])
             app.monitor._look_elsewhere()
             await app.workers.wait_for_complete()
+            await pilot.pause()
             assert said(app) == [notice], "once for each question"
             await pilot.press("a")
             await until(pilot, lambda: isinstance(app.screen, RunScreen) and app.screen.chosen_run == waits)
-            assert tally(app) == Tally(1, 1)
+            await until(pilot, lambda: app.screen.query(TallyHeader) and tally(app) == Tally(1, 1))
             here = start(app, "add 5 and 10")
             await until(pilot, lambda: here.waiting is not None and tally(app) == Tally(1, 2))
             here.abort()
@@ -224,7 +226,7 @@ async def test_a_screen_that_says_of_the_only_run_how_it_is_has_no_tally(tmp_pat
             await until(pilot, lambda: tally(app) == Tally(1))
             app.open_journal(journal)
             await until(pilot, lambda: isinstance(app.screen, RunScreen) and app.screen.query(TallyHeader))
-            assert tally(app) == Tally()
+            await until(pilot, lambda: tally(app) == Tally())
             app.push_screen(ConfirmDialog("Sure?", ["It is."], "Yes"))
             await pilot.pause()
             assert app.monitor.tally() == Tally(), "nor under a dialog"
@@ -237,8 +239,8 @@ async def test_quitting_asks_once_and_journals_all_as_aborted(tmp_path: Path) ->
         first, second = await two_waiting(app, pilot)
         await until(pilot, lambda: app.user_settings.keymap)
         await pilot.press("q")
+        await until(pilot, lambda: isinstance(app.screen, QuitDialog) and len(app.screen.query(".line")))
         dialog = app.screen
-        assert isinstance(dialog, QuitDialog)
         text = "\n".join(str(each.render()) for each in dialog.query(".line"))
         assert dialog.query_one("Vertical").border_title == "2 runs are running"
         expected = ("Abort them and quit?", "add 5 and 10", "add 7 and 8", "f8 resumes them later")
