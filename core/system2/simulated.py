@@ -18,13 +18,13 @@ from system2.constants import LOG_FILE, POST_EXECUTION
 from system2.contracts import DOCUMENTS
 
 SIMULATED_WORKFLOWS = {
-    "default": "writes every document, a module and its test, and finds nothing wrong with them",
-    "blockers": "the same, but the reviewer finds a blocker, which the executor repairs",
+    "default": "writes every document, a module and its test, and finds no problems",
+    "blockers": "the same, but the reviewer reports a blocker, which the executor fixes",
 }
-NOTE = "> Written by the simulated model: it shows how the workflow goes, and does not do the work."
+NOTE = "> Written by the simulated model: a placeholder that shows the steps of a workflow without doing the work."
 BLOCKER = "the module does not say that it is simulated"
-REPAIR = "# Simulated: it stands for the work.\n"
-_MODULE = '''"""Stands for the work on a task. Written by the simulated model."""
+REPAIR = "# Simulated: a placeholder for the real change.\n"
+_MODULE = '''"""A placeholder for the real work, written by the simulated model."""
 
 TASK = {task!r}
 
@@ -102,8 +102,8 @@ class Work:
         """Return the text of a document."""
         title = PurePosixPath(path).stem.replace("-", " ").capitalize()
         files = "\n".join(f"- `{file}`" for file in self.files[:_MAX_FILES]) or "The repository is empty."
-        text = f"# {title}\n\n{NOTE}\n\n## Task\n\n{self.task}\n\n## What is there\n\n{files}\n"
-        said = f"\n## Revision\n\nSaid about the version before: {self.feedback}\n"
+        text = f"# {title}\n\n{NOTE}\n\n## Task\n\n{self.task}\n\n## Project files\n\n{files}\n"
+        said = f"\n## Revision\n\nFeedback on the previous version: {self.feedback}\n"
         return text + (said if self.feedback is not None else "")
 
 
@@ -159,7 +159,7 @@ class SimulatedAgents(LLMAdapter):
         """Return the next turn of the agent."""
         work = read_work(request.messages)
         tools = {tool["name"] for tool in request.tools}
-        text = "Summary: the work continues as the contract says; nothing that matters is lost."
+        text = "Summary: the task and the contract are unchanged, and the work continues."
         calls: list[ToolCallDict] = []
         if work is not None and tools:
             text, calls = self._next(work, tools)
@@ -185,12 +185,12 @@ class SimulatedAgents(LLMAdapter):
             reads = [LOG_FILE] if _REPORTS.keys() & set(work.outputs) else []
             reads += [f"src/{work.slug}.py"] if work.blockers else []
             looks = [_call("Read", file_path=path) for path in reads if "Read" in tools]
-            return "I look at what is there first.", [_call("Glob", pattern="**/*"), *looks]
+            return "First, I'll look at the project.", [_call("Glob", pattern="**/*"), *looks]
         if not work.made("Write", "Edit") and (calls := [call for call in self._work(work) if call["name"] in tools]):
-            return "I write it again with what was said." if work.feedback else "I write what is asked for.", calls
+            return "I'll revise it based on the feedback." if work.feedback else "I'll write it now.", calls
         if work.is_execution and not work.made("Bash") and "Bash" in tools:
-            return "I run the test.", [_call("Bash", command=f"python3 tests/test_{work.slug}.py")]
-        return "That is done.", [self._completion(work)]
+            return "I'll run the test.", [_call("Bash", command=f"python3 tests/test_{work.slug}.py")]
+        return "Done.", [self._completion(work)]
 
     def _work(self, work: Work) -> Iterator[ToolCallDict]:
         module, test = f"src/{work.slug}.py", f"tests/test_{work.slug}.py"
@@ -209,7 +209,7 @@ class SimulatedAgents(LLMAdapter):
                 found = "; ".join(self._found(work)) or "none"
                 result = "pass" if found == "none" else "blockers"
                 entry = f"## {_REPORTS[path]}\n- Result: {result}\n- Blockers: {found}\n"
-                before = (work.read(LOG_FILE) or "# After execution").rstrip()
+                before = (work.read(LOG_FILE) or "# Post-execution log").rstrip()
                 yield _call("Write", file_path=LOG_FILE, content=f"{before}\n\n{entry}")
 
     def _found(self, work: Work) -> list[str]:
@@ -219,10 +219,10 @@ class SimulatedAgents(LLMAdapter):
     def _completion(self, work: Work) -> ToolCallDict:
         changed = [call["arguments"]["file_path"] for call in work.made("Write", "Edit") if not call["failed"]]
         failed = [call["result"] for call in work.made("Write", "Edit", "Bash") if call["failed"]]
-        blockers = self._found(work)
-        summary = f"Simulated: {', '.join(dict.fromkeys(changed)) or 'nothing had to be written'}."
+        blockers, files = self._found(work), ", ".join(dict.fromkeys(changed))
+        summary = f"Simulated: {f'wrote {files}' if files else 'there was nothing to write'}."
         if failed:
-            summary += " Not done: " + "; ".join(text.splitlines()[0] for text in failed if text)
+            summary += " Failed: " + "; ".join(text.splitlines()[0] for text in failed if text)
         return _call(
             COMPLETION_TOOL,
             status="blockers" if blockers else "success",

@@ -100,7 +100,7 @@ def test_a_gate_that_asks_again_shows_what_the_rejection_changed(project: Path) 
     Case(project, gate_policy=gates).orchestrator.run(TASK)
     (again,) = gates.reviews[2].changes
     assert (again.path, again.status, again.removed) == ("spec/context.md", "changed", 0)
-    assert "+Said about the version before: name the owner" in again.diff.split("\n")
+    assert "+Feedback on the previous version: name the owner" in again.diff.split("\n")
     assert ("src/build_a_rest_api.md", "created", False) in gates.changes(7)
     assert "src/build_a_rest_api.py" not in [path for path, *_ in gates.changes(7)]
     in_all = gates.reviews[7].summary.partition("Changed since the tasks were approved:\n")[2]

@@ -390,7 +390,7 @@ async def test_what_an_agent_writes_and_calls_is_on_screen_while_it_happens(
     runner.stream = Stream(now=lambda: float(next(ticks)))
     async with app.run_test(size=(100, 30)) as pilot:
         await until(pilot, lambda: "pattern: **/*▌" in drawn(app))
-        assert "I look at what is there first." in drawn(app)
+        assert "First, I'll look at the project." in drawn(app)
         await until(pilot, lambda: re.search(r"writes · \d+ s · \d+ tokens/s", drawn(app)))
         assert any(sign in drawn(app) for sign in SPINNER)
         model.go_on.release()
