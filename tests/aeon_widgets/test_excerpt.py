@@ -1,10 +1,16 @@
 from __future__ import annotations
 
+from pathlib import Path
+
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from rich.cells import cell_len
 
+from aeon_core.journal.records import MemoryRecord
+from aeon_core.journal.search import search_journal
 from aeon_widgets.match_list import excerpt
+from tests.aeon_core.journal.build import started, write
 
 
 def test_what_was_looked_for_is_marked() -> None:
@@ -36,6 +42,15 @@ def test_what_was_looked_for_is_cut_where_it_is_too_long_itself() -> None:
         ("x" * 18 + "…", "accent bold"),
         ("", "muted"),
     ]
+
+
+@pytest.mark.parametrize("width", [80, 140, 240])
+def test_what_a_search_found_fills_the_line(tmp_path: Path, width: int) -> None:
+    value = f"{'before ' * 100}the NEEDLE is{' after' * 100}"
+    (found,) = search_journal(write(tmp_path, started(), MemoryRecord(key="k", value=value)), "needle")
+    shown = "".join(text for text, _ in excerpt(found.excerpt, "needle", width))
+    assert "NEEDLE" in shown
+    assert width - len("before ") <= cell_len(shown) <= width
 
 
 @given(st.text(), st.text(min_size=1, max_size=3), st.text(), st.integers(12, 80))

@@ -21,8 +21,8 @@ from aeon_core.json_safe import clean_text
 
 BLOCK = 512 * 1024
 """Bytes looked through at once; between two blocks a search can be cancelled."""
-AROUND = 60
-"""Characters of an excerpt before and after what was found."""
+AROUND = 250
+"""Characters of an excerpt before and after what was found: as many as the widest terminals show on a line."""
 _SIEVED = 64
 """Characters of the text that the sieve goes by."""
 _HOLDER_LINES, _HOLDER_BYTES = 16, 1024 * 1024

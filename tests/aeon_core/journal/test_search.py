@@ -77,11 +77,11 @@ def test_all_and_only_the_records_that_hold_it_are_found(
 
 
 def test_a_match_says_where_it_is_and_what_is_around(tmp_path: Path) -> None:
-    path = journal(tmp_path, "first " * 30 + "the NEEDLE\nin " + "hay " * 30)
+    path = journal(tmp_path, "first " * 100 + "the NEEDLE\nin " + "hay " * 100)
     offset = len(lines(started())[0])
     (found,) = search_journal(path, "needle")
     assert found == Match(offset, path.stat().st_size, 1, "memory", found.excerpt, part="memory.value")
-    assert found.excerpt == "…" + ("first " * 30)[-56:] + "the NEEDLE in " + ("hay " * 14).strip() + "…"
+    assert found.excerpt == "…" + "first " * 41 + "the NEEDLE in " + "hay " * 61 + "ha…"
 
 
 def test_a_long_text_counts_for_the_record_that_holds_it(tmp_path: Path) -> None:
