@@ -147,13 +147,25 @@ def _where(parser: Parser, *, json: bool = True) -> None:
 
 def _run(parser: Parser) -> None:
     parser.add_argument("task", nargs="?", metavar="TASK", help="the task; '-' reads standard input")
-    _demo(parser)
+    _new_run(parser)
 
 
 def _demo(parser: Parser) -> None:
+    _new_run(parser, model="model to use instead of the simulated one")
+
+
+def _new_run(parser: Parser, **helps: str) -> None:
     _where(parser)
     parser.add_argument("--plan", metavar="FILE", help="run this plan (JSON or YAML) instead of generating one")
-    _options(parser, model="model to use instead of the simulated one")
+    _options(parser, **helps)
+
+
+def _without_defaults(*keys: str) -> dict[str, str]:
+    """Return the help of these keys' options for a run that continues another, whose own values are the defaults."""
+    from aeon_core.config.keys import CONFIG_KEYS
+
+    found = ((key, CONFIG_KEYS[key].option) for key in keys)
+    return {key: option.help.partition(" (default: ")[0] for key, option in found if option is not None}
 
 
 def _options(parser: Parser, **helps: str) -> None:
@@ -168,7 +180,7 @@ def _options(parser: Parser, **helps: str) -> None:
 def _batch(parser: Parser) -> None:
     add = parser.add_argument
     add("tasks", metavar="TASKS", help="JSONL file with one task per line; '-' reads standard input")
-    add("--headless", action="store_true", help="changes nothing: a batch always runs without the app")
+    add("--headless", action="store_true", help="has no effect: a batch always runs without the app")
     _json(parser, "print only the results, as a JSON list in the order of the tasks")
     add("--jobs", metavar="N", help="number of parallel runs (default: one per core, or every thread of the cluster)")
     text = "scheduler of a Dask cluster that shares the runs folder, such as tcp://HOST:8786"
@@ -187,7 +199,7 @@ def _runs(parser: Parser) -> None:
 
 def _delete(parser: Parser) -> None:
     parser.add_argument("runs", nargs="+", metavar="RUN", help=RUN)
-    text = "delete without confirmation; name each run in full, or 'last'"
+    text = "delete without asking; each run must be named in full, or as 'last'"
     parser.add_argument("--yes", action="store_true", help=text)
     _common(parser)
 
@@ -233,6 +245,7 @@ def _resume(parser: Parser) -> None:
     _headless(parser)
     same = ("model", "base_url", "judge_model", "tools", "approve", "wait")
     other = {
+        **_without_defaults("model", "judge_model"),
         "ttl": "maximum number of cycles, including those already spent",
         "budget": "maximum cost of the run, including what is already spent",
         "on_unknown": "what to do with an unsafe tool call that started but never finished: fail, retry or ask "
@@ -258,7 +271,8 @@ def _fork(parser: Parser) -> None:
     plan = parser.add_mutually_exclusive_group()
     plan.add_argument("--plan", metavar="FILE", help="start with this plan (JSON or YAML) instead of the pass's own")
     plan.add_argument("--edit", action="store_true", help="edit the pass's plan in $VISUAL or $EDITOR first")
-    _options(parser)
+    kept = ("model", "ttl", "judge_model", "judge_votes", "on_unknown", "durability")
+    _options(parser, **_without_defaults(*kept))
 
 
 def _headless(parser: Parser) -> None:
@@ -303,7 +317,7 @@ def _workflow(parser: Parser) -> None:
     text = "what to do with the documents that an earlier workflow left in spec/ (default: ask)"
     add("--spec", choices=("continue", "replace"), help=text)
     add("--headless", action="store_true", help="run without the app: questions and the log at the terminal")
-    text = "with --headless and no terminal: seconds to wait for a decision from another one"
+    text = "with --headless and no terminal: seconds to wait for a decision from another terminal"
     add("--wait", metavar="SECONDS", type=float, default=None, help=text)
     add("--log-format", choices=("text", "json"), help="with --headless: format of the log (default: text)")
     add("--log-file", metavar="FILE", help="with --headless: file for the log (default: stderr)")
@@ -451,8 +465,8 @@ _EPILOGS = {
     "calibrate": (
         'LABELS.jsonl has one labelled outcome per line, at least {"id", "label": "good" or "bad", "goal", "answer"};'
         " without it, the labelled outcomes that ship with Aeon are used, in several languages. Exit code: 5 if the "
-        "agreement is below --least, 3 no usable model, 4 budget reached, 1 interrupted; the verdicts so far "
-        "are printed."
+        "agreement is below --least, 3 without a usable model; 4 if the budget is used up and 1 if interrupted, after "
+        "the verdicts so far are printed."
     ),
     "label": "The last label counts. `aeon-tui calibrate --history` shows how often the judge agreed with you.",
     "serve": "Each tab is its own app. Ctrl-C closes them all and aborts their runs.",

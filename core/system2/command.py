@@ -77,7 +77,7 @@ def parse_arguments(argv: list[str] | None) -> argparse.Namespace:
     add("--resume", metavar="RUN", help="continue a workflow: its id, its journal or transcript, or 'last'")
     text = "folder for journals (default: where `aeon-tui runs` finds them)"
     add("--runs-dir", metavar="PATH", help=text)
-    text = "without a terminal: seconds to wait for a decision from another one (aeon-tui decide)"
+    text = "without a terminal: seconds to wait for a decision from another terminal (aeon-tui decide)"
     add("--wait", metavar="SECONDS", type=float, default=0.0, help=text)
     text = "what to do with the documents that an earlier workflow left in spec/ (default: ask)"
     add("--spec", choices=("continue", "replace"), help=text)

@@ -37,8 +37,17 @@ def test_the_help_of_a_command_says_what_it_alone_does(cli: Cli) -> None:
     demo, fork = cli("demo", "--help").out, " ".join(cli("fork", "--help").out.split())
     assert "model to use instead of the simulated one" in demo
     assert "AEON_MODEL" not in demo
+    assert "model to use (default: AEON_MODEL, then the config)" in " ".join(cli("run", "--help").out.split())
     assert "--pass N required for a run" in fork
     assert "A run needs --pass, a workflow --gate." in fork
+
+
+@pytest.mark.parametrize("command", ["fork", "resume"])
+def test_what_a_run_takes_from_another_has_no_default_of_its_own(cli: Cli, command: str) -> None:
+    text = " ".join(cli(command, "--help").out.split())
+    assert "--model PROVIDER:NAME model to use --base-url" in text
+    assert "AEON_MODEL" not in text
+    assert "(default: 50)" not in text
 
 
 def test_the_version_is_printed(cli: Cli) -> None:
