@@ -130,7 +130,7 @@ def _work(args: argparse.Namespace, root: Path) -> int:
         if task is not None and args.spec is None and earlier_documents(root):
             raise UsageError(UNDECIDED)
     with _log_of(args, root) as log, logged_to(_ToLog(log)):
-        terminal = Terminal(sys.stdin, sys.stderr, root) if can_answer() else None
+        terminal = Terminal(sys.stdin, sys.stderr) if can_answer() else None
         orchestrator = Orchestrator(
             root,
             args.config,

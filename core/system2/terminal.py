@@ -7,12 +7,10 @@ from __future__ import annotations
 
 import select
 from collections.abc import Mapping
-from pathlib import Path
 from typing import Any, TextIO
 
 from aeon_core.approvals.pending import ApprovalDecision, ApprovalRequest
 from aeon_core.escape import escape_controls
-from aeon_core.regular_file import read_start
 from aeon_core.stdio import drop_typed_ahead
 from system2.changes import FileChange, diffs_of
 from system2.constants import GATES
@@ -20,8 +18,6 @@ from system2.policies import Question, decision_on, question_of
 
 MAX_LINES = 300
 """Lines of an artifact that a gate shows; the file has all of it."""
-MAX_BYTES = 1_000_000
-"""Of an artifact, that are looked at for those lines."""
 MAX_DIFF = 2_000
 """Lines of all diffs that a gate shows; the app has all of them."""
 _APPROVE = frozenset({"a", "approve", "yes"})
@@ -36,8 +32,8 @@ _ASK_INSTEAD = "what should it do instead? (an empty line ends it)"
 class Terminal:
     """An approver: the person who reads `shown` and types into `typed`. One who hangs up has said nothing."""
 
-    def __init__(self, typed: TextIO, shown: TextIO, project_root: Path) -> None:
-        self._typed, self._shown, self._root = typed, shown, project_root
+    def __init__(self, typed: TextIO, shown: TextIO) -> None:
+        self._typed, self._shown = typed, shown
 
     def say(self, text: str) -> None:
         """Show a text, with control characters made visible."""
@@ -93,7 +89,7 @@ class Terminal:
         """Show the artifact and what changed, and return what the person says."""
         gate, artifact = subject["gate"], subject["artifact"]
         # What is decided about stands last: on a small screen a long artifact pushes out what is above it.
-        self.say(f"\n{self._excerpt(artifact)}")
+        self.say(f"\n{_excerpt(artifact, subject.get('content', ''))}")
         changes = [FileChange(**change) for change in subject.get("changes") or ()]
         # Of a new artifact the excerpt shows all that the diff would.
         lines = list(diffs_of(each for each in changes if (each.path, each.status) != (artifact, "created")))
@@ -115,16 +111,6 @@ class Terminal:
             if feedback := self._reason(said, _ASK_WHY):
                 return ApprovalDecision(decision="reject", feedback=feedback)
             self.say("type a to approve, w with what should change, or X to abort")
-
-    def _excerpt(self, artifact_path: str) -> str:
-        try:
-            lines = read_start(self._root / artifact_path, MAX_BYTES).decode("utf-8", "replace").splitlines()
-        except OSError as error:
-            return f"{artifact_path}: {error.strerror}"
-        more = len(lines) - MAX_LINES
-        head = f"--- {artifact_path}"
-        tail = f"--- and {more:,} more lines in {artifact_path}" if more > 0 else f"--- end of {artifact_path}"
-        return "\n".join([head, *lines[:MAX_LINES], tail])
 
     def _command(self, command: str, *, is_blocklisted: bool) -> ApprovalDecision:
         """Show a command whole, and return whether it may run, or why not; a blocklisted one needs the word `run`."""
@@ -155,3 +141,11 @@ class Terminal:
             fitting = [choice for choice in question.choices if len(said) > 1 and choice.startswith(said.lower())]
             if len(fitting) == 1:
                 return fitting[0]
+
+
+def _excerpt(artifact_path: str, content: str) -> str:
+    """Return the beginning of an artifact, as the decision is bound to it."""
+    lines = content.splitlines()
+    more = len(lines) - MAX_LINES
+    tail = f"--- and {more:,} more lines in {artifact_path}" if more > 0 else f"--- end of {artifact_path}"
+    return "\n".join([f"--- {artifact_path}", *lines[:MAX_LINES], tail])

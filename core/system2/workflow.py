@@ -38,7 +38,7 @@ from system2.policies import GateDecisionType
 from system2.relevance import OPTIONAL, skip_reason
 from system2.session import AgentResult
 from system2.suite_runs import list_tests
-from system2.workflow_result import exit_code_of, message_of, status_of
+from system2.workflow_result import message_of, status_of
 
 logger: logging.Logger = logging.getLogger("aeon")
 EXECUTOR = "executor"
@@ -335,8 +335,8 @@ class Program:
         described: dict[str, Any] | None = None
         if error is not None:
             described = {"error_type": type(error).__name__, "message": message_of(error)}
-            if (code := exit_code_of(error)) == 3:
-                described["exit_code"] = code
+            if isinstance(error, AeonError) and error.exit_code == 3:
+                described["exit_code"] = 3
         nothing = TTLState(limit=0, allocated=0, spent=0, remaining=0)
         return RunResult(
             run_id=self._run_id,

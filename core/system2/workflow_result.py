@@ -63,13 +63,6 @@ def status_of(error: BaseException | None) -> Ending:
     return "aborted" if isinstance(error, RunAborted | KeyboardInterrupt) else "failed"
 
 
-def exit_code_of(error: BaseException | None) -> int:
-    """Return the exit code for it, never that of bad usage: the workflow had started."""
-    codes = {"completed": 0, "cost_ceiling": 4}
-    is_refused = isinstance(error, AeonError) and error.exit_code == 3
-    return codes.get(status_of(error), 3 if is_refused and status_of(error) == "failed" else 1)
-
-
 def message_of(error: BaseException) -> str:
     """Return why it did not complete."""
     if isinstance(error, AeonError):

@@ -235,7 +235,7 @@ def test_an_automatic_gate_is_in_the_log_with_its_changes_and_without_their_cont
 
 
 def test_a_gate_at_the_terminal_shows_the_diffs_and_a_new_document_once(tmp_path: Path) -> None:
-    person, shown = at_terminal("a", "a", "X", root=tmp_path)
+    person, shown = at_terminal("a", "a", "X")
     command = uses(WRITES, ("Bash", {"command": "echo x > out.txt"}))
     model = Watched(reply=of(CONTEXT, command, done()))
     orchestrator = Orchestrator(

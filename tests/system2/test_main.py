@@ -187,9 +187,9 @@ def test_help_names_every_option_and_exit_code(capsys: pytest.CaptureFixture[str
     assert "4 cost ceiling reached" in " ".join(shown.split())
 
 
-def at_terminal(*typed: str, root: Path = Path()) -> tuple[Terminal, io.StringIO]:
+def at_terminal(*typed: str) -> tuple[Terminal, io.StringIO]:
     shown = io.StringIO()
-    return Terminal(io.StringIO("".join(f"{line}\n" for line in typed)), shown, root), shown
+    return Terminal(io.StringIO("".join(f"{line}\n" for line in typed)), shown), shown
 
 
 def asked(point: Any, **subject: Any) -> ApprovalRequest:
@@ -209,12 +209,11 @@ def asked(point: Any, **subject: Any) -> ApprovalRequest:
     ],
 )
 def test_a_gate_takes_words_and_no_rejection_without_a_reason(
-    typed: list[str], decision: str, feedback: str | None, tmp_path: Path
+    typed: list[str], decision: str, feedback: str | None
 ) -> None:
-    (tmp_path / "spec").mkdir()
-    (tmp_path / "spec" / "scope.md").write_text("# Scope\n\x1b[2Jhidden\n", "utf-8")
-    terminal, shown = at_terminal(*typed, root=tmp_path)
-    said = terminal(asked("gate", gate=0, artifact="spec/scope.md", summary="it is done"))
+    terminal, shown = at_terminal(*typed)
+    scope = "# Scope\n\x1b[2Jhidden\n"
+    said = terminal(asked("gate", gate=0, artifact="spec/scope.md", content=scope, summary="it is done"))
     assert (said.decision, said.feedback) == (decision, feedback)
     text = shown.getvalue()
     assert "=== Gate 0 (scope) ===" in text
