@@ -20,6 +20,7 @@ class Parser(argparse.ArgumentParser):
     def parse_known_args(self, args: Any = None, namespace: Any = None) -> Any:
         if self._fill is not None:
             self._fill(self)
+            _common(self)
             self._fill = None
         parsed, rest = super().parse_known_args(args, namespace)
         if rest:
@@ -96,14 +97,35 @@ def build_parser(command: str | None = None) -> argparse.ArgumentParser:
     return parser
 
 
-def _common(parser: Parser, default: Any = argparse.SUPPRESS) -> None:
-    def add(name: str, **options: Any) -> None:
-        parser.add_argument(name, default=default, **options)
+def _add(to: argparse._ActionsContainer, form: str, text: str, *, dest: str = "", **options: Any) -> None:
+    """Add an argument in the form in which help shows it: `-o, --output FILE`, `--json`, `RUN`, `[TASK]`, `PLAN…`.
 
-    add("--project-root", metavar="DIR", help="project folder (default: the nearest parent with .aeon or .git)")
-    add("--runs-dir", metavar="DIR", help="folder for run journals")
-    add("--config", metavar="FILE", help="another YAML config file to read, last")
-    add("--debug", action="store_true", help="show tracebacks and diagnostics")
+    An option without a value is a flag, where it has no `choices`.
+    """
+    if not form.startswith("-"):
+        value = form.strip("[]…")
+        many = {"nargs": "?"} if form.startswith("[") else {"nargs": "+"} if form.endswith("…") else {}
+        to.add_argument(dest or value.lower(), metavar=value, help=text, **many, **options)
+        return
+    words = form.replace(",", "").split()
+    names = [word for word in words if word.startswith("-")]
+    if len(names) < len(words):
+        options["metavar"] = words[-1]
+    elif "choices" not in options:
+        options["action"] = "store_true"
+    to.add_argument(*names, help=text, **({"dest": dest} if dest else {}), **options)
+
+
+def _common(parser: Parser, default: Any = argparse.SUPPRESS) -> None:
+    """Add the options of every command, less those that it has in a form of its own."""
+    for form, text in (
+        ("--project-root DIR", "project folder (default: the nearest parent with .aeon or .git)"),
+        ("--runs-dir DIR", "folder for run journals"),
+        ("--config FILE", "another YAML config file to read, last"),
+        ("--debug", "show tracebacks and diagnostics"),
+    ):
+        if form.partition(" ")[0] not in parser._option_string_actions:
+            _add(parser, form, text, default=default)
 
 
 def _settings(parser: Parser, *keys: str, **helps: str) -> None:
@@ -124,29 +146,40 @@ def _settings(parser: Parser, *keys: str, **helps: str) -> None:
         parser.add_argument(*names, help=helps.get(key, option.help), **kind)
 
 
+def _options(parser: Parser, **helps: str) -> None:
+    """Add the options of a run that its configuration takes, with their own help unless another is given."""
+    from aeon_core.config.keys import OPTIONS
+
+    _settings(parser, *OPTIONS, **helps)
+    _trust_project(parser)
+
+
 def _trust_project(parser: Parser) -> None:
     text = "trust this project's files for this command only: they can run code, redirect requests or widen access"
-    parser.add_argument("--trust-project", action="store_true", help=text)
+    _add(parser, "--trust-project", text)
 
 
 def _json(parser: Parser, text: str = "print JSON") -> None:
-    parser.add_argument("--json", action="store_true", help=text)
+    _add(parser, "--json", text)
+
+
+def _run_id(parser: Parser) -> None:
+    _add(parser, "RUN", RUN)
 
 
 def _where(parser: Parser, *, json: bool = True) -> None:
     """Add the options for where and in how much detail a run is shown."""
     text = "run without the app (the default without a terminal): progress on stderr, result on stdout"
-    parser.add_argument("--headless", action="store_true", help=text)
+    _add(parser, "--headless", text)
     if json:
         _json(parser, _JSON_RESULT)
     form = parser.add_mutually_exclusive_group()
-    form.add_argument("-q", "--quiet", action="store_true", help="without the app: the answer and errors alone")
-    text = "without the app: cycle counts, model and tool calls too"
-    form.add_argument("-v", "--verbose", action="store_true", help=text)
+    _add(form, "-q, --quiet", "without the app: the answer and errors alone")
+    _add(form, "-v, --verbose", "without the app: cycle counts, model and tool calls too")
 
 
 def _run(parser: Parser) -> None:
-    parser.add_argument("task", nargs="?", metavar="TASK", help="the task; '-' reads standard input")
+    _add(parser, "[TASK]", "the task; '-' reads standard input")
     _new_run(parser)
 
 
@@ -156,7 +189,7 @@ def _demo(parser: Parser) -> None:
 
 def _new_run(parser: Parser, **helps: str) -> None:
     _where(parser)
-    parser.add_argument("--plan", metavar="FILE", help="run this plan (JSON or YAML) instead of generating one")
+    _add(parser, "--plan FILE", "run this plan (JSON or YAML) instead of generating one")
     _options(parser, **helps)
 
 
@@ -168,81 +201,64 @@ def _without_defaults(*keys: str) -> dict[str, str]:
     return {key: option.help.partition(" (default: ")[0] for key, option in found if option is not None}
 
 
-def _options(parser: Parser, **helps: str) -> None:
-    """Add the options of a run that its configuration takes, with their own help unless another is given."""
-    from aeon_core.config.keys import OPTIONS
-
-    _settings(parser, *OPTIONS, **helps)
-    _trust_project(parser)
-    _common(parser)
-
-
 def _batch(parser: Parser) -> None:
-    add = parser.add_argument
-    add("tasks", metavar="TASKS", help="JSONL file with one task per line; '-' reads standard input")
-    add("--headless", action="store_true", help="has no effect: a batch always runs without the app")
+    _add(parser, "TASKS", "JSONL file with one task per line; '-' reads standard input")
+    _add(parser, "--headless", "has no effect: a batch always runs without the app")
     _json(parser, "print only the results, as a JSON list in the order of the tasks")
-    add("--jobs", metavar="N", help="number of parallel runs (default: one per core, or every thread of the cluster)")
-    text = "scheduler of a Dask cluster that shares the runs folder, such as tcp://HOST:8786"
-    add("--scheduler", metavar="URL", help=text)
-    add("--name", metavar="NAME", help="prefix of the run ids (default: the file's name, or 'stdin')")
-    text = "rerun tasks that ended without a usable result; the old journals are renamed"
-    add("--retry-failed", action="store_true", help=text)
+    _add(parser, "--jobs N", "number of parallel runs (default: one per core, or every thread of the cluster)")
+    _add(
+        parser,
+        "--scheduler URL",
+        "scheduler of a Dask cluster that shares the runs folder, such as tcp://HOST:8786",
+    )
+    _add(parser, "--name NAME", "prefix of the run ids (default: the file's name, or 'stdin')")
+    _add(parser, "--retry-failed", "rerun tasks that ended without a usable result; the old journals are renamed")
     _options(parser)
 
 
 def _runs(parser: Parser) -> None:
     _json(parser)
-    parser.add_argument("--limit", metavar="N", help="list only the newest N")
-    _common(parser)
+    _add(parser, "--limit N", "list only the newest N")
 
 
 def _delete(parser: Parser) -> None:
-    parser.add_argument("runs", nargs="+", metavar="RUN", help=RUN)
-    text = "delete without asking; each run must be named in full, or as 'last'"
-    parser.add_argument("--yes", action="store_true", help=text)
-    _common(parser)
+    _add(parser, "RUN…", RUN, dest="runs")
+    _add(parser, "--yes", "delete without asking; each run must be named in full, or as 'last'")
 
 
 def _config(parser: Parser) -> None:
-    add = parser.add_argument
-    add("action", metavar="get|set|path", choices=("get", "set", "path"), help="what to do")
-    add("name", nargs="?", metavar="NAME", help="a setting, such as ttl or shell.timeout")
-    add("value", nargs="?", metavar="VALUE", help="with set: the value; a list may have commas, a mapping is YAML")
+    _add(parser, "get|set|path", "what to do", dest="action", choices=("get", "set", "path"))
+    _add(parser, "[NAME]", "a setting, such as ttl or shell.timeout")
+    _add(parser, "[VALUE]", "with set: the value; a list may have commas, a mapping is YAML")
     where = parser.add_mutually_exclusive_group()
-    where.add_argument("--user", action="store_true", help="with set or path: your own file (the default of set)")
-    where.add_argument("--project", action="store_true", help="with set or path: the project's .aeon/config.yml")
-    add("--unset", action="store_true", help="with set: remove the setting from the file instead")
+    _add(where, "--user", "with set or path: your own file (the default of set)")
+    _add(where, "--project", "with set or path: the project's .aeon/config.yml")
+    _add(parser, "--unset", "with set: remove the setting from the file instead")
     _json(parser, "with get: print name, value and source as JSON")
-    _common(parser)
 
 
 def _show(parser: Parser) -> None:
-    parser.add_argument("run", metavar="RUN", help=RUN)
+    _run_id(parser)
     _json(parser, "print the ExecutionHistory as JSON")
-    add = parser.add_argument
-    add("--pass", dest="pass_number", metavar="N", help="show only this pass, counted from 1")
-    add("--export", choices=("md", "html", "json"), help="write a report: Markdown, a web page, or JSON")
-    add("-o", "--output", metavar="FILE", help="write to FILE instead of standard output")
-    _common(parser)
+    _add(parser, "--pass N", "show only this pass, counted from 1", dest="pass_number")
+    _add(parser, "--export", "write a report: Markdown, a web page, or JSON", choices=("md", "html", "json"))
+    _add(parser, "-o, --output FILE", "write to FILE instead of standard output")
 
 
 def _replay(parser: Parser) -> None:
-    parser.add_argument("run", metavar="RUN", help=RUN)
+    _run_id(parser)
     _where(parser, json=False)
     form = parser.add_mutually_exclusive_group()
-    text = "exit 1 and print the first difference if Aeon now behaves differently from the recording"
-    form.add_argument("--check", action="store_true", help=text)
-    form.add_argument("--json", action="store_true", help=_JSON_RESULT)
-    text = "playback speed in the app: 1 (default), 10, … or max; pauses are cut to 3 s"
-    form.add_argument("--speed", metavar="X", help=text)
-    _common(parser)
+    _add(form, "--check", "exit 1 and print the first difference if Aeon now behaves differently from the recording")
+    _add(form, "--json", _JSON_RESULT)
+    _add(form, "--speed X", "playback speed in the app: 1 (default), 10, … or max; pauses are cut to 3 s")
 
 
 def _resume(parser: Parser) -> None:
     from aeon_core.config.keys import OPTIONS
 
-    _headless(parser)
+    _run_id(parser)
+    _where(parser)
     same = ("model", "base_url", "judge_model", "tools", "approve", "wait")
     other = {
         **_without_defaults("model", "judge_model"),
@@ -255,174 +271,119 @@ def _resume(parser: Parser) -> None:
     _settings(parser, *same, **other)
     _trust_project(parser)
     # Said in one line to be fork's, rather than to be unknown.
-    parser.add_argument("--plan", help=argparse.SUPPRESS)
+    _add(parser, "--plan PLAN", argparse.SUPPRESS)
     _settings(parser, **{key: argparse.SUPPRESS for key in OPTIONS if key not in (*same, *other)})
-    _common(parser)
 
 
 def _fork(parser: Parser) -> None:
-    _headless(parser)
-    add = parser.add_argument
+    _run_id(parser)
+    _where(parser)
     text = "required for a run: start where this pass started, with all earlier results"
-    add("--pass", dest="pass_number", metavar="N", help=text)
-    text = "required for a workflow: start at this gate and decide it again"
-    add("--gate", metavar="N", help=text)
-    add("--feedback", metavar="TEXT", help="with --gate: reject there with this reason instead of being asked")
+    _add(parser, "--pass N", text, dest="pass_number")
+    _add(parser, "--gate N", "required for a workflow: start at this gate and decide it again")
+    _add(parser, "--feedback TEXT", "with --gate: reject there with this reason instead of being asked")
     plan = parser.add_mutually_exclusive_group()
-    plan.add_argument("--plan", metavar="FILE", help="start with this plan (JSON or YAML) instead of the pass's own")
-    plan.add_argument("--edit", action="store_true", help="edit the pass's plan in $VISUAL or $EDITOR first")
+    _add(plan, "--plan FILE", "start with this plan (JSON or YAML) instead of the pass's own")
+    _add(plan, "--edit", "edit the pass's plan in $VISUAL or $EDITOR first")
     kept = ("model", "ttl", "judge_model", "judge_votes", "on_unknown", "durability")
     _options(parser, **_without_defaults(*kept))
 
 
-def _headless(parser: Parser) -> None:
-    """Add RUN and the options for showing it."""
-    parser.add_argument("run", metavar="RUN", help=RUN)
-    _where(parser)
-
-
 def _watch(parser: Parser) -> None:
-    text = f"{RUN}; it may not exist yet (default: the newest running run, else the newest)"
-    parser.add_argument("run", nargs="?", metavar="RUN", help=text)
+    _add(parser, "[RUN]", f"{RUN}; it may not exist yet (default: the newest running run, else the newest)")
     _where(parser)
-    _common(parser)
 
 
 def _decide(parser: Parser) -> None:
-    add = parser.add_argument
-    add("run", metavar="RUN", help=RUN)
+    _run_id(parser)
     answers = ("approve", "edit", "reject", "replay", "accept", "abort")
-    add("decision", metavar="DECISION", choices=answers, help=", ".join(answers))
-    add(
-        "--feedback",
-        metavar="TEXT",
-        help="the reason to reject, abort or accept; a rejected plan is refined with it",
-    )
+    _add(parser, "DECISION", ", ".join(answers), choices=answers)
+    _add(parser, "--feedback TEXT", "the reason to reject, abort or accept; a rejected plan is refined with it")
     text = "answer an open question; repeat it for the next one, in the order in which they are asked"
-    add("--answer", metavar="TEXT", action="append", help=text)
+    _add(parser, "--answer TEXT", text, action="append")
     text = "with edit: file with the plan or the call's arguments (JSON or YAML); '-' reads standard input"
-    add("--edited", metavar="FILE", help=text)
+    _add(parser, "--edited FILE", text)
     _json(parser, "print only the decision, as JSON")
-    _common(parser)
 
 
 def _workflow(parser: Parser) -> None:
-    add = parser.add_argument
-    add("task", nargs="?", metavar="TASK", help="the task; '-' reads standard input (default: the app asks)")
-    add("--resume", metavar="RUN", help="continue a workflow: its id, its journal or transcript, or 'last'")
+    _add(parser, "[TASK]", "the task; '-' reads standard input (default: the app asks)")
+    _add(parser, "--resume RUN", "continue a workflow: its id, its journal or transcript, or 'last'")
     _settings(parser, model="model to use instead of Bedrock's, such as simulated:default")
     _settings(parser, "base_url")
-    add("--unsafe-bash", action="store_true", help="run plain commands without asking, except blocked ones")
-    add("--auto-approve", action="store_true", help="approve every gate without asking")
+    _add(parser, "--unsafe-bash", "run plain commands without asking, except blocked ones")
+    _add(parser, "--auto-approve", "approve every gate without asking")
     text = "what to do with the documents that an earlier workflow left in spec/ (default: ask)"
-    add("--spec", choices=("continue", "replace"), help=text)
-    add("--headless", action="store_true", help="run without the app: questions and the log at the terminal")
+    _add(parser, "--spec", text, choices=("continue", "replace"))
+    _add(parser, "--headless", "run without the app: questions and the log at the terminal")
     text = "with --headless and no terminal: seconds to wait for a decision from another terminal"
-    add("--wait", metavar="SECONDS", type=float, default=None, help=text)
-    add("--log-format", choices=("text", "json"), help="with --headless: format of the log (default: text)")
-    add("--log-file", metavar="FILE", help="with --headless: file for the log (default: stderr)")
-    add("-v", "--verbose", action="store_true", help="with --headless: log debugging details too")
+    _add(parser, "--wait SECONDS", text, type=float)
+    _add(parser, "--log-format", "with --headless: format of the log (default: text)", choices=("text", "json"))
+    _add(parser, "--log-file FILE", "with --headless: file for the log (default: stderr)")
+    _add(parser, "-v, --verbose", "with --headless: log debugging details too")
     _trust_project(parser)
-    text = "project folder (default: the git root, then the working directory)"
-    add("--project-root", metavar="DIR", default=None, help=text)
-    add("--config", metavar="FILE", default=None, help="settings file (default: .system2/config.yml in the project)")
-    add("--runs-dir", metavar="DIR", default=argparse.SUPPRESS, help="folder for run journals")
-    add("--debug", action="store_true", default=argparse.SUPPRESS, help="show tracebacks and diagnostics")
+    _add(parser, "--project-root DIR", "project folder (default: the git root, then the working directory)")
+    _add(parser, "--config FILE", "settings file (default: .system2/config.yml in the project)")
 
 
 def _trust(parser: Parser) -> None:
     form = parser.add_mutually_exclusive_group()
-    form.add_argument("--show", action="store_true", help="show what the project asks for, without asking you")
-    form.add_argument("--revoke", action="store_true", help="stop trusting this project")
-    form.add_argument("--yes", action="store_true", help="trust the project without being asked")
+    _add(form, "--show", "show what the project asks for, without asking you")
+    _add(form, "--revoke", "stop trusting this project")
+    _add(form, "--yes", "trust the project without being asked")
     _json(parser, "with --show: print only what the project asks for, as JSON")
-    _common(parser)
 
 
 def _list_tools(parser: Parser) -> None:
     _json(parser, "print JSON, as a model receives it")
     _settings(parser, "tools")
-    _common(parser)
 
 
 def _schema(parser: Parser) -> None:
-    parser.add_argument(
-        "name",
-        nargs="?",
-        metavar="NAME",
-        help="plan-file, criteria-file, requirements-file, config-file, an entity or a journal record type",
-    )
-    _common(parser)
+    text = "plan-file, criteria-file, requirements-file, config-file, an entity or a journal record type"
+    _add(parser, "[NAME]", text)
 
 
 def _lint(parser: Parser) -> None:
-    add = parser.add_argument
-    add("plan_files", nargs="+", metavar="PLAN", help="plan file (JSON or YAML)")
+    _add(parser, "PLAN…", "plan file (JSON or YAML)", dest="plan_files")
     _json(parser, "print the SemanticValidationReport as JSON; of several plans, a list of them")
-    text = "exit 1 at this severity or higher (default: high)"
-    add("--fail-on", choices=("low", "medium", "high"), default="high", help=text)
-    add("--judge", action="store_true", help="also ask a model, and add what it finds")
-    _settings(
-        parser,
-        "model",
-        "base_url",
-        "tools",
-        budget="maximum cost of --judge; stop before a call that could exceed it",
-    )
-    _common(parser)
+    severities, text = ("low", "medium", "high"), "exit 1 at this severity or higher (default: high)"
+    _add(parser, "--fail-on", text, choices=severities, default="high")
+    _add(parser, "--judge", "also ask a model, and add what it finds")
+    budget = "maximum cost of --judge; stop before a call that could exceed it"
+    _settings(parser, "model", "base_url", "tools", budget=budget)
 
 
 def _calibrate(parser: Parser) -> None:
-    add = parser.add_argument
-    add("labels", nargs="?", metavar="LABELS.jsonl", help="your own labelled outcomes")
-    add(
-        "--history",
-        action="store_true",
-        help="compare past verdicts with your own labels instead, without calling a model",
-    )
-    _settings(
-        parser,
-        "model",
-        "base_url",
-        "judge_model",
-        "judge_votes",
-        budget="maximum cost; stop before a call that could exceed it",
-    )
-    add("--limit", metavar="N", help="judge only N outcomes, spread evenly")
-    add("--least", metavar="X", help="exit 5 if the agreement (0 to 1) is below X")
+    _add(parser, "[LABELS.jsonl]", "your own labelled outcomes", dest="labels")
+    _add(parser, "--history", "compare past verdicts with your own labels instead, without calling a model")
+    budget = "maximum cost; stop before a call that could exceed it"
+    _settings(parser, "model", "base_url", "judge_model", "judge_votes", budget=budget)
+    _add(parser, "--limit N", "judge only N outcomes, spread evenly")
+    _add(parser, "--least X", "exit 5 if the agreement (0 to 1) is below X")
     _json(parser, "print only the figures and the disagreements, as JSON")
-    _common(parser)
 
 
 def _label(parser: Parser) -> None:
-    add = parser.add_argument
-    add("run", metavar="RUN", help=RUN)
-    add("verdict", metavar="good|bad", choices=("good", "bad"), help="your verdict on the result")
-    add("--why", metavar="TEXT", help="the reason, recorded with the label")
-    _common(parser)
+    _run_id(parser)
+    _add(parser, "good|bad", "your verdict on the result", dest="verdict", choices=("good", "bad"))
+    _add(parser, "--why TEXT", "the reason, recorded with the label")
 
 
 def _serve(parser: Parser) -> None:
-    add = parser.add_argument
-    add("--host", metavar="ADDRESS", help="address to serve on (default: 127.0.0.1, this machine only)")
-    add("--port", metavar="N", help="port to serve on (default: 8000)")
-    add(
-        "--expose",
-        action="store_true",
-        help="allow an address that other machines can reach; there is no authentication",
-    )
-    _common(parser)
+    _add(parser, "--host ADDRESS", "address to serve on (default: 127.0.0.1, this machine only)")
+    _add(parser, "--port N", "port to serve on (default: 8000)")
+    _add(parser, "--expose", "allow an address that other machines can reach; there is no authentication")
 
 
 def _mcp_serve(parser: Parser) -> None:
     text = "serve on loopback instead of standard input and output (default port: 8765)"
-    parser.add_argument("--http", metavar="PORT", nargs="?", const="8765", help=text)
+    _add(parser, "--http PORT", text, nargs="?", const="8765")
     _options(parser)
 
 
 def _doctor(parser: Parser) -> None:
     _settings(parser, "model", "base_url")
-    _common(parser)
 
 
 _EPILOGS = {
@@ -492,7 +453,7 @@ _COMMANDS = {
     "resume": ("resume", "continue a run after a crash or an abort, or with more cycles or budget", _resume),
     "fork": ("fork", "start a new run from a pass of another run", _fork),
     "workflow": ("workflow", "run a gated workflow of thirteen agents (--headless: system2)", _workflow),
-    "init": ("init", "create a commented .aeon/config.yml, and keep runs out of git", _common),
+    "init": ("init", "create a commented .aeon/config.yml, and keep runs out of git", lambda _: None),
     "config": ("config", "show or change settings", _config),
     "trust": ("trust", "show what this project's files ask for, and trust them", _trust),
     "tools": ("tools", "list the registered tools and their schemas", _list_tools),
