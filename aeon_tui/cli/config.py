@@ -11,8 +11,8 @@ from pathlib import Path
 from typing import Any
 
 from aeon_core.config.editing import KeyPath, changed, edit_file
-from aeon_core.config.keys import APP_KEYS, CONFIG_KEYS, KEYS, MAPPINGS, PATH_KEYS, checked_text, listed
-from aeon_core.config.loading import LoadedConfig, assess_project, read_config_file, user_config_file
+from aeon_core.config.keys import APP_KEYS, CONFIG_KEYS, MAPPINGS, PATH_KEYS, checked_text, listed
+from aeon_core.config.loading import DEFAULT, LoadedConfig, assess_project, read_config_file, user_config_file
 from aeon_core.config.schema import RunConfig, configured_secrets
 from aeon_core.errors import UsageError
 from aeon_core.paths import PROJECT_FOLDER, named_project_root
@@ -23,7 +23,6 @@ from aeon_tui.cli import options
 from aeon_tui.cli.output import Output, stderr, stdout
 from aeon_tui.sessions.run_options import approval_points
 
-DEFAULT = "default"
 _FREE = {"keys", "mcp_servers", "prices"}
 """Settings below which a person chooses the names."""
 
@@ -46,8 +45,8 @@ def execute(args: Namespace) -> int:
 def setting_path(name: str) -> KeyPath:
     """Return the keys that lead to a setting. Raises UsageError that names the nearest known one."""
     key, _, below = name.partition(".")
-    if key not in KEYS and key not in APP_KEYS:
-        hint = did_you_mean(name, (*KEYS, *APP_KEYS)) or "; `aeon-tui config get` lists them"
+    if key not in CONFIG_KEYS:
+        hint = did_you_mean(name, CONFIG_KEYS) or "; `aeon-tui config get` lists them"
         raise UsageError(f"unknown setting {name!r}{hint}")
     if not below:
         return (key,)
@@ -71,7 +70,7 @@ def _get(args: Namespace) -> int:
     path = setting_path(args.name) if args.name is not None else ()
     loaded = options.load(args)
     protect(configured_secrets(loaded.config))
-    found = [_shown(loaded, path)] if path else [_shown(loaded, (key,)) for key in (*KEYS, *APP_KEYS)]
+    found = [_shown(loaded, path)] if path else [_shown(loaded, (key,)) for key in CONFIG_KEYS]
     out, err = stdout(), stderr()
     if args.json:
         out.json(found[0] if path else found)
@@ -99,18 +98,13 @@ def _print_all(out: Output, found: list[dict[str, Any]]) -> None:
 def _shown(loaded: LoadedConfig, path: KeyPath) -> dict[str, Any]:
     """Return name, value and source of a setting, without secrets."""
     key, *below = path
-    app = {"theme": loaded.app.theme, "keys": dict(loaded.app.keys)}
-    value: Any = app[key] if key in app else loaded.config.model_dump(mode="json")[key]
-    source = _source(loaded, key)
+    value: Any = loaded.value_of(key) if key in APP_KEYS else loaded.config.model_dump(mode="json")[key]
+    source = loaded.source_of(key)
     if key == "approve" and source == DEFAULT:
         value = approval_points(loaded, in_app=False)
     for name in below:
         value = value.get(name) if isinstance(value, dict) else None
     return {"name": ".".join(path), "value": redact(value), "source": source}
-
-
-def _source(loaded: LoadedConfig, key: str) -> str:
-    return {**loaded.sources, **loaded.app.sources}.get(key, DEFAULT)
 
 
 def _text(value: Any) -> str:
@@ -166,7 +160,7 @@ def _set(args: Namespace) -> int:
 
 def _values(path: KeyPath, text: str, name: str, file: Path) -> Iterator[Any]:
     """Yield the values that a text may mean, the likeliest first. Raises UsageError if it cannot mean any."""
-    if path[0] in CONFIG_KEYS and path[0] not in MAPPINGS:
+    if path[0] not in APP_KEYS and path[0] not in MAPPINGS:
         value = checked_text(path[0], text, repr(name))
         yield _relative(value, file) if path[0] in PATH_KEYS else value
         return
@@ -195,7 +189,7 @@ def _reservation(args: Namespace, key: str, file: Path) -> str:
     loaded = options.load(args)
     if args.project and key in loaded.ignored and not assess_project(named_project_root(args.project_root)).allowed:
         return "; it applies once you trust this project: `aeon-tui trust`"
-    source = _source(loaded, key)
+    source = loaded.source_of(key)
     if not args.unset and key not in MAPPINGS and source != f"the file {str(file)!r}":
         return f"; {source} overrides it"
     return ""

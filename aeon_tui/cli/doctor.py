@@ -87,7 +87,7 @@ def _trust(loaded: LoadedConfig, broken: UsageError | None) -> list[HealthCheck]
 
 def _values(loaded: LoadedConfig) -> list[HealthCheck]:
     """Return where each effective value comes from that is no default; of what may hold a key only the source."""
-    sources = {**loaded.sources, **loaded.app.sources}
+    sources = {key: loaded.source_of(key) for key in (*loaded.sources, *loaded.app.sources)}
     width = max((len(key) for key in sources), default=0)
     return [
         HealthCheck("setting", f"{key:<{width}}  {_shown(key, loaded)}from {source}")

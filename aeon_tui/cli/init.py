@@ -12,7 +12,7 @@ from typing import Any
 from pydantic import BaseModel
 
 from aeon_core.config.editing import as_scalar
-from aeon_core.config.keys import APP_CONFIG_KEYS, CONFIG_KEYS, ConfigKey
+from aeon_core.config.keys import CONFIG_KEYS, ConfigKey
 from aeon_core.config.schema import RunConfig
 from aeon_core.errors import UsageError
 from aeon_core.paths import PROJECT_FOLDER, is_placeholder, named_project_root
@@ -37,8 +37,8 @@ _HEAD = """\
 ## What runs code, redirects requests or widens access applies once you trust the project: `aeon-tui trust`.
 ## `aeon-tui config get` shows what applies, and where each value comes from.
 """
-_IN_APP = {"approve": ["pass", "tool"]}
-"""Defaults of the app, where it has others: a file that says the headless one would change it."""
+_DEFAULTS: dict[str, Any] = {"approve": ["pass", "tool"], "theme": None, "keys": {}}
+"""Defaults of the app; where a run without it has another, a file that says that one would change the app."""
 _WIDTH = 110
 
 
@@ -75,10 +75,9 @@ def config_template() -> str:
     """Return `.aeon/config.yml` with every setting commented out, its default, and what it means and takes."""
     parts = [SCHEMA_LINE.format(f"{SCHEMAS}/config-file.json") + _HEAD]
     for key, spec in CONFIG_KEYS.items():
-        default = _IN_APP.get(key, RunConfig.model_fields[key].get_default(call_default_factory=True))
-        parts.append(_words(spec) + "".join(_setting(key, default)))
-    for key, spec in APP_CONFIG_KEYS.items():
-        default = {} if key == "keys" else None
+        default = (
+            _DEFAULTS[key] if key in _DEFAULTS else RunConfig.model_fields[key].get_default(call_default_factory=True)
+        )
         parts.append(_words(spec) + "".join(_setting(key, default)))
     return "\n".join(parts)
 

@@ -104,7 +104,7 @@ def _add(to: argparse._ActionsContainer, form: str, text: str, *, dest: str = ""
     """
     if not form.startswith("-"):
         value = form.strip("[]…")
-        many = {"nargs": "?"} if form.startswith("[") else {"nargs": "+"} if form.endswith("…") else {}
+        many: dict[str, Any] = {"nargs": "?"} if form.startswith("[") else {"nargs": "+"} if form.endswith("…") else {}
         to.add_argument(dest or value.lower(), metavar=value, help=text, **many, **options)
         return
     words = form.replace(",", "").split()
@@ -113,7 +113,9 @@ def _add(to: argparse._ActionsContainer, form: str, text: str, *, dest: str = ""
         options["metavar"] = words[-1]
     elif "choices" not in options:
         options["action"] = "store_true"
-    to.add_argument(*names, help=text, **({"dest": dest} if dest else {}), **options)
+    if dest:
+        options["dest"] = dest
+    to.add_argument(*names, help=text, **options)
 
 
 def _common(parser: Parser, default: Any = argparse.SUPPRESS) -> None:

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from abc import abstractmethod
 from collections.abc import Sequence
-from typing import ClassVar, Generic, TypeVar
+from typing import ClassVar, Generic, Protocol, TypeVar
 
 from textual import on
 from textual.binding import Binding, BindingType
@@ -12,7 +11,9 @@ from textual.screen import Screen
 from textual.widgets import Input
 from typing_extensions import override
 
+from aeon_core.escape import escape_controls
 from aeon_widgets.filter_line import FilterLine
+from aeon_widgets.tally import HeadLine
 from aeon_widgets.virtual_list import RowsView
 
 Row = TypeVar("Row")
@@ -60,8 +61,25 @@ class KeptRows(RowsView, Generic[Row]):
         self.cursor = names.index(was) if was in names else 0
 
 
-class FilterableListScreen(Screen[None]):
-    """A screen with a FilterLine, which `/` opens, and one list of rows. A subclass has the keys, and `show_rows`."""
+class TextRow(Protocol):
+    """A row that can be found by its words."""
+
+    @property
+    def text(self) -> str:
+        """All that the words of the line are looked for in."""
+
+
+TextRows = TypeVar("TextRows", bound=TextRow)
+
+
+def matching(rows: Sequence[TextRows], text: str) -> list[TextRows]:
+    """Return the rows that hold all words of a text."""
+    words = text.lower().split()
+    return [row for row in rows if all(word in row.text.lower() for word in words)]
+
+
+class FilterableListScreen(Screen[None], Generic[TextRows]):
+    """A screen with a HeadLine, a FilterLine, which `/` opens, and one list of rows. A subclass has the keys."""
 
     DEFAULT_CSS = """
     FilterableListScreen {
@@ -72,16 +90,26 @@ class FilterableListScreen(Screen[None]):
     }
     """
 
-    @abstractmethod
-    def show_rows(self) -> None:
-        """Show the rows that the line lets pass."""
+    def __init__(self) -> None:
+        super().__init__()
+        self.all_rows: Sequence[TextRows] = ()
 
     def on_mount(self) -> None:
         self.query(KeptRows).focus()
 
+    def update_rows(self, rows: Sequence[TextRows], title: str) -> None:
+        """Show these, as far as the line lets them pass."""
+        self.all_rows = rows
+        self.query_one(HeadLine).title = escape_controls(title)
+        self.show_rows()
+
     @on(Input.Changed)
     def _narrow(self) -> None:
         self.show_rows()
+
+    def show_rows(self) -> None:
+        """Show the rows that the line lets pass."""
+        self.query_one(KeptRows).update_rows(matching(self.all_rows, self.query_one(FilterLine).value))
 
     @on(Input.Submitted)
     def _to_list(self) -> None:

@@ -43,6 +43,11 @@ class KeyRow:
         """The keys as labelled on a keyboard."""
         return "  ".join(dict.fromkeys(map(shown_key, self.keys)))
 
+    @property
+    def text(self) -> str:
+        """All that its row can be found by."""
+        return f"{self.place} {self.what} {self.shown} {self.id}"
+
 
 class KeyList(KeptRows[KeyRow]):
     """Actions, one a line, by the part of the app that they belong to."""
@@ -98,7 +103,7 @@ class PressDialog(Dialog[str | None]):
         self.dismiss(None)
 
 
-class KeySettingsScreen(FilterableListScreen):
+class KeySettingsScreen(FilterableListScreen[KeyRow]):
     """What every key does, wherever; and the way to change it. It is kept in the person's own configuration file."""
 
     HELP_TITLE = "Change keys"
@@ -107,10 +112,6 @@ class KeySettingsScreen(FilterableListScreen):
         Binding("slash", "filter", "Filter", key_display="/", id="keys.filter"),
         Binding("escape", "back", "Back", id="keys.back"),
     ]
-
-    def __init__(self) -> None:
-        super().__init__()
-        self._all: Sequence[KeyRow] = ()
 
     def compose(self) -> ComposeResult:
         yield HeadLine("Keys")
@@ -124,21 +125,12 @@ class KeySettingsScreen(FilterableListScreen):
     @work(thread=True, exclusive=True, group="keys", exit_on_error=False)
     def _read(self) -> None:
         """Look for all actions: that loads every screen."""
-        rows = key_rows(context_of(self).user_settings.keymap)
-        self.app.call_from_thread(self._take, rows)
+        self.app.call_from_thread(self._take, key_rows(context_of(self).user_settings.keymap))
 
     def _take(self, rows: Sequence[KeyRow]) -> None:
         if self.is_attached:
-            self._all = rows
             changed = sum(row.changed for row in rows)
-            self.query_one(HeadLine).title = f"Keys  {len(rows)} actions · {changed} changed"
-            self.show_rows()
-
-    @override
-    def show_rows(self) -> None:
-        words = self.query_one(FilterLine).value.lower().split()
-        found = [row for row in self._all if all(word in _all_of(row) for word in words)]
-        self.query_one(KeyList).update_rows(found)
+            self.update_rows(rows, f"Keys  {len(rows)} actions · {changed} changed")
 
     @on(RowsView.Chosen)
     def action_change(self) -> None:
@@ -155,11 +147,11 @@ class KeySettingsScreen(FilterableListScreen):
         if (why := why_no_key(key, row.id)) is not None:
             self.notify(why, severity="warning", markup=False)
             return
-        taken = clash(row.id, key, {each.id: ",".join(each.keys) for each in self._all})
+        taken = clash(row.id, key, {each.id: ",".join(each.keys) for each in self.all_rows})
         if taken is None:
             self._give(row.id, key)
             return
-        other = next(each for each in self._all if each.id == taken[1])
+        other = next(each for each in self.all_rows if each.id == taken[1])
         lines = [f"{shown_key(key)} is {other.place}: {other.what}.", f"After a swap, that is {row.shown}."]
         ask = ConfirmDialog("The key is taken", lines, "Swap", "Keep them")
         self.app.push_screen(ask, partial(self._swap, row, key, other))
@@ -182,7 +174,7 @@ class KeySettingsScreen(FilterableListScreen):
         if row is None or not row.changed:
             return
         # What others have of their own goes well with it.
-        given = {each.id: ",".join(each.keys) if each.changed else "" for each in self._all}
+        given = {each.id: ",".join(each.keys) if each.changed else "" for each in self.all_rows}
         taken = clash(row.id, own_keys()[row.id], given)
         if taken is not None:
             self.notify(f"{shown_key(taken[0])} is now {taken[1]}; reset that one first.", markup=False)
@@ -210,7 +202,3 @@ def key_rows(keymap: dict[str, str]) -> list[KeyRow]:
         )
         for each in known_keys().values()
     ]
-
-
-def _all_of(row: KeyRow) -> str:
-    return f"{row.place} {row.what} {row.shown} {row.id}".lower()

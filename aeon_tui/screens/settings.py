@@ -19,8 +19,8 @@ from textual.widgets import Static
 from textual.worker import get_current_worker
 from typing_extensions import override
 
-from aeon_core.config.keys import APP_CONFIG_KEYS, CONFIG_KEYS, THEME_VARIABLE
-from aeon_core.config.loading import ENVIRONMENT_PREFIX, user_config_file
+from aeon_core.config.keys import CONFIG_KEYS
+from aeon_core.config.loading import DEFAULT, ENVIRONMENT_PREFIX, user_config_file
 from aeon_core.errors import AeonError
 from aeon_core.escape import escape_controls
 from aeon_core.paths import PROJECT_FOLDER
@@ -29,7 +29,6 @@ from aeon_tui.messages import RevokeTrust, TrustFolder
 from aeon_tui.screens.context import context_of
 from aeon_tui.screens.filterable_list import FilterableListScreen, KeptRows, ListFilter
 from aeon_tui.sessions.run_options import approval_points
-from aeon_widgets.filter_line import FilterLine
 from aeon_widgets.footer import KeyFooter
 from aeon_widgets.keys import key_of
 from aeon_widgets.tally import HeadLine
@@ -47,7 +46,7 @@ if TYPE_CHECKING:
 
 
 _TRUST = "Whether this folder's files may run code, redirect requests or widen access. Press T to change."
-_DEFAULT, _HERE = "default", "working directory"
+_HERE = "working directory"
 
 
 @dataclass(frozen=True)
@@ -70,9 +69,14 @@ class Setting:
         return self.key if self.rule is None else f"policy.{self.rule.answer}"
 
     @property
+    def text(self) -> str:
+        """All that its row can be found by."""
+        return f"{self.name} {self.value} {self.source} {self.meaning} {self.expected}"
+
+    @property
     def is_set(self) -> bool:
         """Whether somebody has set it."""
-        return self.source not in (_DEFAULT, _HERE)
+        return self.source not in (DEFAULT, _HERE)
 
 
 def settings_of(loaded: LoadedConfig, rules: Sequence[SavedRule] = ()) -> list[Setting]:
@@ -82,21 +86,16 @@ def settings_of(loaded: LoadedConfig, rules: Sequence[SavedRule] = ()) -> list[S
     """
     found = []
     for key, spec in CONFIG_KEYS.items():
-        value = _text(getattr(loaded.config, key))
-        source = loaded.sources.get(key, _DEFAULT)
-        if key == "approve" and source == _DEFAULT:
+        value, source = _text(loaded.value_of(key)), loaded.source_of(key)
+        if key == "approve" and source == DEFAULT:
             value = f"{', '.join(approval_points(loaded, in_app=True))} (headless: none)"
         if key == "project_root" and key not in loaded.sources:
             source = _HERE
         how = "only in files" if spec.is_mapping else f"{ENVIRONMENT_PREFIX}{key.upper()}, or files"
+        how = "files or the keys screen" if key == "keys" else how
         found.append(Setting(key, value, _short(source), spec.meaning, spec.expected, how))
         if key == "policy":
             found += [_rule(each, loaded) for each in rules]
-    values: Mapping[str, Any] = {"theme": loaded.app.theme, "keys": dict(loaded.app.keys)}
-    for key, spec in APP_CONFIG_KEYS.items():
-        source = _short(loaded.app.sources.get(key, _DEFAULT))
-        how = f"{THEME_VARIABLE}, or files" if key == "theme" else "files or the keys screen"
-        found.append(Setting(key, _text(values[key]), source, spec.meaning, spec.expected, how))
     return [*found, _trust(loaded)]
 
 
@@ -126,7 +125,7 @@ def _trust(loaded: LoadedConfig) -> Setting:
         "untrusted": f"not trusted; ignored: {', '.join(loaded.ignored) or 'nothing'}",
         "changed": f"changed since it was trusted; ignored: {', '.join(loaded.ignored) or 'nothing'}",
     }
-    source = _DEFAULT if trust.state == "nothing_asked" else "project's file"
+    source = DEFAULT if trust.state == "nothing_asked" else "project's file"
     how = "T here, or `aeon-tui trust`"
     return Setting("trust", values[trust.state], source, _TRUST, "your decision", how)
 
@@ -140,16 +139,6 @@ def agreement_lines(comparisons: Sequence[Comparison]) -> list[str]:
         f"Judge {one_line(model, 60)} agreed with you on {each.agreed} of {count(each.results, 'result')}"
         for model, each in found
     ]
-
-
-def matching(settings: Sequence[Setting], text: str) -> list[Setting]:
-    """Return those that hold all words of a text."""
-    words = text.lower().split()
-    return [each for each in settings if all(word in _all_of(each) for word in words)]
-
-
-def _all_of(setting: Setting) -> str:
-    return f"{setting.name} {setting.value} {setting.source} {setting.meaning} {setting.expected}".lower()
 
 
 def _text(value: Any) -> str:
@@ -219,7 +208,7 @@ class SettingsList(KeptRows["Setting"]):
         ]
 
 
-class SettingsScreen(FilterableListScreen):
+class SettingsScreen(FilterableListScreen[Setting]):
     """All current settings. e and E open the files that set them; errors in these are shown."""
 
     HELP_TITLE = "Settings"
@@ -241,7 +230,6 @@ class SettingsScreen(FilterableListScreen):
 
     def __init__(self) -> None:
         super().__init__()
-        self._all: Sequence[Setting] = ()
         self._loaded: LoadedConfig | None = None
 
     def compose(self) -> ComposeResult:
@@ -287,11 +275,10 @@ class SettingsScreen(FilterableListScreen):
 
     def _take(self, loaded: LoadedConfig, settings: Sequence[Setting]) -> None:
         if self.is_attached:
-            self._loaded, self._all = loaded, settings
+            self._loaded = loaded
             changed = sum(each.is_set for each in settings)
             files = ", ".join(str(file) for file in loaded.files) or "no file"
-            self.query_one(HeadLine).title = escape_controls(f"Settings  {changed} set · {files}")
-            self.show_rows()
+            self.update_rows(settings, f"Settings  {changed} set · {files}")
 
     def _show_problem(self, problem: str) -> None:
         if self.is_attached:
@@ -303,7 +290,7 @@ class SettingsScreen(FilterableListScreen):
 
     @override
     def show_rows(self) -> None:
-        self.query_one(SettingsList).update_rows(matching(self._all, self.query_one(FilterLine).value))
+        super().show_rows()
         self._explain()
 
     @on(RowsView.Moved)

@@ -235,9 +235,9 @@ def _with(name: str, kind: str = "string") -> dict[str, Any]:
 
 def _describe_settings(fields: dict[str, Any]) -> None:
     """Give each setting the words that the command line has for it."""
-    from aeon_core.config.keys import APP_CONFIG_KEYS, CONFIG_KEYS
+    from aeon_core.config.keys import CONFIG_KEYS
 
-    for key, spec in (*CONFIG_KEYS.items(), *APP_CONFIG_KEYS.items()):
+    for key, spec in CONFIG_KEYS.items():
         if key in fields:
             fields[key]["description"] = f"{spec.meaning} Takes {spec.expected}."
 

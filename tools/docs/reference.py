@@ -15,7 +15,7 @@ from pydantic import BaseModel
 
 import aeon_core
 import system2
-from aeon_core.config.keys import APP_CONFIG_KEYS, CONFIG_KEYS, MAPPINGS
+from aeon_core.config.keys import APP_KEYS, CONFIG_KEYS, MAPPINGS
 from aeon_core.config.schema import BedrockSettings
 from aeon_core.journal import records
 from aeon_core.policy import PolicyRules
@@ -150,7 +150,7 @@ def configuration_page() -> str:
         given = "none" if default is None else "empty" if default in ([], {}) or key in MAPPINGS else _written(default)
         variable = "" if key in MAPPINGS else code(f"AEON_{key.upper()}")
         rows.append([code(key), plain(CONFIG_KEYS[key].meaning), plain(CONFIG_KEYS[key].expected), given, variable])
-    app = [[code(key), plain(each.meaning), plain(each.expected)] for key, each in APP_CONFIG_KEYS.items()]
+    app = [[code(key), plain(CONFIG_KEYS[key].meaning), plain(CONFIG_KEYS[key].expected)] for key in APP_KEYS]
     parts = [
         "# Configuration",
         _CONFIGURATION,

@@ -43,6 +43,8 @@ class ConfigKey(NamedTuple):
     """Whether a text of it is several with commas between."""
     is_whole: bool = False
     """Whether a text of it is a whole number."""
+    is_of_app: bool = False
+    """Whether it is the app's: a run and its journal do not know of it."""
 
 
 _SETS = ", ".join(TOOL_SETS)
@@ -186,9 +188,20 @@ CONFIG_KEYS: Mapping[str, ConfigKey] = {
     ),
     "otel": ConfigKey("Send traces and metrics to OpenTelemetry.", "true or false"),
     "otel_content": ConfigKey("Include requests and replies in them.", "true or false"),
+    "theme": ConfigKey(
+        "Colours of the app. To try them and choose, press Ctrl+P, then Theme.",
+        "the name of a theme, such as aeon-light",
+        is_of_app=True,
+    ),
+    "keys": ConfigKey(
+        "Your own keys for actions. Press K to change them.",
+        "actions with their keys, such as {run.zoom: Z, browser.delete: 'ctrl+d,delete'}",
+        is_of_app=True,
+    ),
 }
-"""The fields of RunConfig, in its order."""
-KEYS = tuple(CONFIG_KEYS)
+"""What a file may say: the fields of RunConfig, in its order, then the app's settings."""
+APP_KEYS = tuple(key for key, each in CONFIG_KEYS.items() if each.is_of_app)
+KEYS = tuple(key for key in CONFIG_KEYS if key not in APP_KEYS)
 OPTIONS = tuple(key for key, each in CONFIG_KEYS.items() if each.option is not None)
 """The keys that a run takes as options."""
 MAPPINGS = frozenset(key for key, each in CONFIG_KEYS.items() if each.is_mapping)
@@ -216,17 +229,6 @@ def wrong(key: str, where: str, value: Any, error: Exception) -> str:
     return f"{where} must be {CONFIG_KEYS[key].expected}; got {shown(value)}{part}"
 
 
-APP_CONFIG_KEYS: Mapping[str, ConfigKey] = {
-    "theme": ConfigKey(
-        "Colours of the app. To try them and choose, press Ctrl+P, then Theme.",
-        "the name of a theme, such as aeon-light",
-    ),
-    "keys": ConfigKey(
-        "Your own keys for actions. Press K to change them.",
-        "actions with their keys, such as {run.zoom: Z, browser.delete: 'ctrl+d,delete'}",
-    ),
-}
-APP_KEYS = tuple(APP_CONFIG_KEYS)
 THEME_VARIABLE = "AEON_THEME"
 
 
@@ -239,14 +241,6 @@ class AppSettings(NamedTuple):
     """Keys by the id of their action, several of them with commas between."""
     sources: Mapping[str, str] = {}
     """Where each of them was set."""
-
-
-def app_value(key: str, value: Any, where: str) -> Any:
-    """Return the checked value of one of APP_KEYS. Raises UsageError, in one line that begins with `where`."""
-    checked = _theme(value) if key == "theme" else _keys(value)
-    if checked is None:
-        raise UsageError(f"{where} must be {APP_CONFIG_KEYS[key].expected}; got {shown(value)}")
-    return checked
 
 
 def _theme(value: Any) -> str | None:
@@ -316,7 +310,11 @@ PLAINLY_RIGHT: Mapping[str, Callable[[Any], bool]] = {
 
 
 def checked_value(key: str, value: Any, where: str) -> Any:
-    """Return a value as RunConfig takes it. Raises UsageError, in one line that begins with `where`."""
+    """Return a value as RunConfig or the app takes it. Raises UsageError, in one line that begins with `where`."""
+    if key in APP_KEYS:
+        if (checked := _theme(value) if key == "theme" else _keys(value)) is None:
+            raise UsageError(f"{where} must be {CONFIG_KEYS[key].expected}; got {shown(value)}")
+        return checked
     if isinstance(value, str) and key in PATH_KEYS:
         return Path(value)
     if key in PLAINLY_RIGHT and PLAINLY_RIGHT[key](value):

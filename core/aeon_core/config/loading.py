@@ -15,12 +15,12 @@ from msgspec.structs import replace
 
 from aeon_core.config.keys import (
     APP_KEYS,
+    CONFIG_KEYS,
     KEYS,
     MAPPINGS,
     PATH_KEYS,
     THEME_VARIABLE,
     AppSettings,
-    app_value,
     checked_texts,
     checked_value,
 )
@@ -40,6 +40,8 @@ if TYPE_CHECKING:
     from aeon_core.config.schema import RunConfig
 
 ENVIRONMENT_PREFIX = "AEON_"
+DEFAULT = "default"
+"""The source of a value that nobody has set."""
 
 
 class LoadedValues(Struct, frozen=True):
@@ -71,6 +73,14 @@ class LoadedConfig(Struct, frozen=True):
     """As in LoadedValues, and so are `mode` and `ignored`."""
     mode: TrustMode = "ignore"
     ignored: dict[str, str] = {}
+
+    def value_of(self, key: str) -> Any:
+        """Return the value of a setting, the app's included."""
+        return getattr(self.app if key in APP_KEYS else self.config, key)
+
+    def source_of(self, key: str) -> str:
+        """Return where the value of a setting comes from, DEFAULT if nobody has set it."""
+        return (self.app.sources if key in APP_KEYS else self.sources).get(key, DEFAULT)
 
     @property
     def project_source(self) -> str:
@@ -227,12 +237,9 @@ def read_config_file(path: Path, text: str | None = None) -> dict[str, Any]:
         raise UsageError(f"{where} is {_kind(data)}; expected `key: value` lines such as `ttl: 20`")
     values: dict[str, Any] = {}
     for key, value in without_schema_line(data).items():
-        if key not in KEYS and key not in APP_KEYS:
-            raise UsageError(f"{where} has an unknown key, {key!r}{nearest(str(key), (*KEYS, *APP_KEYS))}")
+        if key not in CONFIG_KEYS:
+            raise UsageError(f"{where} has an unknown key, {key!r}{nearest(str(key), CONFIG_KEYS)}")
         if value is None:
-            continue
-        if key in APP_KEYS:
-            values[key] = app_value(key, value, f"{key!r} in {where}")
             continue
         named = f"{key!r} in {where}"
         checked = checked_value(key, value, named)
