@@ -16,15 +16,17 @@ from typing import Any
 from aeon_core.config.journal_trust import remembers
 from aeon_core.config.trust import (
     ProjectTrust,
+    Rules,
+    Test,
     TrustItem,
     TrustMode,
+    assess_items,
     clean_text,
-    consented,
+    is_harmless,
     is_inside,
-    plain_value,
     refusal,
     refuse_foreign_folders,
-    shown_value,
+    sentence_of,
 )
 from aeon_core.errors import UsageError
 from system2.agents.library import SHIPPED, AgentDefinition, AgentLibrary, parse_agent
@@ -42,10 +44,9 @@ def assess_workflow(root: Path) -> ProjectTrust:
     """
     root = root.absolute()
     refuse_foreign_folders(root, os.environ)
-    settings = load_settings(root)
-    gated = gated_settings(settings, root)
+    gated = gated_settings(load_settings(root), root)
     agents = [agent for agent in AgentLibrary(root, lambda _: None).own() if needs_consent(agent)]
-    items = [TrustItem(key, clean_text(_sentence(key, value))) for key, value in gated.items()]
+    items = [TrustItem(key, sentence_of(key, value, root, _RULES)) for key, value in gated.items()]
     items += [
         TrustItem(
             str(agent.source_path.relative_to(root)),
@@ -54,12 +55,8 @@ def assess_workflow(root: Path) -> ProjectTrust:
         )
         for agent in agents
     ]
-    if not items:
-        return ProjectTrust(root, part="workflow")
-    asked = {key: plain_value(value, root) for key, value in gated.items()}
-    asked["agents"] = sorted(agent_digest(agent) for agent in agents)
-    shown = {key: shown_value(value) for key, value in gated.items()}
-    return consented(ProjectTrust(root, tuple(items), part="workflow"), asked, shown, os.environ)
+    digests = sorted(agent_digest(agent) for agent in agents)
+    return assess_items("workflow", root, items, gated, os.environ, agents=digests)
 
 
 def settings_given(config: Path | None, model: object) -> set[str]:
@@ -122,7 +119,7 @@ def check_recorded_model(first: Mapping[str, Any], root: Path) -> None:
 def gated_settings(settings: WorkflowSettings, root: Path) -> dict[str, Any]:
     """Return those settings of a project's file that need consent."""
     values = {key: getattr(settings, key) for key in WorkflowSettings.model_fields}
-    return {key: value for key, value in values.items() if not _is_harmless(key, value, root)}
+    return {key: value for key, value in values.items() if not is_harmless(key, value, {}, root, _RULES)}
 
 
 def needs_consent(agent: AgentDefinition) -> bool:
@@ -147,37 +144,34 @@ def _place(value: str, root: Path) -> Path:
     return Path(value) if value.startswith("~") else root / value
 
 
-_FREE = frozenset({"log_format", "bash_blocklist", "file_changes", "temperature"})
-"""Any value of these applies by itself."""
-_LIMITS = frozenset(
-    {"cost_ceiling_usd", "cost_warning_usd", "max_tool_turns", "context_window_tokens", "max_output_tokens"}
-)
-"""These apply by themselves where they are at most the default; the other settings where they are the default."""
-
-
-def _is_harmless(key: str, value: Any, root: Path) -> bool:
-    if key == "log_destination":
-        return value == "stderr" or is_inside(_place(value, root), root / _FOLDER)
-    if key == "transcript_dir":
-        return is_inside(_place(value, root), root)
-    if key == "agents":
-        return all(override.model is None for override in value.values())
+def _within_default(key: str) -> Test:
+    """Return a test for a value that is the default, or a lower number."""
     default = getattr(_DEFAULTS, key)
-    return bool(key in _FREE or value == default or (key in _LIMITS and value < default))
+    return lambda value, *_: bool(value == default or (type(value) in (int, float) and value < default))
 
 
-def _sentence(key: str, value: Any) -> str:
-    shown = json.dumps(shown_value(value), ensure_ascii=False)
-    sentences = {
-        "cost_ceiling_usd": f"spend up to ${value}",
-        "cost_warning_usd": f"warn you about the cost later, at ${value}",
-        "log_destination": f"append the log to {value!r}",
-        "safety_mode": f"ask about blocklisted commands instead of refusing them: safety_mode {value}",
-        "bash_network": "let commands use the network",
-        "prices": "set the prices for costs and the ceiling",
-        "transcript_dir": f"write transcripts to {value!r}",
-        "model": f"use another model: {value}",
-        "agents": f"use other models for some agents: {shown}",
-        "bedrock": f"use Bedrock as {shown}",
-    }
-    return sentences.get(key, f"set {key} to {shown}")
+_LIMITED = {
+    "cost_ceiling_usd": "spend up to ${value}",
+    "cost_warning_usd": "warn you about the cost later, at ${value}",
+    "max_tool_turns": "set {key} to {value}",
+    "context_window_tokens": "set {key} to {value}",
+    "max_output_tokens": "set {key} to {value}",
+    "safety_mode": "ask about blocklisted commands instead of refusing them: safety_mode {value}",
+    "bash_network": "let commands use the network",
+    "prices": "set the prices for costs and the ceiling",
+    "model": "use another model: {value}",
+    "bedrock": "use Bedrock as {json}",
+}
+_RULES: Rules = {
+    **dict.fromkeys(("log_format", "bash_blocklist", "file_changes", "temperature"), (lambda *_: True, "")),
+    **{key: (_within_default(key), words) for key, words in _LIMITED.items()},
+    "log_destination": (
+        lambda value, _, root: value == "stderr" or is_inside(_place(value, root), root / _FOLDER),
+        "append the log to {value!r}",
+    ),
+    "transcript_dir": (lambda value, _, root: is_inside(_place(value, root), root), "write transcripts to {value!r}"),
+    "agents": (
+        lambda value, *_: all(override.model is None for override in value.values()),
+        "use other models for some agents: {json}",
+    ),
+}

@@ -7,7 +7,6 @@ exactly that run: then its first record was remembered beside the consents. Noth
 
 from __future__ import annotations
 
-import hashlib
 import json
 import logging
 import os
@@ -17,13 +16,22 @@ from typing import Any
 
 from aeon_core.config.keys import KEYS
 from aeon_core.config.schema import RunConfig, find_project_root, recorded_config
-from aeon_core.config.trust import TrustItem, is_harmless, items_of, load_entry, plain_value, split_values, update_entry
+from aeon_core.config.trust import (
+    TrustItem,
+    first_of,
+    is_harmless,
+    items_of,
+    load_entry,
+    plain_value,
+    split_values,
+    update_entry,
+)
 from aeon_core.errors import AeonError, UsageError
 from aeon_core.journal.values import dict_of, strs_of
 from aeon_core.journal.writer import LineListener
 from aeon_core.policy import PolicyRules
 from aeon_core.tools import TOOL_SETS
-from aeon_core.tools.imports import file_digest
+from aeon_core.tools.imports import file_digest, sha256_of
 
 logger: logging.Logger = logging.getLogger("aeon")
 
@@ -130,9 +138,8 @@ def check_journal(
     if own and not new:
         return config.with_verified(_file_digests(config))
     items += items_of("policy", PolicyRules(allow=tuple(new)), root) if new else []
-    texts = [item.text for item in items[:3]] + ([f"{len(items) - 3} more"] if len(items) > 3 else [])
     raise UsageError(
-        f"the journal of {str(started.get('run'))!r} asks to {'; to '.join(texts)}, which comes neither from your "
+        f"the journal of {str(started.get('run'))!r} asks to {first_of(items)}, which comes neither from your "
         "configuration nor from a run that you started here; set it with options, or allow it with --trust-project"
     )
 
@@ -147,21 +154,21 @@ def _items(config: RunConfig, today: RunConfig, said: set[str]) -> list[TrustIte
             allowed = {*now.allow}
             new = tuple(rule for rule in value.allow if rule not in allowed)
             asked |= {key: value.model_copy(update={"allow": new})} if new and key not in said else {}
-        elif key in said or value == now or is_harmless(key, value, own, root) or _is_simulated(key, value):
-            continue
-        else:
+        elif not (key in said or value == now or _is_harmless(key, value, own, root)):
             asked[key] = [spec for spec in value if spec not in now] if key == "tools" else value
     return [item for key, value in asked.items() for item in items_of(key, value, root)]
 
 
+def _is_harmless(key: str, value: Any, own: Mapping[str, Any], root: Path) -> bool:
+    # A simulated model, too: in a run that is continued, it takes the place of nothing.
+    given = [own, {}] if key in ("model", "judge_model") else [own]
+    return any(is_harmless(key, value, each, root) for each in given)
+
+
 def needs_consent(config: RunConfig) -> bool:
     """Return whether a journal with these options asks for something that needs consent, whatever holds today."""
-    return bool(split_values(_said_by(config), {}, _root(config)).gated)
-
-
-def _is_simulated(key: str, value: Any) -> bool:
-    models = [value] if isinstance(value, str) else value
-    return key in ("model", "judge_model") and all(model.startswith("simulated:") for model in models)
+    _, gated = split_values(_said_by(config), {}, _root(config))
+    return bool(gated)
 
 
 def _said_by(config: RunConfig) -> dict[str, Any]:
@@ -172,12 +179,12 @@ def _said_by(config: RunConfig) -> dict[str, Any]:
 
 
 def _digest(what: object) -> str:
-    return hashlib.sha256(json.dumps(what, sort_keys=True, default=str).encode()).hexdigest()
+    return sha256_of(json.dumps(what, sort_keys=True, default=str).encode())
 
 
 def _description(started: Mapping[str, Any], config: RunConfig) -> list[Any]:
     root = _root(config)
-    gated = split_values(_said_by(config), {}, root).gated
+    _, gated = split_values(_said_by(config), {}, root)
     return [
         [started.get("run"), started.get("ts"), started.get("task")],
         {key: plain_value(value, root) for key, value in gated.items()},
@@ -200,5 +207,4 @@ def _root(config: RunConfig) -> Path:
 
 
 def _known(entry: Mapping[str, Any]) -> list[str]:
-    found = entry.get("runs")
-    return [each for each in found if isinstance(each, str)] if isinstance(found, list) else []
+    return strs_of(entry.get("runs"))

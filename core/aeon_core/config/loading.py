@@ -92,7 +92,7 @@ def load_config(
     options: Mapping[str, Any] | None = None,
     *,
     config_file: Path | None = None,
-    environ: Mapping[str, str] | None = None,
+    environ: Mapping[str, str] = os.environ,
     start: Path | None = None,
     trust: TrustMode = "ignore",
 ) -> LoadedConfig:
@@ -108,7 +108,7 @@ def load_values(
     options: Mapping[str, Any] | None = None,
     *,
     config_file: Path | None = None,
-    environ: Mapping[str, str] | None = None,
+    environ: Mapping[str, str] = os.environ,
     start: Path | None = None,
     trust: TrustMode = "ignore",
 ) -> LoadedValues:
@@ -119,7 +119,6 @@ def load_values(
     returned. `trust` says how to treat a project's keys that need consent. Raises UsageError in one line for unknown
     keys, wrong values, files that cannot be read, a project folder of another user, and consent that is missing.
     """
-    environ = os.environ if environ is None else environ
     loaded = LoadedValues()
     values = loaded.values
 
@@ -138,13 +137,13 @@ def load_values(
     project = root / PROJECT_FOLDER / "config.yml"
     found = _read(project, loaded) if _exists(project) else {}
     extra = _read(config_file, loaded) if config_file is not None else {}
-    asked, split = assess_values(root, found, {**values, **from_environment}, environ)
+    asked, harmless, gated = assess_values(root, found, {**values, **from_environment}, environ)
     applies = trust == "apply" or (trust != "never" and asked.allowed)
-    add(split.harmless, _source(project))
+    add(harmless, _source(project))
     if applies:
-        add(split.gated, _source(project))
+        add(gated, _source(project))
     else:
-        loaded.ignored.update(dict.fromkeys(split.gated, _source(project)))
+        loaded.ignored.update(dict.fromkeys(gated, _source(project)))
     if config_file is not None:
         add(extra, _source(config_file))
     if theme := environ.get(THEME_VARIABLE, "").strip():
@@ -208,13 +207,12 @@ def user_config_file(environ: Mapping[str, str]) -> Path:
     return base / "aeon" / "config.yml"
 
 
-def assess_project(root: Path, environ: Mapping[str, str] | None = None) -> ProjectTrust:
+def assess_project(root: Path, environ: Mapping[str, str] = os.environ) -> ProjectTrust:
     """Return what the project's `.aeon/config.yml` asks for and whether it is trusted. Executes nothing.
 
     What the user's own configuration file and environment say already is not asked for. Raises UsageError if the
     file cannot be read, and for a folder that belongs to another user.
     """
-    environ = os.environ if environ is None else environ
     return load_values({"project_root": str(root)}, environ=environ, trust="ignore").trust
 
 

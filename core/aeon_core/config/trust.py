@@ -12,7 +12,7 @@ import fcntl
 import json
 import os
 import stat
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Literal, get_args
@@ -83,17 +83,14 @@ class ProjectTrust(Struct, frozen=True):
         return {str(file): self.digests[str(file)] for item in items for file in item.files}
 
 
-class Split(Struct, frozen=True):
-    """The values of a project's configuration: those that apply by themselves, and those that need consent."""
-
-    harmless: dict[str, Any]
-    gated: dict[str, Any]
+Values = Mapping[str, Any]
+"""Settings by key."""
 
 
 def assess_values(
-    root: Path, values: Mapping[str, Any], own: Mapping[str, Any], environ: Mapping[str, str]
-) -> tuple[ProjectTrust, Split]:
-    """Return what the values of a project's configuration file ask for, and which of them apply by themselves.
+    root: Path, values: Values, own: Values, environ: Mapping[str, str]
+) -> tuple[ProjectTrust, dict[str, Any], dict[str, Any]]:
+    """Return what the values of a project's configuration file ask for, and both parts that `split_values` returns.
 
     `own` are the values of the user's own configuration file and environment.
     """
@@ -102,8 +99,8 @@ def assess_values(
     if "runs_dir" not in {*values, *own} and os.path.lexists(runs) and not is_inside(runs, root):
         values = {**values, "runs_dir": runs}
     elsewhere = bool(values) and not is_inside(config, root)
-    split = Split({}, dict(values)) if elsewhere else split_values(values, own, root)
-    items = [item for key, value in split.gated.items() for item in items_of(key, value, root)]
+    harmless, gated = ({}, dict(values)) if elsewhere else split_values(values, own, root)
+    items = [item for key, value in gated.items() for item in items_of(key, value, root)]
     if elsewhere:
         items.insert(0, TrustItem(str(config), clean_text(f"take its settings from {os.path.realpath(config)!r}")))
     borrowed = project_modules(own.get("tools", ()), root)
@@ -111,42 +108,36 @@ def assess_values(
         files = _module_files(borrowed, root)
         text = f"run the project's {_named(files, root)} for the tools {', '.join(borrowed)} in your own settings"
         items.append(TrustItem("tools", clean_text(text), files))
-    if not items:
-        return ProjectTrust(root), split
     # What the user's own settings make harmless today is digested too: changing those is no change of the project.
-    gated: dict[str, Any] = {**split_values(values, {}, root).gated, **split.gated}
-    if borrowed:
-        gated["your own tools"] = borrowed
-    asked = {key: plain_value(value, root) for key, value in gated.items()}
-    return consented(
-        ProjectTrust(root, tuple(items)), asked, {k: shown_value(v) for k, v in gated.items()}, environ
-    ), split
+    asked = {**split_values(values, {}, root)[1], **gated, **({"your own tools": borrowed} if borrowed else {})}
+    return assess_items("run", root, items, asked, environ), harmless, gated
 
 
-def consented(
-    trust: ProjectTrust, asked: Mapping[str, Any], shown: Mapping[str, Any], environ: Mapping[str, str]
+def assess_items(
+    part: str, root: Path, items: Sequence[TrustItem], asked: Values, environ: Mapping[str, str], **unseen: Any
 ) -> ProjectTrust:
-    """Return the trust with its digest, made from what is `asked` and the items' files, and the state that follows.
-
-    `shown` is what is asked without secrets, for the diff of a later change.
+    """Return what a part of a project asks for, with the digest of the values that are `asked`, of plain data that is
+    `unseen` in the diff of a later change, and of the items' files; and whether a person has consented to that.
     """
-    root = trust.root
-    digests = {str(file): file_digest(file) for item in trust.items for file in item.files}
+    if not items:
+        return ProjectTrust(root, part=part)
+    digests = {str(file): file_digest(file) for item in items for file in item.files}
     named = {_place(Path(path), root): digest for path, digest in digests.items()}
-    described = json.dumps([trust.part, asked, named], sort_keys=True, ensure_ascii=True, default=str)
+    plain = {key: plain_value(value, root) for key, value in asked.items()}
+    described = json.dumps([part, {**plain, **unseen}, named], sort_keys=True, ensure_ascii=True, default=str)
     digest = sha256_of(described.encode())
-    snapshot = _snapshot(shown, digests, root)
-    consents = _consents(load_entry(root, environ), trust.part)
+    snapshot = _snapshot(asked, digests, root)
+    consents = _consents(load_entry(root, environ), part)
     state: TrustState = "untrusted"
     changes: tuple[str, ...] = ()
     if any(each.get("digest") == digest for each in consents):
         state = "trusted"
     elif consents:
         state, changes = "changed", _changes(consents[-1].get("snapshot"), snapshot)
-    return ProjectTrust(root, trust.items, digest, state, changes, trust.part, digests, snapshot)
+    return ProjectTrust(root, tuple(items), digest, state, changes, part, digests, snapshot)
 
 
-def grant_trust(trust: ProjectTrust, environ: Mapping[str, str] | None = None) -> None:
+def grant_trust(trust: ProjectTrust, environ: Mapping[str, str] = os.environ) -> None:
     """Keep the consent to exactly what was assessed. Raises UsageError if it cannot be kept."""
     if not trust.items:
         return
@@ -162,12 +153,7 @@ def grant_trust(trust: ProjectTrust, environ: Mapping[str, str] | None = None) -
         before = [each for each in _consents(entry, trust.part) if each.get("digest") != trust.digest]
         entry["consents"] = [*others, *before[1 - MAX_CONSENTS :], consent]
 
-    update_entry(trust.root, os.environ if environ is None else environ, add)
-
-
-def revoke_trust(root: Path, environ: Mapping[str, str] | None = None) -> bool:
-    """Forget every consent to the project, and its runs; return False if no consent was granted."""
-    return remove_entries(root, os.environ if environ is None else environ)
+    update_entry(trust.root, environ, add)
 
 
 class TrustRequired(UsageError):
@@ -186,9 +172,14 @@ def refusal(trust: ProjectTrust, said: Iterable[str] = ()) -> TrustRequired | No
     asked = [] if trust.allowed else [item for item in trust.items if item.is_asked(said)]
     if not asked:
         return None
-    texts = [item.text for item in asked[:3]] + ([f"{len(asked) - 3} more"] if len(asked) > 3 else [])
     changed = " has changed since you trusted it and" if trust.state == "changed" else ""
-    return TrustRequired(f"the project {str(trust.root)!r}{changed} asks to {'; to '.join(texts)}; {_WAYS_OUT}", trust)
+    return TrustRequired(f"the project {str(trust.root)!r}{changed} asks to {first_of(asked)}; {_WAYS_OUT}", trust)
+
+
+def first_of(items: Sequence[TrustItem]) -> str:
+    """Return the first things that are asked for and the number of the others, for one line."""
+    texts = [item.text for item in items[:3]] + ([f"{len(items) - 3} more"] if len(items) > 3 else [])
+    return "; to ".join(texts)
 
 
 def check_unchanged(digests: Mapping[str, str]) -> None:
@@ -206,48 +197,49 @@ def is_inside(path: Path, root: Path) -> bool:
         return False
 
 
-# For each key, what applies by itself, given what the user's own layers say, and what the rest would be allowed to do.
-
-_Test = Callable[[Any, Mapping[str, Any], Path], bool]
+Test = Callable[[Any, Values, Path], bool]
+Rules = Mapping[str, tuple[Test, str]]
+"""For each key, whether a value applies by itself, given what the user's own layers say, and what any other would be
+allowed to do. A key that is missing needs consent."""
 
 
 def _never(*_: Any) -> bool:
     return False
 
 
-def _at_most(key: str, default: float | None) -> _Test:
+def _at_most(key: str, default: float | None) -> Test:
     """Return a test for a value that is no larger than the user's own, or than the default; None is no limit."""
 
-    def test(value: Any, own: Mapping[str, Any], _root: Path) -> bool:
+    def test(value: Any, own: Values, _root: Path) -> bool:
         limit = own.get(key, default)
         return limit is None or bool(value <= limit)
 
     return test
 
 
-def _file_in_project(value: Any, _own: Mapping[str, Any], root: Path) -> bool:
+def _file_in_project(value: Any, _own: Values, root: Path) -> bool:
     return is_inside(Path(value), root) and (Path(value).is_file() or not os.path.lexists(value))
 
 
-def _same_model(value: Any, own: Mapping[str, Any], _root: Path) -> bool:
+def _same_model(value: Any, own: Values, _root: Path) -> bool:
     """A model that is simulated sends nothing anywhere, but may not take the place of the user's own."""
     if "model" in own:
         return bool(value == own["model"])
     return all(model.startswith("simulated:") for model in ([value] if isinstance(value, str) else value))
 
 
-def _same_judge(value: Any, own: Mapping[str, Any], root: Path) -> bool:
+def _same_judge(value: Any, own: Values, root: Path) -> bool:
     return _same_model(value, {"model": own["judge_model"]} if "judge_model" in own else own, root)
 
 
-def _warns_before(value: Any, own: Mapping[str, Any], _root: Path) -> bool:
+def _warns_before(value: Any, own: Values, _root: Path) -> bool:
     limit = own.get("budget_warning", 0.8 * own["budget"] if own.get("budget") is not None else None)
     return limit is None or bool(value <= limit)
 
 
 _ASKED_IN_APP = ("pass", "tool")
 _DURABILITIES = ("off", "normal", "full")
-_RULES: Mapping[str, tuple[_Test, str]] = {
+_RULES: Rules = {
     **dict.fromkeys(("ttl", "single_pass", "judge_votes", "theme", "keys"), (lambda *_: True, "")),
     # What they would do is worked out by `items_of`.
     **dict.fromkeys(("tools", "mcp_servers"), (_never, "")),
@@ -280,28 +272,26 @@ _RULES: Mapping[str, tuple[_Test, str]] = {
     "otel": (lambda value, *_: value is False, "send traces and metrics to OpenTelemetry"),
     "otel_content": (lambda value, *_: value is False, "send requests and replies to OpenTelemetry"),
 }
-"""The keys but `policy`, of which `deny` and `ask` apply and `allow` needs consent."""
-_NO_RULE: tuple[_Test, str] = (_never, "set `{key}` to {value}")
-"""A key that is missing among the rules needs consent."""
+"""Every key of a run's configuration but `policy`, of which `deny` and `ask` apply and `allow` needs consent."""
 
 
-def is_harmless(key: str, value: Any, own: Mapping[str, Any], root: Path) -> bool:
+def is_harmless(key: str, value: Any, own: Values, root: Path, rules: Rules = _RULES) -> bool:
     """Return whether a value of any key but `policy` applies by itself, given what the user's own layers say."""
-    test, _ = _RULES.get(key, _NO_RULE)
-    return bool(test(value, own, root))
+    return key in rules and bool(rules[key][0](value, own, root))
 
 
-def split_values(values: Mapping[str, Any], own: Mapping[str, Any], root: Path) -> Split:
+def split_values(values: Values, own: Values, root: Path) -> tuple[dict[str, Any], dict[str, Any]]:
     """Return which values of a project's configuration apply by themselves and which need consent."""
-    split = Split({}, {})
+    harmless: dict[str, Any] = {}
+    gated: dict[str, Any] = {}
     for key, value in values.items():
         if key == "policy":
-            split.harmless[key] = value.model_copy(update={"allow": ()})
+            harmless[key] = value.model_copy(update={"allow": ()})
             if value.allow:
-                split.gated[key] = value.model_copy(update={"ask": (), "deny": ()})
+                gated[key] = value.model_copy(update={"ask": (), "deny": ()})
         else:
-            (split.harmless if is_harmless(key, value, own, root) else split.gated)[key] = value
-    return split
+            (harmless if is_harmless(key, value, own, root) else gated)[key] = value
+    return harmless, gated
 
 
 def items_of(key: str, value: Any, root: Path) -> list[TrustItem]:
@@ -318,13 +308,19 @@ def items_of(key: str, value: Any, root: Path) -> list[TrustItem]:
             files = sorted(path for path in Path(value).glob("*.md") if path.is_file())
     elif key in ("criteria", "requirements"):
         files = [Path(value)]
-    text = _RULES.get(key, _NO_RULE)[1].format(
+    return [TrustItem(key, sentence_of(key, value, root), tuple(files))]
+
+
+def sentence_of(key: str, value: Any, root: Path, rules: Rules = _RULES) -> str:
+    """Return what a value would be allowed to do, in the words of its rule."""
+    words = rules[key][1] if key in rules else ""
+    text = (words or "set `{key}` to {value}").format(
         key=key,
         value=", ".join(map(str, value)) if isinstance(value, list | tuple) else str(value),
         away=", outside the project" if isinstance(value, Path) and not is_inside(value, root) else "",
         json=json.dumps(shown_value(value), ensure_ascii=False),
     )
-    return [TrustItem(key, clean_text(text), tuple(files))]
+    return clean_text(text)
 
 
 def _tool_items(specs: Iterable[str], root: Path) -> list[TrustItem]:
@@ -437,10 +433,11 @@ def _consents(entry: Mapping[str, Any], part: str | None) -> list[dict[str, Any]
     return [each for each in known if part is None or each.get("part") == part]
 
 
-def _snapshot(shown: Mapping[str, Any], digests: Mapping[str, str], root: Path) -> dict[str, str]:
+def _snapshot(asked: Values, digests: Mapping[str, str], root: Path) -> dict[str, str]:
     from aeon_core.redaction import redact_text
 
-    lines = [f"{key}: {json.dumps(value, ensure_ascii=False, indent=2)}" for key, value in sorted(shown.items())]
+    shown = {key: json.dumps(shown_value(value), ensure_ascii=False, indent=2) for key, value in asked.items()}
+    lines = [f"{key}: {text}" for key, text in sorted(shown.items())]
     texts = {"configuration": "\n".join(lines)}
     left = _MAX_SNAPSHOT
     for path, digest in sorted(digests.items()):
@@ -476,13 +473,13 @@ FOLDERS = (".aeon", ".system2", ".git")
 _GIT_SECONDS = 5
 
 
-def refuse_foreign_folders(root: Path, environ: Mapping[str, str] | None = None) -> None:
+def refuse_foreign_folders(root: Path, environ: Mapping[str, str] = os.environ) -> None:
     """Raise UsageError where `.aeon`, `.system2` or `.git` of the project belongs to another user.
 
     Root's own rule is git's: under sudo, the folders of the user who called it are fine, too. So is a project that
     `safe.directory` of the user's git configuration names.
     """
-    mine = _own_ids(os.environ if environ is None else environ)
+    mine = _own_ids(environ)
     for name in FOLDERS:
         folder = root / name
         try:
@@ -533,8 +530,8 @@ def load_entry(root: Path, environ: Mapping[str, str], kind: Kind = "consents") 
     return _read(file) if file is not None else {}
 
 
-def remove_entries(root: Path, environ: Mapping[str, str]) -> bool:
-    """Remove all that is kept for the project, and return whether there was a consent. Raises UsageError."""
+def revoke_trust(root: Path, environ: Mapping[str, str] = os.environ) -> bool:
+    """Forget every consent to the project, and its runs; return False if no consent was granted. Raises UsageError."""
     had = bool(load_entry(root, environ))
     for kind in get_args(Kind):
         if (file := _file(root, environ, kind)) is not None:
