@@ -13,7 +13,6 @@ from pathlib import Path
 from typing import Any
 
 from aeon_core.approvals.pending import ApprovalDecision, ApprovalRequest
-from aeon_core.config.keys import AppSettings
 from aeon_core.config.loading import LoadedConfig
 from aeon_core.config.schema import RunConfig
 from aeon_core.errors import AeonError
@@ -307,4 +306,4 @@ def today() -> LoadedConfig:
     """Return the settings of nobody in particular."""
     config = RunConfig(model="simulated:default", ttl=30, project_root=Path("/home/ann/invoices"))
     file = "the file '/home/ann/invoices/.aeon/config.yml'"
-    return LoadedConfig(config, {"model": file, "ttl": file}, [], AppSettings())
+    return LoadedConfig(config, {"model": file, "ttl": file})

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from aeon_core.config.keys import KEYS
 from aeon_core.config.loading import LoadedConfig, LoadedValues, load_config, load_values
-from aeon_core.config.trust import ProjectTrust, TrustMode, TrustRequired
+from aeon_core.config.trust import ProjectTrust, TrustMode, TrustRequired, refusal
 from aeon_core.errors import AeonError, UsageError
 from aeon_core.paths import default_runs_directory, expanded
 from aeon_tui.cli.output import stderr
@@ -78,9 +78,8 @@ def ask_for_trust(args: Namespace) -> None:
     options = _options(args)
     loaded = load_values(options, config_file=_config_file(args), trust="ignore")
     said = {key for key, value in options.items() if value is not None}
-    if loaded.trust.allowed or not any(item.is_asked(said) for item in loaded.trust.items):
-        return
-    _prompt_for(loaded.trust, args, loaded)
+    if refusal(loaded.trust, said) is not None:
+        _prompt_for(loaded.trust, args, loaded)
 
 
 def ask_for_workflow_trust(args: Namespace, trust: ProjectTrust) -> None:

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from aeon_core.config.loading import assess_project
-from aeon_core.config.trust import ProjectTrust, TrustRequired, grant_trust, revoke_trust
+from aeon_core.config.trust import ProjectTrust, TrustRequired, grant_trust, place_in, revoke_trust
 from aeon_core.errors import UsageError
 from aeon_core.paths import named_project_root
 from aeon_core.stdio import can_answer
@@ -101,7 +101,7 @@ def show_trust(out: Output, trust: ProjectTrust) -> None:
     for item in trust.items:
         out.line(f"  - {item.text}")
         for file in item.files:
-            out.line((f"      {file.relative_to(trust.root) if file.is_relative_to(trust.root) else file}", "dim"))
+            out.line((f"      {place_in(file, trust.root)}", "dim"))
     for line in trust.changes:
         out.line("  ", (line, _STYLES.get(line[:1], "")))
     out.line(f"{STATES[trust.state]} ", (f"({trust.digest[:12]})", "dim"))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar, Literal
 
 from textual import on
@@ -181,13 +180,15 @@ def trust_title(trust: ProjectTrust) -> str:
 
 def trust_blocks(trust: ProjectTrust) -> list[Block]:
     """Return what a folder asks for, in words, with the files for it and what has changed."""
+    from aeon_core.config.trust import place_in
+
     blocks: list[Block] = [("bold", escape_controls(str(trust.root))), ("", "")]
     if trust.changes:
         blocks += [("bold", "Changed since then"), *map(_diff_line, trust.changes), ("", "")]
     blocks.append(("", f"If you trust it, a {trust.part} in this folder may"))
     for item in trust.items:
         blocks.append(("medium", f"• {escape_controls(item.text)}"))
-        blocks += [("muted", f"    {_place(file, trust.root)}") for file in item.files]
+        blocks += [("muted", f"    {escape_controls(place_in(file, trust.root))}") for file in item.files]
     return [
         *blocks,
         ("", ""),
@@ -199,7 +200,3 @@ def trust_blocks(trust: ProjectTrust) -> list[Block]:
 def _diff_line(line: str) -> Block:
     style = "bold" if line.startswith(("---", "+++")) else _DIFF_STYLES.get(line[:1], "muted")
     return style, escape_controls(line, keep="\t")
-
-
-def _place(file: Path, root: Path) -> str:
-    return escape_controls(str(file.relative_to(root) if file.is_relative_to(root) else file))

@@ -11,6 +11,7 @@ from typing import Annotated, Any, ClassVar, Literal
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, StringConstraints, ValidationError
 
 from aeon_core.budget import PriceEntry
+from aeon_core.config.schema import Dollars, Number, no_truth_value
 from aeon_core.errors import UsageError
 from aeon_core.suggest import nearest, shown, truth_value
 from aeon_core.yaml_file import load_yaml
@@ -36,15 +37,8 @@ def _is_pattern(value: Any) -> Any:
     return value
 
 
-def _is_no_boolean(value: Any) -> Any:
-    if isinstance(value, bool):
-        raise ValueError("is not a number")
-    return value
-
-
-Dollars = Annotated[float, BeforeValidator(_is_no_boolean), Field(ge=0, allow_inf_nan=False)]
-Count = Annotated[int, BeforeValidator(_is_no_boolean), Field(ge=1)]
-Temperature = Annotated[float, BeforeValidator(_is_no_boolean), Field(ge=0, le=1)]
+Count = Annotated[int, BeforeValidator(no_truth_value), Field(ge=1)]
+Temperature = Annotated[Number, Field(ge=0, le=1)]
 Text = Annotated[str, StringConstraints(min_length=1, strip_whitespace=True)]
 
 

@@ -42,8 +42,8 @@ TODAY = LoadedConfig(
         "base_url": f"the file {FILE!r}",
         "budget": "the option --budget",
     },
-    [Path(FILE)],
-    AppSettings("aeon-light", {"run.zoom": "Z"}, {"theme": f"the file {FILE!r}", "keys": f"the file {FILE!r}"}),
+    files=[Path(FILE)],
+    app=AppSettings("aeon-light", {"run.zoom": "Z"}, {"theme": f"the file {FILE!r}", "keys": f"the file {FILE!r}"}),
 )
 DRAFT = NewRunForm(
     task="Design a REST API for invoices.\nA good one has an OpenAPI file.",

@@ -44,35 +44,34 @@ DEFAULT = "default"
 """The source of a value that nobody has set."""
 
 
-class LoadedValues(Struct, frozen=True):
-    """The checked values of all layers, where each came from, and the files that were read."""
+class Loaded(Struct, frozen=True, kw_only=True):
+    """What the layers of the configuration are beside their values: the files that were read, the app, and trust."""
 
-    values: dict[str, Any] = {}
-    sources: dict[str, str] = {}
     files: list[Path] = []
     app: AppSettings = field(default_factory=AppSettings)
-    """Settings of the app, which are no part of `values`."""
+    """Settings of the app, which no run knows of."""
     trust: ProjectTrust = field(default_factory=lambda: ProjectTrust(Path()))
     """What the project asks for, and whether it has consent."""
     mode: TrustMode = "ignore"
     """What was to become of keys that need consent."""
     ignored: dict[str, str] = {}
     """Keys of the project that do not apply, for want of consent, and where they were given."""
+
+
+class LoadedValues(Loaded, frozen=True):
+    """The checked values of all layers, without the defaults, and where each came from."""
+
+    values: dict[str, Any] = {}
+    sources: dict[str, str] = {}
     verified: dict[str, str] = {}
     """SHA-256 of the project's files that the values would execute or read, by path, as they were consented to."""
 
 
-class LoadedConfig(Struct, frozen=True):
-    """The configuration, where each value that is no default came from, and the files that were read."""
+class LoadedConfig(Loaded, frozen=True):
+    """The configuration, and where each value that is no default came from."""
 
     config: RunConfig
     sources: dict[str, str] = {}
-    files: list[Path] = []
-    app: AppSettings = field(default_factory=AppSettings)
-    trust: ProjectTrust = field(default_factory=lambda: ProjectTrust(Path()))
-    """As in LoadedValues, and so are `mode` and `ignored`."""
-    mode: TrustMode = "ignore"
-    ignored: dict[str, str] = {}
 
     def value_of(self, key: str) -> Any:
         """Return the value of a setting, the app's included."""
@@ -101,7 +100,7 @@ def load_config(
 
     loaded = load_values(options, config_file=config_file, environ=environ, start=start, trust=trust)
     config = RunConfig(**loaded.values).with_verified(loaded.verified)
-    return LoadedConfig(config, loaded.sources, loaded.files, loaded.app, loaded.trust, trust, loaded.ignored)
+    return LoadedConfig(config, loaded.sources, **{name: getattr(loaded, name) for name in Loaded.__struct_fields__})
 
 
 def load_values(

@@ -47,14 +47,14 @@ def _none_alone(approve: list[Approval]) -> list[Approval]:
     return approve
 
 
-def _no_truth_value(value: Any) -> Any:
+def no_truth_value(value: Any) -> Any:
+    """Return a value that is to be a number. Raises ValueError for true and false, which pydantic takes for 1 and 0."""
     if isinstance(value, bool):
-        # pydantic takes `yes` for 1.
-        raise ValueError("not a number")
+        raise ValueError("is not a number")
     return value
 
 
-Number = Annotated[float, Field(allow_inf_nan=False), BeforeValidator(_no_truth_value)]
+Number = Annotated[float, Field(allow_inf_nan=False), BeforeValidator(no_truth_value)]
 Dollars = Annotated[Number, Field(ge=0)]
 
 

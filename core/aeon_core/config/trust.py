@@ -122,7 +122,7 @@ def assess_items(
     if not items:
         return ProjectTrust(root, part=part)
     digests = {str(file): file_digest(file) for item in items for file in item.files}
-    named = {_place(Path(path), root): digest for path, digest in digests.items()}
+    named = {place_in(Path(path), root): digest for path, digest in digests.items()}
     plain = {key: plain_value(value, root) for key, value in asked.items()}
     described = json.dumps([part, {**plain, **unseen}, named], sort_keys=True, ensure_ascii=True, default=str)
     digest = sha256_of(described.encode())
@@ -380,7 +380,7 @@ def _module_files(specs: Iterable[str], root: Path) -> tuple[Path, ...]:
 
 
 def _named(files: tuple[Path, ...], root: Path) -> str:
-    names = [_place(file, root) for file in files[:3]]
+    names = [place_in(file, root) for file in files[:3]]
     return ", ".join([*names, *([f"{len(files) - 3} more files"] if len(files) > 3 else [])])
 
 
@@ -393,7 +393,7 @@ def clean_text(text: str) -> str:
     return text if len(text) <= 400 else f"{text[:400]}…"
 
 
-def _place(path: Path, root: Path) -> str:
+def place_in(path: Path, root: Path) -> str:
     """Return how a file is called in a digest and on screen: by its place in the project, in any worktree of it."""
     return str(path.relative_to(root)) if path.is_relative_to(root) else str(path)
 
@@ -401,7 +401,7 @@ def _place(path: Path, root: Path) -> str:
 def plain_value(value: Any, root: Path) -> Any:
     """Return a value as plain data with nothing left out, paths by their place in the project."""
     if isinstance(value, Path):
-        return _place(value, root)
+        return place_in(value, root)
     if isinstance(value, Mapping):
         return {str(key): plain_value(item, root) for key, item in value.items()}
     if isinstance(value, list | tuple):
@@ -446,7 +446,7 @@ def _snapshot(asked: Values, digests: Mapping[str, str], root: Path) -> dict[str
         if len(data) <= left and b"\0" not in data:
             left -= len(data)
             text = redact_text(data.decode("utf-8", "replace"))
-        texts[_place(Path(path), root)] = text
+        texts[place_in(Path(path), root)] = text
     return texts
 
 

@@ -306,6 +306,7 @@ def test_settings_that_a_link_takes_from_elsewhere_do_not_apply_at_all(folder: F
     (folder.root / ".aeon" / "config.yml").symlink_to(tmp_path / "theirs.yml")
     assert list(folder.load().ignored) == ["ttl"]
     assert folder.trust.state == "untrusted"
+    assert [item.text for item in folder.trust.items][1:] == ["set `ttl` to 3"]
 
 
 def test_servers_name_what_they_would_start_and_the_files_of_the_project(folder: Folder) -> None:

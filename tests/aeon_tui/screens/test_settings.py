@@ -55,7 +55,7 @@ def test_values_stand_with_where_they_came_from() -> None:
         "tools": "the environment variable AEON_TOOLS",
     }
     app = AppSettings("aeon-light", {"run.zoom": "Z"}, {"theme": "the environment variable AEON_THEME"})
-    found = {each.key: (each.value, each.source) for each in settings_of(LoadedConfig(config, sources, [], app))}
+    found = {each.key: (each.value, each.source) for each in settings_of(LoadedConfig(config, sources, app=app))}
     assert found["ttl"] == ("9", "--ttl")
     assert found["budget"] == ("0.5", "~/.config/aeon/config.yml")
     assert found["tools"] == ("files, shell", "AEON_TOOLS")
