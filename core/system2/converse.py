@@ -140,7 +140,7 @@ class Conversation:
     def answer(self, result: ToolResult) -> None:
         """Give a tool use of the last reply its result. Raises ValueError for any other, or a second result."""
         if result.tool_use_id not in self.open_uses:
-            raise ValueError(f"{result.tool_use_id!r} is no open tool use; open are {self.open_uses}")
+            raise ValueError(f"{result.tool_use_id!r} is not an open tool use; open are {self.open_uses}")
         self._results[result.tool_use_id] = result
 
     def outgoing(self) -> list[Message]:

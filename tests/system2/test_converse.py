@@ -86,7 +86,7 @@ def test_only_an_open_tool_use_is_answered() -> None:
     conversation.add_reply(message_of(uses(("Read", {}, "r1"))))
     conversation.answer(ToolResult("r1", "text"))
     for other in ("r1", "r2"):
-        with pytest.raises(ValueError, match=f"'{other}' is no open tool use"):
+        with pytest.raises(ValueError, match=f"'{other}' is not an open tool use"):
             conversation.answer(ToolResult(other, "text"))
 
 

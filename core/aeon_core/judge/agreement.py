@@ -121,7 +121,7 @@ def _outcome(line: str, place: str) -> LabelledOutcome:
     except ValueError as error:
         raise UsageError(f"{place}: it is not JSON ({error}), expected {_FORM}") from None
     if not isinstance(fields, dict):
-        raise UsageError(f"{place}: it is no object, expected {_FORM}")
+        raise UsageError(f"{place}: it is not an object; expected {_FORM}")
     known = tuple(LabelledOutcome.model_fields)
     if (unknown := next((key for key in fields if key not in known), None)) is not None:
         raise UsageError(f"{place}: the key {unknown!r} is unknown{nearest(unknown, known)}")

@@ -127,7 +127,7 @@ class RunSetup:
     ) -> RunResult:
         """Run a task, as `Orchestrator.run` says; `listener` gets its lines, too."""
         if not isinstance(task, str) or not task.strip():
-            raise UsageError(f"the task is {task!r}; expected a non-empty text")
+            raise UsageError(f"the task is {task!r}; expected non-empty text")
         task = clean_text(task)
         given = given_plan(plan)
         criteria, recorded, start = self._criteria, self._recorded, self._start

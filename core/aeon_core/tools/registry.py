@@ -253,7 +253,7 @@ def _input_schema(name: str, schema: Any) -> Schema:
         # Arguments are always an object, and providers require the type.
         return _schema(name, "input_schema", {"type": "object", **compiled.schema})
     if kind != "object" and "object" not in kind:
-        raise _error(name, f"input_schema must have type 'object', arguments are one, got {describe(kind)}")
+        raise _error(name, f"input_schema must have type 'object', as arguments do; got {describe(kind)}")
     return compiled
 
 

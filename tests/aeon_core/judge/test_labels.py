@@ -66,7 +66,7 @@ def test_blank_lines_count_and_a_line_separator_in_a_text_ends_no_line(tmp_path:
     ("line", "problem"),
     [
         ("{", "it is not JSON ("),
-        ("[1]", "it is no object, expected "),
+        ("[1]", "it is not an object; expected "),
         ({**FULL, "lable": "good"}, "the key 'lable' is unknown; did you mean 'label'?"),
         ({**FULL, "label": "fine"}, "label: Input should be 'good' or 'bad'"),
         ({key: value for key, value in FULL.items() if key != "answer"}, "answer: Field required"),

@@ -206,7 +206,7 @@ def test_options_that_this_version_does_not_have_are_named(recorded: dict[str, R
         ("models", [{}], "models in the journal"),
         ("tools", [{"name": "x"}], "tools in the journal"),
         ("criteria", {"completeness": 7}, "convergence criteria"),
-        ("task", " ", "expected a non-empty text"),
+        ("task", " ", "expected non-empty text"),
     ],
 )
 def test_a_beginning_that_cannot_be_read_is_one_clear_line(

@@ -108,7 +108,10 @@ def test_a_typed_function_is_registered_as_a_tool() -> None:
         (duck(description=None), "got null"),
         (duck(input_schema={"type": "strnig"}), "tool 'duck': input_schema: not a valid JSON Schema: type: expected"),
         (duck(input_schema="object"), 'input_schema: expected a JSON Schema as a dict, got "object"'),
-        (duck(input_schema={"type": "string"}), "input_schema must have type 'object', arguments are one"),
+        (
+            duck(input_schema={"type": "string"}),
+            "input_schema must have type 'object', as arguments do",
+        ),
         (duck(input_schema={"$ref": "http://example.org/x"}), "leads out of the schema and is not fetched"),
         (duck(output_schema={"type": 5}), "tool 'duck': output_schema: not a valid JSON Schema"),
         (duck(output_schema=None), "output_schema: expected a JSON Schema as a dict, got null"),

@@ -68,7 +68,7 @@ def test_a_lines_fields_stand_in_place_of_the_batchs(tmp_path: Path) -> None:
         pytest.param(b'{"id": "b", "id": "c", "task": "x"}', "line 2 is not JSON: ", id="key-twice"),
         pytest.param(b'{"id": "\xff"}', "line 2 is not UTF-8", id="latin-1"),
         pytest.param(["b"], "line 2 is ['b']; expected an object", id="list"),
-        pytest.param({"task": ADD}, "line 2: 'id' is None; expected a text", id="no-id"),
+        pytest.param({"task": ADD}, "line 2: 'id' is None; expected text", id="no-id"),
         pytest.param({"id": " ", "task": ADD}, "line 2: 'id' is ' '", id="blank-id"),
         pytest.param({"id": True, "task": ADD}, "line 2: 'id' is True", id="truth-id"),
         pytest.param({"id": "b" * 501, "task": ADD}, "line 2: 'id' is 'bbb", id="long-id"),
