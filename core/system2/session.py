@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection
 from dataclasses import dataclass
+from functools import partial
 from typing import Literal
 
 from aeon_core.budget import CostCeilingReached
@@ -125,11 +126,10 @@ class AgentSession:
         context, name = self._context, self.agent.name
         self.rounds += 1
         self._toolbox.round = self.rounds
+        record = partial(AgentRecord, agent=name, pass_number=self.rounds)
         context.effects.emit(
-            AgentRecord(
-                agent=name,
+            record(
                 state="started",
-                pass_number=self.rounds,
                 contract=contract.as_dict(),
                 feedback=feedback,
                 model=context.model_of(name).model,
@@ -148,16 +148,9 @@ class AgentSession:
         main = context.effects.models.model.model
         cost = total_cost(context.spent[before:], main, name, self._tool_turns - turns)
         changed = tuple(self._toolbox.files_changed)
+        said = completion.as_dict() if completion is not None else None
         context.effects.emit(
-            AgentRecord(
-                agent=name,
-                state="finished",
-                pass_number=self.rounds,
-                cost=cost.as_dict(),
-                completion=completion.as_dict() if completion is not None else None,
-                halted=halted,
-                files_changed=list(changed),
-            )
+            record(state="finished", cost=cost.as_dict(), completion=said, halted=halted, files_changed=list(changed))
         )
         return AgentResult(name, completion, halted, self._text, cost, changed)
 

@@ -7,7 +7,7 @@ they are, so they need no rule. Each of the others comes before those that would
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 
 from system2.constants import DELEGATION_MAP
 
@@ -41,35 +41,20 @@ def apply_transforms(raw_prompt: str) -> str:
 
 
 _HOOK_SCRIPT = re.compile(r"scripts[/\\]claude-hooks(?![\w-])", re.IGNORECASE)
-_ITEM = re.compile(r"(?P<indent>\s*)(?:[-*+]|\d{1,3}[.)])\s")
+_ITEM = rf"(?:[-*+]|\d{{1,3}}[.)]){_SPACE}"
+_PART = re.compile(
+    rf"^(?P<indent>{_SPACE}*){_ITEM}.*(?:\n(?P=indent){_SPACE}+(?!{_ITEM})\S.*)*|^.*$",
+    re.MULTILINE,
+)
+"""An item of a list with the lines that continue with its sentence, or any other line."""
 
 
 def _without_hook_scripts(text: str) -> str:
     """TR-08: leave out each line that names a hook script; of a list the whole item, since the rest has no sense."""
     if _HOOK_SCRIPT.search(text) is None:
         return text
-    return "\n".join("\n".join(part) for part in _parts(text.split("\n")) if not any(map(_HOOK_SCRIPT.search, part)))
-
-
-def _parts(lines: list[str]) -> Iterator[list[str]]:
-    """Yield each line; an item of a list with the lines that continue with its sentence."""
-    part: list[str] = []
-    indent = 0
-    for line in lines:
-        item = _ITEM.match(line)
-        goes_on = part and item is None and line.strip() and len(line) - len(line.lstrip()) > indent
-        if goes_on:
-            part.append(line)
-            continue
-        if part:
-            yield part
-        part = [line] if item else []
-        if item:
-            indent = len(item["indent"])
-        else:
-            yield [line]
-    if part:
-        yield part
+    parts = (part.group() for part in _PART.finditer(text))
+    return "\n".join(part for part in parts if not _HOOK_SCRIPT.search(part))
 
 
 _LOADING = re.compile(
