@@ -135,32 +135,13 @@ class WorkflowReport:
     def as_json(self) -> dict[str, Any]:
         """Return the view of the transcript as plain JSON."""
         view = self.view
+        status = view.end["status"] if view.end is not None else "running" if self._is_live else "interrupted"
         return {
-            "run_id": view.run_id,
-            "task": view.task,
-            "status": view.end["status"] if view.end is not None else "running" if self._is_live else "interrupted",
-            "model": view.model,
-            "simulated": view.simulated,
-            "started": view.started,
-            "config": view.config,
-            "cost_usd": view.cost_usd,
-            "input_tokens": view.input_tokens,
-            "output_tokens": view.output_tokens,
-            "api_calls": view.api_calls,
-            "gates": [
-                {
-                    "gate": gate.number,
-                    "title": gate.title,
-                    "artifact": gate.artifact,
-                    "state": gate.state,
-                    "summary": gate.summary,
-                    "decisions": [
-                        {"decision": each.decision.value, "feedback": each.feedback, "timestamp": each.timestamp}
-                        for each in gate.decisions
-                    ],
-                }
-                for gate in view.gates.values()
-            ],
+            **_named(view, "run_id", "task"),
+            "status": status,
+            **_named(view, "model", "simulated", "started", "config"),
+            **_named(view, "cost_usd", "input_tokens", "output_tokens", "api_calls"),
+            "gates": [_gate_json(gate) for gate in view.gates.values()],
             "agents": [_agent_json(agent) for agent in view.agents.values()],
             "notices": [dict(notice) for notice in view.notices],
             "end": dict(view.end) if view.end is not None else None,
@@ -242,22 +223,26 @@ def _activity_lines(agent: AgentView) -> Iterator[str]:
             yield f"✖ the call failed: {one_line(str(entry['error'].get('message', '')), 200)}"
 
 
+def _named(of: object, *names: str) -> dict[str, Any]:
+    return {name: getattr(of, name) for name in names}
+
+
+def _gate_json(gate: GateView) -> dict[str, Any]:
+    decided = [{"decision": each.decision.value, **_named(each, "feedback", "timestamp")} for each in gate.decisions]
+    return {"gate": gate.number, **_named(gate, "title", "artifact", "state", "summary"), "decisions": decided}
+
+
 def _agent_json(agent: AgentView) -> dict[str, Any]:
+    tools = [entry for entry in agent.entries if entry.get("type") == "tool_exec"]
+    told = ("tool", "input", "result", "success", "duration_ms", "flags")
     return {
         "agent": agent.name,
-        "state": agent.state,
-        "rounds": agent.rounds,
+        **_named(agent, "state", "rounds"),
         "contract": agent.contract.as_dict() if agent.contract is not None else None,
         "completion": agent.completion.as_dict() if agent.completion is not None else None,
-        "halted": agent.halted,
-        "skip_reason": agent.skip_reason,
-        "files_changed": agent.files_changed,
+        **_named(agent, "halted", "skip_reason", "files_changed"),
         "cost": [cost.as_dict() for cost in agent.cost],
-        "tools": [
-            {key: entry.get(key) for key in ("tool", "input", "result", "success", "duration_ms", "flags")}
-            for entry in agent.entries
-            if entry.get("type") == "tool_exec"
-        ],
+        "tools": [{key: entry.get(key) for key in told} for entry in tools],
     }
 
 

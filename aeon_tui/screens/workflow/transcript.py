@@ -65,6 +65,11 @@ COMPLETIONS = {"success": ("✔", "complete"), "blockers": ("⚠", "medium"), "f
 DECIDED_ABORT = ("◼", "medium", "aborted")
 
 
+def _said(icon: str, style: str, head: str, text: str, *more: Block) -> ConversationItem:
+    """Return an item that shows a text, where there is one, and more."""
+    return ConversationItem(icon, style, head, ((("", text),) if text else ()) + more, True)
+
+
 def items_of(entry: Entry) -> Iterator[ConversationItem]:
     """Yield what one entry, one that the view has taken, is shown as: mostly one item, of a first request nothing."""
     kind = str(entry.get("type"))
@@ -84,9 +89,7 @@ def reply_blocks(text: str, calls: Iterable[tuple[str, str]]) -> Iterator[Block]
 
 def _start(entry: Entry) -> Iterator[ConversationItem]:
     if feedback := entry.get("feedback"):
-        yield ConversationItem(
-            "✎", "medium", f"round {entry['round']}: a person rejected it", (("", str(feedback)),), True
-        )
+        yield _said("✎", "medium", f"round {entry['round']}: a person rejected it", str(feedback))
     contract = DelegationContract(**entry["contract"])
     tools = ", ".join(entry.get("tools") or ())
     told = f"{contract.to_message()}\n\n## Tools\n{tools}\n\n## Defined in\n{entry.get('source') or ''}"
@@ -104,7 +107,7 @@ def _response(entry: Entry) -> Iterator[ConversationItem]:
         wait = entry.get("retry_in_s")
         again = f" · again in {wait:.1f} s" if isinstance(wait, int | float) else ""
         head = f"{error.get('error_type') or error.get('type') or 'the call failed'}{again}"
-        yield ConversationItem("✖", "failed", head, (("", str(error.get("message") or pretty(dict(error)))),), True)
+        yield _said("✖", "failed", head, str(error.get("message") or pretty(dict(error))))
         return
     message = entry.get("message") or {}
     text = "\n\n".join(str(part["text"]) for part in message.get("content", ()) if part.get("text"))
@@ -114,7 +117,7 @@ def _response(entry: Entry) -> Iterator[ConversationItem]:
     what = "summary of the conversation" if entry.get("purpose") == "summary" else f"{entry['agent']} says"
     stop = " · cut off" if entry.get("stop_reason") == "max_tokens" else ""
     if text.strip():
-        yield ConversationItem("»", "text", f"{what} · {tokens:,} tokens{cost}{stop}", (("", text),), True)
+        yield _said("»", "text", f"{what} · {tokens:,} tokens{cost}{stop}", text)
 
 
 def _tool(entry: Entry) -> Iterator[ConversationItem]:
@@ -139,18 +142,14 @@ def _question(entry: Entry) -> Iterator[ConversationItem]:
     what = "command" if entry.get("kind") == "bash" else str(entry.get("kind", "")).replace("_", " ")
     details = tuple(block for detail in entry.get("details") or () for block in detail_blocks(str(detail)))
     if entry.get("state") == "asked":
-        yield ConversationItem("?", "medium", f"asked · {what}", (("", str(entry.get("text", ""))), *details), True)
+        yield _said("?", "medium", f"asked · {what}", str(entry.get("text", "")), *details)
     else:
-        feedback = entry.get("feedback")
-        body: tuple[Block, ...] = (("", str(feedback)),) if feedback else ()
-        yield ConversationItem("→", "medium", f"decided · {what}: {entry.get('choice')}", body, bool(feedback))
+        yield _said("→", "medium", f"decided · {what}: {entry.get('choice')}", str(entry.get("feedback") or ""))
 
 
 def _decision(entry: Entry) -> Iterator[ConversationItem]:
     icon, style, word = DECIDED.get(str(entry["decision"]), DECIDED_ABORT)
-    feedback = entry.get("feedback")
-    body: tuple[Block, ...] = (("", str(feedback)),) if feedback else ()
-    yield ConversationItem(icon, style, f"gate {entry['gate']}: {word}", body, True)
+    yield _said(icon, style, f"gate {entry['gate']}: {word}", str(entry.get("feedback") or ""))
 
 
 def _complete(entry: Entry) -> Iterator[ConversationItem]:
@@ -164,19 +163,16 @@ def _complete(entry: Entry) -> Iterator[ConversationItem]:
     status = str(completion.get("status"))
     icon, style = COMPLETIONS.get(status, COMPLETIONS["failure"])
     blockers = [("high", f"blocker: {blocker}") for blocker in completion.get("blockers") or ()]
-    body = (("", str(completion.get("summary", ""))), *blockers, *changed)
-    yield ConversationItem(icon, style, f"complete: {status} · {spent}", body, True)
+    yield _said(icon, style, f"complete: {status} · {spent}", str(completion.get("summary", "")), *blockers, *changed)
 
 
 def _skipped(entry: Entry) -> Iterator[ConversationItem]:
-    yield ConversationItem(
-        "⊘", "muted", f"skipped: {entry.get('reason', '')}", (("", str(entry.get("reason", ""))),), True
-    )
+    yield _said("⊘", "muted", f"skipped: {entry.get('reason', '')}", str(entry.get("reason", "")))
 
 
 def _note(entry: Entry) -> Iterator[ConversationItem]:
     icon, style, what = NOTES.get(str(entry.get("kind")), NOTES["warning"])
-    yield ConversationItem(icon, style, what, (("", str(entry.get("message", ""))),), True)
+    yield _said(icon, style, what, str(entry.get("message", "")))
 
 
 _TOLD: dict[str, Callable[[Entry], Iterator[ConversationItem]]] = {
@@ -203,10 +199,7 @@ def gate_items(state: WorkflowState, number: int) -> list[ConversationItem]:
     items += [change_item(change) for change in gate.changes]
     for said in gate.decisions:
         icon, style, word = DECIDED.get(said.decision.value, DECIDED_ABORT)
-        body: tuple[Block, ...] = (("", said.feedback),) if said.feedback else ()
-        items.append(
-            ConversationItem(icon, style, f"{word} at {said.timestamp[:19].replace('T', ' ')} UTC", body, True)
-        )
+        items.append(_said(icon, style, f"{word} at {said.timestamp[:19].replace('T', ' ')} UTC", said.feedback or ""))
     if gate.state == "asked":
         items.append(ConversationItem("?", "medium", "waits for a decision"))
     return items
@@ -244,5 +237,4 @@ def _ending(end: Entry, status: str) -> ConversationItem:
     took = duration(float(end.get("duration_s") or 0.0))
     style = "complete" if status == "completed" else "failed" if status in ("failed", "cost_ceiling") else "medium"
     icon = {"complete": "✔", "failed": "✖"}.get(style, "◼")
-    body: tuple[Block, ...] = (("", one_line(str(end["error"]), 2_000)),) if end.get("error") else ()
-    return ConversationItem(icon, style, f"{status.replace('_', ' ')} after {took}", body, True)
+    return _said(icon, style, f"{status.replace('_', ' ')} after {took}", one_line(str(end.get("error") or ""), 2_000))
