@@ -4,21 +4,19 @@ from __future__ import annotations
 
 import io
 from argparse import Namespace
+from collections.abc import Sequence
 from pathlib import Path
 
 from aeon_core.errors import UsageError
-from aeon_core.journal.history import open_end, open_run
-from aeon_core.journal.listing import Lineage, lineage_of
 from aeon_core.journal.view.formatting import message
-from aeon_core.journal.view.model import RunView
 from aeon_core.paths import expanded
 from aeon_tui.cli import options
 from aeon_tui.cli.output import STATUS_STYLES, Output, stderr, stdout
 from aeon_tui.cli.run_output import print_answer, print_sections, print_steps
 from aeon_tui.reports import ExportFormat
-from aeon_tui.reports.export import render_run, write_file
-from aeon_tui.reports.run_report import RunChanges, RunReport
-from aeon_tui.sources.run_index import find_journal, is_workflow
+from aeon_tui.reports.export import body_of, report_on, write_file
+from aeon_tui.reports.run_report import RunReport
+from aeon_tui.sources.run_index import find_journal
 
 DAMAGE_SHOWN = 20
 LONG = 64 * 1024 * 1024
@@ -31,27 +29,22 @@ def execute(args: Namespace) -> int:
     number = options.whole_number(args.pass_number, "--pass")
     runs_dir = options.runs_dir(args)
     path = find_journal(args.run, runs_dir, newest_of_all=True)
-    if is_workflow(path):
-        from aeon_tui.cli import workflow
-
-        return workflow.show(args, path, kind)
     at_once = kind is None and number is None and path.stat().st_size > LONG
-    changes = RunChanges()
-    view, history = open_end(path) if at_once else open_run(path, None, number, changes.apply)
-    family = Lineage() if kind == "json" else lineage_of(path, cache=path.parent == runs_dir)
-    report = RunReport(view, history, number, family, changes)
+    report = report_on(path, runs_dir, number, at_once=at_once)
     buffer = io.StringIO()
     out = stdout() if args.output is None else Output(buffer)
-    if kind is None:
+    if kind == "json":
+        out.json(report.as_json())
+    elif kind is not None:
+        out.block(body_of(report, kind))
+    elif isinstance(report, RunReport):
         _print(out, report)
-    elif kind == "json":
-        out.json(history.model_dump(mode="json"))
     else:
-        out.block(render_run(report, kind))
+        out.block(report.text)
     if args.output is not None:
         write_file(expanded(args.output, "the option -o"), buffer.getvalue())
-    _report_damage(view)
-    if view.asked and kind is None:
+    _report_damage(report.damage)
+    if kind is None and isinstance(report, RunReport) and report.view.asked:
         _report_question(path, args.run)
     return 0
 
@@ -83,12 +76,12 @@ def _print(out: Output, report: RunReport) -> None:
         out.line(("error: ", "bold red"), message(report.error))
 
 
-def _report_damage(view: RunView) -> None:
+def _report_damage(damage: Sequence[str]) -> None:
     err = stderr()
-    for text in view.damage[:DAMAGE_SHOWN]:
+    for text in damage[:DAMAGE_SHOWN]:
         err.line(("damaged: ", "yellow"), text)
-    if len(view.damage) > DAMAGE_SHOWN:
-        err.line(("damaged: ", "yellow"), f"{len(view.damage) - DAMAGE_SHOWN} more places")
+    if len(damage) > DAMAGE_SHOWN:
+        err.line(("damaged: ", "yellow"), f"{len(damage) - DAMAGE_SHOWN} more places")
 
 
 def _report_question(path: Path, run: str) -> None:

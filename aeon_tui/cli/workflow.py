@@ -1,8 +1,7 @@
-"""`aeon-tui workflow`, and what `resume`, `fork`, `show` and `watch` do with a workflow of system2's agents."""
+"""`aeon-tui workflow`, and what `resume`, `fork` and `watch` do with a workflow of system2's agents."""
 
 from __future__ import annotations
 
-import io
 import sys
 import time
 from argparse import Namespace
@@ -11,13 +10,9 @@ from pathlib import Path
 
 from aeon_core.errors import UsageError
 from aeon_core.journal.follow import Follower, FollowStatus
-from aeon_core.paths import expanded
 from aeon_core.stdio import can_answer
 from aeon_tui.cli import options
 from aeon_tui.cli.output import Output, has_screen, stderr, stdout
-from aeon_tui.reports import ExportFormat
-from aeon_tui.reports.export import write_file
-from aeon_tui.reports.workflow_report import WorkflowReport
 from aeon_tui.screens.workflow.transcript import items_of
 from aeon_tui.sessions.workflow_session import WorkflowRequest
 from aeon_tui.sources.run_index import transcripts_folder
@@ -165,24 +160,6 @@ def _journal(args: Namespace, root: Path) -> Path:
 POLL_SECONDS = 0.1
 INTERRUPTED = 1
 """A workflow that was cut off has no exit code of its own."""
-
-
-def show(args: Namespace, path: Path, form: ExportFormat | None) -> int:
-    """Print or write a workflow's history and return 0. Raises UsageError for what only a run has."""
-    if args.pass_number is not None:
-        raise UsageError(f"{path.stem!r} is a workflow, which has no passes; drop --pass")
-    report = WorkflowReport(path)
-    buffer = io.StringIO()
-    out = stdout() if args.output is None else Output(buffer)
-    if form == "json":
-        out.json(report.as_json())
-    else:
-        out.block(report.text if form is None else report.render(form))
-    if args.output is not None:
-        write_file(expanded(args.output, "the option -o"), buffer.getvalue())
-    for problem in report.damage:
-        stderr().line(("damaged: ", "yellow"), problem)
-    return 0
 
 
 def watch(args: Namespace, path: Path) -> int:

@@ -10,7 +10,7 @@ from typing import Any
 
 from aeon_core.errors import UsageError
 from aeon_core.escape import escape_controls, escape_json
-from aeon_core.journal.history import open_run
+from aeon_core.journal.history import open_end, open_run
 from aeon_core.journal.listing import lineage_of
 from aeon_core.journal.view.formatting import message, route
 from aeon_core.journal.view.model import RunView, StepView
@@ -20,22 +20,27 @@ from aeon_tui.reports.run_report import RunChanges, RunReport, Section, answer_t
 from aeon_tui.reports.workflow_report import WorkflowReport
 from aeon_tui.sources.run_index import is_workflow
 
+Report = RunReport | WorkflowReport
 
-def export_journal(path: Path, form: ExportFormat, runs_dir: Path) -> str:
-    """Return the report on a journal's run or workflow, which is read whole. Raises AeonError."""
+
+def report_on(path: Path, runs_dir: Path, pass_number: int | None = None, *, at_once: bool = False) -> Report:
+    """Return the report on a journal's run or workflow, which is read whole, unless `at_once` asks for its end alone.
+
+    With a `pass_number` it is on that pass. Raises AeonError.
+    """
     if is_workflow(path):
-        workflow = WorkflowReport(path)
-        return _json(workflow.as_json()) if form == "json" else _text(workflow.render(form))
+        if pass_number is not None:
+            raise UsageError(f"{path.stem!r} is a workflow, which has no passes; drop --pass")
+        return WorkflowReport(path)
     changes = RunChanges()
-    view, history = open_run(path, observe=changes.apply)
-    if form == "json":
-        return _json(history.model_dump(mode="json"))
-    lineage = lineage_of(path, cache=path.parent == runs_dir)
-    return _text(render_run(RunReport(view, history, None, lineage, changes), form))
+    view, history = open_end(path) if at_once else open_run(path, None, pass_number, changes.apply)
+    return RunReport(view, history, pass_number, lambda: lineage_of(path, cache=path.parent == runs_dir), changes)
 
 
-def render_run(report: RunReport, form: ExportFormat) -> str:
-    """Return a run's report as Markdown or as a web page."""
+def body_of(report: Report, form: ExportFormat) -> str:
+    """Return a report as Markdown or as a web page, without a newline at its end."""
+    if isinstance(report, WorkflowReport):
+        return report.render(form)
     if form == "md":
         return markdown(report)
     from aeon_tui.reports.html import html_page
@@ -43,12 +48,12 @@ def render_run(report: RunReport, form: ExportFormat) -> str:
     return html_page(report)
 
 
-def _json(value: Any) -> str:
-    return escape_json(json.dumps(value, indent=2, ensure_ascii=False)) + "\n"
-
-
-def _text(text: str) -> str:
-    lines = escape_controls(text.replace("\r\n", "\n"), keep="\n\t").split("\n")
+def export_journal(path: Path, form: ExportFormat, runs_dir: Path) -> str:
+    """Return the report on a journal's run or workflow as the text of a file. Raises AeonError."""
+    report = report_on(path, runs_dir)
+    if form == "json":
+        return escape_json(json.dumps(report.as_json(), indent=2, ensure_ascii=False)) + "\n"
+    lines = escape_controls(body_of(report, form).replace("\r\n", "\n"), keep="\n\t").split("\n")
     return "".join(f"{line.rstrip()}\n" for line in lines)
 
 

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any
 
 from aeon_core.journal.history import DepthAdjustment, ExecutionHistory, with_statuses
@@ -347,14 +348,27 @@ class RunReport:
         view: RunView,
         history: ExecutionHistory,
         pass_number: int | None,
-        family: Lineage,
+        family: Callable[[], Lineage] = Lineage,
         changes: RunChanges | None = None,
     ) -> None:
         self.view = view
         self.changes = changes if changes is not None else RunChanges()
         self._history = history
         self._pass_number = pass_number
-        self._family = family
+        self._read_family = family
+
+    @cached_property
+    def _family(self) -> Lineage:
+        return self._read_family()
+
+    @property
+    def damage(self) -> list[str]:
+        """What could not be read of the journal."""
+        return self.view.damage
+
+    def as_json(self) -> dict[str, Any]:
+        """Return the history as plain JSON."""
+        return self._history.model_dump(mode="json")
 
     @property
     def one_pass(self) -> bool:
