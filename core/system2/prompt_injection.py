@@ -139,9 +139,9 @@ _ADDRESS = re.compile(
 )
 _PRODUCT = re.compile(r"\bClaude\b", re.IGNORECASE)
 _DIRECTED = re.compile(
-    r"(?:\A|[,;:()\[\]{}>…–—\"'`“‘«*]|\s[-–—]|\b(?:please|kindly|now|then|and|or|also|just|always|first|next|instead|so|but|must|should"
-    rf"|\w+ly)|\b(?:you|{_AGENT}|AIs?|LLMs|Claude|Copilot|reviewers)(?:\s+(?:now|must|should|shall|will|can|may|to|do)){{0,2}})"
-    r"\s*\Z",
+    r"(?:\A|[,;:()\[\]{}>…–—\"'`“‘«*]|\s[-–—]|\b(?:please|kindly|now|then|and|or|also|just|always|first|next|instead|so|but"
+    rf"|to|must|should|\w+ly)|\b(?:you|{_AGENT}|AIs?|LLMs|Claude|Copilot|reviewers?|sentinels?|teams?|every(?:one|body))"
+    r"(?:\s+(?:now|shall|will|can|may|do)){0,2})\s*\Z",
     re.IGNORECASE,
 )
 """What may come before an order."""
