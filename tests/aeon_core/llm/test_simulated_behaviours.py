@@ -123,10 +123,10 @@ def test_hostile_texts_hold_markup_escapes_nul_and_a_lone_surrogate() -> None:
 
 
 def test_a_hostile_text_is_computed_with_anyway() -> None:
-    run = Run("hostile", "echo 'abc' and count words in it", ToolRegistry())
+    run = Run("hostile", "add 5 and 10, then multiply it by 2", ToolRegistry())
 
     assert [step.mode for step in run.result.steps] == ["llm", "llm"]
-    assert str(run.result.steps[0].output).startswith("{'text': 'abc [bold]")
+    assert str(run.result.steps[1].output).startswith("{'text': 'The product of 15 and 2 is 30. [bold]")
 
 
 def test_an_unknown_name_is_refused_with_the_known_ones() -> None:

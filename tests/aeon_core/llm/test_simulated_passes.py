@@ -198,7 +198,7 @@ def test_a_message_without_sections_is_answered_too() -> None:
     ("task", "answer"),
     [
         ("calculate the sum of 5 and 10", "The sum of 5 and 10 is 15."),
-        ("count the words in 'the quick brown fox', then multiply by 3", "12"),
+        ("add 5 and 10, then echo it", "15"),
     ],
 )
 def test_what_the_rules_know_converges_in_one_pass(task: str, answer: str) -> None:

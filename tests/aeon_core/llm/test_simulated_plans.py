@@ -1,4 +1,4 @@
-"""Plans of the simulated model: calculations, text functions and named tools, valid over any text and any tools."""
+"""Plans of the simulated model: calculations and named tools, valid over any text and any tools."""
 
 from __future__ import annotations
 
@@ -123,31 +123,13 @@ def test_a_calculator_under_other_names_is_used_by_its_schema() -> None:
     [
         ("echo hello", "hello"),
         ("Please echo 'hello world'", "hello world"),
-        ("say: good morning, and good luck", "good morning, and good luck"),
-        ('repeat: "so it is"', "so it is"),
+        ('echo: "so it is"', "so it is"),
         ("echo Grüße aus 東京", "Grüße aus 東京"),
-        ("print hello", "hello"),
         ("echo " + "long " * 5000, ("long " * 5000).strip()),
     ],
 )
 def test_echo_gets_the_text_verbatim(task: str, text: str) -> None:
     assert shape(plan_of(task)) == [("echo", {"text": text})]
-
-
-@pytest.mark.parametrize(
-    ("task", "output"),
-    [
-        ('how many words are in "a b"?', "The text has 2 words."),
-        ('count the words in "the quick brown fox"', "The text has 4 words."),
-        ('count the words in "add 5 and 10"', "The text has 4 words."),
-        ('count the words in "x; add 1, and then 2"', "The text has 6 words."),
-    ],
-)
-def test_text_tasks_without_a_tool_are_computed_by_reasoning(task: str, output: str) -> None:
-    talk = Talk(task)
-
-    assert {step.agent for step in talk.plan.steps} == {"llm"}
-    assert talk.outputs[-1] == {"text": output}
 
 
 def test_a_result_is_handed_on_to_echo() -> None:
@@ -165,7 +147,6 @@ def test_a_result_is_handed_on_to_echo() -> None:
         ("write the file a.md with the text 'b'", ("write_file", {"path": "a.md", "content": "b"})),
         ("use get_weather on 'Berlin'", ("get_weather", {"city": "Berlin"})),
         ('get weather of "Berlin"', ("get_weather", {"city": "Berlin"})),
-        ("count the words in 'a b'", ("word_count", {"text": "a b"})),
         ("use word_count on 'to be or not to be'", ("word_count", {"text": "to be or not to be"})),
     ],
 )
@@ -271,8 +252,7 @@ def test_a_long_sum_is_never_cut() -> None:
     numbers = list(range(1, 41))
     talk = Talk(f"add {', '.join(map(str, numbers))}")
 
-    assert talk.answer.startswith("The sum of 1, 2,")
-    assert talk.answer.endswith(f"is {sum(numbers)}.")
+    assert talk.answer == f"The result is {sum(numbers)}."
 
 
 def test_a_sum_too_long_to_be_read_is_no_calculation() -> None:

@@ -1,4 +1,4 @@
-"""Arithmetic and small text functions: found in the words of a task, worked out without a model."""
+"""Arithmetic: found in the words of a task, worked out without a model."""
 
 from __future__ import annotations
 
@@ -8,7 +8,6 @@ import operator
 import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import reduce
 from typing import Any, NamedTuple
 
 MAX_CLAUSE = 2000
@@ -26,10 +25,10 @@ class Ref:
 
 @dataclass(frozen=True)
 class Operation:
-    """One of SIGNS, and what it is applied to, from left to right."""
+    """One of SIGNS, and the two values that it is applied to."""
 
     name: str
-    operands: tuple[Operand, ...]
+    operands: tuple[Operand, Operand]
 
 
 Operand = int | float | Ref | Operation
@@ -133,28 +132,25 @@ def _operand(node: ast.expr, refs: Mapping[str, Ref]) -> Operand:
         value = _operand(node.operand, refs)
         return -value if isinstance(value, (int, float)) else Operation("subtract", (0, value))
     if isinstance(node, ast.BinOp):
-        names = [name for name, sign in SIGNS.items() if isinstance(node.op, sign.node)]
-        left, right = _operand(node.left, refs), _operand(node.right, refs)
-        if names[:1] in (["add"], ["multiply"]) and isinstance(left, Operation) and left.name == names[0]:
-            return Operation(names[0], (*left.operands, right))
-        if names:
-            return Operation(names[0], (left, right))
+        for name, sign in SIGNS.items():
+            if isinstance(node.op, sign.node):
+                return Operation(name, (_operand(node.left, refs), _operand(node.right, refs)))
     raise ValueError("no arithmetic")
 
 
 def flatten(operand: Operand, next_id: Callable[[Operation], str]) -> Operand:
-    """Hand every calculation on two numbers to `next_id`, in order; it returns the id that later ones refer to.
+    """Hand every calculation on numbers and results to `next_id`, in order; it returns the id that later ones refer to.
 
     Returns the value of the whole: a number, or a reference to the last calculation.
     """
     if not isinstance(operand, Operation):
         return operand
-    values = [flatten(item, next_id) for item in operand.operands]
-    return reduce(lambda so_far, value: Ref(next_id(Operation(operand.name, (so_far, value)))), values)
+    first, second = (flatten(item, next_id) for item in operand.operands)
+    return Ref(next_id(Operation(operand.name, (first, second))))
 
 
 def described(calculation: Operation) -> str:
-    """Return a calculation on two numbers as a sentence that reads back as the same calculation."""
+    """Return a calculation on numbers and results as a sentence that reads back as the same calculation."""
     # repr, not the rounded form: the number is read back from here.
     shown = [f"the result of {one.step_id}" if isinstance(one, Ref) else repr(one) for one in calculation.operands]
     return SIGNS[calculation.name].description.format(*shown)
@@ -169,11 +165,11 @@ def evaluate(operand: Operand, resolve: Resolve) -> float:
         return resolve(operand)
     if not isinstance(operand, Operation):
         return operand
-    values = [evaluate(item, resolve) for item in operand.operands]
+    first, second = (evaluate(item, resolve) for item in operand.operands)
     try:
-        result = reduce(SIGNS[operand.name].apply, values)
+        result = SIGNS[operand.name].apply(first, second)
     except ZeroDivisionError:
-        raise ArithmeticError(f"{show_number(values[0])} cannot be divided by 0.") from None
+        raise ArithmeticError(f"{show_number(first)} cannot be divided by 0.") from None
     except OverflowError:
         result = math.inf
     if not math.isfinite(result):
@@ -181,13 +177,11 @@ def evaluate(operand: Operand, resolve: Resolve) -> float:
     return result
 
 
-def name_of(operation: Operation, resolve: Resolve | None = None) -> str:
+def name_of(operation: Operation, resolve: Resolve) -> str:
     """Return what an operation is called: `sum of 5 and 10`; `result` where its operands are operations too."""
-    plain = [resolve(one) if isinstance(one, Ref) and resolve is not None else one for one in operation.operands]
-    shown = [show_number(one) for one in plain if isinstance(one, (int, float))]
-    if len(shown) < len(plain):
+    if any(isinstance(one, Operation) for one in operation.operands):
         return "result"
-    return SIGNS[operation.name].noun.format(", ".join(shown[:-1]), shown[-1])
+    return SIGNS[operation.name].noun.format(*(show_number(evaluate(one, resolve)) for one in operation.operands))
 
 
 def is_number(value: Any) -> bool:
@@ -202,58 +196,14 @@ def show_number(value: float) -> str:
     return str(value) if isinstance(value, int) else format(value, ".12g")
 
 
-@dataclass(frozen=True)
-class TextTask:
-    """What is to be done with a text, given or an earlier step's."""
-
-    function: str
-    """One of the names in TEXT_FUNCTIONS."""
-    text: str | Ref
-
-    @property
-    def description(self) -> str:
-        """The task as a sentence that reads back as the same task."""
-        what = f"the result of {self.text.step_id}" if isinstance(self.text, Ref) else f'the text "{self.text}"'
-        return f"{self.function} {what}"
-
-
-def _counted(text: str) -> str:
-    words = len(text.split())
-    return f"The text has {words} word{'' if words == 1 else 's'}."
-
-
-TEXT_FUNCTIONS: dict[str, Callable[[str], str]] = {"Echo": lambda text: text, "Count words in": _counted}
-_REQUESTED = {
-    "Echo": re.compile(r"(?:echo|repeat|say|print)\b[\s:]*", re.IGNORECASE),
-    "Count words in": re.compile(
-        r"(?:count|how many)\s+(?:the\s+)?words\s+(?:are\s+)?(?:in|of)\b[\s:]*", re.IGNORECASE
-    ),
-}
 _LEADING = re.compile(r"\s*(?:(?:please|and|then|now|finally|(?:can|could) you)\b[\s:,]*)*", re.IGNORECASE)
-_WHOLE = re.compile(r"(?:(?:the\s+)?(?:text|words?)\s+)?(?:([\"'])(.*)\1|“(.*)”)[\s.?!]*", re.DOTALL | re.IGNORECASE)
 _QUOTED = re.compile(r"\"([^\"]*)\"|“([^”]*)”|(?<!\w)'([^']*)'(?!\w)")
 _FILE = re.compile(r"[~\w./-]+\.[A-Za-z]\w{0,7}")
 _BREAK = re.compile(
     r"[;\n]|[.!?]\s|,?\s*\b(?:and\s+)?then\b,?|(?:,\s*and|,|\band)\s+(?=(?:add|subtract|multiply|divide|calculate|compute"
-    r"|count|echo|repeat|say|read|write|use)\b)",
+    r"|count|echo|read|write|use)\b)",
     re.IGNORECASE,
 )
-
-
-def parse_text_task(clause: str, step_ids: Sequence[str] = ()) -> TextTask | None:
-    """Return the text function that a clause asks for, or None."""
-    clause = strip_lead(clause)
-    for function, pattern in _REQUESTED.items():
-        if (asked := pattern.match(clause)) is None:
-            continue
-        rest = clause[asked.end() :].strip()
-        named = [step_id for step_id in step_ids if rest.rstrip(" .") == f"the result of {step_id}"]
-        if named or (step_ids and _BEFORE.fullmatch(rest.rstrip(" .?!"))):
-            return TextTask(function, Ref((named or step_ids)[-1]))
-        whole = _WHOLE.fullmatch(rest)
-        text = (whole[2] or whole[3] or "") if whole is not None else rest
-        return TextTask(function, text) if text.strip() else None
-    return None
 
 
 def strip_lead(clause: str) -> str:

@@ -10,23 +10,10 @@ from typing import Any
 from aeon_core.errors import LLMError, ModelUnavailableError, ValidationError
 from aeon_core.json_safe import clean_text
 from aeon_core.llm.base import LLMAdapter, LLMRequest, LLMResponse, ToolCallDict
-from aeon_core.llm.simulated.prompt import MAX_GOAL, MissingResultError, Prompt, clip, read_prompt
-from aeon_core.llm.simulated.script import action, answer, judgement, make_plan, profile, reason, refinement, thought
+from aeon_core.llm.simulated.prompt import MissingResultError, Prompt, read_prompt
+from aeon_core.llm.simulated.script import answer, judgement, make_plan, profile, reason, refinement
 from aeon_core.llm.simulated.tool_use import Arguments, call_arguments, repair
 from aeon_core.suggest import close
-
-
-def insisting(prompt: Prompt) -> dict[str, Any]:
-    """Return a refinement that replaces every executed step it is shown by one that does the same."""
-    shown = [str(fragment.get("step_id")) for fragment in prompt.fragments]
-    actions = []
-    for step in prompt.steps:
-        if step["step_id"] in shown and step.get("status") in ("failed", "complete"):
-            again = thought(step["step_id"], clip(str(step.get("description")), MAX_GOAL), None)
-            again |= {"tool": step["tool"], "agent": None} if step.get("tool") else {}
-            actions.append(action("step_mark_invalid", step["step_id"], [again], "it is to be done once more"))
-    return {"actions": actions, "follow_up_questions": []}
-
 
 SIMULATED_MODELS: dict[str, str] = {
     "default": "calculates, and follows a script for every other task",
@@ -200,7 +187,7 @@ class SimulatedModel(LLMAdapter):
         if request.purpose == "review":
             return json.dumps({"issues": []})
         if request.purpose == "refine":
-            made = insisting(prompt) if self.name == "stubborn" else refinement(prompt)
+            made = refinement(prompt, insists=self.name == "stubborn")
             return written_refinement(self.name, made, [tool["name"] for tool in prompt.tools])
         raise LLMError(f"the simulated model does not answer {request.purpose!r} requests")
 

@@ -11,9 +11,11 @@ from functools import cached_property
 from textwrap import indent
 from typing import Any
 
+from aeon_core.errors import ValidationError
 from aeon_core.json_safe import clean_text, parse_json
 from aeon_core.llm.base import LLMRequest
 from aeon_core.llm.simulated.calculator import Ref, is_number, show_number
+from aeon_core.tools.schema import Schema
 
 MAX_GOAL = 300
 """Characters of a goal or a description that a plan holds."""
@@ -29,10 +31,6 @@ class StepOutcome:
     errors: tuple[str, ...] = ()
     clipped: str | None = None
 
-    @property
-    def failed(self) -> bool:
-        return bool(self.errors)
-
 
 @dataclass
 class Prompt:
@@ -45,41 +43,37 @@ class Prompt:
         """Return a section's text, empty if it was left out."""
         return self.sections.get(name, "")
 
+    def entries(self, name: str) -> Iterator[dict[str, Any]]:
+        """Yield the objects that a section has, a line each; lines that are none are left out."""
+        for line in self.text(name).split("\n"):
+            try:
+                value = parse_json(line) if line.strip() else None
+            except ValueError:
+                continue
+            if isinstance(value, dict):
+                yield value
+
     @cached_property
     def tools(self) -> list[dict[str, Any]]:
         """The tools that may be used, in their order; entries that are no tools are left out."""
-        listed = [*self._objects("tools"), *self.native_tools]
+        listed = [*self.entries("tools"), *self.native_tools]
         named = {tool["name"]: tool for tool in reversed(listed) if _is_tool(tool)}
         return list(reversed(named.values()))
 
     @cached_property
     def steps(self) -> list[dict[str, Any]]:
         """The plan's steps, each parent before its substeps."""
-        return [entry for entry in self._objects("plan") if isinstance(entry.get("step_id"), str)]
+        return [entry for entry in self.entries("plan") if isinstance(entry.get("step_id"), str)]
 
     @cached_property
     def results(self) -> list[StepOutcome]:
         """What the executed steps gave, in the plan's order."""
-        return [_outcome(entry) for entry in self._objects("results") if isinstance(entry.get("step_id"), str)]
+        return [_outcome(entry) for entry in self.entries("results") if isinstance(entry.get("step_id"), str)]
 
     @cached_property
     def step(self) -> dict[str, Any]:
         """The step at hand, empty if there is none."""
-        return next(self._objects("step"), {})
-
-    @cached_property
-    def fragments(self) -> list[dict[str, Any]]:
-        """The steps that are to be refined, and why."""
-        return list(self._objects("fragments"))
-
-    def texts(self, name: str) -> list[str]:
-        """Return the texts of a section's entries: what an answer must satisfy, or what a program found odd."""
-        return [str(entry.get("text")) for entry in self._objects(name)]
-
-    @cached_property
-    def schema(self) -> dict[str, Any]:
-        """The JSON Schema that a repair must meet."""
-        return next(self._objects("schema"), {})
+        return next(self.entries("step"), {})
 
     @property
     def description(self) -> str:
@@ -93,35 +87,25 @@ class Prompt:
         results = [result.step_id for result in self.results]
         return [*(step["step_id"] for step in self.steps if step["step_id"] not in results), *results]
 
-    def _objects(self, section: str) -> Iterator[dict[str, Any]]:
-        for line in self.text(section).split("\n"):
-            try:
-                value = parse_json(line) if line.strip() else None
-            except ValueError:
-                continue
-            if isinstance(value, dict):
-                yield value
-
 
 def read_prompt(request: LLMRequest) -> Prompt:
-    """Return the sections of the request's last user message; a message without sections is a task."""
+    """Return the sections of the request's last user message; a message with anything else is a task."""
     users = [message["content"] for message in request.messages if message["role"] == "user"]
     content = clean_text(users[-1]) if users else ""
-    return Prompt(_split(content) or {"task": content}, list(request.tools))
-
-
-def _split(content: str) -> dict[str, str]:
-    """Return the sections that a message consists of, none if it holds anything else."""
     sections: dict[str, str] = {}
     place = 0
     while (section := _SECTION.match(content, place)) is not None:
         sections.setdefault(section[1], section[2])
         place = section.end()
-    return sections if place == len(content) else {}
+    return Prompt(sections if sections and place == len(content) else {"task": content}, list(request.tools))
 
 
 def _is_tool(entry: dict[str, Any]) -> bool:
-    return isinstance(entry.get("name"), str) and isinstance(entry.get("input_schema"), dict)
+    try:
+        Schema(entry["input_schema"])
+    except (LookupError, ValidationError):
+        return False
+    return isinstance(entry.get("name"), str)
 
 
 def _outcome(entry: dict[str, Any]) -> StepOutcome:
@@ -129,7 +113,7 @@ def _outcome(entry: dict[str, Any]) -> StepOutcome:
     return StepOutcome(
         step_id=entry["step_id"],
         output=entry.get("output"),
-        errors=tuple(str(error) for error in errors) if isinstance(errors, list) else (),
+        errors=tuple(map(str, errors)) if isinstance(errors, list) else (),
         clipped=clipped if isinstance(clipped, str) else None,
     )
 
@@ -149,7 +133,7 @@ def earlier(prompt: Prompt, step_id: str) -> StepOutcome:
     found = next((result for result in prompt.results if result.step_id == step_id), None)
     if found is None:
         raise MissingResultError(f"The result of {step_id} is missing: it has not run.")
-    if found.failed:
+    if found.errors:
         raise MissingResultError(f"The result of {step_id} is missing, because {step_id} failed: {found.errors[0]}")
     return found
 

@@ -6,13 +6,12 @@ import re
 from collections.abc import Sequence
 from functools import lru_cache, partial
 from importlib import resources
-from typing import Any, ClassVar
+from typing import Any
 
-from pydantic import BaseModel, ConfigDict
+from pydantic import BaseModel
 
 from aeon_core.json_safe import parse_json
 from aeon_core.llm.simulated.calculator import (
-    TEXT_FUNCTIONS,
     Operation,
     Ref,
     clauses,
@@ -21,7 +20,6 @@ from aeon_core.llm.simulated.calculator import (
     flatten,
     name_of,
     parse_arithmetic,
-    parse_text_task,
     show_number,
     strip_lead,
 )
@@ -35,21 +33,12 @@ from aeon_core.llm.simulated.prompt import (
     number_of,
     text_of,
 )
-from aeon_core.llm.simulated.tool_use import (
-    Arguments,
-    Described,
-    fitting_tool,
-    given_text,
-    tool_for_calculation,
-    tool_for_text,
-    tool_named,
-)
+from aeon_core.llm.simulated.tool_use import Call, Described, calculate, find_call, fitting_tool
 from aeon_core.yaml_file import parse_yaml
 
 _MAX_CLAUSES = 12
 _MAX_REQUIREMENTS = 8
 _MAX_SHOWN = 120
-_MAX_TEXT = 8000
 _MAX_ANSWER = 1500
 _QUOTE = 80
 """Characters of the answer that are quoted as evidence."""
@@ -64,8 +53,6 @@ Step = dict[str, Any]
 class ScriptedStep(BaseModel):
     """A step of a behaviour, as `behaviours.yml` describes it."""
 
-    model_config: ClassVar[ConfigDict] = ConfigDict(frozen=True, extra="forbid")
-
     description: str
     text: str
     issue: str = ""
@@ -77,8 +64,6 @@ class ScriptedStep(BaseModel):
 
 class Behaviour(BaseModel):
     """What the model says of the tasks that begin with a pattern, as `behaviours.yml` describes it."""
-
-    model_config: ClassVar[ConfigDict] = ConfigDict(frozen=True, extra="forbid")
 
     pattern: str
     profile: dict[str, str]
@@ -112,21 +97,20 @@ def profile(prompt: Prompt) -> dict[str, Any]:
     task = prompt.text("task")
     parts = clauses(task)[:_MAX_REQUIREMENTS] or [task]
     behaviour = behaviour_for(task)
-    described: dict[str, Any] = dict(behaviour.profile)
-    draft = _Draft(prompt.tools)
-    if behaviour == behaviours()[-1] and draft.add_all(task):
-        calls = sum(step["tool"] is not None for step in draft.steps)
+    dimensions: dict[str, Any] = dict(behaviour.profile)
+    if steps := _worked_out(task, prompt.tools):
+        calls = sum(step["tool"] is not None for step in steps)
         usage = "none" if not calls else "minimal" if calls <= 2 else "moderate" if calls <= 6 else "extensive"
-        described |= {
-            "reasoning_depth": "low" if len(draft.steps) <= 2 else "medium",
+        dimensions |= {
+            "reasoning_depth": "low" if len(steps) <= 2 else "medium",
             "information_sufficiency": "high",
             "expected_tool_usage": usage,
-            "raw_inference": "Each part of the task is a calculation, a function of a text or a call of a named tool.",
+            "raw_inference": "Each part of the task is a calculation or a call of a named tool.",
         }
     return {
         "profile_version": 1,
         "requirements": [f"The answer shows the result of: {clip(part, _MAX_SHOWN)}" for part in parts],
-        **described,
+        **dimensions,
         "follow_up_questions": list(behaviour.questions),
     }
 
@@ -137,65 +121,53 @@ def make_plan(task: str, tools: Sequence[Described]) -> WirePlan:
     Only listed tools are named, and only with arguments that meet their input_schema; arguments that depend on an
     earlier step's result are left for its `tool_call` cycle.
     """
-    behaviour = behaviour_for(task)
-    draft = _Draft(tools)
-    if behaviour != behaviours()[-1] or not draft.add_all(task):
-        draft = _Draft(tools)
-        for step in behaviour.steps:
-            draft.add(_filled(step.description, task=task), needs=draft.ids[-1:])
-    return {"goal": clip(task, MAX_GOAL) or "Answer the request", "steps": draft.steps}
+    steps = _worked_out(task, tools)
+    if not steps:
+        for number, step in enumerate(behaviour_for(task).steps, 1):
+            needs = [f"s{number - 1}"] if number > 1 else []
+            steps.append(thought(f"s{number}", _filled(step.description, task=task), needs))
+    return {"goal": clip(task, MAX_GOAL) or "Answer the request", "steps": steps}
 
 
-_Call = tuple[Described, Arguments | None]
+def _worked_out(task: str, tools: Sequence[Described]) -> list[Step]:
+    """Return the steps of a task that has no script, if any part of it is a calculation or names a tool; else none."""
+    parts, draft = clauses(task), _Draft(tools)
+    if behaviour_for(task) != behaviours()[-1] or len(parts) > _MAX_CLAUSES:
+        return []
+    return draft.steps if sum(map(draft.add_clause, parts)) else []
 
 
 class _Draft:
     """The steps of a plan so far."""
 
     def __init__(self, tools: Sequence[Described]) -> None:
-        self.tools = tools
+        self._tools = tools
         self.steps: list[Step] = []
 
-    @property
-    def ids(self) -> list[str]:
-        return [step["id"] for step in self.steps]
-
-    def add(self, said: str, found: _Call | None = None, needs: Sequence[str] = ()) -> str:
-        """Add a step that runs on a tool, else on the model, and return its id."""
-        tool, arguments = found or (None, None)
-        step = thought(f"s{len(self.steps) + 1}", said, needs)
-        if tool is not None:
-            step |= {"tool": tool["name"], "agent": None, "arguments": arguments}
-        self.steps.append(step)
-        return str(step["id"])
-
-    def add_all(self, task: str) -> bool:
-        """Add the steps of all clauses of a task; return whether any of them could be worked out."""
-        parts = clauses(task)
-        return len(parts) <= _MAX_CLAUSES and sum(self._add_clause(part) for part in parts) > 0
-
-    def _add_clause(self, clause: str) -> bool:
+    def add_clause(self, clause: str) -> bool:
         """Add the steps of a clause; return whether it is more than a thought."""
-        if (operation := parse_arithmetic(clause, self.ids)) is not None:
+        ids = [step["id"] for step in self.steps]
+        if (operation := parse_arithmetic(clause, ids)) is not None:
             flatten(operation, self._add_calculation)
-            return True
-        if (task := parse_text_task(clause, self.ids)) is not None:
-            self._add_exact(task.description, tool_for_text(task, self.tools), [task.text])
             return True
         request = strip_lead(clause)
         request = request[:1].upper() + request[1:]
-        named = tool_named(request, self.tools)
-        usable = named is not None and (named[1] is not None or bool(self.steps))
-        self.add(clip(request, MAX_GOAL), named if usable else None, self.ids[-1:])
+        call = find_call(request, self._tools, ids)
+        usable = call is not None and (call[1] is not None or bool(ids))
+        self._add(clip(request, MAX_GOAL), call if usable else None, ids[-1:])
         return usable
 
     def _add_calculation(self, operation: Operation) -> str:
-        return self._add_exact(described(operation), tool_for_calculation(operation, self.tools), operation.operands)
+        needs = dict.fromkeys(one.step_id for one in operation.operands if isinstance(one, Ref))
+        return self._add(described(operation), calculate(operation, self._tools), list(needs))
 
-    def _add_exact(self, said: str, found: _Call | None, used: Sequence[Any]) -> str:
-        """Add a step on these values; where they are results, its `tool_call` cycle gives the arguments."""
-        needs = [one.step_id for one in used if isinstance(one, Ref)]
-        return self.add(said, (found[0], None) if found and needs else found, list(dict.fromkeys(needs)))
+    def _add(self, said: str, call: Call | None, needs: Sequence[str]) -> str:
+        """Add a step that runs on a tool, else on the model, and return its id."""
+        step = thought(f"s{len(self.steps) + 1}", said, needs)
+        if call is not None:
+            step |= {"tool": call[0]["name"], "agent": None, "arguments": call[1]}
+        self.steps.append(step)
+        return str(step["id"])
 
 
 def thought(step_id: str, said: str, needs: Sequence[str] | None = (), parent: str | None = None) -> Step:
@@ -218,9 +190,6 @@ def reason(prompt: Prompt, *, fallback: bool = False) -> str:
     if scripted is not None:
         return _filled(scripted.text, task=goal)
     try:
-        task = parse_text_task(said, prompt.ids)
-        if task is not None:
-            return TEXT_FUNCTIONS[task.function](given_text(prompt, task))[:_MAX_TEXT]
         operation = parse_arithmetic(said, prompt.ids)
         if operation is not None:
             resolve = partial(earlier_number, prompt)
@@ -252,8 +221,8 @@ def _script_of(prompt: Prompt, step_id: str) -> ScriptedStep | None:
 def answer(prompt: Prompt) -> str:
     """Return the answer to the task: the last result first, then which steps failed, and why."""
     valid, last = _valid(prompt), _last(prompt)
-    parts = ["There is no result." if last is None or last.failed else _stated(prompt, last)]
-    failed = [result for result in valid if result.failed][:5]
+    parts = ["There is no result." if last is None or last.errors else _stated(prompt, last)]
+    failed = [result for result in valid if result.errors][:5]
     return "\n".join(parts + [f"Step {one.step_id} failed: {clip('; '.join(one.errors), MAX_GOAL)}" for one in failed])
 
 
@@ -267,9 +236,8 @@ def _stated(prompt: Prompt, last: StepOutcome) -> str:
     number = number_of(last)
     if number is None or text != show_number(number):
         return text
-    parts = clauses(prompt.text("task"))
-    operation = parse_arithmetic(parts[0]) if len(parts) == 1 else None
-    return f"The {'result' if operation is None else name_of(operation)} is {text}."
+    operation = parse_arithmetic(prompt.text("task"))
+    return f"The {'result' if operation is None else name_of(operation, partial(earlier_number, prompt))} is {text}."
 
 
 def judgement(prompt: Prompt) -> dict[str, Any]:
@@ -278,23 +246,28 @@ def judgement(prompt: Prompt) -> dict[str, Any]:
     What can be proved: a step failed, the answer lacks a word or figure that a person's criterion quotes, or it lacks
     the figure of the last step.
     """
-    said, last, suspicions = _unwrapped(prompt.text("answer")), _last(prompt), prompt.texts("suspicions")
+    said, last, valid = _unwrapped(prompt.text("answer")), _last(prompt), _valid(prompt)
+    suspicions = [str(entry.get("text")) for entry in prompt.entries("suspicions")]
     # Whole words, unless the first alone is too long.
     quote = (said if len(said) <= _QUOTE else said[:_QUOTE].rpartition(" ")[0] or said[:_QUOTE]) or "no answer"
     check = {"evidence": quote, "ok": True}
-    lacking = {n: _lacking(text, said) for n, text in enumerate(prompt.texts("requirements"), 1)}
-    found = [_issue("consistency", "answer", why, "Name it in the answer.") for why in lacking.values() if why]
-    wanting = [_issue_of(prompt, result) for result in _valid(prompt)]
-    undone = any(result.failed for result in _valid(prompt)) or any(wanting)
-    figure = text_of(last) if last is not None and not last.failed else ""
+    lacking = [_lacking(str(entry.get("text")), said) for entry in prompt.entries("requirements")]
+    issues = [_issue("consistency", "answer", why, "Name it in the answer.") for why in lacking if why]
+    scripted = {one.step_id: _script_of(prompt, one.step_id) for one in valid if not one.errors}
+    issues += [
+        _issue("specificity", "results", _filled(script.issue, step_id=step_id), script.repair, step_id)
+        for step_id, script in scripted.items()
+        if script is not None and script.issue
+    ]
+    undone = len(issues) > len(list(filter(None, lacking))) or any(one.errors for one in valid)
+    figure = text_of(last) if last is not None and not last.errors else ""
     wrong = bool(said and figure and figure not in said and (suspicions or _FIGURE.fullmatch(figure)))
     if wrong:
         doubts = suspicions or ["the answer lacks the figure that the last step gave"]
-        found += [_issue("hallucination", "answer", why, "Answer with the figures of the steps.") for why in doubts]
-    issues = [issue for issue in wanting if issue is not None] + found
+        issues += [_issue("hallucination", "answer", why, "Answer with the figures of the steps.") for why in doubts]
     return {
         "requirements": [
-            {"n": n, "evidence": quote, "met": "no" if why or undone else "yes"} for n, why in lacking.items()
+            {"n": n, "evidence": quote, "met": "no" if why or undone else "yes"} for n, why in enumerate(lacking, 1)
         ],
         "coherent": check,
         "consistent": {"plan": check, "step": check, "answer": {**check, "ok": not wrong}, "memory": check},
@@ -309,14 +282,6 @@ def _lacking(requirement: str, said: str) -> str:
     wanted = map("".join, _WANTED.findall(rest if colon and " " not in name else ""))
     missing = [text for text in wanted if text.casefold() not in said.casefold()]
     return f"{name}: the answer does not show {', '.join(map(repr, missing[:5]))}" if missing else ""
-
-
-def _issue_of(prompt: Prompt, result: StepOutcome) -> dict[str, Any] | None:
-    scripted = None if result.failed else _script_of(prompt, result.step_id)
-    if scripted is None or not scripted.issue:
-        return None
-    problem = _filled(scripted.issue, step_id=result.step_id)
-    return _issue("specificity", "results", problem, scripted.repair, result.step_id)
 
 
 def _issue(kind: str, artifact: str, problem: str, proposed: str, step_id: str | None = None) -> dict[str, Any]:
@@ -338,29 +303,46 @@ def _unwrapped(text: str) -> str:
     return value if isinstance(value, str) else text
 
 
-def refinement(prompt: Prompt) -> dict[str, Any]:
-    """Return the refinement: a listed tool, or reasoning, for a tool that is not listed, else what the script has."""
-    actions, listed = [], [tool["name"] for tool in prompt.tools]
-    shown = list(dict.fromkeys(str(fragment.get("step_id")) for fragment in prompt.fragments))
-    for step in (one for step_id in shown for one in prompt.steps if one["step_id"] == step_id):
-        step_id, said = step["step_id"], clip(str(step.get("description")), MAX_GOAL)
-        scripted = _script_of(prompt, step_id)
-        if step.get("status") == "pending" and step.get("tool") and step["tool"] not in listed:
-            tool = fitting_tool(step, prompt.tools, prompt.ids)
-            stand_in = thought(step_id, said, None)
-            stand_in |= {"tool": tool["name"], "agent": None} if tool is not None else {}
-            actions.append(action("step_modify", step_id, [stand_in], f"no tool {step['tool']!r} is registered"))
-        elif step.get("status") == "complete" and scripted is not None and scripted.instead:
-            whole, *parts = scripted.instead
-            needs = step.get("depends_on")
-            steps = [thought(step_id, whole.description, None)] + [
-                thought(f"{step_id}.{n}", part.description, needs if isinstance(needs, list) else (), step_id)
-                for n, part in enumerate(parts, 1)
-            ]
-            actions.append(action("step_mark_invalid", step_id, steps, scripted.reason))
-    return {"actions": actions, "follow_up_questions": []}
+def refinement(prompt: Prompt, *, insists: bool = False) -> dict[str, Any]:
+    """Return the refinement: a listed tool, or reasoning, for a tool that is not listed, else what the script has.
+
+    A model that `insists` has every executed step done once more instead.
+    """
+    shown = {str(fragment.get("step_id")): None for fragment in prompt.entries("fragments")}
+    steps = [step for step_id in shown for step in prompt.steps if step["step_id"] == step_id]
+    made = [_again(step) if insists else _refined(step, prompt) for step in steps]
+    return {"actions": [action for action in made if action is not None], "follow_up_questions": []}
 
 
-def action(kind: str, target: str, steps: list[Step], reason: str) -> dict[str, Any]:
-    """Return a refinement action."""
-    return {"type": kind, "target": target, "changes": {"after": None, "steps": steps}, "reason": reason}
+def _again(step: dict[str, Any]) -> dict[str, Any] | None:
+    if step.get("status") not in ("failed", "complete"):
+        return None
+    return _action("step_mark_invalid", step, [_stand_in(step, step.get("tool"))], "it is to be done once more")
+
+
+def _refined(step: dict[str, Any], prompt: Prompt) -> dict[str, Any] | None:
+    scripted = _script_of(prompt, step["step_id"])
+    unknown = step.get("tool") and step["tool"] not in [tool["name"] for tool in prompt.tools]
+    if step.get("status") == "pending" and unknown:
+        tool = fitting_tool(step, prompt.tools, prompt.ids)
+        instead = _stand_in(step, None if tool is None else tool["name"])
+        return _action("step_modify", step, [instead], f"no tool {step['tool']!r} is registered")
+    if step.get("status") != "complete" or scripted is None or not scripted.instead:
+        return None
+    whole, *parts = scripted.instead
+    step_id, needs = step["step_id"], step.get("depends_on")
+    steps = [thought(step_id, whole.description, None)] + [
+        thought(f"{step_id}.{n}", part.description, needs if isinstance(needs, list) else (), step_id)
+        for n, part in enumerate(parts, 1)
+    ]
+    return _action("step_mark_invalid", step, steps, scripted.reason)
+
+
+def _stand_in(step: dict[str, Any], tool: str | None) -> Step:
+    """Return a step that does the same with another tool, or by reasoning."""
+    made = thought(step["step_id"], clip(str(step.get("description")), MAX_GOAL), None)
+    return made | ({"tool": tool, "agent": None} if tool else {})
+
+
+def _action(kind: str, target: dict[str, Any], steps: list[Step], reason: str) -> dict[str, Any]:
+    return {"type": kind, "target": target["step_id"], "changes": {"after": None, "steps": steps}, "reason": reason}

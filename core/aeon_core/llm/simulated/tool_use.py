@@ -8,17 +8,13 @@ from collections.abc import Sequence
 from functools import partial
 from typing import Any
 
-from aeon_core.errors import ValidationError
-from aeon_core.json_safe import MAX_DEPTH, json_safe, parse_json
+from aeon_core.json_safe import parse_json
 from aeon_core.llm.simulated.calculator import (
     MAX_CLAUSE,
     Operation,
-    Ref,
-    TextTask,
     evaluate,
     file_names,
     parse_arithmetic,
-    parse_text_task,
     quotations,
 )
 from aeon_core.llm.simulated.prompt import Prompt, StepOutcome, earlier, earlier_number, number_of, text_of
@@ -29,11 +25,15 @@ from aeon_core.tools.schema import Schema
 Described = dict[str, Any]
 """A tool as the prompt shows it."""
 Arguments = dict[str, Any]
+Call = tuple[Described, Arguments | None]
+"""A tool, and its arguments; None where an earlier result has to give them."""
 
 _WORD = re.compile(r"[A-Z]?[a-z]+|[A-Z]+|[^\W\d_]+")
-_OPENING = re.compile(r"[\[{]")
-_MAX_READ = 50_000
 _NUMBER = re.compile(r"(?<![\w.])-?\d{1,300}(?:\.\d{1,300})?(?![\w.])")
+_RESULT = re.compile(
+    r"\W*(?:it|this|that|(?:the )?(?:previous |last )?(?:result|answer)(?: of \S+)?)?\W*", re.IGNORECASE
+)
+_BRACKET = re.compile(r'"(?:[^"\\]|\\.)*+"|[\[\]{}]', re.DOTALL)
 
 
 def words_of(text: str) -> set[str]:
@@ -43,93 +43,86 @@ def words_of(text: str) -> set[str]:
 
 def fits(tool: Described, arguments: Any) -> bool:
     """Return whether the arguments meet the tool's input_schema."""
-    try:
-        return not Schema(tool["input_schema"]).errors(arguments)
-    except ValidationError:
-        return False
+    return not Schema(tool["input_schema"]).errors(arguments)
 
 
 def _needed(tool: Described) -> dict[str, dict[str, Any]]:
     """Return the schemas of the arguments that a tool must be given, by name."""
-    known, required = tool["input_schema"].get("properties"), tool["input_schema"].get("required")
-    names = [name for name in required if isinstance(name, str)] if isinstance(required, list) else []
-    found = {name: known.get(name) if isinstance(known, dict) else None for name in names}
-    return {name: schema if isinstance(schema, dict) else {} for name, schema in found.items()}
+    known = tool["input_schema"].get("properties", {})
+    required = tool["input_schema"].get("required", ())
+    return {name: known[name] if isinstance(known.get(name), dict) else {} for name in required}
 
 
-def _is_number(schema: dict[str, Any]) -> bool:
-    return schema.get("type") in ("number", "integer")
+def find_call(sentence: str, tools: Sequence[Described], ids: Sequence[str] = ()) -> Call | None:
+    """Return the call of a listed tool that does what a sentence says; `ids` are the steps that it may refer to."""
+    operation = parse_arithmetic(sentence, ids)
+    return _named(sentence, tools) if operation is None else calculate(operation, tools)
 
 
-def calculation_arguments(tool: Described, name: str, a: float, b: float) -> Arguments | None:
+def calculate(operation: Operation, tools: Sequence[Described]) -> Call | None:
+    """Return the call of a tool that does a calculation on two values."""
+    known = [one for one in operation.operands if isinstance(one, (int, float))]
+    a, b = known if len(known) == 2 else (1, 1)
+    for tool in tools:
+        if (arguments := _calculation(tool, operation.name, a, b)) is not None:
+            return tool, arguments if len(known) == 2 else None
+    return None
+
+
+def _calculation(tool: Described, name: str, a: float, b: float) -> Arguments | None:
     """Return the arguments with which a tool applies an operation to two numbers, or None if it does not.
 
     Such a tool takes two numbers, and has the operation's name as one of an enumeration, or in its own.
     """
     needed = _needed(tool)
-    numbers = [key for key, schema in needed.items() if _is_number(schema)]
+    numbers = [key for key, schema in needed.items() if schema.get("type") in ("number", "integer")]
     others = [key for key in needed if key not in numbers]
-    if len(numbers) != 2 or (not others and name not in words_of(tool["name"])):
+    if len(numbers) != 2 or len(others) > 1 or (not others and name not in words_of(tool["name"])):
         return None
     arguments = {**dict.fromkeys(others, name), **dict(zip(numbers, (a, b), strict=True))}
-    return arguments if len(others) < 2 and fits(tool, arguments) else None
+    return arguments if fits(tool, arguments) else None
 
 
-def tool_for_calculation(operation: Operation, tools: Sequence[Described]) -> tuple[Described, Arguments] | None:
-    """Return a tool that does a calculation on two numbers, and its arguments, a reference as 1."""
-    if len(operation.operands) != 2:
-        return None
-    a, b = (one if isinstance(one, (int, float)) else 1 for one in operation.operands)
-    found = ((tool, calculation_arguments(tool, operation.name, a, b)) for tool in tools)
-    return next(((tool, arguments) for tool, arguments in found if arguments is not None), None)
-
-
-def tool_for_text(task: TextTask, tools: Sequence[Described]) -> tuple[Described, Arguments] | None:
-    """Return a tool with the name of a text function, and its arguments, a reference as its name."""
-    words = words_of(task.function) - {"in"}
-    text = "text" if isinstance(task.text, Ref) else task.text
-    for tool in tools:
-        named, needed = words_of(tool["name"]), list(_needed(tool))
-        alike = all(any(word.startswith(part) or part.startswith(word) for part in named) for word in words)
-        if alike and len(needed) == 1 and fits(tool, {needed[0]: text}):
-            return tool, {needed[0]: text}
-    return None
-
-
-def tool_named(clause: str, tools: Sequence[Described]) -> tuple[Described, Arguments | None] | None:
-    """Return the tool that a clause names or whose name begins with its verb, and its arguments as far as it has them.
-
-    The arguments are None if the clause does not hold them all.
-    """
-    words = re.findall(r"\w+", clause[:MAX_CLAUSE].lower())
-    spoken = f" {' '.join(words)} "
-    named = [tool for tool in tools if f" {tool['name'].lower().replace('_', ' ')} " in spoken.replace("_", " ")]
+def _named(sentence: str, tools: Sequence[Described]) -> Call | None:
+    """Return the call of the tool that a sentence names or whose name begins with its verb."""
+    words = re.findall(r"\w+", sentence[:MAX_CLAUSE].lower())
+    spoken = f" {' '.join(words)} ".replace("_", " ")
+    named = [tool for tool in tools if f" {tool['name'].lower().replace('_', ' ')} " in spoken]
     verbs = [tool for tool in tools if words and [*_WORD.findall(tool["name"]), ""][0].lower() == words[0]]
     for tool in (*named, *verbs):
-        arguments = _Source(clause).arguments(tool)
+        arguments = _arguments(tool, sentence)
         if fits(tool, arguments):
             return tool, arguments
     return (named[0], None) if named else None
 
 
-def fitting_tool(step: dict[str, Any], tools: Sequence[Described], ids: Sequence[str]) -> Described | None:
-    """Return the listed tool that does what a step describes, else one that is named like the step's; or None."""
-    sentence = str(step.get("description"))
-    found: tuple[Described, Arguments | None] | None
-    if (task := parse_text_task(sentence, ids)) is not None:
-        found = tool_for_text(task, tools)
-    elif (operation := parse_arithmetic(sentence, ids)) is not None:
-        found = tool_for_calculation(operation, tools)
-    else:
-        names = {tool["name"]: tool for tool in tools}
-        near = close(str(step.get("tool")), names, 0.75)
-        found = (names[near], None) if near else tool_named(sentence, tools)
-    return found[0] if found is not None else None
+def _arguments(
+    tool: Described, sentence: str, outcomes: Sequence[StepOutcome] = (), default: Arguments | None = None
+) -> Arguments:
+    """Return an argument for each name that a tool needs: of the sentence, else of earlier results, else the default.
 
-
-def given_text(prompt: Prompt, task: TextTask) -> str:
-    """Return the text that a text function is applied to. Raises MissingResultError."""
-    return text_of(earlier(prompt, task.text.step_id)) if isinstance(task.text, Ref) else task.text
+    Each value is used once. What begins with the tool's name is its text, if it quotes none.
+    """
+    files, words = file_names(sentence), words_of(sentence)
+    begins = sentence.lower().startswith(f"{tool['name'].lower()} ")
+    rest = sentence[len(tool["name"]) :].strip() if begins else ""
+    texts = quotations(sentence) or ([] if _RESULT.fullmatch(rest) else [rest])
+    texts += [text_of(outcome) for outcome in reversed(outcomes)]
+    said = _NUMBER.findall(sentence[:MAX_CLAUSE])
+    numbers: list[Any] = [float(one) if "." in one else int(one) for one in said]
+    numbers = numbers or [number for one in outcomes if (number := number_of(one)) is not None]
+    arguments = dict(default or {})
+    for key, schema in _needed(tool).items():
+        source: list[Any] = []
+        if isinstance(schema.get("enum"), list):
+            source = [one for one in schema["enum"] if isinstance(one, str) and one.lower() in words]
+        elif schema.get("type") in ("number", "integer"):
+            source = numbers
+        elif schema.get("type") == "string":
+            source = files if files and words_of(key) & {"path", "file", "filename"} else texts
+        if source:
+            arguments[key] = source.pop(0)
+    return arguments
 
 
 def call_arguments(prompt: Prompt, tool: Described) -> Arguments:
@@ -137,77 +130,53 @@ def call_arguments(prompt: Prompt, tool: Described) -> Arguments:
     given = prompt.step.get("arguments")
     if isinstance(given, dict) and fits(tool, given):
         return given
-    needed = list(_needed(tool))
-    task = parse_text_task(prompt.description, prompt.ids)
-    if task is not None and len(needed) == 1 and fits(tool, {needed[0]: "text"}):
-        return {needed[0]: given_text(prompt, task)}
     operation = parse_arithmetic(prompt.description, prompt.ids)
-    if operation is not None and len(operation.operands) == 2:
+    if operation is not None:
         a, b = (evaluate(operand, partial(earlier_number, prompt)) for operand in operation.operands)
-        arguments = calculation_arguments(tool, operation.name, a, b)
-        if arguments is not None:
+        if (arguments := _calculation(tool, operation.name, a, b)) is not None:
             return arguments
     depends_on = prompt.step.get("depends_on")
     names = [name for name in depends_on if isinstance(name, str)] if isinstance(depends_on, list) else []
-    outcomes = [earlier(prompt, name) for name in names] or [one for one in prompt.results if not one.failed]
+    outcomes = [earlier(prompt, name) for name in names] or [one for one in prompt.results if not one.errors]
     examples = tool.get("examples")
     example = examples[0] if isinstance(examples, list) and examples else Schema(tool["input_schema"]).example()
-    kept = {key: example[key] for key in needed if key in example} if isinstance(example, dict) else {}
-    return _Source(prompt.description, outcomes).arguments(tool, kept)
+    default = {key: example[key] for key in _needed(tool) if key in example} if isinstance(example, dict) else {}
+    return _arguments(tool, prompt.description, outcomes, default)
 
 
-class _Source:
-    """What a sentence and earlier results hold that can be an argument, each value used once."""
-
-    def __init__(self, sentence: str, outcomes: Sequence[StepOutcome] = ()) -> None:
-        self.words = words_of(sentence)
-        self.files = file_names(sentence)
-        self.texts = quotations(sentence) + [text_of(outcome) for outcome in reversed(outcomes)]
-        results = [number_of(outcome) for outcome in outcomes]
-        said = _NUMBER.findall(sentence[:MAX_CLAUSE])
-        self.numbers = [float(one) if "." in one else int(one) for one in said] or [
-            one for one in results if one is not None
-        ]
-
-    def arguments(self, tool: Described, example: Arguments | None = None) -> Arguments:
-        """Return an argument for each name that the tool needs, of `example` where there is none; else left out."""
-        arguments = dict(example or {})
-        for key, schema in _needed(tool).items():
-            choices = schema.get("enum")
-            if isinstance(choices, list):
-                source: list[Any] = [one for one in choices if isinstance(one, str) and one.lower() in self.words]
-            elif _is_number(schema):
-                source = self.numbers
-            elif schema.get("type") == "string" and self.files and words_of(key) & {"path", "file", "filename"}:
-                source = self.files
-            else:
-                source = self.texts if schema.get("type") == "string" else []
-            if source:
-                arguments[key] = source.pop(0)
-        return arguments
+def fitting_tool(step: dict[str, Any], tools: Sequence[Described], ids: Sequence[str]) -> Described | None:
+    """Return the listed tool that is named like the step's, else one that does what the step describes; or None."""
+    names = {tool["name"]: tool for tool in tools}
+    if near := close(str(step.get("tool")), names, 0.75):
+        return names[near]
+    found = find_call(str(step.get("description")), tools, ids)
+    return found[0] if found is not None else None
 
 
 def repair(prompt: Prompt) -> str:
-    """Return the corrected JSON, or the original where nothing can be made of it.
+    """Return the corrected JSON: closed where it is cut, a step whose tool is not listed with one that fits.
 
-    A step whose tool is not listed gets one that does what it describes; a plan is only closed, and anything else
-    brought into the form of the schema.
+    Where nothing can be made of it, that is the original.
     """
     original = prompt.text("original")
-    value = _read_leniently(original)
-    if value is None:
+    try:
+        value = parse_json(_closed(original))
+    except ValueError:
         return original
     if isinstance(value, dict) and isinstance(value.get("description"), str) and value.get("tool") is not None:
-        return json.dumps(_with_listed_tool(value, prompt), ensure_ascii=False)
-    return json.dumps(value if "steps" in value else _formed(value, prompt.schema), ensure_ascii=False)
+        value = _with_listed_tool(value, prompt)
+    return json.dumps(value, ensure_ascii=False) if isinstance(value, (dict, list)) else original
 
 
-def _formed(value: Any, schema: Any) -> Any:
-    try:
-        Schema(schema)
-    except ValidationError:
-        return value
-    return in_form(value, schema)
+def _closed(text: str) -> str:
+    """Return a text with the brackets closed that are open at its end."""
+    missing: list[str] = []
+    for sign in _BRACKET.findall(text):
+        if sign in "[{":
+            missing.append("]" if sign == "[" else "}")
+        elif sign in "]}" and missing:
+            missing.pop()
+    return text + "".join(reversed(missing))
 
 
 def _with_listed_tool(step: dict[str, Any], prompt: Prompt) -> dict[str, Any]:
@@ -217,26 +186,8 @@ def _with_listed_tool(step: dict[str, Any], prompt: Prompt) -> dict[str, Any]:
     if tool is None or tool["name"] == step["tool"]:
         return step
     arguments = step.get("arguments")
-    formed = _formed(arguments, tool["input_schema"]) if isinstance(arguments, dict) else None
+    formed = in_form(arguments, tool["input_schema"]) if isinstance(arguments, dict) else None
     if formed and not fits(tool, formed):
         return step
     kept = {key: item for key, item in step.items() if key not in ("errors", "agent")}
     return kept | {"tool": tool["name"]} | ({"arguments": formed} if formed else {})
-
-
-def _read_leniently(text: str) -> Any:
-    """Return the JSON object or array that a text means, or None."""
-    try:
-        value = parse_json(text)
-    except ValueError:
-        opened = _OPENING.search(text)
-        # On text that nests deeply the lenient reader takes quadratic time, and gives up in the end.
-        if opened is None or len(text) > _MAX_READ or len(_OPENING.findall(text)) > MAX_DEPTH:
-            return None
-        import json_repair
-
-        try:
-            value = json_safe(json_repair.loads(text[opened.start() :]))
-        except (ValueError, RecursionError, LookupError, TypeError, AttributeError):
-            return None
-    return value if isinstance(value, (dict, list)) and value else None
