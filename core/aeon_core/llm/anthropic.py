@@ -10,7 +10,7 @@ from aeon_core.llm.base import LLMRequest, Message, Usage
 from aeon_core.llm.catalogue import claude_thinking, takes_claude_effort
 from aeon_core.llm.connect import Endpoint, check_timeout, find_key, find_url
 from aeon_core.llm.errors import reported_failure
-from aeon_core.llm.http import ROOM_FOR_THINKING, Option, SdkModel, Sockets, client_options
+from aeon_core.llm.http import ROOM_FOR_THINKING, Option, SdkModel
 from aeon_core.llm.wire import ReplyReader, ToolNames, closed_schema, input_object, read_usage, turns
 
 _TOKENS = {
@@ -126,16 +126,9 @@ class AnthropicModel(SdkModel):
     def __init__(self, name: str, *, base_url: str | None = None, timeout: float = 120.0) -> None:
         url = find_url(base_url, "ANTHROPIC_BASE_URL")
         variable, key = find_key(f"anthropic:{name}", PROVIDERS["anthropic"].keys)
-        super().__init__(Endpoint("anthropic", name, DEFAULT_URL, url, variable, key, check_timeout(timeout)))
-
-    @staticmethod
-    def _make_client(place: Endpoint, sockets: Sockets) -> Any:
-        import anthropic
-
-        options = client_options(anthropic, place, sockets)
-        if place.key_variable == "ANTHROPIC_AUTH_TOKEN":
-            options["auth_token"] = options.pop("api_key")
-        return anthropic.Anthropic(**options, open_telemetry=False)
+        bearer = {"auth_token": key, "api_key": None} if variable == "ANTHROPIC_AUTH_TOKEN" else {}
+        place = Endpoint("anthropic", name, DEFAULT_URL, url, variable, key, check_timeout(timeout))
+        super().__init__(place, open_telemetry=False, **bearer)
 
     @staticmethod
     def _sdk() -> Any:

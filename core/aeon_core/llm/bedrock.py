@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import logging
 import os
@@ -10,11 +11,11 @@ import threading
 from collections import deque
 from collections.abc import Iterable, Mapping
 from importlib.util import find_spec
-from typing import Any, ClassVar
+from types import SimpleNamespace
+from typing import Any, ClassVar, NamedTuple
 
 from aeon_core.errors import AeonError, LLMError, ModelUnavailableError
 from aeon_core.installation import missing_extra, versions
-from aeon_core.json_safe import json_safe
 from aeon_core.llm.base import LLMRequest, LLMResponse, Message, Usage
 from aeon_core.llm.catalogue import claude_thinking, takes_cache_points
 from aeon_core.llm.connect import PLACEHOLDER_KEY, Endpoint, check_timeout, find_url
@@ -54,6 +55,9 @@ class BedrockClient(Connection):
     (environment, `profile` or AWS_PROFILE, single sign-on, container, instance) or the API key in
     AWS_BEARER_TOKEN_BEDROCK; with `role_arn` they are traded for that role's, and again before they expire. `timeout`
     is the silence to bear in seconds. Raises UsageError for a bad endpoint URL or time-out.
+
+    `connect()` finds the credentials and assumes the role; no call is billed. It raises ModelUnavailableError (exit 3;
+    system2 REQ-093) that names what is missing: the package, the region, credentials, or the right to assume the role.
     """
 
     def __init__(
@@ -71,25 +75,9 @@ class BedrockClient(Connection):
         self._role_arn = role_arn
         self.endpoint_url: str | None = find_url(endpoint_url, "AWS_ENDPOINT_URL_BEDROCK_RUNTIME")
         self.timeout: float = check_timeout(timeout)
-        self._sent: deque[str] = deque(maxlen=16)
+        self.secrets: deque[str] = deque(maxlen=16)
+        """What the last requests were authorized with, so that no message repeats it."""
         self._received = threading.local()
-
-    @property
-    def client(self) -> Any:
-        """Return the boto3 `bedrock-runtime` client, connected when first needed. Raises as `connect()` does."""
-        return self.connect()
-
-    def connect(self) -> Any:
-        """Return the boto3 `bedrock-runtime` client, its credentials found and its role assumed; no call is billed.
-
-        Raises ModelUnavailableError (exit 3; system2 REQ-093) that names what is missing: the package, the region,
-        credentials, or the right to assume the role.
-        """
-        return super().connect()
-
-    def is_available(self) -> bool:
-        """Return whether package, region and credentials are there, as `missing()` finds them."""
-        return self.missing() is None
 
     def missing(self) -> str | None:
         """Return in one line what is missing, None if nothing is. No network call is made.
@@ -108,15 +96,11 @@ class BedrockClient(Connection):
             return self._unusable(error).message
         return None
 
-    def secrets(self) -> tuple[str, ...]:
-        """Return what the last requests were authorized with, so that no message repeats it."""
-        return tuple(self._sent)
-
-    def take_body(self) -> bytes | None:
-        """Return the body of the last reply on this thread as it came, once: botocore hides what it cannot read."""
+    def take_body(self) -> bytes:
+        """Return the body of the last reply on this thread as it came, once; empty if there was none."""
         body = getattr(self._received, "body", None)
         self._received.body = None
-        return body if isinstance(body, bytes) else None
+        return body if isinstance(body, bytes) else b""
 
     def _made(self, sockets: Sockets) -> Any:
         _check_package()
@@ -195,12 +179,12 @@ class BedrockClient(Connection):
         assumed = aws.DeferredRefreshableCredentials(fetcher.fetch_credentials, "assume-role")
         assumed.get_frozen_credentials()
         session = self._session()
-        session.register_component("credential_provider", aws.CredentialResolver([_Assumed(assumed)]))
+        session.register_component("credential_provider", SimpleNamespace(load_credentials=lambda: assumed))
         return session
 
     def _unusable(self, error: Exception) -> ModelUnavailableError:
-        response = getattr(error, "response", None)
-        why = f"{_code(response)}: {_message(response)}" if isinstance(response, dict) else reason_of(error)
+        said = _read_error(error)
+        why = reason_of(error) if said is None else f"{said.code}: {said.message}"
         what = f"cannot assume the role {self._role_arn!r}" if self._role_arn else "cannot use Amazon Bedrock"
         place = Endpoint("bedrock", "", "", None, _API_KEY, os.environ.get(_API_KEY) or PLACEHOLDER_KEY)
         return ModelUnavailableError(f"{what}: {one_line(scrubbed(why), place)[:160]}; {_RENEW}")
@@ -211,8 +195,8 @@ class BedrockClient(Connection):
             text = value.decode("latin-1") if isinstance(value, bytes) else str(value or "")
             # The header holds its secret last: `Bearer …`, or `AWS4-HMAC-SHA256 …, Signature=…`.
             secret = re.split(r"Bearer |Signature=", text)[-1].strip()
-            if secret and secret not in self._sent:
-                self._sent.append(secret)
+            if secret and secret not in self.secrets:
+                self.secrets.append(secret)
 
     def _remember_received(self, response_dict: dict[str, Any], **_: Any) -> None:
         self._received.body = response_dict.get("body")
@@ -243,18 +227,6 @@ def _watched_pool(pool: Any, sockets: Sockets) -> Any:
 def bedrock_status(*, region: str | None = None, profile: str | None = None, role_arn: str | None = None) -> str | None:
     """Return in one line what Amazon Bedrock lacks here, None if nothing. No network call is made."""
     return BedrockClient(region=region, profile=profile, role_arn=role_arn).missing()
-
-
-class _Assumed:
-    """A place where botocore finds credentials: those of the role."""
-
-    METHOD = "assume-role"
-
-    def __init__(self, credentials: Any) -> None:
-        self._credentials = credentials
-
-    def load(self) -> Any:
-        return self._credentials
 
 
 def _check_package() -> None:
@@ -318,22 +290,43 @@ def scrubbed(text: str, secrets: Iterable[str] = ()) -> str:
     return _SIGNED.sub(rf"\1{REDACTED}", _QUOTED_REQUEST.sub("…", text))
 
 
+class _ServiceError(NamedTuple):
+    """An error of the service's own: its status, its code as the documentation writes it, and its message."""
+
+    status: int
+    code: str
+    message: str
+
+
+def _read_error(error: Exception) -> _ServiceError | None:
+    """Return the service's own error, None if the SDK raised another."""
+    response = getattr(error, "response", None)
+    if not isinstance(response, dict):
+        return None
+    said = response.get("Error") or {}
+    # In a stream the code begins in lower case.
+    code = str(said.get("Code") or "")
+    code = code[:1].upper() + code[1:]
+    given = (response.get("ResponseMetadata") or {}).get("HTTPStatusCode")
+    status = _STATUS.get(code) or (given if isinstance(given, int) else 500)
+    return _ServiceError(status, code, str(said.get("Message") or ""))
+
+
 def bedrock_failure(
     error: Exception, place: Endpoint, secrets: Iterable[str] = (), usage: Usage | None = None
 ) -> LLMError:
     """Return the LLMError for whatever the SDK or the library below it raised; `usage` is what came before it."""
     if isinstance(error, LLMError):
         return error
-    response = getattr(error, "response", None)
-    if isinstance(response, dict):
-        status, code, message = _status(response), _code(response), scrubbed(_message(response), secrets)
-        meaning = 401 if _BAD_CREDENTIALS.search(code) else None
-        if status == 400 and _UNKNOWN_MODEL.search(message):
+    if (said := _read_error(error)) is not None:
+        message = scrubbed(said.message, secrets)
+        meaning = 401 if _BAD_CREDENTIALS.search(said.code) else None
+        if said.status == 400 and _UNKNOWN_MODEL.search(message):
             meaning = 404
-        headers = (response.get("ResponseMetadata") or {}).get("HTTPHeaders") or {}
+        headers = (getattr(error, "response", {}).get("ResponseMetadata") or {}).get("HTTPHeaders")
         # Without a code of the service, it is the status once more.
-        said = ": ".join(part for part in ("" if code.isdigit() else code[:60], message) if part)
-        return status_failure(status, said, place, headers, usage, meaning=meaning)
+        text = ": ".join(part for part in ("" if said.code.isdigit() else said.code[:60], message) if part)
+        return status_failure(said.status, text, place, headers, usage, meaning=meaning)
     kind, reason = type(error).__name__, scrubbed(reason_of(error), secrets)
     detail = one_line(reason, place)[:140]
     if kind == "ParamValidationError":
@@ -341,21 +334,6 @@ def bedrock_failure(
     if _CREDENTIALS_KIND.search(kind):
         return llm_error(f"cannot use the AWS credentials: {detail}; {_RENEW}", place, False, exit_code=3, usage=usage)
     return transport_failure(error, place, usage, reason)
-
-
-def _code(response: dict[str, Any]) -> str:
-    """Return the error's code as the service's documentation writes it; in a stream it begins in lower case."""
-    code = str((response.get("Error") or {}).get("Code") or "")
-    return code[:1].upper() + code[1:]
-
-
-def _status(response: dict[str, Any]) -> int:
-    given = (response.get("ResponseMetadata") or {}).get("HTTPStatusCode")
-    return _STATUS.get(_code(response)) or (given if isinstance(given, int) else 500)
-
-
-def _message(response: dict[str, Any]) -> str:
-    return str((response.get("Error") or {}).get("Message") or "")
 
 
 _TOKENS = {
@@ -465,7 +443,7 @@ class ConverseReader(ReplyReader):
 
     def _take_document(self, body: Any) -> None:
         self._usage = self.tokens(body.get("usage"))
-        for index, block in enumerate(json_safe(body["output"])["message"]["content"]):
+        for index, block in enumerate(body["output"]["message"]["content"]):
             if "text" in block:
                 self._add_text(block["text"], index)
             if (use := block.get("toolUse")) is not None:
@@ -486,13 +464,6 @@ class ConverseReader(ReplyReader):
             self._end(end.get("stopReason"))
         elif (metadata := event.get("metadata")) is not None:
             self._usage = self.tokens(metadata.get("usage")) or self._usage
-
-
-def unread(body: bytes, place: Endpoint) -> LLMError:
-    """Return the error for a body in which the SDK found no reply. Raises LLMError for one that is no JSON."""
-    document = parse_body(body, place)
-    usage = read_usage(document.get("usage"), _TOKENS) if isinstance(document, dict) else None
-    return unusable(place, "it has no message of content blocks", usage)
 
 
 _STREAM_TYPE = "application/vnd.amazon.eventstream"
@@ -549,7 +520,6 @@ class BedrockModel(RemoteModel):
             region=region, profile=profile, role_arn=role_arn, endpoint_url=base_url, timeout=timeout
         )
         self._temperature = temperature
-        self._sdk_takes_schema = False
         super().__init__(self._endpoint("https://bedrock-runtime.amazonaws.com"), self._aws)
 
     def sibling(self, name: str | None = None, temperature: float | None = None) -> BedrockModel:
@@ -570,8 +540,6 @@ class BedrockModel(RemoteModel):
     def _client(self) -> Any:
         client = super()._client()
         self._place = self._endpoint(client.meta.endpoint_url)
-        operation = client.meta.service_model.operation_model("Converse")
-        self._sdk_takes_schema = "outputConfig" in operation.input_shape.members
         return client
 
     def _tool_names(self, request: LLMRequest) -> ToolNames:
@@ -581,8 +549,7 @@ class BedrockModel(RemoteModel):
         params = converse_params(self.name, request, names)
         if request.forced_tool is not None and self._has("toolChoice", request):
             params["toolConfig"]["toolChoice"] = {"tool": {"name": names.wire(request.forced_tool)}}
-        takes_schema = self._sdk_takes_schema and self._has("outputConfig", request)
-        if takes_schema and (config := output_config(request)) is not None:
+        if self._has("outputConfig", request) and (config := output_config(request)) is not None:
             params["outputConfig"] = config
         if self._has("thinking", request) and (thinking := claude_thinking(self.name, request)) is not None:
             params["additionalModelRequestFields"] = {"thinking": thinking}
@@ -595,39 +562,33 @@ class BedrockModel(RemoteModel):
     def _send(self, client: Any, request: LLMRequest, params: dict[str, Any], names: ToolNames) -> LLMResponse:
         reader = ConverseReader(self._place, request, names, self._failure)
         if request.on_delta is None:
-            return reader.document(self._call(client.converse, params, "output"))
-        started = self._call(client.converse_stream, params, "stream")
+            return reader.document(self._document(client, params))
+        started = client.converse_stream(**params)
         kind = str(started["ResponseMetadata"]["HTTPHeaders"].get("content-type", _STREAM_TYPE))
-        try:
+        with contextlib.closing(started["stream"]) as events:
             if _STREAM_TYPE not in kind:
                 why = f"it is {kind[:60]!r}, expected {_STREAM_TYPE!r}; is the base URL right?"
                 raise unusable(self._place, why)
-            return reader.stream(started["stream"])
-        finally:
-            started["stream"].close()
+            return reader.stream(events)
 
-    def _call(self, call: Any, params: dict[str, Any], key: str) -> Any:
-        """Return the reply. Raises what the SDK raises, and LLMError for a reply that it cannot read."""
+    def _document(self, client: Any, params: dict[str, Any]) -> Any:
+        """Return the reply as it came: botocore hides what it cannot read, the tokens that it cost among it."""
         self._aws.take_body()
         try:
-            reply = call(**params)
+            client.converse(**params)
         except Exception as error:
             body = self._aws.take_body()
-            if body is None or hasattr(error, "response"):
+            if not body or hasattr(error, "response"):
                 raise
-            raise unread(body, self._place) from None
-        body = self._aws.take_body()
-        if key not in reply:
-            raise unread(body or b"", self._place)
-        return reply
+            return parse_body(body, self._place)
+        return parse_body(self._aws.take_body(), self._place)
 
     def _failure(self, error: Exception, usage: Usage | None) -> LLMError:
-        return bedrock_failure(error, self._place, self._aws.secrets(), usage)
+        return bedrock_failure(error, self._place, self._aws.secrets, usage)
 
     def _refusal(self, error: Exception) -> Refusal | None:
-        response = getattr(error, "response", None)
-        if not isinstance(response, dict):
+        if (said := _read_error(error)) is None:
             return None
-        message = scrubbed(_message(response), self._aws.secrets()).lower()
+        message = scrubbed(said.message, self._aws.secrets).lower()
         # A model without a cache is no bad request to the service, but one that is not allowed.
-        return Refusal(400 if re.search(_ABOUT_CACHE, message) else _status(response), message)
+        return Refusal(400 if re.search(_ABOUT_CACHE, message) else said.status, message)

@@ -308,9 +308,10 @@ class SdkModel(RemoteModel):
     resource: ClassVar[str]
     """The client's resource whose `create` asks the model."""
 
-    def __init__(self, place: Endpoint) -> None:
-        # The class's function, since a finalizer must not hold the adapter.
-        super().__init__(place, Connection(partial(type(self)._make_client, place)))
+    def __init__(self, place: Endpoint, **options: Any) -> None:
+        """`options` are what the SDK's client takes beside what all do."""
+        # The class's functions, since a finalizer must not hold the adapter.
+        super().__init__(place, Connection(partial(_make_client, type(self)._sdk, place, options)))
         self._released = weakref.finalize(self, self._connection.close)
 
     def _send(self, client: Any, request: LLMRequest, params: dict[str, Any], names: ToolNames) -> LLMResponse:
@@ -353,17 +354,13 @@ class SdkModel(RemoteModel):
 
     @staticmethod
     @abstractmethod
-    def _make_client(place: Endpoint, sockets: Sockets) -> Any:
-        """Return the SDK's client."""
-
-    @staticmethod
-    @abstractmethod
     def _sdk() -> Any:
         """Return the SDK's module."""
 
 
-def client_options(sdk: Any, place: Endpoint, sockets: Sockets) -> dict[str, Any]:
-    """Return what both SDKs' clients are made with: no retries of their own, a short wait for the connection."""
+def _make_client(load: Callable[[], Any], place: Endpoint, options: Mapping[str, Any], sockets: Sockets) -> Any:
+    """Return the SDK's client: no retries of its own, a short wait for the connection."""
+    sdk = load()
 
     def trace(event: str, info: dict[str, Any]) -> None:
         if event.endswith(("connect_tcp.complete", "start_tls.complete")):
@@ -373,10 +370,6 @@ def client_options(sdk: Any, place: Endpoint, sockets: Sockets) -> dict[str, Any
         request.extensions["trace"] = trace
 
     timeout = sdk.Timeout(place.timeout, connect=min(place.timeout, 10.0))
-    return {
-        "api_key": place.key,
-        "base_url": place.url,
-        "timeout": timeout,
-        "max_retries": 0,
-        "http_client": sdk.DefaultHttpxClient(event_hooks={"request": [watch]}, timeout=timeout),
-    }
+    http = sdk.DefaultHttpxClient(event_hooks={"request": [watch]}, timeout=timeout)
+    given = {"api_key": place.key, "base_url": place.url, "timeout": timeout, "max_retries": 0, "http_client": http}
+    return sdk.Client(**{**given, **options})

@@ -18,7 +18,7 @@ from aeon_core.llm.chat_completions import (
     with_tools_in_prompt,
 )
 from aeon_core.llm.connect import Endpoint, check_timeout, find_key, find_url
-from aeon_core.llm.http import ROOM_FOR_THINKING, Option, SdkModel, Sockets, client_options
+from aeon_core.llm.http import ROOM_FOR_THINKING, Option, SdkModel
 from aeon_core.llm.wire import ReplyReader, ToolNames
 
 DEFAULT_URL = "https://api.openai.com/v1"
@@ -78,12 +78,6 @@ class OpenAIModel(SdkModel):
         host = (urlsplit(url or DEFAULT_URL).hostname or "").lower()
         self._own = host == "api.openai.com" or host.endswith((".api.openai.com", ".openai.azure.com"))
         self._limit, self._other_limit = ("max_completion_tokens", "max_tokens")[:: 1 if self._own else -1]
-
-    @staticmethod
-    def _make_client(place: Endpoint, sockets: Sockets) -> Any:
-        import openai
-
-        return openai.OpenAI(**client_options(openai, place, sockets))
 
     @staticmethod
     def _sdk() -> Any:

@@ -14,7 +14,6 @@ import pytest
 
 from aeon_core.errors import LLMError, RunAborted
 from aeon_core.llm.base import LLMResponse
-from aeon_core.llm.bedrock import BedrockClient
 from tests.aeon_core.llm.converse_server import (
     ACCESS_KEY,
     SESSION_TOKEN,
@@ -139,16 +138,6 @@ def test_a_schema_is_asked_for_where_it_can_be_said(make: Make, server: Server) 
     assert definition["name"] == "aeon_judge"
     assert json.loads(definition["schema"]) == {**CLOSED, "additionalProperties": False}
     assert "outputConfig" not in server.bodies[1]
-
-
-def test_a_schema_is_not_sent_through_an_sdk_that_does_not_know_it(make: Make, server: Server) -> None:
-    server.script(said("{}"))
-    client = BedrockClient(endpoint_url=server.url)
-    members = client.client.meta.service_model.operation_model("Converse").input_shape.members
-    del members["outputConfig"]
-    model = make(client=client)
-    assert model.complete(ask(schema=CLOSED)).text == "{}"
-    assert "outputConfig" not in server.bodies[0]
 
 
 @pytest.mark.parametrize("streamed", [False, True])

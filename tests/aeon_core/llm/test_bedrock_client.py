@@ -101,13 +101,13 @@ def test_without_credentials_the_ways_to_set_them_are_named() -> None:
     for way in ("AWS_PROFILE", "AWS_ACCESS_KEY_ID", "`aws sso login`"):
         assert way in message
     assert bedrock_status() == message
-    assert not BedrockClient().is_available()
+    assert BedrockClient().missing() is not None
 
 
 def test_half_a_key_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("AWS_ACCESS_KEY_ID", ACCESS_KEY)
     assert "AWS_SECRET_ACCESS_KEY" in unavailable()
-    assert not BedrockClient().is_available()
+    assert BedrockClient().missing() is not None
 
 
 def test_an_unknown_profile_is_named() -> None:
@@ -154,13 +154,13 @@ def test_a_profile_gives_credentials_and_goes_before_the_variables(
     other = "AK" + "IA" + "Y" * 16
     lines = ["[work]", f"aws_access_key_id = {other}", f"aws_secret_access_key = {SECRET_KEY}"]
     (tmp_path / "aws-credentials").write_text("\n".join(lines), encoding="utf-8")
-    assert f"Credential={other}/" in authorization(BedrockClient(profile="work").client)
-    assert f"Credential={ACCESS_KEY}/" in authorization(BedrockClient().client)
+    assert f"Credential={other}/" in authorization(BedrockClient(profile="work").connect())
+    assert f"Credential={ACCESS_KEY}/" in authorization(BedrockClient().connect())
 
 
 def test_the_client_asks_once_waits_as_told_and_names_aeon(monkeypatch: pytest.MonkeyPatch) -> None:
     set_credentials(monkeypatch)
-    config = BedrockClient(timeout=77.0).client.meta.config
+    config = BedrockClient(timeout=77.0).connect().meta.config
     assert (config.retries["total_max_attempts"], config.read_timeout, config.connect_timeout) == (1, 77.0, 10.0)
     assert "aeon/" in config.user_agent_extra
 
@@ -168,9 +168,9 @@ def test_the_client_asks_once_waits_as_told_and_names_aeon(monkeypatch: pytest.M
 def test_an_api_key_needs_no_other_credentials(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("AWS_BEARER_TOKEN_BEDROCK", API_KEY)
     client = BedrockClient()
-    assert client.is_available()
-    assert authorization(client.client) == f"Bearer {API_KEY}"
-    assert client.secrets() == (API_KEY,)
+    assert client.missing() is None
+    assert authorization(client.connect()) == f"Bearer {API_KEY}"
+    assert list(client.secrets) == [API_KEY]
 
 
 def test_an_api_key_is_not_sent_in_the_clear(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -191,7 +191,7 @@ def test_a_role_is_assumed_at_connection(sts: TokenService) -> None:
 
 def test_a_role_goes_before_an_api_key(sts: TokenService, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("AWS_BEARER_TOKEN_BEDROCK", API_KEY)
-    assert f"Credential={ROLE_KEY}/" in authorization(BedrockClient(role_arn=ROLE).client)
+    assert f"Credential={ROLE_KEY}/" in authorization(BedrockClient(role_arn=ROLE).connect())
 
 
 def test_a_roles_credentials_are_renewed_before_they_expire(sts: TokenService) -> None:
@@ -220,7 +220,7 @@ def test_a_token_service_that_fails_is_asked_once(sts: TokenService) -> None:
 
 def test_looking_for_what_is_missing_asks_nobody(sts: TokenService, server: Server) -> None:
     assert bedrock_status(role_arn=ROLE) is None
-    assert BedrockClient(endpoint_url=server.url).is_available()
+    assert BedrockClient(endpoint_url=server.url).missing() is None
     assert (sts.asked, server.requests) == ([], [])
 
 
@@ -284,12 +284,12 @@ def test_the_metadata_service_is_waited_for_briefly_unless_the_user_set_a_time(
 def test_a_client_is_made_once_and_remade_after_it_was_closed(monkeypatch: pytest.MonkeyPatch) -> None:
     set_credentials(monkeypatch)
     client = BedrockClient()
-    first = client.client
+    first = client.connect()
     assert client.connect() is first
     client.close()
     client.close()
     assert client.closings == 2
-    assert client.client is not first
+    assert client.connect() is not first
 
 
 @pytest.mark.parametrize("reply", [Reply(hang=True), Reply('{"a"', hang_after=True)], ids=["silent", "cut"])
@@ -302,7 +302,7 @@ def test_closing_cuts_a_direct_call(monkeypatch: pytest.MonkeyPatch, server: Ser
     def call() -> None:
         # botocore makes an empty reply of a body that was cut.
         with contextlib.suppress(Exception):
-            client.client.converse(modelId="m", messages=MESSAGES)
+            client.connect().converse(modelId="m", messages=MESSAGES)
         ended.set()
 
     thread = threading.Thread(target=call)
@@ -327,7 +327,7 @@ def test_a_connection_that_is_closed_while_it_is_made_is_not_kept(monkeypatch: p
     with pytest.raises(ModelUnavailableError, match="closed while it was made"):
         client.connect()
     monkeypatch.setattr(client, "_make", make)
-    assert client.connect() is client.client
+    assert client.connect() is client.connect()
 
 
 def test_with_another_botocore_calls_work_and_closing_is_reported_not_to_cut(caplog: pytest.LogCaptureFixture) -> None:

@@ -137,7 +137,7 @@ def test_no_secret_that_an_error_quotes_is_shown() -> None:
         (Reply(b"\xff\xfe\x00"), "not JSON|expected"),
         (Reply("[" * 100_000), "not JSON|expected"),
         (Reply(""), "is empty|expected"),
-        (Reply({}), "no message|expected"),
+        (Reply({}), "there is no 'output'|expected"),
     ],
     ids=["page", "cut", "bytes", "deep", "empty", "nothing"],
 )
@@ -151,7 +151,7 @@ def test_a_body_that_is_no_reply_may_be_retried(
     assert re.search(told, error.message)
 
 
-@pytest.mark.parametrize("output", ["text", {"message": 5}, {"message": {"content": [{"text": "a", "image": {}}]}}])
+@pytest.mark.parametrize("output", ["text", {"message": 5}])
 def test_a_reply_that_the_sdk_cannot_read_keeps_its_usage(output: Any) -> None:
     error, _ = answered(Reply({"output": output, "usage": {"inputTokens": 3, "outputTokens": 4}}))
     assert isinstance(error, LLMError)
@@ -178,7 +178,7 @@ def test_a_silent_server_is_waited_for_as_long_as_told(
 def test_a_body_that_another_call_left_behind_is_not_taken_for_the_reply(make: Make, server: Server) -> None:
     server.script(said(), Reply(hang=True))
     client = BedrockClient(endpoint_url=server.url, timeout=0.3)
-    client.client.converse(modelId="m", messages=[{"role": "user", "content": [{"text": "hi"}]}])
+    client.connect().converse(modelId="m", messages=[{"role": "user", "content": [{"text": "hi"}]}])
     error = failed(make, server, requests=2, client=client)
     assert "within 0.3 s" in error.message
 
