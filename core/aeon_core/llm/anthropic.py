@@ -126,7 +126,7 @@ class AnthropicModel(SdkModel):
     def __init__(self, name: str, *, base_url: str | None = None, timeout: float = 120.0) -> None:
         url = find_url(base_url, "ANTHROPIC_BASE_URL")
         variable, key = find_key(f"anthropic:{name}", PROVIDERS["anthropic"].keys)
-        bearer = {"auth_token": key, "api_key": None} if variable == "ANTHROPIC_AUTH_TOKEN" else {}
+        bearer: dict[str, Any] = {"auth_token": key, "api_key": None} if variable == "ANTHROPIC_AUTH_TOKEN" else {}
         place = Endpoint("anthropic", name, DEFAULT_URL, url, variable, key, check_timeout(timeout))
         super().__init__(place, open_telemetry=False, **bearer)
 

@@ -308,10 +308,10 @@ class SdkModel(RemoteModel):
     resource: ClassVar[str]
     """The client's resource whose `create` asks the model."""
 
-    def __init__(self, place: Endpoint, **options: Any) -> None:
-        """`options` are what the SDK's client takes beside what all do."""
+    def __init__(self, place: Endpoint, make: Callable[[Sockets], Any] | None = None, **options: Any) -> None:
+        """`make` makes the client; the default is the SDK's, with `options` beside what all are made with."""
         # The class's functions, since a finalizer must not hold the adapter.
-        super().__init__(place, Connection(partial(_make_client, type(self)._sdk, place, options)))
+        super().__init__(place, Connection(make or partial(make_client, type(self)._sdk, place, options)))
         self._released = weakref.finalize(self, self._connection.close)
 
     def _send(self, client: Any, request: LLMRequest, params: dict[str, Any], names: ToolNames) -> LLMResponse:
@@ -358,18 +358,20 @@ class SdkModel(RemoteModel):
         """Return the SDK's module."""
 
 
-def _make_client(load: Callable[[], Any], place: Endpoint, options: Mapping[str, Any], sockets: Sockets) -> Any:
+def make_client(
+    load: Callable[[], Any], place: Endpoint, options: Mapping[str, Any], sockets: Sockets, transport: Any = None
+) -> Any:
     """Return the SDK's client: no retries of its own, a short wait for the connection."""
     sdk = load()
 
     def trace(event: str, info: dict[str, Any]) -> None:
-        if event.endswith(("connect_tcp.complete", "start_tls.complete")):
+        if event.endswith(("connect_tcp.complete", "connect_unix_socket.complete", "start_tls.complete")):
             sockets.add(info["return_value"].get_extra_info("socket"))
 
     def watch(request: Any) -> None:
         request.extensions["trace"] = trace
 
     timeout = sdk.Timeout(place.timeout, connect=min(place.timeout, 10.0))
-    http = sdk.DefaultHttpxClient(event_hooks={"request": [watch]}, timeout=timeout)
+    http = sdk.DefaultHttpxClient(event_hooks={"request": [watch]}, timeout=timeout, transport=transport)
     given = {"api_key": place.key, "base_url": place.url, "timeout": timeout, "max_retries": 0, "http_client": http}
     return sdk.Client(**{**given, **options})

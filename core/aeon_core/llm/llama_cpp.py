@@ -4,32 +4,22 @@ from __future__ import annotations
 
 import contextlib
 import os
-import queue
 import secrets
 import struct
 import tempfile
 import threading
-import weakref
-from collections.abc import Callable, Generator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, BinaryIO
 
-from aeon_core.errors import LLMError, ModelUnavailableError
+from aeon_core.errors import ModelUnavailableError
 from aeon_core.installation import missing_extra
-from aeon_core.json_safe import NotJsonSafeError, json_safe
-from aeon_core.llm.base import LLMAdapter, LLMRequest, LLMResponse, ToolCallDict
-from aeon_core.llm.chat_completions import (
-    CompletionReader,
-    chat_messages,
-    chat_tool,
-    with_call_in_text,
-    with_tools_in_prompt,
-)
+from aeon_core.llm.base import LLMRequest, LLMResponse, ToolCallDict
 from aeon_core.llm.connect import Endpoint, check_timeout
-from aeon_core.llm.errors import one_line
+from aeon_core.llm.http import SdkModel, Sockets, make_client
+from aeon_core.llm.openai import OpenAIModel
 from aeon_core.llm.wire import ToolNames
 from aeon_core.regular_file import open_regular
 
@@ -122,120 +112,21 @@ def _skip(file: BinaryIO, length: int) -> None:
     file.seek(length, 1)
 
 
-class CallCut(Exception):
-    """The call was left behind, since the engine was closed."""
-
-
-class Engine:
-    """An object that is made when first needed and streams the answer to one request after another.
-
-    Each call runs on a thread of its own. It is no daemon, since one that comes back from native code while Python
-    ends would abort the process: it ends by itself, at its next event, when it is cut or the main thread is done.
-    """
-
-    def __init__(self, make: Callable[[], Any]) -> None:
-        self._make = make
-        self._lock = threading.Lock()
-        self._loading = threading.Lock()
-        self._made: Any = None
-        self._calls: set[_Call] = set()
-        self._closings = 0
-
-    def events(self, run: Callable[[Any, Callable[[Any], bool]], None], timeout: float) -> Generator[Any, None, None]:
-        """Yield what `run(made, take)` hands to `take`, which returns whether to stop.
-
-        Raises TimeoutError after `timeout` seconds of silence (making the object does not count), CallCut after
-        `close()`, and what making and running raise.
-        """
-        call, wait = _Call(), None
-        with self._lock:
-            self._calls.add(call)
-        try:
-            threading.Thread(target=self._run, args=(call, run), name="aeon-in-process", daemon=False).start()
-            while True:
-                try:
-                    kind, item = call.items.get(timeout=wait)
-                except queue.Empty:
-                    raise TimeoutError from None
-                if kind == "ended":
-                    return
-                if kind == "failed":
-                    raise item
-                if kind == "loaded":
-                    wait = timeout
-                else:
-                    yield item
-        finally:
-            call.cut()
-            with self._lock:
-                self._calls.discard(call)
-
-    def close(self) -> None:
-        """Cut the calls in flight and let go of the object; from any thread, any number of times."""
-        with self._lock:
-            self._closings += 1
-            self._made = None
-            calls = list(self._calls)
-        for call in calls:
-            call.cut()
-
-    def _run(self, call: _Call, run: Callable[[Any, Callable[[Any], bool]], None]) -> None:
-        try:
-            made = self._object()
-            if not call.is_over():
-                call.items.put(("loaded", None))
-                run(made, call.take)
-            call.items.put(("ended", None))
-        except Exception as error:
-            # Its frames would keep the object, and the memory it holds.
-            call.items.put(("failed", error.with_traceback(None)))
-
-    def _object(self) -> Any:
-        with self._loading:
-            with self._lock:
-                made, closings = self._made, self._closings
-            if made is None:
-                made = self._make()
-                with self._lock:
-                    if self._closings == closings:
-                        self._made = made
-            return made
-
-
-class _Call:
-    """What one call sends from its thread to the caller: `loaded`, each `event`, and how it `ended` or `failed`."""
-
-    def __init__(self) -> None:
-        self.items: queue.SimpleQueue[tuple[str, Any]] = queue.SimpleQueue()
-        self._is_cut = False
-
-    def take(self, event: Any) -> bool:
-        self.items.put(("event", event))
-        return self.is_over()
-
-    def cut(self) -> None:
-        self._is_cut = True
-        self.items.put(("failed", CallCut()))
-
-    def is_over(self) -> bool:
-        return self._is_cut or not threading.main_thread().is_alive()
-
-
 MAX_CONTEXT = 8192
 """Tokens that request and reply may have together at most: the memory for a model's whole context can be many GB."""
 
 _BATCH = 128
-_MAX_QUOTED = 160
 _GUIDANCE = {"whitespace_flexible": False, "coerce_one_of": True, "lenient": True}
 """How the grammar is made: no endless blanks, a near form of what it cannot say."""
 
 
-class LlamaCppModel(LLMAdapter):
+class LlamaCppModel(OpenAIModel):
     """The model in a GGUF file. It is loaded at the first call and answers the same request in the same words.
 
-    `context_window` is what the model was trained for, at most MAX_CONTEXT tokens. A request's `effort` is not sent:
-    llama.cpp has no option for it that every model's template knows. Raises ModelUnavailableError (exit 3) for a
-    missing package and for a file that is missing, unreadable or no GGUF; UsageError for a bad time-out.
+    llama.cpp's own server runs in this process and speaks Chat Completions on a socket in a folder that is the user's
+    alone. `context_window` is what the model was trained for, at most MAX_CONTEXT tokens. Raises
+    ModelUnavailableError (exit 3) for a missing package and for a file that is missing, unreadable or no GGUF;
+    UsageError for a bad time-out.
     """
 
     def __init__(self, path: str, *, timeout: float = 120.0) -> None:
@@ -243,88 +134,67 @@ class LlamaCppModel(LLMAdapter):
             raise ModelUnavailableError(missing_extra(f"llama-cpp:{path[:80]}", "local").message)
         file = Path(path).expanduser().absolute()
         header = _header(file)
-        self._place = Endpoint("llama-cpp", path, "llama-cpp://in-process", None, "", "", check_timeout(timeout))
-        self.model: str = self._place.model
-        self.context_window: int | None = min(header.context_length or MAX_CONTEXT, MAX_CONTEXT)
+        context = min(header.context_length or MAX_CONTEXT, MAX_CONTEXT)
+        key = secrets.token_urlsafe()
+        place = Endpoint("llama-cpp", path, "llama-cpp://in-process", None, "", key, check_timeout(timeout))
         self._knows_tools = header.knows_tools
-        self._engine = Engine(partial(_load, file, self.context_window, self.model))
-        self._released = weakref.finalize(self, self._engine.close)
+        SdkModel.__init__(self, place, partial(_Loaded, file, context, place))
+        self.context_window: int | None = context
 
     def complete(self, request: LLMRequest) -> LLMResponse:
         """Return the model's reply to one request. Raises LLMError (core FR-048), retryable or not.
 
         A schema is enforced by a grammar while the model writes; one that llama.cpp makes no grammar of is not.
         """
-        names = ToolNames(request.tools)
-        params = self._built(request, names)
-        with contextlib.closing(self._events(params)) as events:
-            reply = CompletionReader(self._place, request, names).stream(events)
-        if "tools" not in params:
-            reply = with_call_in_text(reply, request.tools)
+        reply = super().complete(request)
         # llama.cpp draws its ids at random.
         calls: list[ToolCallDict] = [{**call, "id": f"call_{n}"} for n, call in enumerate(reply.tool_calls, 1)]
         return reply.model_copy(update={"model": self.model, "tool_calls": calls})
 
+    def _has(self, option: str, request: LLMRequest) -> bool:
+        if option == "tools":
+            # llama.cpp takes no grammar beside native tools.
+            return self._knows_tools and request.schema is None
+        return option not in ("response_format", "reasoning_effort") and super()._has(option, request)
+
+    def _params(self, request: LLMRequest, names: ToolNames) -> dict[str, Any]:
+        params = super()._params(replace(request, on_delta=request.on_delta or _unheard), names)
+        # A prompt that is read on from an earlier one's state may give other last digits.
+        extra: dict[str, Any] = {"cache_prompt": False, "return_progress": True}
+        if "tool_choice" in params:
+            params["tool_choice"] = "required"
+        if request.schema is not None:
+            import xllamacpp
+
+            # `response_format` fails some replies that meet the schema.
+            extra["grammar"] = xllamacpp.json_schema_to_grammar({**request.schema, "x-guidance": _GUIDANCE})
+        return {**params, "temperature": 0, "extra_body": extra}
+
+
+def _unheard(_: str) -> None:
+    """Has a reply streamed that nobody follows, so that the time-out is one of silence."""
+
+
+class _Loaded:
+    """The client of llama.cpp's server, and what it needs: the server with the model, and its socket's folder."""
+
+    def __init__(self, file: Path, context: int, place: Endpoint, sockets: Sockets) -> None:
+        import httpx2
+
+        with contextlib.ExitStack() as opened:
+            socket = opened.enter_context(tempfile.TemporaryDirectory(prefix="aeon-")) + "/s.sock"
+            self._server = _load(file, context, place, socket)
+            options, transport = {"base_url": "http://in-process/v1"}, httpx2.HTTPTransport(uds=socket)
+            client = opened.enter_context(make_client(OpenAIModel._sdk, place, options, sockets, transport))
+            self.chat = client.chat
+            self._opened = opened.pop_all()
+
     def close(self) -> None:
-        """Release the model, and abandon a call in flight; called from any thread. A later call loads it again.
-
-        The call returns at once. The work behind it ends after the token or the part of the prompt it is at.
-        """
-        self._engine.close()
-
-    def _built(self, request: LLMRequest, names: ToolNames) -> dict[str, Any]:
-        # llama.cpp takes no grammar beside native tools.
-        sent = request if self._knows_tools and request.schema is None else with_tools_in_prompt(request)
-        try:
-            params: dict[str, Any] = {
-                "messages": chat_messages(sent, names),
-                "max_tokens": request.max_tokens,
-                "temperature": 0,
-                # A prompt that is read on from an earlier one's state may give other last digits.
-                "cache_prompt": False,
-                "stream": True,
-                "stream_options": {"include_usage": True},
-                "return_progress": True,
-            }
-            if sent.tools:
-                params["tools"] = [chat_tool(tool, names) for tool in sent.tools]
-                if sent.forced_tool is not None:
-                    params["tool_choice"] = "required"
-            if request.schema is not None:
-                params["json_schema"] = {**request.schema, "x-guidance": _GUIDANCE}
-            built: dict[str, Any] = json_safe(params)
-        except (NotJsonSafeError, LookupError, TypeError, AttributeError) as error:
-            why = one_line(f"{type(error).__name__}: {error}", self._place)[:_MAX_QUOTED]
-            raise LLMError(f"{self.model}: the request cannot be written as JSON: {why}") from None
-        return built
-
-    def _events(self, params: dict[str, Any]) -> Generator[Any, None, None]:
-        """Yield the chunks of the reply. Raises LLMError."""
-
-        def run(server: Any, take: Callable[[Any], bool]) -> None:
-            server.handle_chat_completions(_with_grammar(params), take)
-
-        try:
-            yield from self._engine.events(run, self._place.timeout)
-        except CallCut:
-            raise LLMError(f"{self.model}: the call was interrupted because the adapter was closed") from None
-        except TimeoutError:
-            raise LLMError(f"{self.model}: nothing from the model within {self._place.timeout:g} s", True) from None
-        except ImportError as error:
-            raise LLMError(f"{self.model}: a package is missing: {error}; reinstall Aeon", exit_code=3) from None
-        except (ValueError, RuntimeError) as error:
-            why = one_line(str(error), self._place)[:_MAX_QUOTED]
-            raise LLMError(f"{self.model}: llama.cpp rejected the request: {why}") from None
-
-
-def _with_grammar(params: dict[str, Any]) -> dict[str, Any]:
-    """Return the request with its schema as a grammar: `response_format` fails some replies that meet the schema."""
-    import xllamacpp
-
-    if "json_schema" not in params:
-        return params
-    rest = {key: value for key, value in params.items() if key != "json_schema"}
-    return {**rest, "grammar": xllamacpp.json_schema_to_grammar(params["json_schema"])}
+        self._opened.close()
+        # To let go of the model takes as long as the token, or the part of the prompt, that it is at.
+        server, self._server = [self._server], None
+        with contextlib.suppress(RuntimeError):  # at the end of the process no thread can be started
+            threading.Thread(target=server.clear).start()
 
 
 def _header(file: Path) -> GgufHeader:
@@ -340,8 +210,8 @@ def _header(file: Path) -> GgufHeader:
         raise ModelUnavailableError(f"cannot read the model file {shown}: {why}; use a GGUF file") from None
 
 
-def _load(file: Path, context: int, model: str) -> Any:
-    """Return llama.cpp's server object for the model. Raises LLMError (exit 3) where it cannot be loaded."""
+def _load(file: Path, context: int, place: Endpoint, socket: str) -> Any:
+    """Return llama.cpp's server for the model, listening. Raises ModelUnavailableError where it cannot be loaded."""
     import xllamacpp
 
     params = xllamacpp.CommonParams()
@@ -357,15 +227,12 @@ def _load(file: Path, context: int, model: str) -> Any:
     params.verbosity = -1
     params.ui = False
     params.endpoint_slots = False
-    params.api_keys = [secrets.token_urlsafe()]
-    # It insists on listening. A socket whose folder is gone when it is ready can be reached by nobody.
-    with tempfile.TemporaryDirectory(prefix="aeon-") as folder:
-        params.hostnames = [f"{folder}/s.sock"]
-        try:
-            return xllamacpp.Server(params)
-        except RuntimeError:
-            raise LLMError(
-                f"{model}: cannot load the model file; is it complete, does llama.cpp (xllamacpp "
-                f"{xllamacpp.__version__}) support its architecture and chat template, and is there enough memory?",
-                exit_code=3,
-            ) from None
+    params.api_keys = [place.key]
+    params.hostnames = [socket]
+    try:
+        return xllamacpp.Server(params)
+    except RuntimeError:
+        raise ModelUnavailableError(
+            "cannot load the model file; is it complete, does llama.cpp (xllamacpp "
+            f"{xllamacpp.__version__}) support its architecture and chat template, and is there enough memory?"
+        ) from None

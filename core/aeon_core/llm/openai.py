@@ -69,15 +69,15 @@ class OpenAIModel(SdkModel):
     options: ClassVar[Mapping[str, Option]] = _OPTIONS
     reader: ClassVar[type[ReplyReader]] = CompletionReader
     resource: ClassVar[str] = "chat.completions"
+    _own = False
+    """Whether the server is OpenAI's, or speaks as that does."""
 
     def __init__(self, name: str, *, base_url: str | None = None, timeout: float = 120.0) -> None:
         url = find_url(base_url, "OPENAI_BASE_URL")
         variable, key = find_key(f"openai:{name}", PROVIDERS["openai"].keys, needed=url is None)
         super().__init__(Endpoint("openai", name, DEFAULT_URL, url, variable, key, check_timeout(timeout)))
-        # Local servers know `max_tokens` alone and ignore what they do not know; OpenAI's newer models refuse it.
         host = (urlsplit(url or DEFAULT_URL).hostname or "").lower()
         self._own = host == "api.openai.com" or host.endswith((".api.openai.com", ".openai.azure.com"))
-        self._limit, self._other_limit = ("max_completion_tokens", "max_tokens")[:: 1 if self._own else -1]
 
     @staticmethod
     def _sdk() -> Any:
@@ -88,11 +88,12 @@ class OpenAIModel(SdkModel):
     def _params(self, request: LLMRequest, names: ToolNames) -> dict[str, Any]:
         if not self._has("tools", request):
             request = with_tools_in_prompt(request)
-        limit = self._limit if self._has(self._limit, request) else self._other_limit
+        # Local servers know `max_tokens` alone and ignore what they do not know; OpenAI's newer models refuse it.
+        limit, other = ("max_completion_tokens", "max_tokens")[:: 1 if self._own else -1]
         params: dict[str, Any] = {
             "model": self._place.name,
             "messages": chat_messages(request, names),
-            limit: request.max_tokens,
+            limit if self._has(limit, request) else other: request.max_tokens,
         }
         if request.tools:
             params["tools"] = [chat_tool(tool, names) for tool in request.tools]
