@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import Any, ClassVar
 
@@ -91,25 +91,20 @@ class CompletionReader(ReplyReader):
     def _take_document(self, body: Any) -> None:
         self._take_head(body)
         choice = body["choices"][0]
-        message = choice["message"]
-        self._take_text(message)
         # Some servers give several calls one id, or none.
-        for place, call in enumerate(_listed(message.get("tool_calls"))):
-            self._take_call(call, place)
+        self._take_part(choice["message"], lambda _, place: place)
         self._end(choice.get("finish_reason"))
 
     def _take_event(self, event: Any) -> None:
         self._take_head(event)
         for choice in (event.get("choices") or [])[:1]:
-            delta = choice.get("delta") or {}
-            self._take_text(delta)
-            for call in _listed(delta.get("tool_calls")):
-                # Some servers number no calls: then an id opens one, and what has none belongs to the last.
-                index = call.get("index")
-                self._take_call(
-                    call, index if isinstance(index, int) else call.get("id") or next(reversed(self._ids), 0)
-                )
+            self._take_part(choice.get("delta") or {}, self._key)
             self._end(choice.get("finish_reason"))
+
+    def _key(self, call: Any, _: int) -> Any:
+        # Some servers number no calls: then an id opens one, and what has none belongs to the last.
+        index = call.get("index")
+        return index if isinstance(index, int) else call.get("id") or next(reversed(self._ids), 0)
 
     def _take_head(self, body: Any) -> None:
         self._usage = self.tokens(body.get("usage")) or self._usage
@@ -118,13 +113,17 @@ class CompletionReader(ReplyReader):
         model = body.get("model")
         self._model = model if isinstance(model, str) and model else self._model
 
-    def _take_text(self, part: Any) -> None:
+    def _take_part(self, part: Any, key: Callable[[Any, int], Any]) -> None:
+        """Take a message, or what a chunk adds to one; `key` says which of the calls one at a place belongs to."""
         content = part.get("content")
         for text in content if isinstance(content, list) else [{"text": content}] if content is not None else []:
             self._add_text(text.get("text", ""))
         if part.get("refusal"):
             self._refused = True
             self._add_text(part["refusal"])
+        calls = part.get("tool_calls") or []
+        for place, call in enumerate(calls if isinstance(calls, list) else [calls]):
+            self._take_call(call, key(call, place))
 
     def _take_call(self, call: Any, key: Any) -> None:
         function = call["function"]
@@ -147,10 +146,6 @@ class CompletionReader(ReplyReader):
         elif self._calls and self._stop in (None, "end"):
             self._stop = "tool_use"
         return super()._reply()
-
-
-def _listed(calls: Any) -> list[Any]:
-    return calls if isinstance(calls, list) else [calls] if calls else []
 
 
 _FENCE = re.compile(r"\A\s*```(?:json)?\s*\n(.*?)\n?\s*```\s*\Z", re.DOTALL)

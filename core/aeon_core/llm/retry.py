@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 from itertools import count
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
 from aeon_core.errors import LLMError
 from aeon_core.llm.base import LLMResponse
@@ -40,22 +40,12 @@ def attempts(
     """
     if max_attempts < 1:
         raise ValueError(f"max_attempts must be at least 1, got {max_attempts!r}")
-
     try:
         return call(1)
     except LLMError as error:
         if not error.retryable:
             raise
-        return _retried(error, call, on_retry, sleep, max_attempts)
-
-
-def _retried(
-    first: LLMError,
-    call: Callable[[int], LLMResponse],
-    on_retry: Callable[[int, LLMError, float], None],
-    sleep: Callable[[float], None],
-    max_attempts: int,
-) -> LLMResponse:
+        first = error
     # Imported where an attempt has failed: it loads asyncio, and most runs retry nothing.
     from tenacity import Retrying, retry_if_exception, wait_exponential
 
@@ -69,7 +59,7 @@ def _retried(
 
     retrying = Retrying(
         stop=lambda state: state.attempt_number >= max_attempts and _waited_long_enough(state),
-        wait=lambda state: _wait(state, backoff(state)),
+        wait=lambda state: _wait(_error(state), backoff(state)),
         retry=retry_if_exception(lambda error: isinstance(error, LLMError) and error.retryable),
         before_sleep=lambda state: on_retry(state.attempt_number, _error(state), state.upcoming_sleep),
         sleep=sleep,
@@ -78,20 +68,18 @@ def _retried(
     return retrying(attempt)
 
 
+def _error(state: RetryCallState) -> LLMError:
+    """Return what the last attempt raised: nothing else is retried."""
+    return cast("LLMError", state.outcome and state.outcome.exception())
+
+
 def _waited_long_enough(state: RetryCallState) -> bool:
     # What was waited is counted, not the time that went by: a replay makes the same attempts.
     return not _error(state).context.get("unavailable") or state.idle_for >= UNAVAILABLE_SECONDS
 
 
-def _wait(state: RetryCallState, backoff: float) -> float:
-    wish = _error(state).retry_after
+def _wait(error: LLMError, backoff: float) -> float:
+    wish = error.retry_after
     # An adapter of the caller's own may give anything here, NaN too: then the backoff alone counts.
     floor = wish if isinstance(wish, (int, float)) and wish > 0 else 0.0
     return float(min(max(backoff, floor), MAX_WAIT))
-
-
-def _error(state: RetryCallState) -> LLMError:
-    error = state.outcome.exception() if state.outcome is not None else None
-    if not isinstance(error, LLMError):
-        raise TypeError(f"only an LLMError is retried, got {type(error).__name__}")
-    return error
