@@ -124,6 +124,13 @@ class WorkflowApprovalController(PanelController):
         self._screen.set_class(asked is not None and asked.point == "gate", "-asking-gate")
         return asked is not None
 
+    def abort(self) -> None:
+        """Answer the question there is with the end of the workflow, which another process runs."""
+        from aeon_core.approvals.pending import ApprovalDecision
+
+        if self._panel is not None:
+            self._panel.answered = self.decide(self._panel, ApprovalDecision(decision="abort"))
+
     def answer(self, panel: ApprovalPanel, choice: str, words: str | None = None) -> None:
         """Answer a panel's question, where it still waits."""
         if self._asked is not None:

@@ -453,6 +453,8 @@ class WorkflowScreen(PaneScreen):
     def _abort(self) -> None:
         if self._runner is not None:
             self._runner.abort()
+        else:
+            self._asking.abort()
 
     def action_resume(self) -> None:
         """Go on with a workflow that was ended or cut off."""

@@ -34,6 +34,7 @@ from tests.aeon_tui.workflows import (
     BLOCKLISTED,
     GATE,
     TASK,
+    StillDesk,
     app_on,
     asked,
     at_a_gate,
@@ -201,6 +202,17 @@ async def test_x_ends_it_from_any_pane_and_asks_first(tmp_path: Path) -> None:
         await pilot.press("y")
         await until(pilot, lambda: not runner.running)
     assert runner.exit_code == 1
+
+
+async def test_x_ends_a_workflow_of_another_process_at_its_question() -> None:
+    app, desk = app_on(at_a_gate(), live=True), StillDesk(GATE)
+    async with app.run_test(size=(80, 24)) as pilot:
+        app.screen._broker = app.screen._asking._broker = desk  # type: ignore[attr-defined]
+        await asked(pilot, "gate")
+        await pilot.press("X", "y")
+        await until(pilot, lambda: desk._decision)
+    assert desk._decision is not None
+    assert desk._decision.decision == "abort"
 
 
 async def test_a_gate_whose_record_is_damaged_is_not_asked_and_the_header_counts_the_problem() -> None:
