@@ -9,9 +9,7 @@ The names load what they need when they are first used.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
-from aeon_core.lazy_names import lazy_names
+from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from system2.agents.library import AgentDefinition as AgentDefinition
@@ -46,4 +44,16 @@ _PUBLIC = {
     "workflow_result": ("WorkflowResult", "WorkflowStatus"),
 }
 """The public names of each module."""
-__all__, __getattr__, __dir__ = lazy_names(__name__, _PUBLIC)
+__all__ = sorted(name for names in _PUBLIC.values() for name in names)
+
+
+def __getattr__(name: str) -> Any:
+    # Not imported above: an older Python must reach the check in `__main__`, which says so (REQ-142).
+    from aeon_core.lazy_names import lazy_names
+
+    _, load, _ = lazy_names(__name__, _PUBLIC)
+    return load(name)
+
+
+def __dir__() -> list[str]:
+    return __all__
