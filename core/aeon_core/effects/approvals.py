@@ -1,4 +1,4 @@
-"""What a person decides: about a plan before it runs, about a pass when it has ended, about a call of a tool."""
+"""A person's decisions: about a plan before it runs, a finished pass, or a tool call."""
 
 from __future__ import annotations
 
@@ -29,11 +29,11 @@ SETTLED = "the requirements are final since the first plan; leave them out, or f
 
 @dataclass(frozen=True)
 class Review:
-    """What a person decided that changes the run; each of the fields where it is that.
+    """What a person's decision changes in the run; a field is set only if the decision is about it.
 
-    `plan` takes the place of the one there is, and so do `requirements`; `report` holds their words as an issue, which
-    the plan is refined for, and `approved` says that they are not asked about what comes of it; `accepted` ends the run
-    with the result as it is. `answers` are to open questions, by question.
+    `plan` and `requirements` replace the current ones; `report` holds their words as an issue for which the plan is
+    refined, and `approved` says that the refined plan needs no second approval; `accepted` ends the run with the result
+    as it is. `answers` maps open questions to their answers.
     """
 
     plan: Plan | None = None
@@ -54,13 +54,12 @@ def review(
     report: SemanticValidationReport,
     pass_number: int,
 ) -> Review | None:
-    """Ask a person about a plan or a pass; return what they want otherwise, None to continue as it is.
+    """Ask a person about a plan or a pass; return the changes they want, None to continue unchanged.
 
-    `before` is the plan as it was before the pass, which `replay` runs again. An edited plan keeps what was
-    executed and is not changed; one that is no plan is asked about again, with what is wrong with it. It may hold
-    `requirements` where those of the subject can be changed: before anything was executed. What is decided about a pass
-    is journaled as a label. Raises RunAborted if a person ends the run, if nobody decided, and if too many edits in a
-    row are no plan.
+    `before` is the plan as it was before the pass, which `replay` runs again. An edited plan keeps every executed step
+    that the edit left unchanged; if the edit is not a valid plan, the person is asked again and told why. It may also
+    hold `requirements`, as long as nothing has been executed. What is decided about a pass is journaled as a label.
+    Raises RunAborted if a person ends the run, if nobody decided, and if too many edits in a row are no plan.
     """
     problem: dict[str, Any] = {}
     for _ in range(MAX_EDITS):
@@ -87,9 +86,10 @@ def review(
 
 
 def _label(point: Point, subject: Mapping[str, Any], answer: ApprovalDecision, pass_number: int) -> LabelRecord | None:
-    """Return what a person's decision about a pass says of its result; None if it says nothing.
+    """Return the label that a decision about a pass implies, None if it implies none.
 
-    To accept it, or to approve it as converged, calls it good; to reject it, or to approve another pass, calls it bad.
+    Accepting the result, or approving it as converged, labels it good; rejecting it, or approving another pass, labels
+    it bad.
     """
     if point != "pass" or was_unasked(answer.feedback, point) or answer.decision not in _LABELLING:
         return None
@@ -114,7 +114,7 @@ def _edited(edit: PlanEdit, plan: Plan, known: list[str] | None, point: Point, p
 
 
 def _answered(subject: Mapping[str, Any], answer: ApprovalDecision) -> dict[str, str]:
-    """Return a person's answers to questions that were asked; one without words is none."""
+    """Return a person's answers to the questions that were asked, without blank ones."""
     given = answer.answers or {}
     return {each: words.strip() for each in subject["questions"] if (words := given.get(each, "")).strip()}
 
@@ -129,7 +129,7 @@ def _requested_change(
 ) -> Review | None:
     """Return what the decision changes, None for nothing. `another` says whether an approval leads to another pass.
 
-    The plan of that pass is refined for the answers first; a plan that is approved runs as it was shown.
+    Answers refine the plan of that pass first; an approved plan runs as it was shown.
     """
     if answer.decision == "reject":
         words = answer.feedback or ("" if answers else "a person rejected it, without saying why")
@@ -186,12 +186,12 @@ def authorize_call(
     substitutes: str | None = None,
     objection: str | None = None,
 ) -> dict[str, Any]:
-    """Return the arguments to call the tool with. `substitutes` is the tool that a repair put this one in place of,
-    `objection` what the review of the plan has against the call, `more` what else a person is to know.
+    """Return the arguments to call the tool with. `substitutes` is the tool that a repair replaced with this one,
+    `objection` the plan review's objection to the call, `more` anything else a person should know.
 
-    The user sees what the call would change in a file, and may edit the arguments: edits are authorized again, and
-    asked about no second time. The rule that they allow with the call holds in `policy` from here on. Raises ToolError
-    if the call is denied or not approved, RunAborted if a person ended the run.
+    The user sees what the call would change in a file and may edit the arguments; an edited call is authorized again,
+    but not asked about a second time. A rule that they allow with the call is added to `policy`. Raises ToolError if
+    the call is denied or not approved, RunAborted if a person ended the run.
     """
     judge = partial(
         effects.judge,
@@ -247,9 +247,9 @@ def _decided(
     subject: dict[str, Any],
     decide: Callable[[dict[str, Any]], ApprovalDecision],
 ) -> ApprovalDecision:
-    """Return what a person decides about a call that they have seen as it is made.
+    """Return a person's decision about a call that they saw exactly as it will be made.
 
-    Where the file has changed when they have approved, they see it again.
+    If the file has changed by the time they approve, they are shown the call again.
     """
     while True:
         shown = effects.preview(tool, arguments)

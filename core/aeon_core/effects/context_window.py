@@ -1,4 +1,4 @@
-"""Whether a request fits a model: what it has in tokens is an estimate, measured by the calls before it."""
+"""Whether a request fits a model's context window, by an estimate calibrated with the calls before it."""
 
 from __future__ import annotations
 
@@ -11,18 +11,18 @@ from aeon_core.errors import LLMError
 from aeon_core.llm.base import Usage
 
 NEARLY_FULL = 0.8
-"""The share of a context window from which the user is warned."""
+"""The share of a context window above which the user is warned."""
 GENEROUS = 0.8
-"""The part of an estimate that is surely there, while no call of such a size has been measured."""
+"""The share of an estimate that is certain as long as no call of this size has been measured."""
 COMPARABLE = 2
-"""How many times as long as a measured request another may be and still be estimated by it."""
+"""A measured request calibrates requests up to this many times its length."""
 LEAST_REPLY = 256
 """Tokens that must be left for a reply."""
 
 
 @dataclass(frozen=True)
 class Fitted:
-    """A request that fits: the longest reply there is room for, the tokens it has, and the warning about it."""
+    """A request that fits: the room for a reply, its size in tokens, and a warning if it nearly fills the window."""
 
     max_tokens: int
     tokens: int
@@ -65,23 +65,23 @@ class ContextWindow:
         return Fitted(max(least, min(wanted, window - tokens)), tokens, notice)
 
     def measure(self) -> dict[str, Any]:
-        """Return what was learnt, as plain JSON: what `restore` takes."""
+        """Return the calibration as plain JSON, for `restore`."""
         return {"size": self._size, "ratio": self._ratio, "told": self._warned}
 
     def restore(self, measure: Mapping[str, Any]) -> None:
-        """Go by what was learnt before."""
+        """Restore an earlier calibration."""
         self._size, self._ratio, self._warned = measure["size"], measure["ratio"], measure["told"]
 
     def learn(self, described: Mapping[str, Any], usage: Usage | None) -> None:
-        """Take the tokens that the provider counted as a measure of the requests to come."""
+        """Calibrate later estimates with the tokens that the provider counted."""
         if self.tokens is not None and usage is not None and usage["input_tokens"] > 0:
             self._size = request_bytes(described)
             self._ratio = min(1.0, usage["input_tokens"] / self._size)
 
     def _estimated(self, described: Mapping[str, Any]) -> tuple[int, float]:
-        """Return about how many tokens the request has, and how many of them are surely there.
+        """Return the request's estimated tokens, and how many of them are certain.
 
-        What a provider adds to every request weighs less in a long one, so a short one says little of it.
+        What a provider adds to every request weighs less in a long one, so a short request says little about it.
         """
         typical = estimated_tokens(described)
         if self._size is None:

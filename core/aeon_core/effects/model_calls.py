@@ -1,4 +1,4 @@
-"""Asking the models of a run: attempts, the next model when one fails for good, what it costs, and whether it fits."""
+"""A run's model calls: attempts, fallback to the next model, cost, and room in the context window."""
 
 from __future__ import annotations
 
@@ -26,24 +26,24 @@ from aeon_core.llm.retry import MAX_ATTEMPTS, attempts
 
 @dataclass(frozen=True)
 class ModelInfo:
-    """What is known of a model when the run starts; as recorded, where it is recorded."""
+    """What is known about a model when the run starts, or what the journal recorded about it."""
 
     model: str
     simulated: bool
     price: ModelPrice | None
     context_window: int | None
     judges: bool = False
-    """Whether it gets the requests to judge and to review, and no other."""
+    """Whether it gets only the requests to judge and to review."""
     agents: tuple[str, ...] = ()
-    """The conversations that it is reserved for; empty if it is for all."""
+    """The conversations it is reserved for; empty if it serves all."""
 
     @property
     def is_apart(self) -> bool:
-        """Whether it only gets its own requests: no other falls back to it."""
+        """Whether it gets only its own requests and is never a fallback."""
         return self.judges or bool(self.agents)
 
     def described(self) -> dict[str, Any]:
-        """Return it as `run_started` holds it."""
+        """Return the form that `run_started` holds."""
         price = None if self.price is None else {"input": self.price.input, "output": self.price.output}
         return {
             "model": self.model,
@@ -56,7 +56,7 @@ class ModelInfo:
 
 
 def model_infos(llm: LLMAdapter, config: RunConfig) -> list[ModelInfo]:
-    """Return what is known of a run's models: by the configuration, by the adapters, by the catalogue."""
+    """Return what the configuration, the adapters and the catalogue say about a run's models."""
     judge = llm.judge if isinstance(llm, ModelChain) else None
     infos = [_model_info(adapter, config, judges=adapter is judge) for adapter in adapters_of(llm)]
     agents = tuple(llm.agents) if isinstance(llm, ModelChain) else ()
@@ -77,7 +77,7 @@ def _model_info(adapter: LLMAdapter, config: RunConfig, *, judges: bool) -> Mode
 
 
 def recorded_model(entry: Mapping[str, Any]) -> ModelInfo:
-    """Return what `run_started` says of a model."""
+    """Return what `run_started` says about a model."""
     price, simulated = entry.get("price"), entry.get("simulated") is True
     known = ModelPrice(price["input"], price["output"], "recorded") if price else FREE if simulated else None
     judges, agents = entry.get("judges") is True, tuple(entry.get("agents") or ())
@@ -85,7 +85,7 @@ def recorded_model(entry: Mapping[str, Any]) -> ModelInfo:
 
 
 def check_budget(config: RunConfig, models: Sequence[ModelInfo]) -> None:
-    """Raise UsageError if there is a budget and the price of a model is not known: it could not be kept."""
+    """Raise UsageError if there is a budget and a model has no known price: the budget could not be enforced."""
     unpriced = [known.model for known in models if known.price is None]
     if config.budget is not None and unpriced:
         raise UsageError(
@@ -101,14 +101,14 @@ Deltas = Callable[[str, str | None, str], None]
 """Gets the purpose of a call, its step's id and the next piece of its reply; or, of a tool call in it, the tool's name,
 the step's id and the next piece of the arguments' JSON, which is empty when the call begins."""
 OnCost = Callable[[str | None, str, Mapping[str, int], float | None], None]
-"""Gets each attempt's step, model, tokens and cost in US dollars, both live and recorded."""
+"""Gets each attempt's step, model, tokens and cost in US dollars, live and replayed."""
 AskToLift = Callable[[CostCeilingReached, "ModelCall"], float | None]
 """Asks the user at the ceiling; returns the new limit in US dollars, None to keep it."""
 
 
 @dataclass(frozen=True)
 class RetryRule:
-    """How often a call is tried: `attempts` in all; `limited` makes an error final that is worth no other attempt."""
+    """How often a call is tried: `attempts` in all; `limited` makes an error final if another attempt is pointless."""
 
     attempts: int = MAX_ATTEMPTS
     limited: Callable[[LLMError, int], LLMError] = lambda error, _: error
@@ -131,7 +131,7 @@ class ModelCall:
 
 
 class ModelCalls:
-    """The models of one run. `usage` and `cost_usd` are the totals of all attempts, failed ones included."""
+    """The models of one run. `usage` and `cost_usd` total all attempts, including failed ones."""
 
     def __init__(
         self,
@@ -180,7 +180,7 @@ class ModelCalls:
 
     @property
     def cost_usd(self) -> float | None:
-        """What all attempts cost, in US dollars; None if that is not known."""
+        """The cost of all attempts in US dollars; None if unknown."""
         self._count_repeats()
         return self._cost_usd
 
@@ -191,12 +191,12 @@ class ModelCalls:
 
     @property
     def simulated(self) -> bool:
-        """Whether a model that was in use is no real one."""
+        """Whether a simulated model was used."""
         used = self.known[: self._index + 1]
         return any(known.simulated for known in self.known if known.judges or known in used)
 
     def state(self) -> dict[str, Any]:
-        """Return their state as plain JSON: what `restore` takes."""
+        """Return their state as plain JSON, for `restore`."""
         return {
             "calls": self._stream.calls,
             "index": self._index,
@@ -209,7 +209,7 @@ class ModelCalls:
         }
 
     def restore(self, state: Mapping[str, Any]) -> None:
-        """Restore a state: nothing that was spent before is forgotten."""
+        """Restore a state, including everything spent so far."""
         for change in self._stream.recorded_changes[: state["changed"]]:
             self._apply_change(change)
         self._stream.calls = state["calls"]
@@ -221,10 +221,10 @@ class ModelCalls:
             window.restore(measure)
 
     def complete(self, call: ModelCall) -> LLMResponse:
-        """Return the reply of the first model that gives one, each tried at most three times (core FR-048).
+        """Return the first model's reply; each model is tried at most three times (core FR-048).
 
-        A model that failed for good is not asked again in this run.
-        Where one of them judges, no other is asked to. Raises LLMError, RunAborted, CostCeilingReached.
+        One that failed for good is not used again in this run. If a judge model is configured, only that one judges.
+        Raises LLMError, RunAborted, CostCeilingReached.
         """
         begins_at, self._stream.model_failed = self._stream.next_seq, False
         own, used = self._own_model(call.request), self._index
@@ -247,7 +247,7 @@ class ModelCalls:
                 self._index = used
 
     def _own_model(self, request: LLMRequest) -> int | None:
-        """Return the model that gets such requests and no other, None if there is none."""
+        """Return the model reserved for such requests, None if there is none."""
         for index, known in enumerate(self.known):
             if (known.judges and request.purpose in JUDGING) or request.conversation in known.agents:
                 return index
@@ -273,7 +273,7 @@ class ModelCalls:
     def _attempt(self, call: ModelCall) -> LLMResponse:
         self._begin(call)
         while (lost := call.outcome.error) is not None and lost.context.get("lost"):
-            # Its reserve stays held. It is none of the attempts that a model may take, and nothing is waited for.
+            # Its reserve stays held. It counts as no attempt, and there is nothing to wait for.
             self._finish(call, error=_describe_error(lost))
             self._begin(call)
         if call.outcome.response is None:
@@ -303,9 +303,10 @@ class ModelCalls:
         call.outcome = self._perform(call, request, begun=begun)
 
     def _new_part(self, call: ModelCall, described: dict[str, Any]) -> dict[str, Any]:
-        """Return the request as it is recorded: in a conversation, only what the previous one does not have.
+        """Return the request as it is recorded.
 
-        Then `since` is that one's call, and `kept` how many of its messages the request begins with.
+        In a conversation, only what the previous request lacks is written: `since` is that request's call, and `kept`
+        how many of its messages this one begins with.
         """
         name = call.request.conversation
         if name is None:
@@ -335,7 +336,7 @@ class ModelCalls:
             self._windows = [ContextWindow(known.model, known.context_window) for known in self.known]
 
     def _perform(self, call: ModelCall, request: LLMRequest, *, begun: bool) -> ModelOutcome:
-        """Return what the attempt gave. `begun` says that an earlier process had begun it already."""
+        """Return the attempt's outcome. `begun` says that an earlier process had already started it."""
         self._stream.follow_abort(in_a_cycle=True)
         key = {"call_id": call.call_id, "state": "finished", "attempt": call.attempt}
         if line := self._stream.outcome("llm", key):
@@ -368,16 +369,16 @@ class ModelCalls:
         return replace(outcome, cost_usd=None if price is None or usage is None else price.cost(usage))
 
     def _reveal(self, request: LLMRequest) -> LLMRequest:
-        """Return the request as a model gets it. Raises LostSecretError."""
+        """Return the request as it is sent to a model. Raises LostSecretError."""
         parts: dict[str, Any] = {"system": request.system, "messages": request.messages}
         parts |= {"tools": request.tools, "schema": request.schema}
         revealed = self._secrets.reveal(parts)
         return request if revealed is parts else replace(request, **revealed)
 
     def repeat(self, started: Mapping[str, Any]) -> str | None:
-        """Make a recorded call again for a secret in its reply; return why that cannot be, None if a reply came.
+        """Repeat a recorded call to recover a secret in its reply; return why that failed, None if a reply came.
 
-        What it costs counts; nobody is asked to lift the budget for it. Raises RunAborted.
+        The cost counts, but nobody is asked to raise the budget for it. Raises RunAborted.
         """
         described = dict(started["request"])
         if "since" in described:
@@ -406,7 +407,7 @@ class ModelCalls:
         return None if outcome.error is None else outcome.error.message
 
     def _count_repeats(self) -> None:
-        """Count what recorded calls have cost that were made again for a secret."""
+        """Count the cost of recorded calls that were repeated to recover a secret."""
         for line in self._stream.repeats[self._repeated :]:
             self._repeated += 1
             if line["type"] == LLMRecord.tag:
@@ -419,7 +420,7 @@ class ModelCalls:
         for kind in self._usage:
             self._usage[kind] += (usage or {}).get(kind, 0)
         if self.model.price is None:
-            # Tokens without a price leave nothing to add up.
+            # Without a price, there is nothing to add up.
             self._cost_usd = None if usage else self._cost_usd
         elif self._cost_usd is not None:
             self._cost_usd = round(self._cost_usd + (cost_usd or 0.0), 12)
@@ -442,7 +443,7 @@ class ModelCalls:
             self._notice(call, "budget_warning", self._budget.summary())
 
     def _reserve(self, described: dict[str, Any], request: LLMRequest, call: ModelCall) -> float | None:
-        """Set the worst case of the call aside; return it in US dollars. Raises CostCeilingReached."""
+        """Reserve the call's worst case and return it in US dollars. Raises CostCeilingReached."""
         if self._budget.limit_usd is None:
             return None
         worst = self._recorded_reserve()
@@ -472,7 +473,7 @@ class ModelCalls:
     def _fit(self, call: ModelCall) -> LLMRequest:
         """Return the request with room for a reply in the model's context window. Raises LLMError for one without."""
         if call.request.conversation is not None:
-            return call.request  # whoever has it shortens it
+            return call.request  # the caller shortens it
         window = self._windows[self._index]
         fitted = window.fit(_describe(call.request))
         if fitted is None:
@@ -519,7 +520,7 @@ def _alike(known: Sequence[Any], messages: Sequence[Any]) -> int:
 
 
 def _is_free(outcome: ModelOutcome) -> bool:
-    """Return whether a call that failed was not paid for: it was refused, or never reached a model."""
+    """Return whether a failed call cost nothing: it was refused, or never reached a model."""
     error = outcome.error
     if error is None or _is_partial(outcome):
         return False
@@ -528,7 +529,7 @@ def _is_free(outcome: ModelOutcome) -> bool:
 
 
 def _is_partial(outcome: ModelOutcome) -> bool:
-    """Return whether a reply broke while it streamed in: its cost may be more than is known."""
+    """Return whether a reply broke off while streaming, so that its cost may be higher than known."""
     return outcome.error is not None and outcome.error.context.get("partial") is True
 
 
@@ -547,7 +548,7 @@ def _recorded_error(described: dict[str, Any], usage: dict[str, int] | None) -> 
 
 
 def _notify(listener: Deltas, call: ModelCall, what: str, text: str) -> None:
-    """Hand a piece of a reply on to a listener, whose failure is no failure of the call."""
+    """Pass a piece of a reply to a listener; if the listener fails, the call does not."""
     call.begun = True
     try:
         listener(what, call.step_id, text)

@@ -1,4 +1,4 @@
-"""Doing what is not deterministic: calling a model, invoking a tool. Outcomes leave here plain and checked."""
+"""Performs what is nondeterministic: model calls and tool calls. Outcomes are plain JSON and validated."""
 
 from __future__ import annotations
 
@@ -22,24 +22,24 @@ from aeon_core.tools.base import Tool
 from aeon_core.tools.schema import Schema
 
 _MOST_TOKENS = 10**12
-"""No call has more: a larger count is no count."""
+"""A larger count is not credible and is ignored."""
 _CLOSING = 0.25
-"""Seconds that an adapter is given to close in when a run is aborted; it may be busy with loading an SDK."""
+"""Seconds an adapter gets to close when a run is aborted; it may be busy loading an SDK."""
 _MOST_CHARACTERS = 500
-"""Of what an adapter that broke says."""
+"""Of the message of a broken adapter."""
 
 Conceal = Callable[[Any], Any]
 """Returns plain JSON as it is recorded: without secrets."""
 
 
 def unchanged(value: Any) -> Any:
-    """Return the value: what is not recorded need not be concealed."""
+    """Return the value unchanged: what is not recorded need not be concealed."""
     return value
 
 
 @dataclass(frozen=True)
 class ToolOutcome:
-    """What a tool gave: `result` or `error`, and how long it took in milliseconds."""
+    """A tool's outcome: `result` or `error`, and its duration in milliseconds."""
 
     result: dict[str, Any] | None
     error: dict[str, Any] | None
@@ -48,7 +48,7 @@ class ToolOutcome:
 
 @dataclass(frozen=True)
 class ModelOutcome:
-    """What one attempt of a model call gave: `response` or `error`, its milliseconds, and US dollars where known."""
+    """The outcome of one attempt of a model call: `response` or `error`, milliseconds, and US dollars if known."""
 
     response: LLMResponse | None
     error: LLMError | None
@@ -57,7 +57,7 @@ class ModelOutcome:
 
     @property
     def usage(self) -> Usage | None:
-        """The tokens that it took, as far as they were counted."""
+        """Its tokens, as far as they were counted."""
         if self.response is not None:
             return self.response.usage
         return cast("Usage", self.error.usage) if self.error is not None and self.error.usage else None
@@ -66,10 +66,11 @@ class ModelOutcome:
 def call_model(
     llm: LLMAdapter, request: LLMRequest, abort: threading.Event, conceal: Conceal = unchanged
 ) -> ModelOutcome:
-    """Ask the model once; return what it gave, concealed. Raises RunAborted soon after `abort` is set, reply or not.
+    """Call the model once; return the outcome with secrets concealed. Raises RunAborted soon after `abort` is set,
+    reply or not.
 
-    The call runs on its own thread, since nothing can interrupt a blocking call; when abandoned, it ends by itself and
-    its reply is dropped.
+    The call runs on its own thread, since a blocking call cannot be interrupted; if it is abandoned, it ends by itself
+    and its reply is dropped.
     """
     replies: queue.SimpleQueue[LLMResponse | BaseException] = queue.SimpleQueue()
 
@@ -120,7 +121,7 @@ def _check_reply(reply: Any, conceal: Conceal) -> LLMResponse:
 
 
 def _make_recordable(error: AeonError, conceal: Conceal) -> LLMError:
-    """Return the error as the journal can hold it, whatever an adapter put into it."""
+    """Return the error in a form that the journal can hold, whatever an adapter put into it."""
     error.message = conceal(clean_text(str(error.message)))
     if not isinstance(error, LLMError):
         return LLMError(error.message, exit_code=error.exit_code)
@@ -141,7 +142,7 @@ def _usage_adapter() -> TypeAdapter[Usage]:
 
 
 def _usage(reported: Any) -> Usage | None:
-    """Return the tokens that an adapter reports, None if they are no counts."""
+    """Return the token counts that an adapter reports, None if they are not counts."""
     try:
         usage = _usage_adapter().validate_python(reported)
     except PydanticError:
@@ -152,10 +153,10 @@ def _usage(reported: Any) -> Usage | None:
 def invoke_tool(
     tool: Tool, arguments: dict[str, Any], output_schema: Schema, conceal: Conceal = unchanged
 ) -> ToolOutcome:
-    """Invoke a tool on a copy of its arguments, and return what it gives, checked and concealed (core FR-054).
+    """Invoke a tool on a copy of its arguments; return its result, validated, with secrets concealed (core FR-054).
 
-    Any exception, an `error` it returns, and a result that does not fit its `output_schema` is an error; anything
-    but a dict is wrapped as `{"result": …}`.
+    An exception, a returned `error` and a result that violates `output_schema` are errors; anything but a dict is
+    wrapped as `{"result": …}`.
     """
     began = time.perf_counter()
     result: dict[str, Any] | None = None
@@ -183,7 +184,7 @@ def invoke_tool(
 
 
 def reconcile(tool: Tool, call_id: str, arguments: dict[str, Any], conceal: Conceal) -> ToolOutcome | None:
-    """Return what a tool itself knows of a call that started and did not end; None if it does not know.
+    """Return what the tool itself knows about a call that started but did not finish; None if it does not know.
 
     Optional `reconcile(call_id, arguments)` of a tool returns the call's result, or None; what it raises is the error
     that the call ended with.
@@ -201,7 +202,7 @@ def reconcile(tool: Tool, call_id: str, arguments: dict[str, Any], conceal: Conc
 
 
 def unknown_outcome(tool: Tool, why: str | None) -> ToolOutcome:
-    """Return the outcome of a call of which nobody knows whether it took effect."""
+    """Return the outcome of a call that may or may not have taken effect."""
     message = (
         f"whether {tool.name!r} took effect is unknown: "
         f"the process ended during the call, and it was not repeated ({why or 'a person said so'}); "
@@ -211,7 +212,7 @@ def unknown_outcome(tool: Tool, why: str | None) -> ToolOutcome:
 
 
 def describe(error: BaseException) -> str:
-    """Return an exception as one text, also where it cannot say what it is about."""
+    """Return an exception as text, even if its own `__str__` fails."""
     try:
         return clean_text(f"{type(error).__name__}: {error}")
     except Exception:

@@ -1,7 +1,7 @@
-"""The port to everything that is not deterministic (Decision 2 of the design).
+"""The port to everything nondeterministic (Decision 2 of the design).
 
-The kernel emits records and asks for outcomes here. Where lines were recorded, what it emits is compared with them and
-outcomes are taken from them; past them outcomes are performed and appended. Without a performer it is a replay.
+The kernel emits records and asks for outcomes here. As long as there are recorded lines, what it emits is compared with
+them and outcomes come from them; past them, effects are performed and appended. Without a performer it is a replay.
 """
 
 from __future__ import annotations
@@ -61,7 +61,7 @@ _RECORD_OF: Mapping[str, type[ApprovalRecord | GateRecord | QuestionRecord]] = {
     "gate": GateRecord,
     "question": QuestionRecord,
 }
-"""The records of the points that have some of their own."""
+"""The record types of the points that have their own."""
 Ending = TypeVar("Ending", bound=Exception)
 logger: logging.Logger = logging.getLogger("aeon")
 
@@ -101,7 +101,7 @@ class Effects:
             self._stream.sleep = sleep
         self._options: dict[str, Any] = {}
         self._answered = 0
-        """How many resumes had been replayed when an open question was last decided."""
+        """The number of resumes replayed when an open question was last decided."""
         self._on_unknown = config.on_unknown
         self._approve: list[str] = list(config.approve)
         first = recorded.first if recorded is not None else None
@@ -110,7 +110,7 @@ class Effects:
         self._approver = approver
         self._known: dict[str, Any] = dict(unstored or {})
         self._unstored: set[str] = set(self._known)
-        # A store of the run's own has forgotten what the earlier process stored.
+        # A store that belongs to the run lost what the earlier process stored.
         self._restores = memory if first is not None and isinstance(memory, InMemoryStore) else None
         self._known = self._restore_memory(first["memory"]) if first is not None else self._read_memory(self._known)
         self.models: ModelCalls = ModelCalls(
@@ -127,7 +127,7 @@ class Effects:
         )
 
     def restore_checkpoint(self, line: Mapping[str, Any], memory: Mapping[str, Any]) -> None:
-        """Restore the state of a `pass` line: of the models, and what the memory held."""
+        """Restore the state in a `pass` line: of the models and of the memory."""
         self._known = self._restore_memory(memory)
         self._stream.restore_checkpoint(line)
         self.models.restore(line["standing"]["models"])
@@ -139,7 +139,9 @@ class Effects:
         return dict(memory)
 
     def _restore_entry(self, key: str, value: Any) -> None:
-        """Put what is recorded back into a store of the run's own; what holds a lost secret is known, not stored."""
+        """Restore recorded entries to a store that belongs to the run; an entry with a lost secret is known but not
+        stored.
+        """
         assert self._restores is not None
         try:
             name, secret = self._secrets.reveal([key, value])
@@ -150,7 +152,7 @@ class Effects:
 
     @property
     def recording(self) -> bool:
-        """Whether recorded lines are being replayed: what is emitted now was emitted before."""
+        """Whether recorded lines are being replayed."""
         return self._stream.recording
 
     @property
@@ -160,15 +162,15 @@ class Effects:
 
     @property
     def memory(self) -> dict[str, Any]:
-        """What the memory is known to hold. An object that stays as it is when the memory changes."""
+        """The known content of the memory; the returned object does not change with it."""
         return dict(self._known)
 
     def abort(self) -> None:
-        """Ask the run to end: at the next cycle, or within a second where a model call is in flight."""
+        """Ask the run to end: at the next cycle, or within a second if a model call is in flight."""
         self._stream.aborted.set()
 
     def control(self) -> dict[str, Any]:
-        """Act on what the user has done, and return the overrides so far; polled at the top of a cycle.
+        """Act on what the user did and return the overrides so far; polled at the start of each cycle.
 
         Raises RunAborted.
         """
@@ -182,22 +184,22 @@ class Effects:
 
     def _apply_overrides(self) -> dict[str, Any]:
         for change in self._stream.changes():
-            # What was said of unknown calls holds for that process alone.
+            # Decisions about unknown calls apply only to that process.
             self._options = {**self._options, "on_unknown": self._on_unknown, **change["options"]}
         return self._options
 
     def mark_resume_point(self, error: Ending) -> Ending:
-        """Return the error, having marked this place as where a resume continues."""
+        """Mark this place as where a resume continues, and return the error."""
         self._stream.resumes_from(self._stream.next_seq)
         return error
 
     def resumes_from(self, seq: int) -> None:
-        """Mark the seq from which a run that ends now, failed or not, continues when it is resumed."""
+        """Mark the seq at which a run that ends now continues when it is resumed, whether it failed or not."""
         self._stream.resumes_from(seq)
         self._stream.model_failed = True
 
     def follow_abort(self) -> None:
-        """End the run here if a person has asked for that, and drop the mark to resume from.
+        """End the run here if a person asked for it, and drop the resume mark.
 
         Raises RunAborted.
         """
@@ -208,7 +210,7 @@ class Effects:
             raise RunAborted("the run was aborted")
 
     def end_resumable(self) -> None:
-        """Record where a run that ends now, however it ends, resumes: at the mark, else after its last record."""
+        """Record where a run that ends now would resume: at the mark, else after its last record."""
         self.resumes_from(self._stream.resumes_at if self._stream.resumes_at is not None else self._stream.next_seq)
 
     @property
@@ -222,7 +224,7 @@ class Effects:
         return self._stream.next_seq
 
     def observe(self, what: str, look: Callable[[], Any]) -> Any:
-        """Return what `look` finds outside, as plain JSON without secrets; a replay takes it from the record.
+        """Return what `look` observes outside as plain JSON without secrets; a replay reads it from the record.
 
         Effects of `look` must be idempotent. Raises AeonError if it fails; a run that ends then looks again when it is
         resumed.
@@ -250,7 +252,7 @@ class Effects:
         raise AeonError(failed)
 
     def emit(self, record: Record) -> int:
-        """Pass a record of the kernel's to the journal; return its `seq`. Raises JournalError, ReplayMismatchError."""
+        """Append a record from the kernel; return its `seq`. Raises JournalError, ReplayMismatchError."""
         return self._stream.emit(record)
 
     def complete(self, request: LLMRequest, *, pass_number: int, step_id: str | None) -> LLMResponse:
@@ -281,7 +283,7 @@ class Effects:
         step_id: str,
         substitutes: str | None = None,
     ) -> ToolOutcome:
-        """Return what the tool gave. The tool gets a copy of the validated arguments, with their secrets."""
+        """Return the tool's outcome. The tool gets a copy of the validated arguments, with their secrets."""
         call_id = self._stream.call_id()
         record = partial(ToolRecord, call_id=call_id, pass_number=pass_number, step_id=step_id, tool_name=tool.name)
         needed: Durability = "normal" if tool.effect == "unsafe" else "full"
@@ -303,7 +305,7 @@ class Effects:
         return outcome
 
     def _invoke_live(self, tool: Tool, arguments: dict[str, Any], output_schema: Schema) -> ToolOutcome:
-        """Invoke a tool with the secrets in its arguments, which must fit its input_schema with these, too."""
+        """Invoke a tool with the secrets in its arguments, which must then still satisfy its input_schema."""
         try:
             live = self._secrets.reveal(arguments)
         except LostSecretError as error:
@@ -314,10 +316,10 @@ class Effects:
         return invoke_tool(tool, json_safe(live), output_schema, self._secrets.conceal)
 
     def _decide_unknown(self, tool: Tool, started: ToolRecord) -> ToolOutcome | None:
-        """Return the outcome of an unsafe call that started and did not end; None if it is made (again).
+        """Return the outcome of an unsafe call that started but did not finish; None to make the call (again).
 
-        The tool itself may know; else a person or the policy decides (`on_unknown`), and that is journaled. A retry has
-        a `started` record of its own.
+        The tool itself may know; otherwise a person or the policy (`on_unknown`) decides, and the decision is
+        journaled. A retry has a `started` record of its own.
         """
         call_id, arguments = started.call_id, dict(started.arguments or {})
         while tool.effect == "unsafe":
@@ -348,14 +350,14 @@ class Effects:
         return None
 
     def _reconcile(self, tool: Tool, call_id: str, arguments: dict[str, Any]) -> ToolOutcome | None:
-        """Return what a tool itself knows of a call; None if it does not know, or a secret that it needs is lost."""
+        """Return what a tool itself knows about a call; None if it does not know, or if a secret it needs is lost."""
         try:
             return reconcile(tool, call_id, self._secrets.reveal(arguments), self._secrets.conceal)
         except LostSecretError:
             return None
 
     def _repeat(self, line: Mapping[str, Any]) -> str | None:
-        """Do again what a record began, for a secret in its outcome; return why that cannot be."""
+        """Repeat what a record began to recover a secret in its outcome; return why that failed."""
         if line["type"] == "llm":
             return self.models.repeat(line)
         if line["type"] == "tool":
@@ -390,17 +392,17 @@ class Effects:
 
     @property
     def approve(self) -> list[str]:
-        """What the user is asked about: as the run was started, or as last overridden."""
+        """The points at which the user is asked: as configured at the start, or as last overridden."""
         return list(self._options.get("approve", self._approve))
 
     @property
     def given_answers(self) -> dict[str, str]:
-        """The answers that came with an abort which the last resume took back, by question, until the next decision."""
+        """The answers that came with an abort which the last resume revoked, by question, until the next decision."""
         changes = self._stream.changes()
         return dict(changes[-1].get("answers") or {}) if len(changes) > self._answered else {}
 
     def auto_approval(self, point: ApprovalPoint) -> ApprovalDecision | None:
-        """Return the approval of what nobody is to be asked about any more; None if a person is."""
+        """Return the automatic approval of a point that no longer asks; None if a person is asked."""
         if point in self._apply_overrides().get("approve", self._approve):
             return None
         return ApprovalDecision(decision="approve", feedback=UNASKED.format(point))
@@ -454,9 +456,9 @@ class Effects:
         return Verdict(verdict.answer, self._secrets.conceal(verdict.reason), proposal)
 
     def preview(self, tool: Tool, arguments: Mapping[str, Any]) -> dict[str, str] | None:
-        """Return what a call would change in a file, for a person to see: its `diff`, or the `problem` that it has.
+        """Return a preview of what a call would change in a file: its `diff`, or the `problem` with it.
 
-        None if it changes no file. The file system says it, so a replay takes it from the record.
+        None if it changes no file. This depends on the file system, so a replay reads it from the record.
         """
         if self._stream.recording:
             return (self._stream.ahead().get("subject") or {}).get("preview")
@@ -469,7 +471,7 @@ class Effects:
         return {"diff": clean_text(self._secrets.conceal(found))} if found is not None else None
 
     def preview_changed(self, tool: Tool, arguments: Mapping[str, Any], shown: dict[str, str] | None) -> bool:
-        """Return whether a call would change something else now than what was shown."""
+        """Return whether a call would now change something other than what was shown."""
         if self._stream.recording:
             ahead = self._stream.ahead()
             return (ahead.get("type"), ahead.get("point"), ahead.get("state")) == ("approval", "tool", "asked")
@@ -484,10 +486,10 @@ class Effects:
         step_id: str | None = None,
         policy: Callable[[], ApprovalDecision | None] = lambda: None,
     ) -> ApprovalDecision:
-        """Ask a person; return what was decided, by a policy if there is one that decides.
+        """Ask a person, unless a policy decides; return the decision.
 
-        Where nobody can be asked, the answer is `reject` with the reason. The person sees the subject with its secrets;
-        the digest binds what is recorded of it.
+        If nobody can be asked, it is `reject` with the reason. The person sees the subject with its secrets; the digest
+        binds what is recorded.
         """
         asked_at = self._stream.next_seq
         digest = hashlib.sha256(json.dumps(subject, sort_keys=True).encode()).hexdigest()
@@ -512,7 +514,7 @@ class Effects:
             decision = decision.model_copy(update={"answers": given})
         self.emit(record(state="decided", **decision.model_dump()))
         if decision.decision == "abort":
-            # Whoever resumes the run is asked again.
+            # The question is asked again when the run is resumed.
             self._stream.resumes_from(asked_at)
         elif point in REVIEWED:
             self._answered = len(self._stream.changes())
@@ -520,14 +522,14 @@ class Effects:
         return decision
 
     def remember(self, key: str, value: Any) -> str | None:
-        """Write to memory; return the message of a store that refused, which never stops a run."""
+        """Write to memory; return the store's message if it refused, which never stops a run."""
         error = self._store(key, value)
         self._known[key] = value
         self.emit(MemoryRecord(key=key, value=value, error=error))
         return error
 
     def recall(self) -> dict[str, Any]:
-        """Return what the memory holds, by key. What others wrote to it meanwhile is journaled first."""
+        """Return the memory's content by key. What others wrote in the meantime is journaled first."""
         if self._stream.recording:
             while (line := self._stream.ahead()).get("type") == "memory" and line["source"] == "external":
                 self._learn(line["key"], line["value"])
@@ -538,7 +540,7 @@ class Effects:
         return self._known
 
     def _learn(self, key: str, value: Any) -> None:
-        """Note what others wrote; a null says that nothing is stored any more."""
+        """Journal what others wrote; null means that the entry is gone."""
         self._known[key] = value
         if self._restores is not None and self._stream.recording:
             self._restore_entry(key, value)
@@ -567,7 +569,7 @@ class Effects:
         return None
 
     def _read_memory(self, otherwise: dict[str, Any] | None = None) -> dict[str, Any]:
-        """Return all that the store holds, but for what is no JSON; `otherwise` where it cannot be read."""
+        """Return everything in the store that is JSON; `otherwise` if it cannot be read."""
         known = otherwise if otherwise is not None else {}
         if self._memory is None:
             return known
@@ -582,11 +584,11 @@ class Effects:
         except Exception as error:
             logger.warning("memory cannot be read: %s", describe(error))
             return known
-        # What the store refused to keep is known all the same.
+        # Entries that the store refused are still known.
         return {**{key: value for key, value in known.items() if key in self._unstored}, **found}
 
     def _conceal_entry(self, name: str, value: Any) -> Any:
-        """Return what a store holds as the kernel knows it: what is there already, where it means the same."""
+        """Return a store's content as the kernel knows it, keeping objects that still mean the same."""
         known = self._known.get(name)
         return known if known is not None and self._secrets.shown(known) == value else self._secrets.conceal(value)
 
@@ -595,8 +597,8 @@ class Effects:
 class EffectModel(LLMAdapter):
     """The model behind the port. `place` gives (pass, step_id) of a call, `on_response` gets each reply.
 
-    `mode` gives the reasoning_mode that a request is made in, None if there is none yet (adaptive FR-026);
-    `answers` what a person has answered to open questions, which every request that they matter to shows.
+    `mode` gives the reasoning_mode of a request, None if there is none yet (adaptive FR-026); `answers` the person's
+    answers to open questions, which every request concerned includes.
     """
 
     effects: Effects

@@ -31,23 +31,23 @@ _ENDED = {"llm": "finished", "tool": "finished"} | dict.fromkeys(ASKED, "decided
 _OUTCOMES = frozenset({"policy", "observation"})
 _COUNTED = frozenset({*_ENDED, *_OUTCOMES, "memory"})
 ENDINGS = frozenset({PassRecord.tag, RunFinished.tag})
-"""The types of records that end something, and hold the number."""
+"""The types of records that end something and hold the digest."""
 _DURATION = re.compile(rb'"\w*_ms":[-+.\deE]+,?')
-"""A key with its number; within a text the quotes would be escaped."""
+"""A key with its number; inside a text, the quotes would be escaped."""
 
 
 class OutcomeDigest:
-    """Folds every outcome into one number: of models, tools, approvals, policy, and of a memory that others write."""
+    """Folds every outcome into one digest: of models, tools, approvals, policy, and of memory that others write."""
 
     def __init__(self) -> None:
         self._sha256 = hashlib.sha256()
 
     def restore(self, outcomes: str) -> None:
-        """Go on from the number that the record of a pass holds."""
+        """Continue from the digest in a `pass` record."""
         self._sha256 = hashlib.sha256(outcomes.encode())
 
     def on(self, record: Record) -> Record:
-        """Return a record that ends something with the number so far, any other as it is."""
+        """Return a record that ends something with the digest so far, any other unchanged."""
         if record.tag not in ENDINGS:
             return record
         outcomes = self._sha256.hexdigest()
@@ -59,12 +59,12 @@ class OutcomeDigest:
         if record.tag == RunStarted.tag:
             self._begin(from_json(body).get("start"))
         elif record.tag in _COUNTED:
-            # Not getattr: pydantic makes one of a field that is not there cost as much as the record.
+            # Not getattr: in pydantic, a missing field costs as much as the record.
             fields = vars(record)
             self._fold(record.tag, fields.get("state"), fields.get("source"), body)
 
     def count_line(self, line: Mapping[str, Any]) -> None:
-        """Fold in a record of a journal, with its long texts in full."""
+        """Fold in a record from a journal, with its long texts in full."""
         tag = line["type"]
         if tag == RunStarted.tag:
             self._begin(line.get("start"))
@@ -73,7 +73,7 @@ class OutcomeDigest:
             self._fold(tag, line.get("state"), line.get("source"), to_json(body))
 
     def _begin(self, start: Any) -> None:
-        """Fold in where a fork starts: no prompt need show all of it."""
+        """Fold in the start of a fork, which prompts may show only in part."""
         if start is not None:
             self._sha256.update(to_json(start))
 
@@ -83,7 +83,7 @@ class OutcomeDigest:
 
 
 class RecordStream:
-    """Where the run is among its records, and whether a person has asked it to end."""
+    """The run's position among its records, and whether a person asked it to end."""
 
     def __init__(
         self,
@@ -101,9 +101,9 @@ class RecordStream:
         self.appended: int = 0
         """How many lines were written behind the recorded ones."""
         self.model_failed = False
-        """Whether the last model call failed for good, which a resume may mend."""
+        """Whether the last model call failed for good, which a resume may fix."""
         self.sleep: Callable[[float], object] = self._sleep
-        """Waits some seconds; True if the run was aborted during the wait."""
+        """Waits some seconds; returns True if the run was aborted meanwhile."""
         self.journal = journal
         self.aborted: threading.Event = threading.Event()
         self._recorded = recorded
@@ -135,16 +135,16 @@ class RecordStream:
         self._digested_repeats = len(self.repeats)
 
     def resumes_from(self, seq: int | None) -> None:
-        """Record that a run which ends now continues from that seq when it is resumed; None for no such place."""
+        """Mark the seq from which a run that ends now continues when it is resumed; None for no mark."""
         self._resumes_at = seq
 
     @property
     def resumes_at(self) -> int | None:
-        """The place that is marked."""
+        """The marked seq."""
         return self._resumes_at
 
     def changes(self) -> list[Mapping[str, Any]]:
-        """Return how the run was changed when it was resumed, as often as that has happened up to here."""
+        """Return the changes made at each resume up to here."""
         if self._resumed is not None and not self.recording:
             record, self._resumed = self._resumed, None
             self.journal.append(record)
@@ -153,21 +153,21 @@ class RecordStream:
 
     @property
     def recorded_changes(self) -> list[Mapping[str, Any]]:
-        """Those of the changes that were recorded and have been gone over."""
+        """The recorded changes up to here."""
         return self._recorded.changes if self._recorded is not None else []
 
     @property
     def repeats(self) -> list[Mapping[str, Any]]:
-        """The recorded outcomes of calls that were made again for a secret, as far as they have been gone over."""
+        """The recorded outcomes, up to here, of calls that were repeated to recover a secret."""
         return self._recorded.repeats if self._recorded is not None else []
 
     @property
     def repeats_so_far(self) -> int:
-        """How many calls were made again for a secret, recorded ones included."""
+        """How many calls were repeated to recover a secret, recorded ones included."""
         return len(self.repeats) + self._repeats_appended
 
     def append(self, record: LLMRecord | ToolRecord) -> None:
-        """Write a record of a call that is made again: the kernel did not ask for it, so no replay compares it."""
+        """Write a record of a repeated call: the kernel did not request it, so no replay compares it."""
         if self._resumed is not None:
             self.changes()
         self.journal.append(record)
@@ -181,7 +181,7 @@ class RecordStream:
         self._digested_repeats = len(repeats)
 
     def emit(self, record: Record) -> int:
-        """Pass a record on; return its `seq`. Raises JournalError, ReplayMismatchError."""
+        """Append a record; return its `seq`. Raises JournalError, ReplayMismatchError."""
         if self._recorded is not None:
             self._digest_repeats()
         if self._recorded is not None and self.recording:
@@ -219,9 +219,8 @@ class RecordStream:
         return (self._recorded.peek() if self._recorded is not None else None) or {}
 
     def outcome(self, tag: str, key: dict[str, Any], missing: str | None = None) -> dict[str, Any] | None:
-        """Return the recorded line of that type which holds all of `key`, None if none was recorded.
-
-        A replay raises RecordingEnded with the message `missing` for one that is not there.
+        """Return the recorded line of that type that holds all of `key`, None if none was recorded; a replay then
+        raises RecordingEnded with the message `missing`.
         """
         line = self._recorded.outcome(tag, key) if self._recorded is not None and self.recording else None
         if line is None and missing is not None and self._replays:
@@ -241,7 +240,7 @@ class RecordStream:
                 raise RunAborted(message)
 
     def wait(self, seconds: float) -> None:
-        """Wait before a model call is repeated; not at all where that was recorded. Raises RunAborted."""
+        """Wait before a model call is repeated; not at all in the recorded part. Raises RunAborted."""
         self.follow_abort(in_a_cycle=True)
         if not self.recording and not self._replays and self.sleep(seconds):
             raise RunAborted("the run was aborted while it waited to repeat a model call")
@@ -250,6 +249,6 @@ class RecordStream:
         return self.aborted.wait(seconds)
 
     def sync(self, needed: Durability) -> None:
-        """Have the journal reach the disk where the durability asks for that at such a place."""
+        """Sync the journal to disk if the durability requires it at such a place."""
         if not self.recording and (self._durability == "full" or self._durability == needed):
             self.journal.sync()

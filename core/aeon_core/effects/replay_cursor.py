@@ -1,4 +1,4 @@
-"""The recorded part of a run: what the kernel emits is compared with it, and outcomes are taken from it."""
+"""The recorded part of a run: what the kernel emits is compared with it, and outcomes come from it."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ from aeon_core.llm.base import LLMAdapter, LLMRequest, LLMResponse
 from aeon_core.redaction import redact_json
 
 NOT_COMPARED = frozenset({"ts", "timestamp", "timing_information", "versions", "resumes_at"})
-"""Keys whose values differ from run to run, beside those that end in `_ms`."""
+"""Keys whose values differ from run to run, besides those that end in `_ms`."""
 SHOWN = 160
-"""Characters of a value that are shown, around the place where it differs."""
+"""Characters of a value to show around the difference."""
 _BEFORE = 60
 _PLACE = ("pass", "step_id", "purpose", "call_id", "tool_name", "point", "phase", "state", "reason")
 _PLACE_CHARACTERS = 60
@@ -24,7 +24,7 @@ _PLACE_CHARACTERS = 60
 
 @dataclass(frozen=True, slots=True)
 class Difference:
-    """The first place where a replay is not what was recorded. All texts are plain, of one line each."""
+    """The first place where a replay differs from the recording. All texts are plain, one line each."""
 
     seq: int
     """Of the record."""
@@ -33,9 +33,9 @@ class Difference:
     recorded: str
     """The value there as JSON, clipped around the difference."""
     now: str
-    """What the kernel does today."""
+    """What the kernel does now."""
     values: tuple[Any, Any] | None = field(default=None, compare=False, repr=False)
-    """Both in full, where each has a value."""
+    """Both in full, if each has a value."""
 
     def __str__(self) -> str:
         return f"record {self.seq} differs: {self.where} was {self.recorded}, is now {self.now}"
@@ -53,12 +53,12 @@ def record_difference(line: Mapping[str, Any], tag: str, emitted: Mapping[str, A
 
 
 def early_end(line: Mapping[str, Any]) -> Difference:
-    """Return the difference of a run that ends today where this line was recorded."""
+    """Return the difference of a run that now ends where this line was recorded."""
     return Difference(line["seq"], _where(line), str(line["type"]), "the end of the run")
 
 
 def missing_outcome(line: Mapping[str, Any]) -> Difference:
-    """Return the difference of a run that waits for an outcome which is none of the lines from this one on."""
+    """Return the difference of a run that waits for an outcome that no line from this one on has."""
     return Difference(line["seq"], _where(line), str(line["type"]), "a missing outcome")
 
 
@@ -99,38 +99,38 @@ def clip_around_difference(recorded: Any, now: Any) -> tuple[str, str]:
 
 
 def _window(text: str, start: int) -> str:
-    """Return SHOWN characters of a text from `start`, marked where something is left out."""
+    """Return SHOWN characters of a text from `start`, with `…` where something is left out."""
     shown = text[start : start + SHOWN]
     return f"{'…' if start else ''}{shown}{'…' if start + SHOWN < len(text) else ''}"
 
 
 class RecordingEnded(ReplayMismatchError):
-    """A replay has gone over all that was recorded, and the run had not ended there."""
+    """A replay has reached the end of the recording, and the run had not ended there."""
 
 
 class ReplayCursor:
     """Walks over recorded lines (parsed, with long texts resolved) in step with what the kernel emits.
 
-    What a run_resumed took back is left out, and so are calls that were made again for a secret and labels that a
-    person added later: the kernel did not ask for these.
+    Left out are lines revoked by a run_resumed, calls repeated to recover a secret, and labels added later: the kernel
+    did not request these.
     """
 
     def __init__(self, lines: Iterable[Mapping[str, Any]]) -> None:
         self._lines, self._changes, self._repeats = _sort_lines(lines)
         self._next = 0
         self.difference: Difference | None = None
-        """Where the kernel did something else; None as long as it did the same."""
+        """Where the kernel differed; None as long as it did the same."""
         self.redact: Callable[[bytes], bytes] = redact_json
-        """Puts tokens in place of the secrets in what the kernel emits from prompts and tools, which may hold some."""
+        """Replaces the secrets in what the kernel emits from prompts and tools with their tokens."""
 
     @property
     def changes(self) -> list[Mapping[str, Any]]:
-        """Return the run_resumed lines that have been gone over, in order."""
+        """Return the run_resumed lines up to here, in order."""
         return [line for place, line in self._changes if place <= self._next]
 
     @property
     def repeats(self) -> list[Mapping[str, Any]]:
-        """Return the outcomes of calls made again for a secret, as far as they have been gone over, in order."""
+        """Return the outcomes, up to here, of calls repeated to recover a secret, in order."""
         return [line for place, line in self._repeats if place <= self._next]
 
     @property
@@ -140,7 +140,7 @@ class ReplayCursor:
 
     @property
     def journal(self) -> str | None:
-        """Return where the recorded result says that the journal is."""
+        """Return the journal's path in the recorded result."""
         last = self._lines[-1]
         return last["result"].get("journal") if last["type"] == "run_finished" else None
 
@@ -160,38 +160,38 @@ class ReplayCursor:
         return next(ended, None)
 
     def skip_to(self, line: Mapping[str, Any]) -> list[Mapping[str, Any]]:
-        """Go over all lines up to one of them, without comparing; return them."""
+        """Skip to a line without comparing; return the skipped lines."""
         self._next = next(place for place, each in enumerate(self._lines) if each is line) + 1
         return self._lines[: self._next]
 
     @property
     def passed(self) -> int:
-        """How many lines have been gone over."""
+        """How many lines have been consumed."""
         return self._next
 
     @property
     def seq(self) -> int:
-        """The seq of the line that comes next. Raises IndexError where none does."""
+        """The seq of the next line. Raises IndexError if there is none."""
         return int(self._lines[self._next]["seq"])
 
     @property
     def exhausted(self) -> bool:
-        """Whether everything recorded has been gone over."""
+        """Whether every recorded line has been consumed."""
         return self._next >= len(self._lines)
 
     @property
     def stamp(self) -> str:
-        """Return the time of the line last gone over; of the first where there is none yet."""
+        """Return the time of the last consumed line, or of the first line if none has been."""
         return str(self._lines[max(0, self._next - 1)]["ts"])
 
     def peek(self) -> dict[str, Any] | None:
-        """Return the line that comes next, or None."""
+        """Return the next line, or None."""
         return None if self.exhausted else dict(self._lines[self._next])
 
     def expect(self, record: Record) -> int:
-        """Go over the next line, which must mean the same as `record`; return its seq.
+        """Consume the next line, which must mean the same as `record`; return its seq.
 
-        Raises ReplayMismatchError that shows the difference.
+        Raises ReplayMismatchError, which shows the difference.
         """
         line = self._lines[self._next]
         self.difference = record_difference(line, record.tag, self.emitted(record))
@@ -205,7 +205,7 @@ class ReplayCursor:
         return json.loads(self.redact(record.body()) if record.raw else record.body())
 
     def outcome(self, tag: str, key: Mapping[str, Any]) -> dict[str, Any] | None:
-        """Return the first line ahead of that type which holds all of `key`, or None if none was recorded."""
+        """Return the next line of that type that holds all of `key`, or None if none was recorded."""
         for line in self._lines[self._next :]:
             if line["type"] == tag and all(line.get(name) == value for name, value in key.items()):
                 return dict(line)
@@ -213,7 +213,7 @@ class ReplayCursor:
 
 
 class RecordedModel(LLMAdapter):
-    """The model of a replay: it has a name, and nothing to say that was not recorded."""
+    """The model of a replay: it has a name and only recorded replies."""
 
     def __init__(self, recorded: ReplayCursor) -> None:
         self.model: str = str(recorded.first["model"])
@@ -227,9 +227,9 @@ _Placed = list[tuple[int, Mapping[str, Any]]]
 
 
 def _sort_lines(lines: Iterable[Mapping[str, Any]]) -> tuple[list[Mapping[str, Any]], _Placed, _Placed]:
-    """Return the lines that the kernel emits, and with its place among them each other line that counts.
+    """Return the lines that the kernel emits, and every other relevant line with its place among them.
 
-    These are the changes that a resume brought, and the outcomes of calls that were made again.
+    These are the changes made by a resume, and the outcomes of repeated calls.
     """
     held: list[Mapping[str, Any]] = []
     changes: _Placed = []

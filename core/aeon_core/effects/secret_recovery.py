@@ -1,8 +1,8 @@
 """The secrets of a run at its port: concealed on the way in, revealed on the way out, recovered after a resume.
 
-A resumed or forked run knows a secret of the recorded part again from the environment and the configuration. Of any
-other it has the token alone: the call that gave the secret is made again, where that is safe and its outcome has the
-same token. Else the outcome of what needs the secret is an error that says so; a token is never sent in its place.
+A resumed or forked run finds secrets of the recorded part in the environment and the configuration. Of any other it has
+only the token: the call that returned the secret is repeated if that is safe, and its outcome must have the same token.
+Otherwise whatever needs the secret fails with an error that says so; a token is never sent in its place.
 """
 
 from __future__ import annotations
@@ -28,11 +28,13 @@ _WORDS = {
 
 
 class LostSecretError(AeonError):
-    """What is to be used holds a secret that is recorded as a token alone."""
+    """A value that is needed holds a secret of which only the token is recorded."""
 
 
 class RunSecrets:
-    """Conceals and reveals for one run. `recorded` gives the records that tokens may come from, long texts in full."""
+    """Conceals and reveals secrets for one run. `recorded` yields the records that tokens may come from, with long
+    texts in full.
+    """
 
     def __init__(self, vault: SecretVault, recorded: Recorded | None = None) -> None:
         self.vault = vault
@@ -43,23 +45,23 @@ class RunSecrets:
         self._without_tokens: bool | None = None
 
     def recover_with(self, repeat: Repeat) -> None:
-        """Have `repeat` do again what a record began, for a secret in its outcome; it returns why it cannot."""
+        """Set the function that repeats what a record began to recover a secret; it returns why it cannot."""
         self._repeat = repeat
 
     def conceal(self, value: Any) -> Any:
-        """Return plain JSON from outside as the kernel computes on it and records keep it."""
+        """Return plain JSON from outside in the concealed form that the kernel and the journal use."""
         return self.vault.conceal(value)
 
     def conceal_edited(self, value: Any) -> Any:
-        """Return the same of a user's edit of a record, with its tokens replaced by their secrets."""
+        """Conceal a user's edit of a record, after replacing its tokens with their secrets."""
         return self.vault.conceal(value, keep_tokens=True)
 
     def shown(self, value: Any) -> Any:
-        """Return plain JSON of the kernel's for the person at the terminal: with each secret that is known."""
+        """Return the kernel's plain JSON for the person at the terminal, with every known secret."""
         return self.vault.reveal(value)
 
     def reveal(self, value: Any) -> Any:
-        """Return plain JSON of the kernel's as it is used outside: with its secrets. Raises LostSecretError."""
+        """Return the kernel's plain JSON with its secrets, for use outside. Raises LostSecretError."""
         if self._recorded is None:
             return self.vault.reveal(value)
         if self._without_tokens is None:
@@ -72,7 +74,7 @@ class RunSecrets:
         return self.vault.reveal(value, self._recover)
 
     def lost_in(self, value: Any) -> Iterator[str]:
-        """Yield the tokens in plain JSON of which the secret is not known."""
+        """Yield the tokens in plain JSON whose secret is not known."""
         return (token for token in tokens_in(value) if not self.vault.knows(token))
 
     def _records(self) -> Iterable[Line]:
@@ -90,7 +92,7 @@ class RunSecrets:
     def _recover(self, token: str) -> str:
         line = self._origin(token)
         if line is None:
-            return token  # a text that came from no record
+            return token  # a text that is in no record
         why = self._repeat_origin(token, line)
         if self.vault.knows(token):
             return str(self.vault.reveal(token))
@@ -100,7 +102,7 @@ class RunSecrets:
         )
 
     def _repeat_origin(self, token: str, line: Line) -> str:
-        """Do again what gave a token's secret; return why that did not help, where it did not."""
+        """Repeat what returned a token's secret; return why that did not help, None if it did."""
         begun = self._beginning(line)
         if begun is None or self._repeat is None:
             return "only a person can enter it again"
@@ -116,7 +118,7 @@ class RunSecrets:
             self._in_progress.discard(token)
 
     def _beginning(self, line: Line) -> Line | None:
-        """Return the record with which the call began that gave an outcome; None if a person gave it."""
+        """Return the record that started the call with this outcome; None if a person gave it."""
         if line["type"] in ("memory", "run_started"):
             return line if line.get("source") != "kernel" else None
         if line["type"] not in ("llm", "tool"):
@@ -133,7 +135,7 @@ class RunSecrets:
 
 
 def is_repeatable(effect: str | None) -> bool:
-    """Return whether a tool's call may be made again for its outcome alone."""
+    """Return whether a tool call may be repeated just for its outcome."""
     return effect in ("pure", "idempotent")
 
 

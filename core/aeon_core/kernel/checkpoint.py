@@ -1,4 +1,4 @@
-"""The state of a run between two passes: what a `pass` record holds of it, and how it is restored."""
+"""The state of a run between two passes: what a `pass` record holds, and how it is restored."""
 
 from __future__ import annotations
 
@@ -22,18 +22,20 @@ from aeon_core.validation.report import SemanticValidationReport
 
 
 class PassResults(Entity):
-    """What a pass gave: its answer, and what became of each step."""
+    """The outcome of a pass: its answer and its step results."""
 
     answer: str | None = None
     steps: list[StepResult]
 
 
 class Checkpoint(Entity):
-    """All that the passes after `pass_number` hang on, beside the memory. Plain JSON in a journal (Decision 2)."""
+    """Everything that the passes after `pass_number` depend on, apart from the memory. Plain JSON in a journal
+    (Decision 2).
+    """
 
     pass_number: int
     ended: Literal["converged", "accepted", "not_converged"] | None = None
-    """How the run ends after this pass; None where it goes round again."""
+    """How the run ends after this pass; None if another follows."""
     plan: Plan
     cycles: int
     ttl: TTLState
@@ -47,23 +49,23 @@ class Checkpoint(Entity):
     report: SemanticValidationReport
     assessment: ConvergenceAssessment
     results: PassResults
-    """What the pass gave, as it was assessed."""
+    """The outcome of the pass, as it was assessed."""
     failures: dict[str, list[str]]
     """Why steps failed, by step_id."""
     substitutions: dict[str, str] = Field(default_factory=dict)
-    """Steps whose tool a repair chose, with the tool that they named before."""
+    """Steps whose tool a repair replaced, with the tool they named before."""
     reviewed: dict[str, str | None] = Field(default_factory=dict)
     allowed: list[str] = Field(default_factory=list)
-    """The rules that a person has allowed during the run. A fork is another run: it has none of them."""
+    """The rules that a person allowed during the run. A fork is another run and does not inherit them."""
     refinements: list[dict[str, Any]] = Field(default_factory=list)
     refined: bool
     gave_up: bool
 
     @classmethod
     def after_pass(cls, record: Mapping[str, Any]) -> Checkpoint | None:
-        """Return the state of a run after a `pass` record; None where the record does not hold it.
+        """Return the state of a run after a `pass` record; None if the record does not hold it.
 
-        Raises pydantic's ValidationError where what it holds is no state of a run.
+        Raises pydantic's ValidationError if what it holds is not a run's state.
         """
         if (standing := record.get("standing")) is None:
             return None

@@ -28,12 +28,12 @@ from aeon_core.validation.plan_checks import validate_step_tool, validate_tool_c
 
 
 class TTLExpired(Exception):
-    """A cycle is needed and none is left."""
+    """A cycle is needed, but none is left."""
 
 
 @dataclass
 class Executor:
-    """Runs cycles and steps of one run. What it emits and asks for passes `effects`."""
+    """Runs the cycles and steps of one run. Everything it emits and requests goes through `effects`."""
 
     effects: Effects
     state: OrchestrationState
@@ -65,7 +65,7 @@ class Executor:
         return self.state.plan
 
     def check(self) -> None:
-        """Act on what a person did, and on the TTL (core FR-005, Decision 10). Raises RunAborted, TTLExpired."""
+        """Act on what a person did and on the TTL (core FR-005, Decision 10). Raises RunAborted, TTLExpired."""
         if self.state.limited(self.effects.control()):
             self.emit_ttl("the limit was changed")
         if self.state.ttl_remaining < 1:
@@ -77,7 +77,7 @@ class Executor:
         self.cycle = Cycle(self.recorder.at_cycle_start())
 
     def end_cycle(self) -> None:
-        """Write the cycle; one that processed a reply costs one of the TTL (core FR-035, FR-039)."""
+        """Write the cycle; one that processed a reply costs one TTL cycle (core FR-035, FR-039)."""
         cycle, state = self.cycle, self.state
         cycle.open = False
         if cycle.llm_output:
@@ -90,7 +90,9 @@ class Executor:
 
     @contextmanager
     def in_cycle(self) -> Iterator[None]:
-        """Make a cycle of the work inside; written with its error where that fails for good (core FR-039, FR-049)."""
+        """Make the work inside one cycle; if it fails for good, the cycle is written with its error (core FR-039,
+        FR-049).
+        """
         self.begin_cycle()
         try:
             yield
@@ -128,7 +130,7 @@ class Executor:
         return run_sections(self.plan, state.outputs, state.failures, state.ttl, state.current_step_id, characters=n)
 
     def execute(self, step: PlanStep, siblings: list[PlanStep]) -> None:
-        """Run a step, its substeps first, to `complete` or `failed`. Only a model that fails raises: LLMError."""
+        """Run a step, its substeps first, to `complete` or `failed`. Raises LLMError only if the model fails."""
         parent_id = self.state.current_step_id
         if step.subplan is None:
             self.begin_cycle()
@@ -165,7 +167,7 @@ class Executor:
             raise
 
     def _run(self, step: PlanStep, siblings: list[PlanStep]) -> tuple[PlanStep, dict[str, Any]]:
-        """Return the step that ran, repaired in place where it had to be, and its output."""
+        """Return the step that ran, repaired in place if necessary, and its output."""
         step, mode = self._route(step, siblings)
         try:
             return step, self._perform(step, mode)
@@ -188,7 +190,7 @@ class Executor:
         self._move(step, "complete", mode=self.state.modes.get(step.step_id), output=output)
 
     def _fail(self, step: PlanStep, error: AeonError) -> None:
-        # A repair may have put another object in its place.
+        # A repair may have replaced the object.
         step = self.plan.find(step.step_id) or step
         self._note(error, step)
         self.state.failures[step.step_id] = [error.message]
@@ -198,7 +200,7 @@ class Executor:
         self.cycle.errors.append({"step_id": step.step_id, **error.as_dict()})
 
     def _route(self, step: PlanStep, siblings: list[PlanStep]) -> tuple[PlanStep, ExecutionMode | None]:
-        """Return the step to run, repaired in place where it had to be, and its mode (core FR-058 to FR-061)."""
+        """Return the step to run, repaired in place if necessary, and its mode (core FR-058 to FR-061)."""
         checked = validate_step_tool(step, self.registry)
         mode: ExecutionMode | None
         if checked.valid:
@@ -219,7 +221,7 @@ class Executor:
             repaired = self.supervisor.repair_missing_tool_step(step, self.registry.list(), self.plan.goal)
         except SupervisorError as error:
             self._note(error, step)
-            # It is answered by reasoning, so that the plan names no tool that is not there (core FR-061, FR-069).
+            # Reasoning answers it, so that the plan names no missing tool (core FR-061, FR-069).
             repaired = step.model_copy(update={"tool": None, "agent": "llm"})
         place = next(index for index, sibling in enumerate(siblings) if sibling is step)
         siblings[place] = repaired
@@ -244,7 +246,7 @@ class Executor:
         )
 
     def _gather(self, step: PlanStep) -> dict[str, Any]:
-        """Return the outputs of a step that is nothing but its substeps."""
+        """Return the outputs of a step that consists only of its substeps."""
         assert step.subplan is not None
         valid = steps_to_gather(self.plan, step)
         failed = [substep.step_id for substep in valid if substep.status != "complete"]
@@ -311,7 +313,7 @@ class Executor:
         return replace(self.request("tool_call", **sections), tools=described)
 
     def _known(self) -> dict[str, str]:
-        """Return the sections a repair of a tool call needs: what earlier steps gave, and what memory holds."""
+        """Return the sections that a tool call repair needs: earlier outputs and the memory's content."""
         return {"results": self._context()["results"], "memory": self._memory()}
 
     def _memory(self) -> str:

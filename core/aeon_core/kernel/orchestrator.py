@@ -1,4 +1,4 @@
-"""The loop: plan, execute, evaluate, refine, and round again; or one pass (core FR-001 to FR-005, adaptive FR-001)."""
+"""The loop: plan, execute, evaluate, refine, repeat; or a single pass (core FR-001 to FR-005, adaptive FR-001)."""
 
 from __future__ import annotations
 
@@ -69,7 +69,7 @@ logger: logging.Logger = logging.getLogger("aeon")
 
 @dataclass
 class Loop:
-    """One run, from what it starts with to its last record."""
+    """One run, from its first record to its last."""
 
     task: str
     given: Plan | None
@@ -120,7 +120,7 @@ class Loop:
             return "failed", self._cut_cycle(AeonError(message, error_type="InternalError"))
 
     def _cut_cycle(self, error: AeonError) -> AeonError:
-        """Write the cycle that did not come to its end; return why (core FR-039)."""
+        """Write the cycle that was cut short; return why (core FR-039)."""
         if self.executor.cycle.open:
             self.executor.cycle.errors.append(error.as_dict())
             try:
@@ -153,7 +153,7 @@ class Loop:
         return "completed" if complete and self.progress.answer is not None else "not_converged"
 
     def _passes(self) -> RunStatus:
-        """Go round until the result converges, or another pass could change nothing (adaptive FR-001, FR-006)."""
+        """Repeat until the result converges or another pass could change nothing (adaptive FR-001, FR-006)."""
         if self.start is None:
             self._pass()
         while self.progress.ended is None:
@@ -162,7 +162,7 @@ class Loop:
         return self.progress.ended
 
     def _pass(self) -> None:
-        """Go through the phases once; `ended` then says whether that was the last time."""
+        """Run the phases once; `ended` then says whether this was the last pass."""
         progress = self.progress
         if self.state.pass_number == 1:
             self._phase("plan", self._plan_adaptively)
@@ -179,7 +179,7 @@ class Loop:
         self.effects.emit(pass_record(self.progress, self.executor))
 
     def _apply_review(self, point: Literal["plan", "pass"]) -> None:
-        """Do what a person wants otherwise: another plan, or words, for which the plan is refined; and ask again.
+        """Apply a person's changes: another plan, or words for which the plan is refined; then ask again.
 
         Whoever rejects twice what cannot be refined any more ends the run: the question would never end.
         """
@@ -213,7 +213,7 @@ class Loop:
             self.executor.emit_plan(cause)
 
     def _note_expiry(self) -> None:
-        """Assess what there is, by rules where no judge was asked: no model is any more (adaptive FR-062)."""
+        """Assess what there is, by rules alone if no judge was asked: no model is called any more (adaptive FR-062)."""
         progress = self.progress
         if self.state.plan is not None and progress.assessed < self.state.pass_number:
             progress.report, progress.assessment = self._found(judge=False)
@@ -236,7 +236,7 @@ class Loop:
             raise failure
 
     def _plan(self) -> None:
-        """Take the plan that was given, else let the model make one (core FR-006); mark missing tools (core FR-063)."""
+        """Use the given plan, else have the model generate one (core FR-006); mark missing tools (core FR-063)."""
         executor = self.executor
         if self.given is not None:
             self._planned(self.given, "given")
@@ -275,9 +275,9 @@ class Loop:
                 self.executor.execute(step, steps)
 
     def _answer(self) -> None:
-        """Let the model answer the task from the steps' outputs. A refused or empty reply is no answer.
+        """Have the model answer the task from the steps' outputs. A refused or empty reply is no answer.
 
-        The output of a plan that is one reasoning step is the answer already.
+        If the plan is one reasoning step, its output is already the answer.
         """
         executor, progress = self.executor, self.progress
         if (given := only_reasoning(executor.plan, self.state)) is not None and progress.answer is None:
@@ -295,7 +295,9 @@ class Loop:
             progress.answer = progress.given = None
 
     def _plan_adaptively(self) -> None:
-        """Infer the profile, plan as deeply as it asks, and refine what is vague before it runs (adaptive FR-012)."""
+        """Infer the profile, plan as deeply as it requires, and refine vague steps before they run (adaptive
+        FR-012).
+        """
         self._profile()
         self._deepen()
         self._plan()
@@ -304,7 +306,7 @@ class Loop:
         self._deepen()
 
     def _profile(self) -> None:
-        """Let the model infer TaskProfile and requirements (adaptive FR-NEW-009); middle values where it cannot."""
+        """Have the model infer TaskProfile and requirements (adaptive FR-NEW-009); middle values if it cannot."""
         executor, state = self.executor, self.state
         tools = executor.registry.export_tools_for_llm()
         with executor.in_cycle():
@@ -317,7 +319,9 @@ class Loop:
         self._notify_person(inferred.follow_up_questions, state.ledger)
 
     def _deepen(self, evidence: DepthEvidence | None = None) -> None:
-        """Allocate cycles and choose the reasoning mode; at a pass boundary on what was found (adaptive FR-080)."""
+        """Allocate cycles and choose the reasoning mode; at a pass boundary, by the pass's findings (adaptive
+        FR-080).
+        """
         state, number = self.state, self.state.pass_number + (evidence is not None)
         assert state.task_profile is not None
         place: dict[str, Any] = {"pass_number": number, "spent": state.ttl.spent}
@@ -330,7 +334,7 @@ class Loop:
             self.executor.emit_ttl(made.adjustment_reason)
 
     def _evaluate(self) -> None:
-        """Answer from the outputs, then validate and assess all of it (adaptive FR-007); once where nothing ran."""
+        """Answer from the outputs, then validate and assess everything (adaptive FR-007); only once if nothing ran."""
         executor, progress = self.executor, self.progress
         changed = progress.refined or progress.answer is None or executor.cycles > progress.snapshot["cycles"]
         if not changed and progress.report is not None:
@@ -356,7 +360,7 @@ class Loop:
         return self.evaluator.of_pass(self.executor.plan, answer=self.progress.given, **artifacts)
 
     def _ask(self, request: LLMRequest, what: str, read: Callable[[Any], T]) -> T:
-        """Return what a model's reply says, in a cycle of its own. Raises LLMError, also where no cycle is left."""
+        """Return the parsed reply of a model, in a cycle of its own. Raises LLMError, also if no cycle is left."""
         executor = self.executor
         if self.state.ttl_remaining < 1:
             raise LLMError("no TTL cycle is left for it")
@@ -373,7 +377,7 @@ class Loop:
             self.effects.emit(ConvergenceRecord(pass_number=number, **assessment.model_dump(mode="json")))
 
     def _refine(self) -> None:
-        """Let the planner rewrite what validation and failures point at (adaptive FR-004)."""
+        """Have the planner rewrite what validation and failures point at (adaptive FR-004)."""
         executor, state, progress = self.executor, self.state, self.progress
         report, assessment = progress.report, progress.assessment
         assert report is not None
@@ -400,7 +404,7 @@ class Loop:
         progress.plan_report = review_changes(executor, self.evaluator, self._ask) if progress.refined else None
 
     def _asked(self, request: LLMRequest, what: str, read: Callable[[Any], T]) -> T | None:
-        """Return what the model's reply says, None where the supervisor gave up (adaptive FR-067)."""
+        """Return the parsed reply, None if the supervisor gave up (adaptive FR-067)."""
         executor = self.executor
         try:
             reply = executor.llm.complete(request)
@@ -431,13 +435,13 @@ class Loop:
             self.executor.emit_plan("refined")
 
     def _notify_person(self, questions: list[str], ledger: RefinementLedger) -> None:
-        """Journal what is new for a person: questions, fragments that are left to one (adaptive FR-011, FR-065)."""
+        """Journal what is new for a person: questions, and fragments left to them (adaptive FR-011, FR-065)."""
         for notice in person_notices(self.state, questions, ledger):
             self.effects.emit(notice)
         self.state.follow_up_questions, self.state.ledger = questions, ledger
 
     def _another_pass(self) -> bool:
-        """Return whether another pass could change something; one in which refinement gave up gets a second chance."""
+        """Return whether another pass could change something; a refinement that gave up gets a second chance."""
         progress = self.progress
         if self.executor.plan.pending or progress.refined or (progress.gave_up and not progress.previous_refine_failed):
             return True

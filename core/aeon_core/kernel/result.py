@@ -1,4 +1,4 @@
-"""What a run's state says: as a RunResult, and as the record of a pass. Pure functions over data."""
+"""A run's state as a RunResult and as the record of a pass. Pure functions over data."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ class Progress:
     given_plan: dict[str, Any] | None = None
     """The plan that the run was given."""
     plan_cut: tuple[str, ...] = ()
-    """The steps of it whose subplans nested too deep."""
+    """Its steps whose subplans nest too deeply."""
     answer: str | None = None
     """The last one."""
     given: str | None = None
@@ -52,7 +52,7 @@ class Progress:
     passes: int = 0
     """Passes that were completed."""
     executed: int = 0
-    """The last pass whose steps were all executed."""
+    """The last pass in which every step was executed."""
     started: str = ""
     """When the current pass began."""
     plan_state: dict[str, Any] = field(default_factory=dict)
@@ -65,35 +65,35 @@ class Progress:
     report: SemanticValidationReport | None = None
     """What validation last found."""
     plan_report: SemanticValidationReport | None = None
-    """What the last review found of the plan as refinement left it; None where there was none since."""
+    """The last review's report on the refined plan; None if it was not reviewed since."""
     assessment: ConvergenceAssessment | None = None
     """What convergence last found."""
     assessed: int = 0
-    """The pass that it was found of."""
+    """The pass that was assessed."""
     refinements: list[dict[str, Any]] = field(default_factory=list)
-    """What became of the refinement actions of the current pass."""
+    """The outcomes of the current pass's refinement actions."""
     earlier_refinements: list[dict[str, Any]] = field(default_factory=list)
-    """The same of the pass before it."""
+    """Those of the pass before it."""
     refined: bool = False
     """Whether the last refinement changed the plan."""
     gave_up: bool = False
-    """Whether the last refinement came to nothing, or there is no answer; and whether so the one before it."""
+    """Whether the last refinement came to nothing, or there is no answer; and the same for the one before it."""
     previous_refine_failed: bool = False
     repeated: bool = False
     """Whether the model gave the same answer again after the verdict on it."""
     before: dict[str, Any] | None = None
     """The plan when the steps of the current pass began to run, as plain JSON."""
     ended: Literal["converged", "accepted", "not_converged", "ttl_expired"] | None = None
-    """How the passes end; None while another follows."""
+    """How the run ends; None while another pass follows."""
     forked: PlanCause | None = None
-    """In a fork, whether its plan is the parent's or edited, until that is journaled."""
+    """In a fork, whether its plan is the parent's or an edited one, until that is journaled."""
     results: dict[str, Any] | None = None
-    """What the current pass gave, as it was assessed; None where it was not."""
+    """The outcome of the current pass, as it was assessed; None if it was not."""
     latest: dict[str, Any] | None = None
     """The results of the last pass that was completed."""
 
     def begin(self, executor: Executor) -> None:
-        """Say that a pass begins, and keep where it starts from."""
+        """Begin a pass, and keep its starting point."""
         state, now = executor.state, executor.effects.now
         self.earlier_refinements = self.refinements
         self.started, self.phases, self.refinements, self.results = now, [], [], None
@@ -123,19 +123,19 @@ class Progress:
         return self.assessment is None or "not_judged" not in self.assessment.reason_codes
 
     def assess(self, state: OrchestrationState, assessment: ConvergenceAssessment) -> None:
-        """Take the assessment of the current pass, and what it is of: refinement changes the plan after it."""
+        """Keep the assessment of the current pass, and what was assessed: refinement changes the plan afterwards."""
         self.assessment, self.assessed = assessment, state.pass_number
         self.results = self.results or pass_results(state, self)
 
     def evidence(self, state: OrchestrationState) -> DepthEvidence:
-        """Return what the pass that ended found out about its task (adaptive FR-031 to FR-033)."""
+        """Return the finished pass's findings about its task (adaptive FR-031 to FR-033)."""
         assert self.report is not None
         assert self.assessment is not None
         counts = {"refinements": len(self.refinements), "questions": len(state.follow_up_questions)}
         return depth_evidence(self.report, self.assessment, state.ledger, **counts)
 
     def count(self, models: ModelCalls) -> None:
-        """Take the totals of usage and cost, and which model is used now."""
+        """Update the totals of usage and cost, and the model in use."""
         self.usage, self.cost_usd = dict(models.usage), models.cost_usd
         self.model, self.simulated = models.model.model, models.simulated
 
@@ -143,7 +143,7 @@ class Progress:
 def profile_record(state: OrchestrationState, pass_number: int, reason: str | None = None) -> ProfileRecord:
     """Return the record of a profile that was inferred or revised, with the requirements.
 
-    `reason` says why, where it is not the depth that was adjusted.
+    `reason` says why, unless the depth was adjusted.
     """
     profile, depth = state.task_profile, state.adaptive_depth
     assert profile is not None
@@ -154,14 +154,14 @@ def profile_record(state: OrchestrationState, pass_number: int, reason: str | No
 
 
 def advisory_record(advisory: Advisory, pass_number: int) -> NoticeRecord:
-    """Return the notice that a repair which validation proposed was not carried out (adaptive FR-079)."""
+    """Return the notice that a repair proposed by validation was not made (adaptive FR-079)."""
     data = advisory.as_dict()
     message = f"validation also proposed: {data['issue']['proposed_repair']}"
     return NoticeRecord(kind="advisory", pass_number=pass_number, message=message, data=data)
 
 
 def judge_notice(assessment: ConvergenceAssessment, pass_number: int) -> NoticeRecord:
-    """Return the notice that nothing judged the result of a pass, so that it cannot converge (Decision 7)."""
+    """Return the notice that a pass was not judged, so that it cannot converge (Decision 7)."""
     message = (
         f"not judged: {assessment.detected_issues[-1]}; the answer is available: "
         "check it yourself and accept it when asked, or fork the run with another --model"
@@ -170,7 +170,7 @@ def judge_notice(assessment: ConvergenceAssessment, pass_number: int) -> NoticeR
 
 
 def person_notices(state: OrchestrationState, questions: list[str], ledger: RefinementLedger) -> Iterator[NoticeRecord]:
-    """Yield what is new for a person: open questions, fragments left to a person (adaptive FR-011, FR-065)."""
+    """Yield what is new for a person: open questions, and fragments left to them (adaptive FR-011, FR-065)."""
     number = state.pass_number
     if new := [question for question in questions if question not in state.follow_up_questions]:
         message = f"{'a question is' if len(new) == 1 else f'{len(new)} questions are'} open: {' '.join(new)}"
@@ -192,7 +192,7 @@ def run_started(
     progress: Progress,
     fork: Mapping[str, Any],
 ) -> RunStarted:
-    """Return the first record of a run. `fork` holds the `parent` and the `start` of one that is a fork."""
+    """Return the first record of a run. `fork` holds a fork's `parent` and `start`."""
     data = {key: shown(value) for key, value in config.model_dump(exclude_none=True).items()}
     return RunStarted(
         task=task,
@@ -213,12 +213,12 @@ def run_started(
 
 
 def shown(value: Any) -> Any:
-    """Return a path as text that can be written as UTF-8, anything else as it is."""
+    """Return a path as UTF-8 text, anything else unchanged."""
     return clean_text(str(value)) if isinstance(value, Path) else value
 
 
 def only_reasoning(plan: Plan, state: OrchestrationState) -> str | None:
-    """Return the text of a plan's only step where that is a reasoning step that was done; None for any other plan."""
+    """Return the output text of a plan whose only step is a completed reasoning step; None for any other plan."""
     step = plan.steps[0]
     if len(plan.steps) > 1 or step.subplan is not None or step.tool is not None or step.status != "complete":
         return None
@@ -232,9 +232,9 @@ def pass_results(state: OrchestrationState, progress: Progress) -> dict[str, Any
 
 
 def pass_record(progress: Progress, executor: Executor) -> PassRecord:
-    """Return the record of the pass that ends now, and keep its results: it was completed.
+    """Return the record of the pass that ends now, and keep its results as those of the last completed pass.
 
-    Where the TTL cut it off before its answer, those of an earlier pass are kept (adaptive FR-062).
+    If the TTL cut it off before its answer, the results of an earlier pass stay (adaptive FR-062).
     """
     state, effects, now = executor.state, executor.effects, executor.effects.now
     progress.count(effects.models)
@@ -264,7 +264,7 @@ def pass_record(progress: Progress, executor: Executor) -> PassRecord:
 
 
 def _checkpoint(progress: Progress, executor: Executor) -> dict[str, Any]:
-    """Return what a Checkpoint needs beside the record's own fields, and the models' state."""
+    """Return what a Checkpoint needs besides the record's own fields and the models' state."""
     state = executor.state
     return {
         "ended": progress.ended,
@@ -292,7 +292,7 @@ def _evaluation(progress: Progress) -> dict[str, Any]:
 
 
 def run_result(state: OrchestrationState, progress: Progress, status: RunStatus, error: AeonError | None) -> RunResult:
-    """Return how the run ended. `error` is there when it was aborted or has failed."""
+    """Return how the run ended. `error` is set if it was aborted or failed."""
     return RunResult(
         run_id=progress.run_id,
         status=status,
@@ -316,9 +316,8 @@ def run_result(state: OrchestrationState, progress: Progress, status: RunStatus,
 
 
 def located(result: RunResult, journal: JournalWriter) -> RunResult:
-    """Return the result with the journal's path as it is at the end; as failed where the journal is lost.
-
-    It may have been moved in the meantime.
+    """Return the result with the journal's path, which may have been moved in the meantime; as failed if the journal is
+    lost.
     """
     place = journal.location()
     if place == journal.path:

@@ -1,4 +1,4 @@
-"""What a person is asked about a plan and about a pass: what the run's state says of them, and what that changes."""
+"""What a person is asked about a plan and a pass, and what their decision changes."""
 
 from __future__ import annotations
 
@@ -20,9 +20,9 @@ from aeon_core.validation.report import SemanticValidationReport, ValidationIssu
 
 
 def request_review(point: Point, executor: Executor, progress: Progress) -> Review | None:
-    """Return what the user wants changed, None if the run continues as it is, or nobody is to be asked.
+    """Return the changes the user wants, None if the run continues unchanged or nobody is asked.
 
-    A plan is shown before it first runs, and again where it was refined since. Raises RunAborted.
+    A plan is shown before it first runs, and again if it was refined since. Raises RunAborted.
     """
     known = progress.executed > 0 and not progress.refined
     if point not in executor.effects.approve or progress.report is None or (point == "plan" and known):
@@ -62,16 +62,16 @@ def _plan(executor: Executor, report: SemanticValidationReport) -> dict[str, Any
 
 
 def _given(executor: Executor) -> dict[str, Any]:
-    """Return the `answers` that a person gave to the open questions before, where there are any."""
+    """Return the `answers` that a person already gave to the open questions."""
     given, questions = executor.effects.given_answers, executor.state.follow_up_questions
     answers = {question: given[question] for question in questions if given.get(question, "").strip()}
     return {"answers": answers} if answers else {}
 
 
 def _pass(progress: Progress) -> dict[str, Any]:
-    """Return how the pass went, and what follows where it is approved: `ended`, null for another pass.
+    """Return how the pass went, and what follows if it is approved: `ended`, null for another pass.
 
-    `refinements` are those of this pass, `earlier_refinements` those that led from the pass before to its plan.
+    `refinements` are this pass's own, `earlier_refinements` those that produced its plan.
     """
     assessment = progress.assessment
     found = assessment.model_dump(mode="json", exclude={"metadata"}) if assessment is not None else None
@@ -94,16 +94,16 @@ def review_plan(executor: Executor, evaluator: Evaluator, ask: Ask) -> SemanticV
 
 
 def review_changes(executor: Executor, evaluator: Evaluator, ask: Ask) -> SemanticValidationReport | None:
-    """Return the report on a refined plan in which a call of an unsafe tool is new; None where none is."""
+    """Return the report on a refined plan that has a new call of an unsafe tool; None if it has none."""
     return _reviewed(executor, evaluator, ask) if _new_calls(executor) else None
 
 
 def _reviewed(executor: Executor, evaluator: Evaluator, ask: Ask | None) -> SemanticValidationReport:
-    """Validate the plan, with a review where `ask` is given.
+    """Validate the plan, with a review if `ask` is given.
 
-    An issue of severity high that the review has with a call of an unsafe tool, or with a step that it is a part of, is
-    an objection: a person must approve the call. A review that cannot be had objects to nothing, unless one before it
-    did: a call that was changed since is then objected to, too. A notice says why there is none.
+    A high-severity issue that the review raises about a call of an unsafe tool, or about a step containing it, is an
+    objection: a person must approve the call. A review that fails raises no objections, unless an earlier one did: then
+    calls changed since are objected to as well. A notice says why there is no review.
     """
     state, plan, failures = executor.state, executor.plan, list[AeonError]()
 
@@ -131,7 +131,7 @@ def _reviewed(executor: Executor, evaluator: Evaluator, ask: Ask | None) -> Sema
 
 
 def _by_step(plan: Plan, issues: Sequence[ValidationIssue]) -> dict[str, str]:
-    """Return the first grave issue with each step, or with a step that it is a part of, by step_id."""
+    """Return the first grave issue with each step, or with a step that contains it, by step_id."""
     grave = {issue.location.step_id: issue.description for issue in reversed(issues) if issue.severity == "high"}
     found: dict[str, str] = {}
     for step in plan.walk():
@@ -141,12 +141,12 @@ def _by_step(plan: Plan, issues: Sequence[ValidationIssue]) -> dict[str, str]:
 
 
 def _new_calls(executor: Executor) -> bool:
-    """Return whether a call of an unsafe tool that is still to run was not reviewed."""
+    """Return whether a pending call of an unsafe tool was not reviewed."""
     return any(form not in executor.state.reviewed for _, form in _unsafe_calls(executor))
 
 
 def _unsafe_calls(executor: Executor) -> Iterator[tuple[str, str]]:
-    """Yield the step_id and the form of each call of an unsafe tool that is still to run."""
+    """Yield the step_id and the form of each pending call of an unsafe tool."""
     for step in executor.plan.pending:
         tool = executor.registry.get(step.tool) if step.tool is not None else None
         if tool is not None and tool.effect == "unsafe":

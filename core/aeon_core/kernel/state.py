@@ -20,7 +20,7 @@ from aeon_core.plan.refinement.actions import RefinementLedger
 T = TypeVar("T")
 
 FULL_PLAN_STEPS = 32
-"""Up to so many steps every cycle holds the whole plan; beyond, mostly what changed since the cycle before."""
+"""Up to this many steps, every cycle holds the whole plan; beyond, mostly what changed since the cycle before."""
 
 
 class AppendOnly(list[T]):
@@ -32,7 +32,7 @@ class AppendOnly(list[T]):
 
 
 class ReadOnly(dict[str, Any]):
-    """An entry of a history: it and all that is in it stay as they are."""
+    """An entry of a history, deeply immutable."""
 
     def __init__(self, value: Mapping[str, Any]) -> None:
         super().__init__({key: _read_only(item) for key, item in value.items()})
@@ -90,20 +90,20 @@ class OrchestrationState(Entity):
     modes: dict[str, ExecutionMode] = Field(default_factory=dict)
     failures: dict[str, list[str]] = Field(default_factory=dict)
     substitutions: dict[str, str] = Field(default_factory=dict)
-    """Steps whose tool a repair chose, with the tool that they named before; "" for none."""
+    """Steps whose tool a repair replaced, with the tool they named before; "" for none."""
     reviewed: dict[str, str | None] = Field(default_factory=dict)
-    """What the review objects to calls of unsafe tools, by their `call_form`; None for nothing."""
+    """The review's objections to calls of unsafe tools, by `call_form`; None for no objection."""
     outdated: set[str] = Field(default_factory=set)
-    """Steps that run again: what the memory holds under their ids does not count."""
+    """Steps that run again: the memory's entries under their ids do not count."""
     pass_number: int = 1
     task_profile: TaskProfile | None = None
     requirements: list[str] = Field(default_factory=list)
-    """What a finished answer must satisfy; settled with the profile, and by a person who approves the plan."""
+    """What a finished answer must satisfy; settled with the profile, or by a person who approves the plan."""
     adaptive_depth: AdaptiveDepthConfiguration | None = None
     ledger: RefinementLedger = Field(default_factory=RefinementLedger)
     follow_up_questions: list[str] = Field(default_factory=list)
     answers: dict[str, str] = Field(default_factory=dict)
-    """What a person has answered to follow-up questions, by question; those are open no more."""
+    """A person's answers to follow-up questions, by question; answered ones are no longer open."""
     _step_ids: set[str] = PrivateAttr(default_factory=set)
 
     def __setattr__(self, name: str, value: Any) -> None:
@@ -116,7 +116,7 @@ class OrchestrationState(Entity):
         super().__setattr__(name, value)
 
     def _has(self, step_id: str) -> bool:
-        # Twice a step: pydantic looks for a private attribute for as long as it takes to write a record.
+        # Called twice a step: looking up a private attribute in pydantic takes as long as writing a record.
         known = (self.__pydantic_private__ or {})["_step_ids"]
         if step_id not in known and self.plan is not None:
             known = self._step_ids = {step.step_id for step in self.plan.walk()}
@@ -130,7 +130,7 @@ class OrchestrationState(Entity):
 
     @property
     def ttl(self) -> TTLState:
-        """The TTL as the result and the journal tell it."""
+        """The TTL as the result and the journal show it."""
         remaining = self.ttl_remaining
         return TTLState(
             limit=self.ttl_limit,
@@ -141,7 +141,7 @@ class OrchestrationState(Entity):
 
     @property
     def reasoning_mode(self) -> ReasoningMode | None:
-        """How deeply to reason now; None where nothing was decided."""
+        """How deeply to reason now; None if not decided."""
         return self.adaptive_depth.reasoning_mode if self.adaptive_depth is not None else None
 
     @property
@@ -150,19 +150,19 @@ class OrchestrationState(Entity):
         return strategy(self.reasoning_mode or "balanced").output_characters
 
     def spend_cycle(self) -> None:
-        """Take one cycle off the TTL (core FR-035). Raises ValueError when none is left."""
+        """Subtract one cycle from the TTL (core FR-035). Raises ValueError when none is left."""
         if self.ttl_remaining < 1:
             raise ValueError("no TTL cycle is left to spend")
         self.ttl_remaining -= 1
 
     def allocate(self, cycles: int) -> None:
-        """Allocate so many cycles in all, those that are spent included; never more than the limit."""
+        """Allocate this many cycles in all, including spent ones; never more than the limit."""
         spent = self.ttl.spent
         self.ttl_allocated = max(spent, min(cycles, self.ttl_limit))
         self.ttl_remaining = self.ttl_allocated - spent
 
     def adopt(self, plan: Plan) -> None:
-        """Adopt another plan; results of its steps that are still to run are dropped."""
+        """Adopt another plan; earlier results of its pending steps are dropped."""
         self.plan, self._step_ids = plan, set()
         for step in plan.pending:
             if self.outputs.pop(step.step_id, None) is not None:
@@ -171,7 +171,7 @@ class OrchestrationState(Entity):
             self.failures.pop(step.step_id, None)
 
     def substitution_of(self, step: PlanStep) -> str | None:
-        """Return the tool that a step, or one it replaces, named before a repair; None if it is its own."""
+        """Return the tool that a step, or one it replaces, named before a repair; None if no repair changed it."""
         seen: set[str] = set()
         current: PlanStep | None = step
         while current is not None and current.step_id not in seen:
@@ -182,17 +182,17 @@ class OrchestrationState(Entity):
         return None
 
     def answer(self, answers: Mapping[str, str]) -> None:
-        """Keep what a person has answered; nobody is asked the same again."""
+        """Keep a person's answers, so that nobody is asked the same question again."""
         self.answers = {**self.answers, **answers}
         self.follow_up_questions = [each for each in self.follow_up_questions if each not in self.answers]
 
     def objection_to(self, step: PlanStep) -> str | None:
-        """Return what the review of the plan has against the call of a step; None for nothing."""
+        """Return the plan review's objection to a step's call, None if it has none."""
         objection = self.reviewed.get(call_form(step)) if self.reviewed else None
         return f"the review of the plan objects: {objection}" if objection is not None else None
 
     def limited(self, options: Mapping[str, Any]) -> bool:
-        """Allow, and allocate, as many cycles in all as overrides say; return whether that is a change."""
+        """Apply the overrides' TTL limit and allocation; return whether that changes anything."""
         cycles = options.get("ttl", self.ttl_limit)
         if cycles == self.ttl_limit:
             return False
@@ -201,7 +201,7 @@ class OrchestrationState(Entity):
         return True
 
     def step_results(self) -> list[StepResult]:
-        """Return what became of each step of the tree, substeps after their parent."""
+        """Return the result of each step in the tree, substeps after their parent."""
         return [StepResult(**described) for described in self.described_steps()]
 
     def described_steps(self) -> list[dict[str, Any]]:
@@ -230,7 +230,7 @@ class Cycle:
     tool_calls: list[ToolCall] = field(default_factory=list)
     errors: list[dict[str, Any]] = field(default_factory=list)
     open: bool = True
-    """Whether it is still to be written."""
+    """Whether it has yet to be written."""
 
     def entry(self) -> dict[str, Any]:
         """Return its fields of the LogEntry."""
@@ -238,9 +238,9 @@ class Cycle:
 
 
 class PlanRecorder:
-    """What a cycle says of the plan: the whole of it, or what changed since the cycle before (contract: A cycle).
+    """What a cycle says about the plan: all of it, or what changed since the cycle before (contract: A cycle).
 
-    Costs as much as changed, not as much as the plan is long.
+    The cost grows with the changes, not with the plan.
     """
 
     def __init__(self) -> None:
@@ -252,7 +252,7 @@ class PlanRecorder:
         self._previous_seq: int | None = None
 
     def structure(self, plan: Plan) -> None:
-        """Say that the plan is new or its structure changed; the next cycle holds it in full."""
+        """Note that the plan is new or its structure changed; the next cycle holds it in full."""
         self._plan = plan.model_dump(mode="json", exclude_none=True)
         self._nodes = {}
         stack = list(self._plan["steps"])
@@ -264,11 +264,11 @@ class PlanRecorder:
         self._whole = True
 
     def new_pass(self) -> None:
-        """Say that a pass begins; its first cycle holds the plan in full."""
+        """Note that a pass begins; its first cycle holds the plan in full."""
         self._whole = True
 
     def changed(self, step: PlanStep) -> None:
-        """Say that a step's status or errors changed."""
+        """Note that a step's status or errors changed."""
         changes = self._changes.setdefault(step.step_id, {})
         changes["status"] = step.status
         if step.errors is not None or "errors" in self._nodes[step.step_id] or "errors" in changes:
@@ -290,5 +290,5 @@ class PlanRecorder:
         return {"since": self._previous_seq, "steps": changes}
 
     def cycle_written(self, seq: int) -> None:
-        """Say which `seq` the cycle got that was written last."""
+        """Note the `seq` of the cycle that was written last."""
         self._previous_seq = seq

@@ -1,4 +1,4 @@
-"""From a configuration to what a run needs: its model, and the tools it may call."""
+"""What a run needs, from its configuration: its model and the tools it may call."""
 
 from __future__ import annotations
 
@@ -43,10 +43,10 @@ def as_config(config: RunConfig | Mapping[str, Any] | None) -> RunConfig:
 def as_model(
     llm: LLMAdapter | str | Sequence[str] | None, config: RunConfig, *, renames: bool = True
 ) -> tuple[LLMAdapter, RunConfig]:
-    """Return the model that a caller gives, and the options with its name and address, so that a fork finds it.
+    """Return the caller's model, and the options with its name and address, so that a fork finds it.
 
-    `PROVIDER:NAME`, or several, is connected as the options say; None means the configured one. Without `renames`
-    the options of an adapter stay as they are. Raises UsageError, ModelUnavailableError.
+    `PROVIDER:NAME`, or several, is connected as the options say; None means the configured one. Without `renames`, an
+    adapter leaves the options unchanged. Raises UsageError, ModelUnavailableError.
     """
     if llm is not None and not is_model_name(llm):
         llm = as_adapter(llm)
@@ -63,9 +63,9 @@ def is_model_name(llm: object) -> TypeGuard[str | Sequence[str]]:
 
 
 def with_model_name(llm: LLMAdapter | str | Sequence[str] | None, config: RunConfig) -> RunConfig:
-    """Return the options with the name of a model that a caller gives; None for the configured one.
+    """Return the options with the name of the caller's model; None for the configured one.
 
-    An adapter's is its own, with its address, where `connect` makes the same of it.
+    An adapter's own name and address are used if `connect` makes the same adapter from them.
     """
     if llm is None:
         return config
@@ -82,9 +82,9 @@ def with_model_name(llm: LLMAdapter | str | Sequence[str] | None, config: RunCon
 
 
 def as_registry(tools: Tools | None, config: RunConfig) -> ToolRegistry:
-    """Return the tools that a caller gives, a list as a registry; without any, those that the options name.
+    """Return the caller's tools as a registry, or those that the options name.
 
-    Raises ToolError for what is no tool, UsageError as `build_tools`.
+    Raises ToolError for something that is not a tool, UsageError as `build_tools`.
     """
     if tools is None:
         return build_tools(config) if config.tools else default_registry()
@@ -94,7 +94,7 @@ def as_registry(tools: Tools | None, config: RunConfig) -> ToolRegistry:
 def connect_model(config: RunConfig) -> LLMAdapter:
     """Return the configured model.
 
-    Raises ModelUnavailableError where there is none, UsageError for a wrong name, or a budget without a known price.
+    Raises ModelUnavailableError if there is none, UsageError for a wrong name or for a budget without a known price.
     """
     from aeon_core.llm.connect import connect
 
@@ -103,7 +103,7 @@ def connect_model(config: RunConfig) -> LLMAdapter:
     settings = config.bedrock.model_dump(exclude_none=True)
     model = connect(config.model, base_url=config.base_url, timeout=config.timeout, bedrock=settings)
     if config.judge_model is not None:
-        # The address of one provider is none for another; a model without a server leaves it to the judge.
+        # One provider's address is not another's; a model without a server leaves it to the judge.
         others = set(filter(asks_a_server, providers_of(config.model)))
         url = config.base_url if others <= providers_of(config.judge_model) else None
         judge = connect(config.judge_model, base_url=url, timeout=config.timeout, bedrock=settings)
@@ -118,9 +118,9 @@ def connect_model(config: RunConfig) -> LLMAdapter:
 def build_tools(config: RunConfig) -> ToolRegistry:
     """Return the default tools, those of installed packages, and those that the configuration names.
 
-    What they hold open, such as MCP servers, ends with the registry's `close()`. Raises UsageError, one line, for tools
-    that cannot be loaded, for policy rules that are slips, for a folder of prompts that is missing, and where a file of
-    the project is not any more the one that was consented to.
+    The registry's `close()` ends what they hold open, such as MCP servers. Raises UsageError, in one line, for tools
+    that cannot be loaded, for mistaken policy rules, for a missing folder of prompts, and for a project file that
+    changed since it was trusted.
     """
     from aeon_core.tools.loader import load_installed_tools, load_tools
 
@@ -148,7 +148,7 @@ def build_tools(config: RunConfig) -> ToolRegistry:
 
 
 def inspect_tools(config: RunConfig, named: Iterable[str]) -> tuple[ToolRegistry, list[str]]:
-    """Return the same tools for a command that only looks at them, and the specifications that it leaves out.
+    """Return the tools for a command that only inspects them, and the specifications that were left out.
 
     Code of the project is run and MCP servers are started only where they are `named` on the command line. The caller
     closes the registry. Raises UsageError as `build_tools`.
@@ -162,7 +162,7 @@ def inspect_tools(config: RunConfig, named: Iterable[str]) -> tuple[ToolRegistry
 
 
 def telemetry(config: RunConfig) -> OtelListener | None:
-    """Return the listener that sends a run to OpenTelemetry, None where that is off. Raises UsageError."""
+    """Return the listener that sends a run to OpenTelemetry, None if that is off. Raises UsageError."""
     if not config.otel:
         return None
     from aeon_core.telemetry import otel_listener
@@ -173,7 +173,7 @@ def telemetry(config: RunConfig) -> OtelListener | None:
 def _built_in_tools(
     spec: str, registry: ToolRegistry, root: Path, config: RunConfig, policy: Policy
 ) -> Iterable[object]:
-    """Return the tools of `files`, `shell` or `mcp`, whose servers end with the registry."""
+    """Return the tools of `files`, `shell` or `mcp`; MCP servers end with the registry."""
     if spec == "files":
         from aeon_core.tools.files import file_tools
 

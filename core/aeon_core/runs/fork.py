@@ -39,15 +39,15 @@ from aeon_core.tools.base import Tools
 
 
 def forked_config(path: Path) -> RunConfig:
-    """Return a run's final options: those of a fork without overrides.
+    """Return a run's final options, which a fork without overrides has.
 
-    The address of a model is none for one of another provider that was said since. Raises UsageError where the file is
-    no journal.
+    A model's address is dropped if a later override names a model of another provider. Raises UsageError if the file is
+    not a journal.
     """
     started = _started(sound_records(path))
     overrides: dict[str, Any] = {}
     for record in read_records(path, texts=False):
-        # What is damaged behind the pass is no matter.
+        # Damage behind the pass does not matter.
         if record["type"] == "run_resumed" and isinstance(options := record.get("options"), dict):
             overrides |= {key: value for key, value in options.items() if key in ("ttl", "budget", "model")}
     if "model" in overrides and providers_of(overrides["model"]) != providers_of(started["config"].get("model")):
@@ -56,15 +56,15 @@ def forked_config(path: Path) -> RunConfig:
 
 
 def starting_edit(path: Path, pass_number: int) -> PlanEdit:
-    """Return what an edit of a pass begins with: its plan, with what was executed by then, and the run's requirements.
+    """Return what an edit of a pass starts from: its plan, with what was executed by then, and the run's requirements.
 
-    Each is None where there was none. Raises UsageError where the run has no such pass.
+    Each is None if there was none. Raises UsageError if the run has no such pass.
     """
     return starting_point(path, pass_number)[0]
 
 
 def starting_point(path: Path, pass_number: int) -> tuple[PlanEdit, ConvergenceCriteria]:
-    """Return the same, and the criteria of convergence that hold where the pass starts."""
+    """Return the same, and the convergence criteria at the start of the pass."""
     begun = _begun(path, pass_number)
     plan = begun.checkpoint.plan if begun.checkpoint is not None else begun.plan
     return PlanEdit(plan, begun.requirements or None), begun.criteria or ConvergenceCriteria()
@@ -118,7 +118,7 @@ class Fork(PreparedRun):
         if begun.checkpoint is not None:
             start = _started_at(begun.checkpoint, start, config, edited)
             if edited is not None or criteria is not None or requirements is not None:
-                # What was found of the pass before is not true any more, even where no step is left to run.
+                # The previous pass's findings no longer hold, even if no step is left to run.
                 assert start.checkpoint is not None
                 changed: dict[str, Any] = {"refined": True}
                 if requirements is not None:
@@ -146,7 +146,7 @@ class Fork(PreparedRun):
 
 @dataclass
 class _Begun:
-    """What a pass of a run started with. Without a `checkpoint` it is the first, with the `plan` made in it."""
+    """What a pass started with. Without a `checkpoint`, it is the first pass, with the `plan` made in it."""
 
     run_id: str
     task: str
@@ -156,18 +156,18 @@ class _Begun:
     checkpoint: Checkpoint | None = None
     plan: Plan | None = None
     passes: list[int] = field(default_factory=list)
-    """Passes that have begun, as far as was read."""
+    """Passes that have begun, as far as the journal was read."""
 
     def apply(self, checkpoint: Checkpoint) -> None:
-        """Put the start behind a pass that has ended."""
+        """Move the start behind a finished pass."""
         self.checkpoint, self.requirements = checkpoint, list(checkpoint.requirements)
 
 
 def _begun(path: Path, pass_number: int) -> _Begun:
-    """Return what a pass started with, having read no further than that. Raises UsageError."""
+    """Return what a pass started with, reading no further than that. Raises UsageError."""
     records = sound_records(path)
     started = _started(records)
-    # A journal's name is what names its run in every command, also where it was renamed.
+    # Every command names a run by its journal's name, even if the file was renamed.
     run_id = clean_text(run_id_of(str(path)))
     given = list(started.get("requirements") or ())
     begun = _Begun(run_id, started["task"], recorded_criteria(started), given, dict(started["memory"]))
@@ -196,7 +196,7 @@ def _begun(path: Path, pass_number: int) -> _Begun:
 
 
 def _started(records: Iterator[dict[str, Any]]) -> dict[str, Any]:
-    """Return the `run_started` record, the first. Raises UsageError where a damaged line took it back."""
+    """Return the first record, `run_started`. Raises UsageError if a damaged line revoked it."""
     started = next(records)
     if started["type"] != "run_started":
         raise UsageError(f"the run {started['run']!r} has no start: one of its lines revokes it")
@@ -204,7 +204,7 @@ def _started(records: Iterator[dict[str, Any]]) -> dict[str, Any]:
 
 
 def _first_plan(started: Mapping[str, Any], records: Iterator[dict[str, Any]]) -> Plan | None:
-    """Return the plan of a first pass as it was given or made; what was written into it since is left out."""
+    """Return the plan of a first pass as it was given or made, without what was written into it since."""
     made = started if started.get("plan") else next((each for each in records if each["type"] == "plan"), {})
     if made.get("plan") is None:
         return None
@@ -216,13 +216,13 @@ def _first_plan(started: Mapping[str, Any], records: Iterator[dict[str, Any]]) -
     for step in plan.walk():
         step.errors = None
         if step.step_id in chosen:
-            # The fork repairs it again, so that its own record says who chose the tool.
+            # The fork repairs it again, so that its own journal records who chose the tool.
             step.tool = chosen[step.step_id] or None
     return plan
 
 
 def _approved_requirements(path: Path) -> list[str]:
-    """Return the requirements that a run's first pass was executed with; none where it did not come to that."""
+    """Return the requirements with which a run's first pass was executed; none if it was not."""
     settled: list[str] = []
     for record in _as_far_as_sound(path):
         if record["type"] == "profile":
@@ -249,7 +249,7 @@ def _edited(plan: Plan | None, secrets: RunSecrets) -> Plan | None:
 
 
 def _started_at(checkpoint: Checkpoint, start: Start, config: RunConfig, edited: Plan | None) -> Start:
-    """Return where a fork from a later pass starts: with its own TTL, and its plan where that was edited."""
+    """Return the start of a fork from a later pass: with its own TTL, and the edited plan if there is one."""
     number, ttl = checkpoint.pass_number + 1, checkpoint.ttl
     if config.single_pass:
         raise UsageError(f"a fork from pass {number} needs more than one pass; drop the single-pass option")
@@ -280,7 +280,7 @@ def _started_at(checkpoint: Checkpoint, start: Start, config: RunConfig, edited:
 
 
 def _as_far_as_sound(path: Path) -> Iterator[dict[str, Any]]:
-    """Yield the records of a journal up to damage, which is behind the pass that a fork starts with."""
+    """Yield the records of a journal up to any damage, which must be behind the pass the fork starts with."""
     with contextlib.suppress(UsageError):
         yield from sound_records(path)
 

@@ -1,4 +1,4 @@
-"""The Orchestrator: what runs tasks. The kernel and the models of the data are loaded when one is made."""
+"""The Orchestrator, which runs tasks. The kernel and the data models are loaded when one is made."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Resume: a run continues after what its journal holds; nothing that was done is done again (Decision 2)."""
+"""Resume: a run continues where its journal ends; nothing that was done is done again (Decision 2)."""
 
 from __future__ import annotations
 
@@ -41,14 +41,15 @@ from aeon_core.suggest import first_problem
 from aeon_core.tools.base import Tools
 
 OPTIONS = ("ttl", "budget", "approve", "model", "judge_model", "on_unknown", "durability")
-"""What may be overridden when a run is resumed; the last two only in that process. The model that is asked is the
-adapter that is handed over: its name is recorded for the next resume."""
+"""What may be overridden when a run is resumed; the last two only in that process. The model is the given adapter,
+whose name is recorded for the next resume.
+"""
 
 
 def finished_result(path: Path) -> RunResult | None:
     """Return the result of a run that has ended for good, None if there is something to continue.
 
-    Raises UsageError where the file is no journal.
+    Raises UsageError if the file is not a journal.
     """
     last: dict[str, Any] = {}
     for record in read_records(path):
@@ -115,7 +116,7 @@ class Resumption(PreparedRun):
             raise
 
     def run(self) -> RunResult:
-        """Go on to the run's end. Raises ReplayMismatchError, and writes nothing, where this version does otherwise."""
+        """Run to the end. Raises ReplayMismatchError, and writes nothing, if this version behaves differently."""
         try:
             return super().run()
         except ReplayMismatchError as error:
@@ -123,7 +124,7 @@ class Resumption(PreparedRun):
             raise ReplayMismatchError(f"{why}; fork it instead ({error})") from error
 
     def close(self) -> None:
-        """Release the journal, where it was not run, and what the run holds open, as `Orchestrator.close` does."""
+        """Release the journal if it was not run, and what the run holds open, as `Orchestrator.close` does."""
         self._journal.close()
         super().close()
 
@@ -145,7 +146,7 @@ def resume(
 
 
 def _start_after_last_pass(recorded: ReplayCursor) -> Start | None:
-    """Return the run's state after its last pass, and skip the lines up to there; None where no pass has ended."""
+    """Return the run's state after its last pass, and skip the lines up to there; None if no pass has ended."""
     if (last := recorded.last_pass) is None:
         return None
     try:
@@ -185,7 +186,7 @@ def _resumed(
 
 
 def _given_answers(lines: list[dict[str, Any]], continues_at: int) -> dict[str, str]:
-    """Return the answers to open questions that nothing has been decided with: those that came with an abort."""
+    """Return the answers to open questions that no decision has used: those that came with an abort."""
     given: dict[str, str] = {}
     for line in lines:
         if line["type"] == "run_resumed":

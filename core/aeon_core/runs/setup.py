@@ -1,4 +1,4 @@
-"""What an Orchestrator is made of, checked once; opens each run, and hands it to the kernel."""
+"""An Orchestrator's arguments, validated once; opens each run and hands it to the kernel."""
 
 from __future__ import annotations
 
@@ -40,15 +40,15 @@ from aeon_core.tools.registry import ToolRegistry
 from aeon_core.tools.schema import describe
 
 _EXCHANGED = ("Plan", "TaskProfile", "RefinementAction", "ValidationIssue", "LLMResponse", "ToolCall", "RunResult")
-"""Entities whose fields models are asked for, and people see."""
+"""Entities whose fields models fill in and people see."""
 
 
 @dataclass(frozen=True)
 class Start:
     """The start of a run that does not begin with its task: a fork, or a run resumed after a pass (Decision 2).
 
-    `parent` is there in a fork: `run_id`, `pass`, and whether its plan was `edited`; `last_pass` in a resumed run: the
-    line of its last pass.
+    A fork has `parent`: `run_id`, `pass`, and whether its plan was `edited`; a resumed run has `last_pass`: the line of
+    its last pass.
     """
 
     checkpoint: Checkpoint | None
@@ -57,7 +57,7 @@ class Start:
     last_pass: Mapping[str, Any] | None = None
 
     def record_fields(self) -> dict[str, Any]:
-        """Return what `run_started` says of it."""
+        """Return its form in `run_started`."""
         checkpoint = self.checkpoint
         start = checkpoint.model_dump(mode="json", exclude_none=True) if checkpoint is not None else None
         for key in ("answers", "allowed"):
@@ -67,7 +67,7 @@ class Start:
 
 
 class RunSetup:
-    """The arguments of an Orchestrator as its runs use them. Raises UsageError where one is of the wrong type."""
+    """An Orchestrator's arguments as its runs use them. Raises UsageError if one has the wrong type."""
 
     def __init__(
         self,
@@ -110,7 +110,7 @@ class RunSetup:
         self._start = start
         self._secrets = secrets if secrets is not None else RunSecrets(run_vault(self.llm, self.tools, self.config))
         self.effects: Effects | None = None
-        """The port of the run that is under way."""
+        """The port of the current run."""
 
     def close(self) -> None:
         """Release the model's connections, what the tools hold open, and a listener that can be closed."""
@@ -125,7 +125,7 @@ class RunSetup:
         listener: LineListener | None,
         abort_asked: threading.Event,
     ) -> RunResult:
-        """Run a task, as `Orchestrator.run` says; `listener` gets its lines, too."""
+        """Run a task as `Orchestrator.run` does; `listener` also gets its lines."""
         if not isinstance(task, str) or not task.strip():
             raise UsageError(f"the task is {task!r}; expected non-empty text")
         task = clean_text(task)
@@ -135,7 +135,7 @@ class RunSetup:
             criteria = load_criteria(self.config.criteria)
         requirements = self._required()
         if recorded is None and start is None:
-            # Else they come from a journal.
+            # Otherwise they come from a journal.
             task = self._secrets.conceal(task)
         if recorded is None:
             requirements = self._secrets.conceal_edited(requirements)
@@ -193,7 +193,7 @@ class RunSetup:
             journal.close()
 
     def _required(self) -> list[str]:
-        """Return the requirements that the run is given; none where they are inferred. Raises UsageError."""
+        """Return the requirements given to the run; none if they are inferred. Raises UsageError."""
         if self._recorded is not None:
             return list(self._recorded.first.get("requirements") or ())
         if self._requirements is None and self.config.requirements is not None:
@@ -201,9 +201,9 @@ class RunSetup:
         return list(self._requirements or ())
 
     def _conceal_plan(self, given: Plan) -> dict[str, Any]:
-        """Put tokens into a given plan in place of its secrets, for as long as it runs; return it as it is recorded.
+        """Replace the secrets in a given plan with tokens while it runs; return it as it is recorded.
 
-        Raises UsageError where a new run's plan holds a token of which nobody knows the secret.
+        Raises UsageError if a new run's plan holds a token whose secret is unknown.
         """
         data = dump_plan(given)
         if self._recorded is not None:
@@ -217,9 +217,8 @@ class RunSetup:
         return dump_plan(given)
 
     def _announce(self, task: str, executor: Executor, progress: Progress) -> None:
-        """Write the run's first record, and put the run where it starts. Raises UsageError where it cannot be written.
-
-        A run that continues after one of its passes has its first record.
+        """Write the run's first record and move the run to its start; a run that continues after a pass already has
+        one. Raises UsageError if it cannot be written.
         """
         start = self._start
         if start is None or start.parent is not None:
@@ -234,9 +233,9 @@ class RunSetup:
                 progress.forked = "edited" if start.parent.get("edited") else "given"
 
     def _begin_with(self, memory: Mapping[str, Any]) -> dict[str, Any]:
-        """Fill the memory with what it starts with; return what it cannot hold yet, as a secret is missing.
+        """Fill the memory with its initial entries; return those it cannot hold yet because a secret is missing.
 
-        What it holds already is left alone. Raises UsageError where the store refuses.
+        Existing entries are left alone. Raises UsageError if the store refuses.
         """
         unstored: dict[str, Any] = {}
         try:
@@ -257,13 +256,15 @@ class RunSetup:
         if self._recorded is not None:
             return JournalWriter(None, self._recorded.first["run"], listener)
         if self._journal is not False and needs_consent(self.config):
-            # Whoever starts a run here may continue it.
+            # Who starts a run here may continue it.
             listener = fan_out([listener, remembers_run()])
         return open_journal(self._journal, partial(runs_directory, self.config), listener)
 
 
 def run_vault(llm: LLMAdapter, tools: ToolRegistry, config: RunConfig) -> SecretVault:
-    """Return the secrets of a run: of the environment and the configuration. A replay has none: it performs nothing."""
+    """Return a run's secrets, from the environment and the configuration. A replay has none, since it performs
+    nothing.
+    """
     if isinstance(llm, RecordedModel):
         return SecretVault()
     configured = list(configured_secrets(config))
@@ -289,7 +290,7 @@ def _restore_into(plan: Plan, dumped: Mapping[str, Any]) -> None:
 
 
 def _check_parts(memory: Any, approver: Any, journal: Any, on_record: Any, criteria: Any, requirements: Any) -> None:
-    """Raise UsageError, which says what to write, where an argument is of the wrong type."""
+    """Raise UsageError, which says what to write, if an argument has the wrong type."""
     is_store = all(callable(getattr(memory, each, None)) for each in ("write", "read", "search"))
     is_list = isinstance(requirements, Sequence) and not isinstance(requirements, str)
     is_journal = journal is None or journal is False or isinstance(journal, str | os.PathLike | JournalWriter)

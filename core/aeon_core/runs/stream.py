@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from aeon_core.journal.writer import LineListener
 
 ABORT_SECONDS = 1.0
-"""How long a cancelled task waits for the end of its run: a tool is never cut, and may take longer."""
+"""How long a cancelled task waits for its run to end: a tool is never interrupted and may take longer."""
 
 
 class Worker:
@@ -31,9 +31,9 @@ class Worker:
         self._error: BaseException | None = None
 
     def start(self, push: Callable[[bytes | None], None]) -> None:
-        """Start the run; `put` gets each line of its journal on its thread, and None when it has ended."""
+        """Start the run; `push` gets each line of its journal on its thread, and None when it has ended."""
         context = contextvars.copy_context()
-        # A daemon: a program that ends does not wait for it, and the run can be resumed.
+        # A daemon: a program that exits does not wait for it, and the run can be resumed.
         self._thread = threading.Thread(target=context.run, args=(self._work, push), name="aeon-run", daemon=True)
         self._thread.start()
 
@@ -51,7 +51,7 @@ class Worker:
             self._thread.join()
 
     def result(self) -> RunResult:
-        """Return how the run ended. Raises what the run raised, UsageError where it has not ended."""
+        """Return how the run ended. Raises what the run raised, UsageError if it has not ended."""
         if self._error is not None:
             raise self._error
         if self._result is None:
@@ -59,7 +59,7 @@ class Worker:
         return self._result
 
     def records(self) -> Generator[dict[str, Any]]:
-        """Run, and yield each record. Closed early, the run is aborted and has ended."""
+        """Run, and yield each record. If closed early, the run is aborted and has ended."""
         queue: SimpleQueue[bytes | None] = SimpleQueue()
         self.start(queue.put)
         try:
@@ -71,7 +71,9 @@ class Worker:
         self.result()
 
     async def lines(self) -> AsyncGenerator[bytes]:
-        """Run, and yield each line of the journal. Closed or cancelled, the run is aborted and has a second to end."""
+        """Run, and yield each line of the journal. If closed or cancelled, the run is aborted and has a second to
+        end.
+        """
         import asyncio  # slow to import, and loaded already where this is called
 
         loop, queue = asyncio.get_running_loop(), asyncio.Queue[bytes | None]()
@@ -94,7 +96,7 @@ class Worker:
         self.result()
 
     async def wait(self) -> RunResult:
-        """Run to the end, and return how it ended."""
+        """Run to the end and return how it ended."""
         async with contextlib.aclosing(self.lines()) as lines:
             async for _ in lines:
                 pass
@@ -113,11 +115,11 @@ class RunStream(Iterator[dict[str, Any]]):
 
     @property
     def result(self) -> RunResult:
-        """How the run ended. Raises UsageError where it has not ended yet."""
+        """How the run ended. Raises UsageError if it has not ended yet."""
         return self._worker.result()
 
     def close(self) -> None:
-        """Abort the run where it has not ended, and wait for its end."""
+        """Abort the run unless it has ended, and wait for its end."""
         self._records.close()
 
     def __enter__(self) -> Self:
@@ -140,11 +142,11 @@ class AsyncRunStream(AsyncIterator[dict[str, Any]]):
 
     @property
     def result(self) -> RunResult:
-        """How the run ended. Raises UsageError where it has not ended yet."""
+        """How the run ended. Raises UsageError if it has not ended yet."""
         return self._worker.result()
 
     async def aclose(self) -> None:
-        """Abort the run where it has not ended; it has a second to end."""
+        """Abort the run unless it has ended; it has a second to end."""
         await self._lines.aclose()
 
     async def __aenter__(self) -> Self:

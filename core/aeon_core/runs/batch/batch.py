@@ -34,9 +34,9 @@ __all__ = [
 ]
 
 MAX_TRIES = 3
-"""How often a task is handed out whose worker dies, the first time counted."""
+"""How often a task is tried whose worker dies, including the first time."""
 _POLL = 0.25
-"""Seconds after which a stop is noticed at the latest."""
+"""Seconds within which a stop is noticed."""
 
 
 class Batch:
@@ -44,7 +44,7 @@ class Batch:
 
     `retry_failed` repeats runs that ended without a usable result; the old journal gets another name. `trusts_project`
     lets a run continue with whatever its journal names. `workflows` runs the tasks that are workflows, in a worker.
-    `on_result` gets each task's result, as `run` returns it, when it is known.
+    `on_result` gets each task's result as soon as it is known, in the form that `run` returns.
     """
 
     def __init__(
@@ -73,7 +73,7 @@ class Batch:
         self._results: dict[str, dict[str, Any]] = {}
 
     def stop(self) -> None:
-        """Hand out nothing more, and abort what is running, as a person does: the journals say so."""
+        """Start nothing more, and abort what is running as a person would: the journals say so."""
         self._stopped = True
         with contextlib.suppress(OSError):
             self._stop_file.touch(mode=0o600)
@@ -109,7 +109,7 @@ class Batch:
         return [self._results[task.run_id] for task in self._tasks]
 
     def _remove_stop_file(self) -> None:
-        """Remove the file that tells workers to stop; where some cannot be killed it stays, for them to see."""
+        """Remove the file that tells workers to stop; if some cannot be killed, it stays for them to see."""
         with contextlib.suppress(OSError):
             self._stop_file.unlink(missing_ok=True)
 
@@ -122,7 +122,7 @@ class Batch:
             ) from None
 
     def _sort(self) -> None:
-        """Report the tasks that have a result already; the others wait."""
+        """Report the tasks that already have a result; the others wait."""
         for task in self._tasks:
             path = task.journal(self._runs_dir)
             try:
@@ -178,5 +178,5 @@ class Batch:
 
 
 def exit_code(results: Sequence[Mapping[str, Any]]) -> int:
-    """Return 0 where every run's exit code is 0, else the highest among them."""
+    """Return 0 if every run's exit code is 0, else the highest exit code."""
     return max((int(result["exit_code"]) for result in results), default=0)

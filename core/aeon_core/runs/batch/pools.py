@@ -1,4 +1,6 @@
-"""Where a batch's runs happen: processes of this machine, or any executor, such as Dask's. One slot holds one run."""
+"""Where a batch's runs happen: in processes on this machine, or in any executor, such as Dask's. One slot holds one
+run.
+"""
 
 from __future__ import annotations
 
@@ -24,20 +26,20 @@ class Pool(Protocol):
     """Slots for runs."""
 
     def submit(self, work: Work, job: Any) -> Running | None:
-        """Start `work(job)` and return its future; None where every slot is taken."""
+        """Start `work(job)` and return its future; None if every slot is taken."""
 
     def free(self, future: Running) -> None:
-        """Take back the slot of a future that is done."""
+        """Free the slot of a finished future."""
 
     def kill(self) -> bool:
-        """End what is running at once; return whether nothing runs any more, since some of it may be out of reach."""
+        """Kill what is running; return whether everything ended, since some of it may be out of reach."""
 
     def close(self) -> None:
-        """Release everything; what is running is waited for."""
+        """Release everything, after waiting for what is running."""
 
 
 class ExecutorPool:
-    """The slots of an executor. `opened` makes it, and makes a fresh one after it broke; `slots` may change."""
+    """The slots of an executor. `opened` makes the executor, and a new one after it broke; `slots` may change."""
 
     def __init__(self, opened: Callable[[], Executor], slots: Callable[[], int]) -> None:
         self._opened = opened
@@ -46,26 +48,26 @@ class ExecutorPool:
         self._running: set[Running] = set()
 
     def submit(self, work: Work, job: Any) -> Running | None:
-        """Start `work(job)`; None where every slot is taken."""
+        """Start `work(job)`; None if every slot is taken."""
         if len(self._running) >= max(1, self._slots()):
             return None
         try:
             future = self._executor_now().submit(work, job)
         except BrokenExecutor:
-            # A worker died while it had nothing to do.
+            # A worker died while it was idle.
             self._drop()
             future = self._executor_now().submit(work, job)
         self._running.add(future)
         return future
 
     def free(self, future: Running) -> None:
-        """Take back the slot; where the executor broke the next run gets a fresh one."""
+        """Free the slot; if the executor broke, the next run gets a new one."""
         self._running.discard(future)
         if not future.cancelled() and isinstance(future.exception(), BrokenExecutor):
             self._drop()
 
     def kill(self) -> bool:
-        """Hand nothing out any more and wait for nothing. An executor has no way to end what runs."""
+        """Start nothing more and wait for nothing. An executor has no way to end what runs."""
         for future in self._running:
             future.cancel()
         if self._executor is not None:
@@ -74,11 +76,11 @@ class ExecutorPool:
         return not self._running
 
     def close(self) -> None:
-        """Shut the executor down, once what runs has ended."""
+        """Shut the executor down once what runs has ended."""
         self._drop()
 
     def holds(self, future: Running) -> bool:
-        """Return whether the future is of this pool and its slot was not taken back."""
+        """Return whether the future belongs to this pool and its slot is not free yet."""
         return future in self._running
 
     def _executor_now(self) -> Executor:
@@ -95,7 +97,8 @@ class ExecutorPool:
 class ProcessPool:
     """Processes of this machine, each in an executor of its own: one that dies takes no other run with it.
 
-    They are spawned, since a fork of a process with threads may hang, and end when this process ends, however it does.
+    They are spawned, since forking a process with threads may hang, and they end when this process ends, however that
+    happens.
     """
 
     def __init__(self, jobs: int) -> None:
@@ -103,23 +106,23 @@ class ProcessPool:
         self._lanes = [ExecutorPool(self._open, lambda: 1) for _ in range(jobs)]
 
     def submit(self, work: Work, job: Any) -> Running | None:
-        """Start `work(job)` in a process; None where all are busy."""
+        """Start `work(job)` in a process; None if all are busy."""
         return next((future for lane in self._lanes if (future := lane.submit(work, job)) is not None), None)
 
     def free(self, future: Running) -> None:
-        """Take the process back, or what is left of it."""
+        """Free the process, or what is left of it."""
         for lane in self._lanes:
             if lane.holds(future):
                 lane.free(future)
 
     def kill(self) -> bool:
-        """Kill the processes; the journals of their runs stay as they are and can be continued."""
+        """Kill the processes; their runs' journals stay as they are and can be continued."""
         for process in self._started:
             process.kill()
         return True
 
     def close(self) -> None:
-        """End the processes, once what runs has ended."""
+        """End the processes once what runs has ended."""
         for lane in self._lanes:
             lane.close()
 
@@ -149,9 +152,9 @@ _SAFE_PATH = "PYTHONSAFEPATH"
 
 @contextlib.contextmanager
 def _safe_path() -> Iterator[bool]:
-    """Let no Python that is started meanwhile import from the working directory, and tell whether it would not anyway.
+    """Keep any Python started meanwhile from importing from the working directory; return whether it was already safe.
 
-    multiprocessing starts it with `-c`: a `re.py` in the folder at hand would run in its place.
+    multiprocessing starts it with `-c`, so a `re.py` in the working directory would run.
     """
     was_safe = bool(os.environ.get(_SAFE_PATH))
     os.environ[_SAFE_PATH] = "1"
@@ -163,10 +166,10 @@ def _safe_path() -> Iterator[bool]:
 
 
 def dask_pool(scheduler: str, jobs: int | None = None) -> Pool:
-    """Return the workers of a Dask cluster that exists: as many runs at once as they have threads, at most `jobs`.
+    """Return the workers of an existing Dask cluster: as many runs at once as they have threads, at most `jobs`.
 
-    Dask itself gives a run whose worker died to another one. Raises MissingExtraError, and UsageError where
-    the scheduler does not answer.
+    Dask itself gives a run to another worker if its own died. Raises MissingExtraError, and UsageError if the scheduler
+    does not answer.
     """
     try:
         from distributed import Client
@@ -185,18 +188,18 @@ def dask_pool(scheduler: str, jobs: int | None = None) -> Pool:
 
 
 _ANSWER_WITHIN = 10
-"""Seconds that a scheduler has to answer in."""
+"""Seconds a scheduler has to answer."""
 _LONGEST_GREETING = 1_000_000
-"""Bytes; a scheduler's has some hundred."""
+"""Bytes; a scheduler's has a few hundred."""
 
 
 def _reach(scheduler: str) -> None:
-    """Raise OSError or ValueError where no scheduler listens: a Client would take long to close, or wait forever."""
+    """Raise OSError or ValueError if no scheduler listens: a Client would take long to close, or wait forever."""
     parts = urlsplit(scheduler)
     if parts.scheme not in ("tcp", "tls") or not parts.hostname or not parts.port:
         raise ValueError("not a scheduler address")
     with socket.create_connection((parts.hostname, parts.port), timeout=_ANSWER_WITHIN) as connection:
-        # Of both sides' greetings, the first eight bytes tell the length; under TLS they cannot be read here.
+        # The first eight bytes of each side's greeting are its length; under TLS they cannot be read here.
         if parts.scheme == "tcp" and not 0 < int.from_bytes(connection.recv(8), "little") <= _LONGEST_GREETING:
             raise ValueError("the server there is not a Dask scheduler")
 

@@ -1,7 +1,7 @@
 """One provider's rate limit for many processes: a process that has to wait holds back all others that use the model.
 
-What is agreed on is a small file in the runs directory, replaced as a whole: how many seconds to wait from when it was
-written. Both times, then and now, are read from the file system, so that machines whose clocks differ agree.
+They share a small file in the runs directory, replaced as a whole: the seconds to wait since it was written. Both times
+come from the file system, so that machines with different clocks agree.
 """
 
 from __future__ import annotations
@@ -21,16 +21,16 @@ from aeon_core.llm.retry import MAX_WAIT
 from aeon_core.regular_file import read_start, replace_file
 
 DEFAULT_WAIT = 1.0
-"""Seconds that all wait where a provider refuses for the rate and does not say for how long."""
+"""Seconds that all wait if a provider refuses because of the rate without saying for how long."""
 SPREAD = 0.25
-"""Seconds over which those who waited come back, at random, so that not all of them do so at once."""
+"""Seconds over which waiting processes return at random, so that they do not all return at once."""
 _TOO_MANY = (429, 529)
 
 
 class RateGate:
-    """The time until which nobody asks one model at one server, kept in `directory`.
+    """The time until which no process calls one model at one server, kept in `directory`.
 
-    Nothing here raises: where the file cannot be written or read, each run waits for itself alone, as it does anyway.
+    Nothing here raises: if the file cannot be written or read, each run waits on its own, as it does anyway.
     """
 
     def __init__(self, directory: Path, model: str, base_url: str | None = None) -> None:
@@ -40,7 +40,7 @@ class RateGate:
         self._passed = -1
 
     def hold(self, seconds: float) -> None:
-        """Make everyone wait that many seconds from now, at most 60; a longer wait is kept."""
+        """Make every process wait this many seconds from now, at most 60; a longer wait stays."""
         seconds = min(max(seconds, 0.0), MAX_WAIT)
         if seconds <= self.remaining():
             return
@@ -48,7 +48,7 @@ class RateGate:
             replace_file(self.path, f"{seconds:.3f}".encode(), durable=False)
 
     def remaining(self) -> float:
-        """Return the seconds to wait from now on; 0 where nobody has to."""
+        """Return the seconds left to wait; 0 if none."""
         try:
             stat = self.path.stat()
             if stat.st_mtime_ns == self._passed:
@@ -59,12 +59,12 @@ class RateGate:
             return 0.0
         if left > 0:
             return left
-        # From now on one look at the file is enough.
+        # From now on, checking the file once is enough.
         self._passed = stat.st_mtime_ns
         return 0.0
 
     def _now(self) -> float:
-        """Return the time by the clock that stamps the files of the directory. Raises OSError."""
+        """Return the time by the clock that stamps the directory's files. Raises OSError."""
         with tempfile.TemporaryFile(dir=self.path.parent) as probe:
             probe.write(b"?")
             probe.flush()
@@ -72,7 +72,7 @@ class RateGate:
 
 
 class RateLimitedModel(LLMAdapter):
-    """A model that is not asked while the provider makes any run of the batch wait. The reply's notices say so."""
+    """A model that is not called while the provider makes any run of the batch wait. The reply's notices say so."""
 
     def __init__(self, model: LLMAdapter, gate: RateGate) -> None:
         self.model: str = model.model
@@ -83,7 +83,9 @@ class RateLimitedModel(LLMAdapter):
         self._cut = threading.Event()
 
     def complete(self, request: LLMRequest) -> LLMResponse:
-        """Return the model's reply, asked for when nobody has to wait. Raises LLMError, also where a wait is cut."""
+        """Return the model's reply, requested once no process has to wait. Raises LLMError, also if a wait is cut
+        short.
+        """
         waited = self._wait()
         try:
             reply = self._inner.complete(request)
@@ -101,13 +103,13 @@ class RateLimitedModel(LLMAdapter):
         self._inner.check()
 
     def close(self) -> None:
-        """Close the model and cut a wait."""
+        """Close the model and cut a wait short."""
         cut, self._cut = self._cut, threading.Event()
         cut.set()
         self._inner.close()
 
     def _wait(self) -> float:
-        """Wait until nobody has to any more; return for how many seconds."""
+        """Wait until no process has to; return the seconds waited."""
         cut, waited = self._cut, 0.0
         while left := self._gate.remaining():
             left += random.uniform(0, SPREAD)
@@ -118,7 +120,7 @@ class RateLimitedModel(LLMAdapter):
 
 
 def rate_limited(model: LLMAdapter, directory: Path, base_url: str | None) -> LLMAdapter:
-    """Return the model, or each of a chain, held back by the gates in `directory`; a simulated one as it is."""
+    """Return the model, or each model of a chain, held back by the gates in `directory`; a simulated one unchanged."""
     if isinstance(model, ModelChain):
         judge = None if model.judge is None else rate_limited(model.judge, directory, base_url)
         agents = {agent: rate_limited(one, directory, base_url) for agent, one in model.agents.items()}
@@ -127,7 +129,7 @@ def rate_limited(model: LLMAdapter, directory: Path, base_url: str | None) -> LL
 
 
 def _requested_wait(error: LLMError) -> float | None:
-    """Return for how many seconds the provider wants no requests, None where it is not about their rate."""
+    """Return for how many seconds the provider wants no requests, None if the error is not about their rate."""
     wish = error.retry_after
     if isinstance(wish, int | float) and wish > 0:
         return float(wish)

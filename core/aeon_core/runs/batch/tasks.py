@@ -19,12 +19,12 @@ from aeon_core.redaction import redact_text
 from aeon_core.suggest import nearest, shown
 
 MAX_LINE = 10_000_000
-"""Bytes of a line: a task is a text that a person or a program wrote, not a data set."""
+"""Bytes of a line: a task is a text, not a data set."""
 _MAX_ID = 500
 _READABLE = 48
 _FORM = '{"id": "a", "task": "what is to be done"} and fields of RunConfig'
 AUTO_APPROVE = "auto-approve"
-"""A line's `workflow` that has its gates approved without a person."""
+"""A line's `workflow` value that approves its gates without a person."""
 _OF_WORKFLOWS = ("model", "base_url", "project_root", "wait")
 _PLAIN_NAME = re.compile(rf"[a-z0-9][a-z0-9_-]{{0,{_READABLE - 1}}}")
 _LIKE_HASHED = re.compile(r".*-[0-9a-f]{10}")
@@ -32,7 +32,7 @@ _LIKE_HASHED = re.compile(r".*-[0-9a-f]{10}")
 
 @dataclass(frozen=True)
 class BatchTask:
-    """One line of the file: `config` is the batch's with what the line says in its place."""
+    """One line of the file: `config` is the batch's configuration, overridden by the line."""
 
     id: str
     task: str
@@ -43,7 +43,7 @@ class BatchTask:
     """Whether it is a workflow of system2: True, or AUTO_APPROVE."""
 
     def journal(self, runs_dir: Path) -> Path:
-        """Return where the run's journal is, or will be."""
+        """Return the path of the run's journal, which may not exist yet."""
         return runs_dir / f"{self.run_id}.jsonl"
 
 
@@ -53,7 +53,7 @@ def read_tasks(
     """Return the tasks of a JSONL file; blank lines are left out.
 
     `name` is the batch's: the run ids begin with it. Relative paths on a line are relative to `folder` (the working
-    directory). Raises UsageError with `where` and the number of the first line that is bad, so that nothing starts.
+    directory). Raises UsageError with `where` and the number of the first bad line, before anything starts.
     """
     found: list[BatchTask] = []
     ids: dict[str, int] = {}
@@ -68,7 +68,7 @@ def read_tasks(
 
 
 def check_journals(tasks: Iterable[BatchTask], runs_dir: Path, where: str) -> None:
-    """Raise UsageError where a task's journal is of another task: its result would be taken for this one's."""
+    """Raise UsageError if a task's journal belongs to another task, whose result would be taken for this one's."""
     for task in tasks:
         path = task.journal(runs_dir)
         first = head(path) if path.is_file() else None
@@ -114,7 +114,7 @@ def _task(line: bytes, place: str, name: str, config: RunConfig, folder: Path, n
 
 
 def _workflow(fields: dict[str, Any], place: str) -> bool | str:
-    """Take away what says that the task is a workflow, and return it. Raises UsageError."""
+    """Remove the key that makes the task a workflow, and return its value. Raises UsageError."""
     value = fields.pop("workflow", None) or False
     if not isinstance(value, bool) and value != AUTO_APPROVE:
         raise UsageError(f"{place}: 'workflow' is {shown(value)}; expected true or {AUTO_APPROVE!r}")
@@ -161,7 +161,7 @@ def _config(fields: dict[str, Any], config: RunConfig, folder: Path, place: str)
 
 
 def _value(key: str, value: Any, before: Any, folder: Path, place: str) -> Any:
-    """Merge the options of the line and the batch: rules and named entries add up, else the line's count."""
+    """Merge the line's options with the batch's: rules and named entries add up, otherwise the line wins."""
     if key in PATH_KEYS:
         return folder / expanded(value, f"{place}: {key!r}")
     if hasattr(before, "joined"):

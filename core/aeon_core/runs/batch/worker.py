@@ -1,4 +1,4 @@
-"""One run of a batch, in whatever process: plain data in, plain data out, and no exception for a failed run."""
+"""One run of a batch, in any process: plain data in, plain data out, and no exception for a failed run."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ from aeon_core.runs.resume import Resumption
 from aeon_core.units import seconds_between
 
 _POLL = 0.2
-"""Seconds between two looks at whether the batch is to stop."""
+"""Seconds between two checks whether the batch is to stop."""
 
 
 @dataclass(frozen=True)
@@ -62,10 +62,10 @@ def work(job: Job) -> dict[str, Any]:
 
 
 def run_job(job: Job, perform: Callable[[Job], RunResult]) -> dict[str, Any]:
-    """Return the summary of a task, which `perform` runs or continues. What has ended is not run again.
+    """Return the summary of a task, which `perform` runs or continues. A finished run is not run again.
 
-    A Ctrl-C or a failure is a status of the summary; nothing is raised, so that an executor needs to know no error of
-    Aeon's.
+    A Ctrl-C or a failure becomes the summary's status; nothing is raised, so that an executor needs no knowledge of
+    Aeon's errors.
     """
     began = time.perf_counter()
     path = job.journal
@@ -87,7 +87,7 @@ def run_job(job: Job, perform: Callable[[Job], RunResult]) -> dict[str, Any]:
 
 
 def has_begun(path: Path) -> bool:
-    """Return whether a journal can be continued; one without a usable start is set aside."""
+    """Return whether a journal can be continued; a journal without a usable start is set aside."""
     if not path.exists():
         return False
     if head(path) is None:
@@ -124,7 +124,7 @@ def _performed(job: Job) -> RunResult:
 
 
 def _waiting(path: Path, config: RunConfig) -> RemoteApprover | None:
-    """Return who waits for decisions from another terminal; None where nobody is to."""
+    """Return the approver that waits for decisions from another terminal; None if none is to."""
 
     def say(line: str) -> None:
         if sys.stderr is not None:
@@ -135,7 +135,7 @@ def _waiting(path: Path, config: RunConfig) -> RemoteApprover | None:
 
 @contextlib.contextmanager
 def stopped_by(stop: Path, abort: Callable[[], None], waiting: RemoteApprover | None = None) -> Iterator[None]:
-    """Abort the run when the file appears: it reaches a worker on another machine too, as a signal would not."""
+    """Abort the run when the file appears; unlike a signal, it also reaches a worker on another machine."""
     ended = threading.Event()
 
     def watch() -> None:
@@ -156,9 +156,10 @@ def stopped_by(stop: Path, abort: Callable[[], None], waiting: RemoteApprover | 
 
 
 def prepare_process(was_safe: bool) -> None:
-    """Make a process ready to be a pool's worker: prints go to stderr, Ctrl-C is the parent's, and so is its life.
+    """Prepare a process to be a pool's worker: prints go to stderr, Ctrl-C is left to the parent, and it ends with the
+    parent.
 
-    Whether Python looks for modules in the working directory is for its commands as it `was_safe` for the parent.
+    Whether its commands' Python looks for modules in the working directory is as it `was_safe` in the parent.
     """
     import multiprocessing
 
@@ -168,7 +169,7 @@ def prepare_process(was_safe: bool) -> None:
 
     os.dup2(2, 1)
     sys.stdout = sys.stderr
-    # A handler, for a signal that is ignored would be ignored by the programs that tools start, too.
+    # A handler, since the programs that tools start would inherit an ignored signal.
     signal.signal(signal.SIGINT, lambda *_: None)
     logger = logging.getLogger("aeon")
     logger.addHandler(logging.NullHandler())
@@ -178,13 +179,13 @@ def prepare_process(was_safe: bool) -> None:
 
 
 def _end_with(parent_ends: Callable[[], None]) -> None:
-    """End this process as soon as the one that hands out work is gone: a pool's workers would wait forever."""
+    """End this process as soon as its parent is gone: a pool's workers would wait forever."""
     parent_ends()
     os._exit(1)
 
 
 def ended_result(path: Path) -> RunResult | None:
-    """Return how the run of a journal ended, None where it did not, was aborted, or there is no journal.
+    """Return how a journal's run ended, None if it did not, was aborted, or there is no journal.
 
     Raises AeonError.
     """
@@ -196,14 +197,14 @@ def ended_result(path: Path) -> RunResult | None:
     try:
         result: RunResult | None = RunResult.model_validate(last["result"])
     except (ValidationError, KeyError):
-        # A long text is elsewhere in the journal.
+        # A long text is stored elsewhere in the journal.
         result = open_history(path).final_result
     resumable = last.get("resumes_at") is not None
     return None if result is not None and result.status == "aborted" and resumable else result
 
 
 def run_seconds(path: Path) -> float | None:
-    """Return the seconds from a journal's first record to its end, None where they are not known."""
+    """Return the seconds from a journal's first record to its last, None if unknown."""
     first, last = head(path) or {}, last_state(tail(path))
     try:
         return seconds_between(first["ts"], last["ts"])
@@ -212,7 +213,7 @@ def run_seconds(path: Path) -> float | None:
 
 
 def set_aside(path: Path, why: str) -> Path:
-    """Give a journal another name, `<run_id>.<why>-<n>.jsonl`, and return that; nothing is ever overwritten."""
+    """Rename a journal to `<run_id>.<why>-<n>.jsonl` and return the new path; nothing is ever overwritten."""
     for number in itertools.count(1):
         aside = path.with_name(f"{path.stem}.{why}-{number}{path.suffix}")
         if not os.path.lexists(aside):
@@ -221,7 +222,7 @@ def set_aside(path: Path, why: str) -> Path:
 
 
 def summary(task_id: str, result: RunResult, seconds: float | None, ended: Literal["now", "before"]) -> dict[str, Any]:
-    """Return what a batch tells of a run that has ended, in this call or before it."""
+    """Return a batch's report on a finished run, whether it ended in this call or earlier."""
     return {
         "id": task_id,
         "run_id": result.run_id,
@@ -241,7 +242,7 @@ def summary(task_id: str, result: RunResult, seconds: float | None, ended: Liter
 
 
 def no_result(job: Job, status: str, message: str, exit_code: int = 1) -> dict[str, Any]:
-    """Return what a batch tells of a task without a result: `status` is no RunResult's where the run did not end."""
+    """Return a batch's report on a task without a result: `status` is not a RunResult's if the run did not end."""
     return {
         "id": job.task.id,
         "run_id": job.task.run_id,
