@@ -171,7 +171,7 @@ class UsageTotals(Entity):
 
 
 class TTLExpiredMetadata(Entity):
-    """What is known of quality when the TTL expired; the scores are null without a convergence engine."""
+    """What is known about quality when the TTL expired; the scores are null without a convergence engine."""
 
     completeness_score: float | None = None
     coherence_score: float | None = None
@@ -198,12 +198,12 @@ class RunResult(Entity):
     ttl: TTLState
     usage: UsageTotals = Field(default_factory=UsageTotals)
     cost_usd: float | None = None
-    """US dollars; null where the model has no known price."""
+    """US dollars; null if the model has no known price."""
     model: str
     simulated: bool = False
     error: dict[str, Any] | None = None
     journal: str | None = None
-    """Path of the journal; null where none was kept."""
+    """Path of the journal; null if none was kept."""
     result_type: Literal["ttl_expired"] | None = None
     latest_pass_result: dict[str, Any] | None = None
     partial_result: dict[str, Any] | None = None

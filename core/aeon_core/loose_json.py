@@ -106,7 +106,7 @@ def _is_json(text: str) -> bool:
 def read_reply(text: str, read: Read[T], *, cut: Callable[[], bool] = lambda: False, depth: int = 0) -> tuple[T, bool]:
     """Return what `read` makes of the one value in a reply, and whether the text took a repair.
 
-    In a reply that is `cut` no bracket is guessed; that is asked where it is no JSON. Raises UnreadableError.
+    In a reply that is `cut` no bracket is guessed; that is asked where it is not JSON. Raises UnreadableError.
     """
     said = without_thinking(clean_text(text)).strip()
     text = _bare(said)
@@ -335,7 +335,7 @@ def _token_text(token: _Token, following: str) -> str:
 
 
 def decoded(body: str) -> str:
-    """Return what is written between two quotes. Raises ValueError where a backslash may be an escape or itself."""
+    """Return what is written between two quotes. Raises ValueError if a backslash may be an escape or itself."""
     escapes = list(_ESCAPE.finditer(body))
     literal = [match for match in escapes if match[4] is not None and match[4] not in _ESCAPED]
     if literal and any(match[4] is None or match[4] in "bfnrt" or match[4] in "\r\n" for match in escapes):
@@ -414,7 +414,7 @@ _IGNORED = frozenset({"status", "errors", "parent_step_id", "depthlevel", "creat
 def text_refusal(
     text: str, repaired: Any, *, cut: bool, name: Callable[[str], str], ignored: frozenset[str] = _IGNORED
 ) -> str | None:
-    """Return why a value is refused in place of a text that is no JSON.
+    """Return why a value is refused in place of a text that is not JSON.
 
     Every value that can be read in the text stays, in order; every value of the repair is written there. Where the
     text was cut, the repair may continue from there. `name` gives keys one spelling.
@@ -478,7 +478,7 @@ def keys(text: str) -> list[str]:
 
 
 def _broken_off(text: str) -> tuple[str, str] | None:
-    """Return the key and the beginning of the value in which a text ends, None where it ends elsewhere."""
+    """Return the key and the beginning of the value in which a text ends, None if it ends elsewhere."""
     match = _CUT_TEXT.search(text) or _CUT_BARE.search(text)
     return (match["key"], _as_text(_decoded(match["text"]))) if match is not None else None
 

@@ -71,7 +71,7 @@ class InMemoryStore(Memory):
     def search(self, prefix: str) -> list[tuple[str, Any]]:
         """Return copies of all entries whose key starts with `prefix`, by key; all of them for "" (core FR-017).
 
-        Raises MemoryStoreError where `prefix` is no string.
+        Raises MemoryStoreError if `prefix` is no string.
         """
         if not isinstance(prefix, str):
             raise MemoryStoreError(f"expected a prefix as a string, got {type(prefix).__name__}")

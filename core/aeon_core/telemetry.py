@@ -233,7 +233,7 @@ class _Call:
 
 @dataclass
 class _Run:
-    """A run in flight: its span, and what is known of it so far."""
+    """A run in flight: its span, and what is known about it so far."""
 
     span: Span
     context: Context

@@ -101,7 +101,7 @@ def parse_yaml(text: str, bounds: Bounds = SETTINGS) -> Any:
 
 
 def yaml_fault(text: str) -> YamlError | None:
-    """Return why a text is not YAML; None where it is, whatever it holds.
+    """Return why a text is not YAML; None if it is, whatever it holds.
 
     A text that nests more deeply than the parser reads is only asked whether its brackets match.
     """

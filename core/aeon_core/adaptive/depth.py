@@ -30,7 +30,7 @@ class DepthEvidence:
     specificity_issues: int = 0
     """High and medium ones of type specificity."""
     converged: bool | None = None
-    """None where convergence was not assessed."""
+    """None if convergence was not assessed."""
     completeness_score: float | None = None
     coherence_score: float | None = None
     reason_codes: tuple[str, ...] = ()
@@ -120,7 +120,7 @@ class AdaptiveDepthConfiguration(Entity):
 
     detected_complexity: _Score
     ambiguity_score: _Score
-    """1 where information_sufficiency is low, 0 where it is high."""
+    """1 if information_sufficiency is low, 0 if it is high."""
     uncertainty_score: _Score
     """How far what is known falls short of the confidence that is required."""
     allocated_ttl: Annotated[int, Field(ge=0)]
@@ -188,7 +188,7 @@ class AdaptiveDepth:
         pass_number: int,
         spent: int,
     ) -> Revision | None:
-        """Return profile and configuration that hold from here on, None where they stay as they were `before`.
+        """Return profile and configuration that hold from here on, None if they stay as they were `before`.
 
         With `evidence`, at a pass boundary, the profile may be revised; without, the cycles follow the plan. What
         proved harder does not get fewer cycles than it had, however little of the plan is left.
@@ -217,7 +217,7 @@ class AdaptiveDepth:
         spent: int = 0,
         least: int = 0,
     ) -> Revision | None:
-        """Return the profile that a pass boundary calls for, None where what was found changes nothing (FR-080).
+        """Return the profile that a pass boundary calls for, None if what was found changes nothing (FR-080).
 
         Each dimension moves by at most one tier, up on what validation, convergence or the planner found, down where
         the task proved simpler. The version counts on. `pass_number` is that of the pass to come, `least` what is

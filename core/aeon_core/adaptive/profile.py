@@ -18,7 +18,7 @@ class ReasoningStrategy:
     """How the requests of a pass are made."""
 
     instruction: str
-    """The text of a prompt's `reasoning` section; empty where nothing needs to be said."""
+    """The text of a prompt's `reasoning` section; empty if nothing needs to be said."""
     effort: Literal["low", "high"] | None
     """For providers that take one: reasoning effort, or the thinking that corresponds to it; None asks for nothing."""
     output_characters: int
@@ -100,7 +100,7 @@ def tier(profile: TaskProfile, dimension: str) -> int:
 
 
 def contradictions(profile: TaskProfile) -> list[str]:
-    """Return what in a profile does not go together, one sentence each; none where it is coherent (FR-NEW-006)."""
+    """Return what in a profile does not go together, one sentence each; none if it is coherent (FR-NEW-006)."""
     if profile.reasoning_depth != "low":
         return []
     return [

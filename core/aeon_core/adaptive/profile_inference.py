@@ -80,7 +80,7 @@ def read_profile_reply(reply: Any) -> ProfileReply:
 
 
 def read_requirements(value: dict[str, Any]) -> list[str]:
-    """Return the requirements of a reply, each once and on one line; none where it has none."""
+    """Return the requirements of a reply, each once and on one line; none if it has none."""
     given = value.get("requirements")
     listed = given if isinstance(given, list) else [given]
     texts = [item.get("text") if isinstance(item, dict) else item for item in listed]

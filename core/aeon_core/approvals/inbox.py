@@ -77,11 +77,11 @@ class _Letter(BaseModel):
 
 
 class _Receipt(BaseModel):
-    """The line with which the run's process ends: what was decided, null where it waits no longer, and by whom."""
+    """The line with which the run's process ends: what was decided, null if it waits no longer, and by whom."""
 
     v: Literal[1]
     taken: str | None
-    """The id of a letter; null where the decision came another way."""
+    """The id of a letter; null if the decision came another way."""
     decision: Decision | None
 
 

@@ -50,7 +50,7 @@ def _files(root: Path) -> dict[SavedScope, Path]:
 
 
 def _rules(file: Path) -> PolicyRules:
-    """Return the rules that a file holds, none where it does not exist."""
+    """Return the rules that a file holds, none if it does not exist."""
     found = read_config_file(file).get(_POLICY) if file.exists() else None
     return found if found is not None else PolicyRules()
 

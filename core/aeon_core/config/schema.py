@@ -155,7 +155,7 @@ class RunConfig(BaseModel):
 
 
 def recorded_config(started: Mapping[str, Any]) -> RunConfig:
-    """Return the options that a run was started with. Raises UsageError where this version does not know them.
+    """Return the options that a run was started with. Raises UsageError if this version does not know them.
 
     Without an address whose password is not in the journal: it says only where model and tools were.
     """

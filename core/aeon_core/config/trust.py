@@ -183,7 +183,7 @@ def first_of(items: Sequence[TrustItem]) -> str:
 
 
 def check_unchanged(digests: Mapping[str, str]) -> None:
-    """Raise UsageError if a file is not any more the one that was consented to."""
+    """Raise UsageError if a file is no longer the one that was consented to."""
     for path, digest in digests.items():
         if file_digest(Path(path)) != digest:
             raise UsageError(f"{path!r} has changed since you trusted it; see the difference with `aeon-tui trust`")
@@ -474,7 +474,7 @@ _GIT_SECONDS = 5
 
 
 def refuse_foreign_folders(root: Path, environ: Mapping[str, str] = os.environ) -> None:
-    """Raise UsageError where `.aeon`, `.system2` or `.git` of the project belongs to another user.
+    """Raise UsageError if `.aeon`, `.system2` or `.git` of the project belongs to another user.
 
     Root's own rule is git's: under sudo, the folders of the user who called it are fine, too. So is a project that
     `safe.directory` of the user's git configuration names.

@@ -218,7 +218,7 @@ class ConvergenceEngine:
         requirements: Sequence[str] = (),
         report: SemanticValidationReport | Sequence[SemanticValidationReport] | None = None,
     ) -> tuple[ConvergenceAssessment, Judgement | None]:
-        """Return the assessment, and the judgement that it rests on; None where there is none."""
+        """Return the assessment, and the judgement that it rests on; None if there is none."""
         found = check_result(artifacts)
         additional = [f"{criterion.name}: {criterion.description}" for criterion in self.criteria.additional]
         texts = [*(requirements or [artifacts.goal]), *additional]
@@ -356,7 +356,7 @@ def _verdicts(case: Case, judgement: Judgement | None) -> list[RequirementVerdic
 
 
 def _suspicions(case: Case, judgement: Judgement | None) -> list[dict[str, Any]]:
-    """Return each suspicion with what the judge says of it; `stands` is null where it says nothing."""
+    """Return each suspicion with what the judge says of it; `stands` is null if it says nothing."""
     answered = judgement.suspicions if judgement is not None else {}
     found: list[dict[str, Any]] = []
     for n, text in enumerate(case.suspicions, 1):

@@ -54,7 +54,7 @@ class RecursivePlanner:
     def request(
         self, found: Findings, *, requirements: Sequence[str], outputs: Mapping[str, Any], ttl: TTLState
     ) -> LLMRequest | None:
-        """Return the request for refinement, None where nothing needs it or may be refined any more."""
+        """Return the request for refinement, None if nothing needs it or may be refined any more."""
         fragments = found.fragments()
         if all(fragment.exhausted for fragment in fragments):
             return None
@@ -97,7 +97,7 @@ class RecursivePlanner:
         return {"assessment": to_line({key: value for key, value in verdict.items() if value})}
 
     def answer_again(self, found: Findings) -> RefinementReply | None:
-        """Return the request for another answer where the verdict is about the answer alone; None where it is not.
+        """Return the request for another answer where the verdict is about the answer alone; None if it is not.
 
         Every step is done, plan, steps and memory are consistent, and each issue is with the answer: refinement could
         change nothing else, so that no model is asked for it.
@@ -112,7 +112,7 @@ class RecursivePlanner:
         return reply if sound and counted and len(counted) == len(_of_answer(found.report)) else None
 
     def last_answer(self, found: Findings) -> RefinementReply | None:
-        """Return the request for another answer with the verdict on the last one; None where that would not help.
+        """Return the request for another answer with the verdict on the last one; None if that would not help.
 
         It would not where a step is failed or missing, and once the answer was refined as often as it may be.
         """

@@ -1,4 +1,4 @@
-"""Following a journal that another process writes: only what is new is read, from the last whole line on."""
+"""Follows a journal that another process writes, reading only what is new since the last whole line."""
 
 from __future__ import annotations
 
@@ -24,17 +24,18 @@ from aeon_core.journal.reader import (
 )
 
 _SIGN = 200
-"""Bytes at the beginning of a line by which it is known again: its envelope, with the moment of its writing."""
+"""Bytes at the start of a line that identify it: its envelope, including its timestamp."""
 
 Followed = tuple[int, dict[str, Any]]
-"""A generation and a record. With a new generation the records start over: those of the last one no longer count."""
+"""A generation and a record. In a new generation the records start over, and those of the last one no longer count."""
 FollowStatus = Literal["awaited", "reading", "running", "ended", "interrupted", "gone"]
-"""A run's status: it has no record yet; there may be more to read; a process writes it; it has ended, or its process
-has without it; or its file was deleted or moved."""
+"""A run's status: no record yet; more may be left to read; a process writes it; it has ended; its process ended without
+finishing it; its file was deleted or moved.
+"""
 
 
 class FollowPosition(NamedTuple):
-    """How far a journal has been read by other means: up to the end of a line, that of the record before `seq`."""
+    """How far a journal has already been read: up to the end of the line before `seq`."""
 
     lines: int
     last: int
@@ -42,7 +43,7 @@ class FollowPosition(NamedTuple):
     end: int
     seq: int
     gone: list[range]
-    """The seqs that were superseded by then, as `superseded_in` returns them."""
+    """The seqs superseded by then, as `superseded_in` returns them."""
     find_texts: FindTexts
     ended: bool = False
     """Whether the run had ended with these lines."""
@@ -61,7 +62,7 @@ class Follower:
         self.path = path
         self._place = place
         self.size: int = 0
-        """Bytes of the file when it was last looked."""
+        """Bytes of the file at the last look."""
         self._there = self._live = self._finished = self._something_came = False
         self._generation = -1
         self._file: IO[bytes] | None = None
@@ -70,10 +71,10 @@ class Follower:
 
     @property
     def status(self) -> FollowStatus:
-        """The run's status at the last `read`; whether a process writes it is known from the journal's lock.
+        """The run's status at the last `read`; the journal's lock tells whether a process writes it.
 
-        Where locks cannot be queried, a run is live until its journal says that it has ended. On a mount that keeps
-        locks to one machine, a run of another machine looks as if its process had ended.
+        If locks cannot be queried, a run is live until its journal says that it has ended. On a mount with
+        machine-local locks, another machine's run looks as if its process had ended.
         """
         if self._reading is None or self._reading.offset == 0:
             return "awaited"
@@ -81,7 +82,7 @@ class Follower:
             return "gone"
         if self._live:
             return "running"
-        # A writer may have come, and left again, after it was asked for.
+        # A writer may have come and gone since the check.
         if self._something_came:
             return "reading"
         return "ended" if self._finished else "interrupted"
@@ -97,21 +98,21 @@ class Follower:
         return self._reading.damage if self._reading is not None else []
 
     def close(self) -> None:
-        """Read no more."""
+        """Close the file."""
         if self._file is not None:
             self._file.close()
 
     def read(self) -> Iterator[Followed]:
-        """Yield the records that have come since the last time.
+        """Yield the records that are new since the last call.
 
-        Raises UsageError where the file is no journal or cannot be opened, JournalError where it cannot be read.
+        Raises UsageError if the file is not a journal or cannot be opened, JournalError if it cannot be read.
         """
         self._something_came = False
         try:
             if not self._look():
                 return
             assert self._file is not None
-            # Asked before reading: what a writer leaves behind in its last moment is not missed.
+            # Checked before reading, so that a writer's last lines are not missed.
             self._live = _is_live(self._file.fileno())
             if self._has_changed(self._file.fileno()):
                 yield from self._read_on()
@@ -119,7 +120,7 @@ class Follower:
             raise unreadable(self.path, error) from None
 
     def _look(self) -> bool:
-        """Open the file that has the name now; return whether there is one to read."""
+        """Open the file that now has this name; return whether there is one to read."""
         try:
             named = self.path.stat()
         except (FileNotFoundError, NotADirectoryError):
@@ -145,7 +146,7 @@ class Follower:
         self._looked_at = None
 
     def _has_changed(self, fd: int) -> bool:
-        """Return whether there may be something new; where lines are no longer what was read, it is all of it."""
+        """Return whether there may be something new; if lines that were read have changed, everything is."""
         status = os.fstat(fd)
         self.size = status.st_size
         if self._reading is not None and not self._reading.still_holds():
@@ -194,12 +195,12 @@ class _Reading:
         return self._lines.offset
 
     def still_holds(self) -> bool:
-        """Return whether the last line that was read is still in its place."""
+        """Return whether the last line that was read is still in place."""
         start, sign = self._last
         return os.pread(self._fd, len(sign), start) == sign
 
     def records(self, until: int) -> Iterator[dict[str, Any]]:
-        """Yield the records whose lines begin before an offset and are whole; end where one supersedes others."""
+        """Yield the records of whole lines that begin before an offset; stop at one that supersedes others."""
         for line in self._lines.read(until):
             self._last = (self._lines.offset - len(line) - 1, line[:_SIGN])
             self._known = self._known or is_known_beginning(self._path, self._lines.number, line)
@@ -212,14 +213,14 @@ class _Reading:
             yield record
 
     def _supersedes(self, record: dict[str, Any]) -> bool:
-        """Return whether a resume, not known when this generation began, supersedes lines."""
+        """Return whether a resume that was unknown when this generation began supersedes lines."""
         first = record.get("continues_at")
         if not isinstance(first, int) or first >= record["seq"] or range(first, record["seq"]) in self._gone:
             return False
         return superseded_in(self._fd) != self._gone
 
     def check(self, size: int) -> None:
-        """Raise UsageError where nothing of a file that nobody writes is a journal's; an empty one may become one."""
+        """Raise UsageError if a file that nobody writes holds no journal line; an empty one may become a journal."""
         if not self._known and size > 0 and not _is_live(self._fd):
             raise no_journal(self._path, why_no_line(self._fd) if self._lines.number == 0 else None)
 

@@ -26,14 +26,14 @@ from aeon_core.suggest import first_problem
 from aeon_core.units import seconds_after
 
 _NO_FIELDS = frozenset({"v", "seq", "ts", "run", "type", "pass"})
-"""Keys of a line that are no fields of the entity it holds."""
+"""Keys of a line that are not fields of the entity it holds."""
 
 
 class ExecutionPass(Entity):
     """One iteration of the multi-pass loop (adaptive: Execution Pass).
 
-    `plan_state` is the plan when the pass began; in the first, as it was made or given. `phases` holds phase and
-    `duration_ms` of each; `timing_information` start_time, end_time and duration in seconds.
+    `plan_state` is the plan at the start of the pass; in the first pass, as it was made or given. `phases` holds phase
+    and `duration_ms` of each; `timing_information` start_time, end_time and duration in seconds.
     """
 
     pass_number: Annotated[int, Field(ge=1)]
@@ -46,25 +46,25 @@ class ExecutionPass(Entity):
     ttl_remaining: Annotated[int, Field(ge=0)]
     timing_information: dict[str, Any]
     task_profile: dict[str, Any] | None = None
-    """The profile that held during the pass."""
+    """The profile in effect during the pass."""
     adaptive_depth: dict[str, Any] | None = None
-    """How deep it was to reason, and why (adaptive FR-078)."""
+    """How deeply to reason, and why (adaptive FR-078)."""
     depth_adjustments: list[dict[str, Any]] = Field(default_factory=list)
-    """Each AdaptiveDepthConfiguration that was made for the pass, in order; the last is the one that held."""
+    """Every AdaptiveDepthConfiguration made for the pass, in order; the last one took effect."""
     final_plan_state: dict[str, Any] | None = None
-    """The plan when the pass ended, with its refinements and the statuses of its steps (adaptive FR-072)."""
+    """The plan at the end of the pass, with its refinements and step statuses (adaptive FR-072)."""
     validation_reports: list[dict[str, Any]] = Field(default_factory=list)
-    """Every SemanticValidationReport of the pass, in order: of the plan before it ran, of what it gave (FR-075)."""
+    """Every SemanticValidationReport of the pass, in order: of the plan before it ran, and of its results (FR-075)."""
     advisories: list[dict[str, Any]] = Field(default_factory=list)
     """Repairs that validation proposed and the planner did not follow (adaptive FR-079)."""
 
 
 class PassesFold:
-    """Folds the records of a run into its passes. What it keeps is its own: nothing that comes later changes it."""
+    """Folds the records of a run into its passes. Finished passes are copies that later records do not change."""
 
     def __init__(self) -> None:
         self.passes: list[ExecutionPass] = []
-        """Those that have ended."""
+        """The passes that have ended."""
         self._plan: dict[str, Any] | None = None
         self._statuses: dict[str, Any] = {}
         self._depths: list[tuple[int, dict[str, Any]]] = []
@@ -72,7 +72,7 @@ class PassesFold:
         self._advisories: list[dict[str, Any]] = []
 
     def apply(self, record: Mapping[str, Any]) -> None:
-        """Fold one record in; a pass that cannot be read is left out."""
+        """Fold in one record; a pass that cannot be read is left out."""
         kind = record.get("type")
         if kind == "plan":
             self._plan, self._statuses = dict_of(record.get("plan")), {}
@@ -82,7 +82,7 @@ class PassesFold:
             depth = deepcopy(dict_of(record.get("adaptive_depth")) or {})
             told = (int_of(record.get("pass")), depth)
             if told not in self._depths[-1:]:
-                self._depths.append(told)  # else the requirements alone were edited
+                self._depths.append(told)  # otherwise only the requirements were edited
         elif kind == "validation":
             report = _fields(record)
             if report not in self._reports[-1:]:
@@ -104,7 +104,7 @@ class PassesFold:
 
 
 def with_statuses(plan: dict[str, Any], statuses: Mapping[str, Any]) -> dict[str, Any]:
-    """Return a copy of a plan, with the statuses that its steps have got since it was recorded, by step_id."""
+    """Return a copy of a plan with its steps' later statuses, given by step_id."""
     copied = deepcopy(plan)
     nodes = dicts_of(copied.get("steps"))
     while nodes:
@@ -127,7 +127,7 @@ def _fields(record: Mapping[str, Any]) -> dict[str, Any]:
 
 
 _ENDINGS = frozenset({"no_progress", "ttl_expired"})
-"""Reason codes that say how a run ended, not what prevented convergence."""
+"""Reason codes for how a run ended, not for what prevented convergence."""
 
 
 class RefinedFragment(Entity):
@@ -149,13 +149,13 @@ class ConvergenceBlocker(Entity):
 
 
 class DepthAdjustment(Entity):
-    """A revision of the profile, and what the pass after it achieved against the pass before it.
+    """A revision of the profile, and how the pass after it compares with the pass before it.
 
-    The changes of scores are −1…1. They and `converged` are null where one of the two passes was not assessed.
+    The changes of scores are −1…1. They and `converged` are null if one of the two passes was not assessed.
     """
 
     pass_number: int
-    """The first pass it is for."""
+    """The first pass it applies to."""
     profile_version: int
     reasoning_mode_before: str
     reasoning_mode: str
@@ -168,7 +168,7 @@ class DepthAdjustment(Entity):
 
 
 class ExecutionPatterns(Entity):
-    """What shows only across passes (adaptive FR-076); empty where a run has one pass and converges at once."""
+    """Patterns across passes (adaptive FR-076); empty if a run converges in its first pass."""
 
     refined_fragments: list[RefinedFragment] = Field(default_factory=list)
     """The most often refined first."""
@@ -254,8 +254,8 @@ __all__ = [
 class OverallStatistics(Entity):
     """A whole run in numbers; `total_time` is in seconds, from the first record to the last.
 
-    `total_passes` have ended, in a fork with those before it; `total_refinements` changed the plan, those of a pass
-    that was cut short included.
+    `total_passes` counts finished passes, in a fork also those before it; `total_refinements` counts refinements that
+    changed the plan, including those of a pass that was cut short.
     """
 
     total_passes: int
@@ -269,10 +269,10 @@ class OverallStatistics(Entity):
 
 
 class Label(Entity):
-    """A person's verdict on the result of a pass (contract: `label`); of several on one pass the last counts.
+    """A person's verdict on the result of a pass (contract: `label`); of several on one pass, the last counts.
 
-    `source` is `decision` where it was given with the decision about the pass, `person` where it was added later.
-    `timestamp` is ISO 8601, UTC.
+    `source` is `decision` if it was given with the decision about the pass, `person` if it was added later. `timestamp`
+    is ISO 8601, UTC.
     """
 
     pass_number: int
@@ -283,11 +283,11 @@ class Label(Entity):
 
 
 class ExecutionHistory(Entity):
-    """A run as its journal records it (adaptive: Execution History). `final_result` is null where it has not ended.
+    """A run as its journal records it (adaptive: Execution History). `final_result` is null if it has not ended.
 
-    `configuration` holds the run's options and its model; of a run that was assessed also `convergence_criteria`, the
-    thresholds that held, `requirements`, what a finished answer must satisfy, and `adaptive_depth`, the first
-    AdaptiveDepthConfiguration; of a fork `parent`, the `run_id` that it was forked from and the `pass` it began with.
+    `configuration` holds the run's options and its model; for an assessed run also `convergence_criteria`,
+    `requirements` (what a finished answer must satisfy) and `adaptive_depth`, the first AdaptiveDepthConfiguration; for
+    a fork also `parent`, with the parent's `run_id` and the `pass` it began with.
     """
 
     execution_id: str
@@ -302,7 +302,7 @@ class ExecutionHistory(Entity):
 def open_history(run: str | Path, runs_dir: Path | None = None) -> ExecutionHistory:
     """Return the history of a run: a run id, a unique prefix of one, a path to a journal, or `last`.
 
-    Raises UsageError where there is no such run, or more than one.
+    Raises UsageError if there is no such run, or more than one.
     """
     return open_run(run, runs_dir)[1]
 
@@ -315,8 +315,8 @@ def open_run(
 ) -> tuple[RunView, ExecutionHistory]:
     """Return the view and the history of a run, or of one pass of it. `observe` is called with each record.
 
-    The view's `damage` says what of the journal could not be read. Its status is `interrupted` where the run has not
-    ended and no process writes it. Raises UsageError, also where there is no such pass.
+    The view's `damage` says what could not be read. Its status is `interrupted` if the run has not ended and no process
+    writes it. Raises UsageError, also if there is no such pass.
     """
     path = find_run(run, runs_dir)
     view = RunView()
@@ -346,7 +346,7 @@ def open_run(
 
 
 class PassFold:
-    """Folds the records of a run up to the end of one pass; `found` holds the numbers of all passes there are."""
+    """Folds the records of a run up to the end of one pass; `found` holds the numbers of all its passes."""
 
     def __init__(self, number: int) -> None:
         self.found: set[int] = set()
@@ -359,7 +359,7 @@ class PassFold:
         self._ended = False
 
     def apply(self, record: Mapping[str, Any]) -> None:
-        """Fold one record in, as far as it is not of a later pass."""
+        """Fold in one record, unless it belongs to a later pass."""
         number = _pass_of(record)
         if number is not None:
             self.found.add(number)
@@ -376,9 +376,9 @@ class PassFold:
             self._ended = record.get("type") == "pass"
 
     def view(self, whole: RunView) -> RunView:
-        """Return the pass's view. Status is the whole run's; its result belongs to the last pass.
+        """Return the pass's view. The status is the whole run's; the result belongs to the last pass.
 
-        Steps are those that ran in it and those still pending; `usage` and `cost_usd` are its own calls'.
+        Steps are those that ran in the pass and those still pending; `usage` and `cost_usd` count the pass's own calls.
         """
         view = self._view
         view.status = whole.status
@@ -411,7 +411,7 @@ class PassFold:
         return view
 
     def _keep_own_findings(self) -> None:
-        """Leave the reports, assessments and refinements of the pass, and the profile that it went by."""
+        """Keep only the reports, assessments and refinements of the pass, and its profile."""
         view, number = self._view, self._number
         view.reports = [each for each in view.reports if each.pass_number == number]
         view.assessments = [each for each in view.assessments if each.pass_number == number]
@@ -422,9 +422,9 @@ class PassFold:
 
 
 def _pass_of(record: Mapping[str, Any]) -> int | None:
-    """Return the pass in which a record was written, None where it does not say.
+    """Return the pass in which a record was written, None if it does not say.
 
-    A profile may be written before the pass that it is for has begun.
+    A profile may be written before its pass has begun.
     """
     kind = record.get("type")
     number = record.get("pass_number") if kind == "pass" else record.get("pass") if kind != "profile" else None
@@ -432,11 +432,11 @@ def _pass_of(record: Mapping[str, Any]) -> int | None:
 
 
 def open_end(path: Path) -> tuple[RunView, ExecutionHistory]:
-    """Return the same of a journal of any size, as far as its beginning and its end alone show it.
+    """Return view and history of a journal of any size, from its beginning and its end alone.
 
-    The view's `whole_from` is the seq from which on nothing is left out, 0 where that is the whole. Plan, statuses,
-    totals and the last scores are as they are; of what came before, passes, repairs and warnings are missing, and of
-    a run that has not ended the outputs of its earlier steps.
+    The view's `whole_from` is the seq from which nothing is left out, 0 if nothing is. Plan, statuses, totals and the
+    last scores are current; earlier passes, repairs and warnings are missing, and so are the outputs of earlier steps
+    if the run has not ended.
     """
     with LastStates(path) as end:
         end.read_on()
@@ -455,7 +455,7 @@ def open_end(path: Path) -> tuple[RunView, ExecutionHistory]:
 
 
 def final_result(view: RunView) -> RunResult | None:
-    """Return the run's result, None where there is none, or it cannot be read: the view then says so."""
+    """Return the run's result, None if there is none or it cannot be read; then the view says so."""
     try:
         return view.result.validated() if view.result is not None else None
     except ValidationError as error:
@@ -464,7 +464,7 @@ def final_result(view: RunView) -> RunResult | None:
 
 
 def _fault(record: dict[str, Any]) -> str | None:
-    """Return what is wrong with a record of a known type, None where nothing is. The view says it of a result."""
+    """Return what is wrong with a record of a known type, None if nothing is. A result's problem is in the view."""
     if record["type"] not in TYPES or record["type"] == "run_finished":
         return None
     try:
@@ -529,7 +529,7 @@ def _parent(view: RunView) -> dict[str, Any]:
 
 
 def _accepted(view: RunView, passes: list[ExecutionPass]) -> list[bool]:
-    """Return of each refinement whether it was accepted, those of a pass that has not ended last."""
+    """Return for each refinement whether it was accepted; those of an unfinished pass come last."""
     ended = {each.pass_number for each in passes}
     found = [change.get("accepted") is not False for each in passes for change in each.refinement_changes]
     return found + [each.accepted for each in view.refinements if each.pass_number not in ended]

@@ -1,10 +1,10 @@
 """The offset of each line of a journal, without the file itself: eight bytes a line, built in small steps (Decision 5).
 
-The index parses no line, so a file of any content has lines: each ends with its newline. CR, NUL and bytes
-that are no UTF-8 are bytes like any other. What follows the last newline is no line yet.
+The index parses no line, so a file of any content has lines: each ends with its newline. CR, NUL and invalid UTF-8 are
+bytes like any other. What follows the last newline is not a line yet.
 
-With it any record is read at once, however long the file is, with its long texts put in: whoever goes over the lines
-notes where those are (`TextPlaces`).
+With it, any record is read at once, however long the file is, with its long texts: the reader of the lines notes where
+those are (`TextPlaces`).
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from aeon_core.journal.reader import MAX_LINE, open_journal, parse_line, resolve
 from aeon_core.regular_file import open_regular
 
 CHUNK = 128 * 1024
-"""Bytes read at once: little enough that no piece of work keeps another thread waiting for more than a few ms."""
+"""Bytes read at once: few enough that no other thread waits more than a few milliseconds."""
 HEAD = 400
 """Bytes of a line that hold its envelope."""
 _MARK = 64
@@ -36,25 +36,25 @@ _SEQ = re.compile(rb'\{\s*"v"\s*:\s*\d+\s*,\s*"seq"\s*:\s*(\d{1,18})\s*,')
 
 
 def seq_of(line: bytes) -> int | None:
-    """Return the `seq` in a line's envelope, from its beginning alone; None where there is none."""
+    """Return the `seq` in a line's envelope, from its beginning alone; None if there is none."""
     match = _SEQ.match(line[:HEAD])
     return int(match[1]) if match is not None else None
 
 
 class OffsetIndex:
-    """The offsets of a journal's lines, as far as the file has been looked through. Lines are numbered from 0.
+    """The offsets of a journal's lines, as far as the file has been indexed. Lines are numbered from 0.
 
-    `extend` looks through a little more and is for a thread in the background; everything else answers at once from
-    what is known, and may be called from another thread meanwhile.
-    `generation` grows when the file was cut short or replaced: line numbers from before are void then.
-    Raises UsageError where there is no file, JournalError where it cannot be read.
+    `extend` indexes a little more and is meant for a background thread; everything else answers at once from what is
+    indexed, and may be called from another thread meanwhile. `generation` grows when the file was truncated or
+    replaced, which invalidates earlier line numbers. Raises UsageError if there is no file, JournalError if it cannot
+    be read.
     """
 
     def __init__(self, path: Path, *, chunk: int = CHUNK) -> None:
         self.path = path
         self.generation: int = 0
         self.complete: bool = False
-        """Whether all that the file held was indexed when it was last looked at."""
+        """Whether the whole file was indexed at the last look."""
         self._chunk = chunk
         self._begin()
         self._closed = False
@@ -67,7 +67,7 @@ class OffsetIndex:
         self._read = 0
         self._mark = b""
         self.texts: TextPlaces = TextPlaces()
-        """Where the long texts are, as far as they were noted."""
+        """Where the long texts are, as far as noted."""
 
     def __enter__(self) -> OffsetIndex:
         return self
@@ -76,7 +76,7 @@ class OffsetIndex:
         self.close()
 
     def close(self) -> None:
-        """Release the file, after the piece of work that another thread may be doing."""
+        """Release the file once any work on another thread is done."""
         self._closed = True
         with self._working:
             if self._fd >= 0:
@@ -104,9 +104,9 @@ class OffsetIndex:
         return sys.getsizeof(self._ends) + self.texts.memory
 
     def extend(self, max_seconds: float = 0.004) -> bool:
-        """Index on for about so long, one chunk at least; return whether there is more to index.
+        """Continue indexing for about this long, at least one chunk; return whether there is more to index.
 
-        Called again later, it follows a file that has grown, and notices one that was cut short or replaced.
+        A later call follows a file that has grown, and notices if it was truncated or replaced.
         """
         deadline = time.perf_counter() + max_seconds
         with self._working:
@@ -134,7 +134,7 @@ class OffsetIndex:
             if os.pread(self._fd, len(self._mark), end - len(self._mark)) != self._mark:
                 self._restart()
             elif self.complete or size < self._read:
-                # A torn rest may have been set aside, and other lines written in its place.
+                # A torn tail may have been set aside and replaced by other lines.
                 self._read = end
 
     def _was_replaced(self) -> bool:
@@ -162,7 +162,7 @@ class OffsetIndex:
         return False
 
     def span(self, number: int) -> tuple[int, int]:
-        """Return where a line begins and ends, its `\\n` included. Raises IndexError where it is not indexed."""
+        """Return where a line begins and ends, its `\\n` included. Raises IndexError if it is not indexed."""
         ends = self._ends
         if not 0 <= number < len(ends):
             raise IndexError(f"line {number} is not indexed; expected 0 to {len(ends) - 1}")
@@ -171,7 +171,7 @@ class OffsetIndex:
     def line(self, number: int, limit: int | None = None) -> bytes:
         """Return a line with its `\\n`, or its first `limit` bytes.
 
-        Raises IndexError where it is not indexed, JournalError where the file is no longer what was indexed.
+        Raises IndexError if it is not indexed, JournalError if the file is no longer what was indexed.
         """
         start, end = self.span(number)
         wanted = end - start if limit is None else min(limit, end - start)
@@ -181,7 +181,7 @@ class OffsetIndex:
         return data
 
     def read(self, offset: int, size: int) -> bytes:
-        """Return the bytes at a place of the file, fewer where it ends. Raises JournalError where it cannot be read."""
+        """Return the bytes at an offset of the file, fewer at its end. Raises JournalError if it cannot be read."""
         fd, parts = self._descriptor(), []
         try:
             while size > 0 and (data := os.pread(fd, size, offset)):
@@ -192,7 +192,7 @@ class OffsetIndex:
         return parts[0] if len(parts) == 1 else b"".join(parts)
 
     def number_at(self, offset: int) -> int | None:
-        """Return the number of the line that a byte belongs to, None where it is not indexed."""
+        """Return the number of the line that a byte belongs to, None if it is not indexed."""
         ends = self._ends
         number = bisect_right(ends, offset)
         return number if offset >= 0 and number < len(ends) else None
@@ -200,7 +200,7 @@ class OffsetIndex:
     def block(self, first: int, stop: int) -> tuple[int, bytes]:
         """Return some lines from `first` on, before `stop`: the number of the line after them, and their bytes.
 
-        They are about a CHUNK, but at least one line; of one that is longer than MAX_LINE, its beginning.
+        They are about a CHUNK, but at least one line; of a line longer than MAX_LINE, only the beginning.
         """
         start = self.span(first)[0]
         after = self.number_at(start + CHUNK)
@@ -208,10 +208,10 @@ class OffsetIndex:
         return after, self.read(start, min(self.span(after - 1)[1] - start, MAX_LINE + 1))
 
     def find_seq(self, seq: int) -> int | None:
-        """Return the number of the line that holds a `seq`, None where none of the indexed ones does.
+        """Return the number of the line that holds a `seq`, None if none of the indexed ones does.
 
-        In a sound journal it is the same number. Where lines are damaged or missing it is searched for, since `seq`
-        only grows from line to line.
+        In a sound journal, it is the same number. If lines are damaged or missing, it is searched for, since `seq` only
+        grows.
         """
         low, high = 0, len(self._ends)
         if 0 <= seq < high and self._seq(seq) == seq:
@@ -233,9 +233,9 @@ class OffsetIndex:
         return seq_of(self.line(number, HEAD))
 
     def record(self, seq: int) -> dict[str, Any] | None:
-        """Return the record of a seq with its long texts, as far as they were noted; None where it cannot be read.
+        """Return the record of a seq with its long texts, as far as they were noted; None if it cannot be read.
 
-        It is what `read_records` yields. Raises JournalError where the file cannot be read.
+        It is what `read_records` yields. Raises JournalError if the file cannot be read.
         """
         if (number := self.find_seq(seq)) is None:
             return None
@@ -247,12 +247,12 @@ class OffsetIndex:
         return whole
 
     def parsed(self, number: int) -> dict[str, Any] | None:
-        """Return the record of a line, long texts by reference; None where it is none, or is too long."""
+        """Return the record of a line, long texts by reference; None if it is not a record or too long."""
         start, end = self.span(number)
         return parse_line(self.line(number), 0, []) if end - start <= MAX_LINE else None
 
     def long_texts(self, wanted: set[str], before: int) -> dict[str, str]:
-        """Return those texts that are found, by their sha256, each in its last version before a line."""
+        """Return the texts that are found, by sha256, each in its last version before a line."""
         found: dict[str, str] = {}
         for sha256 in wanted:
             for number in self.texts.lines_of(sha256, before):
@@ -269,11 +269,11 @@ class OffsetIndex:
 
 
 _DIGITS = 8
-"""Of a text's sha256, so many are kept; whoever asks compares the rest."""
+"""Hex digits of a text's sha256 that are kept; callers compare the rest."""
 
 
 class TextPlaces:
-    """The numbers of the lines that hold long texts, by the beginning of their sha256: eight bytes a text.
+    """The line numbers of long texts, by the beginning of their sha256: eight bytes a text.
 
     Folds of several threads may add to it, as long as none begins behind a text that nobody has noted: what one has
     noted is passed over by the others. `lines_of` may be called from any thread.
@@ -286,11 +286,11 @@ class TextPlaces:
 
     @property
     def memory(self) -> int:
-        """Bytes that the places take."""
+        """Bytes that it takes."""
         return sys.getsizeof(self._numbers) + sys.getsizeof(self._prefixes)
 
     def add(self, number: int, sha256: str) -> None:
-        """Note the text of a line, unless it comes before a line that was noted."""
+        """Note the text of a line, unless a later line was already noted."""
         prefix = _prefix(sha256)
         if prefix is None:
             return

@@ -1,4 +1,4 @@
-"""A person's labels in journals: one is added to a run that has ended, all are read with what the judge said."""
+"""A person's labels in journals: adding one to a finished run, and reading all with the judge's verdicts."""
 
 from __future__ import annotations
 
@@ -33,23 +33,23 @@ _NEEDED = frozenset({"run_started", "run_resumed", "llm", "convergence", "label"
 
 @dataclass(frozen=True)
 class LabelledPass:
-    """A pass with a person's last label, and what the judge said of it."""
+    """A pass with a person's last label and the judge's verdict."""
 
     run_id: str
     pass_number: int
     model: str
-    """The model that judged."""
+    """The judge's model."""
     verdict: Verdict
     why: str
     assessment: Mapping[str, Any]
-    """The ConvergenceAssessment; empty where the pass was not assessed."""
+    """The ConvergenceAssessment; empty if the pass was not assessed."""
 
 
 def label_run(path: Path, verdict: Verdict, why: str | None = None) -> dict[str, Any]:
-    """Append a person's verdict on the last result to the journal of a run that has ended; return that record.
+    """Append a person's verdict on the last result to the journal of a finished run; return the record.
 
-    Raises UsageError, and changes nothing, where the file is no journal of a run, cannot be written, is damaged, is
-    being written by another process, or does not hold the end of its run; JournalError where the disk fails.
+    Raises UsageError, and changes nothing, if the file is not a run's journal, cannot be written, is damaged, is being
+    written by another process, or its run has not ended; JournalError if the disk fails.
     """
     make_sure_it_has_a_result(path)
     number, last, lines = 1, "", list[bytes]()
@@ -73,7 +73,7 @@ def label_run(path: Path, verdict: Verdict, why: str | None = None) -> dict[str,
 
 
 def make_sure_it_has_a_result(path: Path) -> None:
-    """Raise UsageError where a journal holds no result that could be labelled, or is being written. Reads its ends."""
+    """Raise UsageError if a journal holds no result to label or is being written. Reads only its ends."""
     if (first := head(path)) is None:
         raise no_journal(path)
     if first["type"] != "run_started":
@@ -84,10 +84,10 @@ def make_sure_it_has_a_result(path: Path) -> None:
 
 
 def last_label(path: Path) -> tuple[Verdict, str] | None:
-    """Return a run's last label, and why it was given, as far as the end of its journal has it. Raises UsageError."""
+    """Return a run's last label and its reason, if the end of its journal holds one. Raises UsageError."""
     for record in tail(path):
         if record["type"] == "run_resumed":
-            break  # it superseded what was said before
+            break  # it superseded earlier labels
         if record["type"] == "label" and record.get("verdict") in ("good", "bad"):
             return record["verdict"], str_of(record.get("why"))
     return None
@@ -98,9 +98,9 @@ def _not_ended(path: Path) -> UsageError:
 
 
 def labelled_passes(path: Path) -> list[LabelledPass]:
-    """Return the labelled passes of a run, in order; none where no line is a label.
+    """Return the labelled passes of a run, in order; none if there is no label.
 
-    Of a run without labels the bytes are only looked through. Raises UsageError and OSError where that cannot be.
+    A run without labels is only scanned, not parsed. Raises UsageError and OSError if it cannot be read.
     """
     with open_journal(path) as file:
         if next(marks(file.fileno(), _MARK), None) is None:
@@ -117,7 +117,7 @@ def labelled_passes(path: Path) -> list[LabelledPass]:
             elif kind == "llm":
                 judge = str_of(record.get("model")) or judge
             elif kind == "convergence":
-                # A later one of the same pass says how the run ended over it, not what the judge said.
+                # A later one for the same pass says how the run ended, not what the judge said.
                 assessments.setdefault(number, (judge or model, record))
             elif record.get("verdict") in ("good", "bad"):
                 judged_by, assessment = assessments.get(number, (judge or model, {}))
@@ -127,7 +127,7 @@ def labelled_passes(path: Path) -> list[LabelledPass]:
 
 
 def _needed(fd: int, lines: Iterator[bytes]) -> Iterator[dict[str, Any]]:
-    """Yield the records that labels are about and that no resume superseded."""
+    """Yield the records needed for labels that no resume superseded."""
     gone = superseded_in(fd)
     for line in lines:
         kind = record_type(line)

@@ -1,4 +1,4 @@
-"""The runs of a directory: listed, found by name, awaited, related to each other, and deleted."""
+"""The runs in a directory: listing, finding by name, waiting for, lineage, and deletion."""
 
 from __future__ import annotations
 
@@ -37,40 +37,41 @@ from aeon_core.paths import default_runs_directory, expanded
 from aeon_core.regular_file import open_regular, read_whole, replace_file
 
 CACHE = ".runs-list"
-"""Name of the file in the runs directory."""
+"""The cache's file name in the runs directory."""
 ENOUGH = 500
-"""Runs of which a cache saves more than it costs."""
+"""The number of runs from which a cache pays off."""
 _STALE = 0.01
-"""The part of the runs that may have changed before the cache is written again."""
+"""The share of runs that may have changed before the cache is rewritten."""
 _AT_ONCE = 300
-"""Files that a look at the live runs goes through beside those."""
+"""Other files that each look at the live runs also checks."""
 _VERSION = 6
 _MAX_CACHE = 100_000_000
 """Bytes."""
 _ENDS = 16 * 1024
-"""Bytes that are read at each end of a journal."""
+"""Bytes read at each end of a journal."""
 _BRACE = ord("{")
 _FIRST = ("text", *BEGINNINGS)
 """Types of which a journal's first record is one."""
 
 _Stamp = tuple[int, int, int, int]
-"""What tells a file from what it was before: size, mtime_ns, ctime_ns, inode. No writer can keep them all, not even one
-that replaces a journal by another of the same size and sets its time back."""
+"""What identifies a version of a file: size, mtime_ns, ctime_ns, inode. No writer can preserve them all, not even one
+that replaces a journal with another of the same size and resets its mtime.
+"""
 _Known = tuple[_Stamp, RunSummary]
-"""A run, as its journal told it when the file had this stamp."""
+"""A run as its journal described it when the file had this stamp."""
 
 
 def list_runs(runs_dir: Path | None = None, *, cache: bool = True) -> list[RunSummary]:
-    """Return the runs of a directory (None: the default one), newest first; files that are no journals are left out.
+    """Return the runs in a directory (None: the default one), newest first, without files that are not journals.
 
-    `cache` says whether what is read is kept in the directory, where it holds many runs. Raises UsageError where the
-    directory cannot be read; one that does not exist has no runs.
+    `cache` says whether summaries are cached in a directory with many runs. Raises UsageError if the directory cannot
+    be read; a missing one has no runs.
     """
     return Listing(runs_dir if runs_dir is not None else default_runs_directory(), cache=cache).runs()
 
 
 class Listing:
-    """The runs of one directory, to be listed repeatedly: what has not changed stays the same object."""
+    """The runs in one directory, for repeated listing: an unchanged run stays the same object."""
 
     def __init__(self, directory: Path, *, cache: bool = True) -> None:
         self._directory, self._cache = directory, cache
@@ -79,11 +80,11 @@ class Listing:
         self._kept: dict[str, _Stamp] = {}
         """What the cache holds."""
         self._next = 0
-        """Which file `live` looks at next."""
+        """Which file `live` checks next."""
         self._reading = threading.Lock()
 
     def runs(self) -> list[RunSummary]:
-        """Return the runs as they are now, as `list_runs` does; from any thread. Raises UsageError as it does."""
+        """Return the current runs as `list_runs` does, from any thread. Raises UsageError likewise."""
         with self._reading:
             entries = journal_entries(self._directory)
             file = self._directory / CACHE if self._cache and len(entries) >= ENOUGH else None
@@ -99,10 +100,11 @@ class Listing:
         return _newest_first(summaries)
 
     def live(self) -> list[RunSummary]:
-        """Return those of `runs` that a process writes, at a small part of the cost, so that it may be called often.
+        """Return those of `runs` that a process writes.
 
-        Of those that nobody wrote at the last look only _AT_ONCE are looked at, the next ones each time. So of many,
-        one that was resumed since is there at once if it waits for a decision, else after some looks more.
+        This is cheap enough to call often: of the runs that were not live at the last look, only the next _AT_ONCE are
+        checked each time. A run resumed since then shows at once if it waits for a decision, else after a few more
+        looks.
         """
         if self._known is None:
             self.runs()
@@ -119,7 +121,7 @@ class Listing:
             return _newest_first(run for _, run in known.values() if run.status == "running")
 
     def _keep(self, file: Path, known: dict[str, _Known]) -> None:
-        """Rewrite the cache if it saves too little; once for the same runs, whether that succeeds or not."""
+        """Rewrite the cache if it saves too little; only once for the same runs, whether that succeeds or not."""
         changed = sum(self._kept.get(name) != stamp for name, (stamp, _) in known.items())
         if changed + len(self._kept.keys() - known.keys()) > len(known) * _STALE:
             _save(file, known)
@@ -139,9 +141,11 @@ def _newest_first(runs: Iterable[RunSummary]) -> list[RunSummary]:
 
 
 def _look(entry: os.DirEntry[str], known: _Known | None) -> _Known | None:
-    """Return stamp and summary of a run, what is known where it has not changed; None for what is no journal."""
+    """Return stamp and summary of a run, the known ones if it has not changed; None for a file that is not a
+    journal.
+    """
     try:
-        # The stamp is taken before the file is read: what is written meanwhile shows the next time.
+        # The stamp is read before the file, so that later writes show the next time.
         stat = entry.stat()
         stamp = (stat.st_size, stat.st_mtime_ns, stat.st_ctime_ns, stat.st_ino)
         if known is None or known[0] != stamp:
@@ -156,7 +160,7 @@ def _look(entry: os.DirEntry[str], known: _Known | None) -> _Known | None:
 
 
 def _read(path: str, size: int) -> RunSummary | None:
-    """Return the summary of a run, None for a file that is no journal. Raises OSError where it cannot be read."""
+    """Return the summary of a run, None for a file that is not a journal. Raises OSError if it cannot be read."""
     beginning, end = _ends(path, size)
     line = beginning[: beginning.find(b"\n") + 1] or beginning
     if record_type(line) not in _FIRST:
@@ -168,9 +172,9 @@ def _read(path: str, size: int) -> RunSummary | None:
 
 
 def _is_damaged(part: bytes) -> bool:
-    """Return whether whole lines that these bytes begin with are broken or missing, as far as a glance tells.
+    """Return whether whole lines at the start of these bytes look broken or missing.
 
-    Only where lines begin and how many there are is looked at: a journal is one of ten thousand.
+    Only the number of lines and their beginnings are checked: there may be ten thousand journals.
     """
     at = last = count = 0
     while (end := part.find(b"\n", at)) >= 0:
@@ -193,7 +197,7 @@ def _ends(path: str, size: int) -> tuple[bytes, bytes]:
 
 
 def _ended_run(path: str, line: bytes, end: bytes) -> RunSummary | None:
-    """Return the summary of a run whose first and last line are enough for it, else None."""
+    """Return the summary of a run if its first and last line suffice, else None."""
     last_line = end.rfind(b"\n", 0, -1) + 1
     if not last_line or not end.endswith(b"\n"):
         return None
@@ -215,7 +219,7 @@ def _record(line: bytes, kind: str) -> dict[str, Any] | None:
 
 
 def _load(file: Path) -> dict[str, _Known]:
-    """Return what was kept by file name; nothing where it cannot be read, or is of another version."""
+    """Return the cached runs by file name; nothing if the cache cannot be read or has another version."""
     try:
         version, known = decode(read_whole(file, _MAX_CACHE), type=tuple[int, dict[str, _Known]])
     except (OSError, RecursionError, ValueError):
@@ -229,9 +233,9 @@ def _at(path: str, known: _Known) -> _Known:
 
 
 def _save(file: Path, known: dict[str, _Known]) -> None:
-    """Keep what is known for the next time; a directory that cannot be written keeps nothing."""
+    """Write the cache for the next time, unless the directory cannot be written."""
     with contextlib.suppress(OSError):
-        # Where a run is, the file's name says: the directory may be moved.
+        # The path comes from the file's name, since the directory may be moved.
         rows = {
             name: (stamp, replace(run, run_id="", path="")) for name, (stamp, run) in known.items() if _is_text(name)
         }
@@ -244,7 +248,7 @@ def _is_text(name: str) -> bool:
 
 
 def is_path(run: str | Path) -> bool:
-    """Return whether a run is named by the path of its journal, not by its id."""
+    """Return whether a run is named by its journal's path rather than by its id."""
     return isinstance(run, Path) or "/" in run or run.endswith(SUFFIX)
 
 
@@ -276,16 +280,16 @@ def find_run(run: str | Path, runs_dir: Path | None = None) -> Path:
 
 
 class Lineage(Struct, frozen=True):
-    """The parent and the forks of a run. Of a run that is no fork, `parent` is None."""
+    """The parent and the forks of a run; `parent` is None if the run is not a fork."""
 
     parent: str | None = None
-    """The id of the run that it was forked from."""
+    """The id of the run it was forked from."""
     forked_at: int | None = None
-    """The pass that it began with; None where that is not recorded."""
+    """The pass it began with; None if that is not recorded."""
     parent_is_there: bool = False
     """Whether the parent's journal is in the same folder."""
     forks: list[RunSummary] = []
-    """What was forked from it, the oldest first."""
+    """Its forks, oldest first."""
 
 
 def lineage_of(path: Path, *, cache: bool = True) -> Lineage:
@@ -295,7 +299,7 @@ def lineage_of(path: Path, *, cache: bool = True) -> Lineage:
         return Lineage()
     try:
         others = [other for other in list_runs(path.parent, cache=cache) if other.run_id != run.run_id]
-    except UsageError:  # a directory may refuse to be listed, and a file in it be read all the same
+    except UsageError:  # a file may be readable although its directory cannot be listed
         others = []
     return Lineage(
         parent=run.parent,
@@ -306,7 +310,7 @@ def lineage_of(path: Path, *, cache: bool = True) -> Lineage:
 
 
 def at_pass(number: int | None) -> str:
-    """Return for example ` at pass 2`; empty where the pass of a fork is not recorded."""
+    """Return for example ` at pass 2`; empty if a fork's pass is not recorded."""
     return f" at pass {number}" if number is not None else ""
 
 
@@ -315,9 +319,9 @@ _FEW = 3
 
 
 class Awaited:
-    """A run by its name, as `find_run` takes it; without one, the newest live run, else the newest.
+    """A run by its name, as in `find_run`; without a name, the newest live run, else the newest.
 
-    `find` may be called again and again until the run is there. `words` names it in a sentence.
+    `find` may be called repeatedly until the run exists. `words` names it in a sentence.
     """
 
     def __init__(self, run: str | Path | None, runs_dir: Path) -> None:
@@ -331,9 +335,9 @@ class Awaited:
         return self._run is not None and is_path(self._run)
 
     def find(self) -> Path | None:
-        """Return the run's journal, None where there is none yet; that of a path need not exist.
+        """Return the run's journal, None if there is none yet; a path need not exist.
 
-        Raises UsageError where the name is the beginning of several runs, or the directory cannot be read.
+        Raises UsageError if the name is a prefix of several runs or the directory cannot be read.
         """
         if self._run in (None, "last"):
             return self._newest()
@@ -349,11 +353,11 @@ class Awaited:
         return next((Path(run.path) for run in (*live, *runs)), None)
 
     def argument(self, path: Path) -> str:
-        """Return what names the run of a journal on the command line: its id, or its path if it is elsewhere."""
+        """Return the name of a journal's run on the command line: its id, or its path if it is elsewhere."""
         return path.stem if path.parent == self._runs_dir else str(path)
 
     def near(self) -> list[str]:
-        """Return run ids that the name may be a misspelling of, the nearest first; few."""
+        """Return a few run ids that the name may be a misspelling of, nearest first."""
         if self._run in (None, "last") or self._is_path:
             return []
         import difflib
@@ -363,14 +367,13 @@ class Awaited:
 
 
 _BESIDE = re.compile(r"\.(?:inbox|files|torn-\d+)")
-"""What follows the run's id in the names of those files.
-
-Decisions from another terminal, the snapshots of a workflow, and what a crash left.
+"""What follows the run's id in the names of its other files: decisions from another terminal, the snapshots of a
+workflow, and what a crash left.
 """
 
 
 def belongings(journal: Path) -> list[Path]:
-    """Return the files that a run consists of, its journal first. Raises OSError where the folder cannot be read."""
+    """Return the files of a run, its journal first. Raises OSError if the folder cannot be read."""
     run_id = journal.name.removesuffix(SUFFIX)
     with os.scandir(journal.parent) as entries:
         names = sorted(entry.name for entry in entries if entry.is_file(follow_symlinks=False))
@@ -379,21 +382,21 @@ def belongings(journal: Path) -> list[Path]:
 
 
 def size_of(journal: Path) -> int:
-    """Return the bytes of the files that a run consists of. Raises OSError."""
+    """Return the total bytes of a run's files. Raises OSError."""
     return sum(path.stat().st_size for path in belongings(journal))
 
 
 def refuse_live(journal: Path) -> None:
-    """Raise UsageError where a process writes the run."""
+    """Raise UsageError if a process writes the run."""
     if is_being_written(journal):
         raise UsageError(f"the run {journal.stem!r} is still running; abort it or wait until it ends, then delete it")
 
 
 def remove_run(journal: Path) -> None:
-    """Delete the files that a run consists of; its forks stay as they are, for they need nothing of it.
+    """Delete a run's files; its forks do not need them and stay.
 
-    Of a symbolic link only the link is deleted. Raises UsageError where a process writes the run, and where there is no
-    such run or a file cannot be deleted.
+    Of a symbolic link, only the link is deleted. Raises UsageError if a process writes the run, if there is no such
+    run, or if a file cannot be deleted.
     """
     try:
         fd = open_regular(journal)
@@ -405,7 +408,7 @@ def remove_run(journal: Path) -> None:
             raise UsageError(
                 f"the run {journal.stem!r} is being written by {holder(fd)}; abort it or wait until it ends"
             )
-        # The journal last: where something fails, the run is still in the list and can be deleted again.
+        # The journal last: if something fails, the run is still listed and can be deleted again.
         for path in reversed(belongings(journal)):
             path.unlink()
     except OSError as error:

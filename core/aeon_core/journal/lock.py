@@ -8,14 +8,14 @@ import time
 from pathlib import Path
 
 PATIENCE_S = 0.5
-"""How long a lock is waited for: a reader that looks whether a run is alive holds it for an instant."""
+"""How long to wait for the lock: a reader that checks whether a run is alive holds it for an instant."""
 _PAUSE_S = 0.01
 _LOCKS = Path("/proc/locks")
 _COMMAND_CHARACTERS = 80
 
 
 def lock(fd: int) -> bool:
-    """Take the exclusive lock on an open file; return False where another holds it."""
+    """Acquire the exclusive lock on an open file; return False if another holds it."""
     deadline = time.monotonic() + PATIENCE_S
     while True:
         try:
@@ -29,7 +29,7 @@ def lock(fd: int) -> bool:
 
 
 def is_locked(fd: int) -> bool:
-    """Return whether another open file holds the exclusive lock. Raises OSError where locks cannot be asked for."""
+    """Return whether another open file holds the exclusive lock. Raises OSError if locks are not supported."""
     try:
         fcntl.flock(fd, fcntl.LOCK_SH | fcntl.LOCK_NB)
     except BlockingIOError:
@@ -39,33 +39,33 @@ def is_locked(fd: int) -> bool:
 
 
 def holder(fd: int) -> str:
-    """Return who holds the exclusive lock on an open file: process and command where they are known, in words."""
+    """Return who holds the exclusive lock on an open file, in words: process and command if known."""
     pid = _holding_process(os.fstat(fd).st_ino)
     command = _command(pid) if pid is not None else None
-    # One that has ended left the lock to a process that it had started.
+    # A process that has ended may have left the lock to one it started.
     return "another process" if command is None else f"process {pid} ({command})"
 
 
 def _holding_process(inode: int) -> int | None:
-    """Return the process that /proc/locks names for a file; None where there is no such table, or no such entry."""
+    """Return the process that /proc/locks names for a file; None if there is no such file or entry."""
     try:
         table = _LOCKS.read_text()
     except OSError:
         return None
     for fields in map(str.split, table.splitlines()):
         if len(fields) >= 6 and fields[1] == "FLOCK" and fields[3] == "WRITE" and fields[5].endswith(f":{inode}"):
-            # What runs in another container has no number here.
+            # A process in another container has no number here.
             return int(fields[4]) if fields[4].isdigit() and fields[4] != "0" else None
     return None
 
 
 def _command(pid: int) -> str | None:
-    """Return the command line of a process, clipped and without keys; None where there is no such process."""
+    """Return the command line of a process, clipped and without keys; None if there is no such process."""
     try:
         words = Path(f"/proc/{pid}/cmdline").read_bytes().decode("utf-8", "replace").split("\0")
     except OSError:
         return None
-    from aeon_core.redaction import redact_text  # not loaded by whoever only shows a journal
+    from aeon_core.redaction import redact_text  # not loaded for commands that only show a journal
 
     text = redact_text(" ".join(" ".join(words).split()))
     return text if len(text) <= _COMMAND_CHARACTERS else f"{text[:_COMMAND_CHARACTERS]}…"

@@ -1,6 +1,6 @@
-"""Reading a journal: whole lines, long texts put in, damage reported by line number (core FR-037).
+"""Reads a journal: whole lines, long texts resolved, damage reported by line number (core FR-037).
 
-A last line without its newline is torn and does not count. What is no journal at all is a UsageError.
+A last line without its newline is torn and does not count. A file that is not a journal raises UsageError.
 """
 
 from __future__ import annotations
@@ -23,9 +23,9 @@ _MAX_LINE = 1024 * 1024
 
 
 def superseded_lines(path: Path) -> list[range]:
-    """Return the seqs of the lines that a resume superseded; none where the run was not resumed.
+    """Return the seqs of the lines that a resume superseded; none if the run was not resumed.
 
-    Reads the file once, without parsing it. What cannot be read supersedes nothing.
+    Scans the file once, without parsing it. Unreadable lines supersede nothing.
     """
     try:
         fd = open_regular(path)
@@ -38,7 +38,7 @@ def superseded_lines(path: Path) -> list[range]:
 
 
 def superseded_in(fd: int) -> list[range]:
-    """Return what `superseded_lines` does, of an open file."""
+    """Return the same for an open file."""
     found = []
     try:
         for offset in marks(fd, _MARK):
@@ -54,7 +54,7 @@ def superseded_in(fd: int) -> list[range]:
 
 
 def marks(fd: int, mark: bytes) -> Iterator[int]:
-    """Yield where a mark with quotes occurs, in bytes: the type of a line. In a text it would be written with escapes.
+    """Yield the offsets of a quoted mark, such as a line's type. Inside a text, its quotes would be escaped.
 
     Raises OSError.
     """
@@ -70,7 +70,7 @@ def marks(fd: int, mark: bytes) -> Iterator[int]:
 
 
 def _line_at(fd: int, offset: int) -> bytes:
-    """Return the whole line around an offset in its envelope; b"" if its end is not there yet."""
+    """Return the whole line around an offset in its envelope; b"" if its end has not been written yet."""
     start = max(0, offset - 4096)
     before = os.pread(fd, offset - start, start)
     begin = start + before.rfind(b"\n") + 1
@@ -83,12 +83,12 @@ VERSION = 1
 MAX_LINE = 256 * 1024 * 1024
 """Bytes; a longer line is reported as broken and skipped."""
 _MOST = 2**63
-"""A seq is less, so that it can be kept in an array: a number beyond is damage."""
+"""The exclusive limit of a seq, which must fit an array; a larger number is damage."""
 BEGINNINGS = ("run_started", "workflow_start")
 """Types of which a journal's first record is one: a run's, and a workflow's."""
 ENDS = ("run_finished", "workflow_end")
 ASKED = frozenset({"approval", "gate", "question"})
-"""Types of records that ask a person, and hold what was decided."""
+"""Types of records that ask a person and hold the decision."""
 STATE_TYPES = frozenset(
     [
         "run_started",
@@ -135,19 +135,19 @@ Any other, a new one or one that this version does not know, may follow any reco
 no place here unless a run can end or wait with it: what the kernel writes after an end follows a `run_resumed`.
 """
 END_BYTES = 64 * 1024
-"""How much `tail` reads; more only if that holds no record of the run's state."""
+"""Bytes that `tail` reads; more only if they hold no state record."""
 
 FindTexts = Callable[[set[str]], dict[str, str]]
-"""Gives those texts that a journal holds further up, by their sha256."""
+"""Returns the texts that a journal holds further up, by sha256."""
 
 _ENVELOPE = re.compile(rb'\{\s*"v"\s*:\s*(\d+)\s*,\s*"seq"\s*:\s*\d+\s*,\s*"ts"\s*:.*?"type"\s*:\s*"(\w+)"', re.DOTALL)
 _BEGINNING = b'{"v":'
-"""What each line begins with that Aeon writes."""
+"""The beginning of every line that Aeon writes."""
 _LINES_TO_TRY = 20
 
 
 def record_type(line: bytes) -> str | None:
-    """Return the type of the record that a line holds, from its beginning alone; None where it is no record."""
+    """Return the type of a line's record, from its beginning alone; None if it is not a record."""
     match = _ENVELOPE.match(line[:2_000])
     return match[2].decode() if match is not None and int(match[1]) <= VERSION else None
 
@@ -161,9 +161,9 @@ def read_records(
 ) -> Iterator[dict[str, Any]]:
     """Yield the records of a journal in order.
 
-    `texts` replaces each `{"$text": sha256}` with its long text. What cannot be read is appended to `damage`, one line
-    with the line's number, and left out; what `check` says of a record is appended too. Lines that a resume
-    superseded are left out. Raises UsageError, when the first record is asked for, for a file that is no journal.
+    `texts` replaces each `{"$text": sha256}` with its long text. What cannot be read is left out and reported in
+    `damage`, one line each with the line number; so is what `check` returns for a record. Lines that a resume
+    superseded are left out. Raises UsageError, on the first record, for a file that is not a journal.
     """
     found = damage if damage is not None else []
     with open_journal(path) as file:
@@ -182,10 +182,10 @@ def read_records(
 
 
 class JournalLines:
-    """The whole lines of an open file, read on from where they ended the last time.
+    """The whole lines of an open file; each read continues where the last one ended.
 
-    `number` is that of the last line, from 1; the next one begins at `offset`. One that is too long is passed over, and
-    appended to `damage`.
+    `number` is the last line's, from 1; the next line begins at `offset`. A line that is too long is skipped and
+    reported in `damage`.
     """
 
     def __init__(self, fd: int, damage: list[str], *, offset: int = 0, number: int = 0) -> None:
@@ -213,7 +213,7 @@ class JournalLines:
                 return
 
     def _pass_over(self) -> bool:
-        """Go behind a line that is too long; return False where its end is not there yet."""
+        """Skip a line that is too long; return False if its end has not been written yet."""
         place = self.offset
         while chunk := os.pread(self._fd, _CHUNK, place):
             if (end := chunk.find(b"\n")) >= 0:
@@ -226,11 +226,11 @@ class JournalLines:
 
 
 class RecordReader:
-    """Makes records of a journal's lines, one after the other.
+    """Turns a journal's lines into records, one after the other.
 
-    Long texts are put in, unless `texts` says otherwise; what cannot be read, and what `check` says of a record, is
-    appended to `damage`; the lines of `gone`, but for texts, are left out. The first line holds the seq `expected`;
-    earlier texts are requested from `find_texts`.
+    Long texts are resolved unless `texts` is False; what cannot be read, and what `check` returns for a record, is
+    reported in `damage`; the lines in `gone` are left out, except texts. The first line has the seq `expected`; earlier
+    texts are requested from `find_texts`.
     """
 
     def __init__(
@@ -250,7 +250,7 @@ class RecordReader:
         self._newer = False
 
     def read(self, number: int, line: bytes) -> dict[str, Any] | None:
-        """Return the record of the line after the last one; None where it is none, or superseded."""
+        """Return the record of the next line; None if it is not a record or is superseded."""
         record = parse_line(line, number, self._damage)
         if record is None:
             return None
@@ -277,7 +277,7 @@ class RecordReader:
         return record
 
     def _version_fault(self, record: dict[str, Any]) -> str | None:
-        """Return, once, that a newer Aeon has continued the journal: its records may mean something else."""
+        """Return, once, that a newer Aeon continued the journal, whose records may mean something else."""
         if self._newer or record.get("v") == VERSION:
             return None
         self._newer = True
@@ -288,7 +288,9 @@ class RecordReader:
 
 
 def is_known_beginning(path: Path, number: int, line: bytes) -> bool:
-    """Return whether one of a file's first lines is a record. Raises UsageError where that makes it no journal."""
+    """Return whether one of a file's first lines is a record. Raises UsageError if it shows that the file is not a
+    journal.
+    """
     if record_type(line) is not None:
         return True
     if number >= _LINES_TO_TRY or _is_foreign(line):
@@ -297,7 +299,7 @@ def is_known_beginning(path: Path, number: int, line: bytes) -> bool:
 
 
 def open_journal(path: Path) -> IO[bytes]:
-    """Return the file, open for reading. Raises UsageError where there is none that could be a journal."""
+    """Return the file, open for reading. Raises UsageError if there is no file that could be a journal."""
     try:
         if path.is_dir():
             raise no_journal(path, "it is a folder")
@@ -310,13 +312,15 @@ def open_journal(path: Path) -> IO[bytes]:
 
 
 def no_journal(path: Path, why: str | None = None) -> UsageError:
-    """Return the error that a file is no journal, and why."""
+    """Return the error that a file is not a journal, with the reason."""
     reason = why or "its lines are not Aeon records, or a newer version wrote them"
     return UsageError(f"{str(path)!r} is not a journal: {reason}; expected a run's <run_id>.jsonl file")
 
 
 def why_no_line(fd: int) -> str | None:
-    """Return why a file has no whole line: it is empty, or cut off in its first record; None where it is no record."""
+    """Return why a file has no whole line: it is empty or cut off in its first record; None if it holds no record at
+    all.
+    """
     size = os.fstat(fd).st_size
     if size == 0:
         return "it is empty"
@@ -332,12 +336,12 @@ def unreadable(path: Path | None, why: OSError | str) -> JournalError:
 
 
 def _is_binary(fd: int) -> bool:
-    """Whether a file's first line is nothing that a run writes, however long it is."""
+    """Whether a file's first line cannot be a run's, however long it is."""
     return b"\x00" in os.pread(fd, 4_096, 0).partition(b"\n")[0]
 
 
 def _is_foreign(line: bytes) -> bool:
-    """Whether a line is sound but not ours, or binary: nothing that damage would explain."""
+    """Whether a line is valid but not ours, or binary, which damage would not explain."""
     if b"\x00" in line[:4_096]:
         return True
     try:
@@ -348,7 +352,7 @@ def _is_foreign(line: bytes) -> bool:
 
 
 def parse_line(line: bytes, number: int, damage: list[str]) -> dict[str, Any] | None:
-    """Return the record of a line, long texts by reference; None where it is none: `damage` then says why."""
+    """Return the record of a line, long texts by reference; None if it is not a record, and `damage` says why."""
     try:
         record = from_json(line, allow_inf_nan=False)
     except ValueError as error:
@@ -366,15 +370,15 @@ def _is_count(value: Any) -> bool:
 
 
 def is_marked(value: dict[str, Any]) -> bool:
-    """Return whether an object could be taken for a reference, or for an object set apart from references.
+    """Return whether an object looks like a reference or an escaped object.
 
-    One that a tool or a model gave is written as `{"$text": null, "literal": <the object>}`.
+    Such an object from a tool or a model is written as `{"$text": null, "literal": <the object>}`.
     """
     return "$text" in value and len(value) <= 2
 
 
 def resolved(value: Any, table: dict[str, str], missing: set[str]) -> Any:
-    """Return a value with the long texts of `table` put in; the sha256 of those it lacks are added to `missing`."""
+    """Return a value with its references replaced by the texts in `table`; missing sha256s are added to `missing`."""
     # The parser allows 200 levels, so recursion ends well before the interpreter's limit.
     if isinstance(value, dict):
         if is_marked(value) and isinstance(literal := value.get("literal"), dict) and value["$text"] is None:
@@ -391,9 +395,9 @@ def resolved(value: Any, table: dict[str, str], missing: set[str]) -> Any:
 
 
 def head(path: Path) -> dict[str, Any] | None:
-    """Return the `run_started` or `workflow_start` record, its task in full; None where the file begins otherwise.
+    """Return the `run_started` or `workflow_start` record, with its task in full; None if the file begins otherwise.
 
-    Reads no further than that record. Raises UsageError where the file cannot be opened.
+    Reads no further than that record. Raises UsageError if the file cannot be opened.
     """
     table: dict[str, str] = {}
     with open_journal(path) as file:
@@ -412,9 +416,9 @@ def head(path: Path) -> dict[str, Any] | None:
 
 def tail(path: Path) -> Iterator[dict[str, Any]]:
     """Yield the last whole records, newest first, references unresolved: those in the file's last 64 kB, and as many
-    before them as it takes to have one of a type in STATE_TYPES.
+    before them as needed to have one of a type in STATE_TYPES.
 
-    Raises UsageError where the file cannot be opened.
+    Raises UsageError if the file cannot be opened.
     """
     with open_journal(path) as file:
         end = file.seek(0, os.SEEK_END)

@@ -449,7 +449,7 @@ class RunFinished(Record):
     outcomes: str | None = None
     """As in the record of a pass."""
     resumes_at: int | None = None
-    """The seq from which a resume continues; the lines after it came of the ending. None where the run is finished."""
+    """The seq from which a resume continues; the lines after it came of the ending. None if the run is finished."""
 
 
 AnyRecord = Annotated[

@@ -20,10 +20,10 @@ from aeon_core.suggest import first_problem
 
 
 def sound_records(path: Path, texts: TextTable | None = None) -> Iterator[dict[str, Any]]:
-    """Yield the records of a journal in order, long texts in full; a torn last line is no record.
+    """Yield the records of a journal in order, long texts in full; a torn last line is not a record.
 
     The texts that it holds are added to `texts`. Raises UsageError, with the line's number, at the first line that is
-    broken, is missing, belongs to another run, or was written by a newer version; and where the file is no journal.
+    broken, is missing, belongs to another run, or was written by a newer version; and where the file is not a journal.
     """
     damage: list[str] = []
     checked = _Lines(texts if texts is not None else TextTable())
@@ -36,14 +36,14 @@ def sound_records(path: Path, texts: TextTable | None = None) -> Iterator[dict[s
 
 
 class _Lines:
-    """What is known of the lines before."""
+    """What is known about the lines before."""
 
     def __init__(self, texts: TextTable) -> None:
         self._texts = texts
         self._run: Any = None
 
     def fault(self, record: dict[str, Any]) -> str | None:
-        """Return what is wrong with a record, None where nothing is."""
+        """Return what is wrong with a record, None if nothing is."""
         if record.get("v") != VERSION:
             return f"its version is {record.get('v')!r}, but this Aeon supports {VERSION}; use the Aeon that wrote it"
         if record["seq"] == 0:
@@ -97,8 +97,8 @@ def reopen(
     """Return the writer of an existing journal; it continues after its last whole line, and holds the lock.
 
     A torn rest behind that line is kept beside the journal, in `<run_id>.torn-<n>`, cut off, and told by a
-    `journal_recovered` record. `on_record` gets each record that there is, long texts in full. Raises UsageError where
-    the file is no journal, another process writes it, it is damaged in the middle, or a newer Aeon wrote it.
+    `journal_recovered` record. `on_record` gets each record that there is, long texts in full. Raises UsageError if the
+    file is not a journal, another process writes it, it is damaged in the middle, or a newer Aeon wrote it.
     """
     fd = _open(path)
     try:
@@ -121,7 +121,7 @@ def reopen(
 def make_sure_nobody_writes(path: Path) -> None:
     """Raise UsageError, which says who it is, where another process writes the journal. Changes nothing.
 
-    Also where `reopen` could not open it.
+    Also if `reopen` could not open it.
     """
     fd = _open(path)
     try:

@@ -39,7 +39,7 @@ class Match:
     end: int
     """Where it ends."""
     seq: int | None
-    """None where the line is damaged."""
+    """None if the line is damaged."""
     type: str | None
     excerpt: str
     """What was found with its context, on one line; `…` where there is more."""
@@ -47,7 +47,7 @@ class Match:
     pass_number: int | None = None
     """The step and the pass that the record names."""
     part: str = ""
-    """The type of the record and its field that holds the text: `llm.request`; empty where the line is damaged."""
+    """The type of the record and its field that holds the text: `llm.request`; empty if the line is damaged."""
     holder: int | None = None
     """Of a long text, the seq of the record that it was written for, whose step, pass and part are named."""
 
@@ -61,10 +61,10 @@ def search_journal(
 ) -> Iterator[Match]:
     """Yield the records that hold a text in one of their values, as they are found, upper and lower case alike.
 
-    Values are compared as they are meant, whatever their escapes in JSON; a long text counts for the `text` record
-    that holds it. A line that is no JSON is compared as it is. An incomplete last line is left out.
-    Ends within 50 ms after `cancelled` returns True, where no line has more than a few megabytes. Raises UsageError
-    for an empty text and where the file cannot be opened, JournalError where it cannot be read.
+    Values are compared as they are meant, whatever their escapes in JSON; a long text counts for the `text` record that
+    holds it. A line that is not JSON is compared as it is. An incomplete last line is left out. Ends within 50 ms after
+    `cancelled` returns True, where no line has more than a few megabytes. Raises UsageError for an empty text and where
+    the file cannot be opened, JournalError if it cannot be read.
     """
     wanted = clean_text(text)
     if not wanted:

@@ -31,16 +31,15 @@ WORKFLOW = "workflow"
 class RunSummary(Struct, frozen=True, array_like=True):
     """One run (contract: `runs --json`).
 
-    `run_id` is the journal's name without its suffix, which is what names the run in every command.
-    `status` is a RunResult's, or `running` while its writer lives, or `interrupted`. `passes` counts those that have
-    ended. `cost_usd` is in US dollars, None where the model has no known price. `started` is ISO 8601, UTC.
-    Of a fork, `parent` is the id of the run that it was forked from, `forked_at` the pass that it began with.
-    `completeness` and `coherence` are those of the last assessment, 0…1. `waits_for` is the point of an approval that
-    was asked for last and not decided, empty where none is; it is waited for as long as the run is `running`.
-    `damaged` says that near the ends of the journal lines are broken or missing: a list looks no further.
-    `kind` is `run`; `workflow` for one of system2, which waits for a gate or an answer, and has no passes; `transcript`
-    for what a workflow's journal was exported to.
-    `resumable` says that there is something to continue.
+    `run_id` is the journal's name without its suffix, which is what names the run in every command. `status` is a
+    RunResult's, or `running` while its writer lives, or `interrupted`. `passes` counts those that have ended.
+    `cost_usd` is in US dollars, None if the model has no known price. `started` is ISO 8601, UTC. Of a fork, `parent`
+    is the id of the run that it was forked from, `forked_at` the pass that it began with. `completeness` and
+    `coherence` are those of the last assessment, 0…1. `waits_for` is the point of an approval that was asked for last
+    and not decided, empty if none is; it is waited for as long as the run is `running`. `damaged` says that near the
+    ends of the journal lines are broken or missing: a list looks no further. `kind` is `run`; `workflow` for one of
+    system2, which waits for a gate or an answer, and has no passes; `transcript` for what a workflow's journal was
+    exported to. `resumable` says that there is something to continue.
     """
 
     run_id: str
@@ -71,7 +70,7 @@ class RunSummary(Struct, frozen=True, array_like=True):
 
 
 class Ending(NamedTuple):
-    """What the last records of a journal show; `status` is None where the run has not ended."""
+    """What the last records of a journal show; `status` is None if the run has not ended."""
 
     status: str | None
     passes: int
@@ -84,7 +83,7 @@ class Ending(NamedTuple):
 
 
 def summarise(path: Path) -> RunSummary | None:
-    """Return the summary of one journal, None where the file is none or cannot be read."""
+    """Return the summary of one journal, None if the file is none or cannot be read."""
     try:
         first = head(path)
         if first is None or not is_start(first):
@@ -97,7 +96,7 @@ def summarise(path: Path) -> RunSummary | None:
 def summary_of(path: str, first: dict[str, Any], ending: Ending) -> RunSummary:
     """Return the summary from the first record of a run or a workflow, for which `is_start` holds, and its ending.
 
-    Raises OSError where the run has not ended and the file cannot be opened.
+    Raises OSError if the run has not ended and the file cannot be opened.
     """
     parent, forked_at = forked_from(first)
     status = ending.status if ending.status is not None else unended_status(path)
@@ -139,7 +138,7 @@ def is_workflow_start(first: Mapping[str, Any]) -> bool:
 
 
 def forked_from(first: dict[str, Any]) -> tuple[str | None, int | None]:
-    """Return of a fork's `run_started` record the parent's run id and the pass, each None where it is not recorded."""
+    """Return of a fork's `run_started` record the parent's run id and the pass, each None if it is not recorded."""
     parent = first.get("parent")
     if not isinstance(parent, dict) or not isinstance(parent.get("run_id"), str):
         return None, None
@@ -207,7 +206,7 @@ def _asked(last: dict[str, Any]) -> str:
 
 
 def _not_superseded(newest_first: Iterable[dict[str, Any]]) -> Iterator[dict[str, Any]]:
-    """Yield the records but for those that a later `run_resumed` superseded."""
+    """Yield the records except for those that a later `run_resumed` superseded."""
     gone: list[range] = []
     for record in newest_first:
         if any(record.get("seq") in span for span in gone):
@@ -237,9 +236,9 @@ def is_being_written(path: str | Path) -> bool:
 
 
 def journal_entries(runs_dir: Path) -> list[os.DirEntry[str]]:
-    """Return the files of a runs directory that may be journals; none where there is no such directory.
+    """Return the files of a runs directory that may be journals; none if there is no such directory.
 
-    Raises UsageError where it cannot be read.
+    Raises UsageError if it cannot be read.
     """
     try:
         with os.scandir(runs_dir) as entries:

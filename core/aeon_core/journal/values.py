@@ -9,7 +9,7 @@ from aeon_core.escape import escape_controls
 
 
 def str_of(value: Any) -> str:
-    """Return a text, empty where it is none."""
+    """Return a text, empty if it is none."""
     return value if isinstance(value, str) else ""
 
 

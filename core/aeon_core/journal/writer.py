@@ -219,7 +219,7 @@ class JournalWriter:
             self._check(self._end[1] + len(line))
 
     def sync(self) -> None:
-        """Wait until all lines are on the disk. Raises JournalError where they cannot get there."""
+        """Wait until all lines are on the disk. Raises JournalError if they cannot get there."""
         if self._fd is None or self._broken is not None:
             return
         self._check(self._end[1])
@@ -232,7 +232,7 @@ class JournalWriter:
             raise self._stopped(f"cannot be synced to disk: {error.strerror}") from None
 
     def location(self) -> Path | None:
-        """Return where the file is now: it may have been moved. None where it was deleted, or cannot be found."""
+        """Return where the file is now: it may have been moved. None if it was deleted, or cannot be found."""
         if self._fd is None or self.path is None:
             return self.path
         found = os.fstat(self._fd)
@@ -246,7 +246,7 @@ class JournalWriter:
         return None
 
     def _check(self, size: int) -> None:
-        """Raise JournalError where what is written would be lost: the file is gone, or no longer what was written."""
+        """Raise JournalError if what is written would be lost: the file is gone, or no longer what was written."""
         assert self._fd is not None
         assert self.path is not None
         found = os.fstat(self._fd)
@@ -320,7 +320,7 @@ def _create(path: Path) -> int:
 
 
 def sync_folder(folder: Path) -> None:
-    """Bring a folder's entries to the disk, or a new file may be lost whole. Raises OSError where the disk fails.
+    """Bring a folder's entries to the disk, or a new file may be lost whole. Raises OSError if the disk fails.
 
     A folder that was moved, may not be read, or whose file system knows no such thing, is passed over.
     """
@@ -358,7 +358,7 @@ def as_dicts(on_record: Callable[[dict[str, Any]], None] | None) -> LineListener
 
 
 def fan_out(listeners: Iterable[LineListener | None]) -> LineListener | None:
-    """Return one listener for all of them, None where there are none; one that fails is logged and passed over."""
+    """Return one listener for all of them, None if there are none; one that fails is logged and passed over."""
     present = [listener for listener in listeners if listener is not None]
     if not present:
         return None

@@ -79,13 +79,13 @@ class LabelledOutcome(Entity):
 def read_labels(path: Path) -> list[LabelledOutcome]:
     """Return the outcomes of a JSONL file; blank lines are left out.
 
-    Raises UsageError with file and line where one is bad, an id occurs twice, or there is none.
+    Raises UsageError with file and line if one is bad, an id occurs twice, or there is none.
     """
     return _read([(str(path), read_text(path, f"the labels {str(path)!r}", MAX_BYTES))])
 
 
 def shipped_labels() -> list[LabelledOutcome]:
-    """Return the outcomes that ship with Aeon, by language. Raises UsageError where the package lacks them."""
+    """Return the outcomes that ship with Aeon, by language. Raises UsageError if the package lacks them."""
     folder = files("aeon_core.judge").joinpath(SHIPPED)
     found = sorted(folder.iterdir(), key=lambda file: file.name) if folder.is_dir() else []
     return _read([(file.name, file.read_text(encoding="utf-8")) for file in found if file.name.endswith(".jsonl")])
@@ -155,7 +155,7 @@ class Engine(Protocol):
 
 @dataclass(frozen=True)
 class Comparison:
-    """What the judge said about a labelled result. `judged` is None where its reply could not be used."""
+    """What the judge said about a labelled result. `judged` is None if its reply could not be used."""
 
     id: str
     group: str
@@ -185,11 +185,11 @@ class Agreement:
     """Good results that the judge took for bad."""
     unusable: int
     kappa: float | None
-    """Cohen's kappa of the usable verdicts; None where chance alone would agree on all of them."""
+    """Cohen's kappa of the usable verdicts; None if chance alone would agree on all of them."""
 
     @property
     def agreement(self) -> float | None:
-        """The share that agrees, 0…1; None where there is no result."""
+        """The share that agrees, 0…1; None if there is no result."""
         return self.agreed / self.results if self.results else None
 
     def as_dict(self) -> dict[str, Any]:
@@ -250,7 +250,7 @@ class LabelledRuns:
     def comparisons(self, wanted: Callable[[], bool] = lambda: True) -> list[Comparison]:
         """Return each labelled pass that the judge assessed, by run and pass; fewer once it is not `wanted` any more.
 
-        A journal that cannot be read is left out. Raises UsageError where the directory cannot be read.
+        A journal that cannot be read is left out. Raises UsageError if the directory cannot be read.
         """
         known: dict[str, tuple[tuple[int, int, int], list[Comparison]]] = {}
         for entry in sorted(journal_entries(self._runs_dir), key=lambda each: each.name):

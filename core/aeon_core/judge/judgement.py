@@ -231,7 +231,7 @@ def _check(value: Any, key: str) -> Check | None:
 
 
 def _flags(value: Any) -> dict[Flag, Check] | None:
-    """Return the check of each flag, None where that of the answer is missing or a flag is unknown.
+    """Return the check of each flag, None if that of the answer is missing or a flag is unknown.
 
     Others may be left out: nothing is wrong there.
     """
@@ -254,8 +254,8 @@ def _issues(value: Any, steps: set[str]) -> list[Finding]:
 def _issue(entry: Any, steps: set[str]) -> Finding | None:
     """Return an issue with its type, severity and place put in form; None for one that says nothing.
 
-    A severity that is none of ours cannot be read as a milder one: it is `high`. Raises ValidationError where the
-    words of an issue are under an unknown key.
+    A severity that is none of ours cannot be read as a milder one: it is `high`. Raises ValidationError if the words of
+    an issue are under an unknown key.
     """
     if isinstance(entry, str):
         entry = {"description": entry}

@@ -128,9 +128,9 @@ def judge_result(
 ) -> Judgement:
     """Return the judgement of a result, by majority of `votes` where the first verdict is no clear yes.
 
-    A verdict that costs a pass must quote words that occur in an artifact, and verdicts must agree with the issues
-    next to them; otherwise the judge is asked again and told why. What is then still not found is marked. Raises
-    LLMError and SupervisorError where the first reply cannot be had or used.
+    A verdict that costs a pass must quote words that occur in an artifact, and verdicts must agree with the issues next
+    to them; otherwise the judge is asked again and told why. What is then still not found is marked. Raises LLMError
+    and SupervisorError if the first reply cannot be had or used.
     """
     evidence = Evidence(case.artifacts, case.requirements)
     judge = partial(_judged, case, ask, evidence, folder=folder, max_tokens=max_tokens)

@@ -40,7 +40,7 @@ class Progress:
     criteria: dict[str, Any] | None = None
     """The criteria of convergence, None for the defaults."""
     requirements: list[str] = field(default_factory=list)
-    """The requirements that the run was given; none where they are inferred."""
+    """The requirements that the run was given; none if they are inferred."""
     given_plan: dict[str, Any] | None = None
     """The plan that the run was given."""
     plan_cut: tuple[str, ...] = ()

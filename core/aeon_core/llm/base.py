@@ -24,8 +24,8 @@ DEFAULT_MAX_TOKENS = 4096
 class ToolCallDict(TypedDict):
     """A tool call that a model asks for.
 
-    `arguments` is an object; where the provider sent text that is no JSON object, it is that text, for the
-    supervisor to repair.
+    `arguments` is an object; where the provider sent text that is not JSON object, it is that text, for the supervisor
+    to repair.
     """
 
     id: NotRequired[str]

@@ -349,7 +349,7 @@ _BOUNDS = {
 
 
 def converse_params(model_id: str, request: LLMRequest, names: ToolNames) -> dict[str, Any]:
-    """Return the parameters of a `converse` call, but for what a request can do without."""
+    """Return the parameters of a `converse` call, except for what a request can do without."""
     params: dict[str, Any] = {
         "modelId": model_id,
         "messages": turns(request.messages, lambda message: _blocks(message, names)),

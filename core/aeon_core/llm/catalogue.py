@@ -1,4 +1,4 @@
-"""What is known of a model without asking anyone: its price and its context window, offline (contract: Models)."""
+"""What is known about a model without asking anyone: its price and its context window, offline (contract: Models)."""
 
 from __future__ import annotations
 

@@ -211,7 +211,7 @@ def _header(file: Path) -> GgufHeader:
 
 
 def _load(file: Path, context: int, place: Endpoint, socket: str) -> Any:
-    """Return llama.cpp's server for the model, listening. Raises ModelUnavailableError where it cannot be loaded."""
+    """Return llama.cpp's server for the model, listening. Raises ModelUnavailableError if it cannot be loaded."""
     import xllamacpp
 
     params = xllamacpp.CommonParams()

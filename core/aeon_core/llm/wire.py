@@ -142,7 +142,7 @@ def read_usage(usage: Any, names: Mapping[str, str]) -> Usage | None:
 
 
 def added(first: Usage | None, second: Usage | None) -> Usage | None:
-    """Return two calls' tokens together; None where neither was counted."""
+    """Return two calls' tokens together; None if neither was counted."""
     if first is None or second is None:
         return second if first is None else first
     one, other = cast("dict[str, int]", first), cast("dict[str, int]", second)

@@ -124,7 +124,7 @@ def _is_as_it_was(step: PlanStep, was: PlanStep | None) -> bool:
 
 
 def _parts(step: PlanStep, was: PlanStep) -> set[str]:
-    """Return the ids of a step's substeps, but for those that had been given up."""
+    """Return the ids of a step's substeps, except for those that had been given up."""
     given_up = {substep.step_id for substep in was.substeps if substep.status == "invalid"}
     return {substep.step_id for substep in step.substeps} - given_up
 

@@ -64,7 +64,7 @@ def _described(error: YamlError) -> str:
 
 
 def _json_fault(text: str) -> str | None:
-    """Return why a text is not JSON; None where it is, whatever its values.
+    """Return why a text is not JSON; None if it is, whatever its values.
 
     One that nests more deeply than the parser reads is only asked whether its brackets match.
     """

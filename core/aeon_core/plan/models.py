@@ -92,7 +92,7 @@ class PlanStep(_Declarative):
         return self.subplan.substeps if self.subplan is not None else []
 
     def walk(self) -> Iterator[PlanStep]:
-        """Yield the step and all that is under it, each parent before its substeps."""
+        """Yield the step and everything that is under it, each parent before its substeps."""
         return _walk([self])
 
     @model_validator(mode="after")

@@ -156,7 +156,7 @@ def _object_copy(value: dict[Any, Any], path: str, problems: Problems, depth: in
 
 
 def expectation(name: str, value: Any) -> str | None:
-    """Return what the field `name` of a step must be, or None where `value` is just that."""
+    """Return what the field `name` of a step must be, or None if `value` is just that."""
     if name in ("step_id", "id", "parent", "description", "tool", "replaces"):
         return text_expectation(value)
     if name == "status":
@@ -173,14 +173,14 @@ def expectation(name: str, value: Any) -> str | None:
 
 
 def text_expectation(value: Any) -> str | None:
-    """Return what a text must be, or None where `value` is one."""
+    """Return what a text must be, or None if `value` is one."""
     if not isinstance(value, str):
         return "a string"
     return None if _not_blank(value) else "a non-empty string"
 
 
 def arguments_in(value: Any) -> Any:
-    """Return the JSON value that a string holds, or None where it holds none."""
+    """Return the JSON value that a string holds, or None if it holds none."""
     try:
         return parse_json(value, unique_keys=True) if isinstance(value, str) else None
     except ValueError:
@@ -528,15 +528,15 @@ def load_plan_file(path: Path, *, fresh: bool = True) -> Plan:
 
 
 def read_plan_data(path: Path) -> Any:
-    """Return what a plan file holds, valid or not. Raises UsageError where it is neither JSON nor YAML."""
+    """Return what a plan file holds, valid or not. Raises UsageError if it is neither JSON nor YAML."""
     return without_schema_line(read_data(path))
 
 
 def given_plan(plan: Plan | Mapping[str, Any] | None) -> Plan | None:
     """Return the plan a caller hands over: a Plan object itself, or the Plan that a dict describes.
 
-    Raises UsageError where it is neither, was executed already, was made unsound after it was made, or cannot be
-    written as JSON; ValidationError for what a dict describes.
+    Raises UsageError if it is neither, was executed already, was made unsound after it was made, or cannot be written
+    as JSON; ValidationError for what a dict describes.
     """
     if plan is None:
         return None

@@ -196,7 +196,7 @@ def _clip(text: str, characters: int) -> str:
 def memory_section(
     entries: Mapping[str, Any], shown: Mapping[str, Any] | None = None, *, characters: int = CLIPPED_AT
 ) -> str:
-    """Return a line for each entry of the memory, but for step outputs that are `shown` already as they are.
+    """Return a line for each entry of the memory, except for step outputs that are `shown` already as they are.
 
     Of a value longer than so many `characters` both ends are shown.
     """

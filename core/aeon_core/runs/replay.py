@@ -45,9 +45,9 @@ _PLACES = frozenset({"criteria", "project_root", "prompts_dir", "requirements", 
 
 @dataclass(frozen=True, slots=True)
 class Replay:
-    """What a replay came to. `result` is None where the recorded run had not ended, or where it differs.
+    """What a replay came to. `result` is None if the recorded run had not ended, or where it differs.
 
-    `difference` says where the kernel does something else than what was recorded, None where it did the same.
+    `difference` says where the kernel does something else than what was recorded, None if it did the same.
     """
 
     run_id: str
@@ -145,9 +145,9 @@ class RunRequest:
 def replay(path: Path | str, on_line: LineListener | None = None, request: RunRequest | None = None) -> Replay:
     """Run the kernel over the recorded effects of a journal, and return whether it does what was recorded.
 
-    Compared is every record that the kernel emits, but for times, durations and versions; with a `request`, what would
-    be run now is compared too, and a plan and a memory given with it end as they did. `on_line` gets each record as it
-    is emitted. Raises UsageError where the journal is none, is damaged, or lacks what a replay needs.
+    Compared is every record that the kernel emits, except for times, durations and versions; with a `request`, what
+    would be run now is compared too, and a plan and a memory given with it end as they did. `on_line` gets each record
+    as it is emitted. Raises UsageError if the journal is none, is damaged, or lacks what a replay needs.
     """
     return replay_lines(recorded_lines(expanded(path, "the journal")), on_line, request)
 
@@ -181,7 +181,7 @@ def replay_lines(
 
 
 def recorded_lines(path: Path) -> list[dict[str, Any]]:
-    """Return the records of a journal, long texts in full. Raises UsageError where any of them cannot be read."""
+    """Return the records of a journal, long texts in full. Raises UsageError if any of them cannot be read."""
     return list(sound_records(path))
 
 
@@ -196,7 +196,7 @@ def recorded_criteria(started: Mapping[str, Any]) -> ConvergenceCriteria | None:
 
 
 def recorded_start(started: Mapping[str, Any]) -> Start | None:
-    """Return where a fork began, None for any other run. Raises UsageError where that cannot be read."""
+    """Return where a fork began, None for any other run. Raises UsageError if that cannot be read."""
     if (parent := started.get("parent")) is None:
         return None
     try:
@@ -233,7 +233,7 @@ def _check_models(started: Mapping[str, Any]) -> None:
 
 
 def given_plan_of(lines: list[dict[str, Any]]) -> Plan | None:
-    """Return the plan that the run was given, None where the model made it. Its problems are recorded again."""
+    """Return the plan that the run was given, None if the model made it. Its problems are recorded again."""
     if (given := lines[0].get("plan")) is None:
         return None
     try:

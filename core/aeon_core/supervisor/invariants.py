@@ -1,7 +1,7 @@
 """What a repair must keep (core FR-032): every value that is there, by name and order. It may write what is missing.
 
-One set of rules for plans, calls and all other replies. Every function returns one line that says what the repair
-must not do, or None where it may be taken.
+One set of rules for plans, calls and all other replies. Every function returns one line that says what the repair must
+not do, or None if it may be taken.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ _NEAR = 0.75
 
 
 def same(one: Any, other: Any) -> bool:
-    """Return whether two plain values are the same: numbers by their value, text but for blanks; true is not 1."""
+    """Return whether two plain values are the same: numbers by their value, text except for blanks; true is not 1."""
     if isinstance(one, str) and isinstance(other, str):
         return one.split() == other.split()
     if isinstance(one, (int, float)) and isinstance(other, (int, float)):

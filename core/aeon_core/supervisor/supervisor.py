@@ -464,7 +464,7 @@ class _PlanReply:
 
 
 def _repaired_step(original: PlanStep, value: Any, names: Sequence[str], registry: ToolRegistry) -> PlanStep:
-    """Return the step that a repair names. Raises NothingFitsError where it names no tool, else ValidationError."""
+    """Return the step that a repair names. Raises NothingFitsError if it names no tool, else ValidationError."""
     row, count = step_row(value) if value is not None else ({}, 1)
     if count != 1:
         raise _invalid([f"expected one step, got {count}"])

@@ -13,7 +13,7 @@ class ToolSet(NamedTuple):
     consent: str
     """What it lets a model do, for whoever is asked to consent."""
     names: tuple[str, ...] = ()
-    """Its tools; none where servers name them."""
+    """Its tools; none if servers name them."""
 
 
 TOOL_SETS: Mapping[str, ToolSet] = {

@@ -33,11 +33,11 @@ class Call:
     original: dict[str, Any]
     text: str
     arguments: Any = None
-    """The arguments as far as they could be read, None if the text is no JSON."""
+    """The arguments as far as they could be read, None if the text is not JSON."""
     changed: bool = False
     """Whether it took a local repair to read it."""
     written: str | None = None
-    """The arguments, or the whole call, as text that is no JSON."""
+    """The arguments, or the whole call, as text that is not JSON."""
     problems: list[str] = field(default_factory=list)
 
     @property
@@ -73,7 +73,7 @@ class CallReader:
     def fitting(self, arguments: Any) -> Any:
         """Return arguments in the tool's own spelling and types, where that makes them fit, else as they are.
 
-        Raises ValidationError with problems where they do not fit.
+        Raises ValidationError with problems if they do not fit.
         """
         if errors := self._errors(arguments):
             # An argument for a tool with effects must not get lost, even an unknown one.

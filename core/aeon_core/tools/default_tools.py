@@ -50,8 +50,8 @@ class CalculatorTool(Tool):
     def invoke(self, operation: str, a: float, b: float) -> dict[str, Any]:
         """Return `{"result": number}`, an int where the operation on ints is exact.
 
-        Raises ToolError for an unknown operation, for what is no number, for a division by zero, and for a result too
-        large for a number.
+        Raises ToolError for an unknown operation, for what is not a number, for a division by zero, and for a result
+        too large for a number.
         """
         for name, number in (("a", a), ("b", b)):
             if not _is_number(number):

@@ -111,7 +111,7 @@ class ProjectFinder:
         return spec
 
     def verified(self, path: str) -> bytes:
-        """Return the bytes of a module. Raises ImportError where they are not those that were consented to."""
+        """Return the bytes of a module. Raises ImportError if they are not those that were consented to."""
         data = file_bytes(Path(path))
         expected = self._digests.get(os.path.realpath(path))
         if expected is None:

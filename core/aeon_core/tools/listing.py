@@ -59,7 +59,7 @@ class Expression:
             raise PatternError(str(error)) from None
 
     def candidate(self, text: str, start: int) -> int:
-        """Return a place in the next line from `start` on that may have a match; -1 where no line has one."""
+        """Return a place in the next line from `start` on that may have a match; -1 if no line has one."""
         if self._lines is not None:
             try:
                 found = self._lines.search(text, start, timeout=_FIRST_LOOK)

@@ -50,7 +50,7 @@ class ProtectedPaths:
 
 
 def change_reason(root: Path, place: PurePosixPath) -> str | None:
-    """Return what hangs on the file at `place`, relative to the root; None where only the project's own code does.
+    """Return what hangs on the file at `place`, relative to the root; None if only the project's own code does.
 
     Names count in upper and lower case and with invisible characters, which some file systems take for the same.
     """

@@ -49,8 +49,8 @@ class ToolRegistry:
     def register(self, tool: Tool | Callable[..., Any] | object) -> None:
         """Add a Tool, any object with a Tool's five members, or a typed function with a docstring (core FR-020).
 
-        Raises ToolError, one line, for what is no tool: a missing member, a blank or taken name, a blank description,
-        no valid JSON Schema, examples that do not fit, an unknown effect.
+        Raises ToolError, one line, for what is not a tool: a missing member, a blank or taken name, a blank
+        description, no valid JSON Schema, examples that do not fit, an unknown effect.
         """
         entry = _entry(_as_tool(tool))
         if entry.name in self._entries:
@@ -88,8 +88,8 @@ class ToolRegistry:
     def export_tools_for_llm(self) -> _Export:
         """Return every tool as name, description, input_schema, output_schema, effect and examples (Decision 13).
 
-        `examples` are arguments of example invocations: the tool's own, else one made from its input_schema (none
-        where no fitting one was found). The same tools give the same export; the caller may change what it gets.
+        `examples` are arguments of example invocations: the tool's own, else one made from its input_schema (none if no
+        fitting one was found). The same tools give the same export; the caller may change what it gets.
         """
         version, entries = self._version, self._entries
         if self._export is None or self._export[0] != version:

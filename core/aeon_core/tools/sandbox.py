@@ -113,7 +113,7 @@ class Sandbox:
     """
 
     def __init__(self, root: Path) -> None:
-        """Raises SandboxError where `root` is no folder."""
+        """Raises SandboxError if `root` is not a folder."""
         given, self._path = os.path.abspath(root), os.path.realpath(root)  # noqa: PTH100  # Path keeps a double slash
         try:
             status = os.stat(self._path)  # noqa: PTH116

@@ -47,7 +47,7 @@ _ABOUT_TEXT = frozenset(
 class Schema:
     """A compiled JSON Schema; no reference out of the schema is ever fetched.
 
-    Raises ValidationError where `schema` is no dict, has no JSON form, is no valid JSON Schema, or refers to something
+    Raises ValidationError if `schema` is no dict, has no JSON form, is no valid JSON Schema, or refers to something
     outside itself.
     """
 

@@ -47,7 +47,7 @@ def lint_plan(
 ) -> SemanticValidationReport:
     """Return every issue of a plan file, or of what it would hold, as `lint_report` does.
 
-    Raises UsageError where the file is neither JSON nor YAML.
+    Raises UsageError if the file is neither JSON nor YAML.
     """
     registry = ToolRegistry(default_registry() if tools is None else tools)
     try:
@@ -91,7 +91,7 @@ def _structural_findings(reading: PlanReader, registry: ToolRegistry) -> list[Fi
 
 
 def _readable(reading: PlanReader) -> Plan | None:
-    """Return the plan of the steps that can be read, substeps in place of their parent; None where none can."""
+    """Return the plan of the steps that can be read, substeps in place of their parent; None if none can."""
     goal = reading.goal if reading.goal is not None else "an unknown goal"
     steps: dict[str, dict[str, Any]] = {}
     for entry in reading.walk():

@@ -32,7 +32,7 @@ def validate_step_tool(step: PlanStep, registry: ToolRegistry) -> ValidationResu
     """Return whether the step can be executed as it is, and set `step.errors` accordingly (Decision 12).
 
     A tool must be registered and takes precedence over the agent; without a tool, `agent: llm` or a subplan will do.
-    `step.errors` becomes None where the step is valid; the status stays (core FR-058).
+    `step.errors` becomes None if the step is valid; the status stays (core FR-058).
     """
     if step.tool is not None:
         error = None if registry.get(step.tool) is not None else _not_found(step.tool)

@@ -32,7 +32,7 @@ class Artifacts:
     failures: Mapping[str, Sequence[str]] = field(default_factory=dict)
     """Why steps failed, by step_id."""
     tools: Collection[str] | None = None
-    """The names of the registered tools; None where they are not known."""
+    """The names of the registered tools; None if they are not known."""
 
     @cached_property
     def superseded(self) -> frozenset[str]:

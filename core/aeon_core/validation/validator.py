@@ -92,7 +92,7 @@ class SemanticValidator:
         return report_on(kind, kind, found, inputs)
 
     def review(self, plan: Plan, *, task: str | None = None, requirements: Sequence[str] = ()) -> list[Finding]:
-        """Return what a model finds in a plan before it runs; nothing where its reply cannot be had or used."""
+        """Return what a model finds in a plan before it runs; nothing if its reply cannot be had or used."""
         if self._ask is None:
             return []
         known: Any = {"task": task, "requirements": requirements, "folder": self._prompts_dir}

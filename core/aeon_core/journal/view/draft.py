@@ -51,7 +51,7 @@ class Draft(NamedTuple):
 
 
 def partial_json(text: str) -> Any:
-    """Return the JSON value that a text begins, whatever is before it; None where there is none."""
+    """Return the JSON value that a text begins, whatever is before it; None if there is none."""
     start = _OPENING.search(text)
     if start is None:
         return None
@@ -62,7 +62,7 @@ def partial_json(text: str) -> Any:
 
 
 def read_draft(purpose: str, text: str) -> Draft | None:
-    """Return what a reply for this purpose holds so far; None where it is no JSON, or nothing can be read yet."""
+    """Return what a reply for this purpose holds so far; None if it is not JSON, or nothing can be read yet."""
     value = partial_json(text)
     if not isinstance(value, dict | list):
         return None

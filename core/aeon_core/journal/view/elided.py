@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from aeon_core.journal.view.model import RunView
 
 RecordOf = Callable[[int], Mapping[str, Any] | None]
-"""Gives the record of a seq in full, None where it cannot be read."""
+"""Gives the record of a seq in full, None if it cannot be read."""
 
 
 class Elided(dict[str, Any]):

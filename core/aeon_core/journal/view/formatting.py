@@ -157,7 +157,7 @@ def change(shown: RepairView) -> str:
 
 
 def difference(before: dict[str, Any], after: dict[str, Any]) -> str:
-    """Return the first fields that differ between two objects of one kind; empty where none does, or they are not."""
+    """Return the first fields that differ between two objects of one kind; empty if none does, or they are not."""
     common = before.keys() & after.keys() - _STATE
     either = [*(key for key in before if key not in after), *after]
     changed = [key for key in either if key not in _STATE and after.get(key) != before.get(key)] if common else []
@@ -303,7 +303,7 @@ def scored_reasons(shown: AssessmentView) -> list[str]:
 
 
 def too_low_score(shown: AssessmentView, name: str) -> str:
-    """Return `0.40 of 0.80` for `completeness` or `coherence`; empty where the score is what was asked, or unknown."""
+    """Return `0.40 of 0.80` for `completeness` or `coherence`; empty if the score is what was asked, or unknown."""
     reached = shown.completeness_score if name == "completeness" else shown.coherence_score
     asked = number_of(shown.criteria.get(name))
     low = reached is not None and asked is not None and reached < asked <= 1
@@ -434,7 +434,7 @@ def refinement_cause(shown: RefinementView) -> str:
 
 
 def refinement_change(shown: RefinementView) -> str:
-    """Return what a refinement changed, from before to after; empty where it changed nothing."""
+    """Return what a refinement changed, from before to after; empty if it changed nothing."""
     if len(shown.before) == len(shown.after) == 1:
         before, after = (
             {key: value for key, value in step.items() if key not in _PLACE}

@@ -99,7 +99,7 @@ class FrozenView:
 
 
 def _with_own_parts(view: RunView) -> RunView:
-    """Return a view with lists, dicts, steps and phases of its own, but for what only grows."""
+    """Return a view with lists, dicts, steps and phases of its own, except for what only grows."""
     new = copy(view)
     for name, value in asdict(view).items():
         if isinstance(value, list | dict) and name not in _GROWING:
@@ -149,10 +149,10 @@ class Folded:
 class IncrementalFold:
     """Folds the indexed lines of a journal into `view`, in their order; `step` folds a few more.
 
-    The view is what `fold(read_records(path))` gives, but that large values stay in the journal
-    (`elided`), and that damage within `text`, `cycle` and `pass` records is not looked for. The index must be complete,
-    and gets the places of texts; `note` gets the number and record of each line that is one. Raises JournalError where
-    the file cannot be read, or is no longer what was indexed.
+    The view is what `fold(read_records(path))` gives, but that large values stay in the journal (`elided`), and that
+    damage within `text`, `cycle` and `pass` records is not looked for. The index must be complete, and gets the places
+    of texts; `note` gets the number and record of each line that is one. Raises JournalError if the file cannot be
+    read, or is no longer what was indexed.
     """
 
     def __init__(self, index: OffsetIndex, note: Note = lambda *_: None) -> None:

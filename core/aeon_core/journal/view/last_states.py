@@ -49,8 +49,8 @@ class LastStates:
 
     `read_on` reads the last `within` bytes, or those before `until`, where a line begins, and from then on what has
     been added. `view` folds the last record of each kind and of each step, and the last `recent` lines without a gap.
-    The seqs in `gone` are superseded. Not for several threads at once. Raises UsageError where there is no journal,
-    JournalError where it cannot be read.
+    The seqs in `gone` are superseded. Not for several threads at once. Raises UsageError if there is not a journal,
+    JournalError if it cannot be read.
     """
 
     def __init__(
@@ -188,7 +188,7 @@ class LastStates:
             self._texts_size -= len(self._texts.pop(next(iter(self._texts))))
 
     def last(self) -> tuple[bytes, dict[str, Any] | None, str]:
-        """Return the last line, and its record or why it is none. Raises JournalError where there is no line."""
+        """Return the last line, and its record or why it is none. Raises JournalError if there is no line."""
         if not self._recent:
             raise unreadable(self._path, "the line is no longer there; open it again")
         line = self._recent[-1][1]
@@ -208,8 +208,8 @@ class LastStates:
     def records(self) -> list[dict[str, Any]]:
         """Return the records that the view is folded from, in their order.
 
-        All are of the journal, but for one: where no `plan` was read, one is made of the last plan that a cycle or the
-        result holds in full. Raises UsageError where the journal does not begin with a run or a workflow.
+        All are of the journal, except for one: where no `plan` was read, one is made of the last plan that a cycle or
+        the result holds in full. Raises UsageError if the journal does not begin with a run or a workflow.
         """
         lines = (*self._states.values(), *self._trail, *(line for _, line in self._recent))
         self._parsed = {id(line): (line, *self._read(line)) for line in lines}
@@ -252,7 +252,7 @@ def _first_line(fd: int, end: int, within: int) -> int:
 
 
 def _compact(line: bytes) -> bytes:
-    """Return a line as Aeon would write it; as it is where it is no JSON."""
+    """Return a line as Aeon would write it; as it is where it is not JSON."""
     try:
         return to_json(from_json(line, allow_inf_nan=False))
     except ValueError:

@@ -134,7 +134,7 @@ class IssueView(Struct):
     description: str
     artifact: str
     step_id: str | None
-    """The step it is about; None where it is about the whole."""
+    """The step it is about; None if it is about the whole."""
     repair: str
     """What validation proposes."""
 
@@ -170,7 +170,7 @@ class CheckView(Struct):
 
 
 class SuspicionView(Struct):
-    """What exact checks found odd, and what the judge says of it: `stands` is None where it says nothing."""
+    """What exact checks found odd, and what the judge says of it: `stands` is None if it says nothing."""
 
     text: str
     stands: bool | None
@@ -179,7 +179,7 @@ class SuspicionView(Struct):
 
 
 class AssessmentView(Struct):
-    """What convergence says of a pass. Scores are 0…1, None where the journal holds no number."""
+    """What convergence says of a pass. Scores are 0…1, None if the journal holds no number."""
 
     seq: int
     pass_number: int
@@ -191,18 +191,18 @@ class AssessmentView(Struct):
     """By artifact, whether it agrees with the others."""
     detected_issues: list[str] = []
     criteria: dict[str, Any] = {}
-    """What was asked of the result, as the assessment's metadata has it; empty where it does not say."""
+    """What was asked of the result, as the assessment's metadata has it; empty if it does not say."""
     additional: dict[str, bool] = {}
     """By name, whether an additional criterion is met."""
     requirements: list[RequirementView] = []
-    """The judge's verdict on each requirement; none where the result was not judged."""
+    """The judge's verdict on each requirement; none if the result was not judged."""
     checks: list[CheckView] = []
     """The judge's evidence for coherence and for each consistency flag."""
     suspicions: list[SuspicionView] = []
 
     @property
     def not_judged(self) -> str:
-        """Why no judge's verdict could be had; empty where there is one, or none was wanted."""
+        """Why no judge's verdict could be had; empty if there is one, or none was wanted."""
         wanting = "not_judged" in self.reason_codes
         return (self.detected_issues[-1:] or ["no reason was recorded"])[0] if wanting else ""
 
@@ -232,7 +232,7 @@ class ProfileView(Struct):
     reason: str
     """Why it was made or revised."""
     requirements: list[str] = []
-    """What a finished answer must satisfy, as it was settled by then; none where that is the task itself."""
+    """What a finished answer must satisfy, as it was settled by then; none if that is the task itself."""
 
 
 class RefinementView(Struct):
@@ -313,7 +313,7 @@ class RunView(Struct):
     last_ts: str = ""
     last_seq: int = -1
     whole_from: int = 0
-    """Where the view is of a journal's end: the seq from which on it leaves nothing out; 0 where it is of the whole."""
+    """Where the view is of a journal's end: the seq from which on it leaves nothing out; 0 if it is of the whole."""
     parent: str = ""
     """The run that this one is a fork of, and the pass of it that this one starts with."""
     parent_pass: int = 0
@@ -358,13 +358,13 @@ class RunView(Struct):
     ttl_remaining: int = 0
     ttl_reason: str = ""
     ttl_last: str = ""
-    """What the last cycle was spent on, in words; empty where none is."""
+    """What the last cycle was spent on, in words; empty if none is."""
     usage: dict[str, int] = {}
     cost_usd: float | None = None
     proposed_usd: float | None = None
     """What the budget would be raised to, as it was last asked."""
     asked: str = ""
-    """The point of the approval that is waited for; empty where none is."""
+    """The point of the approval that is waited for; empty if none is."""
     cycles: int = 0
     passes: int = 0
     """Passes that have ended."""
@@ -394,7 +394,7 @@ class RunView(Struct):
 
     @property
     def requirements(self) -> list[str]:
-        """What a finished answer must satisfy, as settled by now; none where that is the task itself, or not known."""
+        """What a finished answer must satisfy, as settled by now; none if that is the task itself, or not known."""
         return self.profile.requirements if self.profile is not None else []
 
     @property

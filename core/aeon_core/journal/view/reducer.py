@@ -86,7 +86,7 @@ def _readers(form: Any) -> dict[str, Callable[[Any], Any]]:
 
 
 def _read(form: type[_View], record: Record, /, **known: Any) -> _View:
-    """Return a part of the view: its fields as a record has them under their names, but for those that are known."""
+    """Return a part of the view: its fields as a record has them under their names, except for those that are known."""
     return form(
         **{name: read(record.get(name)) for name, read in _readers(cast("Any", form)).items() if name not in known},
         **known,

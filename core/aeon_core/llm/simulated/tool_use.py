@@ -26,7 +26,7 @@ Described = dict[str, Any]
 """A tool as the prompt shows it."""
 Arguments = dict[str, Any]
 Call = tuple[Described, Arguments | None]
-"""A tool, and its arguments; None where an earlier result has to give them."""
+"""A tool, and its arguments; None if an earlier result has to give them."""
 
 _WORD = re.compile(r"[A-Z]?[a-z]+|[A-Z]+|[^\W\d_]+")
 _NUMBER = re.compile(r"(?<![\w.])-?\d{1,300}(?:\.\d{1,300})?(?![\w.])")

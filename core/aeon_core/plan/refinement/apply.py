@@ -143,7 +143,7 @@ class _Applying:
             self._refuse(action, why)
 
     def _count(self, fragment: str) -> None:
-        """Count an attempt. Raises Unusable where there may be none; a fragment at its limit is left to a person."""
+        """Count an attempt. Raises Unusable if there may be none; a fragment at its limit is left to a person."""
         if self.ledger.left_to_a_person(fragment):
             raise Unusable(f"{fragment!r} is left to a person")
         attempts = self.ledger.attempts(fragment)
@@ -158,7 +158,7 @@ class _Applying:
             self.ledger = self.ledger.marked(fragment, cause, reason)
 
     def _make(self, action: RefinementAction, edit: Edit) -> None:
-        """Edit the plan. Raises Unusable where it would be unsound, or validation objects to it; TooDeep."""
+        """Edit the plan. Raises Unusable if it would be unsound, or validation objects to it; TooDeep."""
         tree = Tree(copy.deepcopy(self.tree.data))
         change = edit.change(tree)
         tree.follow_replacements()
@@ -188,7 +188,7 @@ class _Applying:
         self.refinements.append(Refinement(action, False, reason))
 
     def _reviewed(self, change: Change, plan: Plan) -> list[Advisory]:
-        """Return what validation has to say to a change that it does not object to. Raises Unusable where it does."""
+        """Return what validation has to say to a change that it does not object to. Raises Unusable if it does."""
         known = {step.step_id: step for step in self.plan.walk()}
         made: list[Advisory] = []
         for step in plan.walk():
@@ -217,7 +217,7 @@ class _Applying:
 def _objection(
     step: PlanStep, found: Sequence[ValidationIssue], before: Sequence[ValidationIssue] | None
 ) -> str | None:
-    """Return why a refined step is refused: what blocks it, where that is not less than before; None where it is taken.
+    """Return why a refined step is refused: what blocks it, where that is not less than before; None if it is taken.
 
     High issues block, and medium ones of specificity: a refinement that is still vague is none. `before` are the issues
     of the step as it was, None for a new one. That a step has neither tool nor agent yet is repaired when it runs.

@@ -100,7 +100,7 @@ def _asks_for_answer(action: RefinementAction) -> bool:
 
 
 def _readable_steps(action: RefinementAction) -> list[dict[str, Any]]:
-    """Return the steps in an action's changes; none where they cannot be read."""
+    """Return the steps in an action's changes; none if they cannot be read."""
     try:
         return steps_of(action.changes)
     except Unusable:
@@ -120,7 +120,7 @@ def _replaced_by(action: RefinementAction) -> str | None:
 
 
 def _joined(first: RefinementAction, second: RefinementAction, tree: Tree) -> RefinementAction | None:
-    """Return two additions as one, None where they are not at one place."""
+    """Return two additions as one, None if they are not at one place."""
     earlier, later = _plain_steps(first), _plain_steps(second)
     if not earlier or not later or _fragment_of_addition(first, tree) != _fragment_of_addition(second, tree):
         return None
@@ -137,7 +137,7 @@ def _joined(first: RefinementAction, second: RefinementAction, tree: Tree) -> Re
 
 
 def _plain_steps(action: RefinementAction) -> list[dict[str, Any]]:
-    """Return the steps that an action adds; none where it is something else, or where one replaces another."""
+    """Return the steps that an action adds; none if it is something else, or where one replaces another."""
     steps = _readable_steps(action) if action.type == "step_add" else []
     return [] if any(step.get("replaces") is not None for step in steps) else steps
 
@@ -184,7 +184,7 @@ class Edit:
 
 
 def edit_for(action: RefinementAction, tree: Tree) -> Edit:
-    """Return the edit that an action asks for. Raises Unusable where its target is not there or may not change."""
+    """Return the edit that an action asks for. Raises Unusable if its target is not there or may not change."""
     if action.type == "plan_update":
         return _answer_again(action, tree)
     if action.type == "step_add":
@@ -222,7 +222,7 @@ def _answer_again(action: RefinementAction, tree: Tree) -> Edit:
 def _on_replacement(action: RefinementAction, tree: Tree) -> RefinementAction:
     """Return an action on an invalid step as one on its replacement that is still to run.
 
-    An earlier action of the same reply may have replaced both. Raises Unusable where there is none, or nothing new.
+    An earlier action of the same reply may have replaced both. Raises Unusable if there is none, or nothing new.
     """
     replacement = tree.find(end_of_chain(action.target, tree.replacements()))
     steps = steps_of(action.changes)
@@ -399,8 +399,8 @@ def _replace_executed(
 ) -> dict[str, str]:
     """Mark an executed step invalid and insert the step that replaces it behind it; return new ids by replaced id.
 
-    `definition` is that of the new step; `parts` are its substeps, None where it has those of the old one that have to
-    run again. Executed steps whose results rest on the replaced one run again, too: each is replaced by its like.
+    `definition` is that of the new step; `parts` are its substeps, None if it has those of the old one that have to run
+    again. Executed steps whose results rest on the replaced one run again, too: each is replaced by its like.
     """
     again = _to_run_again(tree, target, definition, has_parts=bool(parts))
     nodes = [node for node in tree.walk() if node["step_id"] in again]

@@ -32,7 +32,7 @@ class Unusable(Exception):
 
 
 def steps_of(changes: Mapping[str, Any]) -> list[dict[str, Any]]:
-    """Return the steps that changes hold, as they are written; none where there are none. Raises Unusable."""
+    """Return the steps that changes hold, as they are written; none if there are none. Raises Unusable."""
     for key in _MANY_STEPS:
         if changes.get(key) is not None:
             return _objects(changes[key], key)
@@ -70,7 +70,7 @@ def new_steps(raw: list[dict[str, Any]], tree: Tree, *, prefix: str, nesting: in
     """Return steps for the tree out of what a model wrote, nested or flat, `depth` subplans deep; all pending.
 
     A missing id is made of `prefix`, a taken one gets a number; dependencies inside the fragment follow. Raises
-    Unusable where a step is not sound, TooDeep beyond `nesting` levels.
+    Unusable if a step is not sound, TooDeep beyond `nesting` levels.
     """
     if not raw:
         raise Unusable("changes: expected at least one step")
@@ -134,7 +134,7 @@ def _nested_form(step: dict[str, Any]) -> dict[str, Any]:
 
 
 def _parsed(steps: list[dict[str, Any]], too_deep: int) -> list[Node]:
-    """Return steps as a plan takes them. Raises Unusable, and TooDeep where more subplans are in one another."""
+    """Return steps as a plan takes them. Raises Unusable, and TooDeep if more subplans are in one another."""
     try:
         plan = parse_plan({"goal": "fragment", "steps": steps})
     except ValidationError as error:

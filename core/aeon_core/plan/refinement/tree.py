@@ -111,7 +111,7 @@ def substeps(node: Node) -> list[Node]:
 
 
 def subtree(node: Node) -> Iterator[Node]:
-    """Yield a step and all that is under it."""
+    """Yield a step and everything that is under it."""
     stack = [node]
     while stack:
         yield stack[-1]

@@ -82,9 +82,9 @@ class Batch:
         """Return one result a task, in their order, when all have ended; a run that fails is a result.
 
         `status` is a RunResult's, or `not_run` (the batch was stopped before), `running` (another process is at it),
-        `interrupted` (its worker died three times); `exit_code` what `aeon-tui run` would have ended with; `ended`
-        is `now`, `before` or None. Closes the pool. Raises UsageError where the runs directory cannot be made. Whatever
-        ends the loop from outside, such as KeyboardInterrupt, kills the pool.
+        `interrupted` (its worker died three times); `exit_code` what `aeon-tui run` would have ended with; `ended` is
+        `now`, `before` or None. Closes the pool. Raises UsageError if the runs directory cannot be made. Whatever ends
+        the loop from outside, such as KeyboardInterrupt, kills the pool.
         """
         try:
             self._make_directory()

@@ -84,7 +84,7 @@ def run_name(text: str) -> str:
     """Return a part of a run id for any text: lower-case ASCII letters, digits, `-` and `_`, at most 59 of them.
 
     Such a text stays as it is; another one keeps what can be kept of it and gets a hash, so that two texts have two
-    names also where a file system does not tell upper case from lower.
+    names also if a file system does not tell upper case from lower.
     """
     if _PLAIN_NAME.fullmatch(text) and not _LIKE_HASHED.fullmatch(text):
         return text

@@ -185,7 +185,7 @@ def _end_with(parent_ends: Callable[[], None]) -> None:
 
 
 def ended_result(path: Path) -> RunResult | None:
-    """Return how a journal's run ended, None if it did not, was aborted, or there is no journal.
+    """Return how a journal's run ended, None if it did not, was aborted, or there is not a journal.
 
     Raises AeonError.
     """

@@ -56,7 +56,7 @@ def found_instead(data: bytes, wanted: str, expected: int = 0) -> str:
 
 
 def _closest(lines: list[str], sought: list[str]) -> int | None:
-    """Return the line where the first of the sought lines would be, by lines that are the same but for whitespace.
+    """Return the line where the first of the sought lines would be, by lines that are the same except for whitespace.
 
     Without any, it is where the longest of them is most similar to one of the file.
     """

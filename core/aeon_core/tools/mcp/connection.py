@@ -72,7 +72,7 @@ class Program:
 
 
 def folder(server: McpServer, project_root: Path) -> Path:
-    """Return where a server's program runs. Raises Unusable if that is no folder."""
+    """Return where a server's program runs. Raises Unusable if that is not a folder."""
     place = project_root / (server.cwd or Path()).expanduser()
     if not place.is_dir():
         raise Unusable(f"its 'cwd' {str(place)!r} is not a folder; fix it")
@@ -88,7 +88,7 @@ def surroundings(environ: Mapping[str, str]) -> dict[str, str]:
 def program(server: McpServer, values: Mapping[str, str], project_root: Path) -> Iterator[Program]:
     """Give the program that runs a server, in the sandbox where its settings say so. Blocks while it looks for one.
 
-    Raises Unusable if there is no folder, no such command, or no sandbox.
+    Raises Unusable if there is not a folder, no such command, or no sandbox.
     """
     assert server.command is not None
     cwd = folder(server, project_root)

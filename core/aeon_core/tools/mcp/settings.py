@@ -47,7 +47,7 @@ _Text = Annotated[str, Field(min_length=1)]
 class McpServer(BaseModel):
     """One MCP server: a program that is started (`command`), or an address (`url`).
 
-    Values of `env` and `headers` may be keys: a dump shows none but those that only refer to the environment.
+    Values of `env` and `headers` may be keys: a dump shows none except those that only refer to the environment.
     """
 
     model_config: ClassVar[ConfigDict] = ConfigDict(

@@ -97,7 +97,7 @@ def judge(text: str, extra: Sequence[str] = ()) -> Match | None:
 
 
 def _in_text(text: str, without: Iterable[str] = ()) -> str | None:
-    """Return the first pattern that the text matches: as it is written, without quotes, or as a list of words."""
+    """Return the first pattern that the text matches: as written, without quotes, or as a list of words."""
     text = _HOME.sub("~", text)
     spellings = (text, _QUOTES.sub("", text), _LISTED.sub(" ", text))
     return next(
@@ -156,7 +156,7 @@ def _actions(words: tuple[str, ...]) -> list[tuple[str, bool]]:
 
 
 def _script_actions(words: tuple[str, ...]) -> list[tuple[str, bool]]:
-    """Return the script or module that is run, and its first argument; nothing where code is given instead."""
+    """Return the script or module that is run, and its first argument; nothing if code is given instead."""
     start = operand_start(words, frozenset({"-W", "-X", "-o", "-O", "--rcfile"}))
     options = words[1:start]
     if "-m" in options:

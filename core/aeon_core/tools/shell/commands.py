@@ -205,7 +205,7 @@ def _with_inner(command: SimpleCommand) -> Iterator[SimpleCommand]:
 
 
 def _inner_start(command: SimpleCommand) -> int:
-    """Return where the command begins that this one runs; 0 where it runs none that is read."""
+    """Return where the command begins that this one runs; 0 if it runs none that is read."""
     if command.program not in SIMPLE_RUNNERS:
         return 0
     start = 2 if command.program == "timeout" else 1

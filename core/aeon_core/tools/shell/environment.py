@@ -23,7 +23,7 @@ _SECONDS = 5
 
 
 def git_settings(git: str, environ: Mapping[str, str], home: Path) -> str:
-    """Return the harmless settings of the user, in the form of git's own file; empty where git gives none.
+    """Return the harmless settings of the user, in the form of git's own file; empty if git gives none.
 
     The project's settings are not read: git finds those by itself. `home` is a folder outside every repository.
     """

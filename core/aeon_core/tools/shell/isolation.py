@@ -55,7 +55,7 @@ class Limits:
     """A folder for temporary files: read and write."""
     network: bool
     hidden: tuple[Path, ...] = ()
-    """Places with keys: neither read nor write, but for what is `shown` in them. May hold the root."""
+    """Places with keys: neither read nor write, except for what is `shown` in them. May hold the root."""
     shown: tuple[Path, ...] = ()
     """What may be read within what is hidden, or among the temporary files. May be symbolic links."""
     protected: tuple[Path, ...] = ()

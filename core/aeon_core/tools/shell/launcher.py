@@ -99,7 +99,7 @@ def _reap(child: int) -> int:
 
 
 def _kill_descendants() -> None:
-    """Kill all that is left below this process, until nothing is: what dies hands its children up to here.
+    """Kill everything that is left below this process, until nothing is: what dies hands its children up to here.
 
     They are stopped first, since killing alone loses against what forks faster.
     """
@@ -146,8 +146,8 @@ def _drop_capabilities() -> None:
 
 
 def restrict(write: Sequence[str], hide: Sequence[str], show: Sequence[str]) -> None:
-    """Take from this process, for good, all writing but beneath `write`, and all reading of `hide` but for what is in
-    `show` or `write`. A folder around something hidden cannot be listed.
+    """Take from this process, for good, all writing but beneath `write`, and all reading of `hide` except for what is
+    in `show` or `write`. A folder around something hidden cannot be listed.
 
     Raises OSError if the kernel cannot hold all of that.
     """
@@ -193,7 +193,9 @@ def _allow(ruleset: int, path: str, access: int) -> None:
 
 
 def _all_but(hide: set[str], folder: str = "/") -> Iterator[str]:
-    """Yield the paths that together hold every file but those in `hide`: rules can allow a tree, not forbid a part."""
+    """Yield the paths that together hold every file except those in `hide`: rules can allow a tree, not forbid a
+    part.
+    """
     beneath = folder.rstrip("/") + "/"
     if not any(path.startswith(beneath) for path in hide):
         yield folder

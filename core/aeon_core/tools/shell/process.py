@@ -133,7 +133,7 @@ def run(job: Job, output: Output, cancelled: threading.Event | None = None) -> E
 
     It ends when its first process does, at the time-out, when it has written more than `output` takes, or when
     `cancelled` is set; whatever it left running is ended with it, also when this call is interrupted. Raises ToolError
-    where it could not be started.
+    if it could not be started.
     """
     status, report = os.pipe()
     try:

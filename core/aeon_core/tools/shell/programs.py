@@ -47,7 +47,9 @@ ONLY_READ = _words(
     which basename dirname realpath readlink md5sum sha1sum sha256sum jq ps date
     """
 )
-"""Whose name says that they read: a rule may allow them with any arguments, but for options that write (`options`)."""
+"""Whose name says that they read: a rule may allow them with any arguments, except for options that write
+(`options`).
+"""
 
 GIT_RECORDS = _words(
     "status log diff show blame ls-files ls-tree rev-parse rev-list describe shortlog cat-file add commit"

@@ -1,7 +1,7 @@
 """The places where people keep keys: a command gets to see none of them.
 
-Homes are hidden as a whole, but for the toolchains in them, to read only, and the project. Where the project is a
-home, or around one, what begins with a dot in that home is hidden, but for what projects have.
+Homes are hidden as a whole, except for the toolchains in them, to read only, and the project. Where the project is a
+home, or around one, what begins with a dot in that home is hidden, except for what projects have.
 """
 
 from __future__ import annotations
@@ -277,7 +277,7 @@ def _other_homes() -> frozenset[Path]:
 
 
 def _dotted(home: Path) -> Iterator[Path]:
-    """Yield what begins with a dot in a home that is (in) the project, but for what projects have."""
+    """Yield what begins with a dot in a home that is (in) the project, except for what projects have."""
     with suppress(OSError):
         yield from (path for path in home.iterdir() if path.name.startswith(".") and path.name not in _OF_PROJECTS)
 
