@@ -16,8 +16,8 @@ from aeon_core.plan.models import NonBlank
 class ConsistencyStatus(TypedDict):
     """Which artifacts agree with the others.
 
-    `plan`: the plan with the goal and with what was executed. `step`: the steps' statuses and outputs with one
-    another. `answer`: the answer with the outputs. `memory`: the memory with both.
+    `plan`: the plan with the goal and the execution. `step`: the steps' statuses and outputs with one another.
+    `answer`: the answer with the outputs. `memory`: the memory with both.
     """
 
     plan: bool
@@ -28,9 +28,9 @@ class ConsistencyStatus(TypedDict):
 
 @with_config(ConfigDict(extra="forbid"))
 class RequirementVerdict(TypedDict):
-    """What the judge says of one requirement, counted from 1.
+    """The judge's verdict on one requirement, counted from 1.
 
-    `evidence` are the words that it quotes; `quote_found` says whether they occur in an artifact.
+    `evidence` is the quote; `quote_found` says whether it occurs in an artifact.
     """
 
     n: int
@@ -43,10 +43,10 @@ class RequirementVerdict(TypedDict):
 class ConvergenceAssessment(Entity):
     """Whether a result is finished, and why (adaptive FR-023, FR-024, FR-025).
 
-    `reason_codes` of a converged result name the criteria that are met, those of another one only what keeps it from
-    converging; an additional criterion goes by its name in both. Scores are 0…1. `detected_issues` has one line an
-    issue. `judged` says whether a model judged the result; without that it never converges. `metadata` holds
-    `criteria`, `steps` (counts and ids), `evidence` (by flag) and `suspicions`.
+    `reason_codes` of a converged result name the criteria that are met, otherwise only what keeps it from converging;
+    an additional criterion appears under its name in both. Scores are 0…1. `detected_issues` has one line an issue.
+    `judged` says whether a model judged the result; otherwise it never converges. `metadata` holds `criteria`, `steps`
+    (counts and ids), `evidence` (by flag) and `suspicions`.
     """
 
     converged: bool
@@ -60,7 +60,7 @@ class ConvergenceAssessment(Entity):
     metadata: dict[str, Any] = Field(default_factory=dict)
 
     def ended(self, code: Literal["incomplete", "no_progress", "not_judged", "ttl_expired"]) -> ConvergenceAssessment:
-        """Return the assessment with a reason code that rules convergence out: what looked converged is not."""
+        """Return the assessment with a reason code that rules convergence out, even if it had looked converged."""
         if code in self.reason_codes:
             return self
         if self.converged:

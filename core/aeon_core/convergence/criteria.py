@@ -1,4 +1,4 @@
-"""When a result counts as converged: the criteria, and the file they come from (adaptive FR-022)."""
+"""When a result counts as converged: the criteria and their file (adaptive FR-022)."""
 
 from __future__ import annotations
 
@@ -51,16 +51,16 @@ Score = Annotated[float, Field(strict=True, ge=0, le=1, allow_inf_nan=False)]
 
 
 class AdditionalCriterion(Entity):
-    """A criterion of one's own, in words: one more requirement. Its name is the reason code where it is not met."""
+    """A custom criterion, in words: one more requirement. Its name is the reason code if it is not met."""
 
     name: Annotated[NonBlank, AfterValidator(_no_reason_code)]
-    """The reason code where the result does not meet it."""
+    """The reason code if the result does not meet it."""
     description: NonBlank
     """What the result must satisfy, in words."""
 
 
 class ConvergenceCriteria(Entity):
-    """What a result must reach, besides what always holds: every step done, no invented tool, a judgement.
+    """What a result must reach, besides what always applies: every step done, no invented tool, a judgement.
 
     `completeness` and `coherence` are minimum scores, 0…1; `consistency` lists the flags that must hold (adaptive
     FR-022).
@@ -86,16 +86,16 @@ _CRITERION_KEYS = ("name", "description")
 
 
 def load_criteria(path: Path | str) -> ConvergenceCriteria:
-    """Return the criteria of a YAML or JSON file; a key that is left out keeps its default (contract: --criteria).
+    """Return the criteria in a YAML or JSON file; a missing key keeps its default (contract: --criteria).
 
-    Raises UsageError in one line that names the file, and the key where one is wrong.
+    Raises UsageError in one line that names the file, and the key if one is wrong.
     """
     where = f"the criteria file {str(path)!r}"
     return parse_criteria(without_schema_line(load_yaml(path, where)), where)
 
 
 def parse_criteria(data: Any, where: str = "the criteria") -> ConvergenceCriteria:
-    """Return the criteria that plain data holds; `where` says in an error what that is. Raises UsageError."""
+    """Return the criteria in plain data; `where` names its source in errors. Raises UsageError."""
     if data is None:
         return ConvergenceCriteria()
     if not isinstance(data, dict):

@@ -26,11 +26,11 @@ from aeon_core.validation.result_checks import Artifacts, Flag, ResultFinding, c
 MAX_SUSPICIONS = 10
 _MOST_NUMBERS = 2000
 _MOST_PAIRS = 150
-"""Known numbers that are combined in pairs."""
+"""The most known numbers combined in pairs."""
 _MOST_CHARACTERS = 50_000
 _GROUPING = re.compile(r"['’\u00a0\u202f ]")
 _SMALL = 20
-"""Up to here a whole number counts things that a reader can count."""
+"""Up to this, a whole number is taken as a count that the reader can check."""
 _NUMBER = re.compile(r"(?<![\w.,:/\-–])[-−]?\d+(?:[.,'’\u00a0\u202f ]\d{3})*(?:[.,]\d+)?(?![\w:/]|[.,\-–]\d)")
 _SCALES = (1.0, 10.0, 60.0, 24.0, 7.0, 12.0, 100.0, 1000.0, 1024.0, 3600.0, 1e6, 1e9, 1024.0**2, 1024.0**3)
 _UNITS = (1.609344, 1609.344, 0.3048, 2.54, 0.45359237)
@@ -89,7 +89,7 @@ def _totals(items: list[Any] | tuple[Any, ...]) -> Iterator[float]:
 
 
 def _in_text(text: str) -> Iterator[tuple[str, tuple[float, ...], float]]:
-    """Yield each number of a text: as written, its possible values, and the place of its last digit."""
+    """Yield each number in a text: as written, its possible values, and the weight of its last digit."""
     for found in _NUMBER.finditer(_western(text[:_MOST_CHARACTERS])):
         digits = found[0].lstrip("-−")
         if not digits.isdigit():
@@ -122,12 +122,12 @@ def _supported(readings: tuple[float, ...], step: float, known: list[float]) -> 
 
 
 def _led_to(value: float, near: float, known: list[float]) -> bool:
-    """Return whether a number is among the known ones, sorted and without sign, or follows from one or two of them."""
+    """Return whether a number is among the sorted, unsigned known ones, or follows from one or two of them."""
     for scale in _SCALES + _UNITS:
         if _matches(known, value * scale, near * scale) or _matches(known, value / scale, near / scale):
             return True
     for by in (32, -32):
-        # The sign may change between two scales of temperature.
+        # The sign may change between temperature scales.
         if _matches(known, (value + by) / 1.8, near / 1.8) or _matches(known, value * 1.8 + by, near * 1.8):
             return True
     some, share = known[-_MOST_PAIRS:], value / 100
@@ -142,7 +142,7 @@ def _led_to(value: float, near: float, known: list[float]) -> bool:
 
 
 def _matches(numbers: list[float], number: float, within: float) -> bool:
-    """Return whether a number without its sign, give or take `within`, is in a sorted list."""
+    """Return whether an unsigned number is in a sorted list, give or take `within`."""
     place = bisect_left(numbers, abs(number) - within)
     return place < len(numbers) and numbers[place] <= abs(number) + within
 
@@ -153,16 +153,16 @@ _MET = {"partly": "partly met", "no": "not met"}
 _FLAG_OF: dict[str, Flag] = {
     "plan": "plan", "step": "step", "results": "step", "execution_artifact": "step", "memory": "memory",
 }  # fmt: skip
-"""The flag that an issue with an artifact breaks; with any other it is the answer's."""
+"""The flag that an issue with an artifact breaks; for any other artifact, the answer's."""
 
 
 class ConvergenceEngine:
     """Assesses the result of a pass (adaptive FR-017 to FR-025).
 
     Code decides what it can prove: a step that failed or never ran, an output that reports failure, a tool that does
-    not exist, no answer. Whether the answer meets the requirements is the `judge`'s to say, with evidence; exact checks
-    can only lower its verdict. Without a judgement nothing converges: `not_judged`. `prompts_dir` may hold a judge.md
-    of one's own; `votes` is how many verdicts a majority is taken of where the first is no clear yes.
+    not exist, no answer. Whether the answer meets the requirements is up to the `judge`, with evidence; exact checks
+    can only lower its verdict. Without a judgement, nothing converges: `not_judged`. `prompts_dir` may hold a custom
+    judge.md; `votes` is the number of verdicts for a majority if the first is not a clear yes.
     """
 
     def __init__(
@@ -197,9 +197,9 @@ class ConvergenceEngine:
     ) -> ConvergenceAssessment:
         """Return whether the result converged, with reason codes, scores 0…1, flags and issues (FR-023 to FR-025).
 
-        `results` holds each executed step's output and `failures` why steps failed, by step id; `report` what
-        validation found; `tools` the names of the registered tools; `requirements` what a finished answer must satisfy,
-        the goal itself where there are none. Asks the judge once, and again if its reply is in doubt.
+        `results` holds each executed step's output and `failures` why steps failed, by step id; `report` is
+        validation's; `tools` the names of the registered tools; `requirements` what a finished answer must satisfy, by
+        default the goal itself. Asks the judge once, and again if its reply is in doubt.
         """
         artifacts = Artifacts(
             goal=goal,
@@ -218,7 +218,7 @@ class ConvergenceEngine:
         requirements: Sequence[str] = (),
         report: SemanticValidationReport | Sequence[SemanticValidationReport] | None = None,
     ) -> tuple[ConvergenceAssessment, Judgement | None]:
-        """Return the assessment, and the judgement that it rests on; None if there is none."""
+        """Return the assessment and the judgement behind it; None if there is none."""
         found = check_result(artifacts)
         additional = [f"{criterion.name}: {criterion.description}" for criterion in self.criteria.additional]
         texts = [*(requirements or [artifacts.goal]), *additional]
@@ -232,7 +232,7 @@ class ConvergenceEngine:
         return self._assessment(case, found, _reports(report), judgement, reason), judgement
 
     def _judgement(self, case: Case) -> tuple[Judgement | None, str | None]:
-        """Return the judgement, or why there is none; without an answer there is nothing to judge."""
+        """Return the judgement, or why there is none; without an answer, there is nothing to judge."""
         if not case.artifacts.answer:
             return None, None
         if self._ask is None:
@@ -302,7 +302,7 @@ class ConvergenceEngine:
         coherence: float,
         broken: Collection[str | None],
     ) -> list[str]:
-        """Return the reason codes of what prevents convergence, in the order of the contract."""
+        """Return the reason codes that prevent convergence, in the contract's order."""
         own = verdicts[: len(verdicts) - len(self.criteria.additional)]
         undone = bool(artifacts.missing or artifacts.failed) or not artifacts.answer
         unmet = any(verdict["met"] == "no" for verdict in own) or completeness < self.criteria.completeness
@@ -322,7 +322,9 @@ class ConvergenceEngine:
 
 
 def suspicions_about(artifacts: Artifacts, requirements: Iterable[str] = ()) -> list[str]:
-    """Return what code finds odd and cannot decide: figures from nowhere, failures beside a result, exit codes."""
+    """Return what code finds suspicious but cannot decide: unsupported figures, failures next to a result, exit
+    codes.
+    """
     found = unsupported_figures(artifacts, requirements)
     for step in artifacts.required:
         output = artifacts.results.get(step.step_id)
@@ -335,7 +337,7 @@ def suspicions_about(artifacts: Artifacts, requirements: Iterable[str] = ()) -> 
 
 
 def entries_of(memory: Memory | Mapping[str, Any] | None) -> dict[str, Any]:
-    """Return what a memory holds, as plain JSON."""
+    """Return a memory's content as plain JSON."""
     entries: dict[str, Any] = json_safe(dict(memory.search("") if isinstance(memory, Memory) else memory or {}))
     return entries
 
@@ -356,7 +358,7 @@ def _verdicts(case: Case, judgement: Judgement | None) -> list[RequirementVerdic
 
 
 def _suspicions(case: Case, judgement: Judgement | None) -> list[dict[str, Any]]:
-    """Return each suspicion with what the judge says of it; `stands` is null if it says nothing."""
+    """Return each suspicion with the judge's verdict; `stands` is null if there is none."""
     answered = judgement.suspicions if judgement is not None else {}
     found: list[dict[str, Any]] = []
     for n, text in enumerate(case.suspicions, 1):
@@ -369,7 +371,7 @@ def _suspicions(case: Case, judgement: Judgement | None) -> list[dict[str, Any]]
 
 
 def _completeness(artifacts: Artifacts, verdicts: list[RequirementVerdict]) -> float:
-    """Return the share of requirements that are met, and of steps that are done where that is lower."""
+    """Return the share of met requirements, or of completed steps if that is lower."""
     required = len(artifacts.required)
     done = (required - len(artifacts.failed) - len(artifacts.missing)) / required if required else 0.0
     met = sum(_WEIGHT[verdict["met"]] for verdict in verdicts) / len(verdicts) if verdicts else 1.0

@@ -1,6 +1,6 @@
-"""How far a judge agrees with labels: measured on labelled outcomes, or counted over one's own runs.
+"""How far a judge agrees with labels: measured on labelled outcomes, or counted over your own runs.
 
-A labelled outcome is what came of a task, and whether a person would accept it: one line of a JSONL file.
+A labelled outcome is the result of a task and whether a person would accept it: one line of a JSONL file.
 """
 
 from __future__ import annotations
@@ -34,15 +34,15 @@ if TYPE_CHECKING:
 
 MAX_BYTES = 100_000_000
 SHIPPED = "labelled/outcomes"
-"""The folder of our own labels in this package, a file a language."""
+"""The folder of our own labels in this package, one file per language."""
 _FORM = '{"id": "a", "label": "good" or "bad", "goal": "…", "plan": {…}, "results": {"s1": {…}}, "answer": "…"}'
 
 
 class LabelledOutcome(Entity):
-    """What a run came to, labelled by a person. Only `id`, `label`, `goal` and `answer` are needed.
+    """The result of a run, labelled by a person. Only `id`, `label`, `goal` and `answer` are needed.
 
-    Without a `plan` the answer is that of one reasoning step. `requirements` are what a finished answer must satisfy;
-    the goal where there are none. `why` says what is wrong with a bad one, `codes` are reason codes and `flags`
+    Without a `plan`, the answer is that of one reasoning step. `requirements` are what a finished answer must satisfy,
+    by default the goal. `why` says what is wrong with a bad result; `codes` and `flags` are the reason codes and
     consistency flags that it must show. `language` is an ISO 639-1 code.
     """
 
@@ -65,7 +65,7 @@ class LabelledOutcome(Entity):
 
     @property
     def artifacts(self) -> Artifacts:
-        """What a judge is shown of it."""
+        """The artifacts that a judge is shown."""
         return Artifacts(
             goal=self.goal,
             plan=self.plan,
@@ -92,7 +92,7 @@ def shipped_labels() -> list[LabelledOutcome]:
 
 
 def spread(outcomes: list[LabelledOutcome], most: int) -> list[LabelledOutcome]:
-    """Return at most so many of them, evenly from the first to the last: some of each language where these follow."""
+    """Return at most this many outcomes, evenly spread from first to last, so that each language is represented."""
     count = len(outcomes)
     return outcomes if count <= most else [outcomes[place * count // most] for place in range(most)]
 
@@ -137,7 +137,7 @@ def _outcome(line: str, place: str) -> LabelledOutcome:
 
 
 def _one_step(fields: dict[str, Any]) -> dict[str, Any]:
-    """Return plan and results of an outcome that names no plan: one reasoning step that gave the answer."""
+    """Return plan and results of an outcome without a plan: one reasoning step that gave the answer."""
     goal = str(fields.get("goal") or "?")
     step = {"step_id": "s1", "description": goal, "agent": "llm", "status": "complete"}
     results = fields.get("results") or {"s1": {"text": fields.get("answer")}}
@@ -150,7 +150,7 @@ class Engine(Protocol):
     def judged(
         self, artifacts: Artifacts, requirements: Sequence[str] = ()
     ) -> tuple[ConvergenceAssessment, Judgement | None]:
-        """Return the assessment, and the judgement that it rests on."""
+        """Return the assessment and the judgement behind it."""
 
 
 @dataclass(frozen=True)
@@ -165,27 +165,27 @@ class Comparison:
     why: str
     """The person's reason."""
     quote: str
-    """The judge's evidence for what it said; the reason why there is no verdict."""
+    """The judge's evidence for its verdict, or why there is no verdict."""
 
     @property
     def agrees(self) -> bool:
-        """Whether the judge said what the label says."""
+        """Whether the judge's verdict matches the label."""
         return self.judged == self.label
 
 
 @dataclass(frozen=True)
 class Agreement:
-    """The figures of some comparisons. A reply that cannot be used agrees with nothing."""
+    """The figures of some comparisons. An unusable reply counts as disagreement."""
 
     results: int
     agreed: int
     false_accepts: int
-    """Bad results that the judge took for good."""
+    """Bad results that the judge accepted."""
     false_rejects: int
-    """Good results that the judge took for bad."""
+    """Good results that the judge rejected."""
     unusable: int
     kappa: float | None
-    """Cohen's kappa of the usable verdicts; None if chance alone would agree on all of them."""
+    """Cohen's kappa of the usable verdicts; None if even chance would agree on all of them."""
 
     @property
     def agreement(self) -> float | None:
@@ -223,7 +223,7 @@ def agreement_by_group(comparisons: Iterable[Comparison]) -> dict[str, Agreement
 
 
 def measure(outcomes: Iterable[LabelledOutcome], engine: Engine) -> Iterator[Comparison]:
-    """Yield for each outcome what the engine says of it. What the judge's model raises for good, goes through."""
+    """Yield the engine's verdict on each outcome. Final errors of the judge's model are raised."""
     for outcome in outcomes:
         assessment, _ = engine.judged(outcome.artifacts, outcome.requirements)
         dumped = assessment.model_dump(mode="json")
@@ -238,9 +238,9 @@ def measure(outcomes: Iterable[LabelledOutcome], engine: Engine) -> Iterator[Com
 
 
 class LabelledRuns:
-    """The labelled passes of a runs directory, for who asks again and again: a journal is read once until it changes.
+    """The labelled passes in a runs directory, for repeated use: a journal is read again only when it changes.
 
-    Looks through every journal: not for a thread that draws.
+    Scans every journal, so it is not for a thread that draws.
     """
 
     def __init__(self, runs_dir: Path) -> None:
@@ -248,9 +248,10 @@ class LabelledRuns:
         self._known: dict[str, tuple[tuple[int, int, int], list[Comparison]]] = {}
 
     def comparisons(self, wanted: Callable[[], bool] = lambda: True) -> list[Comparison]:
-        """Return each labelled pass that the judge assessed, by run and pass; fewer once it is not `wanted` any more.
+        """Return each labelled pass that the judge assessed, by run and pass; stops early once it is no longer
+        `wanted`.
 
-        A journal that cannot be read is left out. Raises UsageError if the directory cannot be read.
+        Unreadable journals are left out. Raises UsageError if the directory cannot be read.
         """
         known: dict[str, tuple[tuple[int, int, int], list[Comparison]]] = {}
         for entry in sorted(journal_entries(self._runs_dir), key=lambda each: each.name):
@@ -284,9 +285,9 @@ def _compared(labelled: LabelledPass) -> Comparison:
 
 
 def quote_of(assessment: Mapping[str, Any]) -> str:
-    """Return the evidence that weighed most in an assessment: of what is not met, else of the first requirement.
+    """Return the decisive evidence of an assessment: for an unmet requirement, else for the first one.
 
-    Without a judgement it is what the exact checks, or the judge's own failure, left to say.
+    Without a judgement, it is what the exact checks found, or why the judge failed.
     """
     requirements = assessment.get("requirements") or []
     checks = [each for each in ((assessment.get("metadata") or {}).get("evidence") or {}).values() if not each["ok"]]
@@ -303,7 +304,7 @@ def _verdict_of(assessment: Mapping[str, Any]) -> Verdict:
 
 
 def _kappa(pairs: Sequence[tuple[bool, bool]]) -> float | None:
-    """Return Cohen's kappa of two verdicts a result."""
+    """Return Cohen's kappa of two verdicts per result."""
     if not pairs:
         return None
     count = len(pairs)

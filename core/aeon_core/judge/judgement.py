@@ -1,4 +1,4 @@
-"""The judge's reply: its schema, and reading it however near it comes to that (contract: `judge`, `review`)."""
+"""The judge's reply: its schema, and reading replies that come close to it (contract: `judge`, `review`)."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ from aeon_core.validation.result_checks import Flag
 Met = Literal["yes", "partly", "no"]
 FLAGS: tuple[Flag, ...] = get_args(Flag)
 MAX_ISSUES = 50
-"""Issues of one reply that are read."""
+"""The most issues read from one reply."""
 _MAX_TEXT = 500
 _TYPES: tuple[IssueType, ...] = get_args(IssueType)
 _ARTIFACTS = ("plan", "step", "results", "answer", "memory")
 _SAYING = ("description", "issue", "message", "problem")
-"""The keys under which an issue says what is wrong."""
+"""The keys under which an issue may describe the problem."""
 _MET: dict[Any, Met] = {
     "yes": "yes",
     "true": "yes",
@@ -57,7 +57,7 @@ _ISSUE = object_schema(
     }
 )
 REVIEW_SCHEMA = object_schema({"issues": _array(_ISSUE)})
-"""The reply to a review of a plan; strict modes take it."""
+"""The schema of a plan review's reply, fit for strict modes."""
 JUDGE_SCHEMA = object_schema(
     {
         "requirements": _array(
@@ -73,12 +73,12 @@ JUDGE_SCHEMA = object_schema(
         "issues": _array(_ISSUE),
     }
 )
-"""The reply to a judgement: evidence before each verdict; strict modes take it."""
+"""The schema of a judgement's reply, evidence before each verdict, fit for strict modes."""
 
 
 @dataclass(frozen=True, slots=True)
 class Check:
-    """One verdict of a judge with the words that it quotes for it."""
+    """One verdict of a judge, with the words it quotes as evidence."""
 
     ok: bool
     evidence: str = ""
@@ -97,28 +97,28 @@ class RequirementCheck:
 
 @dataclass(frozen=True)
 class Judgement:
-    """What a judge says of a result."""
+    """A judge's verdicts on a result."""
 
     requirements: tuple[RequirementCheck, ...]
     coherent: Check
     consistent: Mapping[Flag, Check]
     suspicions: Mapping[int, Check] = field(default_factory=dict)
-    """By number, counted from 1; `ok` where the suspicion does not hold."""
+    """By number, counted from 1; `ok` if the suspicion does not hold."""
     issues: tuple[Finding, ...] = ()
 
     @property
     def good(self) -> bool:
-        """Whether every verdict is a good one."""
+        """Whether every verdict is good."""
         checks = [self.coherent, *self.consistent.values(), *self.suspicions.values()]
         return all(check.ok for check in checks) and all(each.met == "yes" for each in self.requirements)
 
 
 def read_judgement(reply: Any, requirements: int, suspicions: int = 0, *, steps: Iterable[str] = ()) -> Judgement:
-    """Return what a parsed reply says of so many requirements and suspicions, in whatever near form it says it.
+    """Return a parsed reply's verdicts on this many requirements and suspicions, also from near forms.
 
-    Near forms: numbers as text, keys and verdicts in another case, verdicts as true and false, a check without its
-    object, issues without their list. Raises ValidationError, with `problems`, where a verdict is missing or given
-    twice, a flag is unknown, or an issue says nothing: no verdict is taken for good that may be meant otherwise.
+    Near forms: numbers as text, keys and verdicts in another case, true and false as verdicts, a check without its
+    object, issues without their list. Raises ValidationError, with `problems`, if a verdict is missing or given twice,
+    a flag is unknown, or an issue is empty: no ambiguous verdict counts as good.
     """
     value = _unwrapped(_lower_keys(reply), "requirements")
     problems: list[str] = []
@@ -151,7 +151,9 @@ def read_judgement(reply: Any, requirements: int, suspicions: int = 0, *, steps:
 
 
 def read_review(reply: Any, *, steps: Iterable[str] = ()) -> list[Finding]:
-    """Return the issues of a parsed reply to a review. Raises ValidationError, with `problems`, where it has none."""
+    """Return the issues of a parsed review reply. Raises ValidationError, with `problems`, if it has no list of
+    issues.
+    """
     reply = _lower_keys(reply)
     value = {"issues": reply} if isinstance(reply, list) else _unwrapped(reply, "issues")
     if not isinstance(value.get("issues"), list):
@@ -161,7 +163,7 @@ def read_review(reply: Any, *, steps: Iterable[str] = ()) -> list[Finding]:
 
 
 def _lower_keys(value: Any) -> Any:
-    """Return a reply with its keys in lower case. Raises ValidationError for two keys that then are one."""
+    """Return a reply with lower-case keys. Raises ValidationError for two keys that become the same."""
     if isinstance(value, list):
         return [_lower_keys(item) for item in value]
     if not isinstance(value, dict):
@@ -180,7 +182,7 @@ def _unusable(problem: str) -> ValidationError:
 
 
 def _unwrapped(reply: Any, key: str) -> dict[str, Any]:
-    """Return the object of a reply that holds `key`: itself, or the only one within it."""
+    """Return the object of a reply that has `key`: the reply itself, or the only such object in it."""
     value = reply[0] if isinstance(reply, list) and len(reply) == 1 else reply
     for _ in range(3):
         if isinstance(value, dict) and key not in value and len(value) == 1:
@@ -191,7 +193,7 @@ def _unwrapped(reply: Any, key: str) -> dict[str, Any]:
 
 
 def _numbered(value: Any, count: int) -> dict[int, dict[str, Any]]:
-    """Return the entries of a list, or of an object with a key a number, by their number; else by their place."""
+    """Return the entries of a list, or of an object with numbers as keys, by number; else by position."""
     if isinstance(value, dict):
         value = [{"n": key, **_entry(entry)} for key, entry in value.items()]
     if not isinstance(value, list):
@@ -231,9 +233,9 @@ def _check(value: Any, key: str) -> Check | None:
 
 
 def _flags(value: Any) -> dict[Flag, Check] | None:
-    """Return the check of each flag, None if that of the answer is missing or a flag is unknown.
+    """Return the check of each flag, None if the answer's is missing or a flag is unknown.
 
-    Others may be left out: nothing is wrong there.
+    Others may be left out, which means that nothing is wrong.
     """
     if (whole := _check(value, "ok")) is not None:
         return dict.fromkeys(FLAGS, whole)
@@ -244,7 +246,7 @@ def _flags(value: Any) -> dict[Flag, Check] | None:
 
 
 def _issues(value: Any, steps: set[str]) -> list[Finding]:
-    """Return the issues of a list, of an object that is one or holds them by id, or of a text."""
+    """Return the issues in a list, in an object that is an issue or holds issues by id, or in a text."""
     if isinstance(value, dict):
         value = [value] if any(name in value for name in _SAYING) else list(value.values())
     entries = [value] if isinstance(value, str) and value.strip() else value if isinstance(value, list) else []
@@ -252,10 +254,10 @@ def _issues(value: Any, steps: set[str]) -> list[Finding]:
 
 
 def _issue(entry: Any, steps: set[str]) -> Finding | None:
-    """Return an issue with its type, severity and place put in form; None for one that says nothing.
+    """Return an issue with normalized type, severity and location; None for an empty one.
 
-    A severity that is none of ours cannot be read as a milder one: it is `high`. Raises ValidationError if the words of
-    an issue are under an unknown key.
+    An unknown severity is read as `high`, never as a milder one. Raises ValidationError if an issue's text is under an
+    unknown key.
     """
     if isinstance(entry, str):
         entry = {"description": entry}
@@ -280,7 +282,7 @@ def _issue(entry: Any, steps: set[str]) -> Finding | None:
 
 
 def _step_in(value: Any, steps: set[str]) -> str | None:
-    """Return the step that a place names: by its id, or by the one known id among other words."""
+    """Return the step that a location names: by its id, or by the only known id among other words."""
     text = str(value)
     if text in steps:
         return text
@@ -289,7 +291,7 @@ def _step_in(value: Any, steps: set[str]) -> str | None:
 
 
 def _text(value: Any) -> str:
-    """Return a text of the reply on one line, its control characters made visible; empty for what is no text."""
+    """Return a text of the reply on one line, with visible control characters; empty if it is not text."""
     if isinstance(value, list):
         value = " … ".join(item for item in value if isinstance(item, str))
     if isinstance(value, int | float) and not isinstance(value, bool):

@@ -1,4 +1,4 @@
-"""Where words that a judge quotes are in a text, whatever their case, blanks, punctuation and Markdown."""
+"""Finds a judge's quotes in a text, ignoring case, white space, punctuation and Markdown."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ _ESCAPE = re.compile(r"\\[nrt]")
 
 
 def find_quote(text: str, quote: str) -> list[tuple[int, int]]:
-    """Return the first place of a quote as (start, end) in characters of the text; of one with elisions, each part's.
+    """Return the first position of a quote as (start, end) in characters of the text; with elisions, that of each part.
 
-    Empty where a part is not there. The text may be JSON, in which a line break is an escape.
+    Empty if a part is missing. The text may be JSON, in which a line break is an escape.
     """
     parts = [part for part in map(_letters, _ELISION.split(quote)) if part]
     for form in (text, _ESCAPE.sub("  ", text)):
@@ -29,7 +29,7 @@ def _letters(text: str) -> str:
 
 
 def _indexed(text: str) -> tuple[str, list[int]]:
-    """Return the letters and digits of a text in their normal form, and where each one comes from."""
+    """Return the normalized letters and digits of a text, with the position of each."""
     letters: list[str] = []
     places: list[int] = []
     for at, cluster in _clusters(text):
@@ -41,7 +41,7 @@ def _indexed(text: str) -> tuple[str, list[int]]:
 
 
 def _clusters(text: str) -> Iterator[tuple[int, str]]:
-    """Yield each character with the marks that are combined with it, and where it is."""
+    """Yield each character with its combining marks, and its position."""
     if text.isascii():
         yield from enumerate(text)
         return
@@ -53,7 +53,7 @@ def _clusters(text: str) -> Iterator[tuple[int, str]]:
 
 
 def _end(text: str, at: int) -> int:
-    """Return the end of the character at a place, with its marks."""
+    """Return the end of the character at a position, with its marks."""
     end = at + 1
     while end < len(text) and unicodedata.combining(text[end]):
         end += 1

@@ -1,4 +1,4 @@
-"""Asking a model for an object, and reading its reply (contract: `judge`, `review`)."""
+"""Requests an object from a model and reads its reply (contract: `judge`, `review`)."""
 
 from __future__ import annotations
 
@@ -30,15 +30,15 @@ class Judge(Protocol):
 
 
 class Ask(Protocol):
-    """Asks a model, and returns what `read` makes of the JSON of its reply. Raises LLMError, SupervisorError."""
+    """Asks a model, and returns the result of `read` on its reply's JSON. Raises LLMError, SupervisorError."""
 
     def __call__(self, request: LLMRequest, what: str, read: Callable[[Any], T]) -> T: ...
 
 
 def ask_of(judge: Judge | Ask | None) -> Ask | None:
-    """Return how a judge is asked: an adapter's reply is parsed as it comes, near forms of JSON included.
+    """Return the function that asks a judge: an adapter's reply is parsed directly, including near forms of JSON.
 
-    The result raises LLMError where the adapter fails and SupervisorError where its reply cannot be used.
+    The function raises LLMError if the adapter fails and SupervisorError if its reply cannot be used.
     """
     if judge is None or not hasattr(judge, "complete"):
         return judge

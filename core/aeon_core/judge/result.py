@@ -1,4 +1,6 @@
-"""The model judge of a result: evidence before each verdict, quotes checked, doubts asked about once (Decision 7)."""
+"""The model as judge of a result: evidence before each verdict, checked quotes, one question about doubts (Decision
+7).
+"""
 
 from __future__ import annotations
 
@@ -37,15 +39,15 @@ _ESCAPE = re.compile(r"\\[nrt]")
 _PIECE = re.compile(r"(?:(?<!\w)[-−–])?\d+(?:[.,'’٫٬]\d+)*|.", re.DOTALL)
 """A number with its sign and separators, or another character."""
 _EDGE = "\0"
-"""Stands before and after each number, so that no part of one is found."""
+"""Placed before and after each number, so that no part of one matches."""
 _SHORTEST = 2
-"""Letters and digits that a quote has at least, unless it is a whole value."""
+"""The fewest letters and digits of a quote, unless it is a whole value."""
 
 
 class Evidence:
-    """The texts of a pass in which quotes are looked up, whatever their case, blanks, punctuation and Markdown.
+    """The texts of a pass in which quotes are looked up, ignoring case, white space, punctuation and Markdown.
 
-    Numbers are compared with their sign and separators, and whole.
+    Numbers are compared as a whole, with sign and separators.
     """
 
     def __init__(self, artifacts: Artifacts, requirements: Iterable[str]) -> None:
@@ -64,9 +66,9 @@ class Evidence:
         self._found = "".join(map(plain, texts))
 
     def contains(self, quote: str, *, met: bool = False) -> bool:
-        """Return whether a quote occurs in the artifacts; of one with elisions, whether each part does.
+        """Return whether a quote occurs in the artifacts; with elisions, whether each part does.
 
-        For a requirement that is met, words of the goal or the requirements alone are no evidence.
+        For a met requirement, words of the goal or the requirements alone are no evidence.
         """
         forms = (quote, _ESCAPE.sub(" ", quote))
         return any(self._contains([*map(_plain, _ELISION.split(form))], met=met) for form in dict.fromkeys(forms))
@@ -79,7 +81,7 @@ class Evidence:
 
 
 def _plain(text: str) -> str:
-    """Return the letters of a text with their marks, and its numbers between edges."""
+    """Return the letters of a text with their marks, and its numbers between edge marks."""
     plain, spelled = "", False
     for piece in _PIECE.findall(unicodedata.normalize("NFKC", text).casefold()):
         number = piece[-1].isdecimal()
@@ -107,30 +109,30 @@ def _texts(value: Any, *, keys: bool = True) -> Iterator[str]:
 
 _WORST: tuple[Met, ...] = ("no", "partly", "yes")
 SHOWN_CHARACTERS = 12_000
-"""Characters of one output that a judge is shown."""
+"""The most characters of one output shown to a judge."""
 
 
 @dataclass(frozen=True)
 class Case:
-    """What a judge is to judge."""
+    """What a judge is asked to judge."""
 
     artifacts: Artifacts
     requirements: Sequence[str]
-    """What a finished answer must satisfy, counted from 1; the task itself where there is nothing else."""
+    """What a finished answer must satisfy, counted from 1; the task itself if there is nothing else."""
     suspicions: Sequence[str] = ()
-    """What code found odd and cannot decide, counted from 1."""
+    """What code found suspicious but cannot decide, counted from 1."""
     known: Sequence[str] = ()
-    """What exact checks have proved, and the judge need not repeat."""
+    """What exact checks proved and the judge need not repeat."""
 
 
 def judge_result(
     case: Case, ask: Ask, *, votes: int = 1, folder: Path | None = None, max_tokens: int = DEFAULT_MAX_TOKENS
 ) -> Judgement:
-    """Return the judgement of a result, by majority of `votes` where the first verdict is no clear yes.
+    """Return the judgement of a result, by majority of `votes` if the first verdict is not a clear yes.
 
     A verdict that costs a pass must quote words that occur in an artifact, and verdicts must agree with the issues next
-    to them; otherwise the judge is asked again and told why. What is then still not found is marked. Raises LLMError
-    and SupervisorError if the first reply cannot be had or used.
+    to them; otherwise the judge is asked again and told why. Quotes that are still not found are marked. Raises
+    LLMError and SupervisorError if the first reply fails or is unusable.
     """
     evidence = Evidence(case.artifacts, case.requirements)
     judge = partial(_judged, case, ask, evidence, folder=folder, max_tokens=max_tokens)
@@ -149,7 +151,7 @@ def judge_result(
 def judge_request(
     case: Case, *, doubts: Iterable[str] = (), folder: Path | None = None, max_tokens: int = DEFAULT_MAX_TOKENS
 ) -> LLMRequest:
-    """Return the request to judge a result; `doubts` say what was wrong with the reply before."""
+    """Return the request to judge a result; `doubts` say what was wrong with the previous reply."""
     artifacts = case.artifacts
     outputs = {key: value if isinstance(value, dict) else {"result": value} for key, value in artifacts.results.items()}
     failures = {key: list(errors) for key, errors in artifacts.failures.items()}
@@ -168,9 +170,10 @@ def judge_request(
 
 
 def majority(verdicts: Sequence[Judgement]) -> Judgement:
-    """Return what most of them say: the first of those that find nothing wrong, or all that the others find wrong.
+    """Return the majority's judgement: the first of those that find nothing wrong, or everything that the others find
+    wrong.
 
-    Judges that find different faults agree that there is one.
+    Judges that find different problems agree that there is one.
     """
     good = [verdict for verdict in verdicts if verdict.good]
     if 2 * len(good) > len(verdicts):
@@ -195,14 +198,14 @@ def _judged(case: Case, ask: Ask, evidence: Evidence, *, folder: Path | None, ma
     request = partial(judge_request, case, folder=folder, max_tokens=max_tokens)
     judgement = _marked(ask(request(), "the judgement", read), evidence)
     if doubts := list(_doubts(judgement, case)):
-        # Where that fails, the first verdict is kept, with its marks.
+        # If that fails, the first verdict is kept, with its marks.
         with suppress(LLMError, SupervisorError):
             judgement = _marked(ask(request(doubts=doubts), "the judgement", read), evidence)
     return _settled(judgement)
 
 
 def _marked(judgement: Judgement, evidence: Evidence) -> Judgement:
-    """Return the judgement with each verdict whose quote occurs nowhere marked."""
+    """Return the judgement with each verdict marked whose quote occurs nowhere."""
 
     def checked(check: Check) -> Check:
         return replace(check, quote_found=evidence.contains(check.evidence))
@@ -220,7 +223,7 @@ def _marked(judgement: Judgement, evidence: Evidence) -> Judgement:
 
 
 def _doubts(judgement: Judgement, case: Case) -> Iterable[str]:
-    """Yield what keeps a judgement from being taken as it is, for the judge to answer."""
+    """Yield the doubts about a judgement, for the judge to answer."""
     checks = {"coherent": judgement.coherent}
     checks |= {f"consistent.{flag}": check for flag, check in judgement.consistent.items()}
     checks |= {f"suspicions[{n}]": check for n, check in judgement.suspicions.items()}
@@ -239,7 +242,7 @@ def _doubts(judgement: Judgement, case: Case) -> Iterable[str]:
 
 
 def _contradiction(judgement: Judgement) -> Finding | None:
-    """Return an issue with the answer that the verdicts deny: nothing that they find wrong costs a pass."""
+    """Return an issue with the answer that contradicts the verdicts, none of which costs a pass."""
     denied = judgement.coherent.ok and judgement.consistent["answer"].ok
     denied = denied and all(each.met == "yes" for each in judgement.requirements)
     if not denied or not all(check.ok for check in judgement.suspicions.values()):
@@ -252,7 +255,7 @@ def _contradiction(judgement: Judgement) -> Finding | None:
 
 
 def _settled(judgement: Judgement) -> Judgement:
-    """Return the judgement with the flag of the answer broken where an issue with it remains."""
+    """Return the judgement with the answer's flag broken if an issue with it remains."""
     if (issue := _contradiction(judgement)) is None:
         return judgement
     broken = Check(False, issue.description, quote_found=judgement.consistent["answer"].quote_found)

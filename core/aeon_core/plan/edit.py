@@ -1,4 +1,4 @@
-"""What a person makes of a plan before it runs: another plan, and what a finished answer must satisfy."""
+"""A person's edit of a plan before it runs: another plan, and what a finished answer must satisfy."""
 
 from __future__ import annotations
 
@@ -16,33 +16,33 @@ from aeon_core.regular_file import read_text
 from aeon_core.yaml_file import load_yaml
 
 REQUIREMENTS = "requirements"
-"""The key of an edited plan that holds the requirements, beside `goal` and `steps`."""
+"""The key of an edited plan that holds the requirements, next to `goal` and `steps`."""
 _MAX_BYTES, MAX_REQUIREMENTS, MAX_REQUIREMENT = 1_000_000, 50, 1_000
 
 
 @dataclass(frozen=True)
 class PlanEdit:
-    """An edited plan, edited requirements, or both; None for what was left as it was."""
+    """An edited plan, edited requirements, or both; None for what is unchanged."""
 
     plan: Plan | None = None
     requirements: list[str] | None = None
 
     def as_dict(self) -> dict[str, Any]:
-        """Return what `parse_plan_edit` reads as the same edit: the plan's keys, and `requirements`."""
-        # A status that nobody wrote is left out: `pending` would let an executed step run again.
+        """Return the edit in the form that `parse_plan_edit` reads: the plan's keys, and `requirements`."""
+        # A status that nobody wrote is omitted: `pending` would let an executed step run again.
         plan = self.plan.model_dump(mode="json", exclude_unset=True, exclude_none=True) if self.plan is not None else {}
         return plan if self.requirements is None else {REQUIREMENTS: list(self.requirements), **plan}
 
     def whole(self) -> dict[str, Any]:
-        """Return the same with every status, for a person to edit."""
+        """Return the same with every status, for editing."""
         plan = dump_plan(self.plan) if self.plan is not None else {}
         return plan if self.requirements is None else {REQUIREMENTS: list(self.requirements), **plan}
 
 
 def parse_plan_edit(data: Any) -> PlanEdit:
-    """Return the edit that `data` describes: a plan in which steps may have been executed, with `requirements` or not.
+    """Return the edit that `data` describes: a plan, possibly with executed steps, and optional `requirements`.
 
-    `requirements` alone leave the plan as it is. Raises ValidationError as `parse_plan` does.
+    `requirements` alone leave the plan unchanged. Raises ValidationError as `parse_plan` does.
     """
     if not isinstance(data, Mapping) or REQUIREMENTS not in data:
         return PlanEdit(parse_plan(data, fresh=False))
@@ -52,7 +52,7 @@ def parse_plan_edit(data: Any) -> PlanEdit:
 
 
 def parse_requirements(value: Any) -> list[str]:
-    """Return requirements, each once and on one line. Raises ValidationError, with `problems`."""
+    """Return the requirements without duplicates, each on one line. Raises ValidationError, with `problems`."""
     if not isinstance(value, list) or not value:
         raise _invalid(f"{REQUIREMENTS}: expected a list of one sentence or more, got {shown(value)}")
     for number, text in enumerate(value):
@@ -93,11 +93,11 @@ _DEFINES = ("description", "tool", "agent", "arguments", "replaces")
 
 
 def reuse_executed_steps(edited: Plan, before: Plan | None) -> Plan:
-    """Return the edited plan, in which each step has its status of before where it is still what was executed.
+    """Return the edited plan, in which each step that is still what was executed keeps its status.
 
-    Every other step is pending: one that is new or was changed, one whose status is written down as `pending`, one that
-    depends on such a step, and one of whose substeps that is true. Step ids say which steps are the same. Where
-    nothing was executed `before` is None: all steps are pending.
+    Every other step is pending: a new or changed one, one whose status is written as `pending`, one that depends on
+    such a step, and one that contains such a substep. Steps are matched by id. If nothing was executed, `before` is
+    None and all steps are pending.
     """
     known = {step.step_id: step for step in before.walk()} if before is not None else {}
     again: set[str] = set()
@@ -124,7 +124,7 @@ def _is_as_it_was(step: PlanStep, was: PlanStep | None) -> bool:
 
 
 def _parts(step: PlanStep, was: PlanStep) -> set[str]:
-    """Return the ids of a step's substeps, except for those that had been given up."""
+    """Return the ids of a step's substeps, without those that became invalid."""
     given_up = {substep.step_id for substep in was.substeps if substep.status == "invalid"}
     return {substep.step_id for substep in step.substeps} - given_up
 

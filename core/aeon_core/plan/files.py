@@ -1,4 +1,4 @@
-"""Reading JSON or YAML from a file as plain data: no code, no tags, no anchors, nothing guessed (core FR-009)."""
+"""Reads JSON or YAML files as plain data: no code, tags, anchors or guesses (core FR-009)."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ from aeon_core.yaml_file import UNMATCHED, Bounds, YamlError, brackets_match, pa
 
 MAX_BYTES = 10_000_000
 MAX_YAML_BYTES = 1_000_000
-"""YAML is read some ten times slower than JSON."""
+"""YAML is about ten times slower to read than JSON."""
 _BOUNDS = Bounds(nodes=200_000)
 
 
 class NotPlainDataError(UsageError):
-    """A file is JSON or YAML, and holds what plain data cannot: `reason` says what, and where."""
+    """A JSON or YAML file holds something that is not plain data; `reason` says what and where."""
 
     def __init__(self, path: Path, reason: str) -> None:
         super().__init__(f"{str(path)!r} is not a valid plan: {reason}")
@@ -26,16 +26,15 @@ class NotPlainDataError(UsageError):
 
 
 def read_data(path: Path) -> Any:
-    """Return what a JSON or YAML file holds, as plain JSON data. Raises as `parse_data` does."""
+    """Return the content of a JSON or YAML file as plain JSON data. Raises as `parse_data` does."""
     return parse_data(read_text(path, repr(str(path)), MAX_BYTES), path)
 
 
 def parse_data(text: str, path: Path) -> Any:
-    """Return what the JSON or YAML text of a file is, as plain JSON data.
+    """Return a file's JSON or YAML text as plain JSON data.
 
-    Raises NotPlainDataError for a file that is JSON or YAML and has a key twice, an anchor, a tag, a number out of
-    range or too many levels; UsageError for any other. One line with the file, the place where it is known, and what is
-    wrong.
+    Raises NotPlainDataError for JSON or YAML with a duplicate key, an anchor, a tag, a number out of range or too many
+    levels, UsageError for anything else: one line with the file, the place if known, and the problem.
     """
     try:
         return parse_json(text, unique_keys=True)

@@ -1,4 +1,4 @@
-"""The forms in which models write a plan, brought into the one that is parsed: nothing is made up (Decision 4)."""
+"""Normalizes the forms in which models write a plan, without making anything up (Decision 4)."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from aeon_core.json_safe import parse_json
 from aeon_core.tools.coercion import is_blank, letters
 
 Tools = Mapping[str, Collection[str]]
-"""The arguments that each registered tool takes, by its name."""
+"""The arguments of each registered tool, by its name."""
 
 _PLAN_KEYS = {
     "goal": ("objective", "aim", "plangoal", "goaldescription"),
@@ -45,16 +45,17 @@ _MAX_WRAPPED = 4
 
 
 def canonical(key: str) -> str:
-    """Return what a step's key is called in a plan, or its letters where it is none of a step."""
+    """Return the plan's name for a step's key, or the key's letters if it is not a step's."""
     plain_key = letters(key)
     return next((name for name, others in _STEP_KEYS.items() if plain_key in (letters(name), *others)), plain_key)
 
 
 def normal_plan(value: Any, tools: Tools | None = None) -> tuple[Any, list[str]]:
-    """Return a plan with the names and types of one, and the keys that were left out; all else stays as it is.
+    """Return the plan with normal names and types, and the keys that were dropped; everything else is unchanged.
 
-    Taken off are wrappers, lists of one, JSON written as text; keys get their names, ids are text, one id is a list of
-    one, an agent without a tool is `llm`. What has no meaning in a plan that has not run (statuses) is left out.
+    Wrappers, one-item lists and JSON written as text are unwrapped; keys are renamed, ids become text, a single id
+    becomes a list, an agent without a tool becomes `llm`. What means nothing in a plan that has not run, such as
+    statuses, is dropped.
     """
     dropped: list[str] = []
     found = _unwrapped(value)
@@ -74,7 +75,7 @@ def normal_plan(value: Any, tools: Tools | None = None) -> tuple[Any, list[str]]
 
 
 def plan_rows(value: Any) -> list[dict[str, Any]]:
-    """Return the steps of a normal plan as they are written, each parent before its substeps, with its `parent`."""
+    """Return the steps of a normalized plan, each parent before its substeps, with its `parent`."""
     return list(_rows(value.get("steps"), None)) if isinstance(value, dict) else []
 
 
@@ -89,7 +90,7 @@ def _rows(steps: Any, parent: str | None) -> Iterator[dict[str, Any]]:
 
 
 def _unwrapped(value: Any) -> Any:
-    """Return the object with the steps: out of lists of one, of text, of objects around it, of a tool call."""
+    """Return the object that has the steps, unwrapped from one-item lists, text, enclosing objects or a tool call."""
     around: dict[str, Any] = {}
     for _ in range(_MAX_WRAPPED):
         value = _as_value(value)
@@ -138,7 +139,7 @@ def _leads_to_steps(value: Any, depth: int = 0) -> bool:
 
 
 def _keys(given: dict[str, Any], known: Mapping[str, tuple[str, ...]], dropped: list[str], path: str) -> dict[str, Any]:
-    """Return an object with its keys' names put right. Of several that mean the same, one by its own name is kept."""
+    """Return an object with its keys renamed. Of several that mean the same, the one with the right name is kept."""
     best: dict[str, tuple[int, list[str]]] = {}
     for key in given:
         if (match := _match(key, known)) is not None:
@@ -147,7 +148,7 @@ def _keys(given: dict[str, Any], known: Mapping[str, tuple[str, ...]], dropped: 
                 best[name] = (rank, [key])
             elif rank == best[name][0]:
                 best[name][1].append(key)
-    # Two other names for the same, with different values: nobody can tell which is meant.
+    # Two aliases with different values: it is unknown which is meant.
     best_names = {
         keys[0]: name for name, (_, keys) in best.items() if all(given[key] == given[keys[0]] for key in keys)
     }
@@ -172,7 +173,7 @@ def _match(key: str, known: Mapping[str, tuple[str, ...]]) -> tuple[str, int] | 
 
 
 def _as_list(steps: Any) -> Any:
-    """Return steps as a list: of one step, or of an object that has their ids as keys."""
+    """Return steps as a list, from a single step or from an object with their ids as keys."""
     steps = _as_value(steps)
     if isinstance(steps, list) and len(steps) == 1 and isinstance(steps[0], list):
         return steps[0]
@@ -215,7 +216,7 @@ def _step(given: Any, tools: Tools, dropped: list[str], path: str, depth: int) -
 
 
 def _name_tool(step: dict[str, Any], tools: Tools) -> None:
-    """Bring tool and agent into their form: a call becomes its tool and its arguments, a word for none is null."""
+    """Normalize tool and agent: a call becomes its tool and arguments, a word for "none" becomes null."""
     tool = step.get("tool")
     if isinstance(tool, list) and len(tool) <= 1:
         tool = tool[0] if tool else None
@@ -235,7 +236,7 @@ def _name_tool(step: dict[str, Any], tools: Tools) -> None:
     if isinstance(agent, str) and tool is None and agent in tools:
         tool, agent = agent, None
     is_empty = is_blank(agent) or (isinstance(agent, str) and agent.strip().casefold() in _NULLS) or agent is False
-    # There is one agent; beside a tool, other words for one say that it is the tool's step.
+    # There is only one agent; next to a tool, any other word for it means that the tool runs the step.
     is_llm = isinstance(agent, str) and agent.strip().casefold() == "llm"
     step["tool"] = tool
     step["agent"] = None if is_empty or (tool is not None and not is_llm) else "llm"
@@ -287,7 +288,7 @@ def _subplan(step: dict[str, Any], tools: Tools, dropped: list[str], path: str, 
 
 
 def _fill_ids(steps: list[Any]) -> None:
-    """Give steps without an id the one that the others leave no doubt about: s2 between s1 and s3."""
+    """Give a step without an id the only one that fits its neighbours: s2 between s1 and s3."""
     if not all(isinstance(step, dict) and "subplan" not in step for step in steps):
         return
     given = [(number, step["id"]) for number, step in enumerate(steps, 1) if isinstance(step.get("id"), str)]
@@ -298,7 +299,7 @@ def _fill_ids(steps: list[Any]) -> None:
 
 
 def _number(steps: list[Any]) -> None:
-    """Give the steps the key for their ids that goes with their form, and ids that others only point at."""
+    """Give the steps the id key of their form, and ids that others refer to."""
     nested = any(isinstance(step, dict) and "subplan" in step for step in steps)
     _fill_ids(steps)
     ids = {row["id"] for row in plan_rows({"steps": steps}) if isinstance(row.get("id"), str)}
@@ -321,7 +322,7 @@ def _number(steps: list[Any]) -> None:
 
 
 def step_row(value: Any) -> tuple[dict[str, Any], int]:
-    """Return the one step in a reply, whatever is around it, as a row of a plan, and how many steps there are."""
+    """Return the single step in a reply, whatever surrounds it, as a row of a plan, and the number of steps."""
     for _ in range(_MAX_WRAPPED):
         inner = [item for item in value.values() if isinstance(item, dict)] if isinstance(value, dict) else []
         if len(inner) != 1 or "tool" in value or "description" in {canonical(key) for key in value}:

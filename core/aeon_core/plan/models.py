@@ -42,8 +42,8 @@ class PlanStep(_Declarative):
     """One step of a plan.
 
     With `tool` it runs as a tool call (which takes precedence over `agent`), with `agent: llm` as reasoning; with
-    neither, or with a tool that is not registered, it is a missing-tool step: repaired, else reasoned about.
-    Assigning a `status` that is no legal transition raises ValueError.
+    neither, or with a tool that is not registered, it is a missing-tool step: repaired, else reasoned about. Assigning
+    a `status` that is not a legal transition raises ValueError.
     """
 
     step_id: NonBlank
@@ -57,13 +57,13 @@ class PlanStep(_Declarative):
     agent: Literal["llm"] | None = None
     """`llm` for a step in which the model reasons, without a tool."""
     arguments: SerializeAsAny[dict[str, JsonValue]] | None = None
-    """Declarative arguments of the tool; without them the step's LLM cycle supplies the tool call."""
+    """The tool's declarative arguments; without them, the step's LLM cycle supplies the tool call."""
     depends_on: list[NonBlank] | None = None
     """Ids of earlier steps this one builds on; execution stays sequential."""
     errors: list[str] | None = None
     """The validator's messages; cleared by a successful repair or when the step ends."""
     subplan: Subplan | None = None
-    """Smaller steps that do this one."""
+    """The smaller steps that carry it out."""
     replaces: NonBlank | None = None
     """Id of the invalid step that this one replaces."""
 
@@ -92,7 +92,7 @@ class PlanStep(_Declarative):
         return self.subplan.substeps if self.subplan is not None else []
 
     def walk(self) -> Iterator[PlanStep]:
-        """Yield the step and everything that is under it, each parent before its substeps."""
+        """Yield the step and everything under it, each parent before its substeps."""
         return _walk([self])
 
     @model_validator(mode="after")
@@ -110,11 +110,11 @@ class Subplan(_Declarative):
     parent_step_id: NonBlank
     """Id of the step that it expands."""
     subplan_goal: NonBlank
-    """What the step is to reach, in words."""
+    """The step's goal, in words."""
     substeps: list[PlanStep] = Field(min_length=1)
-    """They run in this order, before the parent ends."""
+    """Run in this order, before the parent ends."""
     depth_level: Annotated[int, Field(strict=True, ge=1, le=MAX_NESTING_DEPTH)] = 1
-    """1 for the subplan of a step of the plan, 2 for one in that, and so on."""
+    """1 for the subplan of a top-level step, 2 for a subplan inside it, and so on."""
     created_by: NonBlank = "plan"
     """What made it, such as `plan`."""
 
@@ -130,17 +130,17 @@ class Subplan(_Declarative):
 
 
 class Plan(_Declarative):
-    """A goal and the ordered steps that reach it. Order is the array's; step ids are unique over the whole tree."""
+    """A goal and the ordered steps that reach it. The order is the array's; step ids are unique in the whole tree."""
 
     goal: NonBlank
-    """What the plan is to reach, in words."""
+    """The plan's goal, in words."""
     steps: list[PlanStep] = Field(min_length=1)
-    """They run one after the other, in this order."""
+    """Run one after the other, in this order."""
     _cut: tuple[str, ...] = PrivateAttr(default=())
 
     @property
     def cut(self) -> tuple[str, ...]:
-        """The steps whose subplans were left out, as they nested deeper than MAX_NESTING_DEPTH (adaptive FR-082)."""
+        """The steps whose subplans were left out because they nest deeper than MAX_NESTING_DEPTH (adaptive FR-082)."""
         return self._cut
 
     def cut_at(self, step_ids: Iterable[str]) -> Plan:
@@ -170,7 +170,7 @@ class Plan(_Declarative):
 
     @property
     def pending(self) -> list[PlanStep]:
-        """The steps of the tree that are still to run."""
+        """The pending steps of the tree."""
         return [step for step in self.walk() if step.status == "pending"]
 
     @property
@@ -192,10 +192,10 @@ def _walk(steps: list[PlanStep]) -> Iterator[PlanStep]:
 
 
 def steps_to_gather(plan: Plan, step: PlanStep) -> list[PlanStep]:
-    """Return the substeps that count for a step: its own that are valid, and what is kept of the step it replaces.
+    """Return the substeps that count for a step: its own valid ones, and those kept from the step it replaces.
 
-    Where a stand-in has only the substeps that had to run again, the valid ones of the replaced step still hold: what
-    was executed is not run twice (FR-070). A stand-in with parts of its own keeps none.
+    If a replacement has only the substeps that had to run again, the valid ones of the replaced step still count, so
+    that nothing runs twice (FR-070). A replacement with parts of its own keeps none.
     """
     own = [part for part in step.substeps if part.status != "invalid"]
     replaced = plan.find(step.replaces) if step.replaces is not None else None

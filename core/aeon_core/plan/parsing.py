@@ -1,4 +1,4 @@
-"""From data to a Plan and back: strict, complete in what it says is wrong (core FR-006, FR-010, FR-026; Decision 3)."""
+"""Converts data to a Plan and back: strict, and reporting every problem (core FR-006, FR-010, FR-026; Decision 3)."""
 
 from __future__ import annotations
 
@@ -48,12 +48,12 @@ SUBPLAN_FIELDS = ("parent_step_id", "subplan_goal", "substeps", "depth_level", "
 _MAX_SHOWN = 60
 _MAX_PATH = 160
 _MAX_INTEGER_BITS = 14_000
-"""What Python turns into decimal digits without being told to."""
+"""What Python converts to decimal digits on its own."""
 
 
 @dataclass(frozen=True, slots=True)
 class Problem:
-    """One thing that is wrong with a plan: where, what, and what would put it right."""
+    """One problem of a plan: where, what, and how to fix it."""
 
     path: str
     finding: str
@@ -65,7 +65,7 @@ class Problem:
 
 
 class Problems:
-    """The problems found so far, at most `limit` of them."""
+    """The problems found so far, at most `limit`."""
 
     def __init__(self, limit: int) -> None:
         self.found: list[Problem] = []
@@ -156,7 +156,7 @@ def _object_copy(value: dict[Any, Any], path: str, problems: Problems, depth: in
 
 
 def expectation(name: str, value: Any) -> str | None:
-    """Return what the field `name` of a step must be, or None if `value` is just that."""
+    """Return what the field `name` of a step must be, or None if `value` is fine."""
     if name in ("step_id", "id", "parent", "description", "tool", "replaces"):
         return text_expectation(value)
     if name == "status":
@@ -198,7 +198,9 @@ def _clipped(path: str) -> str:
 
 
 def object_in(reply: Any, expected: str) -> dict[str, Any]:
-    """Return the object of a reply: of its text, or the value it holds. Raises ValueError: one line, why not."""
+    """Return the object of a reply: parsed from its text, or the value it holds. Raises ValueError with the reason in
+    one line.
+    """
     try:
         value = parse_json(reply) if isinstance(reply, str) else json_safe(reply)
     except NotJsonSafeError:
@@ -216,7 +218,7 @@ _FIELD_OF = {"id": "step_id", "arguments_json": "arguments"}
 
 @dataclass(eq=False)
 class PlanEntry:
-    """A step as it was read: `fields` holds those that are sound, under their names in PlanStep."""
+    """A step as it was read: `fields` holds the valid ones, under their names in PlanStep."""
 
     path: str
     fields: dict[str, Any]
@@ -227,7 +229,7 @@ class PlanEntry:
     parent: PlanEntry | None = None
     has_subplan: bool = False
     faulty: set[str] = field(default_factory=set)
-    """Names of the fields that are there and not sound."""
+    """Names of the fields that are invalid."""
 
     @property
     def step_id(self) -> str | None:
@@ -240,10 +242,10 @@ class PlanEntry:
 
 
 class PlanReader:
-    """What could be read of a plan: its goal, its steps as a tree, and every problem (the first `limit` of them).
+    """What could be read of a plan: its goal, its steps as a tree, and every problem (the first `limit`).
 
-    With `fresh` a step that says it has run already is a problem. Subplans below the deepest level are one too, unless
-    `cuts`: then they are left out, `cut` names the steps that had them, and those take the place of their parts.
+    With `fresh`, a step that has already run is a problem. So are subplans below the deepest level, unless `cuts`: then
+    they are left out, and `cut` names the steps that had them, which stand for their parts.
     """
 
     def __init__(self, data: Any, *, fresh: bool, limit: int, cuts: bool = False) -> None:
@@ -390,7 +392,7 @@ class PlanReader:
             entry.fields.setdefault("agent", "llm")
 
     def _follow_cuts(self) -> None:
-        """Let what depends on a part that was left out depend on the step that had it."""
+        """Make what depends on an omitted part depend on the step that had it."""
         for entry in self.walk():
             if needs := entry.fields.get("depends_on"):
                 followed = dict.fromkeys(self._left_out.get(needed, needed) for needed in needs)
@@ -424,7 +426,7 @@ class PlanReader:
         parent.children.append(entry)
 
     def _measure(self, entries: list[PlanEntry]) -> None:
-        """Find what hangs too deep, and what hangs on itself: the steps that no root leads to."""
+        """Find what nests too deeply, and the steps that no root leads to."""
         reached: set[PlanEntry] = set()
         level, depth = self.roots, 0
         while level:
@@ -443,7 +445,7 @@ class PlanReader:
 
 
 def _ids_in(subplan: Any) -> Iterator[str]:
-    """Yield the ids of all steps in a subplan that is not read."""
+    """Yield the ids of all steps in a subplan that is left out."""
     stack = [subplan]
     while stack:
         value = stack.pop()
@@ -470,9 +472,9 @@ _PROBLEMS_IN_A_LINE = 3
 def parse_plan(data: Any, *, fresh: bool = True) -> Plan:
     """Return the Plan that `data` describes: nested as Plan is, or flat, with `id` and `parent` (core FR-010).
 
-    With `fresh` every step must be pending and without errors. Nothing is coerced, no key ignored; text comes out
-    clean. Of subplans, five levels are kept; `Plan.cut` names the steps whose parts were left out (adaptive FR-082).
-    Raises ValidationError; its context holds `problems`, at most MAX_PROBLEMS lines of path and expectation.
+    With `fresh`, every step must be pending and without errors. Nothing is coerced and no key ignored; text is cleaned.
+    Five levels of subplans are kept; `Plan.cut` names the steps whose parts were left out (adaptive FR-082). Raises
+    ValidationError; its context holds `problems`, at most MAX_PROBLEMS lines of path and expectation.
     """
     reading = PlanReader(data, fresh=fresh, limit=MAX_PROBLEMS, cuts=True)
     if reading.problems:
@@ -485,10 +487,10 @@ def parse_plan(data: Any, *, fresh: bool = True) -> Plan:
 
 
 def parse_loosely(value: Any, tools: ToolRegistry, *, exact: bool = False) -> tuple[Plan, bool]:
-    """Return the plan in a reply's value, and whether it had to be brought into form (Decision 4).
+    """Return the plan in a reply's value, and whether it had to be normalized (Decision 4).
 
-    With `exact`, no key is left out, and every declared call fits its tool: of what may be meant, only that counts.
-    Raises ValidationError as `parse_plan`.
+    With `exact`, no key may be dropped and every declared call must fit its tool. Raises ValidationError as
+    `parse_plan`.
     """
     try:
         plan, changed = parse_plan(value), False
@@ -506,7 +508,7 @@ def parse_loosely(value: Any, tools: ToolRegistry, *, exact: bool = False) -> tu
 
 
 def arguments_by_tool(tools: ToolRegistry) -> dict[str, list[str]]:
-    """Return the names of the arguments that each registered tool takes."""
+    """Return the argument names of each registered tool."""
     return {tool.name: list(properties(tools.input_schema(tool.name).schema)) for tool in tools}
 
 
@@ -528,15 +530,15 @@ def load_plan_file(path: Path, *, fresh: bool = True) -> Plan:
 
 
 def read_plan_data(path: Path) -> Any:
-    """Return what a plan file holds, valid or not. Raises UsageError if it is neither JSON nor YAML."""
+    """Return the content of a plan file, valid or not. Raises UsageError if it is neither JSON nor YAML."""
     return without_schema_line(read_data(path))
 
 
 def given_plan(plan: Plan | Mapping[str, Any] | None) -> Plan | None:
-    """Return the plan a caller hands over: a Plan object itself, or the Plan that a dict describes.
+    """Return the caller's plan: a Plan object itself, or the Plan that a dict describes.
 
-    Raises UsageError if it is neither, was executed already, was made unsound after it was made, or cannot be written
-    as JSON; ValidationError for what a dict describes.
+    Raises UsageError if it is neither, was already executed, became invalid after it was made, or cannot be written as
+    JSON; ValidationError for an invalid dict.
     """
     if plan is None:
         return None
@@ -549,9 +551,8 @@ def given_plan(plan: Plan | Mapping[str, Any] | None) -> Plan | None:
 
 
 def checked_plan(plan: Any) -> Plan:
-    """Return a Plan that a caller hands over. Raises UsageError for anything else, and for one that is unsound by now.
-
-    It may have been changed since it was made, so that it breaks a rule of plans or cannot be written as JSON.
+    """Return the caller's Plan. Raises UsageError for anything else, and for a Plan that was changed since it was made
+    so that it breaks a rule of plans or cannot be written as JSON.
     """
     if not isinstance(plan, Plan):
         raise UsageError(f"the plan is of type {type(plan).__name__}, expected a Plan or a dict")

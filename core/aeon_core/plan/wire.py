@@ -1,4 +1,4 @@
-"""What models are asked for: flat JSON Schemas that providers with strict structured output accept (core FR-024)."""
+"""The schemas of requests: flat JSON Schemas that providers with strict structured output accept (core FR-024)."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ def _nullable(kind: str, description: str, **keywords: Any) -> dict[str, Any]:
 
 
 MAX_NAMED_TOOLS = 200
-"""Tools that a schema lists by name; strict modes limit how many values an enum has."""
+"""The most tools that a schema lists by name; strict modes limit the size of an enum."""
 
 _ID: dict[str, Any] = {"type": "string", "description": "unique over the whole plan"}
 _PARENT = _nullable("string", "id of the step that this one is a part of; null at the top level")
@@ -32,10 +32,10 @@ _DEPENDS_ON: dict[str, Any] = {
 
 
 def plan_schema(tool_names: Iterable[str]) -> dict[str, Any]:
-    """Return the schema of a plan, as it is asked of a model: a flat list of steps that name their parent.
+    """Return the schema of a requested plan: a flat list of steps that name their parent.
 
-    Every key is required and every object closed, so that strict modes take it. A step has one of the registered tools
-    or is answered by reasoning (core FR-069). Arguments are an open object, which strict modes do not know; they travel
+    Every key is required and every object closed, as strict modes demand. A step has one of the registered tools or is
+    answered by reasoning (core FR-069). Arguments are an open object, which strict modes do not support, so they travel
     as a JSON string.
     """
     steps = {"type": "array", "description": "in the order of execution", "items": step_items(tool_names)}
@@ -61,7 +61,7 @@ def step_items(tool_names: Iterable[str]) -> dict[str, Any]:
 
 
 def changed_step_items(tool_names: Iterable[str]) -> dict[str, Any]:
-    """Return the schema of one step of a refinement: what is null in it stays as it is."""
+    """Return the schema of one step of a refinement; null fields stay unchanged."""
     tool = _nullable("string", "name of a listed tool; null where none is needed, or it stays")
     names = list(tool_names)
     if len(names) <= MAX_NAMED_TOOLS:
@@ -75,12 +75,12 @@ _BOTH = {"id": _ID, "parent": _PARENT, "description": _DESCRIPTION}
 
 
 def tool_call_schema(tool_name: str, input_schema: dict[str, Any]) -> dict[str, Any]:
-    """Return the JSON Schema of a call of one tool, as a repair is asked for it."""
+    """Return the JSON Schema of a tool call that a repair requests."""
     return object_schema({"tool_name": {"const": tool_name}, "arguments": input_schema})
 
 
 def step_schema(step: PlanStep, tool_names: Iterable[str]) -> dict[str, Any]:
-    """Return the JSON Schema of a step that is repaired to use one of the tools."""
+    """Return the JSON Schema of a step repaired to use one of the tools."""
     return {
         "type": "object",
         "properties": {
@@ -106,7 +106,7 @@ def plan_request(
 ) -> LLMRequest:
     """Return the request for a plan: the task unaltered, every registered tool with schemas and examples.
 
-    `memory` is the section of what the memory holds.
+    `memory` is the section with the memory's content.
     """
     sections = {
         "task": task,

@@ -1,4 +1,4 @@
-"""Validation of a plan file: exact checks, and a model's review where one is given (core FR-010, FR-063)."""
+"""Validation of a plan file: exact checks, and a model's review if a judge is given (core FR-010, FR-063)."""
 
 from __future__ import annotations
 
@@ -28,11 +28,11 @@ MAX_ISSUES = 1000
 
 
 def lint(data: Any, registry: ToolRegistry) -> SemanticValidationReport:
-    """Return every structural issue of a plan, as the file of a plan that is still to run.
+    """Return every structural issue of a plan that has yet to run.
 
-    `data` may be anything a parser gives. What is malformed, a dependency on an unknown or a later step, and arguments
-    that do not fit are `consistency`; an unregistered tool is `hallucination`, all high. A step with neither tool nor
-    agent is `specificity`, medium, for it is repaired or reasoned about. At most MAX_ISSUES; never raises.
+    `data` may be anything that a parser returns. Malformed data, a dependency on an unknown or later step, and
+    arguments that do not fit are `consistency`, an unregistered tool is `hallucination`, all high. A step with neither
+    tool nor agent is `specificity`, medium, since it is repaired or reasoned about. At most MAX_ISSUES; never raises.
     """
     reading = PlanReader(data, fresh=True, limit=MAX_ISSUES)
     return _report(reading, _structural_findings(reading, registry))
@@ -45,7 +45,7 @@ def lint_plan(
     judge: Judge | None = None,
     prompts_dir: Path | None = None,
 ) -> SemanticValidationReport:
-    """Return every issue of a plan file, or of what it would hold, as `lint_report` does.
+    """Return every issue of a plan file, or of data that it would hold, as `lint_report` does.
 
     Raises UsageError if the file is neither JSON nor YAML.
     """
@@ -66,9 +66,9 @@ def lint_report(
 ) -> SemanticValidationReport:
     """Return every issue of a plan file: those of `lint`, repeated calls, literals that the arguments contradict.
 
-    A plan with structural faults is checked as far as its steps can be read. A `judge` reviews it once, and its issues
-    come last; `prompts_dir` may hold a review.md of one's own. At most MAX_ISSUES. Raises what ends the judge's work
-    for good (a RunEnding), nothing else (adaptive FR-036 to FR-045).
+    A plan with structural problems is checked as far as its steps can be read. A `judge` reviews it once, and its
+    issues come last; `prompts_dir` may hold a custom review.md. At most MAX_ISSUES. Raises only what ends the judge's
+    work for good, a RunEnding (adaptive FR-036 to FR-045).
     """
     reading = PlanReader(data, fresh=True, limit=MAX_ISSUES)
     findings = _structural_findings(reading, registry)
@@ -109,7 +109,7 @@ def _report(reading: PlanReader, findings: list[Finding]) -> SemanticValidationR
 
 
 def lint_refusal(reason: str) -> SemanticValidationReport:
-    """Return the report on a file that is JSON or YAML, and holds what plain data cannot: one issue, high."""
+    """Return the report on a JSON or YAML file that is not plain data: one high issue."""
     repair = "Write the plan as plain data: text keys, each once per object, and values instead of anchors and tags."
     return _report_of(reason, [Finding("consistency", "high", None, f"plan: {reason}", repair)])
 
@@ -121,7 +121,7 @@ def _report_of(inputs: str, findings: list[Finding]) -> SemanticValidationReport
 
 
 def _entry_findings(entry: PlanEntry, order: dict[str, int], registry: ToolRegistry) -> Iterator[Finding]:
-    """Yield what the checks of plans find in a step, as far as it can be read."""
+    """Yield the plan checks' findings about a step, as far as it can be read."""
     if not entry.fields.keys() & {"tool", "agent"} and not entry.has_parts and not entry.faulty & {"tool", "agent"}:
         repair = "Name a registered tool, or set agent to 'llm'."
         yield Finding("specificity", "medium", _id(entry), f"{entry.path}: neither a tool nor agent 'llm'", repair)

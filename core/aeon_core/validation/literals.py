@@ -1,8 +1,8 @@
 """Literals that a step's description and its arguments both name: paths, URLs, dates, figures, quoted text.
 
-A literal is the same in every language; what a sentence says about it is not read, and "the day after 2026-03-31" is
-another date. So a pair is compared only where each side names exactly one literal of the kind, and counts only where
-few words are next to it, or where one can hardly lead to the other (Decision 7).
+A literal is the same in every language, but the sentence around it is not interpreted, and "the day after 2026-03-31"
+is another date. So two literals are compared only if each side names exactly one of the kind, and count only if few
+words surround them or if one can hardly be derived from the other (Decision 7).
 """
 
 from __future__ import annotations
@@ -43,18 +43,18 @@ _WORD = re.compile(
     "[\u3040-\u30ff\u3400-\u9fff]|[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff]{1,4}|"
     "[^\\W\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u9fff][^\\s\u3040-\u30ff\u3400-\u9fff]*"
 )
-"""A word; of a script without blanks, about as much."""
+"""A word; in a script without spaces, about as much."""
 _MANY, _LONGEST = 50, 5_000
-"""Text arguments of one step that are looked at; characters of each, and of a description."""
+"""The most text arguments of a step that are checked; characters of each, and of a description."""
 _FEW, _FEWER = 4, 2
-"""Words beside a literal that leave little room for what is only related to it; and that leave almost none."""
+"""So few words around a literal that it can hardly be just related to the other; and so few that it almost cannot."""
 _SCALES = (1e-3, 1e-2, 0.1, 10, 100, 1e3, 60, 1 / 60, 3600, 1 / 3600, 24, 7, 86400)
 Mismatch = tuple[str, str, str, bool]
-"""Kind, described and passed literal, and whether it is almost alone."""
+"""Kind, described and passed literal, and whether almost no words surround it."""
 
 
 def mismatch(description: str, arguments: dict[str, Any], *, reads: bool) -> Mismatch | None:
-    """Return the literal that the arguments contradict, if that can be proved; `reads`: the tool changes nothing."""
+    """Return the literal that the arguments provably contradict; `reads` says that the tool changes nothing."""
     if len(description) > _LONGEST:
         return None
     texts, bare = list(_texts(arguments)), description
@@ -62,7 +62,7 @@ def mismatch(description: str, arguments: dict[str, Any], *, reads: bool) -> Mis
         passed = {text for text in texts if pattern.fullmatch(text)}
         described = set(pattern.findall(bare)) if len(passed) == 1 else set()
         bare = pattern.sub(" ", bare)
-        # A path beside other texts may be where they are written to, and not what they are about.
+        # A path among other texts may be where they are written to rather than what they are about.
         if len(described) == len(passed) == 1 and (kind != "path" or reads or len(texts) == 1):
             one, other = described.pop(), passed.pop()
             is_explained = any(one in text for text in texts if text != other) or other in description.replace(one, " ")
@@ -85,13 +85,13 @@ def _texts(value: Any) -> Iterator[str]:
 
 
 def _words(*sides: str) -> int:
-    """Return how many words are on the sides of a literal, more than any limit if _FEW are on one."""
+    """Return how many words surround a literal; more than any limit if _FEW are on one side."""
     counts = [len(_WORD.findall(side)) for side in sides]
     return sum(counts) if max(counts) < _FEW else sum(counts) + _FEW
 
 
 def _apart(one: str, other: str, words: int, kind: str) -> bool:
-    """Return whether two literals are two things: one number far from the other, or few words to relate them."""
+    """Return whether two literals differ: the numbers are far apart, or few words could relate them."""
     one, other = (normpath(re.sub("[?#]", "/", text.casefold())) for text in (one, other))
     parts, others = re.split(r"(\d{1,18})", one), re.split(r"(\d{1,18})", other)
     gaps = [abs(int(a) - int(b)) for a, b in zip(parts[1::2], others[1::2], strict=False) if a != b]
@@ -114,7 +114,9 @@ def _apart(one: str, other: str, words: int, kind: str) -> bool:
 
 
 def _days(one: str, other: str, words: int, _kind: str) -> bool:
-    """Return whether two dates differ: by no day, week or month, or beside few words; a time may be another zone's."""
+    """Return whether two dates differ, not just by a day, week or month, or with few words around; times may differ in
+    zone.
+    """
     try:
         first, second = date.fromisoformat(one[:10]), date.fromisoformat(other[:10])
     except ValueError:
@@ -125,21 +127,21 @@ def _days(one: str, other: str, words: int, _kind: str) -> bool:
 
 
 def _measure(description: str, bare: str, texts: list[str]) -> Mismatch | None:
-    """Return a figure that differs from the only one of the description, which has the same unit."""
+    """Return a figure that differs from the description's only one with the same unit."""
     bare, *texts = (_PRICE.sub(r"\2 \1", text) for text in (bare, *texts))
     found = _MEASURE.findall(bare)
     passed = [m for text in texts if (m := _MEASURE.fullmatch(text)) and found and m[2] == found[0][1]]
     if not len(found) == len(passed) == len(re.findall(r"\d+(?:\.\d+)?", bare)) == 1:
         return None
     [(number, unit)], value = found, passed[0][1]
-    # A part of it, and what is left of a hundred, may be what the description asks for.
+    # A part of it, or the rest to a hundred, may be what the description asks for.
     parts = [float(number) / part for part in (1, 2, 3, 4)] + [100 - float(number)] * (unit == "%")
     alone = _words(*description.split(number, 1)) <= _FEWER
     return None if float(value) in parts else ("figure", f"{number} {unit}", passed[0][0], alone)
 
 
 def _number(description: str, arguments: dict[str, Any]) -> Mismatch | None:
-    """Return the one number of a few that no other leads to; one alone where its argument's name follows it."""
+    """Return the only one of a few numbers that no other leads to; a single one if its argument's name follows it."""
     described = {float(number) for number in _NUMBER.findall(description)}
     passed = {name: x for name, x in arguments.items() if isinstance(x, int | float) and not isinstance(x, bool)}
     given = {float(value) for value in passed.values() if abs(value) < 1e300}
@@ -157,7 +159,7 @@ def _number(description: str, arguments: dict[str, Any]) -> Mismatch | None:
 
 
 def _quote(description: str, texts: list[str]) -> Mismatch | None:
-    """Return a quoted text that another version of it is passed for, or code in backticks that other code is."""
+    """Return a quoted text for which another version is passed, or code in backticks for which other code is."""
     code, text = next(((groups[0], "".join(groups[1:])) for groups in _QUOTED.findall(description)), ("", ""))
     texts = [passed for passed in texts if not code or not passed.isalpha()]
     words = _words(*description.split(text, 1)) if text and len(_QUOTED.findall(description)) == 1 else _LONGEST

@@ -22,7 +22,7 @@ _Step = TypeVar("_Step", PlanStep, PlanEntry)
 
 @dataclass(frozen=True, slots=True)
 class ValidationResult:
-    """Whether something is valid, and every reason why not."""
+    """Whether something is valid, with every reason if not."""
 
     valid: bool
     errors: list[str] = field(default_factory=list)
@@ -31,7 +31,7 @@ class ValidationResult:
 def validate_step_tool(step: PlanStep, registry: ToolRegistry) -> ValidationResult:
     """Return whether the step can be executed as it is, and set `step.errors` accordingly (Decision 12).
 
-    A tool must be registered and takes precedence over the agent; without a tool, `agent: llm` or a subplan will do.
+    A tool must be registered and takes precedence over the agent; without a tool, `agent: llm` or a subplan suffices.
     `step.errors` becomes None if the step is valid; the status stays (core FR-058).
     """
     if step.tool is not None:
@@ -75,7 +75,7 @@ def _not_found(name: str) -> str:
 
 
 def check_plan(plan: Plan, registry: ToolRegistry) -> list[Finding]:
-    """Return what is wrong with the steps that are still to run; executed ones can no longer change.
+    """Return the problems of pending steps; executed ones can no longer change.
 
     Unregistered tools, arguments that do not fit the tool's input_schema, dependencies on unknown or later steps, calls
     that repeat an earlier one, and literals that the arguments contradict (adaptive FR-037 to FR-040).
@@ -101,9 +101,9 @@ def check_tool(step: PlanStep, registry: ToolRegistry) -> Iterator[Finding]:
 
 
 def check_dependencies(step: PlanStep, order: dict[str, int]) -> Iterator[Finding]:
-    """Yield dependencies on steps that do not exist, or that do not end before the step runs (so every circle).
+    """Yield dependencies on steps that do not exist or do not end before the step runs, which includes every cycle.
 
-    `order` has the place of each step in the order in which steps end.
+    `order` has each step's position in the order in which steps end.
     """
     for needed in dict.fromkeys(step.depends_on or ()):
         if needed not in order:
@@ -124,7 +124,7 @@ def check_calls(plan: Plan, registry: ToolRegistry) -> Iterator[Finding]:
     for step in plan.walk():
         tool = registry.get(step.tool) if step.tool is not None else None
         if tool is None or tool.effect != "pure":
-            # What any other step does may change what a call returns.
+            # Any other step may change what a call returns.
             seen = {} if step.tool is not None else seen
         if tool is None or step.arguments is None:
             continue
@@ -135,7 +135,7 @@ def check_calls(plan: Plan, registry: ToolRegistry) -> Iterator[Finding]:
             yield Finding("relevance", "low", step.step_id, description, repair)
         seen.setdefault(call, step.step_id)
         found = None if step.executed else mismatch(step.description, step.arguments, reads=tool.effect == "pure")
-        # What an earlier call or the goal deals with as well may be what this step starts from.
+        # A value that an earlier call or the goal also names may be this step's starting point.
         is_explained = found is not None and (
             (not found[3] and found[1] in calls) or all(x in plan.goal for x in found[1:3])
         )
@@ -148,12 +148,12 @@ def check_calls(plan: Plan, registry: ToolRegistry) -> Iterator[Finding]:
 
 
 def end_order(plan: Plan) -> dict[str, int]:
-    """Return the place of each step_id of the plan in the order in which steps end."""
+    """Return each step_id's position in the order in which the plan's steps end."""
     return completion_order(plan.steps, lambda step: step.substeps)
 
 
 def completion_order(steps: list[_Step], substeps: Callable[[_Step], list[_Step]]) -> dict[str, int]:
-    """Return the place of each step_id in the order in which steps end: substeps before their parent."""
+    """Return each step_id's position in the order in which steps end: substeps before their parent."""
     stack, last_first = list(steps), []
     while stack:
         last_first.append(stack.pop())

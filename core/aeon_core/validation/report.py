@@ -1,4 +1,4 @@
-"""What validation found: issues, and their report (adaptive: Validation Issue, Semantic Validation Report)."""
+"""Validation's findings: issues and their report (adaptive: Validation Issue, Semantic Validation Report)."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ IssueType = Literal["specificity", "relevance", "consistency", "hallucination", 
 Severity = Literal["high", "medium", "low"]
 
 SEVERITIES: tuple[Severity, ...] = get_args(Severity)
-"""The highest first."""
+"""Highest first."""
 
 
 class IssueLocation(Entity):
-    """Where an issue was found: an artifact, and the step where it is about one."""
+    """Where an issue was found: an artifact, and the step if it is about one."""
 
     artifact: NonBlank
     step_id: NonBlank | None = None
@@ -46,15 +46,15 @@ class SemanticValidationReport(Entity):
     overall_severity: Severity | None = None
     """The highest severity among the issues."""
     issue_summary: dict[IssueType, Annotated[int, Field(ge=0)]]
-    """How many issues there are of each type, zeros included."""
+    """The number of issues of each type, including zeros."""
     proposed_repairs: list[str] = Field(default_factory=list)
-    """The repairs of the issues, in their order, each once."""
+    """The issues' repairs, in order, without duplicates."""
 
 
 def report_of(
     validation_id: str, artifact_type: ArtifactType, issues: Sequence[ValidationIssue]
 ) -> SemanticValidationReport:
-    """Return the report on an artifact: severity, counts and repairs are those of its issues."""
+    """Return the report on an artifact, with severity, counts and repairs derived from its issues."""
     found = {issue.severity for issue in issues}
     counts: dict[IssueType, int] = dict.fromkeys(get_args(IssueType), 0)
     for issue in issues:
@@ -74,7 +74,7 @@ _MAX_SHOWN = 80
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """One fault: where (`step_id` None: the artifact as a whole), what, and what would correct it."""
+    """One problem: where (`step_id` None: the artifact as a whole), what, and how to fix it."""
 
     type: IssueType
     severity: Severity
@@ -82,7 +82,7 @@ class Finding:
     description: str
     repair: str
     artifact: str | None = None
-    """What it was found in, where that is a part: results, answer, memory."""
+    """The part it was found in, if any: results, answer, memory."""
 
 
 def clip(text: str) -> str:

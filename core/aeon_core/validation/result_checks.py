@@ -1,4 +1,4 @@
-"""Exact checks on what a plan gave: statuses, ids, tools and memory; no text is interpreted (Decision 7)."""
+"""Exact checks on a plan's results: statuses, ids, tools and memory; no text is interpreted (Decision 7)."""
 
 from __future__ import annotations
 
@@ -15,28 +15,28 @@ from aeon_core.validation.report import Finding, IssueType, clip
 
 Flag = Literal["plan", "step", "answer", "memory"]
 _BLANK = {"none", "", "[]", "{}", "true", "false"}
-"""Values beside an error, as text, that are no result."""
+"""Values next to an error, as text, that do not count as a result."""
 
 
 @dataclass(frozen=True)
 class Artifacts:
-    """What a pass gave: everything that is checked, judged and assessed."""
+    """The artifacts of a pass: everything that is checked, judged and assessed."""
 
     goal: str
     plan: Plan
     results: Mapping[str, Any] = field(default_factory=dict)
     """Each executed step's output, by step_id."""
     answer: str = ""
-    """Empty where there is none."""
+    """Empty if there is none."""
     memory: Mapping[str, Any] = field(default_factory=dict)
     failures: Mapping[str, Sequence[str]] = field(default_factory=dict)
     """Why steps failed, by step_id."""
     tools: Collection[str] | None = None
-    """The names of the registered tools; None if they are not known."""
+    """The names of the registered tools; None if unknown."""
 
     @cached_property
     def superseded(self) -> frozenset[str]:
-        """The invalid steps that another step replaces: what became of them does not count."""
+        """The invalid steps that another step replaces; their results do not count."""
         replaced = {step.replaces for step in self.plan.walk()}
         return frozenset(s.step_id for s in self.plan.walk() if s.status == "invalid" and s.step_id in replaced)
 
@@ -53,14 +53,14 @@ class Artifacts:
 
     @cached_property
     def missing(self) -> list[str]:
-        """The required steps without a result: not run, invalid with nothing in their place, or without output."""
+        """The required steps without a result: not run, invalid without a replacement, or without output."""
         known = {*self.failed}
         left = [step for step in self.required if step.step_id not in known]
         empty = {step.step_id for step in left if step.subplan is None and self.results.get(step.step_id) is None}
         return [step.step_id for step in left if step.status != "complete" or step.step_id in empty]
 
     def reported(self, step_id: str, *, beside_result: bool = False) -> str | None:
-        """Return the failure in an output's fields; with `beside_result`, one that another result contradicts."""
+        """Return the failure in an output's fields; with `beside_result`, one that another field contradicts."""
         output = self.results.get(step_id)
         if not isinstance(output, Mapping):
             return None
@@ -77,16 +77,16 @@ class Artifacts:
 
 @dataclass(frozen=True, slots=True)
 class ResultFinding:
-    """A fault of a result. `flag` is the alignment that it breaks."""
+    """A problem of a result. `flag` is the consistency flag that it breaks."""
 
     finding: Finding
     flag: Flag | None = None
     hallucinated: bool = False
-    """Whether it is a tool that does not exist."""
+    """Whether it is about a tool that does not exist."""
 
 
 def check_result(artifacts: Artifacts) -> list[ResultFinding]:
-    """Return every fault that can be proved; steps that failed or are missing first (adaptive FR-018 to 021)."""
+    """Return every provable problem; failed and missing steps first (adaptive FR-018 to FR-021)."""
     checks = (_steps, _answer, _unplanned, _dependencies, _tools, _memory)
     return [found for check in checks for found in check(artifacts)]
 
@@ -154,7 +154,9 @@ def _memory(artifacts: Artifacts) -> Iterator[ResultFinding]:
 
 
 def _forms(output: Any) -> list[Any]:
-    """Return an output as it may be stored: as it is, or without the object that wraps a single value."""
+    """Return an output in the forms in which it may be stored: as it is, or without the object around a single
+    value.
+    """
     single = isinstance(output, Mapping) and len(output) == 1
     return [output, {"result": output}, {"text": output}, *(output.values() if single else ())]
 

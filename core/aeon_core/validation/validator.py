@@ -1,4 +1,6 @@
-"""The semantic validator: exact checks, and a model's review where one is asked (adaptive FR-036 to FR-046, FR-081)."""
+"""The semantic validator: exact checks, and a model's review if there is a judge (adaptive FR-036 to FR-046,
+FR-081).
+"""
 
 from __future__ import annotations
 
@@ -35,7 +37,7 @@ class SemanticValidator:
     """Finds what is wrong with plans, steps and results; advice, not a truth oracle (FR-081).
 
     Exact checks need no model and give the same report for the same input, in any language. With a `judge` a model
-    reviews a plan once, and its issues are added. `prompts_dir` may hold a review.md of one's own.
+    reviews a plan once, and its issues are added. `prompts_dir` may hold a custom review.md.
     """
 
     def __init__(self, registry: Tools, judge: Judge | Ask | None = None, *, prompts_dir: Path | None = None) -> None:
@@ -46,10 +48,10 @@ class SemanticValidator:
     def validate_plan(
         self, plan: Plan, *, task: str | None = None, requirements: Sequence[str] = ()
     ) -> SemanticValidationReport:
-        """Return the report on a plan (FR-036 to FR-040). `task` is the request as it was put, where it says more.
+        """Return the report on a plan (FR-036 to FR-040). `task` is the original request, if it says more.
 
-        Steps that have run are context: they can no longer change. A review that fails or is no review adds nothing;
-        what ends a run is raised, and UsageError for what is no Plan.
+        Executed steps are context: they can no longer change. A failed or unusable review adds nothing; errors that end
+        a run are raised, and UsageError for something that is not a Plan.
         """
         if not isinstance(plan, Plan):
             raise UsageError(
@@ -60,9 +62,9 @@ class SemanticValidator:
         return report_on("plan", "plan", found, [plan.model_dump(mode="json"), task])
 
     def validate_step(self, step: PlanStep, plan: Plan, *, task: str | None = None) -> SemanticValidationReport:
-        """Return the report on one step within its plan, by exact checks: the issues that are located at it.
+        """Return the report on one step within its plan, by exact checks: the issues located at it.
 
-        A step that is not part of the plan yet is checked as its last one, or in place of the one with its id.
+        A step that is not yet part of the plan is checked as its last one, or in place of the one with the same id.
         """
         whole = _with_step(plan, step)
         found = [finding for finding in check_plan(whole, self._registry) if finding.step_id == step.step_id]
@@ -78,10 +80,10 @@ class SemanticValidator:
         memory: Mapping[str, Any] | Memory | None = None,
         failures: Mapping[str, Sequence[str]] | None = None,
     ) -> SemanticValidationReport:
-        """Return the report on what came of a plan, by exact checks (FR-041); its meaning is for the judge.
+        """Return the report on a plan's results, by exact checks (FR-041); their meaning is for the judge.
 
-        `results` are the steps' outputs and `failures` the errors of those that failed, both by step_id. The report is
-        `cross_phase` where there is an answer or a memory to compare with, else about the execution_artifact.
+        `results` are the steps' outputs and `failures` the errors of failed steps, both by step_id. The report is
+        `cross_phase` if there is an answer or a memory to compare with, else about the execution_artifact.
         """
         entries = dict(memory.search("")) if isinstance(memory, Memory) else dict(memory or {})
         tools = [tool.name for tool in self._registry]
@@ -92,7 +94,7 @@ class SemanticValidator:
         return report_on(kind, kind, found, inputs)
 
     def review(self, plan: Plan, *, task: str | None = None, requirements: Sequence[str] = ()) -> list[Finding]:
-        """Return what a model finds in a plan before it runs; nothing if its reply cannot be had or used."""
+        """Return a model's findings about a plan before it runs; nothing if its reply fails or is unusable."""
         if self._ask is None:
             return []
         known: Any = {"task": task, "requirements": requirements, "folder": self._prompts_dir}
@@ -106,7 +108,7 @@ class SemanticValidator:
 
 
 def issues_of(found: Sequence[Finding], artifact: str, *, start: int = 1) -> list[ValidationIssue]:
-    """Return findings as the issues of a report, numbered in their order."""
+    """Return findings as the issues of a report, numbered in order."""
     return [
         ValidationIssue(
             issue_id=f"issue-{number}",
@@ -121,7 +123,7 @@ def issues_of(found: Sequence[Finding], artifact: str, *, start: int = 1) -> lis
 
 
 def report_on(kind: ArtifactType, artifact: str, found: Sequence[Finding], inputs: Any) -> SemanticValidationReport:
-    """Return the report of these findings; its id is a digest of what was looked at and found."""
+    """Return the report of these findings; its id is a digest of the inputs and findings."""
     text = json.dumps([inputs, [finding.description for finding in found]], sort_keys=True, default=str)
     digest = hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
     return report_of(f"validation-{digest[:12]}", kind, issues_of(found, artifact))

@@ -12,11 +12,11 @@ from aeon_core.entities import Entity
 from aeon_core.plan.models import MAX_NESTING_DEPTH, NonBlank
 
 MAX_QUESTIONS = 5
-"""Follow-up questions that a person is asked at a time."""
+"""The most follow-up questions asked at a time."""
 PLAN = "plan"
-"""The plan as a whole, as a target and a fragment: what no step of it serves."""
+"""The plan as a whole, as a target and a fragment for what no single step covers."""
 ANSWER = "answer"
-"""The answer, as the target of a plan_update: the steps are all right, and the task is to be answered again."""
+"""The answer, as the target of a plan_update: the steps are fine, and only the answer is to be given again."""
 
 RefinementType = Literal["plan_update", "step_add", "step_remove", "step_modify", "subplan_create", "step_mark_invalid"]
 
@@ -35,7 +35,7 @@ class RefinementAction(Entity):
     semantic_validation_input: list[dict[str, JsonValue]] = Field(default_factory=list)
     """The validation issues that triggered it."""
     inconsistency_detected: bool = False
-    """Whether it does not go together with steps that were executed already (adaptive FR-069)."""
+    """Whether it conflicts with steps that were already executed (adaptive FR-069)."""
 
 
 Cause = Literal["refinement_limit", "nesting_limit"]
@@ -43,7 +43,7 @@ Cause = Literal["refinement_limit", "nesting_limit"]
 
 
 class ManualIntervention(Entity):
-    """A fragment that the user should look at; the run continues with what there is (adaptive FR-065, FR-082)."""
+    """A fragment that needs the user's attention; the run continues without it (adaptive FR-065, FR-082)."""
 
     model_config: ClassVar[ConfigDict] = ConfigDict(extra="forbid", frozen=True)
 
@@ -67,7 +67,7 @@ class RefinementLedger(Entity):
 
     total: Annotated[int, Field(ge=0)] = 0
     fragments: dict[str, Annotated[int, Field(ge=0)]] = Field(default_factory=dict)
-    """Attempts by fragment: PLAN, or the step_id, of a step that replaces another the id of the first."""
+    """Attempts by fragment: PLAN, or a step_id; for a replacement, that of the first step in the chain."""
     manual_intervention: list[ManualIntervention] = Field(default_factory=list)
 
     def attempts(self, fragment: str) -> int:
@@ -88,7 +88,7 @@ class RefinementLedger(Entity):
         return self.model_copy(update={"total": self.total + 1, "fragments": fragments})
 
     def marked(self, step_id: str, cause: Cause, reason: str) -> RefinementLedger:
-        """Return the ledger with a fragment that needs a person; one that is there already stays as it is."""
+        """Return the ledger with a fragment that needs a person; an existing entry is unchanged."""
         if self.left_to_a_person(step_id):
             return self
         entry = ManualIntervention(step_id=step_id, cause=cause, reason=reason, attempts=self.attempts(step_id))
@@ -106,14 +106,14 @@ class RefinementLedger(Entity):
         return any(entry.step_id == fragment for entry in self.manual_intervention)
 
     def exhausted(self, fragment: str) -> bool:
-        """Return whether the fragment is not to be refined any more."""
+        """Return whether the fragment may no longer be refined."""
         return self.left_to_a_person(fragment) or self.refusal(fragment) is not None
 
 
 def end_of_chain(step_id: str, links: Mapping[str, str]) -> str:
-    """Return the step that the links lead to, one after the other: the step itself where there is none.
+    """Follow the links from a step to the end and return that step; the step itself if it has no link.
 
-    Over what each step replaces that is the fragment that a step belongs to, as the ledger counts it.
+    Following what each step replaces gives the fragment that the ledger counts.
     """
     seen = {step_id}
     while (linked := links.get(step_id)) is not None and linked not in seen:
@@ -124,7 +124,7 @@ def end_of_chain(step_id: str, links: Mapping[str, str]) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Advisory:
-    """A repair that validation proposed and the planner did not follow: the planner's refinement is kept (FR-079)."""
+    """A repair that validation proposed but the planner did not follow; the planner's refinement is kept (FR-079)."""
 
     step_id: str
     issue: dict[str, JsonValue]

@@ -1,4 +1,6 @@
-"""Applying refinement actions to a plan: each alone, checked, taken or refused (adaptive FR-009 to FR-015)."""
+"""Applies refinement actions to a plan: each on its own, checked, then accepted or refused (adaptive FR-009 to
+FR-015).
+"""
 
 from __future__ import annotations
 
@@ -34,17 +36,17 @@ _QUOTED = re.compile(r"'([^']+)'|\"([^\"]+)\"|`([^`]+)`")
 _MAX_IGNORED = 5
 
 Validate = Callable[[PlanStep, Plan], Sequence[ValidationIssue]]
-"""Returns the issues of a step as a part of a plan."""
+"""Returns the issues of a step as part of a plan."""
 
 
 @dataclass(frozen=True, slots=True)
 class Refinement:
-    """What became of one action. `action` is as the journal keeps it: with the issues that triggered it."""
+    """The outcome of one action. `action` is in the journal's form, with the issues that triggered it."""
 
     action: RefinementAction
     accepted: bool
     explanation: str
-    """What was done, or why nothing was."""
+    """What was done, or why nothing was done."""
     before: list[Node] = field(default_factory=list)
     after: list[Node] = field(default_factory=list)
     replaced: dict[str, str] = field(default_factory=dict)
@@ -64,7 +66,7 @@ class Refinement:
 
 @dataclass(frozen=True, slots=True)
 class RefinementOutcome:
-    """A plan after its refinement, a new object; the one that was given is as it was."""
+    """A refined plan, as a new object; the original is unchanged."""
 
     plan: Plan
     ledger: RefinementLedger
@@ -98,11 +100,11 @@ def apply_actions(
     validate: Validate,
     issues: Sequence[ValidationIssue] = (),
 ) -> RefinementOutcome:
-    """Return the plan after the actions, in their order, with what became of each. Never raises for what they say.
+    """Return the plan after the actions, in order, with the outcome of each. Never raises because of their content.
 
-    Only pending steps change; an executed one that an action finds wanting is marked invalid and replaced (FR-069,
-    FR-070). An action that leaves the plan unsound, or that `validate` objects to, is refused (FR-013); a repair that
-    validation proposed in `issues` and an accepted action does not carry out becomes an advisory (FR-079). Each
+    Only pending steps change; an executed step that an action finds deficient is marked invalid and replaced (FR-069,
+    FR-070). An action that would make the plan invalid, or that `validate` objects to, is refused (FR-013); a repair
+    that validation proposed in `issues` and that an accepted action does not make becomes an advisory (FR-079). Each
     attempt on a fragment counts, refused or not; beyond the limits nothing is tried (FR-065, FR-066).
     """
     work = _Applying(plan, ledger, validate, issues)
@@ -124,7 +126,7 @@ class _Applying:
         self._issues = issues
 
     def apply(self, action: RefinementAction) -> None:
-        """Take an action into the plan, or refuse it."""
+        """Accept an action into the plan, or refuse it."""
         action = action.model_copy(update={"semantic_validation_input": self._issues_behind(action)})
         try:
             edit = edit_for(action, self.tree)
@@ -143,7 +145,7 @@ class _Applying:
             self._refuse(action, why)
 
     def _count(self, fragment: str) -> None:
-        """Count an attempt. Raises Unusable if there may be none; a fragment at its limit is left to a person."""
+        """Count an attempt. Raises Unusable if none is left; a fragment at its limit is left to a person."""
         if self.ledger.left_to_a_person(fragment):
             raise Unusable(f"{fragment!r} is left to a person")
         attempts = self.ledger.attempts(fragment)
@@ -158,7 +160,7 @@ class _Applying:
             self.ledger = self.ledger.marked(fragment, cause, reason)
 
     def _make(self, action: RefinementAction, edit: Edit) -> None:
-        """Edit the plan. Raises Unusable if it would be unsound, or validation objects to it; TooDeep."""
+        """Edit the plan. Raises Unusable if it would become invalid or validation objects to it; TooDeep."""
         tree = Tree(copy.deepcopy(self.tree.data))
         change = edit.change(tree)
         tree.follow_replacements()
@@ -188,7 +190,7 @@ class _Applying:
         self.refinements.append(Refinement(action, False, reason))
 
     def _reviewed(self, change: Change, plan: Plan) -> list[Advisory]:
-        """Return what validation has to say to a change that it does not object to. Raises Unusable if it does."""
+        """Return validation's remarks on a change. Raises Unusable if it objects to the change."""
         known = {step.step_id: step for step in self.plan.walk()}
         made: list[Advisory] = []
         for step in plan.walk():
@@ -207,7 +209,7 @@ class _Applying:
         return [issue for issue in self._issues if issue.location.step_id == step_id]
 
     def _issues_behind(self, action: RefinementAction) -> list[dict[str, JsonValue]]:
-        """Return the issues that are known of an action's target, or that it names by their id."""
+        """Return the known issues of an action's target, and those that it names by id."""
         named = {str(given.get("issue_id")) for given in action.semantic_validation_input}
         about = (action.target, None) if action.target in (PLAN, ANSWER) else (action.target,)
         found = (issue for issue in self._issues if issue.location.step_id in about or issue.issue_id in named)
@@ -217,10 +219,12 @@ class _Applying:
 def _objection(
     step: PlanStep, found: Sequence[ValidationIssue], before: Sequence[ValidationIssue] | None
 ) -> str | None:
-    """Return why a refined step is refused: what blocks it, where that is not less than before; None if it is taken.
+    """Return why a refined step is refused: its blocking issues, if there are no fewer than before; None if it is
+    accepted.
 
-    High issues block, and medium ones of specificity: a refinement that is still vague is none. `before` are the issues
-    of the step as it was, None for a new one. That a step has neither tool nor agent yet is repaired when it runs.
+    High issues block, and so do medium ones of specificity, since a refinement that is still vague does not help.
+    `before` are the issues of the original step, None for a new one. A missing tool or agent does not block: it is
+    repaired when the step runs.
     """
     now = _blocking(step, found)
     was = _blocking(step, before) if before is not None else (0, 0)
@@ -241,10 +245,10 @@ def _blocking(step: PlanStep, issues: Sequence[ValidationIssue]) -> tuple[int, i
 def _advisories(
     step: PlanStep, issues: Iterable[ValidationIssue], *, still: Sequence[ValidationIssue]
 ) -> list[Advisory]:
-    """Return an advisory for each proposed repair of the issues that a refined step does not carry out.
+    """Return an advisory for each proposed repair that a refined step does not make.
 
-    It does where the step holds all that the repair quotes, or, where it quotes nothing, where the issue is gone from
-    those that are `still` found.
+    It counts as made if the step contains everything the repair quotes, or, if it quotes nothing, if the issue is no
+    longer among those `still` found.
     """
     text = step.model_dump_json(exclude_none=True)
     left = {(issue.type, issue.description) for issue in still}

@@ -1,4 +1,4 @@
-"""What refinement actions do to the tree of a plan (adaptive: Refinement Action)."""
+"""How refinement actions edit the tree of a plan (adaptive: Refinement Action)."""
 
 from __future__ import annotations
 
@@ -24,12 +24,12 @@ from aeon_core.plan.refinement.steps import (
 from aeon_core.plan.refinement.tree import Node, Tree, executed, fresh_id, substeps, subtree
 
 MAX_ACTIONS = 50
-"""Actions of one reply that are looked at; the limits end refinement long before."""
+"""The most actions of one reply that are considered; the limits end refinement long before."""
 _PLACES = ("after", "before")
 
 
 def single_actions(actions: Iterable[RefinementAction], tree: Tree) -> list[RefinementAction]:
-    """Return the actions of a reply as actions on one step or place each, at most MAX_ACTIONS.
+    """Return the actions of a reply, at most MAX_ACTIONS, each on one step or place.
 
     A plan_update becomes actions on the steps it changes; a step_mark_invalid takes the step_add that replaces its
     target; additions that follow one another at one place become one, so that they are one attempt on the plan.
@@ -55,7 +55,7 @@ def single_actions(actions: Iterable[RefinementAction], tree: Tree) -> list[Refi
 
 
 def _plain(action: RefinementAction) -> RefinementAction:
-    """Return an action without what its changes only repeat of its type: the status of a mark, the name of a plan."""
+    """Return an action without changes that only repeat its type: the status of a mark, the name of a plan."""
     changes = action.changes
     if action.type == "step_mark_invalid" and changes.get("status") == "invalid":
         changes = {key: value for key, value in changes.items() if key != "status"}
@@ -65,9 +65,9 @@ def _plain(action: RefinementAction) -> RefinementAction:
 
 
 def _step_by_step(action: RefinementAction, tree: Tree) -> list[RefinementAction]:
-    """Return what a plan_update means step by step: a step that it does not name stays, a complete one always.
+    """Return a plan_update as actions on its steps: steps that it does not name stay, and complete ones always do.
 
-    A failed step that it rewords is replaced (FR-069). One that changes nothing stays as it is, to be refused.
+    A failed step that it rewords is replaced (FR-069). One that changes nothing is left unchanged, to be refused.
     """
     if action.type != "plan_update" or _asks_for_answer(action):
         return [action]
@@ -90,7 +90,7 @@ def _step_by_step(action: RefinementAction, tree: Tree) -> list[RefinementAction
 
 
 def _asks_for_answer(action: RefinementAction) -> bool:
-    """Return whether an action leaves the steps as they are and wants the task answered again."""
+    """Return whether an action leaves the steps unchanged and asks for another answer."""
     if action.type != "plan_update" or action.target != ANSWER or "goal" in action.changes:
         return False
     try:
@@ -120,7 +120,7 @@ def _replaced_by(action: RefinementAction) -> str | None:
 
 
 def _joined(first: RefinementAction, second: RefinementAction, tree: Tree) -> RefinementAction | None:
-    """Return two additions as one, None if they are not at one place."""
+    """Return two additions as one, None if they are at different places."""
     earlier, later = _plain_steps(first), _plain_steps(second)
     if not earlier or not later or _fragment_of_addition(first, tree) != _fragment_of_addition(second, tree):
         return None
@@ -149,9 +149,9 @@ def _parent_in(action: RefinementAction) -> str | None:
 
 
 def _fragment_of_addition(action: RefinementAction, tree: Tree) -> str:
-    """Return the fragment that a step_add is an attempt on: the step it expands or is added beside, else PLAN.
+    """Return the fragment that a step_add refines: the step it expands or is added next to, else PLAN.
 
-    What was executed is not refined any more: what comes behind it is added to the plan.
+    An executed step is no longer refined: what follows it is added to the plan.
     """
     for step_id in (_parent_in(action), action.target):
         node = tree.find(step_id)
@@ -162,7 +162,7 @@ def _fragment_of_addition(action: RefinementAction, tree: Tree) -> str:
 
 @dataclass
 class Change:
-    """What an edit has changed in a tree: steps by their ids, before and after it."""
+    """What an edit changed in a tree: steps by id, before and after."""
 
     done: str
     """In words."""
@@ -176,7 +176,7 @@ class Change:
 
 @dataclass(frozen=True)
 class Edit:
-    """What an action comes to: `change` edits a tree. It raises Unusable, or TooDeep."""
+    """The edit that an action amounts to: `change` edits a tree. It raises Unusable or TooDeep."""
 
     fragment: str
     """The step that the attempt counts for, or PLAN."""
@@ -184,7 +184,7 @@ class Edit:
 
 
 def edit_for(action: RefinementAction, tree: Tree) -> Edit:
-    """Return the edit that an action asks for. Raises Unusable if its target is not there or may not change."""
+    """Return the edit that an action asks for. Raises Unusable if its target does not exist or may not change."""
     if action.type == "plan_update":
         return _answer_again(action, tree)
     if action.type == "step_add":
@@ -209,7 +209,7 @@ def edit_for(action: RefinementAction, tree: Tree) -> Edit:
 
 
 def _answer_again(action: RefinementAction, tree: Tree) -> Edit:
-    """Return the edit that changes no step: what is left of a plan_update once its steps are actions of their own."""
+    """Return the edit that changes no step: what remains of a plan_update once its steps are separate actions."""
     if not _asks_for_answer(action):
         if not steps_of(action.changes):
             raise Unusable("changes: expected 'steps'; a refinement keeps the goal")
@@ -220,7 +220,7 @@ def _answer_again(action: RefinementAction, tree: Tree) -> Edit:
 
 
 def _on_replacement(action: RefinementAction, tree: Tree) -> RefinementAction:
-    """Return an action on an invalid step as one on its replacement that is still to run.
+    """Return an action on an invalid step as one on its pending replacement.
 
     An earlier action of the same reply may have replaced both. Raises Unusable if there is none, or nothing new.
     """
@@ -268,10 +268,9 @@ def _add(action: RefinementAction, tree: Tree) -> Edit:
 
 
 def _place_for(action: RefinementAction, raw: list[dict[str, Any]], tree: Tree) -> tuple[list[Node], int]:
-    """Return where new steps are inserted: behind or before the step that the action names, else at the end.
+    """Return where new steps are inserted: after or before the step that the action names, else at the end.
 
-    Nothing goes inside a step that was executed: it goes behind that step. Nor does anything come before the first
-    substep of a step: it goes behind it.
+    Nothing is inserted inside an executed step or before a step's first substep, but after it.
     """
     anchor = tree.steps[-1]["step_id"]
     for key in _PLACES:
@@ -351,7 +350,7 @@ def _set_subplan(tree: Tree, target: Node, raw: list[dict[str, Any]]) -> set[str
 
 
 def _replace(action: RefinementAction, step_id: str) -> Edit:
-    """Return the edit of an executed step: it becomes invalid, and the action's step replaces it."""
+    """Return the edit that invalidates an executed step and replaces it with the action's step."""
     own, parts = _definition_and_parts(action, step_id)
 
     def change(tree: Tree) -> Change:
@@ -377,7 +376,7 @@ def _replace(action: RefinementAction, step_id: str) -> Edit:
 
 
 def _definition_and_parts(action: RefinementAction, step_id: str) -> tuple[dict[str, Any] | None, list[dict[str, Any]]]:
-    """Return the new definition that changes give a step, and its new substeps as they are written. Raises Unusable."""
+    """Return the new definition that changes give a step, and its new substeps as written. Raises Unusable."""
     steps = steps_of(action.changes)
     if action.type == "subplan_create":
         return None, [step for step in steps if stated_id(step) != step_id]
@@ -397,10 +396,10 @@ def _definition_and_parts(action: RefinementAction, step_id: str) -> tuple[dict[
 def _replace_executed(
     tree: Tree, target: str, definition: Mapping[str, Any], parts: list[Node] | None, wanted_id: str | None
 ) -> dict[str, str]:
-    """Mark an executed step invalid and insert the step that replaces it behind it; return new ids by replaced id.
+    """Mark an executed step invalid and insert its replacement after it; return new ids by replaced id.
 
-    `definition` is that of the new step; `parts` are its substeps, None if it has those of the old one that have to run
-    again. Executed steps whose results rest on the replaced one run again, too: each is replaced by its like.
+    `definition` is the new step's; `parts` are its substeps, None for those of the old step that have to run again.
+    Executed steps whose results depend on the replaced one run again, too: each is replaced by a copy.
     """
     again = _to_run_again(tree, target, definition, has_parts=bool(parts))
     nodes = [node for node in tree.walk() if node["step_id"] in again]
@@ -428,7 +427,7 @@ def _replace_executed(
 
 
 def _to_run_again(tree: Tree, target: str, definition: Mapping[str, Any], *, has_parts: bool) -> set[str]:
-    """Return the steps to replace with the target: those that rest on its result, and the parts that they gather."""
+    """Return the steps to replace along with the target: those that depend on its result, and their parts."""
     again = {target}
     while True:
         before = len(again)
@@ -447,7 +446,7 @@ def _rests_on(node: Node, again: set[str]) -> bool:
 
 
 def _parts_to_gather(node: Node, own: Mapping[str, Any], again: set[str]) -> list[str]:
-    """Return the substeps that a step needs run again: the failed ones, else all where it is nothing but them."""
+    """Return the substeps that have to run again: the failed ones, else all if the step consists only of them."""
     ran = [part for part in substeps(node) if part["status"] in ("complete", "failed")]
     failed = [part["step_id"] for part in ran if part["status"] == "failed"]
     if failed or "tool" in own or "agent" in own or any(part["step_id"] in again for part in substeps(node)):

@@ -1,4 +1,4 @@
-"""Which fragments of a plan need refinement, and why: steps of it, or the plan as a whole (adaptive FR-012)."""
+"""Which fragments of a plan need refinement, and why: its steps, or the plan as a whole (adaptive FR-012)."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from aeon_core.validation.report import ValidationIssue
 
 @dataclass(frozen=True, slots=True)
 class Fragment:
-    """A step that is to be refined, or the plan. `exhausted` says that it may not be any more."""
+    """A step to refine, or the plan. `exhausted` says that it may no longer be refined."""
 
     step_id: str
     """PLAN for the plan as a whole."""
@@ -28,13 +28,13 @@ class Fragment:
     """None for the plan."""
     reasons: tuple[str, ...]
     first_id: str
-    """The step_id, or the first of the steps that it replaces: what the ledger counts by."""
+    """The step_id, or that of the first step it replaces, by which the ledger counts."""
     issues: list[dict[str, Any]]
     attempts: int
     exhausted: bool
 
     def as_dict(self) -> dict[str, Any]:
-        """Return the fragment as plain JSON, as a prompt shows it."""
+        """Return the fragment as plain JSON, in the form that a prompt shows."""
         return {
             "step_id": self.step_id,
             "status": self.status,
@@ -54,9 +54,10 @@ def fragments_to_refine(
 ) -> list[Fragment]:
     """Return what needs refinement: steps in the plan's order, then the plan itself.
 
-    A step does where validation has a high or medium issue with it, and where it failed. Invalid steps do not: another
-    one replaces them. The plan does where such an issue is with no step, and where convergence found lines `unmet`
-    though no step needs it; the answer is no reason while steps may still be refined, as it is given again after them.
+    A step does if validation has a high or medium issue with it, or if it failed. Invalid steps do not, since others
+    replace them. The plan does if such an issue concerns no step, or if convergence found requirements `unmet` and no
+    step needs refinement; the answer alone is no reason while steps may still be refined, since it is given again after
+    them.
     """
     replaced = {step.step_id: step.replaces for step in plan.walk() if step.replaces is not None}
     inside = _parts_of_invalid(plan)
@@ -101,7 +102,7 @@ def fragments_to_refine(
 
 
 def _parts_of_invalid(plan: Plan) -> dict[str, str]:
-    """Return, by step_id, for the valid parts of invalid steps the replacement of the step around them."""
+    """Return the replacement of the enclosing step for each valid part of an invalid step, by step_id."""
     by = {step.replaces: step.step_id for step in plan.walk() if step.replaces is not None}
     invalid = {step.step_id for step in plan.walk() if step.status == "invalid"}
     by = {step_id: replacement for step_id, replacement in by.items() if step_id in invalid}
@@ -115,7 +116,7 @@ def _parts_of_invalid(plan: Plan) -> dict[str, str]:
 
 
 def left_to_a_person(ledger: RefinementLedger, fragments: Iterable[Fragment]) -> RefinementLedger:
-    """Return the ledger with each fragment marked that is still wanting and at its own limit (adaptive FR-065)."""
+    """Return the ledger with each fragment marked that still needs refinement but is at its limit (adaptive FR-065)."""
     for fragment in fragments:
         if fragment.attempts >= MAX_ATTEMPTS_OF_FRAGMENT:
             reason = f"refined {fragment.attempts} times and still insufficient: {'; '.join(fragment.reasons)}"

@@ -1,4 +1,4 @@
-"""Reading what a model says about how a plan is to be refined (adaptive FR-073)."""
+"""Reads a model's reply about how to refine a plan (adaptive FR-073)."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ from aeon_core.tools.base import object_schema
 
 
 def refine_schema(tool_names: Iterable[str]) -> dict[str, Any]:
-    """Return the refinement as it is asked of a model: closed objects, flat steps, no recursion, for strict modes."""
+    """Return the schema of a requested refinement: closed objects, flat steps, no recursion, for strict modes."""
     after = {"type": ["string", "null"], "description": "step_add: id of the step that the new ones come after"}
     steps = {"type": "array", "description": "in the order of execution", "items": changed_step_items(tool_names)}
     action = object_schema(
@@ -72,8 +72,8 @@ def refinement_request(
 ) -> LLMRequest:
     """Return the request for refinement actions on the fragments that may still be refined.
 
-    `assessment` is what convergence found. The plan, results and issues are shown as
-    data, with the arguments of the steps to refine, so that one of them can be corrected and the others kept.
+    `assessment` is convergence's. The plan, results and issues are shown as data, with the arguments of the steps to
+    refine, so that one can be corrected and the others kept.
     """
     known = list(tools)
     open_ones = [fragment.as_dict() for fragment in fragments if not fragment.exhausted]
@@ -96,7 +96,7 @@ def refinement_request(
 
 
 def _arguments_section(plan: Plan, wanted: Collection[str]) -> str:
-    """Return a line for each of the wanted steps that has arguments."""
+    """Return a line for each requested step that has arguments."""
     steps = (step for step in plan.walk() if step.step_id in wanted and step.arguments is not None)
     return "\n".join(to_line({"step_id": step.step_id, "arguments": step.arguments}) for step in steps)
 
@@ -106,7 +106,7 @@ _MAX_PROBLEMS = 20
 
 @dataclass(frozen=True, slots=True)
 class RefinementReply:
-    """What a reply asks for. `problems` says which actions could not be read, and why."""
+    """A reply's content. `problems` says which actions could not be read, and why."""
 
     actions: list[RefinementAction]
     follow_up_questions: list[str] = field(default_factory=list)
@@ -120,8 +120,8 @@ class RefinementReply:
 def read_refinement(reply: Any) -> RefinementReply:
     """Return the actions and questions of a reply: its text, or the value it holds.
 
-    Text where `changes` should be an object counts as {"text": …}. Actions that cannot be read are left out and named.
-    Raises ValidationError, with `problems`, where the reply has not the form at all or holds no action to use.
+    Text where `changes` should be an object counts as {"text": …}. Unreadable actions are left out and named. Raises
+    ValidationError, with `problems`, if the reply does not have this form at all or holds no usable action.
     """
     value = _object(reply)
     given = value.get("actions")
@@ -169,7 +169,7 @@ def _action(item: Any) -> RefinementAction:
 
 
 def _cited(value: Any) -> list[dict[str, Any]]:
-    """Return the issues a model names, by their id or in full."""
+    """Return the issues that a model names, by id or in full."""
     cited: Sequence[Any] = value if isinstance(value, list) else [value]
     ids = [{"issue_id": item} for item in cited if isinstance(item, str)]
     return [*ids, *(item for item in cited if isinstance(item, dict))]

@@ -1,4 +1,4 @@
-"""Reading the steps that a refinement brings: any form a plan may have, sound, declarative, with ids of their own."""
+"""Reads the steps of a refinement: any form a plan may have, valid, declarative, with unique ids."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _MANY_STEPS = ("steps", "substeps", "new_steps")
 _ONE_STEP = ("step", "new_step", "replacement", "replaced_by", "replacing_step")
 _STEP_KEYS = frozenset((*STEP_FIELDS, *FLAT_FIELDS))
 _PLACE = ("after", "before", "parent_step_id", "subplan_goal", "depth_level", "created_by", "goal")
-"""Keys beside the fields of a step that say where it goes, or what its subplan says."""
+"""Keys next to a step's fields that say where it goes or describe its subplan."""
 _READ = frozenset((*_ONE_STEP, *_MANY_STEPS, *_STEP_KEYS, *_PLACE, "text"))
 
 
@@ -28,11 +28,11 @@ class TooDeep(Exception):
 
 
 class Unusable(Exception):
-    """Changes that say nothing that can be done; the message says why."""
+    """Changes that cannot be applied; the message says why."""
 
 
 def steps_of(changes: Mapping[str, Any]) -> list[dict[str, Any]]:
-    """Return the steps that changes hold, as they are written; none if there are none. Raises Unusable."""
+    """Return the steps in changes, as written; none if there are none. Raises Unusable."""
     for key in _MANY_STEPS:
         if changes.get(key) is not None:
             return _objects(changes[key], key)
@@ -56,21 +56,21 @@ def _objects(value: Any, key: str) -> list[dict[str, Any]]:
 
 
 def ignored_in(changes: Mapping[str, Any]) -> list[str]:
-    """Return the keys of changes that say nothing of a step or of its place, and that nothing reads."""
+    """Return the keys of changes that describe neither a step nor its place, which nothing reads."""
     return [key for key in changes if key not in _READ]
 
 
 def stated_id(step: Mapping[str, Any]) -> str | None:
-    """Return the id that a step is written with, or None."""
+    """Return the id written in a step, or None."""
     given = step["step_id"] if step.get("step_id") is not None else step.get("id")
     return given if isinstance(given, str) and given.strip() else None
 
 
 def new_steps(raw: list[dict[str, Any]], tree: Tree, *, prefix: str, nesting: int, depth: int) -> list[Node]:
-    """Return steps for the tree out of what a model wrote, nested or flat, `depth` subplans deep; all pending.
+    """Return steps for the tree from what a model wrote, nested or flat, `depth` subplans deep; all pending.
 
-    A missing id is made of `prefix`, a taken one gets a number; dependencies inside the fragment follow. Raises
-    Unusable if a step is not sound, TooDeep beyond `nesting` levels.
+    A missing id is made from `prefix`, a used one gets a number; dependencies inside the fragment follow. Raises
+    Unusable if a step is invalid, TooDeep beyond `nesting` levels.
     """
     if not raw:
         raise Unusable("changes: expected at least one step")
@@ -100,7 +100,7 @@ def subplan_of(step_id: str, goal: str, nodes: list[Node], created_by: str = CRE
 
 
 def _completed(step: dict[str, Any], prefix: str, counter: Iterator[int], depth: int) -> dict[str, Any]:
-    """Return a step with what a model may leave out: its id, and what a subplan says of its place."""
+    """Return a step with what a model may leave out: its id, and its subplan's position."""
     if depth > MAX_DEPTH:
         raise TooDeep
     made = {key: value for key, value in step.items() if value is not None}
@@ -127,14 +127,14 @@ def _completed(step: dict[str, Any], prefix: str, counter: Iterator[int], depth:
 
 
 def _nested_form(step: dict[str, Any]) -> dict[str, Any]:
-    """Return a step under the names of PlanStep, as a fragment that holds subplans takes it."""
+    """Return a step with PlanStep's names, for a fragment that has subplans."""
     if "id" not in step or "step_id" in step or "parent" in step:
         return step
     return {"step_id": step["id"], **{key: value for key, value in step.items() if key != "id"}}
 
 
 def _parsed(steps: list[dict[str, Any]], too_deep: int) -> list[Node]:
-    """Return steps as a plan takes them. Raises Unusable, and TooDeep if more subplans are in one another."""
+    """Return steps in the form of a plan. Raises Unusable, and TooDeep if more subplans are in one another."""
     try:
         plan = parse_plan({"goal": "fragment", "steps": steps})
     except ValidationError as error:
@@ -150,7 +150,7 @@ def _height(node: Node) -> int:
 
 
 def _own_ids(nodes: list[Node], tree: Tree) -> None:
-    """Give each step whose id is taken another one, and let what depends on it inside the fragment follow."""
+    """Give each step whose id is already used another one, and update what depends on it inside the fragment."""
     used = tree.ids()
     everything = [each for node in nodes for each in subtree(node)]
     reserved = used | {each["step_id"] for each in everything}
@@ -168,10 +168,10 @@ def _own_ids(nodes: list[Node], tree: Tree) -> None:
 
 
 def rewritten(node: Node, changes: Mapping[str, Any]) -> Node:
-    """Return a copy of a step with the definition that changes give it; what they leave out or give as null stays.
+    """Return a copy of a step with the definition that changes give it; omitted and null fields stay.
 
-    A tool given takes the place of the agent and the other way round; arguments of another tool go with it. The
-    step_id stays. Raises Unusable.
+    A given tool replaces the agent and vice versa; another tool's arguments are dropped. The step_id stays. Raises
+    Unusable.
     """
     given = {key: value for key, value in changes.items() if value is not None}
     if isinstance(given.get("text"), str) and "description" not in given:

@@ -11,7 +11,7 @@ Node = dict[str, Any]
 
 
 class Tree:
-    """The steps of a dumped plan. Edits are made in place; every method sees the tree as it is."""
+    """The steps of a dumped plan. Edits are made in place; every method sees the current tree."""
 
     def __init__(self, data: dict[str, Any]) -> None:
         self.data = data
@@ -32,7 +32,7 @@ class Tree:
         return next((node for node in self.walk() if node["step_id"] == step_id), None)
 
     def ancestors(self, step_id: str) -> list[Node]:
-        """Return the steps around a step, the nearest first."""
+        """Return the steps that enclose a step, nearest first."""
         parents = {part["step_id"]: node for node in self.walk() for part in substeps(node)}
         found: list[Node] = []
         while step_id in parents:
@@ -41,13 +41,13 @@ class Tree:
         return found
 
     def siblings(self, step_id: str) -> tuple[list[Node], int]:
-        """Return the list that holds a step, and the step's place in it."""
+        """Return the list that holds a step, and its index."""
         around = self.ancestors(step_id)
         listed = substeps(around[0]) if around else self.steps
         return listed, next(place for place, node in enumerate(listed) if node["step_id"] == step_id)
 
     def insert_after(self, step_id: str, nodes: list[Node]) -> None:
-        """Insert steps right behind a step."""
+        """Insert steps right after a step."""
         siblings, place = self.siblings(step_id)
         siblings[place + 1 : place + 1] = nodes
 
@@ -60,23 +60,23 @@ class Tree:
         return 0 if node is None else len(self.ancestors(node["step_id"])) + 1
 
     def first_replaced(self, step_id: str) -> str:
-        """Return the first of the steps that a step replaces one after another: the fragment it belongs to."""
+        """Return the first step in the chain that a step replaces: the fragment it belongs to."""
         return end_of_chain(step_id, {node["step_id"]: node["replaces"] for node in self.walk() if "replaces" in node})
 
     def replacements(self) -> dict[str, str]:
-        """Return, by the step_id of each invalid step that is replaced, the step that replaces it."""
+        """Return the replacement of each replaced invalid step, by the step_id of the latter."""
         invalid = {node["step_id"] for node in self.walk() if node["status"] == "invalid"}
         return {node["replaces"]: node["step_id"] for node in self.walk() if node.get("replaces") in invalid}
 
     def follow_replacements(self) -> None:
-        """Make the steps that are still to run depend on the last replacements of invalid steps."""
+        """Make pending steps depend on the last replacements of invalid steps."""
         by = self.replacements()
         for node in self.walk():
             if node["status"] == "pending" and "depends_on" in node:
                 node["depends_on"] = list(dict.fromkeys(end_of_chain(needed, by) for needed in node["depends_on"]))
 
     def broken_dependencies(self) -> set[tuple[str, str]]:
-        """Return each dependency of a step that is still to run on one that is unknown or does not end before it."""
+        """Return each dependency of a pending step on a step that is unknown or does not end before it."""
         order = {step_id: place for place, step_id in enumerate(_in_order_of_completion(self.steps))}
         return {
             (node["step_id"], needed)
@@ -87,7 +87,7 @@ class Tree:
         }
 
     def set_depths(self) -> int:
-        """Set every subplan's depth_level to what its place demands; return the deepest."""
+        """Set every subplan's depth_level by its position; return the deepest."""
         deepest = 0
         level = self.steps
         while level := [node for node in level if "subplan" in node]:
@@ -111,7 +111,7 @@ def substeps(node: Node) -> list[Node]:
 
 
 def subtree(node: Node) -> Iterator[Node]:
-    """Yield a step and everything that is under it."""
+    """Yield a step and everything under it."""
     stack = [node]
     while stack:
         yield stack[-1]
@@ -124,7 +124,7 @@ def executed(node: Node) -> bool:
 
 
 def fresh_id(wanted: str, used: set[str]) -> str:
-    """Return the id itself, or the first free one made of it with a number."""
+    """Return the id itself, or the first free one with a number appended."""
     number, step_id = 2, wanted
     while step_id in used:
         step_id = f"{wanted}-{number}"
