@@ -222,9 +222,9 @@ class RunResult(Entity):
     @property
     def exit_code(self) -> int:
         """The exit code a command ends with for this result."""
-        if self.error is not None and "exit_code" in self.error:
-            return int(self.error["exit_code"])
-        return EXIT_CODES[self.status]
+        recorded = (self.error or {}).get("exit_code")
+        # A damaged journal may hold anything there.
+        return recorded if isinstance(recorded, int) else EXIT_CODES[self.status]
 
 
 _EXPIRATION_FIELDS = (

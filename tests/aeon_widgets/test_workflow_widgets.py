@@ -1,10 +1,11 @@
-"""What a workflow's header draws: its cost against two marks."""
+"""What a workflow's header and conversation show."""
 
 from __future__ import annotations
 
 import pytest
 
 from aeon_widgets.run_header import WorkflowFacts, cost_bar
+from aeon_widgets.workflow_conversation import ConversationItem, WorkflowConversation, _TalkLine
 
 
 @pytest.mark.parametrize(
@@ -23,3 +24,11 @@ def test_the_gauge_has_both_marks(spent: float, bar: str) -> None:
 
 def test_without_a_ceiling_there_is_no_gauge() -> None:
     assert cost_bar(WorkflowFacts(cost_usd=1.0), 8) == ""
+
+
+def test_a_hidden_conversation_has_no_item_of_another_agents_lines() -> None:
+    conversation = WorkflowConversation()
+    conversation._lines = [_TalkLine(3, "muted", "an earlier agent's fourth item")]
+    assert conversation.item is None
+    conversation.start([ConversationItem("💬", "muted", "the only item")], follow=False)
+    assert conversation.text == ""

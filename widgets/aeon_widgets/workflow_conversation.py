@@ -73,12 +73,16 @@ class WorkflowConversation(RowsView, Pane):
         """The part under the cursor, whole."""
         if self.cursor >= len(self._lines):
             return None
-        part = self._part(self._lines[self.cursor].item)
+        index = self._lines[self.cursor].item
+        if index > len(self._items) or (index == len(self._items) and self._live is None):
+            return None  # the pane is hidden, and its lines are those of earlier items
+        part = self._part(index)
         return Item("the message", "\n".join([part.head, *(text for _, text in part.body)]), ".md")
 
     def start(self, items: Sequence[ConversationItem], *, follow: bool) -> None:
         """Show another conversation, from its end or its beginning."""
         self._items, self._turned, self._all_open, self._live = items, set(), False, None
+        self._lines, self._wrapped = [], (0, 0)
         self._make()
         self.following = follow
         self.cursor = max(0, self._count - 1) if follow else 0
