@@ -105,3 +105,12 @@ def test_text_of_a_model_is_shown_as_it_is() -> None:
     before, after = views([step("s[b]", "[red]\x1b[31m")], [step("s[b]", "new\nline")])
     told = "\n".join(lines(before, after))
     assert "~ s[b] new line" in told
+
+
+def test_arguments_in_another_order_are_no_change() -> None:
+    call = {**step("s1", "same"), "agent": None, "tool": "search"}
+    before, after = views(
+        [{**call, "arguments": {"q": 1, "in": {"a": 1, "b": 2}}}],
+        [{**call, "arguments": {"in": {"b": 2, "a": 1}, "q": 1}}],
+    )
+    assert lines(before, after)[2:] == ["1 step as before", "", "No step was added, removed or changed."]

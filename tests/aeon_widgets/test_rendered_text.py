@@ -113,3 +113,7 @@ def test_no_word_is_lost_and_no_line_too_wide(text: str, width: int) -> None:
 def test_a_text_made_to_be_slow_is_drawn_anyway() -> None:
     assert shown("# a" + " " * 30_000 + "b") == ["a", "b"]
     assert shown("**a " * 9_000)[0].startswith("**a **a")
+
+
+def test_an_item_with_a_wide_number_hangs_below_its_text_and_may_be_empty() -> None:
+    assert shown("１. \n１. one two three four", 14) == ["１. ", "１. one two", "    three four"]

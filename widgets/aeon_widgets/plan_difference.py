@@ -100,9 +100,16 @@ def _pairs(
 
 
 def _differs(name: str, left: StepView, right: StepView) -> bool:
-    one, other = getattr(left, name), getattr(right, name)
     # A fork does not know how the steps before it were done; that a step was not done its status says.
-    return value_text(name, one) != value_text(name, other) and (name != "mode" or None not in (one, other))
+    if name == "mode" and None in (left.mode, right.mode):
+        return False
+    one, other = (_in_order(name, getattr(step, name)) for step in (left, right))
+    return one != other
+
+
+def _in_order(name: str, value: Any) -> str:
+    """Return a field's text, which does not depend on the order of an object's names."""
+    return pretty(value, in_order=True) if isinstance(value, dict) else value_text(name, value)
 
 
 def _partners(left: Mapping[str, StepView], right: Mapping[str, StepView]) -> dict[str, str]:

@@ -151,7 +151,7 @@ def _line(line: str, width: int) -> Iterator[Line]:
     elif found := _BULLET.match(line):
         tick = {"": "", "[ ]": "☐ ", "[x]": "☑ ", "[X]": "☑ "}[(found[3] or "").strip()]
         lead = f"{found[1]}{found[2] or '•'} {tick}"
-        yield from _wrapped_pieces([(lead, ""), *_inline(line[found.end() :])], width, hang=cell_len(lead))
+        yield from _wrapped_pieces([(lead, ""), *_inline(line[found.end() :])], width, hang=len(lead))
     else:
         yield from _wrapped_pieces(_inline(line), width)
 
@@ -221,14 +221,16 @@ def wrapped(
 ) -> Iterator[Line]:
     """Yield a line in as many as it takes at a width, each with its part of the spans.
 
-    Those after the first begin with `hang` blanks where there is room, and what they are below is narrow.
+    Those after the first begin below what follows its first `hang` characters, where there is room.
     """
-    hang = hang if hang <= width - 2 and cell_len(text[:hang]) == hang else 0
-    at, first = hang, 0
-    for number, part in enumerate(wrap(text[hang:], width - hang)):
+    indent = cell_len(text[:hang])
+    if indent > width - 2:
+        hang = indent = 0
+    at, first = min(hang, len(text)), 0
+    for number, part in enumerate(wrap(text[hang:], width - indent)):
         start = text.index(part, at)  # only white space is left out between two parts
         at = start + len(part)
-        start, lead = (start, " " * hang) if number else (0, "")
+        start, lead = (start, " " * indent) if number else (0, "")
         while first < len(spans) and spans[first][1] <= start:
             first += 1
         here = spans[first : bisect_left(spans, (at,))]

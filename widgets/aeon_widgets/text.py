@@ -109,10 +109,13 @@ def spaced(groups: Iterable[Iterable[Block]]) -> list[Block]:
     return blocks
 
 
-def pretty(value: Any) -> str:
-    """Return a JSON value as indented text, or what can be said of it where it has no such form."""
+def pretty(value: Any, *, in_order: bool = False) -> str:
+    """Return a JSON value as indented text, or what can be said of it where it has no such form.
+
+    The names of an object are as they are, or with `in_order` sorted.
+    """
     try:
-        return json.dumps(value, indent=2, ensure_ascii=False)
+        return json.dumps(value, indent=2, ensure_ascii=False, sort_keys=in_order)
     except (TypeError, ValueError, RecursionError) as error:
         return f"(cannot be shown: {type(error).__name__})"
 
