@@ -444,8 +444,9 @@ class ConverseReader(ReplyReader):
     def _take_document(self, body: Any) -> None:
         self._usage = self.tokens(body.get("usage"))
         for index, block in enumerate(body["output"]["message"]["content"]):
-            if "text" in block:
-                self._add_text(block["text"], index)
+            # A proxy may write null for the kinds that a block is not.
+            if (text := block.get("text")) is not None:
+                self._add_text(text, index)
             if (use := block.get("toolUse")) is not None:
                 self._begin_call(index, use.get("toolUseId"), use.get("name"), use.get("input"))
         self._end(body.get("stopReason"))

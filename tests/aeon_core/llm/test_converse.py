@@ -225,6 +225,16 @@ def test_texts_are_joined_tool_uses_read_and_all_else_left_out() -> None:
     ]
 
 
+def test_null_stands_for_the_kinds_that_a_block_is_not() -> None:
+    read = read_reply(
+        reply(
+            {"text": "a", "toolUse": None},
+            {"text": None, "toolUse": {"toolUseId": "t1", "name": "add", "input": {}}},
+        )
+    )
+    assert (read.text, [call["name"] for call in read.tool_calls]) == ("a", ["add"])
+
+
 def test_an_empty_reply_is_one() -> None:
     assert read_reply(reply(stopReason="end_turn")).text == ""
 
