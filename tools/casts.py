@@ -196,7 +196,7 @@ class Cast:
             await self.frame(seconds)
 
     async def until(self, holds: Callable[[], object]) -> None:
-        """Wait for something that needs no model. Raises AeonError where it never comes."""
+        """Wait for something that needs no model. Raises AeonError if it never comes."""
         for _ in range(500):
             if holds():
                 return
@@ -210,7 +210,7 @@ class Cast:
             await self.frame(0.05)
 
     async def run_until(self, holds: Callable[[], object], seconds: float = PIECE_SECONDS) -> None:
-        """Let the models speak, a frame a piece, until that holds. Raises AeonError where it never does."""
+        """Let the models speak, a frame a piece, until that holds. Raises AeonError if it never does."""
         for _ in range(MOST_PIECES):
             await self.settle()
             if holds():

@@ -45,7 +45,7 @@ async def take(picture: Picture, target: Path) -> None:
 
 
 async def settled(pilot: Pilot[None]) -> str:
-    """Return the picture of the screen when it no longer changes. Raises AeonError where it always does."""
+    """Return the picture of the screen when it no longer changes. Raises AeonError if it always does."""
     app, same, before = pilot.app, 0, ""
     for _ in range(MOST_LOOKS):
         for written in (*app.screen.query(Input), *app.screen.query(TextArea)):

@@ -23,7 +23,7 @@ NAMES = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable"
 
 
 def chromium() -> str | None:
-    """Return the program, None where there is none."""
+    """Return the program, None if there is none."""
     return next((path for name in NAMES if (path := shutil.which(name)) is not None), None)
 
 

@@ -76,9 +76,9 @@ class ChangeTracker:
             self._at_execution = self._at_gate
 
     def executed_changes(self) -> list[FileChange] | None:
-        """Return what has changed since the tasks were approved, but for `spec/`, without diffs.
+        """Return what has changed since the tasks were approved, except for `spec/`, without diffs.
 
-        None where nobody knows how it was then.
+        None if nobody knows how it was then.
         """
         if self._at_execution is None:
             return None

@@ -34,7 +34,7 @@ class FileChange:
     path: str
     status: Status
     diff: str = ""
-    """Unified, with three lines of context; empty where `note` says why."""
+    """Unified, with three lines of context; empty if `note` says why."""
     added: int = 0
     removed: int = 0
     """Lines in the diff."""

@@ -98,12 +98,12 @@ def as_turns(messages: Iterable[Mapping[str, Any]]) -> list[Turn]:
     return turns
 
 
-def _free(wished: str, ids: set[str]) -> str:
+def _free(wanted: str, ids: set[str]) -> str:
     """Return the wished id, or one like it that is not taken, and take it: a result could not say which it is of."""
-    candidate, number = wished, 2
+    candidate, number = wanted, 2
     while candidate in ids:
         suffix = f"_{number}"
-        candidate, number = wished[: _MAX_ID - len(suffix)] + suffix, number + 1
+        candidate, number = wanted[: _MAX_ID - len(suffix)] + suffix, number + 1
     ids.add(candidate)
     return candidate
 
@@ -147,12 +147,12 @@ class Conversation:
         """Return the messages to send: the history and what the user says next. Raises ValueError for nothing."""
         for use_id in self.open_uses:
             self._results[use_id] = ToolResult(use_id, NOT_CARRIED_OUT, is_error=True)
-        said: list[Message] = [self._results[use_id].message for use_id in use_ids(self.messages[-1:])]
+        results: list[Message] = [self._results[use_id].message for use_id in use_ids(self.messages[-1:])]
         if texts := [text for text in self._texts if text.strip()]:
-            said.append({"role": "user", "content": "\n\n".join(texts)})
-        if not said:
+            results.append({"role": "user", "content": "\n\n".join(texts)})
+        if not results:
             raise ValueError("there is nothing to say to the agent")
-        return [*self.messages, *said]
+        return [*self.messages, *results]
 
     def add_reply(self, message: Message) -> None:
         """Take the reply to what was outgoing."""
@@ -253,8 +253,8 @@ def summary_parts(turns: Sequence[Turn], window: int, reply_tokens: int) -> list
 
 def summary_prompt(part: str, before: str) -> str:
     """Return what the model is asked: to summarize a part, and the summary of what came before it."""
-    told = f"What came before it, summarized:\n\n{before}\n\n" if before else ""
-    return f"{SUMMARIZE}\n\n{told}<conversation>\n{part}\n</conversation>"
+    intro = f"What came before it, summarized:\n\n{before}\n\n" if before else ""
+    return f"{SUMMARIZE}\n\n{intro}<conversation>\n{part}\n</conversation>"
 
 
 def as_text(turns: Sequence[Turn]) -> str:

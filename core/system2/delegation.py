@@ -30,13 +30,13 @@ class Delegation:
 
         With `feedback` it continues where it was, with what it was told at a gate. An agent that stops before it is
         done, or says that it has failed, is asked about: again, without it, or not at all. Raises RunAborted for the
-        last, UsageError where there is no such agent, and what a model's call raises.
+        last, UsageError if there is no such agent, and what a model's call raises.
         """
         while True:
             if feedback is None:
                 self._sessions.pop(agent, None)
             result = self._session(agent).run(contract, feedback)
-            self._tell(result)
+            self._notify(result)
             if not _is_in_doubt(result) or self._choice(result) == "skip":
                 return result
             feedback = None
@@ -71,10 +71,10 @@ class Delegation:
         library = self._context.library
         assert library is not None
         definition = library.get(agent)
-        told = {**vars(definition), "source_path": str(definition.source_path)}
-        return {"definition": told, "was_changed": library.was_changed(definition)}
+        definition_dict = {**vars(definition), "source_path": str(definition.source_path)}
+        return {"definition": definition_dict, "was_changed": library.was_changed(definition)}
 
-    def _tell(self, result: AgentResult) -> None:
+    def _notify(self, result: AgentResult) -> None:
         context = self._context
         if context.on_complete is not None and not context.effects.recording:
             try:
@@ -107,5 +107,5 @@ def _why(result: AgentResult) -> str:
 
 def _partial(result: AgentResult) -> tuple[str, ...]:
     """Return what there is of the agent's work, for the person who decides."""
-    said = result.completion.summary if result.completion is not None else result.text
-    return (*([said] if said.strip() else []), *(f"changed: {path}" for path in result.files_changed))
+    summary_text = result.completion.summary if result.completion is not None else result.text
+    return (*([summary_text] if summary_text.strip() else []), *(f"changed: {path}" for path in result.files_changed))

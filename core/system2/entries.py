@@ -189,7 +189,7 @@ _TYPES: dict[str, type[EntryFields]] = {
 
 
 def parse_entry(entry: Mapping[str, Any]) -> EntryFields | None:
-    """Return an entry as its type has it, None where the type is not known.
+    """Return an entry as its type has it, None if the type is not known.
 
     Raises ValueError that names the field that is missing or holds something else.
     """

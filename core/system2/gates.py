@@ -89,8 +89,8 @@ def artifact_summary(result: AgentResult, problems: Iterable[str], changed: str)
 
     That is the `problems` with it, the list of the files that changed, and the agent's summary.
     """
-    said = result.completion.summary if result.completion is not None else result.text
-    return "\n".join(line for line in (*problems, changed, said) if line.strip())
+    own_summary = result.completion.summary if result.completion is not None else result.text
+    return "\n".join(line for line in (*problems, changed, own_summary) if line.strip())
 
 
 def closing_summary(
@@ -109,16 +109,16 @@ def closing_summary(
     for part in parts:
         lines += [part, ""]
     lines.append("Checks after execution:")
-    told = set()
+    reported = set()
     for agent, result in results:
-        told.add(agent)
+        reported.add(agent)
         lines.append(f"- {agent}: {_outcome(result, entries.get(agent))}")
         if result.completion is not None:
             lines += [f"  - blocker: {blocker}" for blocker in result.completion.blockers]
             lines += [f"  {line}" for line in result.completion.summary.splitlines()[:3] if line.strip()]
     lines += [f"- {agent}: skipped, {reason}" for agent, reason in skipped]
     lines += [
-        f"- {agent}: {said or 'no result'} (in {LOG_FILE})" for agent, said in entries.items() if agent not in told
+        f"- {agent}: {said or 'no result'} (in {LOG_FILE})" for agent, said in entries.items() if agent not in reported
     ]
     if not entries:
         lines.append(f"{LOG_FILE} has no entry.")
@@ -147,10 +147,10 @@ def log_entries(text: str) -> dict[str, str]:
 def _outcome(result: AgentResult, logged: str | None) -> str:
     if result.completion is None:
         return f"halted ({(result.halted or '').replace('_', ' ')})"
-    said = "pass" if result.completion.status == "success" else result.completion.status
-    if logged and logged.lower() not in (said, result.completion.status):
-        return f"{said} (the log says: {logged})"
-    return said
+    verdict = "pass" if result.completion.status == "success" else result.completion.status
+    if logged and logged.lower() not in (verdict, result.completion.status):
+        return f"{verdict} (the log says: {logged})"
+    return verdict
 
 
 def join_problems(problems: Sequence[str]) -> str:

@@ -21,7 +21,7 @@ MAX_TEXT = 500
 """Characters of one value that a log shows."""
 _LEFT_OUT = CONTENTS | {"messages", "message", "result", "stdout", "stderr", "system", "output", "input"}
 """Fields that may hold what files hold, or all that was said."""
-_SAID = {"approve": "APPROVED", "reject": "REJECTED", "abort": "ABORTED"}
+_DECISIONS = {"approve": "APPROVED", "reject": "REJECTED", "abort": "ABORTED"}
 
 
 def sanitize_log_entry(entry: Mapping[str, Any]) -> dict[str, Any]:
@@ -73,7 +73,7 @@ class Log:
         number, decision, at = entry["gate"], entry["decision"], f"{entry['ts'][:19]}Z"
         feedback = {"feedback": entry["feedback"]} if entry.get("feedback") else {}
         words = f" feedback={json.dumps(entry['feedback'], ensure_ascii=False)}" if feedback else ""
-        line = f"[GATE] Gate {number} ({GATES[number].title}) -> {_SAID[decision]} at {at}{words}"
+        line = f"[GATE] Gate {number} ({GATES[number].title}) -> {_DECISIONS[decision]} at {at}{words}"
         self._write("INFO", "gate_decision", line, {"gate": number, "decision": decision, "at": at, **feedback})
 
     def _write(self, level: Level, kind: str, line: str, fields: Mapping[str, Any]) -> None:
@@ -84,8 +84,10 @@ class Log:
             self._sink(escape_controls(redact_text(line), keep="\n" if kind == "info" else ""))
             return
         ts = f"{datetime.now(UTC):%Y-%m-%dT%H:%M:%SZ}"
-        told = {"text" if key == "message" else key: value for key, value in fields.items()}
-        self._sink(json.dumps({"ts": ts, "level": level, "type": kind, **sanitize_log_entry(told)}, ensure_ascii=False))
+        renamed = {"text" if key == "message" else key: value for key, value in fields.items()}
+        self._sink(
+            json.dumps({"ts": ts, "level": level, "type": kind, **sanitize_log_entry(renamed)}, ensure_ascii=False)
+        )
 
 
 def _sanitize(key: str, value: Any) -> Any:
@@ -137,18 +139,18 @@ class WorkflowProgress:
             self._keep(entry)
             if self._listener is not None:
                 self._listener(json.dumps(entry, ensure_ascii=False).encode("utf-8", "surrogatepass"))
-            self._tell(entry)
+            self._log_entry(entry)
 
     def _keep(self, entry: Entry) -> None:
         self.view.apply(entry)
         if self.transcript is not None:
             self.transcript.write(entry)
 
-    def _tell(self, entry: Entry) -> None:
+    def _log_entry(self, entry: Entry) -> None:
         """Write to the log what a person should know of an entry."""
         match entry["type"]:
             case "agent_start":
-                self._tell_problems()
+                self._log_problems()
                 if "feedback" not in entry:
                     self._log.info(f"[AGENT] {entry['agent']}: {entry['contract']['objective'].splitlines()[0]}")
             case "agent_skipped":
@@ -168,7 +170,7 @@ class WorkflowProgress:
             case "workflow_end":
                 self._end(entry)
 
-    def _tell_problems(self) -> None:
+    def _log_problems(self) -> None:
         for problem in (self.transcript.problem if self.transcript is not None else None, self.journal_problem()):
             if problem is not None:
                 self._log.warning(problem)

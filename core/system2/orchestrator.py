@@ -95,16 +95,16 @@ class _Opened:
 class Orchestrator:
     """Runs one workflow, or one agent, at a time; one after the other where it is used again.
 
-    A policy is an object with its method, or a function instead. Where no `gate_policy` is given, and no
-    `approver`, a workflow cannot start; where no `bash_policy` or `question_policy` is given, the approver is asked,
-    and without one commands are refused and the safe choice is made. `unsafe_bash` runs plain commands without asking.
-    `model` is `PROVIDER:NAME` or an adapter; without one Bedrock is used, with the model that the configuration names.
+    A policy is an object with its method, or a function instead. Where no `gate_policy` is given, and no `approver`, a
+    workflow cannot start; where no `bash_policy` or `question_policy` is given, the approver is asked, and without one
+    commands are refused and the safe choice is made. `unsafe_bash` runs plain commands without asking. `model` is
+    `PROVIDER:NAME` or an adapter; without one Bedrock is used, with the model that the configuration names.
     `on_agent_complete` gets each AgentResult, `listener` each line of the transcript, `on_line` each line of the
     journal, `on_delta` (purpose, agent, text) as a reply streams in, `on_call` (tool name, agent, part of the
     arguments' JSON) as a tool call of it does. `runs_dir` is where journals are kept; with `shares_rate` all who do so
     there wait where a provider told one of them to. `trust` decides what happens to what the project asks for without
-    consent: it is left out, or with `require` an error. Rules under `policy:` of Aeon's configuration hold for
-    the agents' calls as for those of runs. Raises UsageError if the project root is no folder, or a policy is none.
+    consent: it is left out, or with `require` an error. Rules under `policy:` of Aeon's configuration hold for the
+    agents' calls as for those of runs. Raises UsageError if the project root is not a folder, or a policy is none.
     """
 
     def __init__(

@@ -36,7 +36,7 @@ def skip_reason(agent: str, task: str, scope: str, changed: Iterable[str]) -> st
 
     `scope` is the record that was approved at Gate 0: a row or item of it that names the agent with yes or no decides
     for the agents that are optional. The test engineer and the code reviewer are always needed, the other agents that
-    check the work by the paths that were `changed`, but for those in `spec/`. An agent that is not of the delegation
+    check the work by the paths that were `changed`, except for those in `spec/`. An agent that is not of the delegation
     map is needed.
     """
     if agent in _BY_CHANGES:
@@ -48,11 +48,11 @@ def skip_reason(agent: str, task: str, scope: str, changed: Iterable[str]) -> st
         return f"{needs}; the executor changed {_list_files(files)}"
     if agent in _BY_TASK:
         pattern, needs = _BY_TASK[agent]
-        said = _scope_verdict(agent, scope)
-        wanted = said if said is not None else pattern.search(task) is not None
+        verdict = _scope_verdict(agent, scope)
+        wanted = verdict if verdict is not None else pattern.search(task) is not None
         if wanted:
             return None
-        return "the approved scope says that it is not needed" if said is False else needs
+        return "the approved scope says that it is not needed" if verdict is False else needs
     return None
 
 

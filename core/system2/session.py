@@ -157,11 +157,11 @@ class AgentSession:
     def _work(self) -> CompletionSignal:
         """Go round the tool-use loop until the agent signals completion, or ends without (REQ-050)."""
         tool_turns = cut_off = 0
-        said_nothing = False
+        was_silent = False
         while True:
             reply, uses = self._exchange()
             self._review(reply, uses)
-            was_empty, said_nothing = said_nothing, not reply.text.strip() and not uses
+            was_empty, was_silent = was_silent, not reply.text.strip() and not uses
             if uses:
                 if tool_turns >= self._context.settings.max_tool_turns and not _only_signals(uses):
                     raise _Halted("turn_limit")
@@ -175,7 +175,7 @@ class AgentSession:
                 self._conversation.say(_CUT.format(tokens=self._context.settings.max_output_tokens))
             elif reply.stop_reason == "refusal":
                 return CompletionSignal("failure", [], reply.text if reply.text.strip() else REFUSED)
-            elif said_nothing and not was_empty:
+            elif was_silent and not was_empty:
                 # Models end a turn so behind tool results, and go on when they are asked to.
                 self._conversation.say(_EMPTY)
             else:
@@ -206,7 +206,7 @@ class AgentSession:
 
     def _take_signals(self, signals: list[ToolUseRequest], failed: list[str]) -> CompletionSignal | None:
         """Answer the completion signals of a reply, and return the first that holds."""
-        taken: CompletionSignal | None = None
+        accepted: CompletionSignal | None = None
         for use in signals:
             try:
                 if failed:
@@ -217,10 +217,10 @@ class AgentSession:
             except ValueError as error:
                 result = self._toolbox.answer(use, f"not taken: {error}", is_error=True)
             else:
-                taken = taken or signal
+                accepted = accepted or signal
                 result = self._toolbox.answer(use, ACKNOWLEDGED)
             self._conversation.answer(result)
-        return taken
+        return accepted
 
     def _review(self, reply: LLMResponse, uses: list[ToolUseRequest]) -> None:
         """Have a person look at what an agent says where it passes an instruction to a model on (REQ-113)."""

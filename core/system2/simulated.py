@@ -103,14 +103,14 @@ class Work:
         title = PurePosixPath(path).stem.replace("-", " ").capitalize()
         files = "\n".join(f"- `{file}`" for file in self.files[:_MAX_FILES]) or "The repository is empty."
         text = f"# {title}\n\n{NOTE}\n\n## Task\n\n{self.task}\n\n## Project files\n\n{files}\n"
-        said = f"\n## Revision\n\nFeedback on the previous version: {self.feedback}\n"
-        return text + (said if self.feedback is not None else "")
+        revision = f"\n## Revision\n\nFeedback on the previous version: {self.feedback}\n"
+        return text + (revision if self.feedback is not None else "")
 
 
 def read_work(messages: Sequence[Message]) -> Work | None:
     """Return what a conversation asks for and has come to, or None if it holds no delegation contract."""
-    said = [index for index, message in enumerate(messages) if message["role"] == "user"]
-    first = next((index for index in said if _SECTION.search(messages[index]["content"])), None)
+    user_turns = [index for index, message in enumerate(messages) if message["role"] == "user"]
+    first = next((index for index in user_turns if _SECTION.search(messages[index]["content"])), None)
     if first is None:
         return None
     parts = _SECTION.split(messages[first]["content"])
@@ -118,7 +118,7 @@ def read_work(messages: Sequence[Message]) -> Work | None:
     objective = sections.get("Objective", "").strip()
     task, check = _TASK.search(objective), re.search(r"\(check (\d+)\)", objective)
     outputs = re.findall("^- (.*)", sections.get("Outputs", ""), re.MULTILINE)
-    words = messages[said[-1]]["content"]
+    words = messages[user_turns[-1]]["content"]
     feedback = _FEEDBACK.search(words)
     return Work(
         task=" ".join((task[1] if task else objective).split()),
@@ -126,8 +126,8 @@ def read_work(messages: Sequence[Message]) -> Work | None:
         is_execution=any(output.startswith(("the files that", "the repaired files")) for output in outputs),
         blockers="\n- blocker of " in f"\n{sections.get('Inputs', '')}",
         check=int(check[1]) if check else 1,
-        feedback=None if said[-1] == first else feedback[1].strip() if feedback else words,
-        done=list(_calls(messages[said[-1] + 1 :])),
+        feedback=None if user_turns[-1] == first else feedback[1].strip() if feedback else words,
+        done=list(_calls(messages[user_turns[-1] + 1 :])),
     )
 
 
@@ -170,8 +170,8 @@ class SimulatedAgents(LLMAdapter):
             if request.on_call is not None:
                 request.on_call(call["name"], "")
                 request.on_call(call["name"], json.dumps(call["arguments"]))
-        said = len(request.system) + len(json.dumps(request.messages))
-        tokens = (-(-length // _CHARACTERS_PER_TOKEN) for length in (said, len(text) + len(json.dumps(calls))))
+        characters = len(request.system) + len(json.dumps(request.messages))
+        tokens = (-(-length // _CHARACTERS_PER_TOKEN) for length in (characters, len(text) + len(json.dumps(calls))))
         return LLMResponse(
             text=text,
             tool_calls=calls,

@@ -173,16 +173,16 @@ class SnapshotStore:
     def save(self, snapshot: Snapshot) -> str:
         """Keep a snapshot, and return what `load` takes."""
         files = {path: (*astuple(state)[:-1], *state.mark) for path, state in snapshot.files.items()}
-        told = json.dumps({"taken_ns": snapshot.taken_ns, "notes": snapshot.notes, "files": files})
-        return self._contents.keep(told.encode())
+        text = json.dumps({"taken_ns": snapshot.taken_ns, "notes": snapshot.notes, "files": files})
+        return self._contents.keep(text.encode())
 
     def load(self, digest: str) -> Snapshot | None:
         """Return a snapshot that was saved, or None if it is no longer there."""
         try:
-            told = json.loads(self._contents.load(digest) or b"")
+            stored = json.loads(self._contents.load(digest) or b"")
             # An earlier version kept git's id of the content in between.
-            files = {path: FileState(*[*state[:4], tuple(state[-3:])]) for path, state in told["files"].items()}
-            return Snapshot(files, told["taken_ns"], tuple(told["notes"]))
+            files = {path: FileState(*[*state[:4], tuple(state[-3:])]) for path, state in stored["files"].items()}
+            return Snapshot(files, stored["taken_ns"], tuple(stored["notes"]))
         except (ValueError, TypeError, KeyError):
             return None
 
@@ -217,25 +217,25 @@ class SnapshotStore:
     def _state(self, path: str, known: FileState | None, settled: int) -> FileState | None:
         place = f"{self._root}/{path}"
         try:
-            told = os.lstat(place)
-            if stat.S_ISLNK(told.st_mode):
+            status = os.lstat(place)
+            if stat.S_ISLNK(status.st_mode):
                 target = os.fsencode(os.readlink(place))  # noqa: PTH115  # a Path for each file takes as long as all else
                 return FileState("link", self._contents.keep(target), len(target), executable=False)
         except (OSError, ValueError):
             return None
-        if not stat.S_ISREG(told.st_mode):
+        if not stat.S_ISREG(status.st_mode):
             return None
-        mark = (told.st_mtime_ns, told.st_ctime_ns, told.st_ino)
-        if known is not None and (known.mark, known.size) == (mark, told.st_size) and max(mark[:2]) < settled:
+        mark = (status.st_mtime_ns, status.st_ctime_ns, status.st_ino)
+        if known is not None and (known.mark, known.size) == (mark, status.st_size) and max(mark[:2]) < settled:
             return known
-        executable = bool(told.st_mode & stat.S_IXUSR)
-        if told.st_size <= MAX_DIGESTED:
-            with suppress(ToolError, OSError), self._open(path, place, told) as stream:
-                return self._read(stream, told.st_size, executable, mark)
-        return FileState("unread", f"{told.st_size}:{mark}", told.st_size, executable, mark)
+        executable = bool(status.st_mode & stat.S_IXUSR)
+        if status.st_size <= MAX_DIGESTED:
+            with suppress(ToolError, OSError), self._open(path, place, status) as stream:
+                return self._read(stream, status.st_size, executable, mark)
+        return FileState("unread", f"{status.st_size}:{mark}", status.st_size, executable, mark)
 
-    def _open(self, path: str, place: str, told: os.stat_result) -> BinaryIO:
-        if told.st_nlink > 1:
+    def _open(self, path: str, place: str, status: os.stat_result) -> BinaryIO:
+        if status.st_nlink > 1:
             # It may be a link to a file that is none of the project's.
             return self._sandbox.open_read(path)
         return os.fdopen(os.open(place, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC), "rb", 0)

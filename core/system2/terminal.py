@@ -99,16 +99,16 @@ class Terminal:
             self.say("\n".join(["", *lines[:MAX_DIFF], *tail]))
         self.say(f"\n=== Gate {gate} ({GATES[gate].title}) ===\n{subject['summary']}\n")
         while True:
-            said = self.ask("approve, reject or abort? [a, w REASON, X] ")
-            if said is None:
+            typed = self.ask("approve, reject or abort? [a, w REASON, X] ")
+            if typed is None:
                 return ApprovalDecision(decision="abort", feedback="the input ended without an answer")
-            word, _, more = said.partition(" ")
+            word, _, more = typed.partition(" ")
             if (word == _END or word.lower() in _ABORT) and not more:
                 return ApprovalDecision(decision="abort")
             # With more words it is no plain yes.
             if word.lower() in _APPROVE and not more:
                 return ApprovalDecision(decision="approve")
-            if feedback := self._reason(said, _ASK_WHY):
+            if feedback := self._reason(typed, _ASK_WHY):
                 return ApprovalDecision(decision="reject", feedback=feedback)
             self.say("type a to approve, w with what should change, or X to abort")
 
@@ -119,14 +119,14 @@ class Terminal:
         if is_blocklisted:
             self.say("WARNING: this command is on the list of destructive commands.")
             prompt = "type 'run' to run it, or w with the reason to refuse it: "
-        said = self.ask(prompt) or ""
-        if said == "run" if is_blocklisted else said.lower() in _APPROVE:
+        typed = self.ask(prompt) or ""
+        if typed == "run" if is_blocklisted else typed.lower() in _APPROVE:
             return ApprovalDecision(decision="approve")
-        return ApprovalDecision(decision="reject", feedback=self._reason(said, _ASK_INSTEAD) or None)
+        return ApprovalDecision(decision="reject", feedback=self._reason(typed, _ASK_INSTEAD) or None)
 
-    def _reason(self, said: str, question: str) -> str:
+    def _reason(self, typed: str, question: str) -> str:
         """Return why something is refused, asked for where only the word was typed; nothing if it is not refused."""
-        word, _, reason = said.partition(" ")
+        word, _, reason = typed.partition(" ")
         return self.ask_lines(question, reason.strip()) if word.lower() in _REJECT else ""
 
     def choose(self, question: Question) -> str:
@@ -134,11 +134,11 @@ class Terminal:
         details = [f"  {line}" for detail in question.details for line in detail.split("\n")]
         self.say("\n".join([f"\n{question.text}", *details]))
         while True:
-            said = self.ask(f"{', '.join(question.choices)}? [{question.safe}] ")
-            if not said:
+            typed = self.ask(f"{', '.join(question.choices)}? [{question.safe}] ")
+            if not typed:
                 return question.safe
             # No single letter: elsewhere it may mean something else, and be paid for.
-            fitting = [choice for choice in question.choices if len(said) > 1 and choice.startswith(said.lower())]
+            fitting = [choice for choice in question.choices if len(typed) > 1 and choice.startswith(typed.lower())]
             if len(fitting) == 1:
                 return fitting[0]
 

@@ -124,10 +124,10 @@ class Toolbox:
     def specs(self) -> list[dict[str, Any]]:
         """Return the tools as a request declares them: the allowed ones alone (REQ-029)."""
         allowed = [tool for tool in self._context.registry.list() if tool.name in self._allowance.names]
-        told = [
+        tool_specs = [
             {"name": tool.name, "description": tool.description, "input_schema": tool.input_schema} for tool in allowed
         ]
-        return [*told, COMPLETION_TOOL_SPEC]
+        return [*tool_specs, COMPLETION_TOOL_SPEC]
 
     def use(self, asked: ToolUseRequest) -> ToolResult:
         """Carry a tool use out, or refuse it, and return its result. Raises RunAborted if the work is stopped."""
@@ -175,7 +175,7 @@ class Toolbox:
         self, asked: ToolUseRequest, text: str, *, is_error: bool = False, flags: Sequence[str] = (), took: float = 0.0
     ) -> ToolResult:
         """Record what a tool use gave, in milliseconds, and return it; `flags` say what in it instructs a model."""
-        told = f"{_WARNING}\n{text}" if flags else text
+        content = f"{_WARNING}\n{text}" if flags else text
         self._context.effects.emit(
             AgentRecord(
                 agent=self._agent,
@@ -187,13 +187,13 @@ class Toolbox:
                 success=not is_error,
                 duration_ms=took,
                 input=asked.input,
-                result=told,
+                result=content,
                 flags=list(flags) or None,
             )
         )
         for flag in flags:
             self._warn(f"the output of {asked.name} contains an instruction to the model: {flag}")
-        return ToolResult(asked.tool_use_id, told, is_error)
+        return ToolResult(asked.tool_use_id, content, is_error)
 
     def _authorize(self, asked: ToolUseRequest) -> tuple[Tool, dict[str, Any]]:
         """Return the tool, and the arguments to call it with. Raises ToolError if it is not called."""

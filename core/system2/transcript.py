@@ -65,15 +65,15 @@ class TranscriptEntries:
         self._start, self._began = record, record["ts"]
         workflow = record.get("workflow") or {}
         price = (record.get("models") or [{}])[0].get("price")
-        told = {"task": record["task"], "config": _config(workflow), "model": record["model"]}
+        fields = {"task": record["task"], "config": _config(workflow), "model": record["model"]}
         more = {"simulated": bool(record.get("simulated")), "price": price, "versions": record.get("versions")}
-        yield "workflow_start", {**told, **more, "journal": record["run"], "parent": record.get("parent")}
+        yield "workflow_start", {**fields, **more, "journal": record["run"], "parent": record.get("parent")}
 
     def _on_resume(self, record: Mapping[str, Any]) -> Iterator[tuple[str, Entry]]:
         self._began = record["ts"]
         models = record.get("models") or self._start.get("models") or [{}]
-        told = {"config": _config(self._start.get("workflow") or {}), "model": models[0].get("model")}
-        yield "workflow_resumed", {**told, "simulated": bool(models[0].get("simulated"))}
+        fields = {"config": _config(self._start.get("workflow") or {}), "model": models[0].get("model")}
+        yield "workflow_resumed", {**fields, "simulated": bool(models[0].get("simulated"))}
 
     def _agent(self, record: Mapping[str, Any]) -> Iterator[tuple[str, Entry]]:
         fields = {key: value for key, value in record.items() if key not in (*_ENVELOPE, "state", "pass")}
@@ -96,17 +96,17 @@ class TranscriptEntries:
         if record["state"] == "started":
             yield "api_request", {**head, **self._request(agent, record["request"])}
             return
-        told = {key: record.get(key) for key in ("usage", "cost_usd", "latency_ms", "error", "retry_in_s")}
+        fields = {key: record.get(key) for key in ("usage", "cost_usd", "latency_ms", "error", "retry_in_s")}
         if record.get("usage"):
             self._spent.append(CostRecord.of_call(agent, self._model(record), record["usage"], record.get("cost_usd")))
         if (response := record.get("response")) is not None:
-            said, known = LLMResponse.model_validate(response), self._conversations.get(agent)
-            uses = tool_uses(said, use_ids(known["messages"] if known is not None else ()))
-            stop = "end_turn" if said.stop_reason == "end" else said.stop_reason
-            told |= {"stop_reason": stop, "message": as_turns([reply_message(said, uses)])[0]}
-        yield "api_response", {**head, **told}
-        if told["retry_in_s"] is not None:
-            message = f"{record['error']['message']}; retrying in {told['retry_in_s']:g} s"
+            parsed, known = LLMResponse.model_validate(response), self._conversations.get(agent)
+            uses = tool_uses(parsed, use_ids(known["messages"] if known is not None else ()))
+            stop = "end_turn" if parsed.stop_reason == "end" else parsed.stop_reason
+            fields |= {"stop_reason": stop, "message": as_turns([reply_message(parsed, uses)])[0]}
+        yield "api_response", {**head, **fields}
+        if fields["retry_in_s"] is not None:
+            message = f"{record['error']['message']}; retrying in {fields['retry_in_s']:g} s"
             yield "note", {"kind": "retry", "agent": agent, "message": message}
 
     def _model(self, record: Mapping[str, Any]) -> str:
@@ -120,39 +120,44 @@ class TranscriptEntries:
         tools = len(request["tools"]) if "tools" in request else known["tools"] if known is not None else 0
         self._conversations[agent] = {"messages": messages, "tools": tools, "seq": self.next_seq}
         new = as_turns(request["messages"])
-        told: Entry = {"message_count": len(as_turns(messages)), "tool_count": tools, "messages": new}
-        return told if known is None else {**told, "since": known["seq"], "kept": len(as_turns(before))}
+        fields: Entry = {"message_count": len(as_turns(messages)), "tool_count": tools, "messages": new}
+        return fields if known is None else {**fields, "since": known["seq"], "kept": len(as_turns(before))}
 
     def _notice(self, record: Mapping[str, Any]) -> Iterator[tuple[str, Entry]]:
         kind, data = _NOTES.get(record["kind"], record["kind"]), record.get("data") or {}
-        told = {"kind": kind, "agent": record.get("step_id"), "message": record["message"]}
-        yield "note", {**told, "paths": data.get("paths")}
+        fields = {"kind": kind, "agent": record.get("step_id"), "message": record["message"]}
+        yield "note", {**fields, "paths": data.get("paths")}
 
     def _gate(self, record: Mapping[str, Any]) -> Iterator[tuple[str, Entry]]:
         if record["state"] == "asked":
             self._asked = subject = record["subject"]
             yield "gate_asked", {key: subject.get(key) for key in ("gate", "agent", "artifact", "summary", "changes")}
         else:
-            told = {"gate": self._asked.get("gate"), "agent": self._asked.get("agent")}
-            yield "gate_decision", {**told, "decision": record["decision"], "feedback": record.get("feedback")}
+            fields = {"gate": self._asked.get("gate"), "agent": self._asked.get("agent")}
+            yield "gate_decision", {**fields, "decision": record["decision"], "feedback": record.get("feedback")}
 
     def _question(self, record: Mapping[str, Any]) -> Iterator[tuple[str, Entry]]:
         if record["state"] == "asked":
             self._asked = record["subject"]
         question = question_of(record["point"], self._asked, record.get("step_id"))
-        told: Entry = {"agent": question.agent, "kind": question.kind, "text": question.text, "state": record["state"]}
-        told |= {"choices": list(question.choices), "details": list(question.details) or None}
+        fields: Entry = {
+            "agent": question.agent,
+            "kind": question.kind,
+            "text": question.text,
+            "state": record["state"],
+        }
+        fields |= {"choices": list(question.choices), "details": list(question.details) or None}
         if record["state"] == "decided":
-            told |= {"choice": choice_of(question, record), "feedback": record.get("feedback")}
-        yield "question", told
+            fields |= {"choice": choice_of(question, record), "feedback": record.get("feedback")}
+        yield "question", fields
 
     def _on_finish(self, record: Mapping[str, Any]) -> Iterator[tuple[str, Entry]]:
         result, error = record["result"], record["result"].get("error") or {}
         cost = total_cost(self._spent, self._start.get("model", ""), tool_turns=self._tool_turns)
-        told = {"total_cost": cost.as_dict(), "duration_s": seconds_between(self._began, record["ts"])}
+        fields = {"total_cost": cost.as_dict(), "duration_s": seconds_between(self._began, record["ts"])}
         code = error.get("exit_code", {"completed": 0, "cost_ceiling": 4}.get(result["status"], 1))
-        told |= {"status": result["status"], "exit_code": code}
-        yield "workflow_end", {**told, "agents_invoked": list(self._invoked), "error": error.get("message")}
+        fields |= {"status": result["status"], "exit_code": code}
+        yield "workflow_end", {**fields, "agents_invoked": list(self._invoked), "error": error.get("message")}
 
 
 _Maker = Callable[[TranscriptEntries, Mapping[str, Any]], Iterator[tuple[str, Entry]]]

@@ -132,8 +132,8 @@ def needs_consent(agent: AgentDefinition) -> bool:
 
 def agent_digest(agent: AgentDefinition) -> str:
     """Return the SHA-256 of what an agent is: name, description, tools and prompt."""
-    told = json.dumps([agent.name, agent.description, agent.tools, agent.raw_system_prompt])
-    return hashlib.sha256(told.encode("utf-8", "surrogatepass")).hexdigest()
+    definition_text = json.dumps([agent.name, agent.description, agent.tools, agent.raw_system_prompt])
+    return hashlib.sha256(definition_text.encode("utf-8", "surrogatepass")).hexdigest()
 
 
 _DEFAULTS = WorkflowSettings()

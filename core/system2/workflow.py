@@ -132,8 +132,10 @@ class Workflow:
         if result.cost.tool_turns:
             self._tool_users.add(agent)
         if paths := self.tracker.note(agent, written):
-            told = ", ".join(map(repr, paths[:MAX_FLAGGED])) + (", …" if len(paths) > MAX_FLAGGED else "")
-            self.context.note("flagged", agent, f"{agent!r} changed files that it may not change: {told}", paths=paths)
+            path_list = ", ".join(map(repr, paths[:MAX_FLAGGED])) + (", …" if len(paths) > MAX_FLAGGED else "")
+            self.context.note(
+                "flagged", agent, f"{agent!r} changed files that it may not change: {path_list}", paths=paths
+            )
         return result
 
     def _check(self) -> None:
@@ -230,7 +232,7 @@ class Workflow:
         return closing_summary(self._read_log(), results.items(), self._skipped.items(), parts, problems)
 
     def _changed_files(self) -> list[str]:
-        """Return the files that are not what they were when the tasks were approved, but for those in `spec/`."""
+        """Return the files that are not what they were when the tasks were approved, except for those in `spec/`."""
         produced = self.tracker.executed_changes()
         if produced is None:
             return sorted(path for path in self._written if not path.startswith(SPEC_FOLDER))

@@ -32,16 +32,16 @@ class WorkflowJournal(JournalWriter):
         try:
             super()._write(line)
         except JournalError as error:
-            self._go_on_without(error)
+            self._continue_without(error)
 
     def sync(self) -> None:
         """Wait until all lines are on the disk, as far as there is one."""
         try:
             super().sync()
         except JournalError as error:
-            self._go_on_without(error)
+            self._continue_without(error)
 
-    def _go_on_without(self, error: JournalError) -> None:
+    def _continue_without(self, error: JournalError) -> None:
         why = error.message.removesuffix("; the run stops here")
         self.problem, self._broken, self.path = f"{why}; the work continues, but it cannot be resumed", None, None
         if self._fd is not None:

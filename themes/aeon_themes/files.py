@@ -78,7 +78,7 @@ def read_theme(path: Path) -> Palette:
 
 
 def hard_to_read(palette: Palette) -> str | None:
-    """Return a line that names the worst pair of colours where text can hardly be read, None where all is readable."""
+    """Return a line that names the worst pair of colours where text can hardly be read, None if all is readable."""
     pairs = [(contrast(getattr(palette, on), getattr(palette, text)), text, on) for text, on in _PAIRS]
     low = sorted(pair for pair in pairs if pair[0] < READABLE)
     if not low:
@@ -118,13 +118,13 @@ def _problem(error: ErrorDetails) -> str:
     if key not in _EXPECTED:
         return f"{key!r} belongs under 'colours'" if key in COLOURS else f"{key!r} is unknown{nearest(key, _KEYS)}"
     if not inner:
-        return f"{key!r} is {_told(value)}, expected {_EXPECTED[key]}"
+        return f"{key!r} is {_described(value)}, expected {_EXPECTED[key]}"
     if inner[-1] == "[key]":
         return f"unknown colour {inner[0]!r}{nearest(inner[0], COLOURS)}"
-    told = "empty (an unquoted # begins a comment)" if value is None else _told(value)
-    return f"the colour {inner[0]!r} is {told}; expected a colour in quotes, such as '#1b2230'"
+    description = "empty (an unquoted # begins a comment)" if value is None else _described(value)
+    return f"the colour {inner[0]!r} is {description}; expected a colour in quotes, such as '#1b2230'"
 
 
-def _told(value: Any) -> str:
+def _described(value: Any) -> str:
     """Return a value for a message; of what is nested only its kind, since YAML can make it endless."""
     return f"a {type(value).__name__}" if isinstance(value, (dict, list, set, tuple)) else shown(value)

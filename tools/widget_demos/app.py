@@ -80,7 +80,7 @@ class DemoApp(App[None]):
         self.at = len(self._records)
         focused = next((each for each in (self.widget, *self.widget.query("*")) if each.focusable), None)
         self.set_focus(focused)
-        self.set_interval(SECONDS_PER_RECORD, self._go_on)
+        self.set_interval(SECONDS_PER_RECORD, self._advance)
 
     def watch_at(self) -> None:
         if self.at < self._folded:
@@ -90,17 +90,17 @@ class DemoApp(App[None]):
         self._folded = self.at
         live = self.at < len(self._records)
         self.demo.show(self.widget, Moment(self._view, self._records[: self.at], live))
-        self._say()
+        self._show_status()
 
     def watch_playing(self) -> None:
-        self._say()
+        self._show_status()
 
-    def _say(self) -> None:
+    def _show_status(self) -> None:
         doing = "playing" if self.playing else "stopped" if self.at < len(self._records) else "the whole run"
-        told = f"{self.demo.name} · record {self.at} of {len(self._records)} · {doing} · {self.theme}"
-        self.query_one("#where", Static).update(Content(told))
+        status = f"{self.demo.name} · record {self.at} of {len(self._records)} · {doing} · {self.theme}"
+        self.query_one("#where", Static).update(Content(status))
 
-    def _go_on(self) -> None:
+    def _advance(self) -> None:
         if self.playing:
             self.action_step(1)
             self.playing = self.at < len(self._records)
@@ -119,7 +119,7 @@ class DemoApp(App[None]):
         """Change to the next of Aeon's themes."""
         names = [palette.name for palette in PALETTES]
         self.theme = names[(names.index(self.theme) + 1) % len(names)] if self.theme in names else names[0]
-        self._say()
+        self._show_status()
 
 
 def main(name: str = "") -> None:

@@ -339,7 +339,7 @@ class ApprovalPanel(Pane):
 
     @property
     def field(self) -> Input | None:
-        """Where a person types; None where the question takes no words."""
+        """Where a person types; None if the question takes no words."""
         return next(iter(self.query(Input)), None)
 
     @property
@@ -348,7 +348,7 @@ class ApprovalPanel(Pane):
         return self.field.value.strip() if self.field is not None and not self.answered else ""
 
     def choice(self, key: str) -> Choice | None:
-        """Return the choice under a key; None where the question has none."""
+        """Return the choice under a key; None if the question has none."""
         return next((each for each in self.question.choices if each.key == key), None)
 
     def admits(self, event: Key | Paste) -> bool:

@@ -97,7 +97,7 @@ class CallRows:
         return self.view.calls[self._groups[key][-1]][-1]
 
     def row_at(self, seq: int) -> RowKey | None:
-        """Return the row of the call that was made last before a record; None where none was."""
+        """Return the row of the call that was made last before a record; None if none was."""
         made = bisect_right(self._seqs, seq)
         return self._rows[made - 1] if made else None
 
@@ -110,7 +110,7 @@ class Activity(NamedTuple):
     """A model call or a tool call that has not come back."""
 
     step_id: str | None
-    """The step that it is for; None where it belongs to none."""
+    """The step that it is for; None if it belongs to none."""
     name: str
     seconds: float
     tokens_per_second: float | None = None
@@ -128,7 +128,7 @@ class Activity(NamedTuple):
 
     @property
     def rate(self) -> str:
-        """How fast the reply comes; empty where that is not known."""
+        """How fast the reply comes; empty if that is not known."""
         return f"{self.tokens_per_second:.0f} tokens/s" if self.tokens_per_second is not None else ""
 
     def words(self, *, named: bool = True) -> str:
@@ -138,7 +138,7 @@ class Activity(NamedTuple):
 
 
 def running_call(view: RunView, now: str, tokens_per_second: float | None) -> Activity | None:
-    """Return the call that a live run waits for at a time; None where it waits for none."""
+    """Return the call that a live run waits for at a time; None if it waits for none."""
     step = view.steps.get(view.current_step_id or "")
     tool = step.tool_calls[-1] if step is not None and step.tool_calls else None
     if tool is not None and not tool.finished:

@@ -43,7 +43,7 @@ class CompareRow:
     left: str = ""
     right: str = ""
     spans: tuple[Spans, Spans] = ((), ())
-    """The words of each side that the other does not have; empty where the lines differ as a whole."""
+    """The words of each side that the other does not have; empty if the lines differ as a whole."""
     style: str = ""
     hang: int = 0
     """Cells that the text's later lines are indented by, where it takes more than one."""
@@ -225,7 +225,7 @@ class Comparison:
 
     rows: tuple[CompareRow, ...]
     relation: str = ""
-    """How the runs descend from each other, in words that call them A and B; empty where they do not."""
+    """How the runs descend from each other, in words that call them A and B; empty if they do not."""
     whole: bool = True
     """Whether both could be read."""
 
@@ -242,8 +242,11 @@ def compare(left: ComparedRun, right: ComparedRun) -> Comparison:
     if one is None or other is None:
         alone = one or other
         known = facts(alone) if alone is not None else ()
-        told = [f"{name:<{_LABEL}}{value}" for name, value in known if (name, value) != ("now", _ENDED)]
-        rows += [CompareRow("#", text if one is alone else "", text if other is alone else "") for text in ("", *told)]
+        overview_lines = [f"{name:<{_LABEL}}{value}" for name, value in known if (name, value) != ("now", _ENDED)]
+        rows += [
+            CompareRow("#", text if one is alone else "", text if other is alone else "")
+            for text in ("", *overview_lines)
+        ]
         return Comparison(tuple(rows), whole=False)
     pairs = pair_steps(one.steps, other.steps, outputs=not (one.whole_from or other.whole_from))
     since = shared_from(one, other)
@@ -256,7 +259,7 @@ def compare(left: ComparedRun, right: ComparedRun) -> Comparison:
             row = row_of(value, its, f"{name:<{_LABEL}}")
             # Except for the task, whole values differ, not words of them.
             overview.append(row if name == "task" else replace(row, spans=((), ())))
-    rows += _section("Overview", with_beginning(overview), told=f"different: {unlike}")
+    rows += _section("Overview", with_beginning(overview), summary=f"different: {unlike}")
     rows += _section("Answer", _long_text_rows(_answer(one), _answer(other)), "Neither has an answer yet.")
     rows += _section("Plan", list(plan_rows(pairs)), "Neither has a plan yet.")
     issues = f"Issues from pass {since} on" if since else "Issues"
@@ -266,7 +269,7 @@ def compare(left: ComparedRun, right: ComparedRun) -> Comparison:
 
 
 def relation(left: RunView, right: RunView) -> str:
-    """Return how two runs descend from each other, in words that call them A and B; empty where they do not."""
+    """Return how two runs descend from each other, in words that call them A and B; empty if they do not."""
     if left.run_id == right.run_id:
         return "the same run twice" if left.run_id else ""
     if _is_fork(right, left):
@@ -300,16 +303,16 @@ def _notes(left: ComparedRun, right: ComparedRun) -> Iterator[CompareRow]:
             yield CompareRow("#", one, other, style=style)
 
 
-def _section(name: str, rows: Sequence[CompareRow], where_empty: str = "", told: str = "") -> list[CompareRow]:
+def _section(name: str, rows: Sequence[CompareRow], where_empty: str = "", summary: str = "") -> list[CompareRow]:
     """Return rows under a heading that says what differs, or how many differences there are; above it an empty one."""
     number = sum(row.begins for row in rows)
-    told = "" if not rows else f" · {told or count(number, 'difference')}" if number else " · the same"
-    heading = CompareRow("#", f"{name}{told}", f"{name}{told}", style="accent bold")
+    summary = "" if not rows else f" · {summary or count(number, 'difference')}" if number else " · the same"
+    heading = CompareRow("#", f"{name}{summary}", f"{name}{summary}", style="accent bold")
     return [CompareRow("#"), heading, *(rows or [CompareRow("#", where_empty, where_empty, style="muted")])]
 
 
 def facts(view: RunView) -> Iterator[tuple[str, str]]:
-    """Yield name and value of what is known of a run at a glance."""
+    """Yield name and value of what is known about a run at a glance."""
     icon, _ = run_style(view.status)
     tokens = [view.usage.get(name, 0) for name in ("input_tokens", "output_tokens")]
     done = sum(step.status == "complete" for step in view.wanted_steps)
@@ -412,8 +415,8 @@ def _options(left: RunView, right: RunView) -> Iterator[CompareRow]:
     unlike = [name for name in names if one.get(name) != other.get(name)]
     for name in unlike:
         label = f"{one_line(name, 60):<{_NAME}} "
-        told, said = (label + side[name] if name in side else None for side in (one, other))
-        yield replace(row_of(told, said, hang=len(label)), begins=True)
+        left_text, right_text = (label + side[name] if name in side else None for side in (one, other))
+        yield replace(row_of(left_text, right_text, hang=len(label)), begins=True)
     if len(names) > len(unlike) > 0:
         yield _same(f"{count(len(names) - len(unlike), 'option')} the same")
 

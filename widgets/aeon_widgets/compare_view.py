@@ -72,10 +72,10 @@ class CompareHeader(TallyHeader):
     def _title(self, width: int) -> Content:
         head = "aeon  Compare  "
         right = fit(self.place, width - len(head))
-        told = fit(self._relation, width - len(head) - cell_len(right) - 2)
-        gap = " " * max(1, width - len(head) - cell_len(told) - cell_len(right))
+        relation = fit(self._relation, width - len(head) - cell_len(right) - 2)
+        gap = " " * max(1, width - len(head) - cell_len(relation) - cell_len(right))
         return Content.assemble(
-            ("aeon", "bold $aeon-accent"), ("  Compare  ", "bold"), (told, "$aeon-muted"), gap, (right, "bold")
+            ("aeon", "bold $aeon-accent"), ("  Compare  ", "bold"), (relation, "$aeon-muted"), gap, (right, "bold")
         )
 
     def _head(self, side: int, cells: int) -> Content:
@@ -86,13 +86,13 @@ class CompareHeader(TallyHeader):
         status = "unreadable" if run.problem else "reading …"
         if run.view is not None:
             (icon, style), status = run_style(run.view.status), words(run.view.status)
-        told = f" {icon} {one_line(status, 30)}"
+        status_text = f" {icon} {one_line(status, 30)}"
         room = cells - len(lead)
         name = fit(one_line(run.run_id, 80), room)
         parts: list[Part] = [(lead, "bold $aeon-accent" if chosen else "$aeon-muted"), (name, "bold" if chosen else "")]
-        if (left := room - cell_len(name)) >= cell_len(told):
-            parts.append((told, VARIABLES[style]))
-            left -= cell_len(told)
+        if (left := room - cell_len(name)) >= cell_len(status_text):
+            parts.append((status_text, VARIABLES[style]))
+            left -= cell_len(status_text)
             task = one_line(run.view.task) if run.view is not None else ""
             if task and left > 8:
                 parts.append((f"  {fit(task, left - 2)}", "$aeon-muted"))

@@ -65,7 +65,7 @@ class ConvergencePane(PartsView, Pane):
         self.pane_title = "Convergence"
 
     def update_view(self, view: RunView) -> None:
-        """Show what is known of convergence by now."""
+        """Show what is known about convergence by now."""
         self.pane_title = f"Convergence{_title(view)}"
         shown: list[Block] = []
         found: list[tuple[int, Verdict]] = []
@@ -87,7 +87,7 @@ class ConvergencePane(PartsView, Pane):
         self.show(shown or [("muted", "Nothing assessed yet.")])
 
     def update_draft(self, draft: Draft | None) -> None:
-        """Show requirements and verdicts as they are written; None where none are."""
+        """Show requirements and verdicts as they are written; None if none are."""
         shown = draft if draft is not None and draft.purpose in ("judge", "profile") else None
         if shown != self._draft:
             self._draft = shown
@@ -136,12 +136,12 @@ def summary(view: RunView) -> list[Piece]:
         return [("not judged", "high")]
     icon, style = ("✔", "complete") if last.converged else ("✖", "medium")
     met = sum(each.met == "yes" for each in last.requirements)
-    told = (
+    line = (
         f"{met} of {count(len(last.requirements), 'requirement')}"
         if last.requirements
         else words((last.reason_codes or ["no reason"])[0])
     )
-    return [(f"{icon} {told}", style)]
+    return [(f"{icon} {line}", style)]
 
 
 def convergence_parts(view: RunView) -> Iterator[Block | Verdict]:
@@ -174,7 +174,7 @@ def _trends(shown: Sequence[AssessmentView], left_out: int) -> Iterator[Block]:
 
 
 def score_level(reached: float | None, asked: float | None) -> str:
-    """Return the style of a score: reaches what is asked, is near to it, or does not; empty where it is not known."""
+    """Return the style of a score: reaches what is asked, is near to it, or does not; empty if it is not known."""
     if reached is None or asked is None:
         return ""
     return "score-good" if reached >= asked else "score-fair" if reached + 1e-9 >= NEAR * asked else "score-poor"
@@ -194,7 +194,7 @@ def bars(scores: Sequence[float | None]) -> str:
 
 
 def change(scores: Sequence[float | None]) -> str:
-    """Return by how much the last score differs from the one before it, as ` +0.12`; empty where there is none."""
+    """Return by how much the last score differs from the one before it, as ` +0.12`; empty if there is none."""
     before, now = scores[-2:] if len(scores) > 1 else (None, None)
     if before is None or now is None:
         return ""
@@ -206,16 +206,16 @@ def change(scores: Sequence[float | None]) -> str:
 def _assessment(shown: AssessmentView) -> Iterator[Block | Verdict]:
     judged = bool(shown.requirements)
     yield from verdicts(shown)
-    told = " ".join(f"{'✔' if ok else '✖'} {words(name)}" for name, ok in shown.consistency.items())
-    if told:
-        yield "flags", told
+    line = " ".join(f"{'✔' if ok else '✖'} {words(name)}" for name, ok in shown.consistency.items())
+    if line:
+        yield "flags", line
     if disagreeing := ", ".join(words(name) for name, ok in shown.consistency.items() if not ok):
         yield "high", f"disagreeing: {disagreeing}"
     for name, met in ({} if judged else shown.additional).items():
         yield ("complete", f"✔ {words(name)}") if met else ("medium", f"✖ {words(name)}: not met")
     own = [
-        told
-        for code, told in zip(shown.reason_codes, scored_reasons(shown), strict=False)
+        line
+        for code, line in zip(shown.reason_codes, scored_reasons(shown), strict=False)
         if code not in shown.additional and code != "not_judged"
     ]
     if shown.converged:

@@ -59,7 +59,7 @@ class LogPane(LinesView, Pane):
         """Records of the run that are not in the view yet."""
         self._kept = False
         """Whether the lines here are of a view that others have taken the place of."""
-        self._told = ""
+        self._shown_notice = ""
         self.following = True
         self.where_empty = ("Nothing logged yet.",)
         self.pane_title = "Log"
@@ -76,13 +76,13 @@ class LogPane(LinesView, Pane):
             self._kept = bool(self._log and view.log) and seq < view.log[0].seq
             if not self._kept:
                 self._take_from(seq)
-        self._say_whether_paused()
+        self._show_whether_paused()
 
     def watch_following(self, following: bool) -> None:
         """Catch up with the run, or say that new lines are not scrolled to."""
         if following and self.is_attached:
             self._take()
-        self._say_whether_paused()
+        self._show_whether_paused()
 
     def action_open(self) -> None:
         """Ask for more room, or for less again."""
@@ -107,14 +107,14 @@ class LogPane(LinesView, Pane):
     def _new(self) -> int:
         return self._view.log_count - self._dropped - len(self._log)
 
-    def _say_whether_paused(self) -> None:
+    def _show_whether_paused(self) -> None:
         new = f" · {self._new:,} new" if self._new and not self._kept else ""
         if self._kept:
             new = f" · {count(self._view.last_seq - self._log[-1].seq, 'record')} since"
-        told = "" if self.following else f"paused{new} · End follows"
-        if told != self._told:
+        notice = "" if self.following else f"paused{new} · End follows"
+        if notice != self._shown_notice:
             # Only then: it redraws the whole pane.
-            self._told = self.border_subtitle = told
+            self._shown_notice = self.border_subtitle = notice
 
     @override
     def _follow_where_at_end(self) -> None:
@@ -124,14 +124,14 @@ class LogPane(LinesView, Pane):
             return
         if self._kept:
             self._take_from(self._log[-1].seq)
-            self._say_whether_paused()
+            self._show_whether_paused()
             return
         # The person has read to the end of what was kept: what came since then follows below it.
         top = self._dropped - self._notices + self.scroll_offset.y
         self._take()
         place = max(0, top - self._dropped + self._notices)
         self.scroll_to(y=place, animate=False, immediate=True, force=True)
-        self._say_whether_paused()
+        self._show_whether_paused()
 
     @override
     def pieces(self, index: int, width: int) -> Iterable[Piece]:

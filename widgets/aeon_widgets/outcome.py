@@ -52,7 +52,7 @@ class Outcome(TextView, Pane):
 
     @property
     def item(self) -> Item | None:
-        """The answer alone, else all that is shown of the end."""
+        """The answer alone, else everything that is shown of the end."""
         return Item("the answer", self._answer, ".md") if self._answer else Item("the outcome", self.source)
 
     def update_view(self, view: RunView) -> None:
@@ -98,8 +98,8 @@ def outcome_blocks(result: ResultView, assessment: AssessmentView | None = None)
         if assessment.not_judged:
             blocks.append((style, f"not judged: {one_line(assessment.not_judged)}"))
             blocks += [(style, UNJUDGED)] if result.answer else []
-        told = zip(assessment.reason_codes, scored_reasons(assessment), strict=False)
-        if why := [reason for code, reason in told if code != "not_judged"]:
+        reasons = zip(assessment.reason_codes, scored_reasons(assessment), strict=False)
+        if why := [reason for code, reason in reasons if code != "not_judged"]:
             blocks.append((style, f"why: {'; '.join(why)}"))
     if result.answer:
         blocks.append(("markdown", result.answer))

@@ -69,7 +69,7 @@ class Pane(Widget):
         self._draw_title()
 
     def _draw_title(self) -> None:
-        """Paint the title's line alone: with `border_title`, Textual paints the pane and all that is in it."""
+        """Paint the title's line alone: with `border_title`, Textual paints the pane and everything that is in it."""
         title = one_line(self.pane_title, 200)
         self._border_title = Content(f"{self.pane_key} {title}" if self.pane_key else title)
         self.refresh(Region(0, 0, self.outer_size.width, 1).translate(-self.content_offset))
@@ -95,7 +95,7 @@ class Item(Struct, frozen=True):
 
 
 def item_of(node: DOMNode | None) -> Item | None:
-    """Return the item of the first of a node and its ancestors that has one; None where none has any text."""
+    """Return the item of the first of a node and its ancestors that has one; None if none has any text."""
     while node is not None:
         item = getattr(node, "item", None)
         if isinstance(item, Item) and item.text:

@@ -124,7 +124,7 @@ def _lines(
     numbers = list(by_pass)
     over = all(phase.finished for phase in by_pass[numbers[-1]])
 
-    def told(number: int, *, whole: bool, named: bool = False) -> list[Part]:
+    def label(number: int, *, whole: bool, named: bool = False) -> list[Part]:
         head = Part(f"{number}", "accent", Place(number))
         phases: list[Part] = []
         for phase in by_pass[number] if whole else ():
@@ -134,10 +134,10 @@ def _lines(
     for named in (max(known, default=0), 0):
         for shortened in range(len(numbers) + over):
             whole = numbers[shortened:]
-            yield _joined(told(number, whole=number in whole, named=number == named) for number in numbers)
+            yield _joined(label(number, whole=number in whole, named=number == named) for number in numbers)
     for left_out in range(1, len(numbers)):
-        last = told(numbers[-1], whole=True)
-        yield [Part(_MORE, "muted"), *_joined([*(told(each, whole=False) for each in numbers[left_out:-1]), last])]
+        last = label(numbers[-1], whole=True)
+        yield [Part(_MORE, "muted"), *_joined([*(label(each, whole=False) for each in numbers[left_out:-1]), last])]
 
 
 def _marked(line: list[Part], here: Place | None) -> list[Part]:
@@ -187,8 +187,8 @@ def _scores(assessment: AssessmentView | None, *, named: bool) -> list[Part]:
         ("complete", "completeness", assessment.completeness_score),
         ("coherent", "coherence", assessment.coherence_score),
     ):
-        told = f" {word} {score(value)}" if named else f" {score(value)}"
-        parts.append(Part(told, score_level(value, number_of(asked.get(name))) or style, place))
+        label = f" {word} {score(value)}" if named else f" {score(value)}"
+        parts.append(Part(label, score_level(value, number_of(asked.get(name))) or style, place))
     return parts
 
 

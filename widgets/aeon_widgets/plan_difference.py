@@ -125,11 +125,11 @@ def _partners(left: Mapping[str, StepView], right: Mapping[str, StepView]) -> di
         for there, other in enumerate(others if len(free) * len(others) <= MOST_PAIRS else ())
         if (how := likeness(step, other)) >= ALIKE
     )
-    taken = set(partner.values())
+    partners = set(partner.values())
     for step_id, other_id in [*((each[2], each[3]) for each in found), *((step_id, step_id) for step_id in shared)]:
-        if step_id not in partner and other_id not in taken:
+        if step_id not in partner and other_id not in partners:
             partner[step_id] = other_id
-            taken.add(other_id)
+            partners.add(other_id)
     return partner
 
 
@@ -263,7 +263,7 @@ def _arguments(before: Mapping[str, Any], after: Mapping[str, Any]) -> Iterator[
 
 
 def _kind(pair: StepPair) -> str:
-    """Return the sign of what became of a step, empty where it is as it was."""
+    """Return the sign of what became of a step, empty if it is as it was."""
     if pair.left is None or pair.right is None:
         return ADDED if pair.left is None else REMOVED
     if pair.right.status == "invalid" and pair.left.status != "invalid":
@@ -273,12 +273,12 @@ def _kind(pair: StepPair) -> str:
 
 def _summary(pairs: Sequence[StepPair]) -> str:
     kinds = [*map(_kind, pairs)]
-    told = [f"{sign} {kinds.count(sign)} {word}" for sign, (word, _) in _WORDS.items() if sign in kinds]
-    return " · ".join([*told, f"{count(kinds.count(''), 'step')} as before"])
+    counts = [f"{sign} {kinds.count(sign)} {word}" for sign, (word, _) in _WORDS.items() if sign in kinds]
+    return " · ".join([*counts, f"{count(kinds.count(''), 'step')} as before"])
 
 
 def _field(name: str, before: Any, after: Any) -> Iterator[Block]:
-    old, new = _told(before), _told(after)
+    old, new = _described(before), _described(after)
     if len(old) + len(new) <= _SHORT and "\n" not in old + new:
         yield "", f"{_INDENT}{name}: {old} → {new}"
         return
@@ -287,7 +287,7 @@ def _field(name: str, before: Any, after: Any) -> Iterator[Block]:
     yield "complete", f"{_INDENT}+ {new}"
 
 
-def _told(value: Any) -> str:
+def _described(value: Any) -> str:
     if value in (None, "", []):
         return _NOTHING
     if isinstance(value, str):

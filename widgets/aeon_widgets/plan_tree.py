@@ -90,7 +90,7 @@ class PlanTree(RowsView, Pane):
         return self._calls.calls_of(key)
 
     def calls_at(self, seq: int) -> RowKey | None:
-        """Return the row of the call that was made last before a record; None where none was."""
+        """Return the row of the call that was made last before a record; None if none was."""
         return self._calls.row_at(seq)
 
     @property
@@ -119,7 +119,7 @@ class PlanTree(RowsView, Pane):
         self.pane_title = f"Plan {done}/{len(wanted)} done" if view.steps else "Plan"
 
     def update_draft(self, draft: Draft | None) -> None:
-        """Show what a reply in progress does to the plan as rows of its own; None where none is written."""
+        """Show what a reply in progress does to the plan as rows of its own; None if none is written."""
         shown = draft.steps if draft is not None else ()
         if shown != self._draft:
             self._draft = shown
@@ -303,24 +303,24 @@ class PlanTree(RowsView, Pane):
         assessed = next((each for each in self._view.assessments if each.pass_number == key.pass_number), None)
         mark = f" {WARNED}" if self._unreadable & {*keys} else self._clock(waiting, width)
         room = width - cell_len(label) - len(mark) - 4
-        told: Piece = ("", "")
+        note: Piece = ("", "")
         if waiting is not None:
             status = shown_status("running", self.live)
-            told = (f"{ROW_ICONS[status]} {CALL_LABELS.get(waiting.name, one_line(waiting.name, 40))}", status)
+            note = (f"{ROW_ICONS[status]} {CALL_LABELS.get(waiting.name, one_line(waiting.name, 40))}", status)
         elif assessed is not None:
             icon, style = ("✔", "complete") if assessed.converged else ("✖", "medium")
             completeness, coherence = score(assessed.completeness_score), score(assessed.coherence_score)
             named = f"complete {completeness} coherent {coherence}"
             scores = named if cell_len(named) + 2 <= room else f"{completeness} {coherence}"
-            told = (f"{icon} {'not judged' if assessed.not_judged else scores}", style)
+            note = (f"{icon} {'not judged' if assessed.not_judged else scores}", style)
         elif self._calls.last_of(keys[-1]).error:
-            told = (f"{ROW_ICONS['failed']} failed: {call_label(keys[-1], with_pass=False)}", "failed")
+            note = (f"{ROW_ICONS['failed']} failed: {call_label(keys[-1], with_pass=False)}", "failed")
         fold = "▾" if self._is_open(key) else "▸"
         # A score that is cut would look like another one.
-        fits = assessed is None or waiting is not None or cell_len(told[0]) <= room
-        shown = fit(told[0] if fits else told[0][:1], room)
+        fits = assessed is None or waiting is not None or cell_len(note[0]) <= room
+        shown = fit(note[0] if fits else note[0][:1], room)
         return [
-            (f" {fold} ", "muted"), (label, ""), (shown, told[1]),
+            (f" {fold} ", "muted"), (label, ""), (shown, note[1]),
             (" " * max(0, room - cell_len(shown)), ""), (mark, "medium" if WARNED in mark else "running"), (" ", ""),
         ]  # fmt: skip
 

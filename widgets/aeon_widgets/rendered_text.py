@@ -301,7 +301,7 @@ QUOTED = "quoted markdown"
 
 
 def rendering(style: str) -> Render | None:
-    """Return what renders a block of that style; None where it is shown as it is. `diff src/main.py` names the file."""
+    """Return what renders a block of that style; None if it is shown as it is. `diff src/main.py` names the file."""
     form, _, of = style.partition(" ")
     if style == QUOTED:
         return lambda text, width: (_shifted(each, "│ ") for each in markdown_lines(text, max(2, width - 2)))

@@ -54,8 +54,8 @@ class RepairsPane(RowsView, Pane):
         room = width - cell_len(f" {icon} {place}{outcome} ")
         # What says less of how it was done is better than a word that is cut.
         ways = (f"· {how}", f"· {how.partition(',')[0]}", "")
-        told = next(way for way in ways if cell_len(way) <= room or not way)
-        return [(f" {icon} ", style), (place, "bold"), (f"{outcome} ", style), (told, "muted")]
+        details = next(way for way in ways if cell_len(way) <= room or not way)
+        return [(f" {icon} ", style), (place, "bold"), (f"{outcome} ", style), (details, "muted")]
 
     @override
     def action_choose(self) -> None:
@@ -67,5 +67,5 @@ class RepairsPane(RowsView, Pane):
 def summary(view: RunView) -> list[Piece]:
     """Return on one line how many repairs there were, and how many of them failed."""
     failed = sum(repair.error is not None for repair in view.repairs)
-    told: list[Piece] = [(f"✔{len(view.repairs) - failed} ", "complete")] if len(view.repairs) > failed else []
-    return [*told, *([(f"✖{failed}", "failed")] if failed else [])] or [("none", "muted")]
+    counts: list[Piece] = [(f"✔{len(view.repairs) - failed} ", "complete")] if len(view.repairs) > failed else []
+    return [*counts, *([(f"✖{failed}", "failed")] if failed else [])] or [("none", "muted")]

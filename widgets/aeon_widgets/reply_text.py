@@ -49,8 +49,8 @@ def suspicions(shown: AssessmentView) -> Iterator[Verdict]:
     """Yield what exact checks suspected, and what the judge says of it, no quote twice."""
     quoted = {each.evidence for each in shown.requirements}
     for each in shown.suspicions:
-        style, said = _SUSPECTED[each.stands]
-        head: Block = (style, f"{said}: {one_line(each.text, MAX_SHOWN)}")
+        style, label = _SUSPECTED[each.stands]
+        head: Block = (style, f"{label}: {one_line(each.text, MAX_SHOWN)}")
         found = each.quote_found or each.stands is None
         quote = quote_blocks("" if each.evidence in quoted else each.evidence, found=found)
         quoted.add(each.evidence)
@@ -61,10 +61,10 @@ def checks(shown: AssessmentView) -> Iterator[Verdict]:
     """Yield what the judge says of coherence and of each consistency flag, what is wrong first, no quote twice."""
     quoted = {each.evidence for each in shown.requirements} | {each.evidence for each in shown.suspicions}
     for each in sorted(shown.checks, key=lambda check: check.ok):
-        told = f"{words(each.name)} {'agrees' if each.ok else 'disagrees'}"
+        heading = f"{words(each.name)} {'agrees' if each.ok else 'disagrees'}"
         if each.name == "coherent":
-            told = "the parts are consistent" if each.ok else "the parts are inconsistent"
-        head: Block = ("complete", f"✔ {told}") if each.ok else ("high", f"✖ {told}")
+            heading = "the parts are consistent" if each.ok else "the parts are inconsistent"
+        head: Block = ("complete", f"✔ {heading}") if each.ok else ("high", f"✖ {heading}")
         quote = quote_blocks("" if each.evidence in quoted else each.evidence, found=each.quote_found)
         quoted.add(each.evidence)
         yield Verdict([head, *quote], each.evidence, each.name, each.ok)
@@ -72,8 +72,8 @@ def checks(shown: AssessmentView) -> Iterator[Verdict]:
 
 def quote_blocks(quote: str, *, found: bool) -> list[Block]:
     """Return the words that a judge quotes, and a mark where they are nowhere."""
-    said: list[Block] = [("muted", f"  “{one_line(quote, _QUOTED)}”")] if quote else []
-    return said if found else [*said, ("medium", f"  ⚠ {QUOTE_NOT_FOUND}")]
+    blocks: list[Block] = [("muted", f"  “{one_line(quote, _QUOTED)}”")] if quote else []
+    return blocks if found else [*blocks, ("medium", f"  ⚠ {QUOTE_NOT_FOUND}")]
 
 
 def requirement_blocks(requirements: list[str]) -> list[Block]:

@@ -80,12 +80,12 @@ class TwoLineHeader(TallyHeader):
     def first_line(width: int, kind: str, task: str, status: str) -> Content:
         """Return what is done, and how far it is; `kind` says what does it, where that is not a run."""
         icon, style = run_style(status)
-        told = f"{icon} {words(status)}"
+        status_text = f"{icon} {words(status)}"
         lead = Content.assemble(("aeon", "bold $aeon-accent"), (kind, "$aeon-muted"), SEPARATOR)
-        room = width - lead.cell_length - cell_len(told) - 3
+        room = width - lead.cell_length - cell_len(status_text) - 3
         left = Content.assemble(lead, (fit(one_line(task) or "…", room), "bold"))
-        gap = max(1, width - left.cell_length - cell_len(told))
-        return Content.assemble(left, " " * gap, (told, f"bold {VARIABLES[style]}"))
+        gap = max(1, width - left.cell_length - cell_len(status_text))
+        return Content.assemble(left, " " * gap, (status_text, f"bold {VARIABLES[style]}"))
 
     def second_line(
         self, width: int, left: Sequence[Part], facts: Sequence[tuple[str, str, bool]], right: list[Part]
@@ -141,7 +141,7 @@ class RunHeader(TwoLineHeader):
             self.refresh(Region(0, 1, self.size.width, 1))
 
     def update_moment(self, position: RunPosition | None, reading: str = "") -> None:
-        """Say which moment is shown, None where it is now; `reading` is how far another one is being looked for."""
+        """Say which moment is shown, None if it is now; `reading` is how far another one is being looked for."""
         if (position, reading) != (self._position, self._reading):
             self._position, self._reading = position, reading
             self.refresh()
@@ -212,7 +212,7 @@ def _width(parts: Sequence[Part]) -> int:
 
 
 def budget_usd(view: RunView) -> float | None:
-    """Return the budget that the run was started with, in US dollars; None where there is none."""
+    """Return the budget that the run was started with, in US dollars; None if there is none."""
     return _usd(view.config.get("budget"))
 
 
@@ -289,14 +289,14 @@ class WorkflowHeader(TwoLineHeader):
 
     def _second_line(self, width: int) -> Content:
         facts = self.facts
-        told = [
+        shown_facts = [
             (SIMULATED if facts.simulated else "", "bold $severity-medium", True),
             (one_line(facts.note), "bold $severity-medium", True),
             (one_line(facts.doing), "$aeon-text", True),
             (one_line(facts.model, 80) or "no model yet", "$aeon-muted", True),
             (f"{facts.tokens:,} tokens" if facts.tokens else "", "$aeon-muted", True),
         ]
-        return self.second_line(width, [], told, self._cost(width))
+        return self.second_line(width, [], shown_facts, self._cost(width))
 
     def _cost(self, width: int) -> list[tuple[str, str]]:
         facts = self.facts

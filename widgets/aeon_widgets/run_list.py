@@ -43,7 +43,7 @@ class Column:
     least_task: int
     """The cells that must be left for the task; 0 for a column that is always shown."""
     order: str = ""
-    """The order that a click on its title asks for; empty where there is none."""
+    """The order that a click on its title asks for; empty if there is none."""
     to_left: bool = False
 
 
@@ -205,10 +205,10 @@ class RunList(RowsView):
         self, lines: Sequence[RunLine], wanted: str = "", *, where_empty: str = "", keep: bool = True
     ) -> None:
         """Show these lines, `wanted` marked in what was found; the selection stays on its run, or goes to the first."""
-        said = (where_empty,)
-        if lines == self._lines and wanted == self._wanted and (lines or said == self.where_empty):
+        empty_lines = (where_empty,)
+        if lines == self._lines and wanted == self._wanted and (lines or empty_lines == self.where_empty):
             return
-        self.where_empty = said
+        self.where_empty = empty_lines
         chosen = self.selected_line if keep else None
         self._lines, self._wanted = lines, wanted
         self.set_line_count(len(lines))

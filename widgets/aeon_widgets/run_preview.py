@@ -77,11 +77,11 @@ def _standing(run: RunRow, view: RunView) -> Iterator[Block]:
     if error is not None:
         yield "high", one_line(str_of(error.get("message")), 400)
     elif (last := view.assessment) is not None and run.status != LIVE:
-        told = scored_reasons(last)
+        reasons = scored_reasons(last)
         if last.converged:
-            yield "", f"  {', '.join(told)}"
+            yield "", f"  {', '.join(reasons)}"
         else:
-            yield from (("medium", f"  {reason}") for reason in told)
+            yield from (("medium", f"  {reason}") for reason in reasons)
     elif run.status == "interrupted":
         yield "muted", "  its process ended before the run did; press R to resume"
 

@@ -79,12 +79,12 @@ SHORT = 40
 """A value up to this many characters is next to its name; a longer one is below, so that none can pass for a name."""
 CUT_AT = "… ["
 """Begins the line of a diff that says where it was cut."""
-_SAID_BY_DIFF = ("file_path", "old_string", "new_string", "replace_all", "diff", "content")
+_SHOWN_BY_DIFF = ("file_path", "old_string", "new_string", "replace_all", "diff", "content")
 DIFF_LINES = 5_000
 """Longer texts are shown one after the other: comparing them would take too long."""
 SHELL = "code bash"
 """The style of a command."""
-MODEL_SAYS = 300
+MODEL_CHARACTERS = 300
 """Characters that are shown of what the model says about its call: it hides nothing of the call itself."""
 Subject = Mapping[str, Any]
 
@@ -127,8 +127,8 @@ def call_blocks(point: str, subject: Subject) -> Iterator[Block]:
         yield from argument_blocks(arguments)
         return
     # What the diff says in full is not said again.
-    said = () if any(line.startswith(CUT_AT) for line in diff.split("\n")) else _SAID_BY_DIFF
-    yield from argument_blocks({name: value for name, value in arguments.items() if name not in said})
+    hidden = () if any(line.startswith(CUT_AT) for line in diff.split("\n")) else _SHOWN_BY_DIFF
+    yield from argument_blocks({name: value for name, value in arguments.items() if name not in hidden})
     path = one_line(str_of(arguments.get("file_path")), 200)
     yield from whole(f"diff {path}", diff)
 
@@ -161,8 +161,8 @@ def _flat(values: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str, st
 
 
 def _brief(text: Any) -> str:
-    shown = one_line(str(text), MODEL_SAYS)
-    return f"{shown}…" if len(str(text)) > MODEL_SAYS else shown
+    shown = one_line(str(text), MODEL_CHARACTERS)
+    return f"{shown}…" if len(str(text)) > MODEL_CHARACTERS else shown
 
 
 _MONEY = {
@@ -257,9 +257,9 @@ def question_parts(
         yield _scores(subject, shown, pass_number, assessments)
     if issues := [issue_of(each) for each in dicts_of(subject.get("issues"))]:
         severities = Counter(each.severity for each in issues)
-        told = [f"{icon} {severities[name]} {name}" for name, icon in SEVERITY_ICONS.items() if severities[name]]
+        counts = [f"{icon} {severities[name]} {name}" for name, icon in SEVERITY_ICONS.items() if severities[name]]
         blocks = spaced(issue_blocks(pass_number, each) for each in issues)
-        yield Section(f"{count(len(issues), 'issue')}: {', '.join(told)}", tuple(blocks))
+        yield Section(f"{count(len(issues), 'issue')}: {', '.join(counts)}", tuple(blocks))
 
 
 def _warnings(subject: Subject) -> Iterator[Block]:
@@ -352,8 +352,8 @@ def question_sections(questions: Sequence[str], answers: Mapping[str, str] | Non
         if words := given.get(question):
             blocks.append(("complete", f"  ✔ {one_line(words, MAX_SHOWN)}"))
     done = sum(question in given for question in questions)
-    told = f", {done} answered" if done else ""
-    heading = f"{len(questions)} open questions{told}"
+    progress = f", {done} answered" if done else ""
+    heading = f"{len(questions)} open questions{progress}"
     if len(questions) == 1:
         heading = blocks.pop(0)[1]
     yield Section(heading, tuple(blocks), folded=False, opens=ANSWERS)
@@ -368,7 +368,7 @@ ALWAYS = "always"
 END = Choice("X", "End here, not finished", "abort")
 _LATER = Choice("X", "Stop here, decide later", "abort")
 _FIX = Choice("w", "Tell it what to fix", "reject", REASON)
-_TAKE = Choice("c", "Take the result as it is", "accept")
+_ACCEPT = Choice("c", "Take the result as it is", "accept")
 _AGAIN = Choice("r", "Run this pass again", "replay")
 _EDIT_PLAN = Choice("e", "Edit the plan", "edit")
 
@@ -380,9 +380,13 @@ def run_question(
     body: Iterable[Block]
     sections: list[Section] = []
     if point in REVIEWED:
-        told = dict_of(subject.get("convergence")) if point == "pass" else None
+        assessed = dict_of(subject.get("convergence")) if point == "pass" else None
         criteria = next((each.criteria for each in reversed(assessments) if each.criteria), {})
-        shown = replace(assessment_of(told, pass_number=pass_number), criteria=criteria) if told is not None else None
+        shown = (
+            replace(assessment_of(assessed, pass_number=pass_number), criteria=criteria)
+            if assessed is not None
+            else None
+        )
         sections = [*question_parts(subject, pass_number, shown, assessments)]
         body = pass_body(subject, shown) if point == "pass" else plan_body(subject)
         plan = dict_of(subject.get("plan")) or {}
@@ -429,10 +433,10 @@ def _plan_headline(subject: Subject) -> str:
 
 
 def _pass_headline(subject: Subject) -> str:
-    told = dict_of(subject.get("convergence"))
-    if told is None:
+    assessed = dict_of(subject.get("convergence"))
+    if assessed is None:
         return "Not finished: the pass was not assessed"
-    shown = assessment_of(told, pass_number=0)
+    shown = assessment_of(assessed, pass_number=0)
     if shown.not_judged:
         return "Not judged: nothing has checked the answer"
     met, number = sum(each.met == "yes" for each in shown.requirements), len(shown.requirements)
@@ -485,9 +489,9 @@ def _pass_choices(subject: Subject) -> list[Choice]:
     if ended == "converged":
         return [Choice("a", "Take the result", "approve"), *fix, *again, END]
     if ended is None and more:
-        return [Choice("a", "Run another pass", "approve"), *fix, _TAKE, *again, END]
+        return [Choice("a", "Run another pass", "approve"), *fix, _ACCEPT, *again, END]
     how = "not finished" if ended is not None else "out of cycles"
-    return [Choice("a", f"End here, {how}", "approve"), *fix, _TAKE, *again, _LATER]
+    return [Choice("a", f"End here, {how}", "approve"), *fix, _ACCEPT, *again, _LATER]
 
 
 def has_cycles(subject: Subject) -> bool:

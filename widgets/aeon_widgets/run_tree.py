@@ -57,7 +57,7 @@ class RunLine(NamedTuple):
     found_in: str = ""
     """What holds the place: `task`, `answer`, `prompt`."""
     seq: int | None = None
-    """The record; None where it has no number."""
+    """The record; None if it has no number."""
 
 
 def as_tree(runs: Sequence[RunRow]) -> list[RunLine]:

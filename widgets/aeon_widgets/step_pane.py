@@ -224,8 +224,8 @@ class StepPane(Vertical, Pane):
         activity, step, calls = self._activity, self._opened.step, self._opened.calls
         ours = (step is not None and step.status == "running") or (bool(calls) and not calls[-1].finished)
         if activity is not None and ours and activity.step_id == (step.step_id if step is not None else None):
-            told = activity.words(named=step is not None)
-            self.pane_title = f"{self._title} · {told}" if told else self._title
+            state_words = activity.words(named=step is not None)
+            self.pane_title = f"{self._title} · {state_words}" if state_words else self._title
         else:
             self.pane_title = self._title
 
@@ -266,18 +266,18 @@ class StepPane(Vertical, Pane):
         label = call_label(key, with_pass=False).capitalize()
         wanted = self._view.requirements or [self._view.task]
         output = calls_output_blocks(label, self._opened.calls, self._streamed, self._live, wanted)
-        told: list[Block] = []
+        found: list[Block] = []
         if self._came_back():
             # The run reads such a reply; a person reads what it came to.
-            told = calls_change_blocks(self._view, self._opened.calls)
-            told = profile_blocks(self._view.profiles) if key.name == "profile" else told
-        return spaced([told, output])
+            found = calls_change_blocks(self._view, self._opened.calls)
+            found = profile_blocks(self._view.profiles) if key.name == "profile" else found
+        return spaced([found, output])
 
     def _came_back(self) -> bool:
         """Return whether there is a reply of which the beginning tells what it came to."""
         key, calls = self._key, self._opened.calls
-        told = key is not None and key.kind != "step" and (key.kind == "pass" or key.name in _READ_BY_THE_RUN)
-        return told and bool(calls) and calls[-1].finished
+        has_calls = key is not None and key.kind != "step" and (key.kind == "pass" or key.name in _READ_BY_THE_RUN)
+        return has_calls and bool(calls) and calls[-1].finished
 
     def on_tab_bar_chosen(self, event: TabBar.Chosen) -> None:
         event.stop()

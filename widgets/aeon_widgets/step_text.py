@@ -126,7 +126,7 @@ def _nothing_yet(step: StepView, live: bool, asked: str) -> str:
 
 
 def _cut_off(call: ToolCallView) -> str:
-    """Return what is known of a call that did not end; a resume repeats it without asking unless it is unsafe."""
+    """Return what is known about a call that did not end; a resume repeats it without asking unless it is unsafe."""
     return UNKNOWN if call.effect not in ("pure", "idempotent") else CUT_OFF
 
 

@@ -25,7 +25,7 @@ class Tally(NamedTuple):
     waiting: int = 0
 
     def parts(self, width: int) -> list[tuple[str, str]]:
-        """Return texts and styles for a header of that width; nothing where nothing runs or waits."""
+        """Return texts and styles for a header of that width; nothing if nothing runs or waits."""
         running = (f"{self.running} running", "$aeon-muted")
         waits = "waits" if self.waiting == 1 else "wait"
         if width < ROOMY:

@@ -90,7 +90,7 @@ class TextView(LinesView):
         self._wrap()
 
     def mark(self, quote: str) -> bool:
-        """Highlight words and scroll to them; none where they are empty. Return whether they are there."""
+        """Highlight words and scroll to them; none if they are empty. Return whether they are there."""
         if quote != self._quote:
             self._quote, self._goes_to_quote = quote, bool(quote)
             self._find_quote()
@@ -213,7 +213,7 @@ class PartsView(TextView):
         self._draw_changed()
 
     def lines_of(self, part: int) -> range:
-        """Return the lines that a part takes; none where there is no such part."""
+        """Return the lines that a part takes; none if there is no such part."""
         if not 0 <= part < len(self.parts):
             return range(0)
         blocks = self.parts[part]

@@ -90,7 +90,7 @@ class LinesView(ScrollView, can_focus=True):
         return index == self.marked_line
 
     def line_at(self, event: events.MouseEvent) -> int:
-        """Return the line under the mouse, -1 where there is none."""
+        """Return the line under the mouse, -1 if there is none."""
         offset = event.get_content_offset(self)
         line = self.scroll_offset.y + offset.y if offset is not None else -1
         return line if line < self._count else -1
@@ -209,8 +209,8 @@ class LinesView(ScrollView, can_focus=True):
 
     def _line(self, index: int, width: int) -> _Line:
         if not 0 <= index < self._count:
-            told = self.where_empty[index : index + 1] if not self._count else []
-            return _Line(False, [(f" {text}", "muted") for text in told])
+            empty_line = self.where_empty[index : index + 1] if not self._count else []
+            return _Line(False, [(f" {text}", "muted") for text in empty_line])
         return _Line(self.is_marked(index), list(self.pieces(index, width)))
 
     def _strip(self, pieces: Iterable[Piece], width: int, base: Style) -> Strip:

@@ -48,7 +48,7 @@ class WorkflowPipeline(RowsView, Pane):
 
     @property
     def selected(self) -> str:
-        """The key of the selected row; empty where there is none."""
+        """The key of the selected row; empty if there is none."""
         return self._rows[self.cursor].key if self.cursor < len(self._rows) else ""
 
     def update_rows(self, rows: Sequence[PipelineRow], current: str) -> None:

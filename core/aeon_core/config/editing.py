@@ -149,7 +149,7 @@ def _candidates(text: str, path: KeyPath, value: Any, wanted: Any) -> Iterator[s
     rest = path[len(entries) :]
     if value is None:
         for key, node in reversed(entries):
-            yield from _taken_out(text, key, node)
+            yield from _removed(text, key, node)
     elif rest:
         inner = value
         for below in reversed(rest[2:]):
@@ -208,7 +208,7 @@ def _with_items(text: str, node: Any, wanted: Any, end: str) -> Iterator[str]:
     elif nodes and len(wanted) == len(nodes) - 1:
         items = [plain_value(each) for each in nodes]
         gone = next((place for place, each in enumerate(wanted) if each != items[place]), len(wanted))
-        yield from _taken_out(text, nodes[gone], nodes[gone])
+        yield from _removed(text, nodes[gone], nodes[gone])
 
 
 def _break_after(text: str, end: str) -> str:
@@ -224,7 +224,7 @@ def _first_in(text: str, node: Any, line: str, end: str) -> Iterator[str]:
             yield f"{text[: mark.index]}{line}{end}{indent}{text[mark.index :]}"
 
 
-def _taken_out(text: str, first: yaml.Node, last: yaml.Node) -> Iterator[str]:
+def _removed(text: str, first: yaml.Node, last: yaml.Node) -> Iterator[str]:
     """Yield the text without an entry's lines, but with those of comments among them."""
     start, stop = first.start_mark.index, _end(text, last)
     line = start - first.start_mark.column

@@ -146,9 +146,9 @@ def check_journal(
 
 def _items(config: RunConfig, today: RunConfig, said: set[str]) -> list[TrustItem]:
     """Return what a journal's options ask for beyond the harmless ones, today's and the overrides `said`."""
-    root, own = _root(config), _said_by(today)
+    root, own = _root(config), _options_of(today)
     asked: dict[str, Any] = {}
-    for key, value in _said_by(config).items():
+    for key, value in _options_of(config).items():
         now = getattr(today, key)
         if key == "policy":
             allowed = {*now.allow}
@@ -167,11 +167,11 @@ def _is_harmless(key: str, value: Any, own: Mapping[str, Any], root: Path) -> bo
 
 def needs_consent(config: RunConfig) -> bool:
     """Return whether a journal with these options asks for something that needs consent, whatever holds today."""
-    _, gated = split_values(_said_by(config), {}, _root(config))
+    _, gated = split_values(_options_of(config), {}, _root(config))
     return bool(gated)
 
 
-def _said_by(config: RunConfig) -> dict[str, Any]:
+def _options_of(config: RunConfig) -> dict[str, Any]:
     """Return the options of a run that are no defaults and come from its journal."""
     defaults = RunConfig()
     values = {key: getattr(config, key) for key in KEYS if key not in _NOT_FROM_JOURNAL}
@@ -184,7 +184,7 @@ def _digest(what: object) -> str:
 
 def _description(started: Mapping[str, Any], config: RunConfig) -> list[Any]:
     root = _root(config)
-    _, gated = split_values(_said_by(config), {}, root)
+    _, gated = split_values(_options_of(config), {}, root)
     return [
         [started.get("run"), started.get("ts"), started.get("task")],
         {key: plain_value(value, root) for key, value in gated.items()},

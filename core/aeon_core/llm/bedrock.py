@@ -183,8 +183,8 @@ class BedrockClient(Connection):
         return session
 
     def _unusable(self, error: Exception) -> ModelUnavailableError:
-        said = _read_error(error)
-        why = reason_of(error) if said is None else f"{said.code}: {said.message}"
+        service_error = _read_error(error)
+        why = reason_of(error) if service_error is None else f"{service_error.code}: {service_error.message}"
         what = f"cannot assume the role {self._role_arn!r}" if self._role_arn else "cannot use Amazon Bedrock"
         place = Endpoint("bedrock", "", "", None, _API_KEY, os.environ.get(_API_KEY) or PLACEHOLDER_KEY)
         return ModelUnavailableError(f"{what}: {one_line(scrubbed(why), place)[:160]}; {_RENEW}")
@@ -303,13 +303,13 @@ def _read_error(error: Exception) -> _ServiceError | None:
     response = getattr(error, "response", None)
     if not isinstance(response, dict):
         return None
-    said = response.get("Error") or {}
+    details = response.get("Error") or {}
     # In a stream the code begins in lower case.
-    code = str(said.get("Code") or "")
+    code = str(details.get("Code") or "")
     code = code[:1].upper() + code[1:]
     given = (response.get("ResponseMetadata") or {}).get("HTTPStatusCode")
     status = _STATUS.get(code) or (given if isinstance(given, int) else 500)
-    return _ServiceError(status, code, str(said.get("Message") or ""))
+    return _ServiceError(status, code, str(details.get("Message") or ""))
 
 
 def bedrock_failure(
@@ -318,15 +318,17 @@ def bedrock_failure(
     """Return the LLMError for whatever the SDK or the library below it raised; `usage` is what came before it."""
     if isinstance(error, LLMError):
         return error
-    if (said := _read_error(error)) is not None:
-        message = scrubbed(said.message, secrets)
-        meaning = 401 if _BAD_CREDENTIALS.search(said.code) else None
-        if said.status == 400 and _UNKNOWN_MODEL.search(message):
+    if (service_error := _read_error(error)) is not None:
+        message = scrubbed(service_error.message, secrets)
+        meaning = 401 if _BAD_CREDENTIALS.search(service_error.code) else None
+        if service_error.status == 400 and _UNKNOWN_MODEL.search(message):
             meaning = 404
         headers = (getattr(error, "response", {}).get("ResponseMetadata") or {}).get("HTTPHeaders")
         # Without a code of the service, it is the status once more.
-        text = ": ".join(part for part in ("" if said.code.isdigit() else said.code[:60], message) if part)
-        return status_failure(said.status, text, place, headers, usage, meaning=meaning)
+        text = ": ".join(
+            part for part in ("" if service_error.code.isdigit() else service_error.code[:60], message) if part
+        )
+        return status_failure(service_error.status, text, place, headers, usage, meaning=meaning)
     kind, reason = type(error).__name__, scrubbed(reason_of(error), secrets)
     detail = one_line(reason, place)[:140]
     if kind == "ParamValidationError":
@@ -419,8 +421,8 @@ def _unbounded(node: dict[str, Any]) -> dict[str, Any]:
     if "properties" in schema:
         schema["additionalProperties"] = False
     if bounds:
-        said = json.dumps(bounds, ensure_ascii=False)
-        schema["description"] = f"{schema['description']} {said}" if schema.get("description") else said
+        limits = json.dumps(bounds, ensure_ascii=False)
+        schema["description"] = f"{schema['description']} {limits}" if schema.get("description") else limits
     return schema
 
 
@@ -588,8 +590,8 @@ class BedrockModel(RemoteModel):
         return bedrock_failure(error, self._place, self._aws.secrets, usage)
 
     def _refusal(self, error: Exception) -> Refusal | None:
-        if (said := _read_error(error)) is None:
+        if (service_error := _read_error(error)) is None:
             return None
-        message = scrubbed(said.message, self._aws.secrets).lower()
+        message = scrubbed(service_error.message, self._aws.secrets).lower()
         # A model without a cache is no bad request to the service, but one that is not allowed.
-        return Refusal(400 if re.search(_ABOUT_CACHE, message) else said.status, message)
+        return Refusal(400 if re.search(_ABOUT_CACHE, message) else service_error.status, message)

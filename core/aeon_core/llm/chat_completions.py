@@ -207,10 +207,10 @@ def _written(call: ToolCallDict) -> str:
 def _call(text: str, names: set[str]) -> ToolCallDict | None:
     fenced = _FENCE.match(text)
     try:
-        said = parse_json(fenced[1] if fenced else text)
+        value = parse_json(fenced[1] if fenced else text)
     except ValueError:
         return None
-    if not isinstance(said, dict) or said.get("tool_name") not in names:
+    if not isinstance(value, dict) or value.get("tool_name") not in names:
         return None
-    arguments = said.get("arguments", {})
-    return {"name": said["tool_name"], "arguments": arguments} if isinstance(arguments, dict) else None
+    arguments = value.get("arguments", {})
+    return {"name": value["tool_name"], "arguments": arguments} if isinstance(arguments, dict) else None

@@ -44,8 +44,8 @@ class ToolNames:
         return self._real.get(wire, wire)
 
     def _free(self, wire: str) -> str:
-        taken, number, candidate = set(self._wire.values()), 2, wire
-        while candidate in taken:
+        used, number, candidate = set(self._wire.values()), 2, wire
+        while candidate in used:
             suffix = f"_{number}"
             candidate, number = wire[: _MAX_NAME - len(suffix)] + suffix, number + 1
         return candidate

@@ -126,9 +126,9 @@ class AgentLibrary:
             if name not in places:
                 places[name] = path
                 continue
-            taken, other = (path, places[name]) if path.stem == name else (places[name], path)
-            places[name] = taken
-            self._warn(f"the agent {name!r} is defined twice: using {str(taken)!r}, skipping {str(other)!r}")
+            chosen, other = (path, places[name]) if path.stem == name else (places[name], path)
+            places[name] = chosen
+            self._warn(f"the agent {name!r} is defined twice: using {str(chosen)!r}, skipping {str(other)!r}")
         return places
 
     def _candidates(self, folder: Path) -> list[Path]:
@@ -192,7 +192,7 @@ def copy_shipped(project_root: Path, warn: Callable[[str], None]) -> tuple[list[
 
     Returns the new files, and why each other agent was left alone, by name: the project has one of that name, in
     whatever file, or any file so called. `warn` gets a line about each file there that is no agent. Raises UsageError
-    where the folder leads out of the project or cannot be written.
+    if the folder leads out of the project or cannot be written.
     """
     library = AgentLibrary(project_root, warn)
     written: list[Path] = []

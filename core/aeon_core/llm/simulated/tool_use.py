@@ -108,8 +108,8 @@ def _arguments(
     rest = sentence[len(tool["name"]) :].strip() if begins else ""
     texts = quotations(sentence) or ([] if _RESULT.fullmatch(rest) else [rest])
     texts += [text_of(outcome) for outcome in reversed(outcomes)]
-    said = _NUMBER.findall(sentence[:MAX_CLAUSE])
-    numbers: list[Any] = [float(one) if "." in one else int(one) for one in said]
+    stated = _NUMBER.findall(sentence[:MAX_CLAUSE])
+    numbers: list[Any] = [float(one) if "." in one else int(one) for one in stated]
     numbers = numbers or [number for one in outcomes if (number := number_of(one)) is not None]
     arguments = dict(default or {})
     for key, schema in _needed(tool).items():
