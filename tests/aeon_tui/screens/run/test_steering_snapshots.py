@@ -17,7 +17,6 @@ from aeon_tui.screens.lineage import LineageScreen
 from aeon_tui.screens.run.screen import RunScreen
 from aeon_tui.sessions.run_jobs import NewRunJob
 from aeon_tui.sessions.runner import Runner
-from aeon_widgets.convergence import ConvergencePane
 from aeon_widgets.run_list import RunList
 from tests.aeon_tui.fakes import ListSource
 from tests.aeon_tui.passes import QUESTION, Passes, first_pass, second_pass
@@ -85,7 +84,6 @@ def test_a_reply_while_it_arrives(
     screen = app.first_screen = RunScreen(source, runner, clock=lambda: asked_at + timedelta(seconds=4))
 
     async def write(pilot: Pilot[None]) -> None:
-        await until(pilot, lambda: screen.made and screen.query_one(ConvergencePane).text)
         screen.tick()
         await pilot.pause()
         runner.stream.add(purpose, None, halves(value, cut)[0])
