@@ -47,7 +47,7 @@ def _follow(args: Namespace, followed: FollowedRun, awaited: Awaited, err: Outpu
         followed.read_on()
         status, path = followed.follower.status, followed.follower.path
         if status == "ended":
-            return _print(args, followed.progress, path)
+            return _print(args, followed.progress, path, awaited.argument(path))
         followed.tell_question(awaited.argument(path))
         if said := notice_of(status, awaited.argument(path)):
             err.line(f"aeon-tui: {said}")
@@ -62,11 +62,11 @@ def _say_waiting(err: Output, awaited: Awaited, near: str = "") -> None:
     err.line((f"waiting for {awaited.words} …{f' ({near})' if near else ''}", "dim"))
 
 
-def _print(args: Namespace, progress: Progress, path: Path) -> int:
+def _print(args: Namespace, progress: Progress, path: Path, run: str) -> int:
     view = progress.view
     if (result := final_result(view)) is None:
         raise JournalError(f"the run in {str(path)!r} ended as {view.status}, but its result cannot be read")
-    return print_result(args, result, progress, f"journal {path}")
+    return print_result(args, result, progress, f"journal {path}", run)
 
 
 class FollowedRun:

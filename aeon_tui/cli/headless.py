@@ -126,8 +126,8 @@ def run_live(args: Namespace, job: RunJob, directory: Path) -> int:
     return run_app(directory, job, lambda: options.load(args), options.without_trust(args))
 
 
-def run_headless(args: Namespace, job: RunJob, journal: Path, progress: Progress) -> int:
-    """Do the work to its end, print its progress and its result, and return its exit code."""
+def run_headless(args: Namespace, job: RunJob, journal: Path, progress: Progress, run: str = "") -> int:
+    """Do the work to its end, print its progress and its result, and return its exit code; `run` names it for that."""
     with diagnostics(args.debug), capture_stdio():
         warn_of_isolation(job.config)
         approver = approver_of(args, job.config.wait, journal, progress)
@@ -142,4 +142,4 @@ def run_headless(args: Namespace, job: RunJob, journal: Path, progress: Progress
 
         with contextlib.closing(kernel), forwarded_signals(abort):
             result = kernel.run()
-    return print_result(args, result, progress, f"journal {result.journal}")
+    return print_result(args, result, progress, f"journal {result.journal}", run)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 import sys
 from argparse import Namespace
 from typing import Any
@@ -190,8 +191,10 @@ def _print_step(out: Output, step: StepView, view: RunView) -> None:
         out.block(readable(step.output), indent=inner)
 
 
-def print_result(args: Namespace, result: RunResult, progress: Progress, where: str) -> int:
+def print_result(args: Namespace, result: RunResult, progress: Progress, where: str, run: str = "") -> int:
     """Print a result, as JSON or with its steps, and return its exit code; `where` says where it is kept.
+
+    `run` names it on the command line, where its id does not.
 
     With `--quiet` it is the answer as it is. What progress has already shown on the same terminal is left out.
     """
@@ -211,13 +214,13 @@ def print_result(args: Namespace, result: RunResult, progress: Progress, where: 
         print_answer(out, result.answer, simulated=result.simulated)
         print_sections(out, person_sections(view))
     if problem := why_not_usable(result):
-        err.line(f"aeon-tui: {problem}{_continuation(result, view)}")
+        err.line(f"aeon-tui: {problem}{_continuation(result, view, run)}")
     if not args.quiet:
         err.line((f"{ending(result, scores=not on_screen)} · {where}", "dim"))
     return result.exit_code
 
 
-def _continuation(result: RunResult, view: RunView) -> str:
+def _continuation(result: RunResult, view: RunView, run: str) -> str:
     """Return how a run continues that an error ended; nothing where it cannot, or the error says how."""
     said = result.error is None or "resume" in str(result.error.get("message"))
-    return f" (to continue: `aeon-tui resume {view.run_id}`)" if view.resumable and not said else ""
+    return f" (to continue: `aeon-tui resume {shlex.quote(run or view.run_id)}`)" if view.resumable and not said else ""

@@ -162,6 +162,18 @@ def test_a_model_that_fails_ends_the_run_with_its_exit_code_and_one_line(
     assert "Traceback" not in done.err
 
 
+@pytest.mark.parametrize("command", ["watch", "resume"])
+def test_a_failed_run_in_another_folder_is_continued_by_its_path(
+    cli: Cli, use_model: UseModel, tmp_path: Path, command: str
+) -> None:
+    use_model(model(LLMError("the key was refused")))
+    failed = json.loads(cli("run", "--headless", "--single-pass", "--json", "anything").out)
+    elsewhere = Path(failed["journal"]).rename(tmp_path / "my run.jsonl")
+    use_model(model(LLMError("the key was refused")))
+    done = cli(command, "--headless", str(elsewhere))
+    assert f"the key was refused (to continue: `aeon-tui resume '{elsewhere}'`)\n" in done.err
+
+
 def test_a_plan_file_is_run_as_it_is_and_gives_the_task(cli: Cli, use_model: UseModel) -> None:
     plan = {**steps(add(20, 1)), "goal": "twenty and one"}
     Path("plan.json").write_text(json.dumps(plan))
