@@ -34,9 +34,9 @@ _LONGEST_NUMBER = 100
 _DIRECTIVE = re.compile("(?:\\A|[\r\n\x85\u2028\u2029])%[A-Z]")
 _NO_MORE = re.compile("(?:[ \t]*(?:#[^\r\n\x85\u2028\u2029]*)?[\r\n\x85\u2028\u2029])*[ \t]*(?:#.*)?\\Z")
 _MAX_REASON = 200
-_QUOTED = r""""[^"\\]*(?:\\.[^"\\]*)*"|(?<![^\s,:\[\]{}])'[^']*(?:''[^']*)*'"""
+_QUOTED = r""""[^"\\]*+(?:\\.[^"\\]*+)*+(?:"|\\?\Z)|(?<![^\s,:\[\]{}])'[^']*(?:''[^']*)*'"""
 _BRACKETS = re.compile(rf"{_QUOTED}|(?<!\S)#[^\n]*|([\[\]{{}}])", re.DOTALL)
-"""What is quoted or a comment, or a bracket."""
+"""What is quoted or a comment, or a bracket. A quote that never ends goes to the end, so that it is looked for once."""
 
 
 @dataclass(frozen=True)

@@ -14,7 +14,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from aeon_core.errors import UsageError
-from aeon_core.yaml_file import Bounds, YamlError, compose_yaml, load_yaml, parse_yaml
+from aeon_core.yaml_file import Bounds, YamlError, brackets_match, compose_yaml, load_yaml, parse_yaml
+from tests.cpu_limit import cpu_limit
 
 ALIAS_BOMB = "a: &a [x,x,x,x,x,x,x,x,x]\n" + "".join(
     f"{name}: &{name} [{','.join([f'*{before}'] * 9)}]\n" for before, name in zip("abcdefgh", "bcdefghi", strict=True)
@@ -238,3 +239,9 @@ def test_the_work_grows_with_the_text_at_most(name: str, monkeypatch: pytest.Mon
 
     assert events(REPEATED[name](4_000)) <= 2 * 4 * events(REPEATED[name](1_000)) + 1_000
     assert events(REPEATED[name](4_000)) <= 4 * len(REPEATED[name](4_000)) + 100
+
+
+@pytest.mark.parametrize("end", ["", "a"])
+def test_a_quote_that_never_ends_takes_no_minutes(end: str) -> None:
+    with cpu_limit(10):
+        assert not brackets_match("[" + '"a\\' * 100_000 + end)
