@@ -100,6 +100,8 @@ class LatestWorker:
                 self._screen.app.call_from_thread(self._done, then)
 
     def _done(self, then: Callable[[], None] | None) -> None:
-        if then is not None:
-            then()
-        self._begin()
+        try:
+            if then is not None:
+                then()
+        finally:
+            self._begin()

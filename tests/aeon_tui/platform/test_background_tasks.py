@@ -24,3 +24,19 @@ async def test_after_work_that_failed_the_next_is_done() -> None:
         worker.submit(lambda: lambda: done.append("next"))
         await until(pilot, lambda: not worker.busy)
         assert done == ["next"]
+
+
+async def test_after_a_result_that_could_not_be_shown_the_next_is_done() -> None:
+    done: list[str] = []
+
+    def refuse() -> None:
+        raise LookupError("the widget is gone")
+
+    app = App[None]()
+    async with app.run_test() as pilot:
+        worker = LatestWorker(app.screen, "reading")
+        worker.submit(lambda: refuse)
+        await until(pilot, lambda: not worker.busy)
+        worker.submit(lambda: lambda: done.append("next"))
+        await until(pilot, lambda: done)
+        assert done == ["next"]
