@@ -304,11 +304,11 @@ class AeonApp(Navigation):
         await self.actions.new_run()
 
     def _past_run(self, screen: Screen[object], what: str) -> Path | None:
-        """Return the journal that a screen's action applies to, None where the action does not apply to its run."""
+        """Return the journal that a screen's action applies to, None if the action does not apply to its run."""
         chosen = getattr(screen, "chosen_run", None)
         session, offers = self.sessions.of(chosen), getattr(screen, "offers", None)
-        goes_on_here = session is not None and session.running
-        impossible = (goes_on_here and what != "fork") or (offers is not None and not offers(what))
+        continues_here = session is not None and session.running
+        impossible = (continues_here and what != "fork") or (offers is not None and not offers(what))
         return None if impossible else chosen
 
     @override

@@ -170,7 +170,7 @@ def comparable(runs: Sequence[RunSummary], chosen: Path | None) -> Sequence[RunS
 
 
 async def newest_runs(app: Navigation) -> Sequence[RunSummary]:
-    """Return the newest runs, read on a thread; none where they cannot be."""
+    """Return the newest runs, read on a thread; none if they cannot be."""
     try:
         return (await asyncio.to_thread(app.listed_runs))[:NEWEST]
     except (AeonError, OSError):

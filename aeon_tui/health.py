@@ -26,7 +26,7 @@ EXTRAS = {
 
 @dataclass(frozen=True)
 class HealthCheck:
-    """One line of the report. `step` is what would make it usable, None where it is; `code` what that is to a run."""
+    """One line of the report. `step` is what would make it usable, None if it is; `code` what that is to a run."""
 
     name: str
     text: str

@@ -127,7 +127,7 @@ def _first_clash(wanted: Mapping[str, str]) -> tuple[str, str, str] | None:
     """Return the first action that wants a key which another one has, with the key and that other."""
     current = {**own_keys(), **wanted}
     found = ((action, clash(action, text, current)) for action, text in wanted.items())
-    return next(((action, *taken) for action, taken in found if taken is not None), None)
+    return next(((action, *bound) for action, bound in found if bound is not None), None)
 
 
 def own_keys() -> dict[str, str]:
@@ -165,7 +165,7 @@ def long_name(key: str) -> str:
 
 
 def why_no_key(key: str, action: str = "") -> str | None:
-    """Return why a text names no key that can be given, None where it does."""
+    """Return why a text names no key that can be given, None if it does."""
     *modifiers, last = long_name(key).split("+")
     if long_name(key) in _ESCAPES and action.partition(".")[2] not in ("back", "cancel", "close"):
         return f"{key!r} is reserved for quitting; choose another key"

@@ -105,7 +105,7 @@ class Navigation(App[None]):
         self.first_screen = RunScreen(FollowedSource(awaited))
 
     def session_on(self, screen: Screen[Any]) -> AnySession | None:
-        """Return the session of this app that a screen shows; None where it shows another thing."""
+        """Return the session of this app that a screen shows; None if it shows another thing."""
         return next((each for each, shown in self._session_screens.items() if shown is screen), None)
 
     def show_session(self, session: AnySession, seq: int | None = None) -> None:

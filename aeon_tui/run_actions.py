@@ -115,7 +115,7 @@ class RunActions:
         """Begin something, or return why not; where consent is missing, ask for it, and begin once it is given."""
         try:
             again = partial(self._start_with_consent, missing, begin)
-            if not self._lacks_trust(missing(), lambda: self._tasks.run(lambda: self._tell_why_not(again()))):
+            if not self._lacks_trust(missing(), lambda: self._tasks.run(lambda: self._notify_refusal(again()))):
                 begin()
         except (AeonError, OSError) as error:
             return reason(error)
@@ -242,7 +242,7 @@ class RunActions:
             from aeon_tui.sessions.workflow_session import resume_request
 
             make_sure_nobody_writes(path)
-            self._tell_why_not(self.begin_workflow(resume_request(path)))
+            self._notify_refusal(self.begin_workflow(resume_request(path)))
             return
         if ended := ended_for_good(path):
             self._tasks.notify(f"{ended}; fork it instead", warn=True)
@@ -355,8 +355,8 @@ class RunActions:
 
         path = Path(run.path)
         refuse_live(path)
-        told = f"{run.run_id} · {size(size_of(path))} · this cannot be undone."
-        lines = [fit(one_line(run.task, 400), 100), "", told]
+        details = f"{run.run_id} · {size(size_of(path))} · this cannot be undone."
+        lines = [fit(one_line(run.task, 400), 100), "", details]
         lines += [f"Its forks are kept: {count(forks, 'run')}."] if forks else []
 
         def remove() -> None:
@@ -379,7 +379,7 @@ class RunActions:
     def _open(self, dialog: Callable[[], Screen[Any]], act: Callable[[Any], None]) -> None:
         """Open a dialog, unless one is open: the key may have been pressed more than once.
 
-        Something is done with the answer on a thread; nothing where there is none.
+        Something is done with the answer on a thread; nothing if there is none.
         """
 
         def answered(answer: Any) -> None:
@@ -390,7 +390,7 @@ class RunActions:
             self.app.clear_notifications()
             self.app.push_screen(dialog(), answered)
 
-    def _tell_why_not(self, problem: str | None) -> None:
+    def _notify_refusal(self, problem: str | None) -> None:
         if problem is not None:
             self._tasks.notify(problem, warn=True)
 

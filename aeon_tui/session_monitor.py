@@ -57,7 +57,7 @@ class SessionMonitor:
         here = self._app.session_on(self._app.shown_screen)
         for change in self._app.sessions.look():
             if change.session is not here:
-                self._tell(change)
+                self._report_change(change)
         self._unseen = [each for each in self._unseen if each is not here and self._is_last(each)]
         self.show_tally()
 
@@ -65,7 +65,7 @@ class SessionMonitor:
         """Whether nothing has continued the session's journal since."""
         return session.journal is None or self._app.sessions.of(session.journal) is session
 
-    def _tell(self, change: SessionChange) -> None:
+    def _report_change(self, change: SessionChange) -> None:
         session = change.session
         if session.aborting:
             return
@@ -94,9 +94,9 @@ class SessionMonitor:
         with contextlib.suppress(AeonError, OSError):  # the list itself says what is wrong with the folder
             found = self._app.live_runs()
         with contextlib.suppress(RuntimeError):  # the app has ended
-            self._app.call_from_thread(self._take_elsewhere, found)
+            self._app.call_from_thread(self._apply_elsewhere, found)
 
-    def _take_elsewhere(self, found: Sequence[RunSummary]) -> None:
+    def _apply_elsewhere(self, found: Sequence[RunSummary]) -> None:
         self._elsewhere = [each for each in reversed(found) if self._app.sessions.of(Path(each.path)) is None]
         now = {each.path: each.waits_for for each in self._elsewhere}
         before, self._waited = now if self._waited is None else self._waited, now
@@ -110,7 +110,7 @@ class SessionMonitor:
         self.show_tally()
 
     def tally(self) -> Tally:
-        """Return what there is, in this process and in others; nothing where the screen itself says all of it."""
+        """Return what there is, in this process and in others; nothing if the screen itself says all of it."""
         if not self._app.screen_stack:
             return Tally()
         sessions, shown = self._app.sessions, self._app.shown_screen
@@ -144,7 +144,7 @@ class SessionMonitor:
         return bool(self._queue())
 
     def _queue(self) -> list[AnySession | Path]:
-        """Return what waits but for what is on screen, in the order of the whole queue from that on."""
+        """Return what waits except for what is on screen, in the order of the whole queue from that on."""
         shown = self._app.shown_screen
         here: AnySession | Path | None = self._app.session_on(shown) or _journal(shown)
         queue: list[AnySession | Path] = [*self._app.sessions.waiting, *self._waiting_elsewhere, *self._unseen]
@@ -166,7 +166,7 @@ class SessionMonitor:
 
     @property
     def next_session(self) -> AnySession | None:
-        """The session to switch to: the next that runs or has ended unseen; None where there is no other."""
+        """The session to switch to: the next that runs or has ended unseen; None if there is no other."""
         others = [each for each in self._app.sessions.all if each.active or each in self._unseen]
         here = self._app.session_on(self._app.shown_screen)
         sessions = self._app.sessions.all

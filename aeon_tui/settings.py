@@ -37,7 +37,7 @@ DEFAULT_THEME = PALETTES[0].name
 
 
 def wanted_theme(settings: AppSettings) -> tuple[str | None, str]:
-    """Return the name of the theme that is asked for, None where none is, and what asks for it."""
+    """Return the name of the theme that is asked for, None if none is, and what asks for it."""
     if from_environment := os.environ.get(THEME_VARIABLE, "").strip():
         return from_environment, THEME_VARIABLE
     return settings.theme, settings.sources.get("theme", "the configuration")
@@ -165,9 +165,9 @@ class UserSettings:
             self._say(f"{what} until you quit: {where} overrides {_short(file)}.")
 
     def _on_thread(self, work: Callable[[], None]) -> None:
-        self._app.run_worker(partial(self._told, work), thread=True, exit_on_error=False, group="settings")
+        self._app.run_worker(partial(self._notified, work), thread=True, exit_on_error=False, group="settings")
 
-    def _told(self, work: Callable[[], None]) -> None:
+    def _notified(self, work: Callable[[], None]) -> None:
         try:
             work()
         except AeonError as error:

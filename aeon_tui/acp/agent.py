@@ -231,15 +231,15 @@ def _servers(offered: Iterable[Any] | None) -> dict[str, Any]:
 
 def text_of(prompt: Iterable[Any]) -> str:
     """Return a prompt as text: the message, then the files that it attaches or names."""
-    said, files = "", ""
+    prompt_text, files = "", ""
     for block in prompt:
         if block.type == "text":
-            said += block.text
+            prompt_text += block.text
         elif block.type == "resource_link":
-            said += block.uri.removeprefix("file://")
+            prompt_text += block.uri.removeprefix("file://")
         elif block.type == "resource" and (text := getattr(block.resource, "text", None)) is not None:
             path = block.resource.uri.removeprefix("file://")
-            said, files = f"{said}{path}", f"{files}\n\nContent of {path}:\n{text}"
+            prompt_text, files = f"{prompt_text}{path}", f"{files}\n\nContent of {path}:\n{text}"
         else:
             raise RequestError(INVALID_PARAMS, f"a prompt cannot hold {block.type!r}; text and files are supported")
-    return said + files
+    return prompt_text + files

@@ -79,9 +79,9 @@ class Updates:
             self._answer = text
 
     def _approval(self, record: Record) -> Iterator[Any]:
-        point, taken = record["point"], record.get("decision") not in ("reject", "abort")
-        if self.call and (record["state"] == "asked" or not (point == "tool" and taken)):
-            yield self._ended("completed" if taken or point in REVIEWED else "failed")
+        point, is_approved = record["point"], record.get("decision") not in ("reject", "abort")
+        if self.call and (record["state"] == "asked" or not (point == "tool" and is_approved)):
+            yield self._ended("completed" if is_approved or point in REVIEWED else "failed")
         if record["state"] == "asked" and point == "tool":
             yield self._begun(record, record["subject"], "pending")
         elif record["state"] == "asked":

@@ -168,8 +168,8 @@ class TerminalApprover:
                 return line
             if words := line.strip():
                 self._answers[question] = words
-        told = f"{count(len(self._answers), 'answer')} given" if self._answers else "no answer given"
-        self._out.line((f"{told}; now decide", "dim"))
+        answered = f"{count(len(self._answers), 'answer')} given" if self._answers else "no answer given"
+        self._out.line((f"{answered}; now decide", "dim"))
         return None
 
     def _edited(self, request: ApprovalRequest) -> ApprovalDecision | None:
@@ -216,7 +216,7 @@ def _line(inbox: Inbox) -> ApprovalDecision | str:
 
 
 def _read(line: str, request: ApprovalRequest, question: ApprovalQuestion, out: Output) -> ApprovalDecision | None:
-    """Return the decision that a line makes; None where it makes none."""
+    """Return the decision that a line makes; None if it makes none."""
     if not line:
         # A rejected plan would be refined and asked about again, without end.
         why = NOBODY if question.kind in REVIEWED else "the input ended without an answer"
@@ -260,7 +260,7 @@ def _has_line() -> bool:
 
 
 def _elsewhere(inbox: Inbox) -> ApprovalDecision | None:
-    """Return what was decided in another terminal, None where nothing was; what is typed here meanwhile is dropped."""
+    """Return what was decided in another terminal, None if nothing was; what is typed here meanwhile is dropped."""
     if (decision := inbox.take()) is not None:
         sys.stderr.write(f"\r\x1b[Kdecided in another terminal: {decision.decision}\n")
         drop_typed_ahead(sys.stdin)

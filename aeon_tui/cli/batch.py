@@ -62,7 +62,7 @@ class BatchReport:
         if result["ended"] == "before":
             self._before += 1
             return
-        self._told_before()
+        self._announce()
         parts = [_passes(result), _cost(result), _time(result)]
         status = result["status"]
         self._out.line(
@@ -76,7 +76,7 @@ class BatchReport:
 
     def table(self, results: Sequence[Result]) -> None:
         """Print id, status, passes, cost and time of every task, and the totals."""
-        self._told_before()
+        self._announce()
         rows = [(_id(each), words(each["status"]), _passes(each), _cost(each), _time(each)) for each in results]
         heads = ("id", "status", "passes", "cost", "time")
         widths = [max(len(row[column]) for row in (heads, *rows)) for column in range(len(heads))]
@@ -85,7 +85,7 @@ class BatchReport:
             self._out.line((_aligned(row, widths), STATUS_STYLES.get(each["status"], "")))
         self._out.line(_totals(results))
 
-    def _told_before(self) -> None:
+    def _announce(self) -> None:
         if self._before:
             self._out.line((f"{self._before} of {self._total} tasks had already ended", "dim"))
             self._before = 0
@@ -205,7 +205,7 @@ def _tasks(args: Namespace, config: RunConfig) -> tuple[str, list[BatchTask]]:
 
 
 def _check(tasks: Sequence[BatchTask], where: str, *, here: bool, trusts_project: bool) -> None:
-    """Raise AeonError where a task's model, tools or criteria cannot be used; each is looked at once.
+    """Raise AeonError if a task's model, tools or criteria cannot be used; each is looked at once.
 
     Of a cluster's workers only this is known here: that a model is named.
     """

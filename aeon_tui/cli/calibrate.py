@@ -54,7 +54,7 @@ class _Measured:
 
 
 def execute(args: Namespace) -> int:
-    """Print the agreement; return 5 where it is below `--least`, 1 where it was interrupted, else 0.
+    """Print the agreement; return 5 where it is below `--least`, 1 if it was interrupted, else 0.
 
     Raises UsageError; ModelUnavailableError and CostCeilingReached after what was judged by then is printed.
     """
@@ -109,7 +109,7 @@ def _judged(args: Namespace) -> _Measured:
         llm.check()
         engine = ConvergenceEngine(judge=judge, prompts_dir=config.prompts_dir, votes=config.judge_votes)
         with warnings_on(stderr()):
-            for each in _told(outcomes, engine):
+            for each in _with_progress(outcomes, engine):
                 measured.comparisons.append(each)
                 if judge.refusal is not None:
                     raise ModelUnavailableError(judge.refusal.message)
@@ -137,7 +137,7 @@ def _judged(args: Namespace) -> _Measured:
     return measured
 
 
-def _told(outcomes: list[LabelledOutcome], engine: Any) -> Iterator[Comparison]:
+def _with_progress(outcomes: list[LabelledOutcome], engine: Any) -> Iterator[Comparison]:
     """Yield the comparisons, and say on stderr how far it is."""
     err, done = stderr(), []
     for each in measure(outcomes, engine):
@@ -175,8 +175,8 @@ def _print(out: Output, measured: _Measured, found: Agreement) -> None:
         out.line()
     for each in disagreements:
         why = f" ({each.why})" if each.why else ""
-        said = f"the judge said {each.judged}" if each.judged is not None else "the judge gave no usable verdict"
-        out.line((each.id, "bold"), f" · labelled {each.label}{why}, {said}")
+        verdict = f"the judge said {each.judged}" if each.judged is not None else "the judge gave no usable verdict"
+        out.line((each.id, "bold"), f" · labelled {each.label}{why}, {verdict}")
         if each.quote:
             out.paragraph(f"“{each.quote}”" if each.judged is not None else each.quote, "dim", indent=4)
 

@@ -38,9 +38,9 @@ REASONED = ("reject", "abort", "accept")
 
 
 def execute(args: Namespace) -> int:
-    """Decide, and return 0 once the run has taken the decision, 1 where it did not.
+    """Decide, and return 0 once the run has taken the decision, 1 if it did not.
 
-    Raises UsageError where the run waits for no decision, for another one, or with a process that has ended.
+    Raises UsageError if the run waits for no decision, for another one, or with a process that has ended.
     """
     path = find_run(args.run, options.runs_dir(args))
     question = _question(path, args.run)
@@ -59,7 +59,7 @@ def execute(args: Namespace) -> int:
 
 
 def _question(path: Path, run: str) -> PendingApproval:
-    """Return what the run waits for. Raises UsageError where it waits for nothing, or nobody waits any more."""
+    """Return what the run waits for. Raises UsageError if it waits for nothing, or nobody waits any more."""
     question = pending_approval(path)
     if is_being_written(path):
         if question is None:
@@ -79,7 +79,7 @@ def _question(path: Path, run: str) -> PendingApproval:
 
 
 def _decision(args: Namespace, request: ApprovalRequest, path: Path) -> ApprovalDecision:
-    """Return what the command line decides. Raises UsageError where the question does not take it."""
+    """Return what the command line decides. Raises UsageError if the question does not take it."""
     answers = ANSWERS[request.point]
     if args.decision not in answers:
         raise UsageError(

@@ -26,11 +26,11 @@ NO_RESULT = 1
 
 
 def follow_headless(args: Namespace, awaited: Awaited, path: Path | None) -> int:
-    """Print a run as it is written; return the exit code of its result, or 1 where its process has died."""
+    """Print a run as written; return the exit code of its result, or 1 if its process has died."""
     err = stderr()
     if path is None:
         near = awaited.near()
-        _say_waiting(err, awaited, near_runs(near) if near else "")
+        _report_waiting(err, awaited, near_runs(near) if near else "")
     while path is None:
         time.sleep(AWAIT_SECONDS)
         path = awaited.find()
@@ -49,16 +49,16 @@ def _follow(args: Namespace, followed: FollowedRun, awaited: Awaited, err: Outpu
         if status == "ended":
             return _print(args, followed.progress, path, awaited.argument(path))
         followed.tell_question(awaited.argument(path))
-        if said := notice_of(status, awaited.argument(path)):
-            err.line(f"aeon-tui: {said}")
+        if notice := notice_of(status, awaited.argument(path)):
+            err.line(f"aeon-tui: {notice}")
             return NO_RESULT
         if status == "awaited" and not waiting:
             waiting = True
-            _say_waiting(err, awaited)
+            _report_waiting(err, awaited)
         time.sleep(POLL_SECONDS)
 
 
-def _say_waiting(err: Output, awaited: Awaited, near: str = "") -> None:
+def _report_waiting(err: Output, awaited: Awaited, near: str = "") -> None:
     err.line((f"waiting for {awaited.words} …{f' ({near})' if near else ''}", "dim"))
 
 
@@ -80,8 +80,8 @@ class FollowedRun:
         self._generation = 0
         self._first: object = None
         self._last_seq = -1
-        self._damage_told = 0
-        self._asked_told = -1
+        self._damage_reported = 0
+        self._question_reported = -1
 
     def read_on(self) -> None:
         """Print what has come."""
@@ -96,8 +96,8 @@ class FollowedRun:
                 self.progress(record)
             else:
                 reducer.apply(self.progress.view, record)
-        for problem in self.follower.damage[self._damage_told :]:
-            self._damage_told += 1
+        for problem in self.follower.damage[self._damage_reported :]:
+            self._damage_reported += 1
             self._err.line(("warning: ", "yellow"), f"the journal is damaged: {problem}")
 
     def tell_question(self, run: str) -> None:
@@ -106,17 +106,17 @@ class FollowedRun:
         Only where its process takes decisions from elsewhere: it makes an inbox for them a moment later.
         """
         view = self.progress.view
-        if not view.asked or self._asked_told == view.last_seq:
+        if not view.asked or self._question_reported == view.last_seq:
             return
         if (request := pending_request(self.follower.path)) is not None:
-            self._asked_told = view.last_seq
+            self._question_reported = view.last_seq
             show(self._err, request, view)
             self._err.line((f"to decide: {how_to_decide(run, request.point)}", "bold yellow"))
 
     def _restart(self, *, same_run: bool) -> None:
         """Start over; of a run that is still the same, nothing is printed twice."""
         self.progress = self._new_progress()
-        self._damage_told = 0
+        self._damage_reported = 0
         if not same_run:
             self._last_seq = -1
             self._err.line(("this journal was replaced by another run's", "yellow"))

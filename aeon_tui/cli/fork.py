@@ -26,7 +26,7 @@ from aeon_tui.sources.run_index import find_journal, is_workflow
 def execute(args: Namespace) -> int:
     """Fork a run and return the exit code of the new one's result.
 
-    Raises UsageError where there is no such run or pass, or an option is wrong, ModelUnavailableError without a model.
+    Raises UsageError if there is no such run or pass, or an option is wrong, ModelUnavailableError without a model.
     """
     if in_app(args):
         options.ask_for_trust(args)
@@ -42,12 +42,12 @@ def execute(args: Namespace) -> int:
     before = starting_edit(path, number)
     loaded = options.load(args)
     directory = options.writable(runs_directory(loaded.config))
-    said = {**given_options(args, loaded.config), "runs_dir": directory}
+    overrides = {**given_options(args, loaded.config), "runs_dir": directory}
     live = in_app(args)
-    if "requirements" in said:
-        before = replace(before, requirements=load_requirements(said["requirements"]))
+    if "requirements" in overrides:
+        before = replace(before, requirements=load_requirements(overrides["requirements"]))
     with _edited(args, before, f"The plan at the start of pass {number} of the run {path.stem}") as edit:
-        job = fork_job(path, number, loaded, said, edit, in_app=live)
+        job = fork_job(path, number, loaded, overrides, edit, in_app=live)
         with capture_stdio():
             job.prepare()
     if live:
@@ -65,7 +65,7 @@ def _those_there_are(path: Path) -> str:
 
 @contextlib.contextmanager
 def _edited(args: Namespace, before: PlanEdit, what: str) -> Iterator[PlanEdit | None]:
-    """Give the plan that a person wants instead, None where there is none; what they typed is kept where that fails."""
+    """Give the plan that a person wants instead, None if there is none; what they typed is kept where that fails."""
     if not args.edit:
         yield load_edited_plan(Path(args.plan)) if args.plan is not None else None
         return

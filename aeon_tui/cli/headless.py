@@ -67,7 +67,7 @@ def approver_of(
 ) -> TerminalApprover | RemoteApprover | None:
     """Return who decides for a headless run: the person at the terminal, else, for `wait` seconds, one at another.
 
-    None where there is neither.
+    None if there is neither.
     """
     if can_answer():
         from aeon_tui.cli.approval_prompt import TerminalApprover

@@ -53,8 +53,8 @@ def execute(args: Namespace) -> int:
     err, is_new = stderr(), not folder.exists()
     for name, text in files.items():
         made = _create(folder / name, text)
-        said = ("created", "green") if made else ("kept", "yellow")
-        err.line(said, f" {folder / name}{'' if made else ' already exists'}")
+        outcome = ("created", "green") if made else ("kept", "yellow")
+        err.line(outcome, f" {folder / name}{'' if made else ' already exists'}")
     if is_new:
         err.line((f"this project's runs are now stored in {folder / 'runs'}", "dim"))
     return 0
@@ -83,8 +83,8 @@ def config_template() -> str:
 
 
 def _words(spec: ConfigKey) -> str:
-    takes = spec.expected.removeprefix("text, ").rstrip("…")
-    return _comment(spec.meaning) + _comment(f"Takes {takes}.")
+    expected_value = spec.expected.removeprefix("text, ").rstrip("…")
+    return _comment(spec.meaning) + _comment(f"Takes {expected_value}.")
 
 
 def _comment(text: str, indent: str = "") -> str:

@@ -64,7 +64,7 @@ class JudgeModel:
 
     @property
     def cost_usd(self) -> float | None:
-        """What all calls cost; None where one was of a model without a known price."""
+        """What all calls cost; None if one was of a model without a known price."""
         return self._models.cost_usd
 
     @property

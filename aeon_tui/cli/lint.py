@@ -24,7 +24,7 @@ STYLES = {"high": "bold red", "medium": "yellow", "low": "cyan"}
 
 
 def execute(args: Namespace) -> int:
-    """Print the issues of each plan; return 1 where one is as severe as `--fail-on` says, else 0.
+    """Print the issues of each plan; return 1 if one is as severe as `--fail-on` says, else 0.
 
     Raises UsageError, with `--judge` also ModelUnavailableError and CostCeilingReached, and then prints no report.
     """

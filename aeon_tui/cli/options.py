@@ -33,7 +33,7 @@ def load(args: Namespace) -> LoadedConfig:
     except TrustRequired as error:
         ask_for(args, error)
         loaded = load_config(options, config_file=file, trust=mode)
-    _tell_ignored(args, loaded)
+    _report_ignored(args, loaded)
     return loaded
 
 
@@ -49,7 +49,7 @@ def trust_mode(args: Namespace) -> TrustMode:
     return "require" if command in _REQUIRING else "ignore"
 
 
-def _tell_ignored(args: Namespace, loaded: LoadedConfig | LoadedValues) -> None:
+def _report_ignored(args: Namespace, loaded: LoadedConfig | LoadedValues) -> None:
     """Say once on stderr what of the project does not apply to a command that works without it."""
     if (
         loaded.ignored
@@ -69,7 +69,7 @@ def _tell_ignored(args: Namespace, loaded: LoadedConfig | LoadedValues) -> None:
 def ask_for_trust(args: Namespace) -> None:
     """Ask on the screen for the consent that a command in the app needs, before it reads anything that does.
 
-    From then on the app asks where it needs more. Raises AeonError where the person leaves without an answer.
+    From then on the app asks where it needs more. Raises AeonError if the person leaves without an answer.
     """
     required = trust_mode(args) == "require"
     args.asked_for_trust = True
@@ -77,8 +77,8 @@ def ask_for_trust(args: Namespace) -> None:
         return
     options = _options(args)
     loaded = load_values(options, config_file=_config_file(args), trust="ignore")
-    said = {key for key, value in options.items() if value is not None}
-    if refusal(loaded.trust, said) is not None:
+    given_names = {key for key, value in options.items() if value is not None}
+    if refusal(loaded.trust, given_names) is not None:
         _prompt_for(loaded.trust, args, loaded)
 
 
@@ -124,7 +124,7 @@ def load_light(args: Namespace) -> LoadedValues:
     mode = trust_mode(args)
     mode = "ignore" if mode == "require" else mode
     loaded = load_values(_options(args), config_file=_config_file(args), trust=mode)
-    _tell_ignored(args, loaded)
+    _report_ignored(args, loaded)
     return loaded
 
 
@@ -159,7 +159,7 @@ def _config_file(args: Namespace) -> Path | None:
 
 
 def whole_number(text: str | None, option: str) -> int | None:
-    """Return the number that an option gives, 1 or more; None where it is not given. Raises UsageError."""
+    """Return the number that an option gives, 1 or more; None if it is not given. Raises UsageError."""
     if text is None:
         return None
     if not (text.isascii() and text.isdecimal()) or len(text) > 9 or int(text) < 1:
@@ -168,7 +168,7 @@ def whole_number(text: str | None, option: str) -> int | None:
 
 
 def why_not_writable(directory: Path) -> str | None:
-    """Return why runs cannot be written there, None where they can; the folder may be yet to be made."""
+    """Return why runs cannot be written there, None if they can; the folder may be yet to be made."""
     nearest = directory
     while not os.path.lexists(nearest) and nearest != nearest.parent:
         nearest = nearest.parent
@@ -180,7 +180,7 @@ def why_not_writable(directory: Path) -> str | None:
 
 
 def writable(directory: Path) -> Path:
-    """Return the runs directory. Raises UsageError where a run could not be written there."""
+    """Return the runs directory. Raises UsageError if a run could not be written there."""
     if problem := why_not_writable(directory):
         raise UsageError(f"cannot store runs in {str(directory)!r}: {problem}; choose another folder with --runs-dir")
     return directory

@@ -25,8 +25,8 @@ NO_RESULT = 1
 def execute(args: Namespace) -> int:
     """Replay a recorded run, without model, tool and network, and return its exit code.
 
-    With --check: 0 where the kernel does what was recorded, 1 where it does not. Raises UsageError where there is no
-    such run, or its journal cannot be replayed.
+    With --check: 0 if the kernel does what was recorded, 1 if it does not. Raises UsageError if there is no such run,
+    or its journal cannot be replayed.
     """
     speed, path = _speed(args.speed), _path(args)
     if is_workflow(path):

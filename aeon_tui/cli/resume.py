@@ -21,7 +21,7 @@ from aeon_tui.sources.run_index import find_journal, is_workflow
 def execute(args: Namespace) -> int:
     """Continue a run and return the exit code of its result; one that has ended for good is printed again.
 
-    Raises UsageError where there is no such run or it cannot be continued, ModelUnavailableError without its model.
+    Raises UsageError if there is no such run or it cannot be continued, ModelUnavailableError without its model.
     """
     path = find_journal(args.run, options.runs_dir(args))
     if is_workflow(path):
@@ -40,7 +40,7 @@ def _headless(args: Namespace, path: Path) -> int:
         reducer.apply(progress.view, record)
     if (result := finished_result(path)) is None:
         return run_headless(args, _work(args, path), path, progress, args.run)
-    _say_ended(Ended(result.status, result.exit_code))
+    _report_ended(Ended(result.status, result.exit_code))
     return print_result(args, result, progress, f"journal {result.journal}", args.run)
 
 
@@ -61,7 +61,7 @@ def _in_app(args: Namespace, path: Path) -> int:
         app.first_notice = f"{ended}; fork it instead"
 
     code = run_app(directory, None, lambda: options.load(args), show)
-    _say_ended(ended)
+    _report_ended(ended)
     return code or ended.exit_code
 
 
@@ -73,5 +73,5 @@ def _work(args: Namespace, path: Path, *, live: bool = False) -> ResumeJob:
     return job
 
 
-def _say_ended(ended: Ended) -> None:
+def _report_ended(ended: Ended) -> None:
     stderr().line(f"aeon-tui: {ended}")

@@ -39,9 +39,9 @@ class Progress:
         self._out = out
         self._quiet = QUIET if verbose else QUIET | VERBOSE
         self._steps_printed: set[str] = set()
-        self._pass_told = 0
+        self._pass_reported = 0
         self._last_found = ""
-        self._reasons_told: set[tuple[int, str]] = set()
+        self._reasons_reported: set[tuple[int, str]] = set()
 
     def __call__(self, record: dict[str, Any]) -> None:
         before = self.view.log_count
@@ -49,7 +49,7 @@ class Progress:
         kind = record.get("type")
         if kind == "run_started":
             self._started()
-        if kind == "run_finished" or self._told(record, kind):
+        if kind == "run_finished" or self._reported(record, kind):
             return
         if kind == "step":
             self._steps_printed.add(str(record.get("step_id")))
@@ -66,7 +66,7 @@ class Progress:
         """Whether every step of the plan was printed as it ended."""
         return self._steps_printed.issuperset(self.view.steps)
 
-    def _told(self, record: dict[str, Any], kind: Any) -> bool:
+    def _reported(self, record: dict[str, Any], kind: Any) -> bool:
         """Print a record that has its own format; return whether that covers the record."""
         if kind == "phase":
             self._begin_pass(record)
@@ -77,10 +77,10 @@ class Progress:
         elif kind == "step" and self.guided and record.get("status") == "running":
             pass
         else:
-            return self._told_before(kind)
+            return self._reported_before(kind)
         return True
 
-    def _told_before(self, kind: Any) -> bool:
+    def _reported_before(self, kind: Any) -> bool:
         """Return whether validation repeats its last findings, as it does at the end of a run."""
         if kind != "validation" or not self.view.log:
             return False
@@ -93,8 +93,8 @@ class Progress:
 
     def _begin_pass(self, record: dict[str, Any]) -> None:
         number = self.view.current_pass
-        if self.view.adaptive and number > self._pass_told and record.get("state") == "started":
-            self._pass_told = number
+        if self.view.adaptive and number > self._pass_reported and record.get("state") == "started":
+            self._pass_reported = number
             self._out.line((f"── pass {number} ──", "bold"))
 
     def _assessed(self) -> None:
@@ -103,9 +103,9 @@ class Progress:
         reasons = [
             reason
             for reason in formatting.scored_reasons(found)
-            if (found.pass_number, reason) not in self._reasons_told
+            if (found.pass_number, reason) not in self._reasons_reported
         ]
-        self._reasons_told |= {(found.pass_number, reason) for reason in reasons}
+        self._reasons_reported |= {(found.pass_number, reason) for reason in reasons}
         style = "green" if found.converged else "yellow"
         named = formatting.reasons(found)
         if len(reasons) == len(named):
@@ -221,6 +221,10 @@ def print_result(args: Namespace, result: RunResult, progress: Progress, where: 
 
 
 def _continuation(result: RunResult, view: RunView, run: str) -> str:
-    """Return how a run continues that an error ended; nothing where it cannot, or the error says how."""
-    said = result.error is None or "resume" in str(result.error.get("message"))
-    return f" (to continue: `aeon-tui resume {shlex.quote(run or view.run_id)}`)" if view.resumable and not said else ""
+    """Return how a run continues that an error ended; nothing if it cannot, or the error says how."""
+    is_explained = result.error is None or "resume" in str(result.error.get("message"))
+    return (
+        f" (to continue: `aeon-tui resume {shlex.quote(run or view.run_id)}`)"
+        if view.resumable and not is_explained
+        else ""
+    )

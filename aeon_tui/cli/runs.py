@@ -60,10 +60,10 @@ TASK_CELLS = 60
 
 
 def delete(args: Namespace) -> int:
-    """Ask, and delete the runs; return 0, or 1 where the answer was no or a run could not be deleted.
+    """Ask, and delete the runs; return 0, or 1 if the answer was no or a run could not be deleted.
 
-    Everything is looked up before anything is deleted. Raises UsageError where a run does not exist, is live or is
-    named ambiguously, or nobody can be asked.
+    Everything is looked up before anything is deleted. Raises UsageError if a run does not exist, is live or is named
+    ambiguously, or nobody can be asked.
     """
     from aeon_widgets.text import count, size
 
@@ -104,7 +104,7 @@ def _journal(run: str, directory: Path, *, sure: bool) -> Path:
 
 
 def label(args: Namespace) -> int:
-    """Label the run and return 0. Raises UsageError where there is no such run, or no result of it to label."""
+    """Label the run and return 0. Raises UsageError if there is no such run, or no result of it to label."""
     from aeon_core.journal.labels import label_run
 
     path = find_journal(args.run, options.runs_dir(args))

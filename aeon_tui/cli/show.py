@@ -24,7 +24,7 @@ LONG = 64 * 1024 * 1024
 
 
 def execute(args: Namespace) -> int:
-    """Print or write a run's execution history and return 0. Raises UsageError where there is no such run or pass."""
+    """Print or write a run's execution history and return 0. Raises UsageError if there is no such run or pass."""
     kind = _kind(args)
     number = options.whole_number(args.pass_number, "--pass")
     runs_dir = options.runs_dir(args)

@@ -16,9 +16,9 @@ from aeon_tui.cli.output import Output, has_screen, stderr, stdout
 
 
 def execute(args: Namespace) -> int:
-    """Show what the project asks for, and with a yes consent to it; return 0 where nothing is left to ask, else 1.
+    """Show what the project asks for, and with a yes consent to it; return 0 if nothing is left to ask, else 1.
 
-    Raises UsageError where nobody can be asked, the project cannot be read, or the consent cannot be kept.
+    Raises UsageError if nobody can be asked, the project cannot be read, or the consent cannot be kept.
     """
     root = named_project_root(args.project_root)
     if args.json and not args.show:
@@ -43,7 +43,7 @@ def execute(args: Namespace) -> int:
     if not args.yes:
         if not can_answer():
             raise UsageError("there is no terminal to ask on; use --yes, or --trust-project for a single command")
-        if not says_yes(out):
+        if not confirms(out):
             return 1
     for each in open_parts:
         grant_trust(each)
@@ -89,7 +89,7 @@ def ask_for(args: Namespace, error: TrustRequired) -> None:
         raise error
     out = stderr()
     show_trust(out, error.trust)
-    if not says_yes(out):
+    if not confirms(out):
         raise error
     grant_trust(error.trust)
 
@@ -107,7 +107,7 @@ def show_trust(out: Output, trust: ProjectTrust) -> None:
     out.line(f"{STATES[trust.state]} ", (f"({trust.digest[:12]})", "dim"))
 
 
-def says_yes(out: Output) -> bool:
+def confirms(out: Output) -> bool:
     """Ask the person at the terminal, and return whether the answer was yes."""
     out.line("Trust this project to do exactly this? [y/N]")
     return sys.stdin.readline().strip().casefold() in ("y", "yes")

@@ -18,9 +18,9 @@ if TYPE_CHECKING:
 
 
 def execute(args: Namespace) -> int:
-    """Follow a run; headless, return the exit code of its result once it has ended, 1 where its process has died.
+    """Follow a run; headless, return the exit code of its result once it has ended, 1 if its process has died.
 
-    Raises UsageError where the name is the beginning of several runs, or the file is no journal.
+    Raises UsageError if the name is the beginning of several runs, or the file is not a journal.
     """
     loaded = options.load_light(args)
     directory = options.runs_dir_of(loaded)
@@ -46,7 +46,7 @@ def execute(args: Namespace) -> int:
 
 
 def _check(path: Path) -> None:
-    """Raise UsageError where there is a file that is no journal: the app is not opened for that."""
+    """Raise UsageError if there is a file that is not a journal: the app is not opened for that."""
     if path.exists() and head(path) is None:
         follower = Follower(path)
         try:

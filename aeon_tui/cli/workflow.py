@@ -57,14 +57,14 @@ def resume(args: Namespace, path: Path) -> int:
 
     headless = args.headless or args.json or not has_screen()
     names = ("model", "base_url", "project_root", "wait", "trust_project", "debug")
-    said = {name: value for name in names if (value := getattr(args, name, None)) is not None}
+    given_options = {name: value for name in names if (value := getattr(args, name, None)) is not None}
     known = resume_request(
         path, args.model, args.base_url, project_root(args.project_root) if args.project_root else None
     )
     if headless and not float(args.wait or 0) and not can_answer():
         raise UsageError(NO_ONE)
-    said |= {"model": known.model, "project_root": str(known.project_root), "runs_dir": str(path.parent)}
-    return execute(Namespace(**vars(parse_arguments([])) | said | {"resume": str(path), "headless": headless}))
+    given_options |= {"model": known.model, "project_root": str(known.project_root), "runs_dir": str(path.parent)}
+    return execute(Namespace(**vars(parse_arguments([])) | given_options | {"resume": str(path), "headless": headless}))
 
 
 def fork(args: Namespace, path: Path) -> int:
@@ -100,19 +100,19 @@ def _shown(own: Namespace, request: WorkflowRequest) -> int:
             from aeon_tui.screens.workflow.task import WorkflowTaskScreen
 
             app.first_screen = WorkflowTaskScreen(request)
-        if go_on is not None:
-            go_on(app)
+        if resume_arguments is not None:
+            resume_arguments(app)
         opened.append(app)
 
     opened: list[AeonApp] = []
-    go_on = options.without_trust(own)
+    resume_arguments = options.without_trust(own)
     code = run_app(options.runs_dir(own), None, lambda: options.load(own), prepare)
     first = next(iter(opened[0].sessions.all), None)
     return code or (first.exit_code if first is not None else 0)
 
 
 def _task(given: str | None) -> str:
-    """Return the task, empty where the app is to ask for it. Raises UsageError for an empty one."""
+    """Return the task, empty if the app is to ask for it. Raises UsageError for an empty one."""
     if given is None:
         return ""
     task = sys.stdin.read() if given == "-" and sys.stdin is not None else given
@@ -176,18 +176,18 @@ def watch(args: Namespace, path: Path) -> int:
 
 def _headless(path: Path) -> int:
     out, state = stdout(), WorkflowState()
-    follower, generation, told = Follower(path), 0, set[str]()
+    follower, generation, shown_lines = Follower(path), 0, set[str]()
     try:
         while True:
             for number, record in follower.read():
                 if number != generation:
-                    generation, state, told = number, WorkflowState(), set()
+                    generation, state, shown_lines = number, WorkflowState(), set()
                 for entry in state.apply(record):
                     _print(out, entry)
             for problem in dict.fromkeys([*follower.damage, *state.damage]):
-                if problem not in told:
+                if problem not in shown_lines:
                     stderr().line(("warning: ", "yellow"), f"the journal is damaged: {problem}")
-                    told.add(problem)
+                    shown_lines.add(problem)
             if (code := _exit_code(state.view, follower.status)) is not None:
                 return code
             time.sleep(POLL_SECONDS)

@@ -37,7 +37,7 @@ def how(run_id: str, request: ApprovalRequest) -> str:
 def form(
     run_id: str, request: ApprovalRequest, capabilities: ClientCapabilities | None
 ) -> ElicitRequestFormParams | None:
-    """Return the form; None where the client shows none to its user, and where the question is too long for one."""
+    """Return the form; None if the client shows none to its user, and where the question is too long for one."""
     asks = capabilities.elicitation if capabilities is not None else None
     message = f"Run {run_id}: {text(request)}"
     if asks is None or (asks.form is None and asks.url is not None) or len(message) > MAX_MESSAGE:

@@ -13,7 +13,7 @@ from textual.screen import Screen
 
 from aeon_core.errors import AeonError
 
-TOLD_SECONDS = 10
+SHOWN_SECONDS = 10
 PROBLEM_SECONDS = 20
 NOTICE_SECONDS = 20
 
@@ -53,7 +53,7 @@ def show_notice(app: App[Any], text: str, *, warn: bool = False) -> None:
     """Show one notification in place of those there are: several would hide the screen that they are about."""
     app.clear_notifications()
     severity: SeverityLevel = "warning" if warn else "information"
-    app.notify(text, severity=severity, timeout=PROBLEM_SECONDS if warn else TOLD_SECONDS, markup=False)
+    app.notify(text, severity=severity, timeout=PROBLEM_SECONDS if warn else SHOWN_SECONDS, markup=False)
 
 
 def reason(error: AeonError | OSError) -> str:

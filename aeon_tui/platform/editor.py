@@ -109,7 +109,7 @@ def _place(node: Any, path: list[str | int]) -> tuple[int, int | None]:
 
 @contextlib.contextmanager
 def terminal_given(app: App[Any]) -> Iterator[None]:
-    """Give the terminal away, to an editor. Raises SuspendNotSupported where the app cannot.
+    """Give the terminal away, to an editor. Raises SuspendNotSupported if the app cannot.
 
     What goes wrong meanwhile is raised once the app has it back: Textual would not take it back then.
     """
@@ -124,7 +124,7 @@ def terminal_given(app: App[Any]) -> Iterator[None]:
 
 
 def named_editor(otherwise: str) -> list[str]:
-    """Return the command of `$VISUAL`, else `$EDITOR`; raises UsageError where there is none, with what else to do."""
+    """Return the command of `$VISUAL`, else `$EDITOR`; raises UsageError if there is none, with what else to do."""
     named = os.environ.get("VISUAL") or os.environ.get("EDITOR") or ""
     try:
         words = shlex.split(named)
@@ -143,7 +143,7 @@ def has_own_editor() -> bool:
 def run_editor(editor: list[str], file: Path, kind: str = "editor", named_by: str = "VISUAL or EDITOR") -> int:
     """Open a file in an editor, or another `kind` of program, and return its exit code.
 
-    Raises UsageError where it cannot be started; `named_by` is said to be what to set.
+    Raises UsageError if it cannot be started; `named_by` is said to be what to set.
     """
     screen = _terminal()
     try:
@@ -203,7 +203,7 @@ def make_sure_it_is_there(file: Path, whose: str) -> None:
 
 
 class ConfigText:
-    """A configuration file as a text to edit; a valid one takes its place. Raises UsageError where it is unreadable."""
+    """A configuration file as a text to edit; a valid one takes its place. Raises UsageError if it is unreadable."""
 
     def __init__(self, file: Path, whose: str) -> None:
         self._file = file
@@ -211,7 +211,7 @@ class ConfigText:
         self.before = self._on_disk or initial_config(whose)
 
     def save(self, text: str) -> None:
-        """Write a text to the file. Raises UsageError where it is no configuration, or the file has changed since."""
+        """Write a text to the file. Raises UsageError if it is no configuration, or the file has changed since."""
         read_config_file(self._file, text)
 
         def edit(now: str) -> str:
@@ -228,9 +228,9 @@ class ConfigText:
 
 
 def edit_config(file: Path) -> str | None:
-    """Open a file in `$VISUAL`, else `$EDITOR`; return what is wrong with it afterwards, None where nothing is.
+    """Open a file in `$VISUAL`, else `$EDITOR`; return what is wrong with it afterwards, None if nothing is.
 
-    Raises UsageError where there is no editor, or it fails.
+    Raises UsageError if there is no editor, or it fails.
     """
     code = run_editor(named_editor(f"edit {str(file)!r} yourself"), file)
     if code != 0:
@@ -243,7 +243,7 @@ def edit_config(file: Path) -> str | None:
 
 
 def pager_command() -> list[str]:
-    """Return the command of `$PAGER`, empty where there is none. Raises UsageError where it is not a command."""
+    """Return the command of `$PAGER`, empty if there is none. Raises UsageError if it is not a command."""
     try:
         return shlex.split(os.environ.get("PAGER", ""))
     except ValueError:
@@ -251,15 +251,15 @@ def pager_command() -> list[str]:
 
 
 def editor_command() -> list[str]:
-    """Return the command of the person's editor. Raises UsageError where there is none."""
+    """Return the command of the person's editor. Raises UsageError if there is none."""
     return named_editor("copy the text instead")
 
 
 def open_text(command: list[str], text: str, suffix: str, *, in_pager: bool) -> None:
     """Open a text in the pager or the editor as a file that only this user can read, and that is gone afterwards.
 
-    The program has the terminal meanwhile. Raises UsageError where it cannot be started, OSError where the file cannot
-    be written.
+    The program has the terminal meanwhile. Raises UsageError if it cannot be started, OSError if the file cannot be
+    written.
     """
     with tempfile.TemporaryDirectory(prefix="aeon-") as folder:
         file = Path(folder) / f"text{suffix}"

@@ -57,10 +57,10 @@ class YamlDraft(Generic[Value]):
             file.write(typed or f"{self._head}{CLOSE_HINT}{form.hint}{form.write(value)}")
 
     def edit(self, hint: str) -> Value | None:
-        """Open the file in `$VISUAL`, else `$EDITOR`; return the value it then holds, None where it is as it was.
+        """Open the file in `$VISUAL`, else `$EDITOR`; return the value it then holds, None if it is as it was.
 
-        Raises UsageError where there is no editor, it fails, or what it left is no such value: then the file is kept
-        and named, and `hint` says what to do with it. A file that was emptied is forgotten.
+        Raises UsageError if there is no editor, it fails, or what it left is no such value: then the file is kept and
+        named, and `hint` says what to do with it. A file that was emptied is forgotten.
         """
         try:
             editor = named_editor(self._form.elsewhere)
@@ -77,10 +77,9 @@ class YamlDraft(Generic[Value]):
             raise UsageError(f"{error.message}; {hint.format(file=self.file)}") from None
 
     def save(self, text: str) -> Value | None:
-        """Put into the file what was typed in the app itself; return the value it then holds, None where it is as it
-        was.
+        """Put into the file what was typed in the app itself; return the value it then holds, None if it is as it was.
 
-        Raises UsageError where it is no such value, OSError where it cannot be written.
+        Raises UsageError if it is no such value, OSError if it cannot be written.
         """
         if _is_empty(text):
             raise UsageError(f"the {self._form.noun} is empty")

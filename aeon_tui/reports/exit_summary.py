@@ -24,7 +24,7 @@ def ending(result: RunResult, *, scores: bool = True) -> str:
 
 
 def why_not_usable(result: RunResult) -> str | None:
-    """Return why there is no result to use, and what to do; None where there is one."""
+    """Return why there is no result to use, and what to do; None if there is one."""
     if result.error is not None:
         return " ".join(str(result.error.get("message", result.status)).split())
     if result.status == "ttl_expired":
@@ -69,7 +69,7 @@ def _cause(result: RunResult) -> str:
 
 
 def _failure(result: RunResult) -> str:
-    """Return why the first failed step failed; empty where none did."""
+    """Return why the first failed step failed; empty if none did."""
     failed = [step for step in result.steps if step.status == "failed"]
     if not failed:
         return ""

@@ -50,7 +50,7 @@ class Section:
 
 
 def score_trend(assessments: list[AssessmentView]) -> str:
-    """Return how each score went from pass to pass; empty where nothing was assessed."""
+    """Return how each score went from pass to pass; empty if nothing was assessed."""
     if not assessments:
         return ""
     completeness, coherence = (

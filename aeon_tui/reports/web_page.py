@@ -108,7 +108,7 @@ class TextArchive:
         return markup
 
     def _add(self, text: str) -> int | None:
-        """Return the number of the text in the archive, None where there is no room for it."""
+        """Return the number of the text in the archive, None if there is no room for it."""
         if text not in self._known:
             shown = escape_controls(text, keep="\n\t") if len(text) < self._left * _RATIO else ""
             self._known[text] = self._packed_as_next(shown) if shown else None

@@ -74,7 +74,7 @@ class ComparisonReader:
         self._swapped = not self._swapped
 
     def compare(self) -> ComparedRuns | None:
-        """Return the runs as they are now; None where nothing has changed. Reads files: for one thread at a time."""
+        """Return the runs as they are now; None if nothing has changed. Reads files: for one thread at a time."""
         changed = [journal.catch_up() for journal in self._journals]
         if self._shown is self._swapped and not any(changed):
             return None

@@ -76,7 +76,7 @@ class Dialog(ModalScreen[Answer]):
 
 
 class ConfirmDialog(Dialog[bool]):
-    """Asks whether to do something; False where it is left with escape. Enter presses the button that is lit."""
+    """Asks whether to do something; False if it is left with escape. Enter presses the button that is lit."""
 
     HELP_TITLE = "Question"
     FIRST = "#no"
@@ -97,12 +97,12 @@ class ConfirmDialog(Dialog[bool]):
 
     def __init__(self, title: str, lines: Sequence[str], yes: str, no: str = "No") -> None:
         super().__init__()
-        self._title, self._said, self._yes, self._no = title, lines, yes, no
+        self._title, self._lines, self._yes, self._no = title, lines, yes, no
 
     def compose(self) -> ComposeResult:
         yes, no = key_of(self, "confirm.yes", ConfirmDialog), key_of(self, "confirm.no", ConfirmDialog)
         with Box(self._title, f"{yes} yes · {no} no · tab other button"):
-            for line in self._said:
+            for line in self._lines:
                 yield Static(escape_controls(line), classes="line", markup=False)
             with Horizontal():
                 yield Button(Content(f"[ {self._no} ]"), id="no", compact=True)

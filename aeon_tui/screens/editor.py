@@ -125,7 +125,7 @@ def ask_to_discard(screen: Screen[Any], discard: Callable[[], object]) -> None:
 
 
 class Edited(Generic[Value]):
-    """What was saved; the screen gives None where a person left it without."""
+    """What was saved; the screen gives None if a person left it without."""
 
     def __init__(self, value: Value) -> None:
         self.value = value

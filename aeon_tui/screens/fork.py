@@ -52,7 +52,9 @@ class Parent:
 
 
 def parent_of(path: Path) -> Parent:
-    """Return what the start and end of a journal say about a run. Raises UsageError for a file that is no journal."""
+    """Return what the start and end of a journal say about a run. Raises UsageError for a file that is not a
+    journal.
+    """
     from aeon_core.journal.summary import summarise
     from aeon_core.runs.fork import forked_config
 
@@ -176,8 +178,8 @@ class ForkDialog(Dialog[None]):
 
     def _hint(self) -> str:
         late = self._wanted is not None and self._wanted > self._of.last
-        said = "The run ended here: this is the last moment a fork can start from. " if late else ""
-        return f"{said}A new run; this one does not change. Edit requirements, criteria and plan:"
+        note = "The run ended here: this is the last moment a fork can start from. " if late else ""
+        return f"{note}A new run; this one does not change. Edit requirements, criteria and plan:"
 
     def on_mount(self) -> None:
         if not self.query("#start"):

@@ -125,9 +125,9 @@ class KeySettingsScreen(FilterableListScreen[KeyRow]):
     @work(thread=True, exclusive=True, group="keys", exit_on_error=False)
     def _read(self) -> None:
         """Look for all actions: that loads every screen."""
-        self.app.call_from_thread(self._take, key_rows(context_of(self).user_settings.keymap))
+        self.app.call_from_thread(self._apply, key_rows(context_of(self).user_settings.keymap))
 
-    def _take(self, rows: Sequence[KeyRow]) -> None:
+    def _apply(self, rows: Sequence[KeyRow]) -> None:
         if self.is_attached:
             changed = sum(row.changed for row in rows)
             self.update_rows(rows, f"Keys  {len(rows)} actions · {changed} changed")
@@ -147,11 +147,11 @@ class KeySettingsScreen(FilterableListScreen[KeyRow]):
         if (why := why_no_key(key, row.id)) is not None:
             self.notify(why, severity="warning", markup=False)
             return
-        taken = clash(row.id, key, {each.id: ",".join(each.keys) for each in self.all_rows})
-        if taken is None:
+        conflict = clash(row.id, key, {each.id: ",".join(each.keys) for each in self.all_rows})
+        if conflict is None:
             self._give(row.id, key)
             return
-        other = next(each for each in self.all_rows if each.id == taken[1])
+        other = next(each for each in self.all_rows if each.id == conflict[1])
         lines = [f"{shown_key(key)} is {other.place}: {other.what}.", f"After a swap, that is {row.shown}."]
         ask = ConfirmDialog("The key is taken", lines, "Swap", "Keep them")
         self.app.push_screen(ask, partial(self._swap, row, key, other))
@@ -175,9 +175,9 @@ class KeySettingsScreen(FilterableListScreen[KeyRow]):
             return
         # What others have of their own goes well with it.
         given = {each.id: ",".join(each.keys) if each.changed else "" for each in self.all_rows}
-        taken = clash(row.id, own_keys()[row.id], given)
-        if taken is not None:
-            self.notify(f"{shown_key(taken[0])} is now {taken[1]}; reset that one first.", markup=False)
+        conflict = clash(row.id, own_keys()[row.id], given)
+        if conflict is not None:
+            self.notify(f"{shown_key(conflict[0])} is now {conflict[1]}; reset that one first.", markup=False)
         else:
             self._give(row.id, None)
 

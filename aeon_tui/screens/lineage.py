@@ -93,8 +93,8 @@ class LineageScreen(Screen[None]):
         rows.update_lines(lines, where_empty=f"✖ {problem}" if problem else "this run is not in the list")
         if first:
             rows.cursor = next((at for at, line in enumerate(lines) if line.run.run_id == self._path.stem), 0)
-        told = "no fork yet" if len(family) == 1 else count(len(family), "run")
-        self.query_one(HeadLine).title = f"Lineage of {escape_controls(self._path.stem)} · {told}"
+        fork_count = "no fork yet" if len(family) == 1 else count(len(family), "run")
+        self.query_one(HeadLine).title = f"Lineage of {escape_controls(self._path.stem)} · {fork_count}"
         self.refresh_bindings()
 
     @property

@@ -37,7 +37,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class ModelChoice:
-    """A model, or a provider whose models are named by a person. `step` is what makes it usable, empty where it is."""
+    """A model, or a provider whose models are named by a person. `step` is what makes it usable, empty if it is."""
 
     name: str
     about: str
@@ -209,13 +209,13 @@ class ModelList(KeptRows[ModelChoice]):
     def pieces(self, index: int, width: int) -> Iterable[Piece]:
         choice = self.rows[index]
         icon, style = ("✔", "complete") if choice.usable else ("✖", "muted")
-        taken = max(16, min(34, max(cell_len(one_line(each.name, 60)) for each in self.rows)))
-        name = fit(one_line(choice.name, 60), taken)
+        label_width = max(16, min(34, max(cell_len(one_line(each.name, 60)) for each in self.rows)))
+        name = fit(one_line(choice.name, 60), label_width)
         about = choice.about if choice.usable else f"{choice.about} → {choice.step}"
         return [
             (f" {icon} ", style),
-            (f"{name}{' ' * (taken - cell_len(name))}  ", "" if choice.usable else "muted"),
-            (fit(one_line(about), max(0, width - taken - 5)), "muted"),
+            (f"{name}{' ' * (label_width - cell_len(name))}  ", "" if choice.usable else "muted"),
+            (fit(one_line(about), max(0, width - label_width - 5)), "muted"),
         ]
 
 
@@ -438,10 +438,10 @@ class NewRunScreen(Screen[None]):
         self._asked_to_leave = True
 
     def _say(self, text: str, *, problem: bool = True) -> None:
-        said = self.query_one("#said", Static)
-        said.update(escape_controls(text))
-        said.set_class(bool(text), "-shown")
-        said.set_class(not problem, "-note")
+        status_line = self.query_one("#said", Static)
+        status_line.update(escape_controls(text))
+        status_line.set_class(bool(text), "-shown")
+        status_line.set_class(not problem, "-note")
 
     def _unsay(self) -> None:
         if self._asked_to_leave:

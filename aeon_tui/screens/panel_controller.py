@@ -112,7 +112,7 @@ class PanelController:
             if last.feedback:
                 screen.notify(TOO_LATE, severity="warning", markup=False)
         if last is not None:
-            self._take_away(last, home if panel is None else None)
+            self._remove(last, home if panel is None else None)
         screen.set_class(panel is not None, "-asking")
         if panel is not None:
             if screen.maximized is not None:
@@ -134,7 +134,7 @@ class PanelController:
         self._mount(self._panel)
         last.remove()
 
-    def _take_away(self, panel: ApprovalPanel, home: Widget | None) -> None:
+    def _remove(self, panel: ApprovalPanel, home: Widget | None) -> None:
         """Remove the decided question; the focus goes back to where it was, unless a person has moved it since."""
         if self._screen.maximized is panel:
             self._screen.minimize()

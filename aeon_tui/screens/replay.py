@@ -34,7 +34,7 @@ class ReplayScreen(RunScreen):
         super().__init__(source)
         self._replay = source
         self._check = check
-        self._finding_told = False
+        self._finding_reported = False
 
     @property
     def chosen_run(self) -> Path | None:
@@ -63,8 +63,8 @@ class ReplayScreen(RunScreen):
     @override
     def show_rest(self) -> None:
         super().show_rest()
-        if self._check is not None and self._check.finding is not None and not self._finding_told:
-            self._finding_told = True
+        if self._check is not None and self._check.finding is not None and not self._finding_reported:
+            self._finding_reported = True
             if self._replay.error is not None:
                 return  # which has been told
             self.notify(self._check.finding, severity="warning", timeout=FINDING_SECONDS, markup=False)

@@ -42,7 +42,7 @@ class LabelAnswer:
 
 
 class LabelDialog(Dialog[LabelAnswer | None]):
-    """Asks for the verdict. Enter keeps it; None where the dialog is left with escape. `before` is the last label."""
+    """Asks for the verdict. Enter keeps it; None if the dialog is left with escape. `before` is the last label."""
 
     HELP_TITLE = "Label"
     FIRST = "ChoiceRows"
@@ -84,7 +84,7 @@ FORMS: dict[Form, str] = {"md": "Markdown", "html": "web page", "json": "JSON, t
 
 
 class ExportDialog(Dialog[Path | None]):
-    """Asks for the file. Enter writes it; None where the dialog is left with escape."""
+    """Asks for the file. Enter writes it; None if the dialog is left with escape."""
 
     HELP_TITLE = "Export"
     FIRST = "#file"
@@ -147,13 +147,13 @@ class ExportDialog(Dialog[Path | None]):
 
 
 def form_of(path: Path) -> Form | None:
-    """Return the form that a file's ending says, None where it says none."""
+    """Return the form that a file's ending says, None if it says none."""
     ending = path.suffix.lower().removeprefix(".")
     return ending if ending in FORMS else None
 
 
 class OpenJournalDialog(Dialog[Path | None]):
-    """Asks for the file and returns it; None if closed with Escape. A file that is no journal is refused here."""
+    """Asks for the file and returns it; None if closed with Escape. A file that is not a journal is refused here."""
 
     HELP_TITLE = "Open a journal"
     FIRST = "Input"
@@ -196,7 +196,7 @@ def _scopes(root: Path) -> dict[Scope, list[Piece]]:
 
 
 class RuleDialog(Dialog["AllowedRule | None"]):
-    """Asks for the rule and where it holds. Enter saves it there and gives it back; None where it is left with escape.
+    """Asks for the rule and where it holds. Enter saves it there and gives it back; None if it is left with escape.
 
     A rule that cannot be used, or saved, stays in the field, with a line that says why.
     """

@@ -254,7 +254,7 @@ class SettingsScreen(FilterableListScreen[Setting]):
         except AeonError as error:
             self.app.call_from_thread(self._show_problem, error.message)
             return
-        self.app.call_from_thread(self._take, loaded, settings_of(loaded, rules))
+        self.app.call_from_thread(self._apply, loaded, settings_of(loaded, rules))
 
     @work(thread=True, exclusive=True, group="agreement", exit_on_error=False)
     def _read_agreement(self) -> None:
@@ -273,7 +273,7 @@ class SettingsScreen(FilterableListScreen[Setting]):
             shown.display = bool(lines)
             shown.update(escape_controls("\n".join(lines), keep="\n"))
 
-    def _take(self, loaded: LoadedConfig, settings: Sequence[Setting]) -> None:
+    def _apply(self, loaded: LoadedConfig, settings: Sequence[Setting]) -> None:
         if self.is_attached:
             self._loaded = loaded
             changed = sum(each.is_set for each in settings)
@@ -399,9 +399,9 @@ class SettingsScreen(FilterableListScreen[Setting]):
             self.action_edit(whose)
 
     def _edited(self, file: Path, whose: Whose) -> str | None:
-        """Return what is wrong with the file once it was edited, None where nothing is.
+        """Return what is wrong with the file once it was edited, None if nothing is.
 
-        Raises UsageError, and SuspendNotSupported where the app cannot give its terminal away.
+        Raises UsageError, and SuspendNotSupported if the app cannot give its terminal away.
         """
         from aeon_tui.platform.editor import edit_config, make_sure_it_is_there, terminal_given
 

@@ -41,7 +41,7 @@ class TrustText(TextView):
 
 
 class TrustScreen(Dialog[TrustAnswer | None]):
-    """Asks once whether a folder's files may do what they ask for; None where it is left with Escape.
+    """Asks once whether a folder's files may do what they ask for; None if it is left with Escape.
 
     The answer without consequences has the focus, and no key counts in the first half second.
     """

@@ -65,7 +65,7 @@ class ApprovalBroker:
             return inbox.settle(decision)
 
     def _decided(self, seconds: float) -> ApprovalDecision | None:
-        """Return the decision, None where there is none after some seconds."""
+        """Return the decision, None if there is none after some seconds."""
         from aeon_core.approvals.pending import ApprovalDecision
 
         with self._changed:
@@ -117,7 +117,7 @@ class HasJournal(Protocol):
 
     @property
     def journal(self) -> Path | None:
-        """The run's journal; None where it is not there yet."""
+        """The run's journal; None if it is not there yet."""
 
 
 class RemoteApprovalBroker:

@@ -28,7 +28,7 @@ _PROBLEMS = 3
 
 @dataclass
 class EditedPlan:
-    """What a person made of a plan. `edit` is None where nothing was changed; `file` keeps what was typed."""
+    """What a person made of a plan. `edit` is None if nothing was changed; `file` keeps what was typed."""
 
     edit: PlanEdit | None
     file: Path
@@ -42,7 +42,7 @@ class EditedPlan:
 def edit_plan(plan: PlanEdit, what: str) -> EditedPlan:
     """Open a plan in `$VISUAL`, else `$EDITOR`, and return it as it was left; `what` says what it is of.
 
-    Raises UsageError where there is no editor, it fails, or what it left is no plan: then the file is kept and named.
+    Raises UsageError if there is no editor, it fails, or what it left is not a plan: then the file is kept and named.
     """
     named_editor(PLAN.elsewhere)
     draft = YamlDraft(PLAN, plan, what)
@@ -92,17 +92,17 @@ class ApprovalEdits:
         self._typed = ""
 
     def edit(self, request: ApprovalRequest) -> ApprovalDecision | None:
-        """Return the decision with what the person made of it, None where nothing was changed.
+        """Return the decision with what the person made of it, None if nothing was changed.
 
-        Raises UsageError where there is no editor, it fails, or left what the question does not take: the file is
-        kept, and the next edit of the same question opens it again. So it is with what was typed where the question
-        comes back because the run could not take the plan.
+        Raises UsageError if there is no editor, it fails, or left what the question does not take: the file is kept,
+        and the next edit of the same question opens it again. So it is with what was typed where the question comes
+        back because the run could not take the plan.
         """
         draft = self.draft(request)
         return self.decided(draft, draft.edit(_AGAIN))
 
     def decided(self, draft: YamlDraft[Any], value: Any) -> ApprovalDecision | None:
-        """Return the decision with the value that a person left in the draft, None where nothing was changed."""
+        """Return the decision with the value that a person left in the draft, None if nothing was changed."""
         self._typed, self._draft = draft.text() if value is not None else "", None
         draft.forget()
         return None if value is None else ApprovalDecision(decision="edit", edited=_plain(value))

@@ -134,8 +134,8 @@ def fork_job(
 ) -> ForkJob:
     """Return the work of a fork: with the parent's options, overridden by those `said`, and its plan or an edited one.
 
-    What a person is asked about is as in a new run, whatever it was in the parent's.
-    Raises UsageError where the journal cannot be read.
+    What a person is asked about is as in a new run, whatever it was in the parent's. Raises UsageError if the journal
+    cannot be read.
     """
     from aeon_core.convergence.criteria import load_criteria
     from aeon_core.plan.edit import load_requirements
@@ -157,7 +157,7 @@ def fork_job(
 
 
 def requested_fork(request: ForkRequest, today: LoadedConfig, runs_dir: Path) -> ForkJob:
-    """Return the work of a fork that a person asked for in the app. Raises UsageError where it cannot be made."""
+    """Return the work of a fork that a person asked for in the app. Raises UsageError if it cannot be made."""
     options = {**request.options, "runs_dir": runs_dir}
     job = fork_job(request.parent, request.pass_number, today, options, request.edits.plan, in_app=True)
     job.criteria = request.edits.criteria

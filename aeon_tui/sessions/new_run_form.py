@@ -79,7 +79,7 @@ class NewRunForm:
 
 
 def checked_model(text: str) -> str | list[str]:
-    """Return a model, or several where there are commas. Raises UsageError where the form of one is wrong."""
+    """Return a model, or several where there are commas. Raises UsageError if the form of one is wrong."""
     models = [model.strip() for model in text.split(",")]
     if models == [""]:
         raise UsageError(NO_MODEL)

@@ -30,9 +30,9 @@ def approval_request(question: PendingApproval) -> ApprovalRequest:
 
 
 def pending_question(path: Path) -> PendingApproval | None:
-    """Return what a live run waits for and another terminal can decide; None where there is no such thing.
+    """Return what a live run waits for and another terminal can decide; None if there is no such thing.
 
-    Raises UsageError, JournalError, OSError where the journal cannot be read.
+    Raises UsageError, JournalError, OSError if the journal cannot be read.
     """
     # In this order: what a process that died left there is nothing that waits.
     if not takes_decisions(path) or not is_being_written(path):

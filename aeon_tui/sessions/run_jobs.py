@@ -123,7 +123,7 @@ class RunJob(ABC):
 
 @dataclass
 class NewRunJob(RunJob):
-    """A new run, of a plan where one is given; `memory` is empty where none is."""
+    """A new run, of a plan where one is given; `memory` is empty if none is."""
 
     plan: Plan | None = None
     memory: Memory | None = field(default=None, kw_only=True)
@@ -176,7 +176,7 @@ def kernel_parts(
 
 
 def isolation_warning(config: RunConfig) -> str:
-    """Return what commands are not kept from on this machine, in one line; empty where a run has no shell or all holds.
+    """Return what commands are not kept from on this machine, in one line; empty if a run has no shell or all holds.
 
     The first call in a process tries it out, which takes about as long as a command.
     """
@@ -288,10 +288,9 @@ def resume_job(path: Path, today: LoadedConfig, said: Mapping[str, Any], *, in_a
     """Return the job that continues a run: with its own options, overridden by those `said`.
 
     In the app a person is asked about passes and about what a rule, the budget or a crash leaves open, unless a
-    configuration says otherwise; elsewhere about nothing that is not said today: nobody might be there to answer.
-    What the run stopped over is asked about again, unless `said` leaves it out.
-    What the command line says has passed `check_said`. Raises UsageError where the journal names options that nobody
-    knows.
+    configuration says otherwise; elsewhere about nothing that is not said today: nobody might be there to answer. What
+    the run stopped over is asked about again, unless `said` leaves it out. What the command line says has passed
+    `check_said`. Raises UsageError if the journal names options that nobody knows.
     """
     from aeon_core.config.journal_trust import recorded_rules
     from aeon_core.journal.reader import read_records

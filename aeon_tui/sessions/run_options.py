@@ -43,7 +43,7 @@ _OF_TODAY = ("wait",)
 
 
 def started_of(path: Path) -> dict[str, Any]:
-    """Return the `run_started` record of a journal. Raises UsageError where the file is none."""
+    """Return the `run_started` record of a journal. Raises UsageError if the file is none."""
     from aeon_core.journal.recovery import sound_records
 
     return next(sound_records(path))
@@ -58,8 +58,8 @@ def merge_overrides(
 ) -> RunConfig:
     """Return a run's own options, with overrides and with what no journal holds.
 
-    An overriding `policy` is added to the run's rules; `rules` are those that the user allowed during the run.
-    Raises UsageError where the journal names what needs consent and has none.
+    An overriding `policy` is added to the run's rules; `rules` are those that the user allowed during the run. Raises
+    UsageError if the journal names what needs consent and has none.
     """
     from aeon_core.config.journal_trust import check_journal
     from aeon_core.config.schema import providers_of

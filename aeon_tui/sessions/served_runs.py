@@ -292,7 +292,7 @@ class Conversation:
         show: Callable[[Event], Awaitable[object]],
         ask: Callable[[ApprovalRequest], Awaitable[ApprovalRequest | None]],
     ) -> RunResult | None:
-        """Return the run's result; None where it waits for the next prompt, or was aborted during a call.
+        """Return the run's result; None if it waits for the next prompt, or was aborted during a call.
 
         `ask` returns the question if the next prompt is to answer it. Raises what the run could not start for.
         """

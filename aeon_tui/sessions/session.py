@@ -52,12 +52,12 @@ class Session(ABC, Generic[ResultT]):
     @property
     @abstractmethod
     def waiting(self) -> object | None:
-        """The question that it waits with, the same object for as long as it waits; None where it asks nothing."""
+        """The question that it waits with, the same object for as long as it waits; None if it asks nothing."""
 
     @property
     @abstractmethod
     def journal(self) -> Path | None:
-        """The file that its records are in; None where there is none yet."""
+        """The file that its records are in; None if there is none yet."""
 
     @property
     def run_id(self) -> str:
@@ -88,7 +88,7 @@ class Session(ABC, Generic[ResultT]):
 
     @property
     def exit_code(self) -> int:
-        """What a command ends with: the result's code, the error's, or 1 where it has not ended."""
+        """What a command ends with: the result's code, the error's, or 1 if it has not ended."""
         if self.result is not None:
             return self.result.exit_code
         return self.error.exit_code if self.error is not None else 1

@@ -228,7 +228,7 @@ def resume_request(
 ) -> WorkflowRequest:
     """Return what resumes a workflow, in its project and with its model unless another is named.
 
-    From here on a person decides, whatever the options were before. Raises UsageError if the file is no journal of a
+    From here on a person decides, whatever the options were before. Raises UsageError if the file is not a journal of a
     workflow, where its project is not there any more, or where the workflow is complete.
     """
     from system2.trust import started_by
@@ -273,7 +273,7 @@ def fork_workflow(path: Path, gate: int, runs_dir: Path, feedback: str | None = 
 
 
 def _check(path: Path, root: Path, first: Mapping[str, Any], model: str | None, project_root: Path | None) -> None:
-    """Raise UsageError where only a journal, which anybody may have written, names the folder or the model."""
+    """Raise UsageError if only a journal, which anybody may have written, names the folder or the model."""
     from system2.trust import check_recorded_model
 
     known = root == root_of_project() or path.absolute().is_relative_to(root)

@@ -32,7 +32,7 @@ class RecordSource(Protocol):
 
     @property
     def journal(self) -> Path | None:
-        """The file that holds the records; None where there is none."""
+        """The file that holds the records; None if there is none."""
 
     @property
     def notice(self) -> str:
@@ -44,7 +44,7 @@ class RecordSource(Protocol):
 
     @property
     def reading(self) -> str:
-        """What is waited for or being read, in words; empty where nothing is, or the records show it themselves."""
+        """What is waited for or being read, in words; empty if nothing is, or the records show it themselves."""
 
     @property
     def live(self) -> bool:
@@ -72,7 +72,7 @@ class RecordSource(Protocol):
         """Return a record in full where the view leaves a part of it in the journal. Reads the file."""
 
     def listen(self, listener: Listener) -> bool:
-        """Call the listener whenever there may be something new; return False where the source has to be polled."""
+        """Call the listener whenever there may be something new; return False if the source has to be polled."""
 
     def close(self) -> None:
         """Read no more."""

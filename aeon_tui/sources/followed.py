@@ -89,7 +89,7 @@ class FollowedSource(JournalSource):
             self._follow(self._follower_of(path))
 
     def _found(self) -> Path | None:
-        """Wait until there is such a run; return its journal, None where nobody wants it any more."""
+        """Wait until there is such a run; return its journal, None if nobody wants it any more."""
         path = self._awaited.find()
         if path is None:
             near = self._awaited.near()
@@ -171,7 +171,7 @@ class FollowedSource(JournalSource):
 
 
 def _size(path: Path) -> int:
-    """Return the bytes of a file, 0 where there is none."""
+    """Return the bytes of a file, 0 if there is none."""
     try:
         return path.stat().st_size
     except (OSError, ValueError):

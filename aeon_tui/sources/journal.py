@@ -105,7 +105,7 @@ class JournalSource:
 
     @property
     def reading(self) -> str:
-        """How far the whole has been read, in words; empty where it is there."""
+        """How far the whole has been read, in words; empty if it is there."""
         if not self._reads_whole or self.snapshots is None:
             return ""
         return "too fast to show in full" if self._fast else self.snapshots.reading or "reading 0 %"
@@ -129,7 +129,7 @@ class JournalSource:
         return None
 
     def record(self, seq: int) -> dict[str, Any] | None:
-        """Return a record in full where the view leaves a part of it in the journal; None where it cannot be read."""
+        """Return a record in full where the view leaves a part of it in the journal; None if it cannot be read."""
         return self.snapshots.record(seq) if self.snapshots is not None else None
 
     def listen(self, listener: Listener) -> bool:
@@ -166,14 +166,14 @@ class JournalSource:
         self._read_whole(self.journal)
 
     def _show(self, view: RunView) -> None:
-        """Give a view that takes the place of all that waits to be taken, but for the run's status."""
+        """Give a view that takes the place of all that waits to be taken, except for the run's status."""
         self._ready = deque([*(item for item in self._ready.copy() if isinstance(item, StatusChange)), view])
         self._notify()
 
     def _read_whole(self, path: Path) -> FollowPosition | None:
         """Show the end, of a journal that is followed as it grows, then the whole; return where that ends.
 
-        None where it is short, and should be read from its beginning, or nobody wants it.
+        None if it is short, and should be read from its beginning, or nobody wants it.
         """
         from aeon_core.journal.view.last_states import LastStates
 

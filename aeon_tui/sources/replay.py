@@ -127,7 +127,7 @@ class ReplaySource(RecordsOnly):
 
 
 def speed_of(text: str) -> float | None:
-    """Return the speed that a text names, a number above 0 or `max`; None where it is neither."""
+    """Return the speed that a text names, a number above 0 or `max`; None if it is neither."""
     if text == "max":
         return AT_ONCE
     try:
@@ -138,7 +138,7 @@ def speed_of(text: str) -> float | None:
 
 
 def make_sure_it_is_over(path: Path) -> None:
-    """Raise UsageError where a process is still writing the run: shown to where it is, it would look cut off."""
+    """Raise UsageError if a process is still writing the run: shown to where it is, it would look cut off."""
     from aeon_core.journal.summary import is_being_written
 
     with contextlib.suppress(OSError):
@@ -157,7 +157,7 @@ def speed_words(speed: float) -> str:
 class ReplayCheck:
     """The kernel goes over the recorded effects, on a thread of its own: does Aeon do the same today?
 
-    `finding` is one line about the first difference, or about why there is no answer; None where all is the same, and
+    `finding` is one line about the first difference, or about why there is no answer; None if all is the same, and
     until that is known. `differs_at` is the record's seq.
     """
 

@@ -69,7 +69,7 @@ def _source_of(path: Path, runs_dir: Path) -> Path:
 
 
 def transcript_of(run: str | None) -> Path | None:
-    """Return the transcript of the project that an id, or the beginning of one, names; None where there is none."""
+    """Return the transcript of the project that an id, or the beginning of one, names; None if there is none."""
     if not run or "/" in run:
         return None
     known = [Path(each.path) for each in journal_entries(transcripts_folder()) if each.name.startswith(run)]
@@ -97,7 +97,7 @@ class RunIndex:
         self._workflows = Listing(transcripts_folder(), cache=False)
 
     def runs(self) -> list[RunSummary]:
-        """Return runs and workflows, the newest first. Raises UsageError where the runs directory cannot be read."""
+        """Return runs and workflows, the newest first. Raises UsageError if the runs directory cannot be read."""
         return self._all(Listing.runs)
 
     def live(self) -> list[RunSummary]:

@@ -63,7 +63,7 @@ class Closed(Exception):
 
 
 class _Fold:
-    """What is known of a journal as long as it only grows: its timeline, and states of the run along the way."""
+    """What is known about a journal as long as it only grows: its timeline, and states of the run along the way."""
 
     def __init__(self, index: OffsetIndex) -> None:
         from aeon_core.journal.reader import superseded_lines
@@ -152,9 +152,9 @@ class SnapshotStore:
         self._nobody_waits.set()
 
     def snapshot(self, base: int | None, moves: Sequence[Move]) -> Snapshot | None:
-        """Return the run at the record to which the moves lead from the one at `base`; None where that is now.
+        """Return the run at the record to which the moves lead from the one at `base`; None if that is now.
 
-        `base` is a seq, or None for now. Raises AeonError, OSError where the journal cannot be read, and Closed.
+        `base` is a seq, or None for now. Raises AeonError, OSError if the journal cannot be read, and Closed.
         """
         self._nobody_waits.clear()
         try:
@@ -178,7 +178,7 @@ class SnapshotStore:
         return _snapshot(fold, position, self._end_of(fold, position))
 
     def whole(self, seq: int, wanted: Callable[[], bool] = lambda: True) -> Snapshot:
-        """Return the run at a record with all that is known of it by then, once the journal was read so far.
+        """Return the run at a record with everything that is known about it by then, once the journal was read so far.
 
         Raises what `snapshot` does; Closed also once it is no longer `wanted`.
         """
@@ -227,7 +227,7 @@ class SnapshotStore:
                     return fold.whole
 
     def record(self, seq: int) -> dict[str, Any] | None:
-        """Return a record with its long texts, None where it cannot be read. May be called from any thread."""
+        """Return a record with its long texts, None if it cannot be read. May be called from any thread."""
         try:
             return self._index.record(seq) if self._index is not None else None
         except AeonError:
@@ -304,7 +304,7 @@ class SnapshotStore:
             return end.view()
 
     def _pieces(self, work: Work) -> Iterator[None]:
-        """Work piece by piece until there is no more to do. Raises Closed where nobody wants it."""
+        """Work piece by piece until there is no more to do. Raises Closed if nobody wants it."""
         while work(PIECE_SECONDS):
             if self._closed.is_set():
                 raise Closed

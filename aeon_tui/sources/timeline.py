@@ -100,7 +100,7 @@ class Timeline:
     def end_of_phase(self, number: int, phase: str) -> int | None:
         """Return where a phase ended, the last of that name in its pass; of one that was cut short, its last record.
 
-        None where there is no such phase.
+        None if there is no such phase.
         """
         index = next((at for at in range(len(self.phases) - 1, -1, -1) if self.phases[at].is_of(number, phase)), None)
         if index is None or self.phases[index].end is not None:

@@ -93,17 +93,17 @@ class PreviewPane(RunPreview):
             view = view_of(Path(run.path))
         except (AeonError, OSError) as error:
             text = error.message if isinstance(error, AeonError) else f"{run.path!r}: {error.strerror}"
-            self.app.call_from_thread(self._take_problem, run, text)
+            self.app.call_from_thread(self._apply_problem, run, text)
         else:
-            self.app.call_from_thread(self._take, run, view)
+            self.app.call_from_thread(self._apply, run, view)
 
-    def _take(self, run: RunSummary, view: RunView) -> None:
+    def _apply(self, run: RunSummary, view: RunView) -> None:
         if run is self._run:
             is_first, self._view = self._view is None, view
             self._show(from_top=is_first)
             self.post_message(self.Read(run, bool(view.damage)))
 
-    def _take_problem(self, run: RunSummary, text: str) -> None:
+    def _apply_problem(self, run: RunSummary, text: str) -> None:
         if run is self._run:
             self.start([("high", f"✖ {text}")], follow=False)
 
@@ -140,7 +140,7 @@ _NAME_CELLS = 22
 def workflow_blocks(run: RunSummary) -> list[Block]:
     """Return the preview of a workflow, from its row in the list and its transcript. Reads: for a thread.
 
-    Raises UsageError, OSError where it cannot be read.
+    Raises UsageError, OSError if it cannot be read.
     """
     from aeon_core.journal.reader import read_records
     from aeon_tui.reports.workflow_report import pipeline_rows

@@ -59,7 +59,7 @@ class RunFilter:
     text: str = ""
     conditions: tuple[Holds, ...] = ()
     problem: str = ""
-    """What of the line does not count, and what was expected; empty where all of it counts."""
+    """What of the line does not count, and what was expected; empty if all of it counts."""
 
     @property
     def is_empty(self) -> bool:
@@ -187,7 +187,7 @@ _READERS: dict[str, Callable[[str, datetime], Holds | str]] = {
 
 
 def _time(value: str, now: datetime) -> datetime | None:
-    """Return the moment that is meant, None where it is none: `2d` ago, a date with or without a time, a day's name."""
+    """Return the moment that is meant, None if it is none: `2d` ago, a date with or without a time, a day's name."""
     midnight = now.replace(hour=0, minute=0, second=0, microsecond=0)
     if value in ("today", "yesterday"):
         return midnight - timedelta(days=value == "yesterday")
@@ -267,7 +267,7 @@ class Found:
     """What holds it: `task`, `answer`, `prompt`."""
     excerpt: str
     seq: int | None = None
-    """Of the record; None where its line is damaged."""
+    """Of the record; None if its line is damaged."""
 
 
 class RunSearch:
@@ -336,7 +336,7 @@ class FilterSuggester(Suggester):
 
     @override
     async def get_suggestion(self, value: str) -> str | None:
-        """Return the line with its last term completed; None where there is nothing to add."""
+        """Return the line with its last term completed; None if there is nothing to add."""
         before, term = _last_term(value)
         sign = "-" if term.startswith("-") else ""
         options = [f"{sign}{each}" for each in offered(term.removeprefix("-"), self.runs)]

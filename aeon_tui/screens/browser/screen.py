@@ -282,9 +282,9 @@ class BrowserScreen(Screen[None]):
                 now = time.monotonic()
                 self._due_at = min(self._due_at, now + max(LIVE_SECONDS, _SHARE * (now - began)))
             if known is None or found != known.all:
-                self.app.call_from_thread(self._take, Runs(found))
+                self.app.call_from_thread(self._apply, Runs(found))
 
-    def _take(self, runs: Runs) -> None:
+    def _apply(self, runs: Runs) -> None:
         self.runs = runs
         self.suggester.runs = runs
         self.show_runs()

@@ -36,7 +36,7 @@ KEPT = "Your answers are kept for when you resume the run."
 
 
 def broker_of(source: RecordSource, runner: Runner | None) -> ApprovalSource | None:
-    """Return where the questions of a run wait for the person at the screen; None where nobody runs it.
+    """Return where the questions of a run wait for the person at the screen; None if nobody runs it.
 
     The caller closes one of another process.
     """

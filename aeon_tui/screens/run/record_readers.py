@@ -31,7 +31,7 @@ class ReplyStream:
         self._version = 0
         self._text = ""
         self.draft: Draft | None = None
-        """What a structured reply holds so far; None where none is written or nothing of it can be read."""
+        """What a structured reply holds so far; None if none is written or nothing of it can be read."""
 
     @property
     def is_new(self) -> bool:
@@ -40,7 +40,7 @@ class ReplyStream:
 
     @property
     def tokens_per_second(self) -> float | None:
-        """How fast it comes; None where that is not known."""
+        """How fast it comes; None if that is not known."""
         return self._stream.tokens_per_second if self._stream is not None else None
 
     def read(self) -> None:
@@ -55,7 +55,7 @@ class ReplyStream:
         self.draft = (read_draft(self._stream.purpose, text) or last) if structured else None
 
     def blocks(self, key: RowKey | None, view: RunView) -> list[Block]:
-        """Return what has arrived for the step or the calls of a row; nothing where it is for others."""
+        """Return what has arrived for the step or the calls of a row; nothing if it is for others."""
         stream = self._stream
         if stream is None or key is None or not self._text:
             return []
@@ -81,7 +81,7 @@ class StepDetailReader:
     def filled(
         self, view: RunView, key: RowKey | None, calls: Sequence[CallView], record_of: RecordOf
     ) -> StepDetail | None:
-        """Return the row's step or calls in full; None where the view holds all, or until they have been read."""
+        """Return the row's step or calls in full; None if the view holds all, or until they have been read."""
         found = step_detail(view, key, calls)
         if not found.lean:
             return None
@@ -128,8 +128,8 @@ class QuoteFinder:
                 if any(find_quote(text, verdict.quote) for text in _texts(whole)):
                     return lambda: self._show(place.key, verdict.quote)
             named = next((name for name, text in others.items() if find_quote(text, verdict.quote)), None)
-            said = f"These words are from {named}." if named else "No answer, output or step contains these words."
-            return lambda: self._tell(said)
+            message = f"These words are from {named}." if named else "No answer, output or step contains these words."
+            return lambda: self._tell(message)
 
         self._looking.submit(look)
 

@@ -49,7 +49,7 @@ class RefreshScheduler:
         self._shown_at = 0.0
         self._news = False
         """Whether the source has something new since the last frame."""
-        self._tells = False
+        self._notifies = False
         self._closed = False
 
     def begin(self, source: RecordSource) -> None:
@@ -63,7 +63,7 @@ class RefreshScheduler:
                 with contextlib.suppress(RuntimeError):  # the app has ended
                     loop.call_soon_threadsafe(self._wake, context=context)
 
-        self._tells = source.listen(tell)
+        self._notifies = source.listen(tell)
 
     def resume(self) -> None:
         """Show at once what has come while another screen hid this one."""
@@ -103,7 +103,7 @@ class RefreshScheduler:
         """Let as many frames come as are needed now."""
         rate = FRAMES_PER_SECOND
         if self._quiet >= SLOW_AFTER:
-            rate = self._slow_rate() if self._tells else ASKING_RATE
+            rate = self._slow_rate() if self._notifies else ASKING_RATE
         if not self._screen.is_current:
             rate = min(rate, HIDDEN_RATE)
         if rate == self.rate or self._closed:

@@ -176,16 +176,16 @@ class RunScreen(PaneScreen):
         self.guide = runner.job.guide if runner is not None else ""
         self._frames = RefreshScheduler(self, self._fold, self.show_rest, self._slow_rate)
         self._reply = ReplyStream(runner.stream if runner is not None else None)
-        self._error_told = False
-        self._notice_told = ""
-        self._damage_told = 0
+        self._error_reported = False
+        self._notice_reported = ""
+        self._damage_reported = 0
         self._shown_status = ""
         self._ran = False
         """Whether this app worked on the run when its keys were last looked up."""
         self._broker = broker if broker is not None else broker_of(source, runner)
         self._asking = ApprovalController(self, self._broker, self._place_of_question, guard)
         self._opened = StepDetailReader(self, self.show_step)
-        self._quotes = QuoteFinder(self, self._show_quote, lambda told: self.notify(told, markup=False))
+        self._quotes = QuoteFinder(self, self._show_quote, lambda text: self.notify(text, markup=False))
 
     def compose(self) -> ComposeResult:
         yield RunHeader()
@@ -233,7 +233,7 @@ class RunScreen(PaneScreen):
 
     @property
     def journal(self) -> Path | None:
-        """The run's journal; None where it has none yet."""
+        """The run's journal; None if it has none yet."""
         return self._source.journal if self.view.last_seq >= 0 else None
 
     @property
@@ -255,7 +255,7 @@ class RunScreen(PaneScreen):
 
     @property
     def fork_start(self) -> int | None:
-        """The pass that a fork of the shown moment starts with; None where that is now."""
+        """The pass that a fork of the shown moment starts with; None if that is now."""
         snapshot = self.travel.snapshot
         return snapshot.view.passes + 1 if snapshot is not None else None
 
@@ -292,12 +292,12 @@ class RunScreen(PaneScreen):
         if not self.made:
             return False
         if replaced := (view := self._source.take_view()) is not None:
-            self.view, self._damage_told = view, 0  # it was folded elsewhere
+            self.view, self._damage_reported = view, 0  # it was folded elsewhere
         records = self._source.take(FOLD_SECONDS)
         for record in records:
             reducer.apply(self.view, record)
-        for problem in self._source.damage[self._damage_told :]:
-            self._damage_told += 1
+        for problem in self._source.damage[self._damage_reported :]:
+            self._damage_reported += 1
             self.view.add_line("error", "damage", one_line(problem))
         if self._runner is not None and self._source.ended and self.view.result is None:
             # Its end could not be journaled, or it had not begun.
@@ -345,13 +345,13 @@ class RunScreen(PaneScreen):
     def _notify_of_source(self) -> None:
         """Say why the source can read no more, and what has become of the process that writes the run, or its file."""
         error, notice = self._source.error, self._source.notice
-        if error is not None and not self._error_told:
-            self._error_told = True
+        if error is not None and not self._error_reported:
+            self._error_reported = True
             self.notify(error.message, severity="error", timeout=SECONDS, markup=False)
-        if notice != self._notice_told:
+        if notice != self._notice_reported:
             # What was told before holds no more.
             self.app.clear_notifications()
-            self._notice_told = notice
+            self._notice_reported = notice
             if notice:
                 self.notify(notice, severity="warning", timeout=SECONDS, markup=False)
 
@@ -372,8 +372,8 @@ class RunScreen(PaneScreen):
         if self._broker is not None and (self._runner is None or self.is_active):
             # A question may be there before the record that makes it the status.
             asked = WAITING if self._runner is None else WAITING_HERE
-            told = asked if urgent else words(self._shown_status)
-            self.app.post_message(TitleTerminal(f"aeon: {told} · {one_line(self.view.task, 60)}", urgent))
+            status_text = asked if urgent else words(self._shown_status)
+            self.app.post_message(TitleTerminal(f"aeon: {status_text} · {one_line(self.view.task, 60)}", urgent))
 
     def _place_of_question(self) -> Place:
         """Return where a question is: above the log, or beside the plan where there is room."""
@@ -618,7 +618,7 @@ class RunScreen(PaneScreen):
             return self._source.reading
         if is_being_read(self.view, self._source):
             return f"{count(self.view.last_seq + 1, 'record')} read"
-        damaged = self._damage_told + len(self.view.damage)
+        damaged = self._damage_reported + len(self.view.damage)
         if damaged:
             return f"⚠ {count(damaged, 'problem')} in the journal"
         return "not judged" if (last := self.shown_view.assessment) is not None and last.not_judged else ""

@@ -236,7 +236,7 @@ def _result(search: RecordSearch, cancel: str) -> str:
 
 
 def place_in(view: RunView, selected: Match | Heading) -> StepPlace | None:
-    """Return the step and the tab that show a match, the step of a heading; None where the view does not hold it."""
+    """Return the step and the tab that show a match, the step of a heading; None if the view does not hold it."""
     step = view.steps.get(selected.step_id or "")
     if step is None:
         return None

@@ -57,7 +57,7 @@ class PlanChanges:
 
     @property
     def blocks(self) -> Sequence[Block] | None:
-        """What is to be shown; None where it is not."""
+        """What is to be shown; None if it is not."""
         return self._blocks if self.shown else None
 
     @property
@@ -122,11 +122,11 @@ class PlanChanges:
             return lambda: None
         except (AeonError, OSError) as error:
             problem: list[Block] = [("high", f"✖ {failure(snapshots.journal, error).message}")]
-            return lambda: self._take(problem)
+            return lambda: self._apply(problem)
         blocks = difference_blocks(found[0].view, found[1].view, named, self._keys) if found else READING
-        return lambda: self._take(blocks)
+        return lambda: self._apply(blocks)
 
-    def _take(self, blocks: list[Block]) -> None:
+    def _apply(self, blocks: list[Block]) -> None:
         self._blocks = blocks
         self._on_change()
 
@@ -155,7 +155,7 @@ class TimeTravelController:
         """What this made, and closes."""
         self._way: _Way | None = None
         self.snapshot: Snapshot | None = None
-        """What is shown; None where that is now."""
+        """What is shown; None if that is now."""
         self.paused = False
         """Whether it was the person who stopped here, rather than one who went back."""
 
@@ -171,7 +171,7 @@ class TimeTravelController:
 
     @property
     def reading(self) -> str:
-        """How far the journal has been read for a moment, in words; empty where that takes no time."""
+        """How far the journal has been read for a moment, in words; empty if that takes no time."""
         awaited = self._way is not None or (self.snapshot is not None and not self.snapshot.whole)
         return self._snapshots.reading if awaited and self._snapshots is not None else ""
 
@@ -231,9 +231,9 @@ class TimeTravelController:
         except (AeonError, OSError) as error:
             message = failure(snapshots.journal, error).message
             return lambda: self._fail(way, message)
-        return lambda: self._take(way, snapshot)
+        return lambda: self._apply(way, snapshot)
 
-    def _take(self, way: _Way, snapshot: Snapshot | None) -> None:
+    def _apply(self, way: _Way, snapshot: Snapshot | None) -> None:
         wanted = self._way
         if way is wanted:
             self._way = None
@@ -257,14 +257,14 @@ class TimeTravelController:
             self._making.submit(lambda: self._make_whole(snapshots, snapshot))
 
     def _make_whole(self, snapshots: SnapshotStore, end: Snapshot) -> Callable[[], None]:
-        """Wait until all that is known of a shown moment has been read, as long as it is shown."""
+        """Wait until everything that is known about a shown moment has been read, as long as it is shown."""
         try:
             whole = snapshots.whole(end.seq, lambda: self.snapshot is end and self._way is None)
         except (Closed, AeonError, OSError):
             return lambda: None
-        return lambda: self._take_whole(end, whole)
+        return lambda: self._apply_whole(end, whole)
 
-    def _take_whole(self, end: Snapshot, whole: Snapshot) -> None:
+    def _apply_whole(self, end: Snapshot, whole: Snapshot) -> None:
         if self.snapshot is end:
             self.snapshot = whole
             self._on_change()

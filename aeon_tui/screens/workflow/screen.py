@@ -167,7 +167,7 @@ class WorkflowScreen(PaneScreen):
         self._shown: tuple[object, ...] = ()
         self._artifact = 0
         self._reading = LatestWorker(self, "artifact")
-        self._problem_told = False
+        self._problem_reported = False
         self._ticks = 0
 
     def compose(self) -> ComposeResult:
@@ -327,8 +327,8 @@ class WorkflowScreen(PaneScreen):
             return gate_items(self.state, gate)
         agent = self.state.view.agents.get(key)
         if agent is None:
-            how_to_go_on = "press R to continue where it ended" if self._is_resumable else ""
-            return [*whole_items(self.state, self.status, how_to_go_on), *self._warning_items()]
+            how_to_continue = "press R to continue where it ended" if self._is_resumable else ""
+            return [*whole_items(self.state, self.status, how_to_continue), *self._warning_items()]
         items, taken = self._items.setdefault(key, []), self._taken.get(key, 0)
         for entry in agent.entries[taken:]:
             items += items_of(entry)
@@ -401,8 +401,8 @@ class WorkflowScreen(PaneScreen):
     def _tell_problem(self) -> None:
         """Say, once, why there is nothing more to read, or why the workflow could not begin."""
         error = self._source.error or (self._runner.error if self._runner is not None else None)
-        if error is not None and not self._problem_told:
-            self._problem_told = True
+        if error is not None and not self._problem_reported:
+            self._problem_reported = True
             self.notify(one_line(error.message, 2_000), severity="error", timeout=20, markup=False)
 
     def _ask(self) -> None:

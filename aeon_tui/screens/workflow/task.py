@@ -87,9 +87,9 @@ class WorkflowTaskScreen(Screen[None]):
             self._say(one_line(problem, 500))
 
     def _say(self, problem: str) -> None:
-        told = self.query_one("#problem", Static)
-        told.update(f"✖ {problem}")
-        told.display = True
+        problem_line = self.query_one("#problem", Static)
+        problem_line.update(f"✖ {problem}")
+        problem_line.display = True
 
     def action_runs(self) -> None:
         """Go to the list of runs."""

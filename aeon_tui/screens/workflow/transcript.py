@@ -73,8 +73,8 @@ def _said(icon: str, style: str, head: str, text: str, *more: Block) -> Conversa
 def items_of(entry: Entry) -> Iterator[ConversationItem]:
     """Yield what one entry, one that the view has taken, is shown as: mostly one item, of a first request nothing."""
     kind = str(entry.get("type"))
-    if kind in _TOLD:
-        yield from _TOLD[kind](entry)
+    if kind in _ITEMS:
+        yield from _ITEMS[kind](entry)
 
 
 def reply_blocks(text: str, calls: Iterable[tuple[str, str]]) -> Iterator[Block]:
@@ -92,9 +92,9 @@ def _start(entry: Entry) -> Iterator[ConversationItem]:
         yield _said("✎", "medium", f"round {entry['round']}: a person rejected it", str(feedback))
     contract = DelegationContract(**entry["contract"])
     tools = ", ".join(entry.get("tools") or ())
-    told = f"{contract.to_message()}\n\n## Tools\n{tools}\n\n## Defined in\n{entry.get('source') or ''}"
+    full_text = f"{contract.to_message()}\n\n## Tools\n{tools}\n\n## Defined in\n{entry.get('source') or ''}"
     goal = contract.objective.splitlines()[0] if contract.objective.strip() else ""
-    yield ConversationItem("◇", "accent", f"contract: {goal}", (("", told),))
+    yield ConversationItem("◇", "accent", f"contract: {goal}", (("", full_text),))
 
 
 def _request(entry: Entry) -> Iterator[ConversationItem]:
@@ -175,7 +175,7 @@ def _note(entry: Entry) -> Iterator[ConversationItem]:
     yield _said(icon, style, what, str(entry.get("message", "")))
 
 
-_TOLD: dict[str, Callable[[Entry], Iterator[ConversationItem]]] = {
+_ITEMS: dict[str, Callable[[Entry], Iterator[ConversationItem]]] = {
     "agent_start": _start,
     "agent_skipped": _skipped,
     "api_request": _request,
@@ -197,15 +197,22 @@ def gate_items(state: WorkflowState, number: int) -> list[ConversationItem]:
         ConversationItem("◇", "accent", f"summary · {gate.artifact}", tuple(summary_blocks(gate.summary, "")), True)
     ]
     items += [change_item(change) for change in gate.changes]
-    for said in gate.decisions:
-        icon, style, word = DECIDED.get(said.decision.value, DECIDED_ABORT)
-        items.append(_said(icon, style, f"{word} at {said.timestamp[:19].replace('T', ' ')} UTC", said.feedback or ""))
+    for gate_decision in gate.decisions:
+        icon, style, word = DECIDED.get(gate_decision.decision.value, DECIDED_ABORT)
+        items.append(
+            _said(
+                icon,
+                style,
+                f"{word} at {gate_decision.timestamp[:19].replace('T', ' ')} UTC",
+                gate_decision.feedback or "",
+            )
+        )
     if gate.state == "asked":
         items.append(ConversationItem("?", "medium", "waits for a decision"))
     return items
 
 
-def whole_items(state: WorkflowState, status: str, how_to_go_on: str) -> list[ConversationItem]:
+def whole_items(state: WorkflowState, status: str, how_to_continue: str) -> list[ConversationItem]:
     """Return what is told of the workflow as a whole: task, gates, costs, what was warned of, and how it ended."""
     view = state.view
     items = [ConversationItem("◇", "accent", "task", (("", view.task),), True)]
@@ -221,8 +228,8 @@ def whole_items(state: WorkflowState, status: str, how_to_go_on: str) -> list[Co
         items += _note(notice)
     if view.end is not None:
         items.append(_ending(view.end, status))
-    if how_to_go_on:
-        items.append(ConversationItem("→", "accent", how_to_go_on))
+    if how_to_continue:
+        items.append(ConversationItem("→", "accent", how_to_continue))
     return items
 
 
