@@ -88,7 +88,7 @@ async def fill(pilot: Pilot[None]) -> None:
     for models in screen.query(ModelList):
         models.update_rows(CHOICES)
     if isinstance(screen, KeySettingsScreen):
-        screen._take(ROWS)
+        screen._apply(ROWS)
     for settings in screen.query(SettingsList):
         settings.move_to(2)
     for field in screen.query(Input):

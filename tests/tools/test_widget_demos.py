@@ -137,7 +137,7 @@ async def test_playing_ends_with_the_run() -> None:
     app = DemoApp(DEMOS["plan_tree"])
     async with app.run_test(size=(80, 24)):
         app.at, app.playing = len(recorded()) - 1, True
-        app._go_on()
+        app._advance()
         assert (app.at, app.playing) == (len(recorded()), False)
 
 
