@@ -7,6 +7,9 @@ from typing import TYPE_CHECKING
 from aeon_core.lazy_names import lazy_names
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+    from typing import Any
+
     from aeon_core.adaptive.profile import TaskProfile as TaskProfile
     from aeon_core.approvals.pending import ApprovalDecision as ApprovalDecision
     from aeon_core.approvals.pending import ApprovalRequest as ApprovalRequest
@@ -84,4 +87,6 @@ _PUBLIC = {
     "validation.validator": ("SemanticValidator",),
 }
 """The public names of each module."""
+__getattr__: Callable[[str], Any]
+__dir__: Callable[[], list[str]]
 __all__, __getattr__, __dir__ = lazy_names(__name__, _PUBLIC)
