@@ -432,7 +432,8 @@ class ApprovalPanel(Pane):
         elif self._typed is not None and self.has_class("-typing"):
             self.border_subtitle = f"{self._typed.words} · enter sends · {key_of(self, 'approval.back')} goes back"
         else:
-            below = self.query_one(ApprovalText).below
+            # A notice's timer may end when the panel has been taken away, and has no text any more.
+            below = sum(text.below for text in self.query(ApprovalText))
             self.border_subtitle = f"↓ {count(below, 'more line')}" if below else ""
 
     def _opens(self, key: str) -> Choice | None:
