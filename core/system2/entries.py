@@ -55,7 +55,7 @@ class AgentStart(EntryFields, frozen=True, kw_only=True):
 
     agent: str
     contract: DelegationContract
-    round: Count
+    round: Count = 1
     feedback: str | None = None
     tools: list[str] | None = None
     source: str | None = None

@@ -8,6 +8,7 @@ from typing import Any
 from aeon_core.errors import LLMError
 from system2.contracts import CompletionSignal
 from system2.cost import total_cost
+from system2.entries import AgentStart, parse_entry
 from system2.policies import GateDecisionType
 from system2.view import WorkflowView
 from tests.system2.kit import CONTRACT, Answers, Bench, done, said, uses
@@ -79,3 +80,10 @@ def test_unknown_types_are_passed_over() -> None:
     view = WorkflowView()
     view.apply({"type": "something new", "agent": "executor", "field": 1})
     assert view.end is None
+
+
+def test_a_round_that_an_early_transcript_does_not_number_is_the_first() -> None:
+    entry = {"type": "agent_start", "ts": "2026-11-01T00:00:00Z", "run": "r", "agent": "executor"}
+    started = parse_entry({**entry, "contract": CONTRACT.as_dict()})
+    assert isinstance(started, AgentStart)
+    assert started.round == 1

@@ -76,7 +76,7 @@ def parse(block: str) -> Frontmatter:
             raise FrontmatterError(f"has {key.value!r} twice in its frontmatter; keep one of them")
         values[key.value] = value
     name, description = ("".join(_texts(key, values) or ()).strip() or None for key in ("name", "description"))
-    # In `[Agent(a, b)]` YAML sees two: they are joined and split anew.
+    # YAML sees two items in `[Agent(a, b)]`: they are joined, then split outside parentheses.
     lists = (_texts(key, values) for key in _LISTS)
     return Frontmatter(name, description, *(None if texts is None else tool_names(",".join(texts)) for texts in lists))
 
