@@ -116,10 +116,9 @@ def connect(
         return ModelChain([connect(one, base_url=base_url, timeout=timeout, bedrock=bedrock) for one in model])
     provider, name = _parts(model)
     given = {"base_url": base_url, "timeout": timeout, **(bedrock or {})}
-    module, adapter, taken, *_ = PROVIDERS[provider]
-    connected: LLMAdapter = getattr(import_module(module), adapter)(
-        name, **{option: given[option] for option in taken if option in given}
-    )
+    known = PROVIDERS[provider]
+    make = getattr(import_module(known.module), known.adapter)
+    connected: LLMAdapter = make(name, **{option: given[option] for option in known.options if option in given})
     return connected
 
 
