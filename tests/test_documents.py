@@ -177,6 +177,12 @@ def test_every_page_is_reached_from_the_navigation() -> None:
     assert listed <= written | set(pages()) | set(BESIDE)
 
 
+@pytest.mark.parametrize("name", ["README.md", "docs/index.md"])
+def test_every_guide_is_linked_from_where_readers_begin(name: str) -> None:
+    linked = {(ROOT / name).parent / target for target, _ in LINK.findall((ROOT / name).read_text())}
+    assert set((ROOT / "docs" / "how-to").glob("*.md")) <= linked
+
+
 @pytest.mark.parametrize("name", ["README.md", "ARCHITECTURE.md", "CONTRIBUTING.md", "CHANGELOG.md"])
 def test_links_of_the_files_next_to_the_docs_lead_somewhere(name: str) -> None:
     for target, _ in LINK.findall((ROOT / name).read_text()):
