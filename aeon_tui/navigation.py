@@ -258,6 +258,6 @@ class Navigation(App[None]):
 
 def _transcript_screen(path: Path) -> Screen[None]:
     from aeon_tui.screens.workflow.screen import WorkflowScreen
-    from aeon_tui.sources.workflow import TranscriptSource
+    from aeon_tui.sources.workflow import follow_workflow
 
-    return WorkflowScreen(TranscriptSource(path))
+    return WorkflowScreen(follow_workflow(path))

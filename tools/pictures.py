@@ -22,7 +22,7 @@ from aeon_core.runs.orchestrator import Orchestrator
 from aeon_tui.app import AeonApp
 from aeon_tui.screens.browser.screen import BrowserScreen
 from aeon_tui.screens.run.screen import RunScreen
-from aeon_tui.sources.base import RecordsOnly
+from aeon_tui.sources.base import RecordSource, V
 
 OPEN_TASK = "design a REST API for invoices"
 """Open enough that the first pass does not do."""
@@ -61,15 +61,14 @@ LISTED = ("open", "missing-tool", "no-such-tool", "down", "stubborn", "malformed
 """The runs of the browser's picture."""
 
 
-class RecordedSource(RecordsOnly):
+class RecordedSource(RecordSource[V]):
     """Records that are there already, of a journal where a screen reads more of it."""
 
+    live = ended = False
+
     def __init__(self, records: Records, live: bool, journal: Path | None = None) -> None:
-        self.error: AeonError | None = None
-        self.damage: list[str] = []
-        self.journal = journal
-        self.live = live
-        self.ended = not live
+        super().__init__(journal)
+        self.live, self.ended = live, not live
         self._records = records
 
     def take(self, seconds: float) -> Records:  # noqa: ARG002  # a source is given a time limit

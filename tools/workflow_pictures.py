@@ -9,42 +9,21 @@ from pathlib import Path
 from typing import Any
 
 from aeon_core.approvals.pending import ApprovalRequest, PendingApproval
-from aeon_core.errors import AeonError
 from aeon_core.journal.reader import read_records
 from aeon_tui.app import AeonApp
 from aeon_tui.screens.workflow.screen import WorkflowScreen
 from aeon_tui.sessions.approval_broker import ApprovalBroker
 from aeon_tui.sessions.pending_approval import approval_request
 from aeon_tui.sessions.workflow_session import WorkflowRequest, WorkflowRunner
-from aeon_tui.sources.workflow import Taken
+from aeon_tui.sources.workflow import WorkflowState
 from system2 import AutoApproveGates, Orchestrator
-from tools.pictures import START, Picture, Records, on_fixed_clock, showing
+from tools.pictures import START, Picture, RecordedSource, Records, on_fixed_clock, showing
 
 TASK = "build a REST API for invoices"
 SHOWN_ROOT = "/home/ann/invoices"
 _PROJECT = Path("workflow")
 """Below the working directory, which is the pictures' own meanwhile."""
 _JOURNAL = Path("workflow.jsonl")
-
-
-class RecordedWorkflowSource:
-    """Records of a journal that are there already."""
-
-    def __init__(self, records: Records, live: bool) -> None:
-        self.error: AeonError | None = None
-        self.damage: list[str] = []
-        self.reading = False
-        self.path: Path | None = None
-        self.live = live
-        self._records = records
-
-    def take(self, seconds: float) -> Taken:  # noqa: ARG002  # a source is given a time limit
-        """Return all there are, once."""
-        records, self._records = self._records, []
-        return Taken(records)
-
-    def close(self) -> None:
-        """Nothing is open."""
 
 
 class _Still(ApprovalBroker):
@@ -77,7 +56,7 @@ def _screen(records: Records, asked: bool = False) -> AeonApp:
         runner = WorkflowRunner(WorkflowRequest(Path(SHOWN_ROOT), TASK))
         runner.broker = _Still(approval_request(PendingApproval.model_validate(records[-1])))
     last = datetime.fromisoformat(records[-1]["ts"])
-    source = RecordedWorkflowSource(records, live=asked)
+    source = RecordedSource[WorkflowState](records, live=asked)
     return showing(WorkflowScreen(source, runner, clock=lambda: last + timedelta(seconds=1)))
 
 

@@ -7,6 +7,7 @@ import logging
 import shlex
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -15,10 +16,13 @@ from aeon_core.errors import AeonError, UsageError
 from aeon_core.journal.reader import head, tail
 from aeon_core.journal.summary import last_state
 from aeon_tui.sessions.approval_broker import ApprovalBroker
+from aeon_tui.sessions.run_jobs import retained_records
 from aeon_tui.sessions.runner import Stream
 from aeon_tui.sessions.session import Session
+from aeon_tui.sources.base import ReadAheadSource
+from aeon_tui.sources.live import LiveSource
 from aeon_tui.sources.run_index import root_of_project
-from aeon_tui.sources.workflow import LiveWorkflowSource
+from aeon_tui.sources.workflow import WorkflowState, follow_workflow
 
 if TYPE_CHECKING:
     from aeon_core.approvals.pending import ApprovalRequest
@@ -86,8 +90,9 @@ class WorkflowRunner(Session["WorkflowResult"]):
     def __init__(self, request: WorkflowRequest) -> None:
         super().__init__()
         self.request = request
-        self.source = LiveWorkflowSource()
-        self.broker = ApprovalBroker()
+        before = ReadAheadSource[WorkflowState](request.resume, read=retained_records) if request.resume else None
+        self.source = LiveSource(request.resume, first=before, follow=partial(follow_workflow, fast=True))
+        self.broker = ApprovalBroker(request.resume)
         self.stream = Stream()
         self.warnings: list[str] = []
         """What was warned of, in order."""
@@ -106,7 +111,7 @@ class WorkflowRunner(Session["WorkflowResult"]):
     @property
     def journal(self) -> Path | None:
         """The journal; None if there is none yet, or it cannot be written."""
-        return self.source.path
+        return self.source.journal
 
     def listen(self, listener: Callable[[], object]) -> None:
         """Have it called when a question comes or goes, too."""
@@ -164,15 +169,9 @@ class WorkflowRunner(Session["WorkflowResult"]):
         self.source.finish()
 
     def _run(self, orchestrator: Orchestrator) -> WorkflowResult:
-        from aeon_core.journal.reader import read_records
-
-        path = self.request.resume
-        if path is None:
-            return orchestrator.run(self.request.task, spec=self.request.spec)
-        for record in read_records(path):
-            self.source.put(record)
-        self.source.path = self.broker.journal = path
-        return orchestrator.resume(path)
+        if (path := self.request.resume) is not None:
+            return orchestrator.resume(path)
+        return orchestrator.run(self.request.task, spec=self.request.spec)
 
     def _make_orchestrator(self) -> Orchestrator:
         from system2.logs import Log
@@ -202,9 +201,9 @@ class WorkflowRunner(Session["WorkflowResult"]):
             self.warnings.append(line.removeprefix(WARNING))
 
     def _on_line(self, line: bytes) -> None:
-        if self.source.path is None and self._orchestrator is not None:
+        if self.source.journal is None and self._orchestrator is not None:
             # The journal has its name before its first line is written.
-            self.source.path = self.broker.journal = self._orchestrator.journal
+            self.source.journal = self.broker.journal = self._orchestrator.journal
             self._remember(line)
         if b'"type":"llm"' in line[:200]:
             self.stream.clear()

@@ -7,7 +7,9 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any, Generic, NamedTuple
+
+from typing_extensions import TypeVar
 
 from aeon_core.errors import AeonError
 
@@ -20,90 +22,87 @@ Listener = Callable[[], object]
 """Called on any thread; it returns at once."""
 Reader = Callable[[Path, list[str]], Records]
 """Yields the records of a journal, and appends to the list what cannot be read."""
+V = TypeVar("V", default="RunView")
+"""The view that records are folded into."""
 
 
-class RecordSource(Protocol):
-    """Records of one run, in order, or views of what was folded elsewhere."""
+class Projection(NamedTuple, Generic[V]):
+    """What the records of a journal become for a screen."""
 
-    error: AeonError | None
-    """Why no more can be read."""
-    damage: list[str]
-    """What could not be read, with line numbers."""
+    new: Callable[[], V]
+    """Makes the view before the first record."""
+    apply: Callable[[V, dict[str, Any]], object]
+    shows_ends: bool = False
+    """Whether a view of a journal's end can be made, too: one that is long or grows fast is shown by that first."""
 
-    @property
-    def journal(self) -> Path | None:
+
+class RecordSource(Generic[V]):
+    """Records of one run or workflow, in order, or views of what was folded elsewhere. One of records only, by default.
+
+    Drained by the screen, never waited for.
+    """
+
+    def __init__(self, journal: Path | None = None) -> None:
+        self.error: AeonError | None = None
+        """Why no more can be read."""
+        self.damage: list[str] = []
+        """What could not be read, with line numbers."""
+        self.journal = journal
         """The file that holds the records; None if there is none."""
 
     @property
     def notice(self) -> str:
         """What has become of the process that writes the run, or of its file, in words; mostly nothing."""
+        return ""
 
     @property
     def waiting(self) -> bool:
         """Whether the run is not there yet."""
+        return False
 
     @property
     def reading(self) -> str:
         """What is waited for or being read, in words; empty if nothing is, or the records show it themselves."""
+        return ""
 
     @property
     def live(self) -> bool:
         """Whether a process is writing the run."""
+        return False
 
     @property
     def ended(self) -> bool:
         """Whether all there is has been taken, and no more comes."""
+        return True
 
     @property
     def follows(self) -> bool:
         """Whether records come that are written to the journal from now on."""
+        return False
 
     @property
     def snapshots(self) -> SnapshotStore | None:
         """Views of the run's past, where the source reads the whole journal anyway."""
+        return None
 
     def take(self, seconds: float) -> list[dict[str, Any]]:
         """Return the next records there are, after at most about that time."""
+        raise NotImplementedError
 
-    def take_view(self) -> RunView | None:
+    def take_view(self) -> V | None:
         """Return, once, a view that replaces the one folded so far; later records continue it."""
+        return None
 
-    def record(self, seq: int) -> dict[str, Any] | None:
+    def record(self, seq: int) -> dict[str, Any] | None:  # noqa: ARG002  # for those whose views hold all there is
         """Return a record in full where the view leaves a part of it in the journal. Reads the file."""
+        return None
 
-    def listen(self, listener: Listener) -> bool:
+    def listen(self, listener: Listener) -> bool:  # noqa: ARG002  # for those that have to be polled
         """Call the listener whenever there may be something new; return False if the source has to be polled."""
+        return False
 
     def close(self) -> None:
         """Read no more."""
-
-
-Follow = Callable[[Path], RecordSource]
-"""Returns what follows a journal, its first view included."""
-
-
-class RecordsOnly:
-    """Defaults of a source whose records, folded, leave nothing out."""
-
-    notice = ""
-    waiting = False
-    reading = ""
-    follows = False
-    snapshots: SnapshotStore | None = None
-
-    def take_view(self) -> RunView | None:
-        """Return None: no view but that of the records."""
-        return None
-
-    def record(self, seq: int) -> dict[str, Any] | None:
-        """Return None: the view holds all there is."""
-        del seq
-        return None
-
-    def listen(self, listener: Listener) -> bool:
-        """Return False: it has to be polled."""
-        del listener
-        return False
 
 
 def failure(journal: Path | None, error: AeonError | OSError) -> AeonError:
@@ -120,14 +119,12 @@ def read_journal(path: Path, damage: list[str]) -> Records:
     return read_records(path, damage=damage)
 
 
-class ReadAheadSource(RecordsOnly):
+class ReadAheadSource(RecordSource[V]):
     """The records of a journal file after one `seq`, read on a thread of its own as fast as they are taken."""
 
     def __init__(self, path: Path, after: int = -1, read: Reader = read_journal, *, ahead: int = 2_000) -> None:
-        self.error: AeonError | None = None
-        self.damage: list[str] = []
-        self.live = False
-        self.journal = path
+        super().__init__(path)
+        self._path = path
         self._after, self._read = after, read
         self._ready: queue.Queue[dict[str, Any]] = queue.Queue(ahead)
         self._closed = threading.Event()
@@ -164,7 +161,7 @@ class ReadAheadSource(RecordsOnly):
 
     def _read_all(self) -> None:
         damage: list[str] = []
-        for record in self._read(self.journal, damage):
+        for record in self._read(self._path, damage):
             if self._closed.is_set():
                 return
             if record["seq"] > self._after:

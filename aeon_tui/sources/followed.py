@@ -5,14 +5,14 @@ from __future__ import annotations
 import shlex
 import time
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 from aeon_core.journal.follow import Follower, FollowStatus
 from aeon_core.journal.listing import Awaited
 from aeon_core.journal.summary import is_being_written
 from aeon_core.journal.view import reducer
 from aeon_core.journal.view.model import RunView
-from aeon_tui.sources.base import RateMeter, RecordSource
+from aeon_tui.sources.base import Projection, RateMeter, RecordSource, V
 from aeon_tui.sources.journal import JournalSource, StatusChange
 from aeon_tui.sources.snapshots import SnapshotStore
 
@@ -29,9 +29,10 @@ LONG = 16 * 1024 * 1024
 """Bytes from which on a journal is shown by its end first."""
 AHEAD = 2_000
 GONE = "the journal was deleted or moved"
+RUN = Projection(RunView, reducer.apply, shows_ends=True)
 
 
-class FollowedSource(JournalSource):
+class FollowedSource(JournalSource[V]):
     """The records of a run of another process, read on a thread as they come; the run need not be there yet.
 
     A run that has ended, or whose process has, is followed on: `aeon-tui resume` in another terminal continues the
@@ -42,8 +43,11 @@ class FollowedSource(JournalSource):
 
     follows = True
 
-    def __init__(self, awaited: Awaited, ahead: int = AHEAD, *, fast: bool = False) -> None:
+    def __init__(
+        self, awaited: Awaited, ahead: int = AHEAD, *, fast: bool = False, projection: Projection[V] | None = None
+    ) -> None:
         self._awaited, self._ahead = awaited, ahead
+        self._projection = projection if projection is not None else cast("Projection[V]", RUN)
         self._last_change = StatusChange("reading")
         self._follower: Follower | None = None
         self._pace, self._too_fast = RateMeter(), fast
@@ -74,13 +78,13 @@ class FollowedSource(JournalSource):
         records: list[dict[str, Any]] = []
         while ready and time.perf_counter() < deadline:
             item = ready[0]
-            if isinstance(item, RunView):
-                break
-            ready.popleft()
             if isinstance(item, StatusChange):
                 self._change, self.notice = item, item.notice
-            else:
+            elif isinstance(item, dict):
                 records.append(item)
+            else:
+                break
+            ready.popleft()
         return records
 
     def _read(self) -> None:
@@ -100,9 +104,9 @@ class FollowedSource(JournalSource):
 
     def _follower_of(self, path: Path) -> Follower:
         """Return what reads the journal; where it is long, from where the view of the whole ends."""
-        shown = self._follower is not None
+        shown = self._follower is not None or self._too_fast
         place = None
-        if self._too_fast or _size(path) >= LONG:
+        if self._projection.shows_ends and (self._too_fast or _size(path) >= LONG):
             self.snapshots = self.snapshots or SnapshotStore(path)
             self._fast, self._too_fast = self._too_fast, False
             place, shown = self._read_whole(path), True
@@ -130,22 +134,22 @@ class FollowedSource(JournalSource):
 
     def _read_on(self, follower: Follower) -> bool:
         """Hand over what has come; return False if all of a long journal has to be read again."""
-        fresh: RunView | None = None
+        fresh: V | None = None
         for generation, record in follower.read():
             if self._closed.is_set():
                 return False
             if generation != self._generation:
-                if self._generation >= 0 and follower.size >= LONG:
+                if self._generation >= 0 and follower.size >= LONG and self._projection.shows_ends:
                     return False
-                self._generation, fresh = generation, RunView()
+                self._generation, fresh = generation, self._projection.new()
                 self._damage_read = 0
             if self._last_change.status == "awaited":
                 self._report(StatusChange("reading"))
             if fresh is not None:
-                reducer.apply(fresh, record)
+                self._projection.apply(fresh, record)
             else:
                 self._hand_over(record)
-                if self._pace.too_fast(1):
+                if self._pace.too_fast(1) and self._projection.shows_ends:
                     self._too_fast = True
                     return False
         if fresh is not None:
@@ -163,7 +167,7 @@ class FollowedSource(JournalSource):
             self._last_change = change
             self._hand_over(change)
 
-    def _hand_over(self, item: dict[str, Any] | RunView | StatusChange) -> None:
+    def _hand_over(self, item: dict[str, Any] | V | StatusChange) -> None:
         while len(self._ready) >= self._ahead and not self._closed.wait(0.02):
             pass
         self._ready.append(item)

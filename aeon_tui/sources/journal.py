@@ -9,11 +9,11 @@ from collections import deque
 from collections.abc import Iterator
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
 from aeon_core.errors import AeonError
 from aeon_core.journal.view.model import RunView
-from aeon_tui.sources.base import FAST, WINDOW_SECONDS, Listener, failure, nobody
+from aeon_tui.sources.base import FAST, WINDOW_SECONDS, Listener, RecordSource, V, failure, nobody
 from aeon_tui.sources.snapshots import Closed, SnapshotStore, Work
 
 if TYPE_CHECKING:
@@ -52,7 +52,7 @@ class StatusChange(NamedTuple):
     notice: str = ""
 
 
-class JournalSource:
+class JournalSource(RecordSource[V]):
     """Gives two views of a journal that nobody writes: first of its end, then of the whole.
 
     The whole leaves large values in the journal, and `record` reads them: what it holds for 400,000 records is about
@@ -60,17 +60,17 @@ class JournalSource:
     """
 
     follows = False
+    notice = ""
+    snapshots: SnapshotStore | None = None
+    """Views of the run's past: what is read for the whole is read for them."""
 
     def __init__(self, path: Path | None) -> None:
-        self.error: AeonError | None = None
-        self.damage: list[str] = []
-        """What the views do not hold of what cannot be read."""
-        self.notice = ""
-        self.journal = path
-        self.snapshots: SnapshotStore | None = SnapshotStore(path) if path is not None else None
-        """Views of the run's past: what is read for the whole is read for them."""
+        super().__init__(path)
+        if path is not None:
+            self.snapshots = SnapshotStore(path)
         self._notify: Listener = nobody
-        self._ready: deque[dict[str, Any] | RunView | StatusChange] = deque()
+        self._ready: deque[Any] = deque()
+        """Records, views and changes of status, in order."""
         self._change = StatusChange("reading")
         """The last that was taken."""
         self._reads_whole = False
@@ -119,13 +119,11 @@ class JournalSource:
         del seconds
         return []
 
-    def take_view(self) -> RunView | None:
+    def take_view(self) -> V | None:
         """Return, once, a view that takes the place of the one before."""
-        ready = self._ready
-        if ready and isinstance(view := ready[0], RunView):
-            ready.popleft()
+        if self._ready and not isinstance(self._ready[0], (dict, StatusChange)):
             self._taken.set()
-            return view
+            return cast("V", self._ready.popleft())
         return None
 
     def record(self, seq: int) -> dict[str, Any] | None:

@@ -5,15 +5,17 @@ from __future__ import annotations
 import json
 import time
 from collections import deque
+from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from aeon_core.errors import AeonError
-from aeon_tui.sources.base import Follow, Listener, RateMeter, ReadAheadSource, RecordSource, nobody
+from aeon_tui.sources.base import Listener, RateMeter, RecordSource, V, nobody
 
 if TYPE_CHECKING:
-    from aeon_core.journal.view.model import RunView
     from aeon_tui.sources.snapshots import SnapshotStore
+
+Follow = Callable[[Path], RecordSource[V]]
+"""Returns what follows a journal of which a view is shown already, its first view included."""
 
 CAPACITY = 20_000
 """Lines that are kept for the screen at most."""
@@ -21,32 +23,29 @@ WAITING = 3_000
 """Lines that may wait when a frame is drawn, before the screen reads the journal instead."""
 
 
-class LiveSource:
+class LiveSource(RecordSource[V]):
     """Lines as the kernel writes them. `put` only appends: a slow screen never slows the run.
 
     When they come too fast to be folded one by one, or more wait than there is room for, the journal is followed
     instead, as if another process wrote it. `first` are records that come before those lines.
     """
 
-    waiting = False
+    notice = ""
+    """What a person should know of this run; whoever runs it sets it."""
 
     def __init__(
         self,
-        journal: Path,
+        journal: Path | None,
         capacity: int = CAPACITY,
-        first: ReadAheadSource | None = None,
-        follow: Follow | None = None,
+        first: RecordSource[V] | None = None,
+        follow: Follow[V] | None = None,
     ) -> None:
-        self.error: AeonError | None = None
-        self.damage: list[str] = []
-        self.notice = ""
-        """What a person should know of this run; whoever runs it sets it."""
-        self.journal = journal
+        super().__init__(journal)
         self._lines: deque[bytes] = deque(maxlen=capacity)
         self._last_seq = -1
         self._first = first
-        self._follow = follow if follow is not None else _follow
-        self._followed: RecordSource | None = None
+        self._follow: Callable[[Path], RecordSource[Any]] = follow if follow is not None else _follow
+        self._followed: RecordSource[V] | None = None
         """What reads the journal, once it has to be."""
         self._pace = RateMeter()
         self._notify: Listener = nobody
@@ -105,14 +104,16 @@ class LiveSource:
         if self._first is not None:
             records = self._first.take(seconds)
             self._last_seq = records[-1]["seq"] if records else self._last_seq
-            if not self._first.ended:
-                return records
-            self._first = None
+            if self._first.ended:
+                self._first = None
             return records
         records = self._taken(seconds)
-        if not self._overflowed and not self._pace.too_fast(len(records)) and len(self._lines) <= WAITING:
+        too_many = self._overflowed or self._pace.too_fast(len(records)) or len(self._lines) > WAITING
+        if not too_many or self.journal is None:
             return records
-        self._follow_the_journal()
+        self._followed = self._follow(self.journal)
+        self._followed.listen(self._notify)
+        self._lines.clear()
         return []  # what was taken is in the view that comes
 
     def _taken(self, seconds: float) -> list[dict[str, Any]]:
@@ -125,12 +126,7 @@ class LiveSource:
                 self._last_seq = record["seq"]
         return records
 
-    def _follow_the_journal(self) -> None:
-        self._followed = self._follow(self.journal)
-        self._followed.listen(self._notify)
-        self._lines.clear()
-
-    def take_view(self) -> RunView | None:
+    def take_view(self) -> V | None:
         """Return, once, a view that takes the place of the one folded so far, where the journal is followed."""
         return self._followed.take_view() if self._followed is not None else None
 
@@ -146,7 +142,6 @@ class LiveSource:
 
 
 def _follow(journal: Path) -> RecordSource:
-    """Return what follows a journal of which a view is shown already."""
     from aeon_core.journal.listing import Awaited
     from aeon_tui.sources.followed import FollowedSource
 

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from aeon_core.errors import AeonError, UsageError
 from aeon_core.units import seconds_after
-from aeon_tui.sources.base import ReadAheadSource, RecordsOnly, RecordSource
+from aeon_tui.sources.base import ReadAheadSource, RecordSource
 
 if TYPE_CHECKING:
     from aeon_core.runs.replay import Replay
@@ -29,7 +29,7 @@ CHECKED_BYTES = 64_000_000
 Clock = Callable[[], float]
 
 
-class ReplaySource(RecordsOnly):
+class ReplaySource(RecordSource):
     """The records of a journal, each when it is due: as long after the one before as it was, divided by the speed.
 
     `clock` counts seconds. All else is used on the screen's thread alone.
@@ -38,10 +38,7 @@ class ReplaySource(RecordsOnly):
     def __init__(
         self, path: Path, speed: float = 1.0, clock: Clock = time.monotonic, source: RecordSource | None = None
     ) -> None:
-        self.live = False
-        self.journal = path
-        self.error: AeonError | None = None
-        self.damage: list[str] = []
+        super().__init__(path)
         self.speed = speed
         self.paused = False
         self._source: RecordSource = source if source is not None else ReadAheadSource(path, ahead=AHEAD)

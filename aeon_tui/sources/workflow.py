@@ -2,18 +2,14 @@
 
 from __future__ import annotations
 
-import json
-import threading
-import time
-from collections import deque
 from pathlib import Path
-from typing import Any, NamedTuple, Protocol
+from typing import Any
 
-from aeon_core.errors import AeonError
-from aeon_core.journal.follow import Follower, FollowStatus
-from aeon_core.journal.reader import unreadable
+from aeon_core.journal.listing import Awaited
 from aeon_core.journal.view.reducer import MALFORMED
 from aeon_core.units import seconds_after
+from aeon_tui.sources.base import Projection
+from aeon_tui.sources.followed import FollowedSource
 from aeon_widgets.call_rows import Activity
 from system2.policies import GateDecisionType
 from system2.transcript import Entry, TranscriptEntries
@@ -153,167 +149,12 @@ def gate_of(key: str) -> int | None:
     return int(number) if word == "gate" and number.isdigit() else None
 
 
-Record = dict[str, Any]
-CAPACITY = 20_000
-"""Lines that are kept for the screen at most; where more wait, the transcript is read instead."""
-AHEAD = 2_000
-POLL_SECONDS = 0.05
+WORKFLOW = Projection(WorkflowState, WorkflowState.apply)
 
 
-class Taken(NamedTuple):
-    """Records in order; with `anew` they begin with the first, and replace what was taken before."""
+def follow_workflow(path: Path, *, fast: bool = False) -> FollowedSource[WorkflowState]:
+    """Return the source of a journal or a transcript that another process writes, or wrote.
 
-    records: list[Record]
-    anew: bool = False
-
-
-class WorkflowSource(Protocol):
-    """Records of one workflow. Drained by the screen, never waited for."""
-
-    error: AeonError | None
-    """Why no more can be read."""
-
-    @property
-    def path(self) -> Path | None:
-        """The journal, or a transcript without one; None if there is neither."""
-
-    @property
-    def damage(self) -> list[str]:
-        """What could not be read, with line numbers."""
-
-    @property
-    def live(self) -> bool:
-        """Whether a process writes the transcript."""
-
-    @property
-    def reading(self) -> bool:
-        """Whether there is more to be taken of what was there at first."""
-
-    def take(self, seconds: float) -> Taken:
-        """Return the next records there are, after at most about that time."""
-
-    def close(self) -> None:
-        """Read no more."""
-
-
-class TranscriptSource:
-    """A transcript, read on a thread of its own from its beginning, and followed as another process writes on it."""
-
-    def __init__(self, path: Path | None) -> None:
-        self.error: AeonError | None = None
-        self.damage: list[str] = []
-        self.path: Path | None = path
-        self._status: FollowStatus = "reading"
-        self._ready: deque[tuple[int, Record]] = deque()
-        self._generation = 0
-        self._closed = threading.Event()
-        self._follows = False
-        if path is not None:
-            self._follow(path)
-
-    def _follow(self, path: Path) -> None:
-        self._follows = True
-        threading.Thread(target=self._work, args=(path,), name="aeon-transcript-source", daemon=True).start()
-
-    @property
-    def live(self) -> bool:
-        """Whether a process writes the transcript."""
-        return self._status == "running"
-
-    @property
-    def reading(self) -> bool:
-        """Whether there is more to be taken."""
-        return self.error is None and (bool(self._ready) or self._status in ("reading", "awaited"))
-
-    @property
-    def journal(self) -> Path | None:
-        """The file, for a decision from here."""
-        return self.path
-
-    def take(self, seconds: float) -> Taken:
-        """Return the next records there are, after at most about that time."""
-        deadline, ready = time.perf_counter() + seconds, self._ready
-        records: list[Record] = []
-        anew = False
-        while ready and time.perf_counter() < deadline:
-            generation, record = ready.popleft()
-            if generation != self._generation:
-                self._generation, anew = generation, True
-                records = []
-            records.append(record)
-        return Taken(records, anew)
-
-    def close(self) -> None:
-        """Follow no more."""
-        self._closed.set()
-
-    def _work(self, path: Path) -> None:
-        follower = Follower(path)
-        try:
-            while not self._closed.is_set():
-                for each in follower.read():
-                    self._hand_over(each)
-                self.damage = list(follower.damage)
-                self._status = follower.status
-                self._closed.wait(POLL_SECONDS)
-        except (AeonError, OSError) as error:
-            self.error = unreadable(path, error) if isinstance(error, OSError) else error
-            self._status = "gone"
-        finally:
-            follower.close()
-
-    def _hand_over(self, followed: tuple[int, Record]) -> None:
-        while len(self._ready) >= AHEAD and not self._closed.is_set():
-            self._closed.wait(POLL_SECONDS)
-        self._ready.append(followed)
-
-
-class LiveWorkflowSource(TranscriptSource):
-    """The lines of this process's workflow. `put` only appends: a slow screen never slows the work.
-
-    Where lines were lost because too many waited, the journal is followed instead.
+    It is `fast` where a view of it is shown already.
     """
-
-    def __init__(self, capacity: int = CAPACITY) -> None:
-        super().__init__(None)
-        self._lines: deque[bytes | Record] = deque(maxlen=capacity)
-        self._last_seq = -1
-        self._lost = self._finished = False
-
-    @property
-    def live(self) -> bool:
-        """Whether the workflow runs, or has ended and is not shown to its end yet."""
-        return not self._finished or bool(self._lines) or self.reading
-
-    @property
-    def reading(self) -> bool:
-        """Whether a transcript that lines were lost of is being read."""
-        return self._follows and super().reading
-
-    def put(self, line: bytes | Record) -> None:
-        """Take a line from the workflow's thread."""
-        if not self._follows:
-            self._lost = self._lost or len(self._lines) == self._lines.maxlen
-            self._lines.append(line)
-
-    def finish(self) -> None:
-        """Note that nothing more is put."""
-        self._finished = True
-
-    def take(self, seconds: float) -> Taken:
-        """Return the next records there are, after at most about that time."""
-        if self._follows:
-            return super().take(seconds)
-        if self._lost and self.path is not None:
-            self._lines.clear()
-            self._follow(self.path)
-            return Taken([], anew=True)
-        deadline = time.perf_counter() + seconds
-        records: list[Record] = []
-        while self._lines and time.perf_counter() < deadline:
-            line = self._lines.popleft()
-            record: Record = json.loads(line) if isinstance(line, bytes) else line
-            if record["seq"] > self._last_seq:
-                self._last_seq = record["seq"]
-                records.append(record)
-        return Taken(records)
+    return FollowedSource(Awaited(path, path.parent), fast=fast, projection=WORKFLOW)

@@ -9,22 +9,24 @@ from pathlib import Path
 from typing import Any
 
 from aeon_core.entities import RunResult, TTLState
-from aeon_core.errors import AeonError
 from aeon_tui.sessions.run_jobs import Kernel, OnDelta, OnLine, RunJob
 from aeon_tui.sessions.runner import Build
-from aeon_tui.sources.base import RecordsOnly
+from aeon_tui.sources.base import RecordSource
 from tests.waiting import PATIENCE
 
 
-class ListSource(RecordsOnly):
+class ListSource(RecordSource[Any]):
     """Hands over records when told to."""
 
+    live = follows = False
+    ended = True
+    waiting: Any = False
+    notice = reading = ""
+    snapshots: Any = None
+
     def __init__(self, records: list[dict[str, Any]], live: bool = False) -> None:
-        self.error: AeonError | None = None
-        self.damage: list[str] = []
-        self.journal: Path | None = None
+        super().__init__()
         self.live = live
-        self.ended = True
         self.closed = False
         self.waiting = list(records)
 

@@ -9,15 +9,14 @@ from typing import Any
 from textual.pilot import Pilot
 
 from aeon_core.approvals.pending import ApprovalRequest
-from aeon_core.errors import AeonError
 from aeon_core.journal.records import ApprovalPoint
 from aeon_tui.app import AeonApp
 from aeon_tui.screens.workflow.screen import WorkflowScreen
 from aeon_tui.sessions.approval_broker import ApprovalBroker
 from aeon_tui.sessions.workflow_session import WorkflowRequest, WorkflowRunner
-from aeon_tui.sources.workflow import Record, Taken
 from aeon_widgets.approval_panel import ApprovalPanel
 from aeon_widgets.keys import KeyGuard
+from tests.aeon_tui.fakes import ListSource
 from tests.aeon_tui.recordings import HOSTILE
 from tests.waiting import until
 
@@ -46,7 +45,7 @@ class Written:
     """Records of one workflow, a second apart."""
 
     def __init__(self, root: str = "/home/ann/invoices", **config: Any) -> None:
-        self.records: list[Record] = []
+        self.records: list[dict[str, Any]] = []
         money = {"cost_warning_usd": 2.0, "cost_ceiling_usd": 5.0}
         self.add(
             "workflow_start",
@@ -160,27 +159,6 @@ def completed() -> Written:
     return written
 
 
-class RecordedWorkflowSource:
-    """A source of records that are there."""
-
-    def __init__(self, records: list[Record], live: bool = False, path: Path | None = None) -> None:
-        self.error: AeonError | None = None
-        self.damage: list[str] = []
-        self.reading = False
-        self.path = path
-        self.live = live
-        self._records = records
-
-    def take(self, seconds: float) -> Taken:
-        """Return all there are, once."""
-        del seconds
-        taken, self._records = self._records, []
-        return Taken(taken)
-
-    def close(self) -> None:
-        """Nothing to close."""
-
-
 class StillDesk(ApprovalBroker):
     """A broker at which one question waits, without a thread."""
 
@@ -223,7 +201,7 @@ def app_on(
 ) -> AeonApp:
     """Return an app that opens on a workflow; with a question, as if it ran here."""
     app = AeonApp(Path("runs"))
-    source = RecordedWorkflowSource(list(written.records), live)
+    source = ListSource(list(written.records), live)
     runner = None
     if asked is not None:
         runner = WorkflowRunner(WorkflowRequest(Path("/home/ann/invoices"), TASK))

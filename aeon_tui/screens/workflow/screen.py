@@ -20,12 +20,13 @@ from aeon_tui.reports.workflow_report import pipeline_rows
 from aeon_tui.screens.dialogs import ConfirmDialog
 from aeon_tui.screens.pane_screen import PaneScreen
 from aeon_tui.screens.panel_controller import APPROVAL, Place
+from aeon_tui.screens.run.approval_controller import broker_of
 from aeon_tui.screens.run.status import utc_now
 from aeon_tui.screens.workflow.approval_controller import WorkflowApprovalController
 from aeon_tui.screens.workflow.transcript import gate_items, items_of, reply_blocks, whole_items
-from aeon_tui.sessions.approval_broker import ApprovalSource, RemoteApprovalBroker
 from aeon_tui.sessions.workflow_session import WorkflowRunner
-from aeon_tui.sources.workflow import WORKFLOW_ROW, TranscriptSource, WorkflowSource, WorkflowState, gate_of
+from aeon_tui.sources.base import RecordSource
+from aeon_tui.sources.workflow import WORKFLOW_ROW, WorkflowState, gate_of
 from aeon_widgets.approval_panel import ApprovalPanel
 from aeon_widgets.footer import KeyFooter
 from aeon_widgets.keys import KeyGuard, key_of
@@ -147,7 +148,7 @@ class WorkflowScreen(PaneScreen):
 
     def __init__(
         self,
-        source: WorkflowSource,
+        source: RecordSource[WorkflowState],
         runner: WorkflowRunner | None = None,
         clock: Clock = utc_now,
         guard: KeyGuard | None = None,
@@ -155,10 +156,7 @@ class WorkflowScreen(PaneScreen):
         super().__init__()
         self.state = WorkflowState()
         self._source, self._runner, self._clock = source, runner, clock
-        self._broker: ApprovalSource | None = runner.broker if runner is not None else None
-        """Where the questions wait for the person at the screen, those of another process too."""
-        if runner is None and isinstance(source, TranscriptSource):
-            self._broker = RemoteApprovalBroker(source)
+        self._broker = broker_of(source, runner)
         self._asking = WorkflowApprovalController(self, self._broker, self._place_of_question, guard)
         self._items: dict[str, list[ConversationItem]] = {}
         self._taken: dict[str, int] = {}
@@ -200,7 +198,7 @@ class WorkflowScreen(PaneScreen):
     @property
     def path(self) -> Path | None:
         """The journal; None if there is none."""
-        return self._source.path
+        return self._source.journal
 
     @property
     def chosen_run(self) -> Path | None:
@@ -233,20 +231,19 @@ class WorkflowScreen(PaneScreen):
             return "waiting for you"
         if self._source.error is not None and self.state.last_seq < 0:
             return "unreadable"
-        return self.state.status(live=self._source.live, reading=self._source.reading)
+        return self.state.status(live=self._source.live, reading=not self._source.ended)
 
     def tick(self) -> None:
         """Fold what has come, and show what it concerns; less often where another screen hides it."""
         self._ticks += 1
         if not self.made or not self.app.is_running or (self._ticks % HIDDEN_TICKS and not self.is_current):
             return
-        taken = self._source.take(FOLD_SECONDS)
-        if taken.anew:
-            self.state = WorkflowState()
+        if replaced := (view := self._source.take_view()) is not None:
+            self.state = view
             self._items, self._taken, self._shown_key = {}, {}, ""
-        entries = [entry for record in taken.records for entry in self.state.apply(record)]
+        entries = [entry for record in self._source.take(FOLD_SECONDS) for entry in self.state.apply(record)]
         now = self._clock()
-        shown = (self.state.last_seq, self.status, int(now.timestamp()) if self.goes_on else 0, taken.anew)
+        shown = (self.state.last_seq, self.status, int(now.timestamp()) if self.goes_on else 0, replaced)
         self._show_activity(now.isoformat())
         if shown != self._shown:
             status_is_new = self._shown[1:2] != shown[1:2]
@@ -341,7 +338,7 @@ class WorkflowScreen(PaneScreen):
 
     @property
     def _is_resumable(self) -> bool:
-        if self.path is None or self.state.last_seq < 0 or self._source.live or self._source.reading:
+        if self.path is None or self.state.last_seq < 0 or self._source.live or not self._source.ended:
             return False
         return self.state.view.end is None or self.state.view.end["status"] != "completed"
 

@@ -3,12 +3,19 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 from aeon_tui.screens.workflow.approval_controller import panel_question
+from aeon_tui.sources import base, followed
+from aeon_tui.sources.base import RecordSource
+from aeon_tui.sources.live import LiveSource
 from aeon_tui.sources.run_index import RunIndex
-from aeon_tui.sources.workflow import LiveWorkflowSource, Taken, TranscriptSource, WorkflowState
+from aeon_tui.sources.workflow import WorkflowState, follow_workflow
 from tests.aeon_tui.workflows import at_a_gate, completed, request
 from tests.waiting import wait_until
 
@@ -17,71 +24,87 @@ def lines(records: list[dict[str, Any]]) -> list[bytes]:
     return [json.dumps(record).encode() + b"\n" for record in records]
 
 
-def taken_from(source: TranscriptSource | LiveWorkflowSource, number: int) -> Taken:
-    """Take until so many records have come since the last beginning."""
-    records: list[dict[str, Any]] = []
-    anew = False
+def read(source: RecordSource[WorkflowState], enough: Callable[[WorkflowState], bool]) -> WorkflowState:
+    """Take as a screen does until enough has come."""
+    state = WorkflowState()
 
-    def enough() -> bool:
-        nonlocal records, anew
-        taken = source.take(1.0)
-        if taken.anew:
-            records, anew = [], True
-        records = [*records, *taken.records]
-        return len(records) >= number
+    def step() -> bool:
+        nonlocal state
+        if (view := source.take_view()) is not None:
+            state = view
+        for record in source.take(1.0):
+            state.apply(record)
+        return enough(state)
 
-    wait_until(enough)
-    return Taken(records, anew)
+    wait_until(step)
+    return state
 
 
 def test_a_transcript_is_followed_as_it_grows(tmp_path: Path) -> None:
     path, all_lines = tmp_path / "w.jsonl", lines(completed().records)
     path.write_bytes(b"".join(all_lines[:3]))
-    source = TranscriptSource(path)
-    assert [record["seq"] for record in taken_from(source, 3).records] == [0, 1, 2]
+    source = follow_workflow(path)
+    assert read(source, lambda state: state.last_seq == 2).view.end is None
     with path.open("ab") as file:
         file.write(b"".join(all_lines[3:]))
-    assert taken_from(source, len(all_lines) - 3).records[-1]["type"] == "workflow_end"
-    assert not source.live
-    wait_until(lambda: not source.reading)
+    wait_until(lambda: source.take(1.0)[-1:] == [completed().records[-1]])
+    wait_until(lambda: source.take(1.0) == [] and source.ended)
+    assert (source.live, source.journal) == (False, path)
     source.close()
 
 
 def test_a_file_that_is_no_transcript_is_an_error(tmp_path: Path) -> None:
     path = tmp_path / "w.jsonl"
     path.write_text("not a record\n" * 30)
-    source = TranscriptSource(path)
+    source = follow_workflow(path)
     error = wait_until(lambda: source.error)
     assert "w.jsonl" in error.message
-    assert not source.reading
+    wait_until(lambda: source.ended)
 
 
-def test_own_lines_come_in_order_once_and_the_feed_ends_with_the_last(tmp_path: Path) -> None:
-    records = completed().records
-    source = LiveWorkflowSource()
-    for record in records[:4]:
-        source.put(record)
-    for line in lines(records[2:]):
-        source.put(line)
-    source.finish()
-    assert source.live
-    assert [record["seq"] for record in source.take(1.0).records] == list(range(len(records)))
-    assert not source.live
+def test_a_workflow_that_is_resumed_elsewhere_is_shown_without_the_end_that_is_taken_back(tmp_path: Path) -> None:
+    written, path = at_a_gate(), tmp_path / "w.jsonl"
+    shown = len(written.records)
+    written.end("aborted", 1)
+    path.write_bytes(b"".join(lines(written.records)))
+    source = follow_workflow(path)
+    read(source, lambda state: state.view.end is not None)
+    path.write_bytes(b"".join(lines(written.records[:shown])))
+    state = read(source, lambda state: state.last_seq == shown - 1 and state.view.end is None)
+    assert state.view.open_gate is not None
+    source.close()
 
 
-def test_where_more_lines_wait_than_there_is_room_for_the_transcript_is_read(tmp_path: Path) -> None:
+def test_a_long_workflow_is_read_from_its_beginning(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(followed, "LONG", 1)
+    monkeypatch.setattr(base, "FAST", 0)
+    path = tmp_path / "w.jsonl"
+    path.write_bytes(b"".join(lines(completed().records)))
+    source = follow_workflow(path)
+    assert read(source, lambda state: state.view.end is not None).view.agents["repo-governor"].state == "complete"
+    source.close()
+
+
+def test_where_more_lines_wait_than_there_is_room_for_the_journal_is_read(tmp_path: Path) -> None:
     records = completed().records
     path = tmp_path / "w.jsonl"
     path.write_bytes(b"".join(lines(records)))
-    source = LiveWorkflowSource(capacity=3)
-    source.path = path
+    source = LiveSource[WorkflowState](path, capacity=3, follow=partial(follow_workflow, fast=True))
     for line in lines(records):
         source.put(line)
     source.finish()
-    taken = taken_from(source, len(records))
-    assert taken.anew
-    assert [record["seq"] for record in taken.records] == list(range(len(records)))
+    state = read(source, lambda state: state.view.end is not None)
+    assert (state.last_seq, state.rejections(0)) == (len(records) - 1, 1)
+    wait_until(lambda: source.take(1.0) == [] and source.ended)
     source.close()
+
+
+def test_without_a_journal_the_lines_that_are_left_are_shown() -> None:
+    records = completed().records
+    source = LiveSource[WorkflowState](None, capacity=3)
+    for line in lines(records):
+        source.put(line)
+    assert [record["seq"] for record in source.take(1.0)] == [record["seq"] for record in records[-3:]]
 
 
 def test_a_blocklisted_command_is_shown_whole_and_marked() -> None:

@@ -22,7 +22,7 @@ from aeon_tui.screens.run_dialogs import RuleDialog
 from aeon_tui.screens.workflow.fork import WorkflowForkDialog
 from aeon_tui.screens.workflow.screen import WorkflowScreen
 from aeon_tui.sessions.runner import Stream
-from aeon_tui.sources.workflow import TranscriptSource
+from aeon_tui.sources.workflow import follow_workflow
 from aeon_widgets.approval_panel import AnswerKeys, ApprovalPanel
 from aeon_widgets.call_rows import SPINNER
 from aeon_widgets.virtual_list import ChoiceRows
@@ -291,7 +291,7 @@ async def test_a_past_workflow_opens_at_its_end_and_shows_each_agent(tmp_path: P
     path = tmp_path / "20260102-030405.jsonl"
     path.write_text("".join(json.dumps(record) + "\n" for record in written.records))
     app = AeonApp(tmp_path)
-    app.first_screen = WorkflowScreen(TranscriptSource(path))
+    app.first_screen = WorkflowScreen(follow_workflow(path))
     async with app.run_test(size=(120, 40)) as pilot:
         screen = app.screen
         assert isinstance(screen, WorkflowScreen)
