@@ -72,6 +72,9 @@ def ask(approver: Approver | None, request: ApprovalRequest) -> ApprovalDecision
         return _failed(request, f"the approver failed: {describe(error)}")
     if not isinstance(decision, ApprovalDecision):
         return _failed(request, f"the approver returned {type(decision).__name__}, expected an ApprovalDecision")
+    if decision.decision not in (fitting := ANSWERS[request.point]):
+        why = f"the approver answered {decision.decision!r} about a {request.point}, expected {', '.join(fitting)}"
+        return _failed(request, why)
     try:
         return ApprovalDecision.model_validate(json_safe(decision.model_dump()))
     except (NotJsonSafeError, ValidationError):

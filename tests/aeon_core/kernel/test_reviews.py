@@ -183,6 +183,14 @@ def test_an_approver_that_fails_ends_the_run_and_is_not_refined_for(tmp_path: Pa
     assert result.error["message"].startswith(f"the run was aborted at the question about the {point}: the approver ")
 
 
+def test_an_answer_that_does_not_fit_a_plan_does_not_approve_it() -> None:
+    config = RunConfig(approve=["plan"])
+    replays = Person({"decision": "replay"})
+    result = Orchestrator(two_passes(), config=config, approver=replays, journal=False).run(TASK)
+    assert (result.status, result.passes) == ("aborted", 0)
+    assert "the approver answered 'replay' about a plan, expected approve, edit, reject, abort" in str(result.error)
+
+
 @pytest.mark.parametrize("point", ["plan", "pass"])
 def test_a_run_that_waits_is_continued_unasked_where_that_is_overridden(tmp_path: Path, point: str) -> None:
     run(tmp_path, two_passes(), None, point)
