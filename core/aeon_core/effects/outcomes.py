@@ -19,6 +19,7 @@ from aeon_core.json_safe import NotJsonSafeError, clean_text, json_safe
 from aeon_core.llm.base import LLMAdapter, LLMRequest, LLMResponse, Usage
 from aeon_core.redaction import cut_place
 from aeon_core.tools.base import Tool
+from aeon_core.tools.decorator import first_fault
 from aeon_core.tools.schema import Schema
 
 _MOST_TOKENS = 10**12
@@ -108,14 +109,16 @@ def _check_reply(reply: Any, conceal: Conceal) -> LLMResponse:
         raise _make_recordable(reply, conceal)
     if isinstance(reply, BaseException):
         retryable = isinstance(reply, TimeoutError | ConnectionError)
-        message = conceal(f"the model adapter failed: {describe(reply)}")
+        why = f"{reply.title}: {first_fault(reply)}" if isinstance(reply, PydanticError) else describe(reply)
+        message = conceal(f"the model adapter failed: {why}")
         raise LLMError(message[: cut_place(message, _MOST_CHARACTERS)], retryable)
     if not isinstance(reply, LLMResponse):
         raise LLMError(f"the model adapter returned {type(reply).__name__}, expected LLMResponse")
     try:
         checked = LLMResponse.model_validate(conceal(json_safe(reply.model_dump(exclude_none=True))))
     except (NotJsonSafeError, PydanticError) as error:
-        message = f"the model adapter returned an unusable LLMResponse: {error}".splitlines()[0]
+        why = first_fault(error) if isinstance(error, PydanticError) else str(error)
+        message = f"the model adapter returned an unusable LLMResponse: {why}"
         raise LLMError(conceal(clean_text(message))) from None
     return checked.model_copy(update={"usage": _usage(checked.usage)})
 

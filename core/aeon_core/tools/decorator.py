@@ -64,7 +64,7 @@ class FunctionTool(Tool, Generic[P, R]):
         try:
             values = self._arguments.validator.validate_python(ArgsKwargs((), arguments))
         except pydantic.ValidationError as error:
-            raise self._error(_first_fault(error)) from None
+            raise self._error(first_fault(error)) from None
         value = self._call(values)
         try:
             result = self._result.dump_python(value, mode="json", by_alias=True, warnings=False)
@@ -225,6 +225,7 @@ def _first_line(error: Exception) -> str:
     return next(iter(str(error).splitlines()), type(error).__name__)
 
 
-def _first_fault(error: pydantic.ValidationError) -> str:
+def first_fault(error: pydantic.ValidationError) -> str:
+    """Return the first thing that does not fit, and where, in one line."""
     fault = error.errors(include_url=False, include_context=False)[0]
     return f"{'.'.join(map(str, fault['loc']))}: {fault['msg']}"

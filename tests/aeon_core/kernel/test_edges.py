@@ -96,6 +96,16 @@ def test_an_adapter_that_cannot_say_what_failed_fails_the_run_in_one_line() -> N
     assert result.error["message"] == "the model adapter failed: Unspeakable"
 
 
+def test_an_adapter_that_makes_a_reply_of_what_is_no_text_fails_the_run_in_one_line() -> None:
+    class Textless(ScriptedModel):
+        def complete(self, request: Any) -> LLMResponse:
+            return LLMResponse(text=None)  # type: ignore[arg-type]
+
+    result, _ = run(Textless())
+    assert result.error is not None
+    assert result.error["message"] == "the model adapter failed: LLMResponse: text: Input should be a valid string"
+
+
 def test_network_errors_of_ones_own_adapter_are_tried_again(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("aeon_core.effects.record_stream.RecordStream.wait", lambda self, seconds: None)
     model = ScriptedModel(plan=[TimeoutError("slow"), ConnectionResetError("gone"), steps(add(1, 1))], answer="2")
@@ -197,6 +207,7 @@ def test_a_long_output_is_shown_from_both_ends_with_how_much_is_missing() -> Non
         (lambda _: 1 / 0, "the approver failed: ZeroDivisionError"),
         (lambda _: "approve", "returned str"),
         (lambda _: ApprovalDecision(decision="edit"), "nothing was edited"),
+        (lambda _: ApprovalDecision(decision="accept"), "the approver answered 'accept' about a tool"),
         (lambda _: ApprovalDecision(decision="reject", feedback="no \udcff"), "no \ufffd"),
     ],
 )
