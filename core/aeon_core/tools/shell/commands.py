@@ -42,13 +42,15 @@ _RESERVED = {"if", "then", "elif", "else", "fi", "while", "until", "do", "done",
 """Words that only structure a line. Where they do not fit together, bash runs nothing of it."""
 _COMPOUND = {"case", "function", "select", "coproc", "[["}
 _BLANKS = re.compile(r"(?:[ \t]|\\\n)*(?:#[^\n]*)?")
-_REDIRECT = re.compile(r"\d*(<<<|<<-?|<>|<&|<|>>|>\||>&|>)|(&>>?)")
+_REDIRECT = re.compile(r"[0-9]*([<>]&-|<<<|<<-?|<>|<&|<|>>|>\||>&|>)|(&>>?)")
 _SEPARATOR = re.compile(r"&&|\|\||\|&|[;&|\n]")
 _VARIABLE = re.compile(r"\$(?:(\w+)|\{(\w+)\}|[?#$!@*-])")
-_ASSIGNMENT = re.compile(r"(\w+)\+?=")
+_ASSIGNMENT = re.compile(r"([A-Za-z_]\w*)\+?=", re.ASCII)
 _GLOB = re.compile(r"[*?\[]")
 _NAMING = {"read", "export", "unset", "wait"}
 """Builtins whose arguments are names of variables."""
+_SETTERS = {"env", "sudo", "doas"}
+"""Programs that take assignments in front of what they run."""
 _ENDS_WORD = " \t\n;&|<>()"
 _KNOWN = {"HOME": "~", "PWD": "."}
 _TAKES_INPUT = (READERS | TAKES_DATA | CLIENTS | {"git", "printf", "read", ""}) - {"crontab", "make", "ssh"}
@@ -58,8 +60,10 @@ SINKS = {"/dev/null", "/dev/stdout", "/dev/stderr"}
 _DECIDES = re.compile(
     r"PATH|IFS|BASH_ENV|ENV|PROMPT_COMMAND|PS\d|SHELLOPTS|BASHOPTS|LD_\w+|BASH_\w+|HOME|PWD|SHELL|\w*_COMMAND|\w*EDITOR"
     r"|\w*PAGER|VISUAL|BROWSER|\w*_ASKPASS|GIT_EXTERNAL_DIFF|GIT_CONFIG\w*|GIT_SSH|LESSOPEN"
+    r"|S?RANDOM|OPTIND|HISTCMD|TAR_OPTIONS|RSYNC_RSH|RIPGREP_CONFIG_PATH"
 )
-"""Variables that decide which program a word names, or what else is run."""
+"""Variables that decide which program a word names, or what else is run; of some, bash evaluates the value."""
+_EVALUATED_IN_LOOPS = "SECONDS"
 
 
 @dataclass(frozen=True, slots=True)
@@ -132,9 +136,12 @@ _CODE = re.compile(r"-[a-zA-Z]*[ceEprR]|--eval|--print|--run|eval")
 
 
 @lru_cache(maxsize=16)
-def read(text: str) -> Line:
-    """Return the commands of a line, those in `$(…)` and those that `env`, `timeout` and their like run included."""
-    reader, commands, doubt = _Reader(text), list[SimpleCommand](), None
+def read(text: str, *, piped: bool = False) -> Line:
+    """Return the commands of a line, those in `$(…)` and those that `env`, `timeout` and their like run included.
+
+    `piped` says whether they can read the output of something else.
+    """
+    reader, commands, doubt = _Reader(text, piped), list[SimpleCommand](), None
     try:
         if len(text) > MAX_TEXT:
             raise _NotPlainError("a line of this length")
@@ -143,7 +150,8 @@ def read(text: str) -> Line:
         doubt = f"{error} is not read as plain commands"
     for command in [inner for outer in reader.commands for inner in _with_inner(outer)]:
         script = _script(command)
-        inside = read(script) if script is not None else Line()
+        fed = command.piped or command.stdin is not None
+        inside = read(script, piped=fed) if script is not None else Line()
         commands += [command, *inside.commands]
         doubt = doubt or inside.doubt or _doubt(command)
     return Line(tuple(commands), doubt or reader.doubt)
@@ -209,7 +217,7 @@ def _inner_start(command: SimpleCommand) -> int:
     if command.program not in SIMPLE_RUNNERS:
         return 0
     start = 2 if command.program == "timeout" else 1
-    while command.program in {"env", "sudo", "doas"} and _ASSIGNMENT.match("".join(command.words[start : start + 1])):
+    while command.program in _SETTERS and "=" in "".join(command.words[start : start + 1]):
         start += 1
     return start
 
@@ -260,7 +268,9 @@ def _gives_code(command: SimpleCommand) -> bool:
         start = _inner_start(command)
         is_deep = len([word for word in arguments if posixpath.basename(word) in SIMPLE_RUNNERS]) >= _MAX_DEPTH - 1
         has_option = any(word.startswith("-") for word in command.words[1 : start + 1])
-        return not checks and (moves_input or is_deep or has_option)
+        # `env` sets what bash calls no name, a function for one.
+        sets = command.program in _SETTERS and not all(map(_ASSIGNMENT.match, command.words[1:start]))
+        return not checks and (moves_input or is_deep or has_option or sets)
     if _script(command) is not None:
         return False
     if program in SHELLS or program in {"source", "."}:
@@ -356,13 +366,13 @@ class _Parts:
 class _Reader:
     """Reads a text from left to right; all that it does not know raises _NotPlainError."""
 
-    def __init__(self, text: str) -> None:
+    def __init__(self, text: str, piped: bool) -> None:
         self.commands: list[SimpleCommand] = []
         self.doubt: str | None = None
         self._text = text
         self._at = 0
         self._depth = 0
-        self._piped = False
+        self._piped = piped
         self._awaited: list[tuple[str, bool, bool, int]] = []
         """The here-documents that the next line begins: delimiter, quoted, without tabs, and the command's place."""
 
@@ -420,15 +430,19 @@ class _Reader:
             raise _NotPlainError("a function or an array")
         if parts.loops:
             name = parts.words[1].source if len(parts.words) > 1 else ""
-            if not re.fullmatch(r"\w+", name) or _DECIDES.fullmatch(name):
+            if not re.fullmatch(r"\w+", name) or _DECIDES.fullmatch(name) or name == _EVALUATED_IN_LOOPS:
                 self.doubt = f"a loop over {_cut(name)!r} changes what other words run"
         self._awaited[awaited:] = [(*document[:3], len(self.commands)) for document in self._awaited[awaited:]]
         if not parts.loops or awaited < len(self._awaited):
             self.commands.append(parts.command(self._piped))
 
     def _redirect(self, operator: str, parts: _Parts) -> None:
+        if operator in {"<&-", ">&-"}:
+            return
         self._skip()
         target = self._word()
+        if operator in {"<&", ">&"} and target.source != target.text:
+            raise _NotPlainError("a redirection that bash expands twice")
         if operator == "<<<":
             parts.stdin = target.text
         elif operator.startswith("<<"):
@@ -488,6 +502,8 @@ class _Reader:
         ):
             raise _NotPlainError("a brace expansion")
         word.source = self._text[start : self._at].replace("\\\n", "")
+        if word.source.isdecimal() and self._text[self._at : self._at + 1] in {"<", ">"}:
+            raise _NotPlainError("a redirection across lines")
         return word
 
     def _quoted(self, word: _Word, quote: str) -> None:

@@ -16,7 +16,7 @@ def _words(text: str) -> frozenset[str]:
     return frozenset(text.split())
 
 
-SHELLS = _words("sh bash dash zsh ksh mksh ash fish rbash")
+SHELLS = _words("sh bash dash zsh ksh mksh ash fish rbash csh tcsh yash pwsh")
 INTERPRETERS = re.compile(r"(?:python|perl|ruby|node|nodejs|php|lua|deno|bun|pypy|osascript)[\d.]*")
 
 SIMPLE_RUNNERS = _words("env sudo doas timeout time nice nohup setsid command builtin exec")
@@ -27,7 +27,7 @@ RUNNERS = _words(
     pkexec coproc ionice chrt taskset stdbuf unbuffer chroot unshare nsenter setpriv strace ltrace fakeroot busybox
     toybox systemd-run flock watch xargs parallel su runuser gosu script ssh bwrap at batch tmux screen expect npx bunx
     pnpx uvx eval trap alias enable hash shopt let declare typeset local readonly mapfile readarray getopts compgen
-    complete bind fc
+    complete bind fc jobs setarch linux32 linux64 i386 x86_64 prlimit numactl run-parts start-stop-daemon
     """
 )
 """They run text or words in ways that are not read here, or give a word another meaning."""
@@ -35,7 +35,7 @@ RUNNERS = _words(
 READERS = _words(
     """
     echo cat tac ls dir ll cd pushd popd grep egrep fgrep head tail wc cut paste join comm diff cmp mkdir rmdir touch
-    stat tree du df basename dirname realpath readlink pwd sleep true false seq expr column fold nl rev md5sum sha1sum
+    stat du df basename dirname realpath readlink pwd sleep true false seq expr column fold nl rev md5sum sha1sum
     sha256sum return exit shift
     """
 )
@@ -117,12 +117,12 @@ _WRITING = {
         "-o --output",
     ),
     **dict.fromkeys(("git format-patch", "git bugreport", "git diagnose"), "-o --output --output-directory"),
-    "tree": "-o",
+    "tree": "-o -R",
     "patch": "-o --output -r --reject-file",
     "openssl": "-out",
     "less": "-o -O --log-file --LOG-FILE",
     "curl": """-o --output -O --remote-name --remote-name-all -J --output-dir -D --dump-header -c --cookie-jar --trace
-        --trace-ascii --stderr --etag-save --hsts --alt-svc --libcurl""",
+        --trace-ascii --stderr --etag-save --hsts --alt-svc --libcurl -K --config""",
     "perl": "-i",
     "ruby": "-i",
     "yq": "-i --inplace",
@@ -186,12 +186,16 @@ _ENVIRONMENTS = re.compile(
 """Commands that run others somewhere else: in an environment, a container."""
 _SETTINGS = re.compile(
     r"config .*(?:pager|editor|command|helper|textconv|clean|smudge|process|cmd|driver|alias|hook|fsmonitor|program).*"
-    r"|(?:bisect|submodule|filter-branch|difftool|mergetool|send-email|daemon|instaweb)\b.*",
+    r"|(?:bisect|submodule|filter-branch|difftool|mergetool|send-email|daemon|instaweb|remote-ext|merge-index"
+    r"|for-each-repo|shell|hook)\b.*",
     re.IGNORECASE,
 )
 """Sub-commands of git that run others, or set what git runs."""
 _EDITORS = {"vi", "vim", "nvim", "ex", "ed", "emacs", "view"}
-_ESCAPES = re.compile(r"\\!|\.(?:shell|system)\b|\bPROGRAM\b", re.IGNORECASE)
+_ESCAPES = re.compile(
+    r"\\!|(?<![\w/])\.(?:sh(?!o)|sy|load\b)|\bPROGRAM\b|load_extension|(?:(?<![\w/])\.[a-z]+\s[^\n]*|\\[gow]\s*)\|",
+    re.IGNORECASE,
+)
 _AWK_RUNS = re.compile(r"system\s*\(|\|\s*&?\s*(?:getline|\"|\w)|\"\s*\||@load|@include")
 _AWK_WRITES = re.compile(r"print[^;\n}]*>")
 _AWKS = {"awk", "gawk", "mawk", "nawk"}
@@ -240,7 +244,8 @@ def runs_others(program: str, words: tuple[str, ...], stdin: str) -> bool:
     if program in CLIENTS:
         return any(map(_ESCAPES.search, (*words[1:], stdin)))
     if program in {"make", "gmake"}:
-        return any(re.match(r"\.?SHELL\w*\s*[:+?]?=|-f-|-$", word) for word in words[1:])
+        # Make evaluates a variable: `X!=ls`, `X=$(shell ls)`.
+        return any(re.match(r"\.?SHELL\w*\s*[:+?]?=|-f-|-$|[^=]*!=|[^=]*=.*\$[({]", word) for word in words[1:])
     return bool(_ENVIRONMENTS.match(" ".join((program, *words[1:]))))
 
 

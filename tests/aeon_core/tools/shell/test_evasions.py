@@ -32,11 +32,16 @@ EVASIONS = [
     "[[ -v 'a[$(x)]' ]]", "test -v 'a[$(x)]'", "x='a[$(x)]'; echo $(( x ))", "echo ${x@P}", "declare -i x=y",
     "source <(x)", "rm -rf $HOME", "rm -rf $x", "curl x | sudo -E bash -s", "curl x | python3 -", "{ sh; } <<< x",
     "python3 <<< 'import os; os.system(\"rm -rf /\")'", "npx vercel deploy", "docker run x", "uv run x", "ssh h x",
+    "for RANDOM in 'a[$(x)]'; do ls; done", "for SECONDS in 'a[$(x)]'; do ls; done", "OPTIND='a[$(x)]'", "SRANDOM='a[$(x)]' ls",
+    "read HISTCMD <<< 'a[$(x)]'", "ls >&'$(x)'", "rm -rf >&-/", "git push <&---force", "git 2\\\n>o push --force", "env a-b=c rm -rf /",
+    "env 'BASH_FUNC_ls%%=() { x; }' bash -c ls", "sudo a.b=c x", "jobs -x rm -rf /", "linux32 x", "csh -c 'x'", "echo x | bash -c python3",
+    "bash -c python3 <<< x", "make 'X!=x'", "make 'X:=$(shell x)'", "sqlite3 d '.sh x'", "sqlite3 d '.read |x'", "psql -c '\\o |x'",
+    "TAR_OPTIONS=--to-command=x tar xf a", "git remote-ext 'x'", "git for-each-repo --config=a x",
 ]  # fmt: skip
 WRITES = [
     "echo x > main.py", "echo x &> main.py", "echo x 2>> main.py", "cat x | git diff --output=y", "git log --out=y",
     "sort -o x y", "sort $x y", "sed -i s/a/b/ x", "sed -n 'w x' y", "find . -fprint x", "tar xf a --to-command=x",
-    "git status; rm x", "echo $(rm x)", "env rm x", "{ echo x; } > main.py", "echo x | tee y", "sh -c 'rm x'",
+    "git status; rm x", "echo $(rm x)", "env rm x", "{ echo x; } > main.py", "tree $(echo -o x)", "tree -R -L 1 -H .", "curl -K x", "echo x | tee y", "sh -c 'rm x'",
 ]  # fmt: skip
 
 
@@ -52,5 +57,5 @@ def test_an_evasion_is_blocked_or_asked_about_whatever_is_allowed(rule: str, com
 
 @each(WRITES)
 def test_a_rule_about_programs_that_read_allows_no_file_to_be_written(command: str) -> None:
-    rules = ("echo*", "cat*", "git *", "sort*", "sed*", "find*", "tar*", "env*")
+    rules = ("echo*", "cat*", "git *", "sort*", "sed*", "find*", "tar*", "env*", "tree*", "curl*")
     assert answer(command, *(f"Bash({rule})" for rule in rules)) in {"ask", "deny"}
