@@ -21,7 +21,7 @@ logger: logging.Logger = logging.getLogger("aeon")
 
 
 def work(job: Job) -> dict[str, Any]:
-    """Do or continue one workflow, and return its summary; nothing is raised."""
+    """Run or continue one workflow and return its summary; errors become part of it."""
     return run_job(job, _performed)
 
 

@@ -1,4 +1,4 @@
-"""The changes of one workflow: since the last gate, and since the tasks were approved, with who has made them."""
+"""Tracks the changes since the last gate and since the tasks were approved, and which agents made them."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ from system2.snapshots import Snapshot, SnapshotStore
 SPEC_FOLDER = "spec/"
 LOST = "the earlier snapshots are gone: what changed is unknown"
 LIMITS = {gate.agent: frozenset({gate.artifact}) for gate in GATES if gate.agent is not None}
-"""What an agent before the executor may write without a person's approval."""
+"""The file that each agent before the executor may write without a person's approval."""
 _REPORTS_ONLY = ("security-sentinel", "code-reviewer", "postmortem-scribe")
-"""They report what must be repaired, and repair nothing."""
+"""These agents report what must be repaired; they repair nothing."""
 _ALLOWED = LIMITS | {agent: frozenset({DOCUMENTS[agent], LOG_FILE}) for agent in _REPORTS_ONLY}
 _APPROVED = frozenset(gate.artifact for gate in GATES if gate.agent is not None)
 
@@ -26,29 +26,29 @@ _APPROVED = frozenset(gate.artifact for gate in GATES if gate.agent is not None)
 class ChangeTracker:
     """Compares named snapshots of the project, whose files are read through the port.
 
-    `also` names files that count though git ignores them: the documents.
+    `also` names files to compare even if git ignores them: the documents.
     """
 
     def __init__(self, effects: Effects, store: SnapshotStore | None, also: Iterable[str]) -> None:
         self._effects, self._store = effects, store
         self._also = dict.fromkeys(also)
         self._snapshots: dict[str, Snapshot] = {}
-        """Those that were used last, by name."""
+        """The most recently used ones, by name."""
         self._now = self._at_gate = ""
         self._at_execution: str | None = None
         self._authors: dict[str, dict[str, None]] = {}
         """Who may have changed a file since the last gate."""
         self.notes: Sequence[str] = ()
-        """What of the project is not compared, for a person."""
+        """What is not compared, in words for a person."""
 
     def begin(self) -> None:
-        """Remember the project as the workflow finds it."""
+        """Remember the state of the project at the start of the workflow."""
         self._at_gate = self._look()
 
     def note(self, agent: str, written: Iterable[str] = ()) -> list[str]:
-        """Note what has changed as the agent's work; return the paths that were not the agent's to change.
+        """Attribute the changes since the last snapshot to an agent; return the paths that it may not change.
 
-        `written` are the files that its tools have written, relative to the project root.
+        `written` lists the files that its tools wrote, relative to the project root.
         """
         self._also |= dict.fromkeys(written)
         paths = [path for change in self._changes(self._now) for path in (change.path, change.was) if path]
@@ -59,16 +59,16 @@ class ChangeTracker:
     def since_gate(self, agent: str | None) -> list[FileChange]:
         """Return what has changed since the last decision at a gate, with diffs.
 
-        `agent` is the one behind the gate: what nobody else is known to have changed counts as its work.
+        `agent` is the one whose gate this is; changes without a known author are attributed to it.
         """
         changes = self._changes(self._at_gate, diffs=True)
         flagged = [replace(change, flag=self._flag(change, agent)) for change in changes]
         return sorted(flagged, key=lambda change: change.path.startswith(SPEC_FOLDER))
 
     def note_decision(self, *, executes: bool) -> None:
-        """Begin to compare with the project as it is now, a gate being decided.
+        """Compare with the current state of the project from now on, because a gate was decided.
 
-        What a person changed while the gate waited is no agent's. `executes` says that the executor is next.
+        What changed while the gate waited is not attributed to an agent. `executes` says that the executor is next.
         """
         self._at_gate = self._look()
         self._authors.clear()
@@ -78,14 +78,14 @@ class ChangeTracker:
     def executed_changes(self) -> list[FileChange] | None:
         """Return what has changed since the tasks were approved, except for `spec/`, without diffs.
 
-        None if nobody knows how it was then.
+        None if they have not been approved.
         """
         if self._at_execution is None:
             return None
         return [change for change in self._changes(self._at_execution) if not change.path.startswith(SPEC_FOLDER)]
 
     def unseen(self, paths: Sequence[str]) -> list[str]:
-        """Return which of these paths of the project are there, and not among those that are compared."""
+        """Return which of these project paths exist but are not compared."""
 
         def find() -> list[str]:
             assert self._store is not None
@@ -112,7 +112,7 @@ class ChangeTracker:
         return next(filter(None, (flag_of(path, self._authors.get(path) or others) for path in paths)), "")
 
     def _take(self) -> str:
-        """Take a snapshot, and return its name: the same one where nothing has changed."""
+        """Take a snapshot and return its name, which is that of the last one if nothing changed."""
         assert self._store is not None
         last = self._snapshot(self._now)
         now = self._store.take(last, [*self._also, *steering_files(self._store.project_root)])
@@ -122,7 +122,7 @@ class ChangeTracker:
         return name
 
     def _compare(self, since: str, *, diffs: bool) -> dict[str, Any]:
-        """Return what is different now from a snapshot, as plain JSON."""
+        """Return what differs now from a snapshot, as plain JSON."""
         assert self._store is not None
         name, before = self._take(), self._snapshot(since)
         now, changes = self._snapshots[name], []
@@ -140,7 +140,7 @@ class ChangeTracker:
 
 
 def flag_of(path: str, agents: Iterable[str]) -> str:
-    """Return why a change is flagged, empty if it is not; `agents` are those who may have made it."""
+    """Return why a change is flagged, or "" if it is not; `agents` are those that may have made it."""
     known = list(agents)
     for agent in known:
         allowed = _ALLOWED.get(agent)

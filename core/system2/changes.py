@@ -1,4 +1,4 @@
-"""What changed between two snapshots of a project, as a gate shows it: files, diffs, and what is out of place."""
+"""What changed between two snapshots of a project, as a gate shows it: files, diffs and warnings."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ MAX_LINE = 2_000
 MAX_DIFFS = 10_000
 """Lines of all diffs of a gate."""
 MAX_LISTED = 200
-"""Files that a gate's list names one by one."""
+"""Files that a gate lists one by one."""
 _NOTES = {
     "binary": "binary",
     "large": f"larger than {MAX_CONTENT // 1_000_000} MB",
@@ -29,7 +29,7 @@ Status = Literal["created", "changed", "deleted", "renamed"]
 
 @dataclass(frozen=True)
 class FileChange:
-    """One file that is not what it was."""
+    """A file that changed."""
 
     path: str
     status: Status
@@ -42,25 +42,25 @@ class FileChange:
     """The path before it was renamed."""
     note: str = ""
     flag: str = ""
-    """Why a person should look at it: who changed it, and that it was not theirs to change."""
+    """Why a person should look at it, such as an agent that was not allowed to change it."""
 
     @property
     def summary(self) -> str:
-        """What became of the file, how many lines, and why a person should look at it."""
+        """One line: the status, the number of changed lines, and why a person should look at it."""
         was = f" (was {self.was})" if self.was else ""
         size = f"  +{self.added} −{self.removed}" if self.diff else ""
         about = "".join(f"  {text}" for text in (self.note, self.flag) if text)
         return f"{self.status:<8} {self.path}{was}{size}{about}"
 
     def as_dict(self) -> dict[str, Any]:
-        """Return the change as plain JSON, without what is empty; `FileChange(**it)` gives it back."""
+        """Return the change as plain JSON without empty fields; `FileChange(**data)` restores it."""
         return {name: value for name, value in asdict(self).items() if value}
 
 
 def compare(
     before: Snapshot, after: Snapshot, content: Callable[[FileState], bytes | None], *, diffs: bool = True
 ) -> list[FileChange]:
-    """Return what is different after, by path. `content` gives the text of a state, where it is known."""
+    """Return the differences, sorted by path. `content` returns the content of a state, or None if it is unknown."""
     paths = sorted(before.files.keys() | after.files.keys())
     changed = [path for path in paths if not _same(before.files.get(path), after.files.get(path))]
     moved = _renames(changed, before.files, after.files)
@@ -82,7 +82,7 @@ def _same(before: FileState | None, after: FileState | None) -> bool:
 
 
 def _renames(changed: Iterable[str], before: Mapping[str, FileState], after: Mapping[str, FileState]) -> dict[str, str]:
-    """Return for each new path the old one whose content it has."""
+    """Return the old path of each renamed file, by its new path; the content is the same."""
     changed = list(changed)
     free = {(before[path].digest, before[path].kind): path for path in changed if path not in after}
     moved = {}
@@ -133,7 +133,7 @@ def _with_diff(
 
 
 def list_changes(changes: Sequence[FileChange]) -> str:
-    """Return one line for each file: what became of it, how many lines, and why it is flagged."""
+    """Return one line per file, flagged ones first: its status, the number of changed lines, and why it is flagged."""
     if not changes:
         return "No file changed."
     flagged = sorted(changes, key=lambda change: not change.flag)

@@ -42,7 +42,7 @@ _SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 class _Parser(argparse.ArgumentParser):
     def parse_args(self, args: Any = None, namespace: Any = None) -> Any:
-        """Return the options, or exit with 2 and the name nearest to an unknown one."""
+        """Return the options; for an unknown one, exit with 2 and suggest the nearest name."""
         parsed, rest = self.parse_known_args(args, namespace)
         if rest:
             self.error(unknown_argument(rest[0], self._option_string_actions))
@@ -54,7 +54,7 @@ class _Parser(argparse.ArgumentParser):
 
 
 def parse_arguments(argv: list[str] | None) -> argparse.Namespace:
-    """Return the options that the arguments give, the process's own for None; wrong ones end it with 2 and a line."""
+    """Parse `argv`, or the process's arguments if it is None; wrong ones exit with 2 and one line on stderr."""
     parser: argparse.ArgumentParser = _Parser(
         prog="python -m system2",
         description="Run a workflow of thirteen agents from scope to reviewed change. You decide at each gate.",
@@ -88,7 +88,7 @@ def execute(args: argparse.Namespace) -> int:
     """Run the command with these options and return its exit code; an error is one line on stderr."""
     hide_process()
     if isinstance(sys.stdin, TextIOWrapper):
-        # What is typed may not be UTF-8, and what is sent must be.
+        # Typed text may not be valid UTF-8, but what is sent must be.
         sys.stdin.reconfigure(errors="replace")
     for name in ("config", "runs_dir"):
         if (given := getattr(args, name)) is not None:
@@ -103,7 +103,7 @@ def execute(args: argparse.Namespace) -> int:
 
 
 def project_root(given: str | None) -> Path:
-    """Return the folder that is named, else the git root around the working directory, else that. Raises UsageError."""
+    """Return the given folder, else the git root around the working directory, else the latter. Raises UsageError."""
     if given is None:
         here = Path.cwd()
         return next((folder for folder in (here, *here.parents) if (folder / ".git").exists()), here)
@@ -160,7 +160,7 @@ def _work(args: argparse.Namespace, root: Path) -> int:
 
 
 def _task(given: str | None) -> str:
-    """Return the task, asked for where it was not given (REQ-003). Raises UsageError if nobody can be asked."""
+    """Return the task: `-` reads it from stdin, and None asks for it at the terminal (REQ-003). Raises UsageError."""
     task = given
     if task == "-":
         task = sys.stdin.read()
@@ -188,7 +188,7 @@ class _ToLog(logging.Handler):
 
 @contextlib.contextmanager
 def _log_of(args: argparse.Namespace, root: Path) -> Iterator[Log]:
-    """Give the log, in the file that is named or on stderr (REQ-124)."""
+    """Yield the log, which writes to the configured file or to stderr (REQ-124)."""
     # The orchestrator says, once, what is wrong with the settings.
     mode = "apply" if args.trust_project else "require"
     settings, _ = applied_settings(root, args.config, args.model, mode, lambda _: None)  # type: ignore[arg-type]
@@ -214,7 +214,7 @@ def _log_of(args: argparse.Namespace, root: Path) -> Iterator[Log]:
 
 
 def _open_log(path: Path, *, chosen: bool) -> TextIO:
-    """Open a log file to append to; one that the user has not chosen must be a regular file, and no link."""
+    """Open a log file for appending; unless the user chose it, it must be a regular file and not a link."""
     careful = 0 if chosen else os.O_NOFOLLOW | os.O_NONBLOCK
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -230,19 +230,19 @@ def _open_log(path: Path, *, chosen: bool) -> TextIO:
 
 @contextlib.contextmanager
 def _interruptible(abort: Callable[[], object]) -> Iterator[None]:
-    """Let Ctrl-C, a termination and a terminal that hangs up end the work by `abort` and KeyboardInterrupt.
+    """Turn Ctrl-C, a termination and a terminal's hang-up into a call of `abort` and a KeyboardInterrupt.
 
-    A second one ends it at once. What is ignored stays so: it was started with nohup, or in the background.
+    A second signal ends the process at once. Signals that nohup or a background start ignores stay ignored.
     """
 
     def end(number: int, _: FrameType | None) -> None:
         for each in heeded:
             signal.signal(each, signal.SIG_DFL)
         if number == signal.SIGINT and is_terminal(sys.stderr):
-            # Leave the line on which the terminal shows ^C; by the system, since the stream may be in use.
+            # End the line on which the terminal shows ^C; with os.write, since the stream may be in use.
             with contextlib.suppress(OSError, ValueError):
                 os.write(sys.stderr.fileno(), b"\n")
-        # On another thread: what this one holds may be what the abort needs.
+        # On another thread, since this one may hold a lock that the abort needs.
         threading.Thread(target=abort, daemon=True).start()
         raise KeyboardInterrupt
 
@@ -252,7 +252,7 @@ def _interruptible(abort: Callable[[], object]) -> Iterator[None]:
 
 
 def _report_stop(why: str, code: int, journal: Path | None, args: argparse.Namespace) -> int:
-    """Say why the workflow did not complete, and how to continue it: with the options that it had."""
+    """Print why the workflow did not complete, and the command that continues it with the same options."""
     _report(" ".join(why.split()), code)
     if journal is not None:
         command = ["python", "-m", "system2", "--resume", journal.stem]
@@ -266,7 +266,7 @@ def _report_stop(why: str, code: int, journal: Path | None, args: argparse.Names
 
 
 def _line(text: str) -> None:
-    # Where nobody is there to read it any more, it is not written.
+    # Nobody reads a stderr that is closed.
     with contextlib.suppress(OSError):
         if sys.stderr is not None:
             sys.stderr.write(f"{escape_controls(text)}\n")

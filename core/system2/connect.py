@@ -1,4 +1,4 @@
-"""Which models play the agents: Bedrock's, unless another one is named (REQ-141, REQ-160, REQ-161)."""
+"""Which models play the agents: those on Bedrock, unless another one is named (REQ-141, REQ-160, REQ-161)."""
 
 from __future__ import annotations
 
@@ -18,20 +18,20 @@ from system2.trust import check_recorded_model
 
 BEDROCK = "bedrock:"
 SILENCE = 600.0
-"""Seconds to wait for a reply: it is not streamed, so nothing comes before the whole of it (REQ-N03)."""
+"""Seconds to wait for a reply; one that is not streamed arrives all at once (REQ-N03)."""
 _BARE_CLAUDE = re.compile(r"claude-[\w-]+-\d{8}")
 _SECOND_VERSIONS = frozenset({"claude-3-5-sonnet-20241022"})
 _PLACES = {"us-gov": "us-gov.", "us": "us.", "eu": "eu.", "ap": "apac."}
-"""What an inference profile's id begins with, by what a region begins with."""
+"""The prefix of an inference profile's id, by the prefix of its region."""
 
 
 def connect_model(
     model: str | LLMAdapter | None, settings: WorkflowSettings, base_url: str | None = None
 ) -> LLMAdapter:
-    """Return the adapter that is meant. Nothing is sent yet.
+    """Return the adapter for a model. Nothing is sent yet.
 
-    Without a model it is that of the settings, else the default, on Bedrock. Raises UsageError for another form than
-    `PROVIDER:NAME`, ModelUnavailableError (exit 3) for a missing package, key or region.
+    Without `model` it is the settings' model on Bedrock, else the default one. Raises UsageError if the name is not of
+    the form `PROVIDER:NAME`, ModelUnavailableError (exit 3) if a package, key or region is missing.
     """
     if isinstance(model, LLMAdapter):
         return model
@@ -42,16 +42,16 @@ def connect_model(
         from system2.simulated import SimulatedAgents
 
         return SimulatedAgents(name.removeprefix("simulated:"))
-    made = connect(name, base_url=base_url, timeout=SILENCE, bedrock=_signer(settings))
+    adapter = connect(name, base_url=base_url, timeout=SILENCE, bedrock=_signer(settings))
     if name == _named_model(settings) and settings.temperature is not None:
-        return _on_bedrock(made, temperature=settings.temperature)
-    return made
+        return _on_bedrock(adapter, temperature=settings.temperature)
+    return adapter
 
 
 def given_model(first: Mapping[str, Any], settings: WorkflowSettings, project_root: Path) -> str | None:
-    """Return the model that a workflow was given when it began, or None if it had that of its settings.
+    """Return the model that a workflow was started with, or None if it was that of its settings.
 
-    `first` is the first record of its journal. Raises UsageError for a model that only a journal names.
+    `first` is the first record of its journal. Raises UsageError if only the journal says that this model was chosen.
     """
     workflow, model = first.get("workflow"), str(first.get("model"))
     if not isinstance(workflow, dict):
@@ -64,9 +64,9 @@ def given_model(first: Mapping[str, Any], settings: WorkflowSettings, project_ro
 
 
 def models_of_agents(main: LLMAdapter, settings: WorkflowSettings) -> LLMAdapter:
-    """Return `main` with a model of its own for each agent that `agent_overrides` names, over the same connection.
+    """Return `main` with the models that `agent_overrides` gives to single agents, over the same connection.
 
-    Where another model than that of the settings was named, it is that of all agents.
+    A model named in place of the settings' one plays all agents.
     """
     if main.model != _named_model(settings):
         return main
@@ -79,7 +79,7 @@ def models_of_agents(main: LLMAdapter, settings: WorkflowSettings) -> LLMAdapter
 
 
 def bedrock_id(name: str, region: str) -> str:
-    """Return a model's id on Bedrock: a name of Anthropic's own API becomes the inference profile of the region."""
+    """Return a model's id on Bedrock; a name from Anthropic's own API becomes the region's inference profile."""
     if not _BARE_CLAUDE.fullmatch(name):
         return name
     place = next((prefix for start, prefix in _PLACES.items() if region.startswith(f"{start}-")), "")
@@ -94,7 +94,7 @@ def _named_model(settings: WorkflowSettings) -> str:
 def _on_bedrock(model: LLMAdapter, name: str | None = None, temperature: float | None = None) -> LLMAdapter:
     from aeon_core.llm.bedrock import BedrockModel
 
-    # One that only calls itself so, such as a caller's own adapter, plays all agents.
+    # Another adapter with a Bedrock name, such as a caller's own, plays all agents.
     return model.sibling(name, temperature) if isinstance(model, BedrockModel) else model
 
 
@@ -103,9 +103,9 @@ def _region(settings: WorkflowSettings) -> str:
 
 
 def _signer(settings: WorkflowSettings) -> dict[str, str]:
-    """Return `settings.bedrock`, without a profile `default` where the environment has keys.
+    """Return `settings.bedrock`, without the profile `default` if the environment has credentials.
 
-    To name that profile is to name none: AWS takes keys from the environment before it, and needs no such profile then.
+    AWS prefers credentials from the environment to the default profile, which then need not exist.
     """
     has_keys = bool(os.environ.get("AWS_ACCESS_KEY_ID") and os.environ.get("AWS_SECRET_ACCESS_KEY"))
     is_needless = (has_keys or os.environ.get("AWS_BEARER_TOKEN_BEDROCK")) and settings.bedrock.get(

@@ -1,4 +1,4 @@
-"""What the workflow fixes in code, whatever a project's documents say (REQ-040, AD-5)."""
+"""What is fixed in code, whatever a project's documents say (REQ-040, AD-5)."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ class Gate:
     number: int
     title: str
     agent: str | None
-    """The agent that is sent back to work; None for the last gate, which is about the work of all."""
+    """The agent that wrote the artifact; None for the last gate, which covers the work of all."""
     artifact: str
     """The file that is decided on, relative to the project root."""
 
@@ -49,10 +49,10 @@ DEFAULT_MODEL = "us.anthropic.claude-sonnet-4-20250514-v1:0"
 DEFAULT_TRANSCRIPT_DIR = ".system2/runs"
 
 TASK_GATE = 4
-"""Behind it the executor works."""
+"""Once it is approved, the executor works."""
 TASK_FILE = GATES[TASK_GATE].artifact
 LOG_FILE = GATES[5].artifact
 POST_EXECUTION = ("test-engineer", "security-sentinel", "eval-engineer", "docs-release", "code-reviewer")
 """Who checks the executor's work, in this order; the blockers that they report go back to it (REQ-045)."""
 MAX_CYCLES = 3
-"""How often the executor repairs what one agent reports."""
+"""How often the executor may repair what one agent reports."""

@@ -32,38 +32,38 @@ OUTPUTS = f"{DEFAULT_TRANSCRIPT_DIR}/outputs"
 
 @dataclass
 class WorkflowContext:
-    """Made once for a workflow; a replay has no settings of now, agents or files, and nobody to tell."""
+    """Created once per workflow; a replay leaves the optional fields at their defaults."""
 
     project_root: Path
     settings: WorkflowSettings
     effects: Effects
     registry: ToolRegistry
     spent: list[CostRecord]
-    """What each call has cost, recorded ones too."""
+    """What each call cost, including recorded ones."""
     rules: WorkflowSettings | None = None
-    """The current settings, by which calls are judged; None for `settings`, those that the workflow started with."""
+    """The current settings, which decide what calls may do; None for `settings`, those at the workflow's start."""
     unsafe_bash: bool = False
     test_runs: list[RanCommand] = field(default_factory=list)
     """The tests that agents ran, in order."""
     policy: Policy = field(default_factory=Policy)
-    """The rules of the person's configuration and the project's, as for runs, and those that a person has allowed."""
+    """The policy rules from the user's and the project's configuration, and what a person has allowed since."""
     library: AgentLibrary | None = None
     store: SnapshotStore | None = None
     on_complete: Callable[[Any], object] | None = None
-    """Gets the AgentResult of each round."""
+    """Called with the AgentResult of each round."""
     warn: Callable[[str], object] = logger.warning
     automatic: bool = False
     """Whether gates are approved without a person."""
     resumed: bool = False
 
     def model_of(self, agent: str) -> ModelInfo:
-        """Return the model that an agent has."""
+        """Return the model that plays an agent."""
         models = self.effects.models
         return next((known for known in models.known if agent in known.agents), models.model)
 
     @property
     def current(self) -> WorkflowSettings:
-        """The settings that hold now, whatever an earlier process had."""
+        """The settings that apply now, which may differ from those that the workflow started with."""
         return self.rules or self.settings
 
     def choose(self, question: Question, round_number: int = 0) -> str:
@@ -83,7 +83,7 @@ class WorkflowContext:
 
 
 def project_tools(project_root: Path, settings: WorkflowSettings, hidden: Callable[[str], bool]) -> ToolRegistry:
-    """Return the six tools of the project (REQ-020). What is `hidden` is not searched. Raises SandboxError."""
+    """Return the project's six tools (REQ-020), which do not search paths that are `hidden`. Raises SandboxError."""
     registry = ToolRegistry()
     limits = ShellSettings(
         safety_mode=settings.safety_mode,
@@ -99,7 +99,7 @@ def project_tools(project_root: Path, settings: WorkflowSettings, hidden: Callab
 
 
 def own_files(root: Path, settings: WorkflowSettings, *others: Path) -> Callable[[str], bool]:
-    """Return the test of a project's paths that are the workflow's own records: transcripts, long outputs, journals."""
+    """Return a test for paths of the workflow's own records: transcripts, long outputs and journals."""
     places = [Path(place) for place in (settings.transcript_dir, DEFAULT_TRANSCRIPT_DIR)]
     places += [place.relative_to(root) for place in others if place.is_relative_to(root)]
     folders = [place.as_posix().strip("/") for place in places]

@@ -1,4 +1,4 @@
-"""The task that each of the thirteen agents gets, and how it says that it has done it (REQ-041, REQ-082, REQ-083)."""
+"""The contract that each of the thirteen agents gets, and the signal that ends its work (REQ-041, REQ-082, REQ-083)."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ class DelegationContract:
 
     objective: str
     inputs: list[str]
-    """Files, or descriptions of what there is."""
+    """Files, or descriptions of other inputs."""
     outputs: list[str]
     """The files that are expected."""
     constraints: list[str]
@@ -54,13 +54,13 @@ class DelegationContract:
         return "\n\n".join(f"## {label}\n\n{text}" for label, text in sections.items()) + "\n"
 
     def as_dict(self) -> dict[str, Any]:
-        """Return the contract as plain JSON; `DelegationContract(**it)` gives it back."""
+        """Return the contract as plain JSON; `DelegationContract(**data)` restores it."""
         return asdict(self)
 
 
 @dataclass(frozen=True)
 class CompletionSignal:
-    """What an agent says when it has ended (REQ-083)."""
+    """What an agent reports when it ends its work (REQ-083)."""
 
     status: Status
     files_changed: list[str]
@@ -68,14 +68,14 @@ class CompletionSignal:
     blockers: list[str] = field(default_factory=list)
 
     def as_dict(self) -> dict[str, Any]:
-        """Return the signal as plain JSON; `CompletionSignal(**it)` gives it back."""
+        """Return the signal as plain JSON; `CompletionSignal(**data)` restores it."""
         return asdict(self)
 
 
 def signal_of(given: Mapping[str, Any]) -> CompletionSignal:
-    """Return the signal that a tool use's input is. Raises ValueError that says what is wrong, for the agent to mend.
+    """Return the signal in a tool use's input. Raises ValueError, which tells the agent what to correct.
 
-    Blockers that are announced and not listed are what the summary says.
+    If the status is `blockers` but none are listed, the summary becomes the blocker.
     """
     from aeon_core.tools.schema import Schema  # not loaded by whoever only shows a workflow
 
@@ -89,7 +89,7 @@ def signal_of(given: Mapping[str, Any]) -> CompletionSignal:
 
 
 def signal_in(text: str) -> CompletionSignal | None:
-    """Return the last completion signal that is in a text as a JSON object, or None if there is none."""
+    """Return the last completion signal that a text contains as a JSON object, or None if there is none."""
     from aeon_core.loose_json import values_in
 
     found = None
@@ -100,12 +100,12 @@ def signal_in(text: str) -> CompletionSignal | None:
 
 
 def implicit_completion(text: str) -> CompletionSignal:
-    """Return the signal for an agent that ended without one: what its text holds, else success with the text."""
+    """Return the signal for an agent that ended without one: one in its text, else success with that as the summary."""
     return signal_in(text) or CompletionSignal("success", [], text.strip())
 
 
 def _items(items: Iterable[str]) -> str:
-    # What follows a line break is indented, so that no item opens a section of its own.
+    # Continuation lines are indented, so that no item can open a section.
     lines = ["- " + item.strip().replace("\n", "\n  ") for item in items if item.strip()]
     return "\n".join(lines) or "- none"
 
@@ -216,9 +216,9 @@ DOCUMENTS = {agent: brief.outputs[0] for agent, brief in _BRIEFS.items() if agen
 
 
 def contract_for(agent: str, task: str, *, changed: Sequence[str] = (), cycle: int = 1) -> DelegationContract:
-    """Return what an agent of the delegation map is asked for.
+    """Return the contract for an agent of the delegation map.
 
-    `changed` are the files that were changed so far, for those who check them; `cycle` counts how often it checks.
+    `changed` lists the files changed so far, for agents that check them; `cycle` counts this agent's checks.
     """
     brief = _BRIEFS[agent]
     again = f" Check again what you reported: it was repaired (check {cycle})." if cycle > 1 else ""
@@ -233,7 +233,7 @@ def contract_for(agent: str, task: str, *, changed: Sequence[str] = (), cycle: i
 
 
 def repair_contract(reporter: str, task: str, blockers: Sequence[str], cycle: int) -> DelegationContract:
-    """Return what the executor is asked for when another agent has reported blockers (REQ-045)."""
+    """Return the executor's contract to repair blockers that another agent reported (REQ-045)."""
     brief = _BRIEFS["executor"]
     return DelegationContract(
         objective=(

@@ -1,4 +1,4 @@
-"""An agent's conversation: messages as adapters take them, the same as turns of Converse, and whether they still fit.
+"""An agent's conversation: its messages, the same as turns of Bedrock's Converse API, and whether they still fit.
 
 REQ-051, REQ-054, REQ-055, REQ-061.
 """
@@ -15,12 +15,12 @@ from typing import Any, Literal
 from aeon_core.llm.base import LLMResponse, Message, ToolCallDict
 
 NOTHING_SAID = "(no text)"
-"""Stands for a reply without content: an empty turn is refused by the service."""
+"""Replaces a reply without content, because the service rejects empty turns."""
 _UNSAFE = re.compile(r"[^A-Za-z0-9_-]")
 _MAX_ID = 64
 
 Turn = dict[str, Any]
-"""`{"role": "user" | "assistant", "content": [block, …]}`, as Converse has it."""
+"""`{"role": "user" | "assistant", "content": [block, …]}`, as in the Converse API."""
 
 
 @dataclass(frozen=True)
@@ -31,12 +31,12 @@ class ToolUseRequest:
     name: str
     input: dict[str, Any]
     malformed: bool = False
-    """Whether the model wrote no JSON object; `input` then holds what it wrote under `text`."""
+    """Whether the arguments are not a JSON object; `input` then holds them under `text`."""
 
 
 @dataclass(frozen=True)
 class ToolResult:
-    """What a tool use gave (REQ-030, REQ-053)."""
+    """The result of a tool use (REQ-030, REQ-053)."""
 
     tool_use_id: str
     content: str
@@ -52,7 +52,7 @@ class ToolResult:
 
 
 def tool_uses(response: LLMResponse, taken: Iterable[str] = ()) -> list[ToolUseRequest]:
-    """Return the tool uses of a reply. Each has an id of its own, none of which is among `taken`."""
+    """Return the tool uses of a reply, each with a unique id that is not among `taken`."""
     ids, uses = set(taken), []
     for call in response.tool_calls:
         arguments, use_id = call["arguments"], _free(_UNSAFE.sub("_", call.get("id") or "")[:_MAX_ID] or "tool", ids)
@@ -79,7 +79,7 @@ def use_ids(messages: Iterable[Message]) -> Iterator[str]:
 
 
 def as_turns(messages: Iterable[Mapping[str, Any]]) -> list[Turn]:
-    """Return messages as turns of Converse: results are the user's, and neighbours of one role are one turn."""
+    """Return messages as Converse turns: tool results are the user's, and adjacent messages of one role are merged."""
     turns: list[Turn] = []
     for message in messages:
         role = "assistant" if message["role"] == "assistant" else "user"
@@ -99,7 +99,7 @@ def as_turns(messages: Iterable[Mapping[str, Any]]) -> list[Turn]:
 
 
 def _free(wanted: str, ids: set[str]) -> str:
-    """Return the wished id, or one like it that is not taken, and take it: a result could not say which it is of."""
+    """Return the wanted id, or a variant that is not in `ids`, and add it: a result names its tool use by id."""
     candidate, number = wanted, 2
     while candidate in ids:
         suffix = f"_{number}"
@@ -114,15 +114,15 @@ NOT_CARRIED_OUT = "not carried out: the orchestrator ended this part of the work
 
 
 class Conversation:
-    """What was said, and what is to be said next; the caller sends it.
+    """The messages so far and those to be sent next; the caller sends them.
 
-    What the user says next holds the results of the last reply's tool uses first, then texts. What was left without a
-    result is answered as not carried out when the next request is asked for.
+    The next user turn holds the results of the last reply's tool uses, then texts. Tool uses without a result are
+    answered as not carried out when the next messages are requested.
     """
 
     def __init__(self) -> None:
         self.messages: list[Message] = []
-        """What was sent and answered, oldest first; not to be changed."""
+        """The messages sent and received, oldest first; read-only."""
         self._results: dict[str, ToolResult] = {}
         self._texts: list[str] = []
         self._opening: list[str] = []
@@ -134,17 +134,17 @@ class Conversation:
         return [use_id for use_id in use_ids(self.messages[-1:]) if use_id not in self._results]
 
     def say(self, text: str) -> None:
-        """Have the user say something next."""
+        """Add a text to the next user turn."""
         self._texts.append(text)
 
     def answer(self, result: ToolResult) -> None:
-        """Give a tool use of the last reply its result. Raises ValueError for any other, or a second result."""
+        """Set the result of a tool use in the last reply. Raises ValueError for any other use, or a second result."""
         if result.tool_use_id not in self.open_uses:
             raise ValueError(f"{result.tool_use_id!r} is not an open tool use; open are {self.open_uses}")
         self._results[result.tool_use_id] = result
 
     def outgoing(self) -> list[Message]:
-        """Return the messages to send: the history and what the user says next. Raises ValueError for nothing."""
+        """Return the messages to send: the history and the next user turn. Raises ValueError if that is empty."""
         for use_id in self.open_uses:
             self._results[use_id] = ToolResult(use_id, NOT_CARRIED_OUT, is_error=True)
         results: list[Message] = [self._results[use_id].message for use_id in use_ids(self.messages[-1:])]
@@ -155,14 +155,14 @@ class Conversation:
         return [*self.messages, *results]
 
     def add_reply(self, message: Message) -> None:
-        """Take the reply to what was outgoing."""
+        """Add the outgoing messages and the reply to them to the history."""
         if not self.messages:
             self._opening = self._texts
         self.messages = [*self.outgoing(), message]
         self._results, self._texts = {}, []
 
     def replace_by_summary(self, summary: str) -> None:
-        """Put a summary in the place of all that was said; the task stays, and what was to be said besides results."""
+        """Replace the history with a summary, but keep the task and texts not yet sent; pending results are dropped."""
         task = [text for text in self._opening if text.strip() and SUMMARIZED not in text]
         kept = [text for text in self._texts if SUMMARIZED not in text and text not in task]
         self.messages, self._results = [], {}
@@ -172,14 +172,14 @@ class Conversation:
 WARN_AT = 0.80
 OVERFLOW_AT = 0.95
 BYTES_PER_TOKEN = 3.5
-"""Of UTF-8: as many as characters in English and code; other scripts have more bytes, and more tokens, a character."""
+"""In UTF-8, English and code have one byte per character; other scripts have more bytes, and more tokens."""
 TOKENS_PER_TOOL = 360
-"""What a tool's definition takes at least."""
+"""The least that a tool's definition takes."""
 _CHUNK = 0.5
-"""The part of the window that is summarized at once."""
+"""The fraction of the window that is summarized at once."""
 _LEAST_PART = 1000
 _PIECE = 200
-"""Characters that are not parted."""
+"""Characters that stay together when a text is split."""
 
 SUMMARIZE = (
     "Summarize the following conversation, preserving all file changes made, tool results, and decisions. "
@@ -192,16 +192,16 @@ SUMMARIZER = (
 
 
 class WindowMeter:
-    """How full one agent's context window is. A person is warned once that it gets full, and again after a summary."""
+    """Estimates how full one agent's context window is, and warns once until the conversation is summarized."""
 
     def __init__(self, tokens: int) -> None:
         self.tokens = tokens
         self._reported: tuple[int, int] | None = None
-        """The number of turns after a reply, and the tokens that they had by the provider's count."""
+        """The number of turns up to the last reply, and their tokens by the provider's count."""
         self._warned = False
 
     def estimate(self, system: str, turns: Sequence[Turn], tools: Sequence[dict[str, Any]]) -> int:
-        """Return about how many tokens a request has: not fewer than its length, or an earlier count, suggests."""
+        """Return about how many tokens a request has: the larger of the estimates by length and by the last count."""
         by_length = tokens_of([system], turns) + max(tokens_of([], tools), TOKENS_PER_TOOL * len(tools))
         if self._reported is None or self._reported[0] > len(turns):
             return by_length
@@ -209,11 +209,11 @@ class WindowMeter:
         return max(by_length, counted + tokens_of([], turns[answered:]))
 
     def learn(self, turns: Sequence[Turn], tokens: int) -> None:
-        """Take what the provider counted for a conversation, its reply included."""
+        """Remember the provider's count of a conversation's tokens, including the reply."""
         self._reported = (len(turns), tokens)
 
     def judge(self, estimate: int) -> Literal["fits", "warn", "overflow"]:
-        """Return what is to happen with a request of about so many tokens; `warn` is returned once."""
+        """Return whether a request of about so many tokens fits; `warn` is returned once until `reset`."""
         if estimate > OVERFLOW_AT * self.tokens:
             return "overflow"
         if estimate > WARN_AT * self.tokens and not self._warned:
@@ -222,21 +222,21 @@ class WindowMeter:
         return "fits"
 
     def reset(self) -> None:
-        """Forget what was counted: the conversation was summarized."""
+        """Forget the count, because the conversation was summarized."""
         self._reported, self._warned = None, False
 
 
 def tokens_of(texts: Iterable[str], values: Iterable[Any] = ()) -> int:
-    """Return about how many tokens texts and JSON values have, on the safe side."""
+    """Return a cautious estimate of the tokens in texts and JSON values."""
     size = sum(len(text.encode("utf-8", "replace")) for text in texts)
     size += sum(len(json.dumps(value, ensure_ascii=False).encode("utf-8", "replace")) for value in values)
     return math.ceil(size / BYTES_PER_TOKEN)
 
 
 def summary_parts(turns: Sequence[Turn], window: int, reply_tokens: int) -> list[str]:
-    """Return a conversation as text, in parts that are summarized one after the other.
+    """Return a conversation as text, in parts to summarize one after the other.
 
-    Each fits a window of so many tokens together with the summary of what came before it and the reply.
+    Each part fits a `window` of so many tokens, together with the summary of the earlier parts and the reply.
     """
     room = min(_CHUNK * window, window - 2 * reply_tokens - tokens_of([SUMMARIZE, SUMMARIZER]) - 100)
     size = max(_LEAST_PART, int(room * BYTES_PER_TOKEN))
@@ -252,7 +252,7 @@ def summary_parts(turns: Sequence[Turn], window: int, reply_tokens: int) -> list
 
 
 def summary_prompt(part: str, before: str) -> str:
-    """Return what the model is asked: to summarize a part, and the summary of what came before it."""
+    """Return the prompt to summarize a part; `before` is the summary of the earlier parts."""
     intro = f"What came before it, summarized:\n\n{before}\n\n" if before else ""
     return f"{SUMMARIZE}\n\n{intro}<conversation>\n{part}\n</conversation>"
 

@@ -1,4 +1,4 @@
-"""What a workflow costs: added up call by call, warned of once, held at a ceiling, summed up (REQ-130…133)."""
+"""What a workflow costs: prices, sums and summaries (REQ-130…133)."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ from aeon_core.llm.catalogue import price_of
 from aeon_core.units import money
 
 DEFAULT_PRICE = PriceEntry(input=3.0, output=15.0)
-"""US dollars per million tokens for a model of which no price is known: those of the Claude Sonnet models."""
+"""US dollars per million tokens, assumed for models without a known price: that of the Claude Sonnet models."""
 _CENT = 0.01
 _MOST = 10**12
-"""No cost, span of time or number of tokens that is read from a file is more, so that sums stay finite."""
+"""The largest cost, duration or token count accepted from a file, so that sums stay finite."""
 Count = Annotated[int, Meta(ge=0, le=_MOST)]
 Amount = Annotated[float, Meta(ge=0, le=_MOST)]
 _SUMMED = ("input_tokens", "output_tokens", "api_calls", "cache_read_tokens", "cache_write_tokens")
@@ -24,7 +24,7 @@ _SUMMED = ("input_tokens", "output_tokens", "api_calls", "cache_read_tokens", "c
 
 @dataclass(frozen=True)
 class CostRecord:
-    """What calls cost: one call's, an agent's or a whole workflow's."""
+    """The cost of one call, of an agent's round or of a whole workflow."""
 
     agent_name: str
     model_id: str
@@ -34,7 +34,7 @@ class CostRecord:
     api_calls: Count
     tool_turns: Count
     cache_read_tokens: Count = 0
-    """Of the input tokens, those read from the provider's prompt cache, and below those written to it."""
+    """Input tokens read from the provider's prompt cache, followed by those written to it."""
     cache_write_tokens: Count = 0
 
     @classmethod
@@ -45,12 +45,12 @@ class CostRecord:
         return cls(agent or "", model, read, written, cost_usd or 0.0, 1, 0, *cached)
 
     def as_dict(self) -> dict[str, Any]:
-        """Return the record as plain JSON; `CostRecord(**it)` gives it back."""
+        """Return the record as plain JSON; `CostRecord(**data)` restores it."""
         return asdict(self)
 
 
 def total_cost(records: Iterable[CostRecord], model_id: str, agent: str = "", tool_turns: int = 0) -> CostRecord:
-    """Return the sum of records: of an agent with the model that it had, of a workflow with the main one."""
+    """Return the sum of records; its model is that of an `agent`'s first call, or `model_id` for a workflow."""
     summed = list(records)
     amounts = {name: sum(getattr(each, name) for each in summed) for name in _SUMMED} | {"tool_turns": tool_turns}
     cost = round(sum(each.cost_usd for each in summed), 9)
@@ -58,13 +58,13 @@ def total_cost(records: Iterable[CostRecord], model_id: str, agent: str = "", to
 
 
 def prices_of(models: Iterable[str], given: Mapping[str, PriceEntry]) -> tuple[dict[str, PriceEntry], list[str]]:
-    """Return the prices that are known by the settings, with the default one for models without any; and these."""
+    """Return the given prices with the default one for models without a known price, and the names of those models."""
     assumed = [model for model in dict.fromkeys(models) if price_of(model, given) is None]
     return {**dict.fromkeys(assumed, DEFAULT_PRICE), **given}, assumed
 
 
 def agent_summary(record: Mapping[str, Any], cumulative: float, assumed: Sequence[str] = ()) -> str:
-    """Return what an agent's work cost, as it is shown when it ends (REQ-120)."""
+    """Return the summary of an agent's cost that is shown when it ends (REQ-120)."""
     cost = CostRecord(**record)
     return "\n".join(
         [
@@ -83,7 +83,7 @@ def agent_summary(record: Mapping[str, Any], cumulative: float, assumed: Sequenc
 def workflow_summary(
     total: CostRecord, agents: Sequence[str], seconds: float, transcript: str | None, assumed: Sequence[str] = ()
 ) -> str:
-    """Return what a workflow was and cost, as it is shown at its end (REQ-121)."""
+    """Return the summary of a workflow that is shown when it ends (REQ-121)."""
     cached = _cache_note(total)
     tokens = total.input_tokens + total.output_tokens
     names = f" ({', '.join(agents)})" if agents else ""
@@ -107,19 +107,19 @@ def _assumed_note(assumed: Sequence[str]) -> str:
 
 
 def _cache_note(record: CostRecord) -> str:
-    """Return how much of the input the provider's prompt cache held, or nothing if it held none."""
+    """Return how many tokens the prompt cache gave and took, in parentheses, or "" if none."""
     if not (record.cache_read_tokens or record.cache_write_tokens):
         return ""
     return f" ({record.cache_read_tokens:,} read from the cache, {record.cache_write_tokens:,} written to it)"
 
 
 def dollars(usd: float) -> str:
-    """Return an estimate for people: "$0.33", "$1,204.50"; below a cent "$0.0042"."""
+    """Format US dollars: "$0.33", "$1,204.50"; below a cent "$0.0042"."""
     return money(usd) if 0 < usd < _CENT else f"${usd:,.2f}"
 
 
 def clock(seconds: float) -> str:
-    """Return a length of time for people: "34s", "12m 34s", "1h 2m 34s"."""
+    """Format a duration: "34s", "12m 34s", "1h 2m 34s"."""
     minutes, second = divmod(int(seconds), 60)
     hours, minute = divmod(minutes, 60)
     if hours:

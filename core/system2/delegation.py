@@ -1,4 +1,4 @@
-"""Handing work to one agent at a time, and what becomes of work that does not end well (REQ-092, REQ-120, REQ-N05)."""
+"""Hands work to one agent at a time, and asks what to do if it fails (REQ-092, REQ-120, REQ-N05)."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ from system2.session import AgentResult, AgentSession
 
 
 class Delegation:
-    """The agents of one workflow. A session is kept, so that an agent can continue after a rejection (REQ-043).
+    """The agents of one workflow. Sessions are kept so that an agent can continue after a rejection (REQ-043).
 
-    `limits` are the files that an agent may change without a person's approval; one that is not named may change all.
+    `limits` lists the files that each agent may change without a person's approval; other agents may change any.
     """
 
     def __init__(self, context: WorkflowContext, limits: Mapping[str, Collection[str]]) -> None:
@@ -26,11 +26,11 @@ class Delegation:
         self._sessions: dict[str, AgentSession] = {}
 
     def work(self, agent: str, contract: DelegationContract, feedback: str | None = None) -> AgentResult:
-        """Have an agent work on a contract from the beginning, and return how that ended.
+        """Have an agent work on a contract from the start, and return how that ended.
 
-        With `feedback` it continues where it was, with what it was told at a gate. An agent that stops before it is
-        done, or says that it has failed, is asked about: again, without it, or not at all. Raises RunAborted for the
-        last, UsageError if there is no such agent, and what a model's call raises.
+        With `feedback` from a gate it continues its conversation. If it stops early or reports failure, a person can
+        retry, skip or abort. Raises RunAborted for an abort, UsageError if there is no such agent, and what a
+        model's call raises.
         """
         while True:
             if feedback is None:
@@ -42,21 +42,21 @@ class Delegation:
             feedback = None
 
     def skip(self, agent: str, reason: str) -> None:
-        """Leave an agent out, and say why (REQ-047)."""
+        """Record that an agent is skipped, and why (REQ-047)."""
         rounds = self._sessions[agent].rounds if agent in self._sessions else 0
         self._context.effects.emit(AgentRecord(agent=agent, state="skipped", pass_number=rounds, reason=reason))
 
     def _session(self, agent: str) -> AgentSession:
-        """Return the agent's session, a new one where it has none: one of an earlier workflow's document has not."""
+        """Return the agent's session; it is new if the agent has not worked, as after keeping an earlier document."""
         if agent not in self._sessions:
             definition, writes = self._definition(agent), self._limits.get(agent)
             self._sessions[agent] = AgentSession(definition, self._context, writes=writes)
         return self._sessions[agent]
 
     def _definition(self, agent: str) -> AgentDefinition:
-        """Return the agent as its file defines it now; where that was changed meanwhile, a person looks at it first.
+        """Return the agent as its file defines it now; a person must allow a file that changed during the workflow.
 
-        Another agent may have done it by a command. Raises RunAborted if it is not to be used.
+        Another agent may have changed it with a command. Raises RunAborted if it is refused.
         """
         found = self._context.effects.observe("agent", lambda: self._read(agent))
         definition = AgentDefinition(**{**found["definition"], "source_path": Path(found["definition"]["source_path"])})
@@ -106,6 +106,6 @@ def _why(result: AgentResult) -> str:
 
 
 def _partial(result: AgentResult) -> tuple[str, ...]:
-    """Return what there is of the agent's work, for the person who decides."""
+    """Return what the agent has said and changed, for the person who decides."""
     summary_text = result.completion.summary if result.completion is not None else result.text
     return (*([summary_text] if summary_text.strip() else []), *(f"changed: {path}" for path in result.files_changed))

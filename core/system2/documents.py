@@ -1,6 +1,6 @@
-"""The documents of a workflow: what agents were to produce, and what an earlier workflow left in `spec/`.
+"""The documents of a workflow: those that agents must produce, and those that an earlier workflow left in `spec/`.
 
-Whether one is there is decided by the files alone, never by what an agent says.
+Only the files decide whether a document was produced, never what an agent says.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ _READ_AT_ONCE = 1 << 20
 
 
 class Documents:
-    """The documents of one workflow, seen through its port. `before` has the digests of those from before it."""
+    """The documents of one workflow, read through its port. `before` holds their digests at its start."""
 
     def __init__(self, effects: Effects, project_root: Path, before: Mapping[str, str]) -> None:
         self._effects, self._root, self._before = effects, project_root, before
@@ -37,7 +37,7 @@ class Documents:
 
 
 def _state(root: Path, path: str) -> dict[str, str | None]:
-    """Return a document's SHA-256 as far as it can be read, and what is wrong with it."""
+    """Return a document's SHA-256, None if it cannot be read, and what is wrong with it."""
     link, problem, digest = None, None, None
     try:
         if any((root / part).is_symlink() for part in (Path(path), *Path(path).parents)):
@@ -71,17 +71,17 @@ ARTIFACTS = tuple(gate.artifact for gate in GATES[:-1])
 
 
 def earlier_documents(project_root: Path) -> list[str]:
-    """Return the documents of the gates that are there, in the order of the gates."""
+    """Return the gates' documents that exist, in the order of the gates."""
     return [path for path in ARTIFACTS if (project_root / path).is_file()]
 
 
 def kept_documents(present: Collection[str]) -> tuple[str, ...]:
-    """Return those that a workflow can begin with: up to the first gate whose document is missing."""
+    """Return the documents that a workflow can build on: those of the gates before the first missing document."""
     return tuple(takewhile(lambda path: path in present, ARTIFACTS))
 
 
 def spec_question(present: Collection[str], task: str) -> Question:
-    """Return what a person is asked where documents are `present`; `task` is that of the workflow they are from."""
+    """Return the question about documents that are `present`; `task` is that of the workflow that wrote them."""
     kept = kept_documents(present)
     names = ", ".join(path for path in ARTIFACTS if path in present)
     is_whole = len(kept) == len(present)
@@ -97,7 +97,7 @@ def spec_question(present: Collection[str], task: str) -> Question:
 
 
 def earlier_task(transcripts: Path, run_id: str) -> str:
-    """Return the task of the last workflow of the project but this one, "" where it is not known."""
+    """Return the task of the project's last workflow other than `run_id`, or "" if it is unknown."""
     try:
         starts = (head(path) or {} for path in sorted(transcripts.glob("*.jsonl"), reverse=True))
         first = next((start for start in starts if start.get("run") != run_id), {})

@@ -1,7 +1,7 @@
-"""The entries of a workflow's transcript, as far as somebody reads them: which fields they have, and of which types.
+"""The types of entries in a workflow's transcript, with the fields that are read.
 
-A file may hold anything: `parse_entry` is the one place where an entry is checked, so that whoever shows it
-can rely on its shape. Fields that are not listed here may hold any value.
+A file may hold anything: `parse_entry` is the only place where entries are checked, so that code that shows them
+can rely on their shape. Fields that are not listed here may hold any value.
 """
 
 from __future__ import annotations
@@ -20,12 +20,12 @@ Gate = Annotated[int, Meta(ge=0, le=max(gate.number for gate in GATES))]
 
 
 class EntryFields(Struct, frozen=True, kw_only=True):
-    """What every entry has, of whatever type."""
+    """The fields of every entry."""
 
     ts: str
     run: str
     agent: str | None = None
-    """Of most types, whose entry it is."""
+    """The agent that the entry is about; most types have one."""
 
 
 class Config(Struct, frozen=True):
@@ -189,9 +189,9 @@ _TYPES: dict[str, type[EntryFields]] = {
 
 
 def parse_entry(entry: Mapping[str, Any]) -> EntryFields | None:
-    """Return an entry as its type has it, None if the type is not known.
+    """Return an entry as an instance of its type, or None if the type is unknown.
 
-    Raises ValueError that names the field that is missing or holds something else.
+    Raises ValueError, which names the field that is missing or has the wrong type.
     """
     kind = _TYPES.get(str(entry.get("type")))
     if kind is None:
@@ -203,7 +203,7 @@ def parse_entry(entry: Mapping[str, Any]) -> EntryFields | None:
 
 
 def _plain(problem: str) -> str:
-    """Return what is wrong without the marks of the library: "Expected `str`, got `int` - at `$.task`"."""
+    """Reword msgspec's "Expected `str`, got `int` - at `$.task`" as "task: expected str, got int"."""
     what, _, place = problem.replace("`", "").partition(" - at ")
     field = place.removeprefix("$").removeprefix(".")
     return f"{field}: {what[:1].lower()}{what[1:]}" if field else f"{what[:1].lower()}{what[1:]}"

@@ -1,4 +1,4 @@
-"""Fork of a workflow: a new one that starts at a gate of another, which is only read (Decision 2)."""
+"""Forks a workflow: a new one starts at a gate of another, which stays as it is (Decision 2)."""
 
 from __future__ import annotations
 
@@ -23,9 +23,9 @@ from system2.transcript import free_path
 def fork(path: Path, gate: int, runs_dir: Path, feedback: str | None = None) -> Path:
     """Write the journal of a workflow that waits where a gate of another was last asked; return its path.
 
-    With `feedback` the gate is decided: its agent continues with these words. The new workflow has its own copy of all
-    that came before, what that has cost included. The project's files stay as they are now.
-    Raises UsageError if the file is no sound journal of a workflow, or the gate was not decided in it.
+    With `feedback` the gate is rejected, and its agent continues with these words. The new workflow has a copy of all
+    that came before, including its cost. The project's files stay as they are now.
+    Raises UsageError if the file is not a sound journal of a workflow, the gate was not decided, or writing fails.
     """
     decided = decided_gates(path)
     if gate not in decided:
@@ -40,7 +40,7 @@ def fork(path: Path, gate: int, runs_dir: Path, feedback: str | None = None) -> 
         with os.fdopen(fd, "wb") as file:
             file.write(lines)
         if (snapshots := path.with_suffix(".files")).is_file():
-            shutil.copy(snapshots, child.with_suffix(".files"))  # with its mode: for the user alone
+            shutil.copy(snapshots, child.with_suffix(".files"))  # keeps the mode: only the user can read it
     except OSError as error:
         discard(child)
         raise UsageError(f"cannot write to the runs folder {str(runs_dir)!r}: {error.strerror}") from None
@@ -54,9 +54,9 @@ def discard(child: Path) -> None:
 
 
 def decided_gates(path: Path) -> dict[int, int]:
-    """Return the gates that a fork can start from, in order, each with the seq of the record that decided it last.
+    """Return the gates that a fork can start from, in order, each with the seq of its last decision.
 
-    Raises UsageError if the file is no sound journal of a workflow.
+    Raises UsageError if the file is not a sound journal of a workflow.
     """
     decided: dict[int, int] = {}
     asked = -1
@@ -71,7 +71,7 @@ def decided_gates(path: Path) -> dict[int, int]:
 
 
 def _copy_lines(path: Path, end: int, run_id: str, gate: int, feedback: str | None) -> Iterator[bytes]:
-    """Yield the lines before the record `end` as another run's; with `feedback` there is a rejection in its place."""
+    """Yield the lines before seq `end` with the new run's id; with `feedback`, a rejection replaces that record."""
     with path.open("rb") as file:
         for number, line in enumerate(file, 1):
             record = parse_line(line, number, [])

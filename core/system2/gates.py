@@ -1,4 +1,4 @@
-"""The quality gates: what is shown, what is decided, and what is written down about it (REQ-042, REQ-046, REQ-123)."""
+"""The quality gates: what they show, and how they are decided (REQ-042, REQ-046, REQ-123)."""
 
 from __future__ import annotations
 
@@ -17,32 +17,32 @@ from system2.session import AgentResult
 MAX_ARTIFACT = 1_000_000
 """Bytes of an artifact that are shown at its gate."""
 MAX_LOG_BYTES = 200_000
-"""How much of the log of the checks is read for the last gate."""
+"""Bytes of the post-execution log that the last gate reads."""
 _ENTRY = re.compile(r"^##[ \t]+(?P<agent>[^\n]+?)[ \t]*$", re.MULTILINE)
 _RESULT = re.compile(r"^[ \t]*[-*]?[ \t]*\**Result\**[ \t]*:\**[ \t]*(?P<result>[^\n]*)", re.MULTILINE | re.IGNORECASE)
 
 GATE_OF_AGENT: dict[str, Gate] = {gate.agent: gate for gate in GATES if gate.agent is not None}
-"""The gate behind an agent's work."""
+"""The gate that follows an agent's work."""
 LAST_GATE = GATES[-1]
 
 
 class Gates:
-    """Asks at each gate; an automatic one is approved where its work was produced, and nobody is asked."""
+    """Asks at each gate; an automatic workflow asks nobody, and approves a gate whose work was produced."""
 
     def __init__(self, context: WorkflowContext) -> None:
         self._context, self._effects = context, context.effects
         self._again = context.resumed
-        """Whether a failure that ended an earlier process is sent back once: its cause may be gone."""
+        """Whether, after a resume, the first failure is rejected instead of aborted: its cause may be gone."""
         self.decisions: list[GateDecision] = []
         """All decisions, in order."""
 
     def ask(
         self, gate: Gate, summary: str, problems: Sequence[str] = (), changes: Sequence[FileChange] = ()
     ) -> GateDecision:
-        """Return the decision at a gate. With `problems` in what was to be produced none is approved automatically.
+        """Return the decision at a gate, which is never approved automatically if there are `problems`.
 
-        `changes` are the files that changed since the gate before. Raises RunAborted if the workflow ends here,
-        AeonError where the policy fails.
+        `changes` lists the files that changed since the previous gate. Raises RunAborted if the workflow ends here,
+        AeonError if the policy fails.
         """
         subject = {
             "gate": gate.number,
@@ -53,14 +53,14 @@ class Gates:
             "changes": [change.as_dict() for change in changes],
             "content": self._effects.observe("artifact", lambda: _artifact(self._context.project_root / gate.artifact)),
         }
-        said = self._effects.decide(
+        answer = self._effects.decide(
             "gate", subject, pass_number=gate.number, step_id=gate.agent, policy=lambda: self._automatic(problems)
         )
-        kind = GateDecisionType(said.decision)
-        decision = GateDecision(gate.number, kind, said.feedback, f"{self._effects.now[:19]}Z")
+        kind = GateDecisionType(answer.decision)
+        decision = GateDecision(gate.number, kind, answer.feedback, f"{self._effects.now[:19]}Z")
         self.decisions.append(decision)
         if kind is GateDecisionType.ABORT:
-            raise ended_by(said, f"gate {gate.number} ({gate.title})")
+            raise ended_by(answer, f"gate {gate.number} ({gate.title})")
         return decision
 
     def _automatic(self, problems: Sequence[str]) -> ApprovalDecision | None:
@@ -75,7 +75,7 @@ class Gates:
 
 
 def agent_problems(result: AgentResult) -> list[str]:
-    """Return why an agent's work does not count as done, by its own word: not completed, failed, blockers left."""
+    """Return why an agent's work is not done, by its own report: not completed, failed, or blockers left."""
     if result.completion is None:
         return [f"{result.agent} did not complete its work ({(result.halted or '').replace('_', ' ')})"]
     blockers = [f"{result.agent} reports a blocker: {blocker}" for blocker in result.completion.blockers]
@@ -85,9 +85,9 @@ def agent_problems(result: AgentResult) -> list[str]:
 
 
 def artifact_summary(result: AgentResult, problems: Iterable[str], changed: str) -> str:
-    """Return what a person reads at the gate behind an agent's work.
+    """Return what a person reads at the gate that follows an agent's work.
 
-    That is the `problems` with it, the list of the files that changed, and the agent's summary.
+    It lists the `problems` and the files that changed, and ends with the agent's summary.
     """
     own_summary = result.completion.summary if result.completion is not None else result.text
     return "\n".join(line for line in (*problems, changed, own_summary) if line.strip())
@@ -102,8 +102,8 @@ def closing_summary(
 ) -> str:
     """Return what a person reads at the last gate (REQ-046): what is left open, `parts`, each check's result.
 
-    `parts` are the changed files, the tests and the cost; `results` are the checks' last ones. What the log says of an
-    agent, the `entries`, comes with it; it is read, never trusted to be complete.
+    `parts` are the changed files, the tests and the cost; `results` holds the last result of each check. `entries` are
+    the agents' results in the log, which may be incomplete.
     """
     lines = ["Missing or left open:", *(f"- {problem}" for problem in problems), ""] if problems else []
     for part in parts:
@@ -126,7 +126,7 @@ def closing_summary(
 
 
 def logged_results(project_root: Path) -> dict[str, str]:
-    """Return what the project's log of the checks says of each agent; nothing if it cannot be read."""
+    """Return each agent's result in the project's post-execution log; empty if that cannot be read."""
     try:
         return log_entries(read_start(project_root / LOG_FILE, MAX_LOG_BYTES).decode("utf-8", "replace"))
     except OSError:
@@ -134,7 +134,7 @@ def logged_results(project_root: Path) -> dict[str, str]:
 
 
 def log_entries(text: str) -> dict[str, str]:
-    """Return what the log of the checks says of each agent: the last `Result:` under its last heading."""
+    """Return each agent's result in a post-execution log: the last `Result:` under the agent's last heading."""
     headings = list(_ENTRY.finditer(text))
     entries: dict[str, str] = {}
     for number, heading in enumerate(headings):
@@ -160,7 +160,7 @@ def join_problems(problems: Sequence[str]) -> str:
 
 
 def _artifact(path: Path) -> str:
-    """Return the text of a gate's document for those who decide, or in brackets why there is none."""
+    """Return the text of a gate's document, or in parentheses why it cannot be read."""
     try:
         return read_start(path, MAX_ARTIFACT).decode("utf-8", "replace")
     except OSError as error:

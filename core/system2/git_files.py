@@ -1,7 +1,7 @@
-"""Which files of a project git lists, in a folder that may be hostile.
+"""The files of a project that git lists, even if its folder is hostile.
 
-Git runs in a folder of its own with a copy of the index: the repository's configuration, hooks, filters and file system
-monitor are never read, and its index, references and objects are never written.
+Git runs on a temporary repository with a copy of the index: the project's git configuration, hooks, filters and file
+system monitor are never used, and its index, references and objects are never written.
 """
 
 from __future__ import annotations
@@ -37,11 +37,11 @@ class GitListing:
     """What is in a work tree, by path relative to the project root."""
 
     tracked: list[str]
-    """Also what is ignored, if git tracks it."""
+    """Includes ignored files that git tracks."""
     untracked: list[str]
-    """Without what is ignored."""
+    """Without ignored files."""
     folders: list[str]
-    """Other repositories in it, whose files git does not list."""
+    """Nested repositories, whose files git does not list."""
 
 
 class GitFiles:
@@ -57,7 +57,7 @@ class GitFiles:
     def list(self) -> GitListing | None:
         """Return what git lists; None if git fails, or the project belongs to no repository.
 
-        A root in a work tree of which nothing is tracked there belongs to none.
+        A project inside a work tree that tracks none of its files belongs to no repository.
         """
         if self._top is None or self._git is None:
             return None
@@ -91,9 +91,9 @@ class GitFiles:
 
     @contextmanager
     def _repository(self, top: Path) -> Iterator[dict[str, str]]:
-        """Give the environment for git in a repository of ours that has the project's index, and none of its settings.
+        """Yield the environment for git on a temporary repository, with the project's index but not its configuration.
 
-        It is made for each use and in no folder of the project, so that no agent can put a setting into it.
+        The repository is created for each use, outside the project, so that no agent can configure it.
         """
         own, shared = _git_folders(top / ".git")
         with tempfile.TemporaryDirectory(prefix="aeon-git-") as name:
@@ -117,7 +117,7 @@ class GitFiles:
 
 
 def _program(project_root: Path) -> str | None:
-    """Return where git is; None for one that the project brings."""
+    """Return the path of git; None if there is none, or if it is part of the project."""
     found = shutil.which("git")
     if found is None or Path(found).resolve().is_relative_to(project_root.resolve()):
         return None
@@ -125,7 +125,7 @@ def _program(project_root: Path) -> str | None:
 
 
 def _user_excludes(git: str) -> bytes:
-    """Return what the user ignores in every repository, by the user's own configuration."""
+    """Return the ignore patterns from the user's own git configuration."""
     words = [git, "config", "--global", "--type=path", "--get", "core.excludesFile"]
     named = b""
     with suppress(OSError, subprocess.SubprocessError):
@@ -135,7 +135,7 @@ def _user_excludes(git: str) -> bytes:
 
 
 def _git_folders(git: Path) -> tuple[Path, Path]:
-    """Return the folder of a work tree's index, and that of its repository."""
+    """Return the git folder of a work tree, which holds its index, and that of its repository."""
     own = git
     if not git.is_dir():
         own = git.parent / os.fsdecode(_read(git, _MAX_SETTINGS)).strip().removeprefix("gitdir:").strip()

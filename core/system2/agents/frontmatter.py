@@ -1,6 +1,6 @@
-"""The YAML block at the top of an agent's file: only the fields that are needed are ever built (REQ-010, REQ-012).
+"""The YAML block at the top of an agent's file (REQ-010, REQ-012).
 
-The block is composed into nodes; whatever `hooks` and unknown keys hold is passed over unread (TR-01).
+Only the fields below are turned into values; `hooks` and unknown keys are ignored (TR-01).
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ import yaml
 from aeon_core.yaml_file import Bounds, YamlError, compose_yaml
 
 MAX_CHARACTERS = 64_000
-"""How long a frontmatter may be."""
+"""The longest frontmatter accepted."""
 _BOUNDS = Bounds(depth=50)
 
 _OPENING = re.compile(r"\s*---[ \t]*\r?\n")
@@ -26,7 +26,7 @@ _FIELDS = ("name", "description", *_LISTS)
 
 
 class FrontmatterError(ValueError):
-    """A frontmatter that cannot be used; the message says why, without the file."""
+    """Frontmatter that cannot be used; the message says why, but does not name the file."""
 
 
 @dataclass(frozen=True)
@@ -42,7 +42,7 @@ class Frontmatter:
 def split(text: str) -> tuple[str, str]:
     """Return the YAML and the body of an agent's text. A `---` further down belongs to the body.
 
-    Raises FrontmatterError if the text does not begin with a frontmatter, or that has no end or is too long.
+    Raises FrontmatterError if the text does not begin with frontmatter, or if that is too long or not closed.
     """
     opening = _OPENING.match(text)
     if opening is None:
@@ -58,7 +58,7 @@ def split(text: str) -> tuple[str, str]:
 
 
 def parse(block: str) -> Frontmatter:
-    """Return the fields of a frontmatter. Raises FrontmatterError for what is no YAML, or not of the expected kinds."""
+    """Return the fields of frontmatter. Raises FrontmatterError if it is not YAML or a field has the wrong type."""
     try:
         node = compose_yaml(block, _BOUNDS)
     except YamlError as error:
@@ -96,7 +96,7 @@ def _texts(key: str, values: Mapping[str, yaml.Node]) -> list[str] | None:
 
 
 def tool_names(text: str) -> list[str]:
-    """Return the names in a text, separated by commas or spaces; what is in parentheses belongs to its name."""
+    """Return the names in a text, which commas or spaces separate; a name keeps what follows it in parentheses."""
     names, name, depth = [], "", 0
     for character in re.sub(r"\s+\(", "(", text.strip().strip("[]")):
         depth += (character == "(") - (character == ")" and depth > 0)

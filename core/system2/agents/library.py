@@ -1,6 +1,6 @@
-"""The agents of a project and our own (REQ-015, REQ-103, REQ-150).
+"""The agents of a project and the shipped ones (REQ-015, REQ-103, REQ-150).
 
-They are read one at a time when they are asked for; ours are copied where a project asks for them (`--init`).
+A definition is read from its file each time it is requested; `--init` copies the shipped ones into a project.
 """
 
 from __future__ import annotations
@@ -22,9 +22,9 @@ from system2.constants import DELEGATION_MAP
 
 AGENTS_FOLDER = Path(".claude") / "agents"
 SHIPPED = Path(__file__).parents[1] / "shipped"
-"""Where our own thirteen are."""
+"""The folder of the thirteen shipped agents."""
 MAX_BYTES = 512_000
-"""How large a file may be; a prompt of more would fill a model's context window."""
+"""The largest agent file accepted; a longer prompt would fill a model's context window."""
 MAX_NAME = 100
 
 
@@ -35,24 +35,23 @@ class AgentDefinition:
     name: str
     description: str
     tools: list[str]
-    """As the file names them; `allow` says which of our tools they are."""
+    """As named in the file, without its `disallowedTools`; `allow` maps them to our tools."""
     system_prompt: str
     """After the transforms, with the completion protocol."""
     raw_system_prompt: str
-    """The Markdown body as the file has it."""
+    """The Markdown body of the file, unchanged."""
     source_path: Path
 
 
 class AgentParseError(UsageError):
-    """A file that is no agent: the message names the file, what is wrong and what to do."""
+    """A file that defines no agent; the message names the file, what is wrong and what to do."""
 
 
 class AgentLibrary:
-    """The agents by name: the project's own, and ours where it has none.
+    """The agents by name: the project's own, and the shipped ones that it does not redefine.
 
-    A file that is no agent, or an agent that the project `may_use` only once it is trusted, is passed over, and `warn`
-    is told once in one line that names it (REQ-095). Where two files give the same name, the one that is called so is
-    taken, else the first in order of the files' names.
+    Files that define no agent, and agents that `may_use` rejects, are skipped; `warn` gets one line for each, once
+    (REQ-095). If two files define the same name, the file with that name wins, else the first in alphabetical order.
     """
 
     def __init__(
@@ -72,13 +71,13 @@ class AgentLibrary:
         return sorted(self._found())
 
     def is_shipped(self, name: str) -> bool:
-        """Return whether the agent comes from us, since the project has none of that name."""
+        """Return whether the agent is the shipped one, because the project defines none of that name."""
         return self._path(name).parent == SHIPPED
 
     def get(self, name: str) -> AgentDefinition:
-        """Return an agent, read now.
+        """Return an agent, read from its file now.
 
-        Raises UsageError if there is none of that name, or its file has become bad or one that is not trusted.
+        Raises UsageError if there is none of that name, or if its file is no longer valid or not trusted.
         """
         agent = parse_agent(path := self._path(name))
         if path.parent != SHIPPED and not self._may_use(agent):
@@ -86,7 +85,7 @@ class AgentLibrary:
         return agent
 
     def own(self) -> list[AgentDefinition]:
-        """Return the agents of the project's files, read now, whether they may be used or not."""
+        """Return the agents that the project's files define now, including those that may not be used."""
         found = []
         for path in self._candidates(self._root / AGENTS_FOLDER):
             with contextlib.suppress(AgentParseError):
@@ -94,7 +93,7 @@ class AgentLibrary:
         return found
 
     def was_changed(self, agent: AgentDefinition) -> bool:
-        """Return whether an agent of the project is another one than when the files were looked through."""
+        """Return whether an agent of the project has changed since its files were first searched."""
         return self._as_found.get(agent.source_path, _digest(agent)) != _digest(agent)
 
     def _path(self, name: str) -> Path:
@@ -104,7 +103,7 @@ class AgentLibrary:
         return places[name]
 
     def _found(self) -> dict[str, Path]:
-        """Return where each agent's file is. Only the names are kept, and the files are looked through once."""
+        """Return the file of each agent; the folders are searched once."""
         if self._places is None:
             self._places = {path.stem: path for path in SHIPPED.glob("*.md")} | self._own_places()
         return self._places
@@ -132,7 +131,7 @@ class AgentLibrary:
         return places
 
     def _candidates(self, folder: Path) -> list[Path]:
-        """Return the files to look at. What a symbolic link leads out of the project to is not looked at."""
+        """Return the Markdown files in the folder, without links that lead out of the project."""
         try:
             root = self._root.resolve()
             paths = sorted(path for path in folder.iterdir() if path.suffix.lower() == ".md")
@@ -188,11 +187,11 @@ def _require_fields(fields: Frontmatter, body: str, where: str) -> tuple[str, st
 
 
 def copy_shipped(project_root: Path, warn: Callable[[str], None]) -> tuple[list[Path], dict[str, str]]:
-    """Copy those of our agents that the project lacks into its `.claude/agents`.
+    """Copy the shipped agents that the project lacks into its `.claude/agents`.
 
-    Returns the new files, and why each other agent was left alone, by name: the project has one of that name, in
-    whatever file, or any file so called. `warn` gets a line about each file there that is no agent. Raises UsageError
-    if the folder leads out of the project or cannot be written.
+    Returns the new files and, by name, why each other agent was skipped: the project defines it, or has a file of that
+    name. `warn` gets a line about each file there that defines no agent. Raises UsageError if the folder is outside the
+    project or cannot be written.
     """
     library = AgentLibrary(project_root, warn)
     written: list[Path] = []

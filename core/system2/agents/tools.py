@@ -1,4 +1,4 @@
-"""From the tools that an agent's file names to ours: what it does not name it cannot call (REQ-016, REQ-029)."""
+"""Maps the tools named in an agent's file to ours; it cannot call any others (REQ-016, REQ-029)."""
 
 from __future__ import annotations
 
@@ -27,14 +27,14 @@ class Allowance:
     """Which tools an agent may call, and with what."""
 
     names: tuple[str, ...]
-    """Of TOOL_NAMES, in that order."""
+    """A subset of TOOL_NAMES, in that order."""
     limits: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
-    """Of a tool that is allowed for some calls alone: the globs that the first argument must fit."""
+    """For each tool that is only partly allowed, the globs, one of which its first argument must match."""
     warnings: tuple[str, ...] = ()
-    """What was named and cannot be given: one line each."""
+    """One line for each named tool that is not available."""
 
     def refusal(self, tool: Tool, arguments: Mapping[str, Any]) -> str | None:
-        """Return why the agent may not make this call, or None if it may. To be asked for every call (REQ-029)."""
+        """Return why the agent may not make this call, or None if it may; every call is checked (REQ-029)."""
         if tool.name not in self.names:
             return f"this agent may not call {tool.name!r}; it has {', '.join(self.names) or 'no tools'}"
         globs = self.limits.get(tool.name)
@@ -48,9 +48,9 @@ class Allowance:
 
 
 def allow(tools: Iterable[str]) -> Allowance:
-    """Return what an agent's `tools` allow. A name that stands with and without parentheses is allowed as a whole.
+    """Return what an agent's `tools` allow; a name listed both with and without parentheses is allowed in full.
 
-    Upper and lower case do not matter. `Agent(a, b)` and its like give nothing: agents start no others (REQ-N05).
+    Case is ignored. `Agent(a, b)` and the like allow nothing: agents cannot start other agents (REQ-N05).
     """
     whole: set[str] = set()
     limits: dict[str, list[str]] = {}
@@ -72,7 +72,7 @@ def allow(tools: Iterable[str]) -> Allowance:
 
 
 def base_name(tool: str) -> str:
-    """Return a tool's name without what stands in parentheses, in lower case."""
+    """Return a tool's name in lower case, without what follows in parentheses."""
     return tool.split("(", 1)[0].strip().lower()
 
 
@@ -82,7 +82,7 @@ def _inside(tool: str) -> str | None:
 
 
 def _globs(inside: str) -> list[str]:
-    """Return the globs for what stands in parentheses. `git diff:*` is that command alone or with more words."""
+    """Return the globs for the text in parentheses; `git diff:*` matches that command alone or with more words."""
     if inside.endswith(":*"):
         return [inside[:-2].rstrip(), f"{inside[:-2].rstrip()} *"]
     return [inside]

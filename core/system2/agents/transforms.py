@@ -1,7 +1,7 @@
-"""What a prompt says that only holds elsewhere, put into what holds here (REQ-013, TR-01 to TR-08).
+"""Rewrites what an agent's prompt assumes about the tool it was written for (REQ-013, TR-01 to TR-08).
 
-TR-01 is the frontmatter's: its hooks are never read. TR-05 and TR-06 keep `.claude/settings.json` and `<thinking>` as
-they are, so they need no rule. Each of the others comes before those that would take its words away.
+TR-01 needs no rule here because `frontmatter` never reads hooks, nor do TR-05 and TR-06, which keep
+`.claude/settings.json` and `<thinking>` as they are. The order of the other rules matters: see TRANSFORM_RULES.
 """
 
 from __future__ import annotations
@@ -23,14 +23,14 @@ When you have finished your task, call the `signal_completion` tool with:
 
 _SPACE = r"[^\S\n]"
 _GAP = rf"(?:{_SPACE}+|{_SPACE}*\n{_SPACE}*(?:>{_SPACE}*)*)"
-"""Between two words: at most one line break, also one within a quotation."""
+"""The space between two words: at most one line break, even within a block quote."""
 _MARKS = r"[`*_\"']{0,3}"
 
 
 def apply_transforms(raw_prompt: str) -> str:
-    """Return the system prompt for a raw one: the rules applied in order, the completion protocol at its end, once.
+    """Return the system prompt for a raw one: with the rules applied in order and the completion protocol at its end.
 
-    Line ends become newlines. Applying it twice changes nothing more.
+    Line endings become newlines. Applying it again changes nothing.
     """
     text = re.sub(r"\r\n?", "\n", raw_prompt)
     for rule in TRANSFORM_RULES:
@@ -46,11 +46,11 @@ _PART = re.compile(
     rf"^(?P<indent>{_SPACE}*){_ITEM}.*(?:\n(?P=indent){_SPACE}+(?!{_ITEM})\S.*)*|^.*$",
     re.MULTILINE,
 )
-"""An item of a list with the lines that continue with its sentence, or any other line."""
+"""A list item with its continuation lines, or any other line."""
 
 
 def _without_hook_scripts(text: str) -> str:
-    """TR-08: leave out each line that names a hook script; of a list the whole item, since the rest has no sense."""
+    """TR-08: drop each line that names a hook script; in a list drop the whole item, since the rest makes no sense."""
     if _HOOK_SCRIPT.search(text) is None:
         return text
     parts = (part.group() for part in _PART.finditer(text))
@@ -73,7 +73,7 @@ _COMPLETION = re.compile(r"attempt\\?_\s*completion", re.IGNORECASE)
 
 
 def _with_signal(text: str) -> str:
-    """TR-02: the tool that signals completion has another name here (REQ-014)."""
+    """TR-02: rename the tool that signals completion (REQ-014)."""
     return _COMPLETION.sub("signal_completion", text)
 
 
@@ -88,7 +88,7 @@ _NOT_THE_PRODUCT = re.compile(
 
 
 def _with_orchestrator(text: str) -> str:
-    """TR-04: what runs the agent is the orchestrator. The article fits the words around it."""
+    """TR-04: call Claude Code the orchestrator, with an article that fits the sentence."""
 
     def renamed(match: re.Match[str]) -> str:
         if _NOT_THE_PRODUCT.search(match.string, match.start(), min(match.end() + 20, len(match.string))):
@@ -121,7 +121,7 @@ _LEFT_AS_IT_IS = re.compile(
 
 
 def _with_reports(text: str) -> str:
-    """TR-03: an agent reports what another is to do; it starts none (REQ-N05). What it is told not to do stays."""
+    """TR-03: turn delegation into a report, since agents cannot start agents (REQ-N05); leave prohibitions alone."""
 
     def reported(match: re.Match[str]) -> str:
         if _LEFT_AS_IT_IS.search(match.string[max(0, match.start() - 80) : match.start()]):
@@ -141,4 +141,4 @@ TRANSFORM_RULES: tuple[Callable[[str], str], ...] = (
     _with_orchestrator,
     _with_reports,
 )
-"""TR-08, TR-07, TR-02, TR-04, TR-03: in this order no rule takes away the words that a later one looks for."""
+"""TR-08, TR-07, TR-02, TR-04, TR-03: in this order no rule removes words that a later one looks for."""
