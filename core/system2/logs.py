@@ -1,4 +1,4 @@
-"""What a workflow writes as it goes: transcript, and a log without file contents or secrets (REQ-111, REQ-122…124)."""
+"""What a workflow writes as it runs: transcript, and a log without file contents or secrets (REQ-111, REQ-122…124)."""
 
 from __future__ import annotations
 
@@ -20,19 +20,19 @@ Level = Literal["DEBUG", "INFO", "WARNING", "ERROR"]
 MAX_TEXT = 500
 """Characters of one value that a log shows."""
 _LEFT_OUT = CONTENTS | {"messages", "message", "result", "stdout", "stderr", "system", "output", "input"}
-"""Fields that may hold what files hold, or all that was said."""
+"""Fields that may hold file contents or whole conversations."""
 _DECISIONS = {"approve": "APPROVED", "reject": "REJECTED", "abort": "ABORTED"}
 
 
 def sanitize_log_entry(entry: Mapping[str, Any]) -> dict[str, Any]:
-    """Return an entry as a log may hold it: without file contents and secrets, long texts cut."""
+    """Return an entry for a log: without file contents and secrets, and with long texts cut."""
     return {redact_text(key): _sanitize(key, value) for key, value in entry.items()}
 
 
 class Log:
-    """Writes lines to a sink, which adds the line's end; `verbose` writes those of level DEBUG, too.
+    """Writes lines to a sink, which adds the newline; `verbose` includes those of level DEBUG.
 
-    `path` is the sink's file where it is one: it is none of the project's work.
+    `path` is the sink's file, if it is one, so that it is not taken for the project's work.
     """
 
     def __init__(
@@ -49,19 +49,19 @@ class Log:
         self._verbose = verbose
 
     def info(self, text: str) -> None:
-        """Say what happens; the text may have several lines."""
+        """Log what happens; the text may have several lines."""
         self._write("INFO", "info", text, {"message": text})
 
     def debug(self, text: str) -> None:
-        """Say what only helps to find a mistake."""
+        """Log a detail for debugging."""
         self._write("DEBUG", "debug", text, {"message": text})
 
     def warning(self, text: str) -> None:
-        """Say what a person should look at."""
+        """Log something that a person should look at."""
         self._write("WARNING", "warning", f"WARNING: {text}", {"message": text})
 
     def tool(self, entry: Entry) -> None:
-        """Say that a tool was used: its arguments, whether it did what it was asked, and how long it took (REQ-122)."""
+        """Log a tool call: its arguments, whether it succeeded, and how long it took (REQ-122)."""
         tool, took, done = entry["tool"], round(entry["duration_ms"]), bool(entry["success"])
         error = {} if done else {"error": _first_line(entry["result"])}
         outcome = "success" if done else f"ERROR: {error['error']}"
@@ -69,7 +69,7 @@ class Log:
         self._write("INFO", "tool_exec", f"[TOOL] {tool} {entry['args_summary']} -> {outcome} ({took}ms)", fields)
 
     def gate(self, entry: Entry) -> None:
-        """Say what was decided at a gate, and when (REQ-123)."""
+        """Log the decision at a gate, and when it was made (REQ-123)."""
         number, decision, at = entry["gate"], entry["decision"], f"{entry['ts'][:19]}Z"
         feedback = {"feedback": entry["feedback"]} if entry.get("feedback") else {}
         words = f" feedback={json.dumps(entry['feedback'], ensure_ascii=False)}" if feedback else ""
@@ -80,7 +80,7 @@ class Log:
         if level == "DEBUG" and not self._verbose:
             return
         if self._format == "text":
-            # Only what is told here has several lines: a name or a message of a model's could forge others.
+            # Only `info` may write several lines: elsewhere, a name or message from a model could forge some.
             self._sink(escape_controls(redact_text(line), keep="\n" if kind == "info" else ""))
             return
         ts = f"{datetime.now(UTC):%Y-%m-%dT%H:%M:%SZ}"
@@ -112,13 +112,13 @@ def _cut(text: str) -> str:
 
 
 class WorkflowProgress:
-    """Takes each line of the journal on the workflow's thread. `listener` gets the lines of the transcript."""
+    """Processes each line of the journal on the workflow's thread. `listener` gets the lines of the transcript."""
 
     def __init__(self, log: Log, listener: Callable[[bytes], None] | None, root: Path) -> None:
         self.view: WorkflowView = WorkflowView()
         self.transcript: TranscriptFile | None = None
         self.assumed: list[str] = []
-        """The models of which a price is assumed."""
+        """The models whose price is assumed."""
         self.automatic = False
         """Whether nobody sees the gates, so that the log shows them."""
         self.journal_problem: Callable[[], str | None] = lambda: None
@@ -127,14 +127,14 @@ class WorkflowProgress:
         self._entries = TranscriptEntries()
 
     def restore(self, records: Iterable[Mapping[str, Any]], transcript: TranscriptFile | None) -> None:
-        """Take what an earlier process has written, and complete the transcript with it."""
+        """Apply the records of an earlier process, and add what the transcript lacks."""
         self.transcript = transcript
         for record in records:
             for entry in self._entries.of(record):
                 self._keep(entry)
 
     def on_line(self, line: bytes) -> None:
-        """Take the next line of the journal."""
+        """Process the next line of the journal."""
         for entry in self._entries.of(json.loads(line)):
             self._keep(entry)
             if self._listener is not None:
@@ -147,7 +147,7 @@ class WorkflowProgress:
             self.transcript.write(entry)
 
     def _log_entry(self, entry: Entry) -> None:
-        """Write to the log what a person should know of an entry."""
+        """Log what a person should know about an entry."""
         match entry["type"]:
             case "agent_start":
                 self._log_problems()

@@ -15,9 +15,9 @@ from aeon_core.journal.summary import WORKFLOW, is_being_written, journal_entrie
 
 
 def find_workflow(run: str, project_root: Path, runs_dir: Path, transcripts: Path) -> Path:
-    """Return the journal, or the transcript that has such an id. `last` is the newest workflow of the project.
+    """Return the journal or transcript of a workflow; `last` is the project's newest one.
 
-    Raises UsageError if there is none, or several could be meant.
+    Raises UsageError if none matches, or more than one does.
     """
     if is_path(run):
         return Path(run).expanduser()
@@ -46,9 +46,9 @@ def workflows_of(project_root: Path, runs_dir: Path) -> Iterator[Path]:
 
 @contextmanager
 def lock_project(project_root: Path, runs_dir: Path, warn: Callable[[str], None]) -> Iterator[None]:
-    """Hold the project's lock. Raises UsageError that names the holder if another workflow has it.
+    """Hold the project's lock. Raises UsageError, which names the holder, if another workflow has it.
 
-    Where the file system has no such locks, `warn` is called and the work continues.
+    If the project cannot be locked, `warn` is called and the work continues.
     """
     with ExitStack() as held:
         try:

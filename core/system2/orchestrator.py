@@ -76,35 +76,35 @@ class _Opened:
     journal: WorkflowJournal
     model: LLMAdapter
     remote: RemoteApprover | None
-    """Who waits for decisions from another terminal."""
+    """What waits for decisions from another terminal."""
 
     def stop(self) -> None:
-        """Give up a model's call, end a command, and wait for no decision."""
+        """Cancel the current model call, command and wait for a decision."""
         if self.remote is not None:
             self.remote.abort()
         self.context.effects.abort()
         self.context.registry.close()
 
     def close(self) -> None:
-        """Release all that it holds open."""
+        """Close everything that is open."""
         for each in (self.journal, self.context.registry, self.model, self.progress.transcript):
             if each is not None:
                 each.close()
 
 
 class Orchestrator:
-    """Runs one workflow, or one agent, at a time; one after the other where it is used again.
+    """Runs workflows and single agents, one at a time.
 
-    A policy is an object with its method, or a function instead. Where no `gate_policy` is given, and no `approver`, a
-    workflow cannot start; where no `bash_policy` or `question_policy` is given, the approver is asked, and without one
+    A policy is an object with the policy's method, or a function. A workflow needs a `gate_policy`, an `approver`, or
+    `wait_for_decisions`. Without a `bash_policy` or `question_policy` the approver is asked; without an approver,
     commands are refused and the safe choice is made. `unsafe_bash` runs plain commands without asking. `model` is
-    `PROVIDER:NAME` or an adapter; without one Bedrock is used, with the model that the configuration names.
+    `PROVIDER:NAME` or an adapter; the default is the configured model on Bedrock.
     `on_agent_complete` gets each AgentResult, `listener` each line of the transcript, `on_line` each line of the
     journal, `on_delta` (purpose, agent, text) as a reply streams in, `on_call` (tool name, agent, part of the
-    arguments' JSON) as a tool call of it does. `runs_dir` is where journals are kept; with `shares_rate` all who do so
-    there wait where a provider told one of them to. `trust` decides what happens to what the project asks for without
-    consent: it is left out, or with `require` an error. Rules under `policy:` of Aeon's configuration hold for the
-    agents' calls as for those of runs. Raises UsageError if the project root is not a folder, or a policy is none.
+    arguments' JSON) as a tool call does. `runs_dir` is the folder for journals; with `shares_rate`, all that use it
+    wait when a provider tells one of them to. `trust` decides what happens to project settings that lack consent: they
+    are ignored, applied with `apply`, or an error with `require`. The `policy:` rules of Aeon's configuration apply to
+    the agents' calls too. Raises UsageError if the project root is not a folder or a policy is not valid.
     """
 
     def __init__(
@@ -167,19 +167,19 @@ class Orchestrator:
         return self._opened.journal.path if self._opened is not None else None
 
     def wait_for_decisions(self, seconds: float, say: Callable[[str], None]) -> None:
-        """Take decisions from another terminal, each within some seconds; `say` gets lines about what is waited for."""
+        """Wait up to `seconds` for each decision from another terminal; `say` gets lines about what is waited for."""
         self._wait = (seconds, say)
 
     def run(
         self, task_description: str, *, spec: SpecChoice | None = None, run_id: str | None = None
     ) -> WorkflowResult:
-        """Do the whole workflow, and return how it ended, whatever that is.
+        """Run the whole workflow and return how it ended, even if it failed.
 
-        `spec` says what becomes of the documents that an earlier workflow left in `spec/`; without it the question
-        policy is asked. `run_id` names the journal, which must not exist.
+        `spec` decides about the documents that an earlier workflow left in `spec/`; without it the question
+        policy is asked. `run_id` names the journal, which must not exist yet.
 
-        Raises before anything is written: UsageError for an empty task, a missing gate policy or while another workflow
-        continues, ModelUnavailableError (exit 3) without a usable model.
+        Raises before anything is written: UsageError for an empty task, without a gate policy or while another workflow
+        runs, ModelUnavailableError (exit 3) without a usable model.
         """
         task = _checked_task(task_description)
         more = {"spec": spec} if spec is not None else {}
@@ -189,10 +189,9 @@ class Orchestrator:
     def resume(self, journal: Path | str) -> WorkflowResult:
         """Continue a workflow where its journal ends, and return how it ended; nothing is done twice.
 
-        `journal` may be the transcript that was written from it. A tool's call that was begun and not ended is asked
-        about. Raises UsageError if the file is no workflow's, is being written, or is of a completed one, and
-        ReplayMismatchError where this version does something else than was recorded. Without another model it has the
-        one that it was given.
+        `journal` may be its transcript. A person is asked about a tool call that started and did not end. Without a
+        `model` the workflow keeps its own. Raises UsageError if the file is not a workflow's, is being written, or is
+        that of a completed one, and ReplayMismatchError if this version does something other than was recorded.
         """
         path = journal_of(Path(journal), self.runs_dir)
         own = given_model(head(path) or {}, self.settings, self._root) if self._model is None else None
@@ -200,7 +199,7 @@ class Orchestrator:
             return self._finish(self._reopen(path, model))
 
     def invoke_agent(self, agent_name: str, contract: DelegationContract) -> AgentResult:
-        """Have one agent do one thing, without gates, and return how that ended (REQ-072).
+        """Have one agent work on a contract, without gates, and return how that ended (REQ-072).
 
         Raises UsageError for an unknown agent, ModelUnavailableError, and what a model's call raises.
         """
@@ -214,7 +213,7 @@ class Orchestrator:
             return opened.program.result
 
     def get_status(self) -> WorkflowStatus:
-        """Return how far the workflow is now, from any thread; what is returned no longer changes."""
+        """Return a snapshot of how far the workflow is; any thread may call this."""
         opened = self._opened
         if opened is None:
             return WorkflowStatus()
@@ -235,7 +234,7 @@ class Orchestrator:
         )
 
     def abort(self) -> None:
-        """End the workflow soon, from any thread: a model's call is given up, a command is ended.
+        """End the workflow soon, from any thread: the current model call and command are cancelled.
 
         If none is running, the next one ends at once.
         """
@@ -245,9 +244,9 @@ class Orchestrator:
 
     @contextmanager
     def _hold_project(self, agent: str | None = None, own: str | None = None) -> Iterator[LLMAdapter]:
-        """Hold orchestrator and project for one piece of work, and yield its model; an abort ends that piece alone.
+        """Reserve orchestrator and project for one piece of work, and yield its model; an abort ends only that work.
 
-        `own` is the model that the work has had so far, if that is not the settings' own.
+        `own` is the model that the work was started with, if that is not the settings' own.
         Raises UsageError and ModelUnavailableError before anything is written.
         """
         if not self._at_work.acquire(blocking=False):
@@ -267,7 +266,7 @@ class Orchestrator:
             self._at_work.release()
 
     def _config(self, model: LLMAdapter) -> tuple[RunConfig, list[str]]:
-        """Return the options of the port, and the models of which a price is assumed."""
+        """Return the options of the port, and the models whose price is assumed."""
         settings = self.settings
         names = [known.model for known in model_infos(model, RunConfig()) if not known.simulated]
         prices, assumed = prices_of(names, settings.prices)
@@ -311,7 +310,7 @@ class Orchestrator:
             ended = last.get("resumes_at") if last["type"] == "run_finished" else None
             if last["type"] == "run_finished" and ended is None:
                 raise UsageError(f"the workflow {path.stem!r} is complete; start a new one")
-            # A journal is data: it does not say where files are written.
+            # A journal is data: it may not decide where files are written.
             place = self.transcripts / Path(options["transcript"]).name
             transcript = TranscriptFile(place, first["run"], self._log.warning)
             progress.restore(lines, transcript)
@@ -443,7 +442,7 @@ class Orchestrator:
 
 
 def journal_of(path: Path, runs_dir: Path) -> Path:
-    """Return the journal of a workflow, which a transcript of it names. Raises UsageError if there is none."""
+    """Return a workflow's journal, given that or its transcript. Raises UsageError if the transcript has none."""
     first = head(path) or {}
     if first.get("type") != "workflow_start":
         return path
@@ -457,10 +456,10 @@ def journal_of(path: Path, runs_dir: Path) -> Path:
 
 
 def _budget_of(lines: Lines, config: RunConfig) -> float | None:
-    said = [
+    budgets = [
         line["options"]["budget"] for line in lines if line["type"] == "run_resumed" and "budget" in line["options"]
     ]
-    return said[-1] if said else config.budget
+    return budgets[-1] if budgets else config.budget
 
 
 def _checked_task(given: str) -> str:

@@ -1,7 +1,7 @@
-"""Who decides while a workflow runs: gates, Bash commands, and what else only a person can say (REQ-073, AD-7).
+"""Who decides while a workflow runs: at gates, about Bash commands, and on other questions (REQ-073, AD-7).
 
-Nothing below the command line reads from a terminal or writes to one: it asks a policy. A policy is called on the
-workflow's thread, and may take its time.
+Nothing below the command line uses a terminal; it asks a policy. A policy is called on the workflow's thread, and may
+block it.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from system2.cost import dollars
 
 
 class GateDecisionType(Enum):
-    """What a person can say at a gate."""
+    """The possible decisions at a gate."""
 
     APPROVE = "approve"
     REJECT = "reject"
@@ -30,13 +30,13 @@ class GateDecisionType(Enum):
 
 @dataclass(frozen=True)
 class GateDecision:
-    """What was said at a gate; a rejection comes with feedback (REQ-043)."""
+    """A decision at a gate; a rejection comes with feedback (REQ-043)."""
 
     gate_number: int
     decision: GateDecisionType
     feedback: str | None = None
     timestamp: str = ""
-    """When it was said, ISO 8601 in UTC; the orchestrator fills in what a policy leaves empty."""
+    """When it was made, ISO 8601 in UTC; the orchestrator sets it."""
 
 
 class GatePolicy(Protocol):
@@ -45,26 +45,26 @@ class GatePolicy(Protocol):
     def decide(self, gate: int, artifact_path: str, summary: str) -> GateDecision:
         """Return the decision on an artifact, given by its path in the project.
 
-        The summary says what is left open, which files changed and what the agent says, with the diffs below it.
+        The summary says what is left open, which files changed and what the agent reported, followed by the diffs.
         """
 
 
 GateFunction = Callable[[int, str, str], GateDecision]
-"""Stands in for a GatePolicy."""
+"""May be passed in place of a GatePolicy."""
 
 
 class BashPolicy(Protocol):
     """Confirms Bash commands (REQ-027, REQ-115)."""
 
     def confirm(self, command: str, is_blocklisted: bool) -> bool | str:
-        """Return whether the command may run; a text refuses it, and tells the agent why.
+        """Return whether the command may run; a string refuses it and tells the agent why.
 
         A blocklisted command is only asked about in permissive mode.
         """
 
 
 BashFunction = Callable[[str, bool], bool | str]
-"""Stands in for a BashPolicy."""
+"""May be passed in place of a BashPolicy."""
 
 QuestionKind = Literal[
     "injection",
@@ -78,39 +78,39 @@ QuestionKind = Literal[
     "unknown_call",
     "bash",
 ]
-"""What an agent said may be injected (REQ-113); the ceiling is reached (REQ-132); the context window is full (REQ-055);
-the model cannot be reached (REQ-091); a file would change that steers the workflow or git; one would change that is not
-the agent's document, or any where the settings say `ask`; an agent stopped without a completion signal (REQ-092);
-`spec/` holds what an earlier workflow wrote; a call was cut off, and whether it took effect is unknown. `bash` occurs
-in the transcript alone: a BashPolicy is asked."""
+"""In order: an agent's message may be injected (REQ-113); the ceiling is reached (REQ-132); the context window is full
+(REQ-055); the model cannot be reached (REQ-091); a change to a file that controls the workflow or git; a change outside
+the agent's document, or any if the settings say `ask`; an agent failed or stopped without completing (REQ-092);
+`spec/` holds an earlier workflow's documents; a call was cut off, and its effect is unknown. `bash` occurs only in the
+transcript: a BashPolicy is asked instead."""
 
 
 @dataclass(frozen=True)
 class Question:
-    """What only a person can say, as plain data that carries its reasons."""
+    """A question for a person, as plain data that includes the reasons for it."""
 
     kind: QuestionKind
     agent: str
     text: str
     choices: tuple[str, ...]
     safe: str
-    """The choice that is made where nobody can be asked."""
+    """The choice that is made if nobody can be asked."""
     details: tuple[str, ...] = ()
 
 
 class QuestionPolicy(Protocol):
-    """Answers what is neither a gate nor a Bash command."""
+    """Answers questions other than gates and Bash commands."""
 
     def choose(self, question: Question) -> str:
         """Return one of the question's choices; any other answer counts as the safe one."""
 
 
 QuestionFunction = Callable[[Question], str]
-"""Stands in for a QuestionPolicy."""
+"""May be passed in place of a QuestionPolicy."""
 
 
 class AutoApproveGates:
-    """Approves every gate: `--auto-approve` (REQ-005). It is not asked where the work of a gate was not produced."""
+    """Approves every gate: `--auto-approve` (REQ-005). It is not asked if a gate's work was not produced."""
 
     def decide(self, gate: int, artifact_path: str, summary: str) -> GateDecision:  # noqa: ARG002  # the protocol's
         """Return an approval."""
@@ -118,9 +118,9 @@ class AutoApproveGates:
 
 
 def policy_of(given: Any, method: str, what: str) -> Any:
-    """Return a policy for an object that has the method, or for a function in its place; None stays None (REQ-073).
+    """Return a policy from an object with the method, or from a function; None stays None (REQ-073).
 
-    Raises UsageError for anything else, before it could fail in the middle of the work.
+    Raises UsageError for anything else, which would otherwise fail in the middle of the work.
     """
     is_instance = not isinstance(given, type)
     if given is None or (is_instance and callable(getattr(given, method, None))):
@@ -133,7 +133,7 @@ def policy_of(given: Any, method: str, what: str) -> Any:
 
 @contextmanager
 def _named(what: str) -> Iterator[None]:
-    """Have an error of a policy name it. Raises AeonError."""
+    """Convert an error in a policy to an AeonError that names the policy."""
     try:
         yield
     except AeonError:
@@ -150,14 +150,14 @@ _CHOICES = {
 UNPROTECTED = ("it is outside the agent's document", "the settings ask", "the rule ask:")
 """Prefixes of the reasons for asking about a file that controls nothing."""
 FAILED = "not decided: "
-"""Prefix of the feedback of an abort that nobody decided: a policy failed."""
+"""Prefix of the feedback of an abort that nobody decided, because a policy failed."""
 NOBODY_DECIDED = "nobody decided in time"
 NOBODY_CONFIRMS = "nobody is there to confirm commands"
 NOBODY_ALLOWS = "nobody allowed it"
 
 
 def question_of(point: str, subject: Mapping[str, Any], agent: str | None) -> Question:
-    """Return what is asked at a point other than a gate."""
+    """Return the question at an approval point other than a gate."""
     who = str(subject.get("agent") or agent or "")
     if point == "question":
         details = tuple(map(str, subject.get("details") or ()))
@@ -189,7 +189,7 @@ def question_of(point: str, subject: Mapping[str, Any], agent: str | None) -> Qu
 
 
 def choice_of(question: Question, decision: Mapping[str, Any]) -> str:
-    """Return which of a question's choices was made; whatever says none of them counts as the safe one."""
+    """Return the choice that a decision makes; without an answer that fits, approval chooses the first unsafe one."""
     chosen = next(iter((decision.get("answers") or {}).values()), None)
     if chosen in question.choices:
         return str(chosen)
@@ -200,14 +200,14 @@ def choice_of(question: Question, decision: Mapping[str, Any]) -> str:
 
 
 def decision_on(question: Question, choice: str) -> ApprovalDecision:
-    """Return the decision that makes a choice."""
+    """Return the decision that expresses a choice; an unknown one counts as the safe one."""
     if choice not in question.choices or choice == question.safe:
         return ApprovalDecision(decision="reject")
     return ApprovalDecision(decision="approve", answers={question.text: choice})
 
 
 def ended_by(decision: ApprovalDecision, where: str) -> AeonError:
-    """Return the error that ends a workflow by a decision to abort it."""
+    """Return the error with which a decision to abort ends the workflow."""
     feedback = decision.feedback or ""
     if feedback.startswith(FAILED):
         return AeonError(feedback.removeprefix(FAILED))
@@ -215,9 +215,9 @@ def ended_by(decision: ApprovalDecision, where: str) -> AeonError:
 
 
 class PolicyApprover:
-    """Asks the policies of a workflow; `others` is asked at the points that have no policy.
+    """Asks the policies of a workflow; `others` is asked where there is no policy.
 
-    `aborted` says that the work was stopped: an answer that comes too late is an abort.
+    `aborted` says whether the work was stopped: the gate policy's answer then counts as an abort.
     """
 
     def __init__(
@@ -232,7 +232,7 @@ class PolicyApprover:
         self._others, self._aborted = others, aborted
 
     def __call__(self, request: ApprovalRequest) -> ApprovalDecision:
-        """Return what was decided; an abort that says so where a policy fails: nobody has decided then."""
+        """Return the decision; if a policy fails, it is an abort whose feedback says so."""
         try:
             return self._decide(request)
         except AeonError as error:
@@ -246,9 +246,9 @@ class PolicyApprover:
             if self._bash is None:
                 return self._other(request, NOBODY_CONFIRMS)
             with _named("Bash policy"):
-                said = self._bash.confirm(question.text, bool(request.subject.get("blocklisted")))
-            reason = clean_text(said.strip()) if isinstance(said, str) else ""
-            return ApprovalDecision(decision="approve" if said is True else "reject", feedback=reason or None)
+                answer = self._bash.confirm(question.text, bool(request.subject.get("blocklisted")))
+            reason = clean_text(answer.strip()) if isinstance(answer, str) else ""
+            return ApprovalDecision(decision="approve" if answer is True else "reject", feedback=reason or None)
         if self._questions is None:
             return self._other(request)
         with _named("question policy"):
@@ -269,10 +269,10 @@ class PolicyApprover:
         diffs = [change["diff"] for change in subject.get("changes") or () if change.get("diff")]
         with _named("gate policy"):
             text = "\n\n".join([subject["summary"], *diffs])
-            said: object = policy.decide(subject["gate"], subject["artifact"], text)
-        if not isinstance(said, GateDecision) or not isinstance(said.decision, GateDecisionType):
-            raise AeonError(f"the gate policy returned {type(said).__name__}, expected a GateDecision")
-        if self._aborted() and said.decision is not GateDecisionType.ABORT:
+            answer: object = policy.decide(subject["gate"], subject["artifact"], text)
+        if not isinstance(answer, GateDecision) or not isinstance(answer.decision, GateDecisionType):
+            raise AeonError(f"the gate policy returned {type(answer).__name__}, expected a GateDecision")
+        if self._aborted() and answer.decision is not GateDecisionType.ABORT:
             return ApprovalDecision(decision="abort")
-        feedback = clean_text(said.feedback) if said.feedback is not None else None
-        return ApprovalDecision(decision=said.decision.value, feedback=feedback)
+        feedback = clean_text(answer.feedback) if answer.feedback is not None else None
+        return ApprovalDecision(decision=answer.decision.value, feedback=feedback)

@@ -1,9 +1,9 @@
-"""Prompt injection: instructions to a model in what others wrote, and in what an agent passes on (REQ-113).
+"""Prompt injection: instructions to a model in text that others wrote, or that an agent passes on (REQ-113).
 
-The rules look at words and their places, and never at what a sentence means. Four things are flagged: text that hides
-from people; text that imitates the conversation's own marks; the fixed phrases that set a model's instructions aside;
-and a demand for one of the _ACTS, where the passage addresses a model or makes several demands. A demand is a verb
-where an order has one: not behind a subject of its own, a negation, or a word of reporting.
+The rules match words and their positions, never the meaning of a sentence. Four things are flagged: text that is hidden
+from people; text that imitates the conversation's own markup; stock phrases that override a model's instructions;
+and a demand for one of the _ACTS, if the passage addresses a model or makes several demands. A demand is a verb in the
+place of an imperative: not after a subject of its own, a negation, or a reporting word.
 """
 
 from __future__ import annotations
@@ -119,12 +119,12 @@ _ACTS: dict[str, re.Pattern[str]] = {
         r"|(?:commit|merge|publish|deploy)\s+(?:\w+\s+){0,3}?(?:without|directly|straight)",
     }.items()
 }
-"""What injected text wants done, each as the verb and its object."""
+"""What injected text demands, each as a verb and its object."""
 _GRAVE = frozenset(list(_ACTS)[:5])
-"""Acts that no manual asks of its reader so often that two of them in one passage are chance."""
+"""Acts so rare in manuals that two of them in one passage are no coincidence."""
 
 INJECTION_PATTERNS = (INSTEAD, IMITATES, "hides text", *_ACTS)
-"""What a finding says the text does."""
+"""The kinds of findings: what the text does."""
 
 _AGENT = r"(?:agents?|assistants?|models?|bots?)"
 _ADDRESS = re.compile(
@@ -144,14 +144,14 @@ _DIRECTED = re.compile(
     r"(?:\s+(?:now|shall|will|can|may|do)){0,2})\s*\Z",
     re.IGNORECASE,
 )
-"""What may come before an order."""
+"""What may precede an imperative."""
 _TAKEN_BACK = re.compile(
-    # The writer is who does it, or did.
+    # The writer does it, or did.
     r"\b(?:I|we|I['’](?:ll|ve|m|d)|we['’](?:ll|ve|re|d)|let\s+me|let\s+us|let['’]s)\b[^.!?]{0,80}\Z"
-    # It is not to be done.
+    # It must not be done.
     r"|(?:\b(?:not|never|cannot|nobody|no\s+one|nor|neither|rather\s+than|instead\s+of|avoid|refus\w+|declin\w+)|n['’]t)\b"
     r"(?!\s+(?:hesitate|forget|fail|worry|only|ask))(?:\s+[^\s,;:]+){0,4}\s*\Z"
-    # It is prevented, possible, asked about or talked of, or somebody else does it.
+    # It is prevented, possible, asked about or discussed, or somebody else does it.
     r"|\b(?:prevent\w*|block\w*|detect\w*|reject\w*|forbid\w*|flag\w*|guard\w*|protect\w*|risks?|threats?|against|warn\w*"
     r"|den(?:y|ies|ied)|resist\w*|attempt\w*|tr(?:y|ies|ied|ying)|ways?|ab(?:le|ility)|possible|allow\w*|let\w*|enabl\w+"
     r"|permit\w*|whether|how|why|what|used|such\s+as|like|e\.g\.|examples?|patterns?|phrases?|injections?|attack\w*"
@@ -171,11 +171,11 @@ _ON_CONDITION = re.compile(
 
 
 def scan_for_injection(text: str, *, passed_on: bool = False) -> list[str]:
-    """Return what in the text looks like an instruction to a model: one line for each kind, with the words.
+    """Return what in the text looks like an instruction to a model: one line for each kind, with an excerpt.
 
-    The lines are fit for a screen; none means that nothing was found. Marks of emphasis, invisible characters and line
-    breaks do not matter. `passed_on` says that an agent says it, which others act upon: a demand to skip security is
-    flagged there by itself.
+    The lines are safe to show; an empty list means nothing was found. Emphasis marks, invisible characters and line
+    breaks are ignored. `passed_on` means that an agent wrote it for others to act on: there, a demand to skip security
+    is flagged even on its own.
     """
     found: dict[str, str] = {}
     if hidden := _tag_text(text):
@@ -187,7 +187,7 @@ def scan_for_injection(text: str, *, passed_on: bool = False) -> list[str]:
 
 
 def _demands(passage: str, *, is_hidden: bool, passed_on: bool) -> list[tuple[str, str]]:
-    """Return what is flagged in a passage: the kind, and the sentence with it. People do not see what `is_hidden`."""
+    """Return the kind and the sentence of each finding in a passage; people do not see one that `is_hidden`."""
     sentences = _sentences(passage)
     marks = (hit for hit in _MARKS.finditer(passage) if not _is_reported(hit))
     certain = [(IMITATES, _line_of(passage, hit)) for hit in marks]
@@ -197,7 +197,7 @@ def _demands(passage: str, *, is_hidden: bool, passed_on: bool) -> list[tuple[st
     grave = kinds & _GRAVE
     is_addressed = bool(kinds) and _ADDRESS.search(passage) is not None
     if kinds == {RULES_FILE}:
-        # The file that a product reads as its rules names the product and itself.
+        # Text about CLAUDE.md names the product anyway, so the name alone addresses nobody.
         is_addressed = _ADDRESS.search(_PRODUCT.sub("", passage)) is not None
     is_demanded = (
         (certain or is_addressed or len(grave) > 1)
@@ -219,7 +219,7 @@ def _holds(pattern: re.Pattern[str], sentence: str, *, is_condition_free: bool =
 
 
 def _is_reported(hit: re.Match[str]) -> bool:
-    """Return whether a hit is in quotes behind a word of reporting."""
+    """Return whether a hit is in quotes after a reporting word."""
     line = hit.string[: hit.start()].rpartition("\n")[2]
     return _QUOTE.search(line) is not None and _REPORTS.search(line) is not None
 
@@ -237,9 +237,9 @@ _BLANK = re.compile(r"\n\s*\n")
 
 
 def _passages(text: str) -> Iterator[tuple[str, bool]]:
-    """Yield what is hidden from people, and the paragraphs of the rest, each with whether it is hidden.
+    """Yield the passages hidden from people, then the paragraphs of the rest, each with whether it is hidden.
 
-    One that ends in a colon goes with the next.
+    A paragraph that ends in a colon is joined with the next one.
     """
     for hidden in _HIDDEN.finditer(text):
         yield hidden[1] or hidden[2] or "", True
@@ -254,21 +254,21 @@ def _passages(text: str) -> Iterator[tuple[str, bool]]:
 
 
 def _sentences(text: str) -> list[str]:
-    """Return the sentences of a passage, without the marks of lists, quotes and comments before them."""
+    """Return the sentences of a passage, without the list, quote and comment marks before them."""
     items = _ITEM.split(text)
     plain = ("\n".join(_LABEL.sub("", line, count=1) for line in item.split("\n")) for item in items)
     return [" ".join(part.split()) for item in plain for part in _ENDS.split(item) if part.strip()]
 
 
 def _plainly(text: str) -> str:
-    """Return the text as a reader sees it: one form of each letter, nothing invisible, no marks of emphasis."""
+    """Return the text as a reader sees it: normalized, without invisible characters and emphasis marks."""
     normal = unicodedata.normalize("NFKC", re.sub(r"\r\n?", "\n", text))
     seen = "".join(char for char in normal if char == "\n" or not unicodedata.category(char).startswith("Cf"))
     return re.sub(r"\*{1,3}(?=\S)|(?<=\S)\*{1,3}|(?<!\w)_{1,2}(?=\w)|(?<=\w)_{1,2}(?!\w)|~~", "", seen)
 
 
 def _tag_text(text: str) -> str:
-    """Return what is written in tag characters, which nothing shows; flags of regions are made of some."""
+    """Return text in tag characters, which are invisible, without those that make up regional flags."""
     tags = re.sub("\U0001f3f4[\U000e0020-\U000e007f]+", "", text)
     return "".join(chr(ord(char) - 0xE0000) for char in tags if "\U000e0020" <= char <= "\U000e007e")
 

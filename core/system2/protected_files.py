@@ -1,4 +1,4 @@
-"""The files of a project by which the workflow, git or other tools are steered (REQ-113, REQ-150)."""
+"""The files of a project that control the workflow, git or other tools (REQ-113, REQ-150)."""
 
 from __future__ import annotations
 
@@ -19,24 +19,24 @@ _GOVERNED = re.compile(r"(?:CLAUDE|AGENTS)\.md|\.claude/rules/[\w.-]+\.md")
 
 
 def is_own_work(agent: str, path: str) -> bool:
-    """Return whether a file steers agents and is what this agent is there to write: the rules of the repository.
+    """Return whether writing a file that steers agents is this agent's task: the rules of the repository.
 
-    They are text, which a person sees at Gate 0; settings and hooks run commands, and stay protected.
+    They are text that a person sees at Gate 0; settings and hooks can run commands, and stay protected.
     """
     return agent == _GOVERNOR and _GOVERNED.fullmatch(PurePosixPath(path).as_posix()) is not None
 
 
 State = Mapping[str, tuple[int, int]]
-"""Of each file its time of change and its size."""
+"""The modification time in nanoseconds and the size in bytes of each file."""
 
 
 def is_protected(path: str) -> bool:
-    """Return whether a file of the project, or the folder that it is in, steers something."""
+    """Return whether a project's file, or a folder that it is in, is protected."""
     return any(part.lower() in PROTECTED for part in PurePosixPath(path).parts)
 
 
 def protected_state(project_root: Path) -> State:
-    """Return the state of the files that steer agents: what a command changes there is worth a word."""
+    """Return the state of the files that steer agents, so that a change by a command is noticed."""
     state = {}
     for path in steering_files(project_root):
         with suppress(OSError):
@@ -46,13 +46,13 @@ def protected_state(project_root: Path) -> State:
 
 
 def steering_files(project_root: Path) -> list[str]:
-    """Return the files that steer agents and git, which count as the project's though git ignores them."""
+    """Return the files that steer agents and git; they are compared even if git ignores them."""
     found = (path.relative_to(project_root).as_posix() for path in _files(project_root) if os.path.lexists(path))
     return list(islice(found, MAX_FILES))
 
 
 def changed(before: State, after: State) -> list[str]:
-    """Return which files were made, changed or removed, by name."""
+    """Return the names of the files that were created, changed or removed."""
     return sorted(name for name in before.keys() | after.keys() if before.get(name) != after.get(name))
 
 

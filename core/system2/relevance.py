@@ -32,12 +32,12 @@ _MCP = re.compile(r"\bMCP\b|\bmodel context protocol\b", re.IGNORECASE)
 
 
 def skip_reason(agent: str, task: str, scope: str, changed: Iterable[str]) -> str | None:
-    """Return why an agent is not needed, or None if it is to work.
+    """Return why an agent is not needed, or None if it is.
 
-    `scope` is the record that was approved at Gate 0: a row or item of it that names the agent with yes or no decides
-    for the agents that are optional. The test engineer and the code reviewer are always needed, the other agents that
-    check the work by the paths that were `changed`, except for those in `spec/`. An agent that is not of the delegation
-    map is needed.
+    An agent of _BY_CHANGES is needed if a `changed` path outside `spec/` concerns it; the evaluator also if `scope`,
+    the document approved at Gate 0, names it with yes and any such path changed. An agent of _BY_TASK is needed if the
+    scope names it with yes, or if the scope does not decide and the task contains its words. All other agents are
+    always needed.
     """
     if agent in _BY_CHANGES:
         files = [path for path in changed if not path.startswith(_SPEC)]
@@ -78,7 +78,7 @@ OPTIONAL = frozenset([*_BY_CHANGES, *_BY_TASK])
 
 
 def _scope_verdict(agent: str, scope: str) -> bool | None:
-    """Return what the scope says of an agent, or None if it says nothing clear."""
+    """Return whether the scope names an agent with yes or no, or None if with neither."""
     found = re.search(
         rf"^[^\n]*(?<![\w-]){re.escape(agent)}(?![\w-])[^\w\n]*\b(yes|no)\b", scope, re.IGNORECASE | re.MULTILINE
     )

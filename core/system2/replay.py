@@ -1,4 +1,4 @@
-"""Replay of a workflow: its program runs on the recorded lines; no model, tool or file is used (Decision 2)."""
+"""Replays a workflow: its program runs on the recorded lines, without a model, tool or file (Decision 2)."""
 
 from __future__ import annotations
 
@@ -22,9 +22,9 @@ from system2.workflow import Program
 
 
 def replay(path: Path, on_line: LineListener | None = None) -> Replay:
-    """Replay a workflow's journal, and return whether the program does what was recorded; nothing else is touched.
+    """Replay a workflow's journal, and return whether the program still does what was recorded.
 
-    `on_line` gets each record as it is emitted. Raises UsageError if the file is no workflow's journal, or damaged.
+    `on_line` gets each record as it is emitted. Raises UsageError if the file is not a sound workflow's journal.
     """
     if not isinstance((head(path) or {}).get("workflow"), dict):
         raise UsageError(f"{str(path)!r} is not the journal of a workflow: a transcript can only be shown")

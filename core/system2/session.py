@@ -1,4 +1,4 @@
-"""An agent at work: the tool-use loop, from a contract to a completion, and on after a rejection (REQ-050…055, 092)."""
+"""One agent's tool-use loop, from a contract to a completion, and again after a rejection (REQ-050…055, 092)."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ from system2.toolbox import Toolbox
 Halt = Literal["max_tokens", "turn_limit", "context_overflow", "injection"]
 THROTTLE_RETRIES = 3
 SERVICE_RETRIES = 2
-"""After a 5xx and any other error that may be temporary."""
+"""For a 5xx and any other error that may be temporary."""
 MAX_WAIT = 30.0
 """The longest wait before an attempt, in seconds (REQ-090)."""
 MAX_CONTINUATIONS = 3
@@ -85,7 +85,7 @@ class _Halted(Exception):  # no error: the work ends here
 
 
 class AgentSession:
-    """One agent's conversation. `writes` are the files that it may change without a person's approval; None for all."""
+    """One agent's conversation. `writes` lists the files that it may change without approval; None for all."""
 
     def __init__(
         self,
@@ -109,14 +109,14 @@ class AgentSession:
 
     @property
     def history(self) -> list[Turn]:
-        """The conversation so far, in the form of Converse."""
+        """The conversation so far, as Converse turns."""
         return as_turns(self._conversation.messages)
 
     def run(self, contract: DelegationContract, feedback: str | None = None) -> AgentResult:
-        """Set the agent to work on a contract, and return how that ended (REQ-041).
+        """Have the agent work on a contract, and return how that ended (REQ-041).
 
-        With the `feedback` of a rejection it continues with all that was said before (REQ-043); where nothing was
-        said, it begins with the contract: the document is from an earlier workflow. Raises CostCeilingReached, LLMError
+        After a rejection, `feedback` continues the conversation (REQ-043); if there is none, as for an earlier
+        workflow's document, it starts with the contract and the feedback. Raises CostCeilingReached, LLMError
         or RunAborted, as a model's call does.
         """
         if feedback is None or not self._conversation.messages:
@@ -155,7 +155,7 @@ class AgentSession:
         return AgentResult(name, completion, halted, self._text, cost, changed)
 
     def _work(self) -> CompletionSignal:
-        """Go round the tool-use loop until the agent signals completion, or ends without (REQ-050)."""
+        """Run the tool-use loop until the agent signals completion, or ends without a signal (REQ-050)."""
         tool_turns = cut_off = 0
         was_silent = False
         while True:
@@ -176,15 +176,15 @@ class AgentSession:
             elif reply.stop_reason == "refusal":
                 return CompletionSignal("failure", [], reply.text if reply.text.strip() else REFUSED)
             elif was_silent and not was_empty:
-                # Models end a turn so behind tool results, and go on when they are asked to.
+                # Models sometimes end a turn like this after tool results, and continue when asked.
                 self._conversation.say(_EMPTY)
             else:
                 return implicit_completion(reply.text)
 
     def _carry_out(self, uses: list[ToolUseRequest], *, is_cut: bool) -> CompletionSignal | None:
-        """Answer every tool use of a reply, one after the other (REQ-052); return the completion that it holds.
+        """Answer every tool use of a reply, one after the other (REQ-052); return the completion that it signals.
 
-        The last one of a reply that was cut off may be incomplete.
+        The last one of a reply that was cut off may be incomplete, and is not carried out.
         """
         if not _only_signals(uses):
             self._tool_turns += 1
@@ -202,10 +202,10 @@ class AgentSession:
             if result.is_error:
                 failed.append(use.name)
         signals = [use for use in uses if use.name == COMPLETION_TOOL and use is not cut]
-        return self._take_signals(signals, failed)
+        return self._accept_signals(signals, failed)
 
-    def _take_signals(self, signals: list[ToolUseRequest], failed: list[str]) -> CompletionSignal | None:
-        """Answer the completion signals of a reply, and return the first that holds."""
+    def _accept_signals(self, signals: list[ToolUseRequest], failed: list[str]) -> CompletionSignal | None:
+        """Answer the completion signals of a reply, and return the first valid one."""
         accepted: CompletionSignal | None = None
         for use in signals:
             try:
@@ -223,7 +223,7 @@ class AgentSession:
         return accepted
 
     def _review(self, reply: LLMResponse, uses: list[ToolUseRequest]) -> None:
-        """Have a person look at what an agent says where it passes an instruction to a model on (REQ-113)."""
+        """Ask a person about a message that may pass on an instruction to a model (REQ-113)."""
         text = reply.text if reply.text.strip() else ""
         self._text = text or self._text
         found = scan_for_injection("\n\n".join([text, *_signalled_texts(uses)]), passed_on=True)
@@ -237,9 +237,9 @@ class AgentSession:
             raise _Halted("injection")
 
     def _exchange(self) -> tuple[LLMResponse, list[ToolUseRequest]]:
-        """Send what is to be said next, and return the reply and its tool uses.
+        """Send the next messages, and return the reply and its tool uses.
 
-        Raises _Halted if it does not fit the window.
+        Raises _Halted if they do not fit the context window.
         """
         while True:
             messages = self._conversation.outgoing()
@@ -265,16 +265,16 @@ class AgentSession:
                     self._meter.learn(self.history, usage["input_tokens"] + usage["output_tokens"])
                     return reply, uses
             if not self._conversation.messages:
-                # There is nothing that a summary could make shorter, or it is one already.
+                # There is no history to summarize, or it is a summary already.
                 raise _Halted("context_overflow")
             self._summarize(messages)
 
     def _ask_model(self, request: LLMRequest) -> LLMResponse:
         """Return the reply to a request.
 
-        Where the model cannot be reached after all retries, a person says whether to try again (REQ-091). Raises
-        LLMError (exit 3 where credentials are refused), with `context_too_long` in its context where the request does
-        not fit; CostCeilingReached (exit 4) where the ceiling is reached and not lifted; RunAborted.
+        If the model cannot be reached after all retries, a person decides whether to try again (REQ-091). Raises
+        LLMError (exit 3 if credentials are rejected), with `context_too_long` in its context if the request does
+        not fit; CostCeilingReached (exit 4) if the ceiling is reached and not raised; RunAborted.
         """
         effects, name = self._context.effects, self.agent.name
         while True:
@@ -301,7 +301,7 @@ class AgentSession:
         return verdict != "overflow"
 
     def _summarize(self, messages: list[Message]) -> None:
-        """Put a summary in the place of the conversation, where a person wants that (REQ-055)."""
+        """Replace the conversation with a summary if a person agrees (REQ-055). Raises _Halted if not."""
         context, name = self._context, self.agent.name
         text = f"the conversation of {name!r} no longer fits {self._meter.tokens:,} tokens"
         question = Question("context_overflow", name, text, ("abort", "summarize"), "abort")
@@ -329,7 +329,7 @@ def _at_ceiling(ceiling: CostCeilingReached) -> str:
 
 
 def limit_retries(error: LLMError, attempt: int) -> LLMError:
-    """Return the error for the retry policy: final after the last attempt that its kind gets."""
+    """Return the error for the retry policy, not retryable after the last attempt that its kind gets."""
     if error.retryable:
         error.context["may_pass"] = True
         starting = error.status_code is None and bool(error.context.get("unavailable"))
@@ -344,7 +344,7 @@ RETRIES = RetryRule(1 + THROTTLE_RETRIES, limit_retries)
 
 
 def _signalled_texts(uses: list[ToolUseRequest]) -> list[str]:
-    """Return what the completion signals of a reply say: people read it, and the executor gets the blockers."""
+    """Return the texts in a reply's completion signals: people read them, and the executor gets the blockers."""
     texts: list[str] = []
     for use in uses:
         if use.name == COMPLETION_TOOL:

@@ -25,7 +25,7 @@ _AUTH_KEYS = {
     "profile": ("profile", "profile_name", "aws_profile"),
     "role_arn": ("role_arn", "assume_role_arn"),
 }
-"""Our names, and those by which a file may call them."""
+"""Our names of these keys, and the names that a file may use."""
 
 
 def _is_pattern(value: Any) -> Any:
@@ -43,7 +43,7 @@ Text = Annotated[str, StringConstraints(min_length=1, strip_whitespace=True)]
 
 
 class AgentOverride(BaseModel):
-    """What `agent_overrides` says of one agent."""
+    """The `agent_overrides` of one agent."""
 
     model_config: ClassVar[ConfigDict] = ConfigDict(extra="forbid", frozen=True)
 
@@ -58,7 +58,7 @@ class WorkflowSettings(BaseModel):
     model_config: ClassVar[ConfigDict] = ConfigDict(extra="forbid", frozen=True)
 
     cost_ceiling_usd: Dollars = 5.0
-    """What a run may cost before a person must confirm that it may continue (REQ-132)."""
+    """What a workflow may cost before a person must let it continue (REQ-132)."""
     cost_warning_usd: Dollars = 2.0
     log_format: Literal["text", "json"] = "text"
     log_destination: Text = "stderr"
@@ -66,14 +66,14 @@ class WorkflowSettings(BaseModel):
     safety_mode: Literal["strict", "permissive"] = "strict"
     """`strict` refuses blocklisted Bash commands, `permissive` asks a person (REQ-115)."""
     bash_blocklist: tuple[Annotated[str, BeforeValidator(_is_pattern)], ...] = ()
-    """Regular expressions of one's own, merged with the built-in patterns (REQ-028a)."""
+    """Regular expressions in addition to the built-in patterns (REQ-028a)."""
     bash_network: Annotated[bool, BeforeValidator(truth_value), Field(strict=True)] = False
-    """Whether commands reach the network where the machine can isolate them; without isolation they always do."""
+    """Whether commands may use the network; on a machine that cannot isolate them they always can."""
     file_changes: Literal["allow", "ask"] = "allow"
-    """`ask` shows a person the diff before each Write and Edit; `allow` only where the file is not the agent's to
+    """`ask` shows a person the diff before each Write and Edit; `allow` does so only for files that the agent may not
     change."""
     prices: dict[str, PriceEntry] = Field(default_factory=dict)
-    """US dollars per million tokens, `input` and `output`, by model; such a price goes before a known one."""
+    """US dollars per million tokens, `input` and `output`, by model; these override known prices."""
     transcript_dir: Text = DEFAULT_TRANSCRIPT_DIR
     """Where transcripts are written, relative to the project root."""
     max_tool_turns: Count = 200
@@ -91,19 +91,19 @@ class WorkflowSettings(BaseModel):
 
 
 _ELSEWHERE = frozenset({"model", "bedrock", "temperature", "agents"})
-"""What is in another place in the file."""
+"""Settings from other places in the file."""
 KEYS = tuple(key for key in WorkflowSettings.model_fields if key not in _ELSEWHERE)
 
 
 def load_settings(
     project_root: Path, config_path: Path | None = None, warn: Callable[[str], None] = lambda _: None
 ) -> WorkflowSettings:
-    """Return the settings of a project, or of the file that is named; the file is never written (REQ-141).
+    """Return the settings of a project, or of `config_path`; the file is never written (REQ-141).
 
-    What cannot be used falls back to its default, and `warn` gets one line: a file that is missing or no YAML as
-    a whole, a wrong value alone (REQ-094). Without a file in the project it gets none: there need be no file.
+    A wrong value falls back to its default, and all values do if the file is missing or not YAML; `warn` gets one line
+    (REQ-094). A project without a settings file gets no warning.
 
-    Raises UsageError for a blocklist that cannot be used: it must not be lost (REQ-028a).
+    Raises UsageError for a wrong blocklist, which must not be lost (REQ-028a).
     """
     path = config_path if config_path is not None else project_root / CONFIG_FILE
     where = f"the config file {str(path)!r}"
@@ -140,16 +140,16 @@ def _settings(given: dict[str, Any], where: str, warn: Callable[[str], None]) ->
 
 
 def _overrides(given: dict[str, Any], where: str, warn: Callable[[str], None]) -> dict[str, AgentOverride]:
-    """Return what the file says of single agents; one of another provider or with an error is reported and ignored."""
+    """Return the overrides by agent; one for another provider or with an error is reported and ignored."""
     found: dict[str, AgentOverride] = {}
-    for agent, said in given.items():
+    for agent, entry in given.items():
         what = f"{where}: agent_overrides of {shown(agent)}"
-        provider = said.get("provider", "bedrock") if isinstance(said, dict) else None
+        provider = entry.get("provider", "bedrock") if isinstance(entry, dict) else None
         if provider != "bedrock":
-            warn(f"{what}: expected `provider: bedrock`, got {shown(said if provider is None else provider)}; ignored")
+            warn(f"{what}: expected `provider: bedrock`, got {shown(entry if provider is None else provider)}; ignored")
             continue
         try:
-            found[str(agent)] = AgentOverride(**{key: value for key, value in said.items() if key != "provider"})
+            found[str(agent)] = AgentOverride(**{key: value for key, value in entry.items() if key != "provider"})
         except (ValidationError, TypeError) as error:
             problems = error.errors() if isinstance(error, ValidationError) else []
             why = "; ".join(f"{problem['loc'][0]}: {problem['msg']}" for problem in problems) or str(error)
@@ -158,7 +158,7 @@ def _overrides(given: dict[str, Any], where: str, warn: Callable[[str], None]) -
 
 
 def _read(path: Path, warn: Callable[[str], None], *, must_exist: bool) -> dict[str, Any]:
-    """Return what the file holds; nothing if it cannot be used."""
+    """Return the content of the file; empty if it cannot be used."""
     where = f"the config file {str(path)!r}"
     if not must_exist and not os.path.lexists(path):
         return {}
@@ -171,7 +171,7 @@ def _read(path: Path, warn: Callable[[str], None], *, must_exist: bool) -> dict[
 
 
 def _mapping(value: Any, what: str, warn: Callable[[str], None]) -> dict[str, Any]:
-    """Return a part of the file; nothing if it holds no such thing."""
+    """Return a value from the file if it is a mapping, else an empty one, with a warning unless it is absent."""
     if value is not None and not isinstance(value, dict):
         warn(f"{what} must hold `key: value` lines; the defaults are used")
     return value if isinstance(value, dict) else {}
@@ -183,7 +183,7 @@ def _model(bedrock: dict[str, Any]) -> str | None:
 
 
 def _auth(bedrock: dict[str, Any]) -> dict[str, str]:
-    """Return what the file says of who calls: beside the other keys, or in a block `auth`."""
+    """Return the region, profile and role, which are among the other keys or in a block `auth`."""
     auth = bedrock.get("auth")
     places = [bedrock, auth if isinstance(auth, dict) else {}]
     found = {

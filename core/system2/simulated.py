@@ -1,4 +1,4 @@
-"""A model by rules that plays the thirteen agents: no key, no network, always labelled as simulated."""
+"""A rule-based model that plays the thirteen agents: no key, no network, always labelled as simulated."""
 
 from __future__ import annotations
 
@@ -47,12 +47,12 @@ if __name__ == "__main__":
     test_{slug}()
 """
 _REPORTS = {path: agent for agent, path in DOCUMENTS.items() if agent in POST_EXECUTION}
-"""Whose report a file is: its writer adds an entry to the log, too."""
+"""The author of each report, who also adds an entry to the log."""
 _SECTION = re.compile(r"^## (Objective|Inputs|Outputs|Constraints|Completion Summary Requirements)\n\n", re.MULTILINE)
 _TASK = re.compile(r"The task, in the person's words: (.*)", re.DOTALL)
 _FEEDBACK = re.compile(r"What was said:\n\n(.*?)(?:\n\nTake it into account|\Z)", re.DOTALL)
 _LINE_NUMBER = re.compile(r"^ *\d+\t", re.MULTILINE)
-"""What Read puts before each line."""
+"""What Read writes before each line."""
 _MAX_WORDS = 4
 _MAX_FILES = 20
 _CHARACTERS_PER_TOKEN = 4
@@ -60,17 +60,17 @@ _CHARACTERS_PER_TOKEN = 4
 
 @dataclass(frozen=True)
 class Work:
-    """What an agent is to do, and what it has done since a person said something."""
+    """What an agent must do, and what it has done since the last user message."""
 
     task: str
     outputs: list[str]
     """The paths among the outputs."""
     is_execution: bool
-    """Whether tasks are to be carried out, rather than a document written."""
+    """Whether it must carry out tasks, rather than write a document."""
     blockers: bool
-    """Whether it is to repair what another agent has reported."""
+    """Whether it must repair what another agent reported."""
     check: int
-    """How often it checks the work."""
+    """The number of its check of the work, from 1."""
     feedback: str | None
     """What a person said after the work was done."""
     done: list[Mapping[str, Any]]
@@ -85,17 +85,17 @@ class Work:
 
     @property
     def files(self) -> list[str]:
-        """The files of the project, as Glob has listed them."""
-        listed = next((call["result"] for call in self.made("Glob") if not call["failed"]), "")
+        """The files of the project, as Glob listed them."""
+        listed = next((call["result"] for call in self.calls_of("Glob") if not call["failed"]), "")
         return [line for line in listed.splitlines() if line and " " not in line and not line.startswith("[")]
 
-    def made(self, *names: str) -> list[Mapping[str, Any]]:
+    def calls_of(self, *names: str) -> list[Mapping[str, Any]]:
         """Return the calls of some tools."""
         return [call for call in self.done if call["name"] in names]
 
     def read(self, path: str) -> str | None:
-        """Return what Read gave of a file, or None if it failed or was not called."""
-        calls = (call for call in self.made("Read") if call["arguments"].get("file_path") == path)
+        """Return what Read returned for a file, or None if it failed or was not called."""
+        calls = (call for call in self.calls_of("Read") if call["arguments"].get("file_path") == path)
         return next((_LINE_NUMBER.sub("", call["result"]) for call in calls if not call["failed"]), None)
 
     def document(self, path: str) -> str:
@@ -108,7 +108,7 @@ class Work:
 
 
 def read_work(messages: Sequence[Message]) -> Work | None:
-    """Return what a conversation asks for and has come to, or None if it holds no delegation contract."""
+    """Return the work that a conversation asks for and its progress, or None if it has no delegation contract."""
     user_turns = [index for index, message in enumerate(messages) if message["role"] == "user"]
     first = next((index for index in user_turns if _SECTION.search(messages[index]["content"])), None)
     if first is None:
@@ -141,7 +141,7 @@ def _calls(messages: Sequence[Message]) -> Iterator[Mapping[str, Any]]:
 
 
 class SimulatedAgents(LLMAdapter):
-    """Answers as an agent would: the same conversation gets the same reply, without network, clock or chance.
+    """Answers as an agent would. A conversation always gets the same reply, without network, clock or randomness.
 
     `name` is one of SIMULATED_WORKFLOWS. Raises ModelUnavailableError for another.
     """
@@ -181,14 +181,16 @@ class SimulatedAgents(LLMAdapter):
         )
 
     def _next(self, work: Work, tools: set[str]) -> tuple[str, list[ToolCallDict]]:
-        if not work.made("Glob") and "Glob" in tools:
+        if not work.calls_of("Glob") and "Glob" in tools:
             reads = [LOG_FILE] if _REPORTS.keys() & set(work.outputs) else []
             reads += [f"src/{work.slug}.py"] if work.blockers else []
             looks = [_call("Read", file_path=path) for path in reads if "Read" in tools]
             return "First, I'll look at the project.", [_call("Glob", pattern="**/*"), *looks]
-        if not work.made("Write", "Edit") and (calls := [call for call in self._work(work) if call["name"] in tools]):
+        if not work.calls_of("Write", "Edit") and (
+            calls := [call for call in self._work(work) if call["name"] in tools]
+        ):
             return "I'll revise it based on the feedback." if work.feedback else "I'll write it now.", calls
-        if work.is_execution and not work.made("Bash") and "Bash" in tools:
+        if work.is_execution and not work.calls_of("Bash") and "Bash" in tools:
             return "I'll run the test.", [_call("Bash", command=f"python3 tests/test_{work.slug}.py")]
         return "Done.", [self._completion(work)]
 
@@ -217,8 +219,8 @@ class SimulatedAgents(LLMAdapter):
         return [BLOCKER] if self._blocks and reviews and work.check == 1 else []
 
     def _completion(self, work: Work) -> ToolCallDict:
-        changed = [call["arguments"]["file_path"] for call in work.made("Write", "Edit") if not call["failed"]]
-        failed = [call["result"] for call in work.made("Write", "Edit", "Bash") if call["failed"]]
+        changed = [call["arguments"]["file_path"] for call in work.calls_of("Write", "Edit") if not call["failed"]]
+        failed = [call["result"] for call in work.calls_of("Write", "Edit", "Bash") if call["failed"]]
         blockers, files = self._found(work), ", ".join(dict.fromkeys(changed))
         summary = f"Simulated: {f'wrote {files}' if files else 'there was nothing to write'}."
         if failed:

@@ -1,7 +1,7 @@
-"""Snapshots of a project's files, kept beside the journal, so that a gate can show what has changed since another.
+"""Snapshots of a project's files, kept beside the journal, so that a gate can show what has changed since the last.
 
-The files are those that git lists, else those that no `.gitignore` leaves out. Each has a digest, and the contents of
-small texts are kept.
+The files are those that git lists, or else those that no `.gitignore` excludes. Each has a digest, and the contents of
+small text files are kept.
 """
 
 from __future__ import annotations
@@ -32,9 +32,9 @@ _RECORD = struct.Struct(">32sQ")
 
 
 class ContentFile:
-    """The contents of files in one file, mode 0600; a half record at its end, as a kill leaves it, is written over.
+    """Stores the contents of files in one file, mode 0600; a partial record that a kill left at its end is overwritten.
 
-    Where that file cannot be opened, or is not named, a temporary one has them.
+    Without a path, or if it cannot be opened, a temporary file is used.
     """
 
     def __init__(self, path: Path | None) -> None:
@@ -51,7 +51,7 @@ class ContentFile:
             self._places[name], self._end = (place, length), place + length
 
     def keep(self, content: bytes) -> str:
-        """Keep a content, and return its digest; on a full disk nothing more is kept."""
+        """Store a content and return its SHA-256; if it cannot be written, it is not stored."""
         name = hashlib.sha256(content).digest()
         if name not in self._places:
             packed = zlib.compress(content, 1)
@@ -63,14 +63,14 @@ class ContentFile:
         return name.hex()
 
     def load(self, digest: str) -> bytes | None:
-        """Return a content, or None if it is not there, or damaged."""
+        """Return a stored content, or None if it is missing or damaged."""
         try:
             name = bytes.fromhex(digest)
             place, length = self._places[name]
             content = zlib.decompress(os.pread(self._fd, length, place))
         except (OSError, ValueError, KeyError, zlib.error):
             return None
-        # An agent's command may have been at it.
+        # An agent's command may have changed it.
         return content if hashlib.sha256(content).digest() == name else None
 
 
@@ -83,16 +83,16 @@ def _open(path: Path | None) -> int:
 
 
 MAX_FILES = 50_000
-"""How many files of a project are compared."""
+"""The most files of a project that are compared."""
 MAX_CONTENT = 1_000_000
-"""Bytes of a file up to which its content is kept."""
+"""Bytes of the largest file whose content is kept."""
 MAX_KEPT = 200_000_000
-"""Bytes of contents that are kept in all."""
+"""The most bytes of contents that are kept in all."""
 MAX_DIGESTED = 100_000_000
-"""Bytes of a file up to which it is read: of a larger one its size and times decide."""
+"""Bytes of the largest file that is read; larger ones are compared by size and times."""
 _SECONDS = 60
 _UNSETTLED_NS = 2_000_000_000
-"""A file that changed so short before a snapshot may change again without a sign of it."""
+"""A file that changed this shortly before a snapshot may change again without a new timestamp."""
 _HEAD = 8192
 _NO_WORK = frozenset(
     {"__pycache__", ".pytest_cache", ".mypy_cache", ".ruff_cache", ".hypothesis", ".git", ".hg", ".svn"}
@@ -109,15 +109,15 @@ class FileState:
 
     kind: Kind
     digest: str
-    """SHA-256 of the content or of a link's target; of a file that was not read, a substitute."""
+    """SHA-256 of the content or of a link's target; for a file that was not read, its size and times."""
     size: int
     executable: bool
     mark: tuple[int, ...] = (0, 0, 0)
-    """Times of modification and change in nanoseconds, and inode: with the same and the size it is not read again."""
+    """Modification and change times in nanoseconds, and inode: if these and the size match, it is not read again."""
 
     @property
     def identity(self) -> tuple[str, bool, bool]:
-        """What makes it another file than before: times do not."""
+        """What two states are compared by, which excludes times."""
         return self.digest, self.executable, self.kind == "link"
 
 
@@ -128,14 +128,14 @@ class Snapshot:
     files: Mapping[str, FileState]
     taken_ns: int = 0
     notes: tuple[str, ...] = ()
-    """What of the project is not in it, for a person."""
+    """What is left out, in words for a person."""
 
 
 @dataclass
 class SnapshotStore:
-    """Takes snapshots of one project and keeps them in the file `kept`; without one, as long as it lives.
+    """Takes snapshots of one project and keeps them in the file `kept`, or without it in a temporary file.
 
-    `hidden` is true for paths that are none of the project's work.
+    `hidden` returns true for paths that are not the project's work.
     """
 
     project_root: Path
@@ -153,16 +153,16 @@ class SnapshotStore:
         return ContentFile(self.kept)
 
     def take(self, before: Snapshot | None = None, also: Iterable[str] = ()) -> Snapshot:
-        """Return the files as they are now; `also` names some that count though they are ignored.
+        """Return the files as they are now; `also` names some to include even if they are ignored.
 
-        With the snapshot `before`, only what has changed since is read, and nothing that was in it disappears.
+        Given the snapshot `before`, only what changed since is read, and its files stay included even if ignored now.
         """
         known: Mapping[str, FileState] = before.files if before is not None else {}
         settled = (before.taken_ns if before is not None else 0) - _UNSETTLED_NS
         taken_ns = time.time_ns()
         listed, notes = self._list()
         paths = [path for path in dict.fromkeys([*listed, *known, *also]) if not self.hidden(path)]
-        # What was in the snapshot before stays: one file more must not make another look deleted.
+        # The files of the snapshot before stay: an additional file must not make another look deleted.
         most = MAX_FILES if before is None else len(known) + MAX_FILES
         if len(paths) > most:
             notes = (*notes, f"the project has {len(paths):,} files; only {most:,} are compared")
@@ -171,7 +171,7 @@ class SnapshotStore:
         return Snapshot({path: state for path, state in found.items() if state is not None}, taken_ns, notes)
 
     def save(self, snapshot: Snapshot) -> str:
-        """Keep a snapshot, and return what `load` takes."""
+        """Store a snapshot, and return its digest for `load`."""
         files = {path: (*astuple(state)[:-1], *state.mark) for path, state in snapshot.files.items()}
         text = json.dumps({"taken_ns": snapshot.taken_ns, "notes": snapshot.notes, "files": files})
         return self._contents.keep(text.encode())
@@ -180,14 +180,14 @@ class SnapshotStore:
         """Return a snapshot that was saved, or None if it is no longer there."""
         try:
             stored = json.loads(self._contents.load(digest) or b"")
-            # An earlier version kept git's id of the content in between.
+            # Earlier versions stored git's id of the content in the middle.
             files = {path: FileState(*[*state[:4], tuple(state[-3:])]) for path, state in stored["files"].items()}
             return Snapshot(files, stored["taken_ns"], tuple(stored["notes"]))
         except (ValueError, TypeError, KeyError):
             return None
 
     def content(self, state: FileState) -> bytes | None:
-        """Return a text, or a link's target, as it was; None if it is no longer known."""
+        """Return the content, or a link's target, in a state; None if it was not kept."""
         return self._contents.load(state.digest)
 
     def _list(self) -> tuple[list[str], tuple[str, ...]]:
@@ -236,7 +236,7 @@ class SnapshotStore:
 
     def _open(self, path: str, place: str, status: os.stat_result) -> BinaryIO:
         if status.st_nlink > 1:
-            # It may be a link to a file that is none of the project's.
+            # It may be a hard link to a file outside the project.
             return self._sandbox.open_read(path)
         return os.fdopen(os.open(place, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC), "rb", 0)
 

@@ -1,4 +1,4 @@
-"""The tests that agents ran, with their exit codes: what the last gate shows, whatever the agents say of them."""
+"""The tests that agents ran, with their exit codes, for the last gate: what the agents say does not count."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ class RanCommand:
 
 
 def ran_test(agent: str, command: str, exit_code: int) -> RanCommand | None:
-    """Return a command where it runs tests."""
+    """Return a command if it runs tests, else None."""
     return RanCommand(agent, command, exit_code) if _RUNS_TESTS.search(command) else None
 
 
@@ -37,7 +37,7 @@ def _shown(command: str) -> str:
 
 
 def list_tests(ran: Iterable[RanCommand]) -> str:
-    """Return how each command ended last, one in a line."""
+    """Return how each command last ended, one per line."""
     last = {each.command: each for each in ran}
     if not last:
         return "Tests: no agent ran any."

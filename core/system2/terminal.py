@@ -1,6 +1,6 @@
-"""Asks the person at the terminal: at the gates, before commands, and what else comes up (REQ-027, REQ-042, AD-7).
+"""Asks the person at the terminal: at gates, before commands, and other questions (REQ-027, REQ-042, AD-7).
 
-Questions go to one stream and answers come from another, so that a test can play both.
+Questions go to one stream and answers come from another, so that a test can replace both.
 """
 
 from __future__ import annotations
@@ -24,13 +24,13 @@ _APPROVE = frozenset({"a", "approve", "yes"})
 _REJECT = frozenset({"w", "reject", "refuse", "no"})
 _ABORT = frozenset({"abort", "quit"})
 _END = "X"
-"""The letters are those of the app: `r` would run something again there, `q` leaves it, and `x` exports."""
+"""The letters are those of the app, where `r` runs something again, `q` quits and `x` exports."""
 _ASK_WHY = "what should change? (an empty line ends it)"
 _ASK_INSTEAD = "what should it do instead? (an empty line ends it)"
 
 
 class Terminal:
-    """An approver: the person who reads `shown` and types into `typed`. One who hangs up has said nothing."""
+    """An approver: the person who reads `shown` and types into `typed`. A hang-up is no answer."""
 
     def __init__(self, typed: TextIO, shown: TextIO) -> None:
         self._typed, self._shown = typed, shown
@@ -40,7 +40,7 @@ class Terminal:
         self._show(f"{escape_controls(text, keep=chr(10))}\n")
 
     def ask(self, question: str) -> str | None:
-        """Return what is typed, without its blanks; None if the input has ended."""
+        """Return the line typed, without surrounding blanks; None if the input has ended."""
         self._show(question)
         try:
             line = self._typed.readline()
@@ -49,7 +49,7 @@ class Terminal:
         return line.strip() if line else None
 
     def ask_lines(self, question: str, first: str = "") -> str:
-        """Return what is typed in several lines, up to an empty one; behind a `first` line, what was pasted with it."""
+        """Return the lines typed up to an empty one; or, given a `first` line, that and the lines pasted with it."""
         lines = [first] if first else []
         if not first:
             self.say(question)
@@ -64,7 +64,7 @@ class Terminal:
         try:
             return bool(select.select([self._typed], [], [], 0)[0])
         except (OSError, ValueError):
-            # It has no file behind it, or hung up.
+            # The stream has no file descriptor, or the terminal hung up.
             return False
 
     def _show(self, text: str) -> None:
@@ -72,11 +72,11 @@ class Terminal:
             self._shown.write(text)
             self._shown.flush()
         except (OSError, ValueError):
-            # The end of its input tells that the terminal is gone.
+            # Reading will notice that the terminal is gone.
             return
 
     def __call__(self, request: ApprovalRequest) -> ApprovalDecision:
-        """Return what the person decides; the end of the input aborts at a gate, and else makes the safe choice."""
+        """Return what the person decides; the end of the input aborts at a gate, else makes the safe choice."""
         drop_typed_ahead(self._typed)
         if request.point == "gate":
             return self._gate(request.subject)
@@ -88,10 +88,10 @@ class Terminal:
     def _gate(self, subject: Mapping[str, Any]) -> ApprovalDecision:
         """Show the artifact and what changed, and return what the person says."""
         gate, artifact = subject["gate"], subject["artifact"]
-        # What is decided about stands last: on a small screen a long artifact pushes out what is above it.
+        # The summary comes last: on a small screen a long artifact scrolls away what is above it.
         self.say(f"\n{_excerpt(artifact, subject.get('content', ''))}")
         changes = [FileChange(**change) for change in subject.get("changes") or ()]
-        # Of a new artifact the excerpt shows all that the diff would.
+        # The excerpt of a new artifact shows all that its diff would.
         lines = list(diffs_of(each for each in changes if (each.path, each.status) != (artifact, "created")))
         if lines:
             left = len(lines) - MAX_DIFF
@@ -105,7 +105,7 @@ class Terminal:
             word, _, more = typed.partition(" ")
             if (word == _END or word.lower() in _ABORT) and not more:
                 return ApprovalDecision(decision="abort")
-            # With more words it is no plain yes.
+            # Followed by more words, it is not a plain yes.
             if word.lower() in _APPROVE and not more:
                 return ApprovalDecision(decision="approve")
             if feedback := self._reason(typed, _ASK_WHY):
@@ -113,7 +113,7 @@ class Terminal:
             self.say("type a to approve, w with what should change, or X to abort")
 
     def _command(self, command: str, *, is_blocklisted: bool) -> ApprovalDecision:
-        """Show a command whole, and return whether it may run, or why not; a blocklisted one needs the word `run`."""
+        """Show the whole command, and return whether it may run, or why not; a blocklisted one needs the word `run`."""
         self.say(f"\nThe agent wants to run:\n{command}")
         prompt = "run it? [a, w REASON] "
         if is_blocklisted:
@@ -125,26 +125,26 @@ class Terminal:
         return ApprovalDecision(decision="reject", feedback=self._reason(typed, _ASK_INSTEAD) or None)
 
     def _reason(self, typed: str, question: str) -> str:
-        """Return why something is refused, asked for where only the word was typed; nothing if it is not refused."""
+        """Return the reason of a refusal, asking for it if only the word was typed; "" if it is not a refusal."""
         word, _, reason = typed.partition(" ")
         return self.ask_lines(question, reason.strip()) if word.lower() in _REJECT else ""
 
     def choose(self, question: Question) -> str:
-        """Return the choice that the person types, or the beginning of; the safe one where nothing is typed."""
+        """Return the choice that the person types in full or in part; the safe one if nothing is typed."""
         details = [f"  {line}" for detail in question.details for line in detail.split("\n")]
         self.say("\n".join([f"\n{question.text}", *details]))
         while True:
             typed = self.ask(f"{', '.join(question.choices)}? [{question.safe}] ")
             if not typed:
                 return question.safe
-            # No single letter: elsewhere it may mean something else, and be paid for.
+            # A single letter is not enough: elsewhere it means something else, which may cost money.
             fitting = [choice for choice in question.choices if len(typed) > 1 and choice.startswith(typed.lower())]
             if len(fitting) == 1:
                 return fitting[0]
 
 
 def _excerpt(artifact_path: str, content: str) -> str:
-    """Return the beginning of an artifact, as the decision is bound to it."""
+    """Return the beginning of an artifact, in the version that is decided on."""
     lines = content.splitlines()
     more = len(lines) - MAX_LINES
     tail = f"--- and {more:,} more lines in {artifact_path}" if more > 0 else f"--- end of {artifact_path}"

@@ -1,4 +1,4 @@
-"""What a tool gave as text for the model, and what it was asked as one line for a log (REQ-030, REQ-122)."""
+"""Tool results as text for the model, and tool arguments as one line for a log (REQ-030, REQ-122)."""
 
 from __future__ import annotations
 
@@ -11,17 +11,17 @@ from aeon_core.escape import escape_controls
 from aeon_core.redaction import cut_place, redact_text
 
 MAX_RESULT = 100_000
-"""Characters of a result that the model is given (DQ-4)."""
+"""Characters of a result that the model gets (DQ-4)."""
 MAX_SUMMARY = 100
 """Characters of the arguments that a log shows."""
 CONTENTS = frozenset({"content", "old_string", "new_string", "diff"})
-"""Arguments that are file content: a log says how long they are, nothing more (REQ-111)."""
+"""Arguments that are file content: a log shows only their length (REQ-111)."""
 
 
 def result_text(tool: str, result: Mapping[str, Any], keep: Callable[[str], str | None]) -> str:
-    """Return a tool's result as text of about MAX_RESULT characters; of a longer one both ends, and where all of it is.
+    """Return a tool's result as text; one longer than MAX_RESULT is cut, with a note on where to read all of it.
 
-    `keep` saves a text where the agent can read it, and returns the file; None if it cannot.
+    `keep` saves a text where the agent can read it and returns the path of the file, or None if it cannot.
     """
     text = _TEXTS.get(tool, _as_json)(result)
     if len(text) <= MAX_RESULT:
@@ -39,7 +39,7 @@ def result_text(tool: str, result: Mapping[str, Any], keep: Callable[[str], str 
 
 
 _NUMBER = re.compile(r"^ *\d+\t", re.MULTILINE)
-"""Before each line that Read gives."""
+"""What Read writes before each line."""
 
 
 def summary_of(arguments: Mapping[str, Any]) -> str:
@@ -66,12 +66,12 @@ def _read_cut(result: Mapping[str, Any]) -> str:
 
 
 def quoted_lines(error: str) -> str:
-    """Return the lines of a file that a failed call shows, without their numbers; all of it where it shows none."""
+    """Return the lines of a file that an error quotes, without their numbers; the whole error if it quotes none."""
     return "\n".join(_NUMBER.sub("", line) for line in error.split("\n") if _NUMBER.match(line)) or error
 
 
 def scanned_text(tool: str, result: Mapping[str, Any]) -> str:
-    """Return what a tool's result holds that others wrote: without line numbers, places and notes of ours."""
+    """Return the parts of a tool's result that others wrote, without our line numbers and notes."""
     if tool == "Read":
         return _NUMBER.sub("", str(result["content"]))
     if tool in ("Grep", "Glob"):

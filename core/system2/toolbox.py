@@ -1,6 +1,6 @@
-"""The tools of one agent: each call is checked, allowed or refused, carried out, and written down (REQ-029, 110…115).
+"""The tools of one agent: each call is checked, allowed or refused, carried out, and recorded (REQ-029, 110…115).
 
-Whatever goes wrong becomes a result that says so, for the agent to mend.
+An error becomes a result, so that the agent can correct its call.
 """
 
 from __future__ import annotations
@@ -32,22 +32,22 @@ _CHANGES = ("Write", "Edit")
 
 
 class AgentPolicy(Policy):
-    """What the agent's file allows it, what it may change without being asked, and what a person has allowed since.
+    """Combines what the agent's file allows, the files that it may change, and what a person has allowed since.
 
-    `writes` are the files that it may change without a person's approval; None for all.
+    `writes` lists the files that it may change without a person's approval; None for all.
     """
 
     def __init__(
         self, agent: str, allowance: Allowance, context: WorkflowContext, writes: Collection[str] | None
     ) -> None:
-        # What a person has allowed holds for all agents, whichever asked.
+        # What a person has allowed applies to all agents, whichever one asked.
         self._rules = context.policy._rules
         self.allowed: list[str] = context.policy.allowed
         self._agent, self._allowance, self._context, self._writes = agent, allowance, context, writes
         self._rules_of_project = context.current
 
     def verdict(self, tool: Tool, arguments: Mapping[str, Any], **more: Any) -> Verdict:
-        """Return what is to happen with a call; journaled by the port, since it depends on the file system."""
+        """Return the verdict on a call; the port journals it, since it depends on the file system."""
         if (refusal := self._allowance.refusal(tool, arguments)) is not None:
             return Verdict("deny", refusal)
         unsafe = tool.name == "Bash" and self._context.unsafe_bash and self._is_plain(str(arguments.get("command")))
@@ -83,7 +83,7 @@ class AgentPolicy(Policy):
 
 
 _SCANNED = frozenset({"Read", "Grep", "Glob", "Bash"})
-"""Whose results hold what others wrote; of Edit that is so where it fails, and shows what the file holds."""
+"""Tools whose results contain what others wrote; the errors of all tools are scanned too, as they may quote files."""
 _MAX_ERROR = 4000
 _INSTEAD = dict.fromkeys(("Write", "Edit"), "leave the file as it is and say so in your summary") | {
     "Bash": "do without it, or say in your summary why it is needed"
@@ -96,20 +96,19 @@ _WARNING = (
 
 
 class Toolbox:
-    """What one agent may call, and `signal_completion`.
+    """The tools that one agent may call, and `signal_completion`.
 
-    `writes` are the files that the agent may change without a person's approval, relative to the project root; None for
-    all.
+    `writes` lists the files, relative to the project root, that the agent may change without approval; None for all.
     """
 
     def __init__(self, agent: AgentDefinition, context: WorkflowContext, writes: Collection[str] | None = None) -> None:
         self._agent, self._context = agent.name, context
         self.round: int = 1
-        """How often the agent was set to work."""
+        """The number of the agent's round, from 1."""
         self._allowance = allow(agent.tools)
         self._policy = AgentPolicy(agent.name, self._allowance, context, writes)
         self.files_changed: list[str] = []
-        """What Write and Edit have changed, in order, each file once."""
+        """The files that Write and Edit changed, in order, each once."""
 
     @property
     def names(self) -> list[str]:
@@ -118,11 +117,11 @@ class Toolbox:
 
     @property
     def warnings(self) -> tuple[str, ...]:
-        """What the agent's file names and cannot be given: one line each."""
+        """One line for each tool that the agent's file names and that is not available."""
         return self._allowance.warnings
 
     def specs(self) -> list[dict[str, Any]]:
-        """Return the tools as a request declares them: the allowed ones alone (REQ-029)."""
+        """Return the allowed tools as a request declares them (REQ-029)."""
         allowed = [tool for tool in self._context.registry.list() if tool.name in self._allowance.names]
         tool_specs = [
             {"name": tool.name, "description": tool.description, "input_schema": tool.input_schema} for tool in allowed
@@ -130,7 +129,7 @@ class Toolbox:
         return [*tool_specs, COMPLETION_TOOL_SPEC]
 
     def use(self, asked: ToolUseRequest) -> ToolResult:
-        """Carry a tool use out, or refuse it, and return its result. Raises RunAborted if the work is stopped."""
+        """Carry out a tool use, or refuse it, and return its result. Raises RunAborted if the work is stopped."""
         effects = self._context.effects
         effects.follow_abort()
         try:
@@ -159,13 +158,13 @@ class Toolbox:
         return None if problem is not None else name
 
     def _invoke(self, tool: Tool, arguments: dict[str, Any]) -> ToolOutcome:
-        """Invoke a tool; a person is warned of files that steer agents and that a command has changed."""
+        """Invoke a tool; warn if a command has changed files that steer agents."""
         effects, root = self._context.effects, self._context.project_root
         schema = self._context.registry.output_schema(tool.name)
         before: State | None = None if effects.recording or tool.name != "Bash" else protected_state(root)
         outcome = effects.invoke(tool, arguments, schema, pass_number=self.round, step_id=self._agent)
         if tool.name == "Bash":
-            # What was there before is not known where the process ended during the command.
+            # The state before is unknown if the process ended during the command.
             found = effects.observe("steering", lambda: changed(before, protected_state(root)) if before else [])
             for path in found:
                 self._warn(f"a command of {self._agent!r} changed {path!r}, which controls the workflow or other tools")
@@ -174,7 +173,7 @@ class Toolbox:
     def answer(
         self, asked: ToolUseRequest, text: str, *, is_error: bool = False, flags: Sequence[str] = (), took: float = 0.0
     ) -> ToolResult:
-        """Record what a tool use gave, in milliseconds, and return it; `flags` say what in it instructs a model."""
+        """Record a tool use's result and return it; `took` is in milliseconds, `flags` are instructions found in it."""
         content = f"{_WARNING}\n{text}" if flags else text
         self._context.effects.emit(
             AgentRecord(
@@ -196,7 +195,7 @@ class Toolbox:
         return ToolResult(asked.tool_use_id, content, is_error)
 
     def _authorize(self, asked: ToolUseRequest) -> tuple[Tool, dict[str, Any]]:
-        """Return the tool, and the arguments to call it with. Raises ToolError if it is not called."""
+        """Return the tool, and the arguments to call it with. Raises ToolError if it may not be called."""
         registry = self._context.registry
         if asked.malformed:
             raise ToolError(f"the input of {asked.name!r} is not a JSON object; call it again with one")

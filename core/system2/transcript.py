@@ -1,6 +1,6 @@
-"""The transcript of a workflow (REQ-125): what its journal says, in the specification's own terms.
+"""The transcript of a workflow (REQ-125): its journal in the specification's own terms.
 
-Each record of the journal gives none, one or two entries. Screens, reports and the log read entries, too; those of the
+Each record of the journal becomes up to two entries, which screens, reports and the log read too. Entries in the
 transcripts of earlier versions, which had no journal, are passed on as they are.
 """
 
@@ -32,7 +32,7 @@ class _Conversation(TypedDict):
 
 
 class TranscriptEntries:
-    """Makes entries of a workflow's records, given one after the other from the first."""
+    """Converts a workflow's records to entries, one after the other from the first."""
 
     def __init__(self) -> None:
         self.next_seq: int = 0
@@ -45,7 +45,7 @@ class TranscriptEntries:
         self._invoked: dict[str, None] = {}
 
     def of(self, record: Mapping[str, Any]) -> Iterator[Entry]:
-        """Yield the entries of a record: `record` names it, the rest is as the specification has it."""
+        """Yield the entries of a record; `record` is its seq, the other fields are those of the specification."""
         if record.get("type") in _IN_THE_JOURNAL_ALONE:
             return
         make = _MAKERS.get(str(record.get("type")))
@@ -113,7 +113,7 @@ class TranscriptEntries:
         return str(record.get("model") or self._start.get("model"))
 
     def _request(self, agent: str, request: Mapping[str, Any]) -> Entry:
-        """Return the new turns of a request in the form of Converse."""
+        """Return the fields of a request's entry, with its new messages as Converse turns."""
         known = self._conversations.get(agent) if "since" in request else None
         before: list[Message] = known["messages"] if known is not None else []
         messages = [*before, *request["messages"]]
@@ -182,8 +182,8 @@ def _config(workflow: Mapping[str, Any]) -> Entry:
 class TranscriptFile:
     """Appends entries to a file, mode 0600, and never raises: a failure goes to `warn` (REQ-126).
 
-    A file with entries of the same run is continued after its last whole line. A folder that it makes
-    is kept out of git by a `.gitignore` of its own.
+    A file with entries of the same run is continued after its last whole line; any other is emptied. A folder that it
+    creates gets a `.gitignore`, which keeps it out of git.
     """
 
     def __init__(self, path: Path, run: str, warn: Warn) -> None:
@@ -194,7 +194,7 @@ class TranscriptFile:
         self._lock = threading.Lock()
         self._fd: int | None = None
         self._last_record = -1
-        """The record that the last entry is of."""
+        """The seq of the last entry's record."""
         try:
             _make_folder(path.parent)
             self._fd = os.open(path, os.O_RDWR | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
@@ -225,7 +225,7 @@ class TranscriptFile:
                 self._fd = None
 
     def _continue(self, run: str) -> None:
-        """Keep the whole lines of the same run, and nothing else."""
+        """Keep the whole lines if they are of the same run; drop everything else."""
         assert self._fd is not None
         data = os.pread(self._fd, os.fstat(self._fd).st_size, 0)
         whole = data[: data.rfind(b"\n") + 1]
@@ -249,7 +249,7 @@ class TranscriptFile:
 
 
 def free_path(folder: Path, run_id: str) -> Path:
-    """Return where the transcript of a new workflow is written: `<YYYYMMDD-HHMMSS>.jsonl`, the next one with `-2`."""
+    """Return an unused path for a transcript: `<YYYYMMDD-HHMMSS>.jsonl`, or the same with `-2`, `-3` and so on."""
     second, number = run_id[:15], 1
     while (path := folder / (f"{second}.jsonl" if number == 1 else f"{second}-{number}.jsonl")).exists():
         number += 1
@@ -257,7 +257,7 @@ def free_path(folder: Path, run_id: str) -> Path:
 
 
 def _make_folder(folder: Path) -> None:
-    """Make the folder where it is not there, so that git leaves out what is in it: whole conversations."""
+    """Create the folder if it is missing, and have git ignore it, since it holds whole conversations."""
     if not folder.is_dir():
         folder.mkdir(parents=True)
         (folder / ".gitignore").write_text("*\n")

@@ -1,7 +1,7 @@
-"""What a project asks of a workflow beyond harmless settings, and whether a person has consented (Decision 6).
+"""What a project wants beyond harmless settings, and whether a person has consented (Decision 6).
 
-`.system2/config.yml` applies by itself only where it restricts; the rest, and agents of the project that may run
-commands, need consent to exactly that. A log or a transcript never goes out of the project on the word of the project.
+Without consent `.system2/config.yml` can only restrict; its other settings, and agents of the project that may run
+commands, need consent to their exact content. A project can never place its log or transcripts outside itself.
 """
 
 from __future__ import annotations
@@ -60,7 +60,7 @@ def assess_workflow(root: Path) -> ProjectTrust:
 
 
 def settings_given(config: Path | None, model: object) -> set[str]:
-    """Return the settings that the caller gives itself: of a file that is named all, with a model that."""
+    """Return the settings that the caller supplies: all with a `config` file, the model's with a `model`."""
     return (
         {*WorkflowSettings.model_fields} if config is not None else {"model", "agents"} if model is not None else set()
     )
@@ -71,8 +71,8 @@ def applied_settings(
 ) -> tuple[WorkflowSettings, ProjectTrust]:
     """Return the settings that apply, and what the project asks for.
 
-    Of a file that the user named all apply, of the project's what is harmless or trusted; `warn` gets one line
-    about what does not apply. Raises TrustRequired with `require`.
+    Those in `config`, which the user named, all apply; those of the project only if harmless or trusted. `warn` gets
+    one line about those that do not apply. With `require`, raises TrustRequired instead.
     """
     trust = assess_workflow(root)
     if mode == "require" and (error := refusal(trust, settings_given(config, model))) is not None:
@@ -93,7 +93,7 @@ def applied_settings(
 
 
 def trusted_agents(root: Path, mode: TrustMode, trust: ProjectTrust) -> Callable[[AgentDefinition], bool]:
-    """Return which agents of the project may be used: those that run no commands, and those that are trusted."""
+    """Return a test for the project's agents that may be used: those that run no commands, and trusted ones."""
     if mode == "apply":
         return lambda _: True
     known = set()
@@ -103,14 +103,14 @@ def trusted_agents(root: Path, mode: TrustMode, trust: ProjectTrust) -> Callable
 
 
 def started_by(first: Mapping[str, Any]) -> list[Any]:
-    """Return what is remembered of a workflow that this user has started, from its first record."""
+    """Return what is remembered about a workflow that this user started, from its first record."""
     workflow = first.get("workflow")
     root = workflow.get("project_root") if isinstance(workflow, dict) else None
     return ["workflow", first.get("run"), first.get("ts"), first.get("model"), root]
 
 
 def check_recorded_model(first: Mapping[str, Any], root: Path) -> None:
-    """Raise UsageError if a model costs money or gets the project's text because a journal says so, and nobody else."""
+    """Raise UsageError if only the journal chose a model that may cost money or get the project's text."""
     model = str(first.get("model"))
     if not model.startswith(("simulated:", "bedrock:")) and not remembers(root, started_by(first)):
         raise UsageError(f"the journal names the model {model!r}, but you did not start it here; confirm with --model")
@@ -123,7 +123,7 @@ def gated_settings(settings: WorkflowSettings, root: Path) -> dict[str, Any]:
 
 
 def needs_consent(agent: AgentDefinition) -> bool:
-    """Return whether an agent may run commands and is not exactly one of ours."""
+    """Return whether an agent may run commands and is not identical to a shipped one."""
     if "Bash" not in allow(agent.tools).names:
         return False
     ours = SHIPPED / f"{agent.name}.md"
@@ -131,7 +131,7 @@ def needs_consent(agent: AgentDefinition) -> bool:
 
 
 def agent_digest(agent: AgentDefinition) -> str:
-    """Return the SHA-256 of what an agent is: name, description, tools and prompt."""
+    """Return the SHA-256 of an agent's name, description, tools and prompt."""
     definition_text = json.dumps([agent.name, agent.description, agent.tools, agent.raw_system_prompt])
     return hashlib.sha256(definition_text.encode("utf-8", "surrogatepass")).hexdigest()
 
@@ -140,7 +140,7 @@ _DEFAULTS = WorkflowSettings()
 
 
 def _place(value: str, root: Path) -> Path:
-    # What begins with the home folder of whomever is none of the project's.
+    # A path that begins with a home folder is not in the project.
     return Path(value) if value.startswith("~") else root / value
 
 

@@ -1,7 +1,7 @@
-"""A workflow as its transcript tells it, reduced for the screen, live and past, and for the status and the result.
+"""The state of a workflow, computed from its transcript for screens, the status and the result.
 
-Entries come as dicts, as `TranscriptEntries` and a workflow's listener give them; unknown types and fields are
-passed over.
+Entries are dicts, as `TranscriptEntries` yields them and a workflow's listener gets them; unknown types and fields
+are ignored.
 """
 
 from __future__ import annotations
@@ -50,12 +50,12 @@ class AgentView:
     cost: list[CostRecord] = field(default_factory=list)
     """One for each round that has ended."""
     entries: list[Entry] = field(default_factory=list)
-    """All that is about this agent, in order: what its conversation is painted from."""
+    """All entries about this agent, in order, from which its conversation is drawn."""
 
 
 @dataclass
 class GateView:
-    """One gate: what was asked last, and all that was decided."""
+    """One gate: its last question, and all its decisions."""
 
     number: int
     title: str
@@ -82,7 +82,7 @@ class WorkflowView:
             gate.number: GateView(gate.number, gate.title, gate.artifact) for gate in GATES
         }
         self.running: str | None = None
-        """The agent that works."""
+        """The agent at work."""
         self.question: Entry | None = None
         """What a person is being asked, besides gates."""
         self.notices: list[Entry] = []
@@ -91,12 +91,12 @@ class WorkflowView:
         self.output_tokens: int = 0
         self.input_tokens: int = 0
         self.cached_tokens: int = 0
-        """Those of the input that were read from the provider's prompt cache."""
+        """Input tokens that were read from the provider's prompt cache."""
         self.end: Entry | None = None
-        """The `workflow_end`; None while the workflow continues, or where it was interrupted."""
+        """The `workflow_end`; None while the workflow continues, or if it was interrupted."""
 
     def apply(self, record: Entry) -> None:
-        """Take the next record. Raises ValueError, and changes nothing, where it is not what a workflow writes."""
+        """Apply the next entry. Raises ValueError, and changes nothing, if it is not one that a workflow writes."""
         entry = parse_entry(record)
         match entry:
             case WorkflowStart():

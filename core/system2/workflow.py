@@ -1,6 +1,6 @@
 """A workflow as a program over its port, live, resumed or replayed (Decision 2; REQ-040…047).
 
-The order of the work: each agent after the gate before it, then the checks, then the last gate.
+The order of the work: each agent once the gate before it is approved, then the checks, then the last gate.
 """
 
 from __future__ import annotations
@@ -49,15 +49,15 @@ MAX_FLAGGED = 5
 
 
 class WorkLeftOpen(AeonError):
-    """A person approved the last gate, and what the agents were to produce is not all there."""
+    """A person approved the last gate although the agents' work is incomplete."""
 
 
 @dataclass
 class Workflow:
-    """One task's way through the delegation map.
+    """Takes one task through the delegation map.
 
-    `tracker` compares the project's files. `kept` are the documents of an earlier workflow that this one builds on:
-    their agents work only where a gate is rejected.
+    `tracker` compares the project's files. `kept` lists the documents of an earlier workflow that this one builds on;
+    their agents work only if their gate is rejected.
     """
 
     task: str
@@ -68,20 +68,20 @@ class Workflow:
     documents: Documents
     kept: Sequence[str]
     _tool_users: set[str] = field(default_factory=set)
-    """The agents that did more than write text."""
+    """The agents that used a tool."""
     _results: dict[str, AgentResult] = field(default_factory=dict)
-    """How the work of each agent ended last; of the executor without its repairs, which those tell who check them."""
+    """Each agent's last result; that of the executor excludes repairs, on which the checking agents report."""
     _skipped: dict[str, str] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         self._written = set(self.kept)
-        """The files that any agent wrote to by its tools."""
+        """The kept documents, and the files that agents wrote with their tools."""
         self._root, self._effects = self.context.project_root, self.context.effects
 
     def run(self) -> None:
-        """Do all of it. Returns when every gate is approved and nothing is left open.
+        """Run the workflow. Returns when every gate is approved and nothing is left open.
 
-        Raises RunAborted if a person ended it, WorkLeftOpen if a person approved what is not complete, and what a
+        Raises RunAborted if a person ended it, WorkLeftOpen if a person approved incomplete work, and what a
         model's call raises.
         """
         for agent in DELEGATION_MAP[: DELEGATION_MAP.index(EXECUTOR)]:
@@ -94,12 +94,12 @@ class Workflow:
             if (feedback := self._decide(LAST_GATE, partial(self._closing_summary, problems), problems)) is None:
                 break
         if problems := self._open_problems():
-            # Whoever resumes it is asked at the last gate again.
+            # A resume asks at the last gate again.
             self._effects.resumes_from(closed_at)
             raise WorkLeftOpen(f"approved, but left open: {join_problems(problems)}")
 
     def _specify(self, agent: str) -> None:
-        """Have an agent write its document, again and again until its gate is approved (REQ-043, REQ-044)."""
+        """Have an agent write its document until its gate is approved (REQ-043, REQ-044)."""
         if (reason := self._reason_to_skip(agent)) is not None:
             self.delegation.skip(agent, reason)
             return
@@ -114,7 +114,7 @@ class Workflow:
                 return
 
     def _keep(self, agent: str, gate: Gate) -> str | None:
-        """Ask at a gate about a document of an earlier workflow; return what its agent is to change in it."""
+        """Ask at a gate about a document of an earlier workflow; return feedback for its agent, or None to keep it."""
         kept = f"{gate.artifact} is from an earlier workflow"
         self.delegation.skip(agent, kept)
         problems = self._missing(gate.artifact)
@@ -139,7 +139,7 @@ class Workflow:
         return result
 
     def _check(self) -> None:
-        """Have the change checked by those whom it concerns, and then the rest of the map done (REQ-045)."""
+        """Have the agents after the executor work, except for those that are not needed (REQ-045)."""
         self._skipped.clear()
         for agent in DELEGATION_MAP[DELEGATION_MAP.index(EXECUTOR) + 1 :]:
             if (reason := self._reason_to_skip(agent)) is not None:
@@ -149,7 +149,7 @@ class Workflow:
                 self._results[agent] = self._have_check(agent)
 
     def _have_check(self, agent: str) -> AgentResult:
-        """Return an agent's last result; the executor repairs what it reports, at most MAX_CYCLES times."""
+        """Return an agent's last result, after the executor has repaired its blockers at most MAX_CYCLES times."""
         cycle = 1
         while True:
             contract = contract_for(agent, self.task, changed=self._changed_files(), cycle=cycle)
@@ -161,25 +161,25 @@ class Workflow:
             cycle += 1
 
     def _open_problems(self) -> list[str]:
-        """Return what was not produced, or is left open, of all agents' work (REQ-005, REQ-046)."""
+        """Return what any agent did not produce or left open (REQ-005, REQ-046)."""
         checked = [agent for agent in self._results if agent not in GATE_OF_AGENT and agent != EXECUTOR]
         problems = [each for agent in self._results if agent in GATE_OF_AGENT for each in self._problems(agent)]
         problems += self._problems_of_execution()
         logged = self._read_log()
         for agent in checked:
-            found = self._word_of(agent)
+            found = self._reported_problems(agent)
             if not found and logged.get(agent, "").lower().startswith("blocker"):
                 found = [f"{LOG_FILE} says of {agent}: {logged[agent]}"]
             problems += [*found, *(f"{agent}: {missing}" for missing in self._missing(DOCUMENTS[agent]))]
         return problems + (self._missing(LOG_FILE) if set(checked) & set(POST_EXECUTION) else [])
 
     def _problems(self, agent: str) -> list[str]:
-        """Return why the work behind an agent's gate was not produced; nothing if it was."""
+        """Return why the work for an agent's gate was not produced; empty if it was."""
         missing = self._missing(GATE_OF_AGENT[agent].artifact)
-        return [*self._word_of(agent), *missing]
+        return [*self._reported_problems(agent), *missing]
 
-    def _word_of(self, agent: str) -> list[str]:
-        """Return why an agent's work does not count as done by what it said and how it worked."""
+    def _reported_problems(self, agent: str) -> list[str]:
+        """Return why an agent's work is not done, by its own report and its use of tools."""
         result = self._results[agent]
         is_text = result.completion is not None and agent not in self._tool_users
         return [*agent_problems(result), *([f"{agent} wrote only text, and used no tool"] if is_text else [])]
@@ -190,7 +190,7 @@ class Workflow:
         return [problem] if problem is not None else []
 
     def _problems_of_execution(self) -> list[str]:
-        problems, produced = self._word_of(EXECUTOR), self.tracker.executed_changes()
+        problems, produced = self._reported_problems(EXECUTOR), self.tracker.executed_changes()
         if produced is None:
             return problems
         if not produced:
@@ -206,9 +206,9 @@ class Workflow:
         return [*problems, *(f"the executor says it changed {path!r}, but did not" for path in false)]
 
     def _decide(self, gate: Gate, summary: Callable[[str], str], problems: Sequence[str]) -> str | None:
-        """Return what is to be done otherwise, or None if the gate is approved. Raises RunAborted.
+        """Return the feedback of a rejection, or None if the gate is approved. Raises RunAborted.
 
-        Where nobody looks at it, a gate with `problems` is not approved. `summary` is given the list of what changed.
+        A gate with `problems` is not approved automatically. `summary` is called with the list of what changed.
         """
         changes = self.tracker.since_gate(gate.agent)
         head = "Changed since the last decision:" if self.gates.decisions else "Changed since the start:"
@@ -223,7 +223,7 @@ class Workflow:
         parts, results = [changed], dict(self._results)
         produced = self.tracker.executed_changes()
         if produced is not None and any(each.gate_number == LAST_GATE.number for each in self.gates.decisions):
-            # The gate asks again: what changed since it asked last is not all.
+            # When the gate asks again, the changes since it asked last are not all of them.
             parts.append(f"Changed since the tasks were approved:\n{list_changes(produced)}")
         cost = dollars(self._effects.models.cost_usd or 0.0)
         parts += [list_tests(self.context.test_runs), f"Cost so far: {cost}"]
@@ -232,7 +232,7 @@ class Workflow:
         return closing_summary(self._read_log(), results.items(), self._skipped.items(), parts, problems)
 
     def _changed_files(self) -> list[str]:
-        """Return the files that are not what they were when the tasks were approved, except for those in `spec/`."""
+        """Return the files that changed since the tasks were approved, except for those in `spec/`."""
         produced = self.tracker.executed_changes()
         if produced is None:
             return sorted(path for path in self._written if not path.startswith(SPEC_FOLDER))
@@ -275,14 +275,14 @@ class Program:
         invoked = self._options.get("invoke")
         self._delegation = Delegation(context, LIMITS if invoked is None else {})
         self.only: str | None = invoked["agent"] if invoked is not None else None
-        """The one agent that is to work, without gates."""
+        """The only agent to work, without gates."""
         self.result: AgentResult | None = None
-        """How the work of the one requested agent ended."""
+        """The result of the only agent."""
 
     def run(self) -> BaseException | None:
-        """Run the whole workflow, and record how it ended; return why it did not complete.
+        """Run the workflow or agent, and record how that ended; return the error that ended it, if any.
 
-        Raises ReplayMismatchError if it is not what was recorded.
+        Raises ReplayMismatchError if it differs from what was recorded.
         """
         error: BaseException | None = None
         self._effects.emit(self._started)

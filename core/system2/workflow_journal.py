@@ -21,7 +21,7 @@ class WorkflowJournal(JournalWriter):
         self, path: Path | None, run_id: str, listener: LineListener | None = None, *, file: OpenFile | None = None
     ) -> None:
         self.problem: str | None = None
-        """Why it is not written."""
+        """Why the file is not written."""
         try:
             super().__init__(path, run_id, listener, file=file)
         except UsageError as error:
@@ -35,7 +35,7 @@ class WorkflowJournal(JournalWriter):
             self._continue_without(error)
 
     def sync(self) -> None:
-        """Wait until all lines are on the disk, as far as there is one."""
+        """Wait until all lines are on the disk, if there is a file."""
         try:
             super().sync()
         except JournalError as error:

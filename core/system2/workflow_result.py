@@ -1,4 +1,4 @@
-"""What a workflow came to, why it did not complete, and how far it is (REQ-072, REQ-121)."""
+"""The result of a workflow, why it did not complete, and how far it is (REQ-072, REQ-121)."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ class WorkflowResult:
     """How a workflow ended."""
 
     agents_invoked: list[str]
-    """In the order of their first work, each once."""
+    """In the order in which they first worked, each once."""
     gate_decisions: list[GateDecision]
     total_cost: CostRecord
     wall_clock_seconds: float
@@ -29,11 +29,11 @@ class WorkflowResult:
     """None if it could not be written."""
     status: Ending = "completed"
     exit_code: int = 0
-    """What a command ends with: 0 completed, 1 aborted or failed, 3 credentials, 4 the cost ceiling."""
+    """The command's exit code: 0 completed, 1 aborted or failed, 3 credentials rejected, 4 cost ceiling reached."""
     error: str | None = None
     """Why it did not complete, in one line."""
     summary: str = ""
-    """What it was and cost, as it is shown at the end (REQ-121)."""
+    """The summary that is shown at the end (REQ-121)."""
     journal: Path | None = None
     """The journal; None if it could not be written."""
 
@@ -45,7 +45,7 @@ class WorkflowStatus:
     state: WorkflowState = "idle"
     task: str = ""
     agent: str | None = None
-    """Who works now."""
+    """The agent at work."""
     gate: int | None = None
     """The gate that waits for a decision."""
     agents: dict[str, AgentState] = field(default_factory=dict)
@@ -55,7 +55,7 @@ class WorkflowStatus:
 
 
 def status_of(error: BaseException | None) -> Ending:
-    """Return the status of a workflow that this error has ended; None means that it is complete."""
+    """Return the status of a workflow that ended with this error; None means that it is complete."""
     if error is None:
         return "completed"
     if isinstance(error, CostCeilingReached):
