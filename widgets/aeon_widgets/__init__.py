@@ -27,10 +27,10 @@ An app of your own shows a run's journal with a few lines:
 
     Plan(Path("20261120-093000-a1b2c3.jsonl")).run()
 
-A run that continues is shown by `reducer.apply(view, record)` and another `update_view`, as often as records come. In
-a theme that is not Aeon's, the app's `get_theme_variable_defaults` returns
+To show a run as it continues, call `reducer.apply(view, record)` and `update_view` again for each new record. In
+a theme that is not Aeon's, have the app's `get_theme_variable_defaults` return
 `aeon_themes.fallback_variables(self.current_theme)`.
-In a checkout, `./dev widget plan_tree` shows one widget on a recorded run, and so for each of them.
+In a checkout, `./dev widget plan_tree` shows that widget, or any other, on a recorded run.
 """
 
 from __future__ import annotations

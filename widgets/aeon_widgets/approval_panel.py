@@ -1,4 +1,4 @@
-"""The question that a run or a workflow waits with, and the answers that a person can give."""
+"""The question that a run or a workflow waits for, and the answers that a person can give."""
 
 from __future__ import annotations
 
@@ -37,12 +37,12 @@ Answer = tuple[str, str]
 class AnswerKeys(Static):
     """Shows for example `a Run another pass · X End here`. An answer is never broken between two lines.
 
-    Where the app has given an action another key, that is shown.
+    If the app has bound an action to another key, that key is shown.
     """
 
     @message
     class Clicked(Message):
-        """The person has clicked the answer that BINDINGS have under that key."""
+        """The person has clicked the answer of this key in BINDINGS."""
 
         key: str
 
@@ -56,7 +56,7 @@ class AnswerKeys(Static):
 
     @override
     def get_content_height(self, container: Size, viewport: Size, width: int) -> int:
-        """Return the lines that the answers take at that width."""
+        """Return how many lines the answers take at this width."""
         del container, viewport
         return len(self._lines(width))
 
@@ -89,7 +89,7 @@ FOLDED, OPENED, LEADS = "▸", "▾", "⏎"
 
 
 class ApprovalText(PartsView):
-    """What is asked. Enter, or a click, opens a part."""
+    """The text of the question. Enter, or a click, opens a part."""
 
     HELP_TITLE = "Decision"
     BINDINGS: ClassVar[list[BindingType]] = [
@@ -97,7 +97,7 @@ class ApprovalText(PartsView):
     ]
 
     below: var[int] = var(0)
-    """How many lines there are below what is in sight."""
+    """The number of lines below those in sight."""
 
     @message
     class Chosen(Message):
@@ -108,27 +108,27 @@ class ApprovalText(PartsView):
     def __init__(self, body: Sequence[Block], sections: Sequence[Section], room: Callable[[], int]) -> None:
         super().__init__()
         self._room = room
-        """How many lines there are room for."""
+        """Returns how many lines there is room for."""
         self._body, self._sections = list(body), list(sections)
         self._opened = {number for number, each in enumerate(sections) if each.folded is False}
         self._roomy = {number for number, each in enumerate(sections) if each.folded is None}
-        """The sections that are open where there is room, until a person opens or folds one."""
+        """The sections that are open if there is room, until a person opens or folds one."""
         self._fitted: tuple[int, int] | None = None
-        """The lines and the width that they were fitted to."""
+        """The number of lines and the width that they were last fitted to."""
         self._heads: list[int] = []
-        """The place of each section's heading among the blocks."""
+        """The index of each section's heading among the blocks."""
         self._problem: list[Block] = []
         self._shown_blocks: list[Block] | None = None
         self._lay_out()
 
     def set_problem(self, problem: str) -> None:
-        """Show above all else why what was done came to nothing."""
+        """Show at the top why the last attempt failed."""
         self._problem = [("high", f"✖ {problem}")]
         self._lay_out()
         self.start(self._blocks, follow=False)
 
     def set_sections(self, sections: Sequence[Section]) -> None:
-        """Show the same parts with other text."""
+        """Replace the sections."""
         self._sections = list(sections)
         self._lay_out()
         self._wrap()
@@ -162,7 +162,7 @@ class ApprovalText(PartsView):
         return [range(place, place + 1) for place in self._heads]
 
     def choose_part(self) -> None:
-        """Open or fold the part, or what it leads to."""
+        """Open or fold the part, or send the answer that it stands for."""
         number, self._roomy = self.selected, set()
         if opens := self._sections[number].opens:
             self.post_message(self.Chosen(opens))
@@ -199,7 +199,7 @@ class ApprovalText(PartsView):
 
 
 NOTICE_SECONDS = 3.0
-"""How long the panel says that a key was not taken."""
+"""How long the panel says that a key was ignored."""
 _SCROLLING = {"up", "down", "left", "right", "pageup", "pagedown", "home", "end", "ctrl+pageup", "ctrl+pagedown"}
 _CHOOSE = "lines.choose"
 _RUN_HINT = "type the word run"
@@ -210,7 +210,7 @@ _FRAME = 4
 
 
 class _WayBack(AnswerKeys):
-    """Says how to come back to the answers, and takes as much room: nothing moves under the mouse that does."""
+    """Says how to return to the answers, in as many lines as they take, so that nothing moves when a click does it."""
 
     @override
     def render(self) -> Content:
@@ -219,10 +219,10 @@ class _WayBack(AnswerKeys):
 
 
 class ApprovalPanel(Pane):
-    """Asks one question and sends `Answered`, once, never before a person could have read the question.
+    """Asks one question and sends `Answered` once, and not before a person could have read the question.
 
-    The app shows every key and every paste to `admits` before anything else gets it; without such an app, `send` alone
-    refuses what comes too early.
+    The app passes every key and paste to `admits` before anything else gets it; in an app that does not, only `send`
+    refuses an answer that comes too early.
     """
 
     @message
@@ -270,14 +270,14 @@ class ApprovalPanel(Pane):
     def __init__(self, question: ApprovalQuestion, guard: KeyGuard | None = None) -> None:
         super().__init__()
         self._restore: Callable[[], None] | None = None
-        """Takes on what was done in the panel that this one replaces."""
+        """Restores the state of the panel that this one replaces."""
         self.question = question
         self.pane_title = question.headline
         self.guard = guard if guard is not None else KeyGuard()
         self.answered = False
-        """Whether an answer has been sent: there is one for each question."""
+        """Whether an answer has been sent: a question takes only one."""
         self._typed: Choice | None = None
-        """The choice that the field is open for."""
+        """The choice whose field is open."""
         self._notice = ""
         self._notice_timer: Timer | None = None
 
@@ -303,12 +303,12 @@ class ApprovalPanel(Pane):
             return
         self.home.focus()
         self.guard.arm()
-        # A person sees it only when it has been drawn.
+        # A person sees it only once it has been drawn.
         self.call_after_refresh(self.guard.arm)
         self.app.bell()
 
     def copy(self) -> ApprovalPanel:
-        """Return a panel for the same question, for another place, that keeps what was typed."""
+        """Return a new panel for the same question that keeps what was typed, to be mounted elsewhere."""
         panel, typed, words = ApprovalPanel(self.question, self.guard), self._typed, self.feedback
         is_typing, is_focused, panel.answered = self.has_class("-typing"), self.has_focus_within, self.answered
 
@@ -324,7 +324,7 @@ class ApprovalPanel(Pane):
         return panel
 
     def _room(self) -> int:
-        """Return how many lines of text there are room for at most."""
+        """Return the most lines of text that there is room for."""
         most = self.styles.max_height
         share = most.value / 100 if most is not None else 1.0
         if not isinstance(parent := self.parent, Widget):
@@ -334,28 +334,28 @@ class ApprovalPanel(Pane):
 
     @property
     def home(self) -> Widget:
-        """What has the focus at first: the options where there are any, else the text."""
+        """What has the focus first: the options if there are any, else the text."""
         return next(iter(self.query(ChoiceRows)), self.query_one(ApprovalText))
 
     @property
     def field(self) -> Input | None:
-        """Where a person types; None if the question takes no words."""
+        """The field that a person types into; None if the question takes no text."""
         return next(iter(self.query(Input)), None)
 
     @property
     def feedback(self) -> str:
-        """What has been typed into the field and not been sent."""
+        """The text in the field that has not been sent."""
         return self.field.value.strip() if self.field is not None and not self.answered else ""
 
     def choice(self, key: str) -> Choice | None:
-        """Return the choice under a key; None if the question has none."""
+        """Return the choice of a key; None if the question has none."""
         return next((each for each in self.question.choices if each.key == key), None)
 
     def admits(self, event: Key | Paste) -> bool:
-        """Return whether a key or a paste goes where the focus is.
+        """Return whether a key or a paste goes to the focused widget.
 
-        What does not is swallowed, which the panel shows, or has been dealt with here: the key of the field opens it
-        at once, so that the next key is text. Escape and that key in quick succession are one key, `alt+` and it.
+        If not, it was swallowed, which the panel shows, or handled here: the key of the field opens it at once, so that
+        the next key is text. Escape and that key in quick succession arrive as one key, with `alt+`.
         """
         field = self.field
         is_typing = field is not None and self.screen.focused is field
@@ -391,7 +391,7 @@ class ApprovalPanel(Pane):
         return False
 
     def send(self, answer: str, words: str | None = None) -> None:
-        """Send an answer: once, as the run may ask the next question, of the same digest, when the next key comes."""
+        """Send an answer, once: at the next key, the run may already ask another question with the same digest."""
         if self.answered:
             return
         if not self.guard.is_open:
@@ -401,16 +401,16 @@ class ApprovalPanel(Pane):
         self.post_message(self.Answered(self, answer, words))
 
     def reopen(self) -> None:
-        """Take an answer again: the one that was sent came to nothing."""
+        """Accept another answer, because the one that was sent had no effect."""
         self.answered = False
 
     def show_problem(self, problem: str) -> None:
-        """Show above the question why what was done about it came to nothing: it is still to be answered."""
+        """Show above the question why the last attempt failed, and accept another answer."""
         self.reopen()
         self.query_one(ApprovalText).set_problem(problem)
 
     def set_sections(self, sections: tuple[Section, ...]) -> None:
-        """Show the parts of the question with other text."""
+        """Replace the sections of the question."""
         self.question = replace(self.question, sections=sections)
         self.query_one(ApprovalText).set_sections(sections)
 
@@ -432,12 +432,12 @@ class ApprovalPanel(Pane):
         elif self._typed is not None and self.has_class("-typing"):
             self.border_subtitle = f"{self._typed.words} · enter sends · {key_of(self, 'approval.back')} goes back"
         else:
-            # A notice's timer may end when the panel has been taken away, and has no text any more.
+            # A notice's timer may end after the panel was removed, and has no text any more.
             below = sum(text.below for text in self.query(ApprovalText))
             self.border_subtitle = f"↓ {count(below, 'more line')}" if below else ""
 
     def _opens(self, key: str) -> Choice | None:
-        """Return the choice whose field a key opens where the focus is."""
+        """Return the choice whose field a key opens where the focus is, if any."""
         active = self.screen.active_bindings.get(key) if key and self.field is not None else None
         if active is None or active.node is not self:
             return None
@@ -451,7 +451,7 @@ class ApprovalPanel(Pane):
         return self._opens(key) is not None
 
     def _open_field(self, choice: Choice) -> None:
-        """Let the person type; whatever they type then is text."""
+        """Open the field for a choice; keys are text from then on."""
         field = self.field
         if field is not None and not self.answered:
             if self._typed is not choice:
@@ -460,11 +460,11 @@ class ApprovalPanel(Pane):
             field.placeholder = _RUN_HINT if choice.typed == RUN else self.question.hint
             self.add_class("-typing")
             self._draw_subtitle()
-            # At once: the next key is a letter of the words, and no answer.
+            # At once, since the next key is text and not an answer.
             self.screen.set_focus(field)
 
     def action_choose(self, key: str) -> None:
-        """Answer with the choice under a key, or ask for the words that it needs."""
+        """Answer with the choice of a key, or open the field for the text that it needs."""
         if (choice := self.choice(key)) is None:
             return
         if choice.typed:
@@ -473,13 +473,13 @@ class ApprovalPanel(Pane):
             self.send(choice.answer)
 
     def action_close_field(self) -> None:
-        """Go back from the words to the question."""
+        """Go back from the field to the question."""
         self.remove_class("-typing")
         self._draw_subtitle()
         self.home.focus()
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
-        """Return whether an action does something now: a key that the question does not take is the screen's."""
+        """Return whether an action does something now; the screen gets the keys that the question does not use."""
         if action == "close_field":
             return self.has_class("-typing")
         if action == "choose":

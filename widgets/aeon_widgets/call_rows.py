@@ -1,4 +1,4 @@
-"""The model calls that belong to no step, in the plan's rows; and the call that a run waits for."""
+"""The model calls that belong to no step, as rows of the plan; and the call that a run waits for."""
 
 from __future__ import annotations
 
@@ -21,16 +21,16 @@ CALL_LABELS = {
 
 
 class RowKey(NamedTuple):
-    """A row's content: a step by its id, the calls of one purpose that belong to no step, or those of a pass."""
+    """What a row shows: a step, calls of one purpose that belong to no step, all such calls of a pass, or a draft."""
 
     kind: Literal["step", "calls", "pass", "draft"]
     name: str
     pass_number: int = 0
-    """Of calls, the pass whose result they judge, answer from or refine; 0 for all that comes before a step runs."""
+    """The pass whose result the calls judge, answer from or refine; 0 for those before a step runs."""
 
 
 def pass_row(key: RowKey) -> RowKey:
-    """Return the row that calls are folded into: that of their pass, of the first pass before a step runs."""
+    """Return the row that calls are folded into: their pass's, or the first pass's before a step runs."""
     return RowKey("pass", "", max(1, key.pass_number))
 
 
@@ -43,14 +43,14 @@ def call_label(key: RowKey, *, with_pass: bool) -> str:
 
 
 class CallRows:
-    """Groups a run's calls by pass and purpose, as they come. A repair belongs to the reply that it repairs."""
+    """Groups a run's calls by pass and purpose as they arrive. A repair belongs to the reply that it repairs."""
 
     def __init__(self, view: RunView) -> None:
         self.view = view
         self._groups: dict[RowKey, list[str]] = {}
         self._seqs: list[int] = []
         self._rows: list[RowKey] = []
-        """The row of the call that was made at each of those seqs."""
+        """The row of the call made at each of those seqs."""
         self._seen = 0
         self._last = RowKey("calls", "plan")
 
@@ -73,12 +73,12 @@ class CallRows:
         return found
 
     def update(self) -> None:
-        """Take in the calls that have come since."""
+        """Add the calls made since the last update."""
         new = self.view.loose_calls[self._seen :]
         self._seen += len(new)
         for call in new:
             if call.purpose != "repair":
-                # A plan that is reviewed or refined before anything was answered from it has not run.
+                # A plan that is reviewed or refined before any later call has not run yet.
                 has_run = call.purpose not in ("review", "refine") or bool(self.after)
                 early = call.purpose in _BEFORE_THE_PLAN or not has_run
                 self._last = RowKey("calls", call.purpose, 0 if early else max(1, call.pass_number))
@@ -87,17 +87,17 @@ class CallRows:
             self._rows.append(self._last)
 
     def calls_of(self, key: RowKey) -> list[CallView]:
-        """Return every attempt of the calls of a row, and of the repairs that they needed."""
+        """Return every attempt of a row's calls and of their repairs."""
         keys = self.passes.get(key, []) if key.kind == "pass" else [key]
         ids = [call_id for each in keys for call_id in self._groups.get(each, [])]
         return [call for call_id in ids for call in self.view.calls.get(call_id, [])]
 
     def last_of(self, key: RowKey) -> CallView:
-        """Return the attempt of a row's calls that was made last."""
+        """Return the last attempt of a row's last call."""
         return self.view.calls[self._groups[key][-1]][-1]
 
     def row_at(self, seq: int) -> RowKey | None:
-        """Return the row of the call that was made last before a record; None if none was."""
+        """Return the row of the last call made up to a record; None if there is none."""
         made = bisect_right(self._seqs, seq)
         return self._rows[made - 1] if made else None
 
@@ -107,10 +107,10 @@ _FRAMES_PER_SECOND = 5
 
 
 class Activity(NamedTuple):
-    """A model call or a tool call that has not come back."""
+    """A model call or a tool call in progress."""
 
     step_id: str | None
-    """The step that it is for; None if it belongs to none."""
+    """The step that the call belongs to, if any."""
     name: str
     seconds: float
     tokens_per_second: float | None = None
@@ -118,7 +118,7 @@ class Activity(NamedTuple):
 
     @property
     def spinner(self) -> str:
-        """A frame of the spinner."""
+        """The current frame of the spinner."""
         return SPINNER[int(self.seconds * _FRAMES_PER_SECOND) % len(SPINNER)]
 
     @property
@@ -128,17 +128,17 @@ class Activity(NamedTuple):
 
     @property
     def rate(self) -> str:
-        """How fast the reply comes; empty if that is not known."""
+        """The speed of the reply; empty if it is not known."""
         return f"{self.tokens_per_second:.0f} tokens/s" if self.tokens_per_second is not None else ""
 
     def words(self, *, named: bool = True) -> str:
-        """Return in words the call, unless what is beside it names it, its attempt and its speed."""
+        """Return in words the call's attempt and speed, after its name unless `named` is false."""
         again = f"attempt {self.attempt}" if self.attempt > 1 else ""
         return joined(joined(self.name * named, again, by=" "), self.rate)
 
 
 def running_call(view: RunView, now: str, tokens_per_second: float | None) -> Activity | None:
-    """Return the call that a live run waits for at a time; None if it waits for none."""
+    """Return the call that a live run waits for at the time `now`; None if it waits for none."""
     step = view.steps.get(view.current_step_id or "")
     tool = step.tool_calls[-1] if step is not None and step.tool_calls else None
     if tool is not None and not tool.finished:

@@ -1,4 +1,4 @@
-"""Two runs, side by side: how each went, its scores, plan, answer, issues and options, as rows with a side each."""
+"""Two runs side by side: how each went, its scores, plan, answer, issues and options, in rows with two sides."""
 
 from __future__ import annotations
 
@@ -22,16 +22,16 @@ from aeon_widgets.run_tree import start_words
 from aeon_widgets.text import block, count, duration, one_line, pretty
 
 Mark = Literal[" ", "A", "B", "≠", "#"]
-"""Both sides are the same, only the left or the right one has it, both differ; `#`: it belongs to neither."""
+"""Both sides are the same, only the left or only the right one has it, they differ; `#`: a row about neither side."""
 Span = tuple[int, int]
-"""Where a part of a text begins and ends."""
+"""Start and end of a part of a text."""
 Spans = tuple[Span, ...]
 MOST_LINES = 4_000
-"""Longer texts are compared line for line, each with the one at its place: finding what moved would take too long."""
+"""Longer texts are compared line by line at the same position: finding moved lines would take too long."""
 MOST_CHARACTERS = 2_000
-"""Of longer lines the words are not compared."""
+"""The words of longer lines are not compared."""
 LIKE = 0.4
-"""Lines that have less in common differ as a whole."""
+"""Lines with a lower similarity differ as a whole."""
 _WORDS = re.compile(r"\s+|\w+(?:[.,:]\w+)*|[^\w\s]")
 
 
@@ -46,9 +46,9 @@ class CompareRow:
     """The words of each side that the other does not have; empty if the lines differ as a whole."""
     style: str = ""
     hang: int = 0
-    """Cells that the text's later lines are indented by, where it takes more than one."""
+    """The indent of the text's continuation lines, in cells."""
     begins: bool = False
-    """Whether a difference begins here: keys lead from one to the next."""
+    """Whether a difference begins here; keys go from one to the next."""
 
     @property
     def differs(self) -> bool:
@@ -57,12 +57,12 @@ class CompareRow:
 
     @property
     def is_heading(self) -> bool:
-        """Whether it is one text for both sides together."""
+        """Whether it is one text across both sides."""
         return self.mark == "#" and self.left == self.right
 
 
 def row_of(left: str | None, right: str | None, indent: str = "", hang: int | None = None) -> CompareRow:
-    """Return a line of each text beside the other, with the words that differ; None for a side that lacks it."""
+    """Return two lines side by side, with the words that differ; None stands for a missing line."""
     hang = len(indent) if hang is None else hang
     if left is None:
         return CompareRow("B", "", f"{indent}{right}", hang=hang)
@@ -73,7 +73,7 @@ def row_of(left: str | None, right: str | None, indent: str = "", hang: int | No
 
 
 def text_rows(left: str, right: str, indent: str = "") -> list[CompareRow]:
-    """Return two texts line by line. The first row of each stretch that differs `begins`."""
+    """Return two texts line by line; a difference `begins` at the first row of each stretch that differs."""
     before, after = left.split("\n") if left else [], right.split("\n") if right else []
     rows: list[CompareRow] = []
     for name, start, end, there, there_end in _blocks(before, after):
@@ -84,7 +84,7 @@ def text_rows(left: str, right: str, indent: str = "") -> list[CompareRow]:
 
 
 def with_beginning(rows: Sequence[CompareRow]) -> list[CompareRow]:
-    """Return the rows with a difference that begins at the first of them that differs."""
+    """Return the rows as one difference, which begins at the first of them that differs."""
     first = next((place for place, row in enumerate(rows) if row.differs), None)
     return [replace(row, begins=place == first) for place, row in enumerate(rows)]
 
@@ -161,7 +161,7 @@ def _field(name: str, left: Any, right: Any, indent: str) -> Iterator[CompareRow
 
 
 def _long_text_rows(one: str, other: str, indent: str = "") -> list[CompareRow]:
-    """Return two texts line by line as far as they are shown, and say where only the rest differs."""
+    """Return two texts line by line, and say so if only the part that is not shown differs."""
     rows = text_rows(block(one), block(other), indent)
     if one != other and not any(row.differs for row in rows):
         rows.append(replace(row_of("the rest differs", "the rest differs", indent), mark="≠", begins=True))
@@ -169,7 +169,7 @@ def _long_text_rows(one: str, other: str, indent: str = "") -> list[CompareRow]:
 
 
 def _shortened(rows: Sequence[CompareRow], indent: str) -> list[CompareRow]:
-    """Return the rows that differ with those next to them, and say what is left out."""
+    """Return the rows that differ with those next to them, and how many are left out."""
     near = {place + by for place, row in enumerate(rows) if row.differs for by in range(-CONTEXT, CONTEXT + 1)}
     shown: list[CompareRow] = []
     left_out = 0
@@ -196,17 +196,17 @@ _NAME = 22
 """Cells of an option's name."""
 _ISSUE = 2
 _ENDED = "–"
-"""What a run that has ended does now."""
+"""Stands for what a run that has ended does now."""
 _VALUE = 2_000
 """Characters of an option's value that are compared and shown."""
 
 
 @dataclass(frozen=True)
 class ComparedRun:
-    """A run as it is compared: its view, or why there is none."""
+    """A run to compare: its view, or why there is none."""
 
     name: str
-    """What it is called where the view does not tell its id."""
+    """The run's name if the view has no id."""
     view: RunView | None = None
     problem: str = ""
     """Why it cannot be read."""
@@ -221,11 +221,11 @@ class ComparedRun:
 
 @dataclass(frozen=True)
 class Comparison:
-    """What two runs have in common, and in what they differ."""
+    """What two runs have in common, and how they differ."""
 
     rows: tuple[CompareRow, ...]
     relation: str = ""
-    """How the runs descend from each other, in words that call them A and B; empty if they do not."""
+    """How the runs, called A and B, descend from each other; empty if they do not."""
     whole: bool = True
     """Whether both could be read."""
 
@@ -257,7 +257,7 @@ def compare(left: ComparedRun, right: ComparedRun) -> Comparison:
     for name, value, its in both:
         if name != "now" or {value, its} != {_ENDED}:
             row = row_of(value, its, f"{name:<{_LABEL}}")
-            # Except for the task, whole values differ, not words of them.
+            # Except for the task, values differ as a whole, not word by word.
             overview.append(row if name == "task" else replace(row, spans=((), ())))
     rows += _section("Overview", with_beginning(overview), summary=f"different: {unlike}")
     rows += _section("Answer", _long_text_rows(_answer(one), _answer(other)), "Neither has an answer yet.")
@@ -269,7 +269,7 @@ def compare(left: ComparedRun, right: ComparedRun) -> Comparison:
 
 
 def relation(left: RunView, right: RunView) -> str:
-    """Return how two runs descend from each other, in words that call them A and B; empty if they do not."""
+    """Return how two runs, called A and B, descend from each other; empty if they do not."""
     if left.run_id == right.run_id:
         return "the same run twice" if left.run_id else ""
     if _is_fork(right, left):
@@ -286,7 +286,7 @@ def _is_fork(run: RunView, of: RunView) -> bool:
 
 
 def shared_from(left: RunView, right: RunView) -> int:
-    """Return the pass from which on both journals tell a run and its fork, or two forks; 0 for other runs."""
+    """Return the first pass that both journals of related runs have; 0 for unrelated runs."""
     return max(left.parent_pass, right.parent_pass) if relation(left, right) else 0
 
 
@@ -304,7 +304,7 @@ def _notes(left: ComparedRun, right: ComparedRun) -> Iterator[CompareRow]:
 
 
 def _section(name: str, rows: Sequence[CompareRow], where_empty: str = "", summary: str = "") -> list[CompareRow]:
-    """Return rows under a heading that says what differs, or how many differences there are; above it an empty one."""
+    """Return an empty row, a heading that says what or how much differs, and the rows."""
     number = sum(row.begins for row in rows)
     summary = "" if not rows else f" · {summary or count(number, 'difference')}" if number else " · the same"
     heading = CompareRow("#", f"{name}{summary}", f"{name}{summary}", style="accent bold")
@@ -312,7 +312,7 @@ def _section(name: str, rows: Sequence[CompareRow], where_empty: str = "", summa
 
 
 def facts(view: RunView) -> Iterator[tuple[str, str]]:
-    """Yield name and value of what is known about a run at a glance."""
+    """Yield the name and value of each fact about a run."""
     icon, _ = run_style(view.status)
     tokens = [view.usage.get(name, 0) for name in ("input_tokens", "output_tokens")]
     done = sum(step.status == "complete" for step in view.wanted_steps)
@@ -332,7 +332,7 @@ def facts(view: RunView) -> Iterator[tuple[str, str]]:
 
 
 def _now(view: RunView) -> str:
-    """Return what a run is doing; a dash where it has ended."""
+    """Return what a run is doing; a dash if it has ended."""
     if view.result is not None or not view.phases:
         return _ENDED
     phase, step = view.phases[-1], view.steps.get(view.current_step_id or "")
@@ -357,7 +357,7 @@ def _scores(left: RunView, right: RunView, since: int) -> Iterator[CompareRow]:
 
 
 def _score(shown: AssessmentView | None, parents: AssessmentView | None) -> str | None:
-    """Return the scores of a pass, of a fork with the difference from its parent's."""
+    """Return the scores of a pass, with the difference from the `parents` ones if it is of a fork."""
     if shown is None:
         return None
     pairs = [(getattr(parents, name, None), getattr(shown, name)) for name in ("completeness_score", "coherence_score")]
@@ -372,7 +372,7 @@ def _verdict(shown: AssessmentView | None) -> str | None:
 
 
 def _answer(view: RunView) -> str:
-    """Return a run's answer: that of its end, before it the last one that was written."""
+    """Return a run's final answer, or, before its end, the last one written."""
     if view.result is not None:
         return view.result.answer or ""
     calls = (attempts[-1] for attempts in reversed(view.calls.values()))
@@ -381,7 +381,7 @@ def _answer(view: RunView) -> str:
 
 
 def _issues(left: RunView, right: RunView, pairs: Sequence[StepPair], since: int) -> Iterator[CompareRow]:
-    """Yield the issues that were found from a pass on: those of the left alone, of the right alone, then of both."""
+    """Yield the issues found from pass `since` on: those of the left run only, of the right one only, then of both."""
     same = {pair.right.step_id: pair.left.step_id for pair in pairs if pair.left is not None and pair.right is not None}
     there = {_key(issue, {}): issue for issue in _found(left, since)}
     here = {_key(issue, same): issue for issue in _found(right, since)}
@@ -409,7 +409,7 @@ def _issue(issue: IssueView | None) -> str | None:
 
 
 def _options(left: RunView, right: RunView) -> Iterator[CompareRow]:
-    """Yield the options that differ, and how many do not."""
+    """Yield the options that differ, and the number of those that do not."""
     one, other = dict(_flat("", _configuration(left))), dict(_flat("", _configuration(right)))
     names = sorted({*one, *other})
     unlike = [name for name in names if one.get(name) != other.get(name)]
@@ -428,7 +428,7 @@ def _configuration(view: RunView) -> dict[str, Any]:
 
 
 def _flat(before: str, options: Mapping[str, Any], deep: int = 0) -> Iterable[tuple[str, str]]:
-    """Yield each option with its whole name and its value as one line."""
+    """Yield each option with its full name and its value on one line."""
     for name, value in options.items():
         if isinstance(value, dict) and value and deep < 3:
             yield from _flat(f"{before}{name}.", value, deep + 1)

@@ -1,4 +1,4 @@
-"""Two runs side by side, or one under the other where there is no room: what is the same, and what differs."""
+"""Two runs side by side, or one under the other if there is no room: what is the same, and what differs."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ Part = tuple[str, str]
 
 
 class CompareHeader(TallyHeader):
-    """The name of each run above its side, the chosen one marked; a click chooses a run, a second one opens it."""
+    """The name of each run above its side, the chosen one marked; a click chooses a run, a double click opens it."""
 
     DEFAULT_CSS = """
     CompareHeader { dock: top; height: auto; background: $panel; color: $aeon-text; padding: 0 1; }
@@ -41,11 +41,11 @@ class CompareHeader(TallyHeader):
     """The run that is chosen: 0 for A, 1 for B."""
     beside: reactive[bool] = reactive(True, layout=True)
     place: reactive[str] = reactive("")
-    """Where the person is among the differences."""
+    """The current difference and their number, in words."""
 
     @message
     class Clicked(Message):
-        """The person clicked the head of a run; `again` when it was clicked twice."""
+        """The person clicked the head of a run; `again` for a double click."""
 
         side: int
         again: bool
@@ -111,9 +111,9 @@ ROOMY = 100
 _RULE = 3
 """Cells between the sides."""
 _SIGN = 2
-"""Cells of the label that says whose line it is, where the runs are one above the other."""
+"""Cells of the sign that says whose line it is, if the runs are one above the other."""
 _BELOW = 8
-"""Lines below a difference that are brought in sight with it."""
+"""Lines below a difference that are scrolled into view with it."""
 _DIFFERENT = "accent bold"
 """The style of words that differ."""
 
@@ -129,7 +129,7 @@ class _Line(NamedTuple):
 
 
 class CompareView(RowsView):
-    """The rows of a comparison. Sides are called A and B; a mark says of every line whether they differ."""
+    """The rows of a comparison. The sides are called A and B; a mark on every line says whether they differ."""
 
     HELP_TITLE = "Differences"
 
@@ -145,9 +145,9 @@ class CompareView(RowsView):
     DEFAULT_CSS = "CompareView { scrollbar-gutter: stable; }"
 
     beside: var[bool | None] = var(None)
-    """Whether the runs are side by side; None: if there is room."""
+    """Whether the runs are side by side; None means if there is room."""
     only: var[bool] = var(False)
-    """Whether what is the same is left out."""
+    """Whether equal rows are left out."""
 
     @message
     class SideWanted(Message):
@@ -157,7 +157,7 @@ class CompareView(RowsView):
 
     @message
     class Shown(Message):
-        """What the view shows, or where in it the person is, has changed."""
+        """The content of the view, or the position in it, has changed."""
 
         view: CompareView
 
@@ -177,7 +177,7 @@ class CompareView(RowsView):
 
     @property
     def place(self) -> str:
-        """Where the person is among the differences, in words."""
+        """The current difference and their number, in words."""
         total = len(self._begins)
         if not total:
             return "no difference" if self._whole else ""
@@ -192,7 +192,7 @@ class CompareView(RowsView):
         return "\n".join("".join(text for text, _ in self.pieces(at, width)).rstrip() for at in range(self.line_count))
 
     def show(self, comparison: Comparison) -> None:
-        """Show a comparison; the place that the person reads stays as far as it is still there."""
+        """Show a comparison; the cursor stays on its row if that is still there."""
         if comparison.rows != self._all:
             self._all, self._whole = comparison.rows, comparison.whole
             self._lay_out()
@@ -227,14 +227,14 @@ class CompareView(RowsView):
         self._lines = list(_lines(rows, width, beside=self.is_beside))
         self._begins = [at for at, line in enumerate(self._lines) if line.first and line.row.begins]
         self.set_line_count(len(self._lines))
-        # The row's line nearest to its old one; if it is gone, a line that exists there.
+        # The row's line nearest to the old one; if the row is gone, the line at the same position.
         found = [at for at, line in enumerate(self._lines) if line.first and line.row == here]
         near = min(found, key=lambda at: abs(at - self.cursor), default=self.cursor)
         self.cursor = min(near, max(0, len(self._lines) - 1))
         self.post_message(self.Shown(self))
 
     def action_difference(self, by: int) -> None:
-        """Go to the next difference, or with -1 to the one before."""
+        """Go to the next difference, or with -1 to the previous one."""
         at = bisect_left(self._begins, self.cursor + (by > 0)) - (by < 0)
         if 0 <= at < len(self._begins):
             self.move_to(self._begins[at])
@@ -243,11 +243,11 @@ class CompareView(RowsView):
             self.scroll_to_region(region, animate=False, immediate=True, x_axis=False, force=True)
 
     def action_only_differences(self) -> None:
-        """Leave out what is the same, or show it again."""
+        """Leave out equal rows, or show them again."""
         self.only = not self.only
 
     def action_beside(self) -> None:
-        """Put the runs beside each other, or one under the other."""
+        """Show the runs side by side, or one under the other."""
         self.beside = not self.is_beside
 
     def action_side(self, side: int) -> None:

@@ -28,14 +28,14 @@ from aeon_widgets.text_view import PartsView
 PASSES_SHOWN = 8
 ISSUES_SHOWN = 20
 _NUMBERS = 2
-"""How many passes' scores are shown as numbers next to the bars."""
+"""The number of passes whose scores are also shown as numbers."""
 NEAR = 0.8
-"""From this share of what was asked on, a score is near to it."""
+"""A score of at least this share of the required one is near it."""
 _BARS = "▁▂▃▄▅▆▇█"
 
 
 class ConvergencePane(PartsView, Pane):
-    """The requirements; then the assessment of each pass, the last one whole. Enter leads to a verdict's quote."""
+    """The requirements, and the assessment of each pass, the last one in full. Enter goes to a verdict's quote."""
 
     HELP_TITLE = "Convergence"
     RECORDS: ClassVar[frozenset[str]] = frozenset(
@@ -51,21 +51,21 @@ class ConvergencePane(PartsView, Pane):
 
     @message
     class Opened(PaneMessage):
-        """The person wants to see where the words are that the judge quotes for a verdict."""
+        """The person wants to see the passage that the judge quotes for a verdict."""
 
         verdict: Verdict
 
     def __init__(self) -> None:
         super().__init__()
         self._verdicts: list[tuple[int, Verdict]] = []
-        """Each verdict, and the place of its first block."""
+        """The index of each verdict's first block, and the verdict."""
         self._drafted = RunView()
         self._draft: Draft | None = None
-        """The judge's reply in progress, and the run that it is of."""
+        """The reply in progress; `_drafted` is its run."""
         self.pane_title = "Convergence"
 
     def update_view(self, view: RunView) -> None:
-        """Show what is known about convergence by now."""
+        """Show what is known about convergence so far."""
         self.pane_title = f"Convergence{_title(view)}"
         shown: list[Block] = []
         found: list[tuple[int, Verdict]] = []
@@ -87,7 +87,7 @@ class ConvergencePane(PartsView, Pane):
         self.show(shown or [("muted", "Nothing assessed yet.")])
 
     def update_draft(self, draft: Draft | None) -> None:
-        """Show requirements and verdicts as they are written; None if none are."""
+        """Show requirements and verdicts as they are written; None if none are being written."""
         shown = draft if draft is not None and draft.purpose in ("judge", "profile") else None
         if shown != self._draft:
             self._draft = shown
@@ -102,12 +102,12 @@ class ConvergencePane(PartsView, Pane):
         return [range(place, place + len(each.blocks)) for place, each in self._verdicts]
 
     def choose_part(self) -> None:
-        """Ask for the place of the words that the judge quotes."""
+        """Ask for the passage that the judge quotes."""
         self.post_message(self.Opened(self, self._verdicts[self.selected][1]))
 
 
 def drafted_blocks(draft: Draft, view: RunView) -> list[Block]:
-    """Return every requirement, ticked where the judge has written a verdict on it."""
+    """Return the requirements: those being written, or all of them with the judge's verdicts so far."""
     if draft.purpose == "profile":
         return parts_of(draft)
     written = {each.n: each for each in draft.verdicts if each.met}
@@ -145,7 +145,7 @@ def summary(view: RunView) -> list[Piece]:
 
 
 def convergence_parts(view: RunView) -> Iterator[Block | Verdict]:
-    """Return what a person wants to know of how far the run has come, the newest first."""
+    """Yield how far the run has come, the newest pass first."""
     last = view.assessment
     if last is None:
         if view.profile is None:
@@ -174,7 +174,7 @@ def _trends(shown: Sequence[AssessmentView], left_out: int) -> Iterator[Block]:
 
 
 def score_level(reached: float | None, asked: float | None) -> str:
-    """Return the style of a score: reaches what is asked, is near to it, or does not; empty if it is not known."""
+    """Return the style of a score: good if it reaches the one `asked`, fair if near it, else poor; empty if unknown."""
     if reached is None or asked is None:
         return ""
     return "score-good" if reached >= asked else "score-fair" if reached + 1e-9 >= NEAR * asked else "score-poor"
@@ -184,21 +184,21 @@ UNCHANGED = " ±0"
 
 
 def trend(scores: Sequence[float | None], numbers: int = _NUMBERS) -> str:
-    """Return scores as bars beside each other, then the last ones as numbers; a score that is not known has no bar."""
+    """Return scores as a row of bars, then the last ones as numbers; an unknown score has no bar."""
     return f"{bars(scores)} {' → '.join(map(score, scores[-numbers:]))}"
 
 
 def bars(scores: Sequence[float | None]) -> str:
-    """Return scores as bars beside each other, full only where the score is; one that is not known has none."""
+    """Return scores as a row of bars, full only for a score of 1; an unknown score has no bar."""
     return "".join(" " if value is None else _BARS[int(value * (len(_BARS) - 1))] for value in scores)
 
 
 def change(scores: Sequence[float | None]) -> str:
-    """Return by how much the last score differs from the one before it, as ` +0.12`; empty if there is none."""
+    """Return by how much the last score differs from the one before it, as ` +0.12`; empty if either is missing."""
     before, now = scores[-2:] if len(scores) > 1 else (None, None)
     if before is None or now is None:
         return ""
-    # Of the numbers as they are shown, so that a person can add them up.
+    # Computed from the rounded numbers, so that a person can check the sum.
     by = float(score(now)) - float(score(before))
     return f" {by:+.2f}" if round(by, 2) else UNCHANGED
 

@@ -10,7 +10,7 @@ from textual.widgets import Input
 
 
 class FilterLine(Input):
-    """One line, without a frame. Down moves to what is filtered; Enter submits, as in any input.
+    """One line, without a frame. Down moves to the filtered list; Enter submits, as in any input.
 
     If a suggester has a completion, Tab or Right accepts it.
     """
@@ -34,7 +34,7 @@ class FilterLine(Input):
         super().__init__(placeholder=placeholder, compact=True, select_on_focus=False, suggester=suggester)
 
     def action_complete(self) -> None:
-        """Accept the suggestion; without one, move to what is filtered."""
+        """Accept the suggestion; without one, move to the filtered list."""
         if self._suggestion and self.cursor_at_end:
             self.action_cursor_right()
         else:

@@ -1,4 +1,4 @@
-"""The keys at the foot of a screen, on one line, as many as its width has room for."""
+"""The keys at the foot of a screen, on one line, as many as fit."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ from textual.screen import Screen
 from textual.widget import Widget
 
 ROOMY = 72
-"""From this width on there may be room around the keys, and for the palette's."""
+"""The width from which there may be space around the keys, and the palette's key is shown."""
 _GIVE_WAY = ("app.focus_next", "follow", "zoom")
-"""Actions whose keys are left out first where not all fit: the help lists every key."""
+"""Actions whose keys are left out first if not all fit; the help lists every key."""
 _STAY = ("quit", "keys", "app.keys")
-"""Actions whose keys are never left out; the way back goes last of the others."""
+"""Actions whose keys are never left out; Escape is among the last of the others to go."""
 _DECIDE = ("next_decision", "app.next_decision", "focus_question")
-"""Actions that lead to what waits for the user: they are left out last."""
+"""Actions that lead to what waits for the user; their keys are left out last."""
 _PALETTE = ("app.command_palette", "command_palette")
 
 
@@ -43,14 +43,14 @@ class FooterKey(NamedTuple):
 
     @property
     def needed(self) -> int:
-        """Cells without room around it."""
+        """Cells without the space around it."""
         return cell_len(f"{self.label} {self.description}")
 
 
 class KeyFooter(Widget):
-    """The keys that do something now; a click presses one. The ways to the help and out of the app always fit.
+    """The keys that do something now; a click presses one. The keys for help and quitting are always shown.
 
-    One widget draws all keys: Textual's own footer mounts a widget a key, which costs more than all panes together
+    One widget draws all keys: Textual's own footer mounts a widget per key, which costs more than all panes together
     each time the focus moves.
     """
 
@@ -83,7 +83,7 @@ class KeyFooter(Widget):
         self.screen.bindings_updated_signal.subscribe(self, self._fit)
 
     def on_resize(self) -> None:
-        """Fit the keys to another width."""
+        """Fit the keys to the new width."""
         self._fit(self.screen)
 
     def _fit(self, screen: Screen[Any]) -> None:
@@ -113,12 +113,12 @@ class KeyFooter(Widget):
         return next((key for key in self.keys if key.start <= column < key.end), None)
 
     def on_mouse_move(self, event: events.MouseMove) -> None:
-        """Show which key a click would press."""
+        """Highlight the key that a click would press."""
         self.hovered = self.key_at(event.x)
         self.tooltip = self.hovered.tooltip if self.hovered is not None else None
 
     def on_leave(self) -> None:
-        """Show no key as the one a click would press."""
+        """Remove the highlight."""
         self.hovered = None
 
     def on_mouse_down(self, event: events.MouseDown) -> None:
@@ -132,9 +132,9 @@ class KeyFooter(Widget):
 
 
 def fit_keys(keys: Sequence[FooterKey], palette: FooterKey | None, width: int) -> tuple[FooterKey, ...]:
-    """Return the keys with their places in `width` cells: all with room around them, or as many as fit without.
+    """Return the keys placed in `width` cells: all of them with space around them, or as many as fit without it.
 
-    The palette's key is shown at the right, only where there is room around all.
+    The palette's key is shown at the right if all keys have space around them.
     """
     roomy = [key.needed + 2 for key in keys]
     last = palette.needed + 4 if palette is not None else 0
@@ -152,7 +152,7 @@ def _placed(keys: Sequence[FooterKey], widths: Sequence[int], gap: int) -> tuple
 
 
 def _kept(keys: Sequence[FooterKey], width: int) -> list[FooterKey]:
-    """Return the keys that there is room for, with one cell between them."""
+    """Return the keys that fit with one cell between them."""
     first = [key for action in _GIVE_WAY for key in keys if key.action == action]
     others = [key for key in reversed(keys) if key.action not in (*_GIVE_WAY, *_STAY)]
     kept = list(keys)
@@ -164,7 +164,7 @@ def _kept(keys: Sequence[FooterKey], width: int) -> list[FooterKey]:
 
 
 def _active_keys(screen: Screen[Any]) -> tuple[list[FooterKey], FooterKey | None]:
-    """Return a key for each action of a screen, in the order of its bindings, and the palette's apart."""
+    """Return a key for each action of a screen, in the order of its bindings, and the palette's key separately."""
     keys: dict[str, FooterKey] = {}
     palette = None
     for active in screen.active_bindings.values():

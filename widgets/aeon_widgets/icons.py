@@ -1,4 +1,4 @@
-"""Icons for statuses and levels, each with a shape of its own: colour is never the only sign."""
+"""Icons for statuses and levels, each of a different shape, since colour must not be the only sign."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ STATUS_ICONS: dict[str, str] = {
 STOPPED = "stopped"
 WAITING = "waiting"
 ROW_ICONS = {**STATUS_ICONS, STOPPED: "◼", WAITING: "?"}
-"""What the record leaves running when the run is over was stopped, whether it is a step or a model call; while the run
-waits for a decision, it waits."""
+"""A step or model call that is still running when the run has ended is shown as stopped, and as waiting while the run
+waits for a decision."""
 
 RUN_STYLES: dict[str, tuple[str, str]] = {
     "running": ("▶", "running"),
@@ -36,20 +36,20 @@ RUN_STYLES: dict[str, tuple[str, str]] = {
     "not_converged": ("✖", "medium"),
     "ttl_expired": ("✖", "medium"),
 }
-"""Icon and style of a run's status."""
+"""The icon and style of each status of a run."""
 
 REPAIRED, FALLBACK, WARNED = "✎", "~", "⚠"
-"""Marks of a step: the supervisor replaced it; it was reasoned about for want of a tool; the validator objects."""
+"""Marks of a step: repaired by the supervisor; reasoned about because a tool is missing; the validator objects."""
 REFINED = "✎"
-"""Stands before the number of times that a step was refined."""
+"""Precedes the number of times that a step was refined."""
 SEVERITY_ICONS: dict[str, str] = {"high": "✖", "medium": "⚠", "low": "·"}
-"""Of an issue, each with a shape of its own; a severity's name is the name of its style, too."""
+"""The icon of each severity of an issue; the name of a severity is also that of its style."""
 
 SCORE_ICONS: dict[str, str] = {"score-good": "✔", "score-fair": "~", "score-poor": "✖"}
-"""Of a score against what was asked of it: reached, near to it, far from it; each is the name of its style, too."""
+"""The icon of a score that reached, is near, or is far from the required one, by the name of its style."""
 
 UNFINISHED = frozenset({"ttl_expired", "not_converged"})
-"""Statuses of a run that has ended and of which the last assessment says what is wanting."""
+"""Statuses of a run that ended without converging: its last assessment says what is missing."""
 
 LEVELS: dict[str, tuple[str, str]] = {"info": (" ", ""), "warning": ("⚠", "medium"), "error": ("✖", "high")}
 
@@ -71,10 +71,10 @@ VARIABLES: dict[str, str] = {
 
 
 def shown_status(status: str, live: bool, asked: str = "") -> str:
-    """Return the status to show of a step or a call: nothing runs in a run that has ended or is `asked` about."""
+    """Return the status to show for a step or a call: nothing runs in a run that has ended or is `asked` about."""
     return status if status != "running" else STOPPED if not live else WAITING if asked else status
 
 
 def run_style(status: str) -> tuple[str, str]:
-    """Return icon and style name of a run's status; a neutral pair for one that is not known."""
+    """Return the icon and style name of a run's status; a neutral pair if it is unknown."""
     return RUN_STYLES.get(status, ("?", "muted"))

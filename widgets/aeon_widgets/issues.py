@@ -1,4 +1,4 @@
-"""What semantic validation found, filtered as the person likes."""
+"""What semantic validation found, with filters."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ from aeon_widgets.virtual_list import RowsView
 
 
 def step_change_blocks(view: RunView, step: StepView) -> list[Block]:
-    """Return what validation found in a step, and the refinements that touched it."""
+    """Return what validation found in a step, and the refinements that changed it."""
     step_id = step.step_id
     first: list[Block] = []
     if step.replaces is not None:
@@ -43,7 +43,7 @@ def step_change_blocks(view: RunView, step: StepView) -> list[Block]:
 
 
 def for_a_person(view: RunView, step: StepView) -> list[Block]:
-    """Return why a person should look at a step, where the run says so."""
+    """Return why a person should look at a step, if the run says so."""
     return [
         ("medium bold", f"⚠ {formatting.intervention(each)}")
         for each in view.manual_interventions
@@ -52,7 +52,7 @@ def for_a_person(view: RunView, step: StepView) -> list[Block]:
 
 
 def calls_change_blocks(view: RunView, calls: Sequence[CallView]) -> list[Block]:
-    """Return what was found and changed on the replies to these calls, before another model call was made."""
+    """Return what was found and changed after the replies to these calls, before the next model call."""
     between = _from_calls_to_the_next(view, calls)
     issues = [(each.pass_number, issue) for each in view.reports if each.seq in between for issue in each.issues]
     refinements = [each for each in view.refinements if each.seq in between]
@@ -61,7 +61,7 @@ def calls_change_blocks(view: RunView, calls: Sequence[CallView]) -> list[Block]
 
 
 def repairs_of_calls(view: RunView, calls: Sequence[CallView]) -> list[RepairView]:
-    """Return the repairs of the replies to these calls, of which none belongs to a step."""
+    """Return the repairs of the replies to these calls, which belong to no step."""
     between = _from_calls_to_the_next(view, calls)
     return [repair for repair in view.repairs if repair.step_id is None and repair.seq in between]
 
@@ -84,7 +84,7 @@ def _blocks(
 
 
 def issue_blocks(number: int, issue: IssueView) -> list[Block]:
-    """Return an issue that was found in a pass, with the repair that is proposed."""
+    """Return an issue that was found in a pass, with its proposed repair."""
     icon, style = (
         SEVERITY_ICONS.get(issue.severity, "?"),
         issue.severity if issue.severity in SEVERITY_ICONS else "muted",
@@ -117,7 +117,7 @@ def refinement_blocks(shown: RefinementView) -> list[Block]:
 
 
 def profile_blocks(profiles: Sequence[ProfileView]) -> list[Block]:
-    """Return every version of the profile with what follows from it and why, the one that holds now first."""
+    """Return every version of the profile, the current one first, with its reasoning mode, cycles and cause."""
     versions = list(zip([None, *profiles], profiles, strict=False))
     return spaced(_profile(older, shown, last=shown is profiles[-1]) for older, shown in reversed(versions))
 
@@ -138,16 +138,16 @@ def _profile(older: ProfileView | None, shown: ProfileView, *, last: bool) -> It
 
 
 _LEAST = 2
-"""Rows that an issue has at least: what it is, and the beginning of what it says."""
+"""The least rows of an issue: its heading, and the beginning of its description."""
 _ROOMY = 60
-"""From this width on an issue's description is beside its type."""
+"""The width from which an issue's description is next to its type."""
 
 Found = tuple[int, IssueView]
-"""An issue and the pass it was found in."""
+"""The number of a pass and an issue that was found in it."""
 
 
 class IssuesPane(RowsView, Pane):
-    """The issues of the last report or of all, the highest severity first. Enter leads to the step of an issue."""
+    """The issues of the last report or of all, the highest severity first. Enter goes to the step of an issue."""
 
     HELP_TITLE = "Issues"
     RECORDS: ClassVar[frozenset[str]] = frozenset({"validation", "refinement"})
@@ -160,7 +160,7 @@ class IssuesPane(RowsView, Pane):
 
     @message
     class Opened(PaneMessage):
-        """The person wants to see the step of an issue: `issue.step_id`, which is there."""
+        """The person wants to see the step of an issue: `issue.step_id`, which is not None."""
 
         issue: IssueView
 
@@ -171,9 +171,9 @@ class IssuesPane(RowsView, Pane):
         self._view = RunView()
         self._shown: list[Found] = []
         self._rows: list[tuple[int, int]] = []
-        """The place of each row's issue among those shown, and its place in that."""
+        """For each row, the index of its issue among those shown, and the row's index within that issue."""
         self._most = _LEAST
-        """Rows that an issue has at most."""
+        """The most rows of an issue."""
         self._refined: set[str] = set()
         self._severity = self._type = ""
         self._all_passes = False
@@ -181,14 +181,14 @@ class IssuesPane(RowsView, Pane):
 
     @property
     def item(self) -> Item | None:
-        """The issue under the cursor, with the repair that is proposed."""
+        """The issue under the cursor, with its proposed repair."""
         if not self._shown:
             return None
         number, issue = self._shown[self._rows[self.cursor][0]]
         return Item("the issue", "\n".join(text for _, text in issue_blocks(number, issue)))
 
     def update_view(self, view: RunView) -> None:
-        """Show the issues there are by now."""
+        """Show the issues found so far."""
         self._view = view
         ever = found_issues(view)
         found = ever if self._all_passes else self._found()
@@ -231,18 +231,18 @@ class IssuesPane(RowsView, Pane):
         return bool(found_issues(self._view)) if action == "all" else super().check_action(action, parameters)
 
     def action_severity(self) -> None:
-        """Show the issues of the next severity there is alone; after the last one, all again."""
+        """Show only the issues of the next severity found; after the last one, all again."""
         there = [name for name in SEVERITY_ICONS if any(issue.severity == name for _, issue in self._found())]
         self._severity = _next(self._severity, there)
         self._refresh_rows()
 
     def action_type(self) -> None:
-        """Show the issues of the next type there is alone; after the last one, all again."""
+        """Show only the issues of the next type found; after the last one, all again."""
         self._type = _next(self._type, sorted({issue.type for _, issue in self._found()}))
         self._refresh_rows()
 
     def action_all(self) -> None:
-        """Show the issues of every pass, or of the last report again."""
+        """Switch between the issues of every pass and those of the last report."""
         self._all_passes = not self._all_passes
         self._refresh_rows()
 
@@ -251,7 +251,7 @@ class IssuesPane(RowsView, Pane):
         self.update_view(self._view)
 
     def go_to(self, step_id: str) -> bool:
-        """Select the first issue of a step, with filters taken away that hide it. Returns whether there is one."""
+        """Select the first issue of a step, removing filters that hide it. Return whether there is one."""
         if all(issue.step_id != step_id for _, issue in found_issues(self._view)):
             return False
         if self._first_of(step_id) is None:
@@ -271,7 +271,7 @@ class IssuesPane(RowsView, Pane):
         super().on_resize()
 
     def _lay_out(self) -> None:
-        """Give each issue the rows that it needs, where there is room for more than two of each."""
+        """Give each issue the rows that it needs, as far as there is room for more than two of each."""
         width, height = self.scrollable_content_region.size
         needed, self._most = [_LEAST] * len(self._shown), _LEAST
         if sum(needed) < height:
@@ -287,10 +287,10 @@ class IssuesPane(RowsView, Pane):
     def pieces(self, index: int, width: int) -> Iterable[Piece]:
         at, row = self._rows[index]
         rows = _cut(self._rows_of(*self._shown[at], width), self._most)
-        return rows[row] if row < len(rows) else []  # drawn at a new width before the rows are counted again
+        return rows[row] if row < len(rows) else []  # it may be drawn at a new width before the rows are counted again
 
     def _rows_of(self, number: int, issue: IssueView, width: int) -> list[list[Piece]]:
-        """Return the rows of an issue: what it is, what it says, and what is proposed."""
+        """Return the rows of an issue: its heading, its description, and the proposed repair."""
         head, text = list(self._head(number, issue)), described(issue)
         repair = one_line(issue.repair) or "no repair is proposed"
         indent = 5 if width >= _ROOMY else 3
@@ -320,7 +320,7 @@ class IssuesPane(RowsView, Pane):
 
 
 def _cut(rows: list[list[Piece]], most: int) -> list[list[Piece]]:
-    """Return the first rows; the last one says where some are left out."""
+    """Return the first rows, with an ellipsis at the end of the last if some are left out."""
     if len(rows) <= most:
         return rows
     *lead, (text, style) = rows[most - 1]
@@ -328,7 +328,7 @@ def _cut(rows: list[list[Piece]], most: int) -> list[list[Piece]]:
 
 
 def described(issue: IssueView) -> str:
-    """Return an issue's description without the step that it begins with, and without who says so before that."""
+    """Return an issue's description without a step id at its beginning, or a speaker and colon before that."""
     text = one_line(issue.description)
     if issue.step_id is None:
         return text
@@ -337,7 +337,7 @@ def described(issue: IssueView) -> str:
 
 
 def summary(view: RunView) -> list[Piece]:
-    """Return on one line how many issues the last report has of each severity."""
+    """Return on one line the number of issues of each severity in the last report."""
     if not view.reports:
         return [("nothing validated yet", "muted")]
     counts = [(name, sum(issue.severity == name for issue in view.issues)) for name in SEVERITY_ICONS]
@@ -345,6 +345,6 @@ def summary(view: RunView) -> list[Piece]:
 
 
 def _next(chosen: str, there: Sequence[str]) -> str:
-    """Return what follows in a circle of the names and no name."""
+    """Return the next name, cycling through no name (empty) and those in `there`."""
     circle = ["", *there]
     return circle[(circle.index(chosen) + 1) % len(circle)] if chosen in circle else ""

@@ -1,4 +1,4 @@
-"""Keys: as labelled on a keyboard, an action's current one, and which of them a question takes."""
+"""Keys: their labels, the current key of an action, and which of them a question accepts."""
 
 from __future__ import annotations
 
@@ -25,15 +25,15 @@ _SHOWN = {
 
 
 def shown_key(key: str) -> str:
-    """Return a key as labelled on a keyboard."""
+    """Return a key's label on a keyboard."""
     *modifiers, last = key.split("+")
     return "+".join([*modifiers, _SHOWN.get(last) or format_key(last)])
 
 
 def key_of(node: DOMNode, action: str, of: type[DOMNode] | None = None) -> str:
-    """Return the first key that an action has now, as it is shown: the person's own where they gave it one.
+    """Return the label of an action's first key, which may be one that the person has chosen.
 
-    `action` is the id of a binding of `of`: of `node` itself where nothing else is named.
+    `action` is the id of a binding of `of`, by default of the class of `node`.
     """
     bindings = (of or type(node))._merged_bindings or ()
     own = next(key for key, binding in bindings if binding.id == action)
@@ -41,18 +41,18 @@ def key_of(node: DOMNode, action: str, of: type[DOMNode] | None = None) -> str:
 
 
 SILENCE_SECONDS = 0.5
-"""How long a question must have been on screen, and how long no key must have come after a swallowed one."""
+"""How long a question must be on screen, and how long no key may follow a swallowed one, before it is answered."""
 REPEAT_SECONDS = 1.0
-"""The longest delay after which terminals repeat a key that is held down."""
+"""The longest delay before terminals repeat a key that is held down."""
 
 
 class KeyGuard:
-    """Swallows the keys that were meant for something else: those of the first half second of a question, and then all
+    """Swallows keys that were meant for something else: those in the first half second of a question, and then all
     until half a second passes without a key.
 
-    A key that was held down while one question was answered does not answer the next one either. Harmless keys (those
-    that scroll, leave, or only write text) are never swallowed. Times are seconds of `clock`, which is that of
-    Textual's events. With SILENCE_SECONDS of 0 everything is taken.
+    A key held down since the previous question was answered does not answer the next one either. Harmless keys (those
+    that scroll, leave, or only type text) are never swallowed. Times are seconds of `clock`, the one that Textual's
+    events use. If SILENCE_SECONDS is 0, every key is admitted.
     """
 
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
@@ -64,18 +64,18 @@ class KeyGuard:
 
     @property
     def is_open(self) -> bool:
-        """Whether a decision is taken now."""
+        """Whether a decision is accepted now."""
         return not SILENCE_SECONDS or self._clock() >= self._opens_at
 
     def arm(self) -> None:
-        """Close for half a second: what is on screen is new from now on."""
+        """Close for half a second, because the question has just come on screen."""
         now = self._clock()
         self._has_swallowed = self._has_swallowed and now < self._opens_at
         self._opens_at = max(self._opens_at, now + SILENCE_SECONDS)
         self._held = self._last_key
 
     def admits(self, key: str, at: float, *, harmless: bool = False) -> bool:
-        """Return whether a key that was pressed at that time is taken; it is swallowed where it is not."""
+        """Return whether a key pressed at the time `at` is admitted; otherwise it is swallowed."""
         is_repeat = key == self._held and at - self._last_at < REPEAT_SECONDS
         self._held, self._last_key, self._last_at = "", key, at
         if not SILENCE_SECONDS:
@@ -88,11 +88,11 @@ class KeyGuard:
         return harmless
 
     def swallow(self, at: float) -> None:
-        """Close until half a second passes without a key: what came then was not taken."""
+        """Close until half a second passes without a key, because an input at the time `at` was ignored."""
         self._has_swallowed = True
         self._opens_at = max(self._opens_at, at + SILENCE_SECONDS)
 
 
 def key_after_escape(event: Key) -> str:
-    """Return the key that a terminal got right after Escape and delivers with it as one, empty for any other event."""
+    """Return the key pressed right after Escape, which terminals deliver as one event; empty for any other event."""
     return event.key.removeprefix("alt+") if event.key.startswith("alt+") and event.is_printable else ""

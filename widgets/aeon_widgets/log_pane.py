@@ -1,4 +1,4 @@
-"""The log: every record worth a line, as it comes."""
+"""The log: a line for every record worth one, as it arrives."""
 
 from __future__ import annotations
 
@@ -27,13 +27,13 @@ _NAMES = {
     "pass": "end of pass",
     "ttl": "TTL",
 }
-"""What a type is called in its column, where that is not its name."""
+"""The label of a record type in its column, if that is not its name."""
 
 
 class LogPane(LinesView, Pane):
     """Time, level, type and text of each line. It follows the run until the person scrolls; End resumes.
 
-    While it does not follow, it keeps what it showed: new lines are counted, old ones stay.
+    While it does not follow, its lines stay, and new ones are only counted.
     """
 
     HELP_TITLE = "Log"
@@ -58,44 +58,44 @@ class LogPane(LinesView, Pane):
         self._not_read = 0
         """Records of the run that are not in the view yet."""
         self._kept = False
-        """Whether the lines here are of a view that others have taken the place of."""
+        """Whether the lines here are from a view that has been replaced."""
         self._shown_notice = ""
         self.following = True
         self.where_empty = ("Nothing logged yet.",)
         self.pane_title = "Log"
 
     def update_view(self, view: RunView) -> None:
-        """Show the lines there are by now, or say how many are new where the person reads."""
+        """Show the lines so far, or, while the person reads, how many are new."""
         replaced, self._view = view is not self._view, view
         if self.following:
-            self._take()
+            self._copy_log()
         elif replaced:
-            # With that line on top that was there; where the view has it no more, the lines here stay.
+            # The top line stays on top; if the new view no longer has it, the lines here stay.
             top = min(max(0, self.scroll_offset.y - self._notices), len(self._log) - 1)
             seq = self._log[top].seq if self._log else -1
             self._kept = bool(self._log and view.log) and seq < view.log[0].seq
             if not self._kept:
-                self._take_from(seq)
+                self._copy_log_from(seq)
         self._show_whether_paused()
 
     def watch_following(self, following: bool) -> None:
-        """Catch up with the run, or say that new lines are not scrolled to."""
+        """Catch up with the run, or say that following is paused."""
         if following and self.is_attached:
-            self._take()
+            self._copy_log()
         self._show_whether_paused()
 
     def action_open(self) -> None:
-        """Ask for more room, or for less again."""
+        """Ask to show more of the log, or less again."""
         self.post_message(self.Opened(self))
 
-    def _take(self) -> None:
+    def _copy_log(self) -> None:
         self._log = self._view.log[:]
         self._dropped, self._not_read = self._view.log_count - len(self._log), self._view.whole_from
         self._kept = False
         self.set_line_count(len(self._log) + self._notices)
 
-    def _take_from(self, seq: int) -> None:
-        self._take()
+    def _copy_log_from(self, seq: int) -> None:
+        self._copy_log()
         place = bisect_left(self._log, seq, key=lambda line: line.seq) + self._notices if seq >= 0 else 0
         self.scroll_to(y=place, animate=False, immediate=True, force=True)
 
@@ -113,7 +113,7 @@ class LogPane(LinesView, Pane):
             new = f" · {count(self._view.last_seq - self._log[-1].seq, 'record')} since"
         notice = "" if self.following else f"paused{new} · End follows"
         if notice != self._shown_notice:
-            # Only then: it redraws the whole pane.
+            # Only if it differs, since this redraws the whole pane.
             self._shown_notice = self.border_subtitle = notice
 
     @override
@@ -123,12 +123,12 @@ class LogPane(LinesView, Pane):
             super()._follow_where_at_end()
             return
         if self._kept:
-            self._take_from(self._log[-1].seq)
+            self._copy_log_from(self._log[-1].seq)
             self._show_whether_paused()
             return
-        # The person has read to the end of what was kept: what came since then follows below it.
+        # The person has read to the end of the kept lines: append those that came since.
         top = self._dropped - self._notices + self.scroll_offset.y
-        self._take()
+        self._copy_log()
         place = max(0, top - self._dropped + self._notices)
         self.scroll_to(y=place, animate=False, immediate=True, force=True)
         self._show_whether_paused()

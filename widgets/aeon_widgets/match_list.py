@@ -1,4 +1,4 @@
-"""Where a text is in a run, step by step, and one of the records opened with the text marked."""
+"""Where a text occurs in a run, step by step, and a record with the text marked."""
 
 from __future__ import annotations
 
@@ -19,13 +19,13 @@ if TYPE_CHECKING:
 
 _CUT_WORD = re.compile(r"^…\S*\s+")
 _BEFORE = 0.3
-"""The share of the width for the text before the match."""
+"""The share of the width that the text before the match may take."""
 
 
 def excerpt(text: str, wanted: str, width: int) -> list[Piece]:
-    """Return the text on one line of at most `width` cells, with the first place of `wanted` in it marked.
+    """Return the text on one line of at most `width` cells, with the first occurrence of `wanted` marked.
 
-    Upper and lower case are alike. Where the text does not hold it, it is shown from its beginning.
+    Case is ignored. A text that does not contain it is shown from its beginning.
     """
     line, sought = one_line(text), one_line(wanted)
     found = re.search(re.escape(sought), line, re.IGNORECASE) if sought else None
@@ -60,15 +60,15 @@ _PARTS = {
     "cycle": "supervisor",
     "step.errors": "error",
 }
-"""What a part of a record is called; of one that is not here, its type or its type and field."""
+"""The label of a part of a record, by `type.field` or `type`; parts not listed are named after these."""
 
 
 _REPEATING = ("cycle.", "repair.")
-"""Records that repeat the plan each time: the same text in them is one row."""
+"""Records that repeat the whole plan: equal matches in them share one row."""
 
 
 class Heading(NamedTuple):
-    """What the matches below it belong to: a step, else a pass, else the run."""
+    """What the matches below it belong to: a step, a pass, or the run."""
 
     step_id: str | None
     pass_number: int | None
@@ -85,21 +85,21 @@ class MatchList(RowsView):
         self._steps: Mapping[str, str] = {}
         self._groups: dict[Heading, list[Match]] = {}
         self._times: Counter[tuple[str, ...] | Heading] = Counter()
-        """How many matches each heading has, and each row represents."""
+        """The number of matches under each heading, and of those in each row."""
         self._rows: list[Heading | Match] = []
         self._taken = 0
 
     @property
     def selected(self) -> Match | Heading | None:
-        """The selected match, or the heading of several."""
+        """The selected match or heading."""
         return self._rows[self.cursor] if self.cursor < len(self._rows) else None
 
     def update_matches(
         self, matches: Sequence[Match], wanted: str, where_empty: str = "", steps: Mapping[str, str] | None = None
     ) -> None:
-        """Show the matches there are by now, behind those that are shown already; the selection stays on its row.
+        """Show the matches so far, adding new ones after those already shown; the selection stays on its row.
 
-        `where_empty` is said where there are none; `steps` holds what each step is to do.
+        `where_empty` is shown if there are none; `steps` maps each step's id to its description.
         """
         if wanted != self._wanted or len(matches) < self._taken:
             self._groups, self._times, self._taken = {}, Counter(), 0
@@ -117,12 +117,12 @@ class MatchList(RowsView):
         for heading, group in self._groups.items():
             self._rows += [heading, *group]
         self.set_line_count(len(self._rows))
-        # The first match, until the person moves; a row that is selected is where it was, or further down.
+        # The first match until the person moves; the selected row is where it was, or further down.
         rows = range(self.cursor if selected is not None else 0, len(self._rows))
         self.cursor = next((at for at in rows if self._rows[at] is selected), min(1, len(self._rows)))
 
     def select_next(self, by: int) -> None:
-        """Select the next match, or with -1 the one before; headings are passed over."""
+        """Select the next match, or with -1 the previous one, skipping headings."""
         at = self.cursor + by
         while 0 <= at < len(self._rows) and isinstance(self._rows[at], Heading):
             at += by
@@ -159,7 +159,7 @@ def _same(match: Match) -> tuple[str, ...]:
 
 
 def part_words(match: Match) -> str:
-    """Return what holds the text of a match: `output`, `prompt`, `tool result`."""
+    """Return the label of the part that a match is in, such as `output`, `prompt` or `tool result`."""
     kind, _, field = match.part.partition(".")
     if not kind:
         return match.type or "damaged line" if match.seq is not None else "damaged line"
@@ -170,7 +170,7 @@ def part_words(match: Match) -> str:
 
 
 class RecordText(TextView):
-    """One record, with the text that was looked for marked and in sight."""
+    """One record, scrolled to the searched text, which is marked."""
 
     HELP_TITLE = "Record"
 
@@ -179,7 +179,7 @@ class RecordText(TextView):
         self._pattern: re.Pattern[str] | None = None
 
     def open(self, blocks: Sequence[Block], wanted: str) -> None:
-        """Show a record from the first match."""
+        """Show a record, scrolled to the first match."""
         self._pattern = re.compile(re.escape(one_line(wanted)), re.IGNORECASE) if wanted.strip() else None
         self.start(blocks, follow=False)
         found = (place for place, line in enumerate(self._lines) if self._pattern and self._pattern.search(line.text))
@@ -197,7 +197,7 @@ class RecordText(TextView):
 
 
 def record_blocks(record: dict[str, object]) -> list[Block]:
-    """Return a record's fields: texts as they are, all else as JSON."""
+    """Return a record's fields: strings as they are, everything else as JSON."""
     known = [one_line(str(record[name]), 80) for name in ("ts", "run") if name in record]
     blocks: list[Block] = [("muted", " · ".join(known))]
     for name, value in record.items():

@@ -1,4 +1,4 @@
-"""How the run ended: the answer, what went wrong, and what is left to the user; the last during the run too."""
+"""How the run ended: the answer, what went wrong, and what is left to the user, which is shown during the run too."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ class Outcome(TextView, Pane):
     DEFAULT_CSS = pane_css("Outcome") + "Outcome { height: auto; display: none; &.-told { display: block; } }"
 
     later = False
-    """Whether the view is of a past moment of a run that has ended: the pane then stays as it is."""
+    """Whether the run has ended and the view shows an earlier moment: the pane then keeps its height."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -52,15 +52,15 @@ class Outcome(TextView, Pane):
 
     @property
     def item(self) -> Item | None:
-        """The answer alone, else everything that is shown of the end."""
+        """The answer if there is one, else all the text of the pane."""
         return Item("the answer", self._answer, ".md") if self._answer else Item("the outcome", self.source)
 
     def update_view(self, view: RunView) -> None:
-        """Show the result there is, else what the run asks of a person, or nothing."""
+        """Show the result, else what the run asks of a person, else nothing."""
         left = left_blocks(view)
         self._answer = (view.result.answer or "") if view.result is not None else ""
         if (held := self.later and view.result is None) != ("height" in self.styles.inline.get_rules()):
-            # The height that the answer has, or one that goes by the text again.
+            # Fix the height that the answer has, or let the text decide again.
             self.styles.height = self.outer_size.height if held and self.display else None
         self.set_class(view.result is not None or bool(left) or self.later, "-told")
         if view.result is not None:
@@ -80,13 +80,13 @@ class Outcome(TextView, Pane):
 
 
 def left_blocks(view: RunView) -> list[Block]:
-    """Return the fragments of the plan that need a person, and the questions that the task leaves open."""
+    """Return the parts of the plan that need a person, and the task's open questions."""
     fragments: list[Block] = [("medium", f"⚠ {intervention(each)}") for each in view.manual_interventions[:20]]
     return [*fragments, *(("accent", f"? {question}") for question in view.follow_up_questions[:20])]
 
 
 def outcome_blocks(result: ResultView, assessment: AssessmentView | None = None) -> list[Block]:
-    """Return what a person wants to know first of a run that has ended."""
+    """Return how a run ended: its error or advice, why it did not converge, its answer, and its unfinished steps."""
     icon, style = run_style(result.status)
     blocks: list[Block] = []
     if result.error is not None and result.status != "aborted":
@@ -107,7 +107,7 @@ def outcome_blocks(result: ResultView, assessment: AssessmentView | None = None)
 
 
 def _step_blocks(result: ResultView) -> list[Block]:
-    """Return the steps that failed, unless the error said it already, and those that were not run."""
+    """Return the steps that failed, unless the run's error is the same, and those not completed."""
     blocks: list[Block] = []
     failed = [step for step in result.steps if step.get("status") == "failed"]
     for step in failed[:20]:
