@@ -1,4 +1,4 @@
-"""What panes have in common: border, title, the line in place of a closed one, and the text under the cursor."""
+"""What panes have in common: border, title, the line that replaces a closed one, and the text to copy."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from aeon_widgets.text import Piece, fit, one_line
 
 
 def pane_css(name: str) -> str:
-    """Return the style of a pane; Textual inherits styles from a class's first base only, so each pane asks for it."""
+    """Return the CSS of a pane; each includes it, since Textual inherits CSS only from a class's first base."""
     return f"""
     {name} {{
         border: round $aeon-border;
@@ -41,12 +41,12 @@ _Message = TypeVar("_Message", bound=Message)
 
 @dataclass_transform(eq_default=False)
 def message(kind: type[_Message]) -> type[_Message]:
-    """Make a message's fields its arguments. Without comparison and text it takes Python half as long at each start."""
+    """Make a message a dataclass. Without `eq` and `repr` it takes Python half as long at each start."""
     return dataclass(eq=False, repr=False)(kind)
 
 
 class Pane(Widget):
-    """A titled widget, as a second base. Titles may hold untrusted text; they are never parsed as markup."""
+    """A mixin for a titled widget. Titles may hold untrusted text; they are never parsed as markup."""
 
     pane_key: var[str] = var("")
     """The key that focuses the pane, shown before its title."""
@@ -54,7 +54,7 @@ class Pane(Widget):
 
     @message
     class Covered(Message):
-        """The pane has the focus, and there is no place left for it on the screen: the focus goes elsewhere."""
+        """The focused pane no longer has room on the screen, so the focus must move elsewhere."""
 
         pane: Pane
 
@@ -69,7 +69,7 @@ class Pane(Widget):
         self._draw_title()
 
     def _draw_title(self) -> None:
-        """Paint the title's line alone: with `border_title`, Textual paints the pane and everything that is in it."""
+        """Redraw only the title's line; setting `border_title` would redraw the pane and everything in it."""
         title = one_line(self.pane_title, 200)
         self._border_title = Content(f"{self.pane_key} {title}" if self.pane_key else title)
         self.refresh(Region(0, 0, self.outer_size.width, 1).translate(-self.content_offset))
@@ -77,7 +77,7 @@ class Pane(Widget):
 
 @message
 class PaneMessage(Message):
-    """What a person wants of a pane."""
+    """A person's request to a pane."""
 
     pane: Pane
 
@@ -87,7 +87,7 @@ class PaneMessage(Message):
 
 
 class Item(Struct, frozen=True):
-    """A text with what it is called, such as `the answer`, and the ending of a file that holds it."""
+    """A text, its name, such as `the answer`, and the suffix of a file for it."""
 
     name: str
     text: str
@@ -95,7 +95,7 @@ class Item(Struct, frozen=True):
 
 
 def item_of(node: DOMNode | None) -> Item | None:
-    """Return the item of the first of a node and its ancestors that has one; None if none has any text."""
+    """Return the first item with text among those of a node and its ancestors; None if there is none."""
     while node is not None:
         item = getattr(node, "item", None)
         if isinstance(item, Item) and item.text:
@@ -108,7 +108,7 @@ NAME_WIDTH = 14
 
 
 class RailLine(Widget):
-    """Stands for a pane while there is no room for it, or while the person looks at others."""
+    """One line for a pane that has no room, or that the person has closed in favour of others."""
 
     ALLOW_SELECT = False
     DEFAULT_CSS = """
@@ -119,7 +119,7 @@ class RailLine(Widget):
     """
 
     summary: var[tuple[Piece, ...]] = var[tuple[Piece, ...]](())
-    """What is in the pane, in pieces of text with their styles."""
+    """A summary of the pane, as pieces of text with their styles."""
 
     @message
     class Chosen(Message):
@@ -133,7 +133,7 @@ class RailLine(Widget):
 
     @property
     def number(self) -> int:
-        """The pane that the line leads to."""
+        """The number of the pane that the line opens."""
         return self._number
 
     def watch_summary(self) -> None:
@@ -151,7 +151,7 @@ class RailLine(Widget):
 
 
 def rendered(pieces: Sequence[Piece], width: int) -> list[tuple[str, str]]:
-    """Return pieces as parts of a Content, cut to a width."""
+    """Return pieces as parts of a Content, cut to `width` cells."""
     shown, left = [], width
     for text, style in pieces:
         part = fit(text, left)

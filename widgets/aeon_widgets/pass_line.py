@@ -1,4 +1,4 @@
-"""A run in time, on one line: its passes and phases with what each came to, and a scrubber through its records."""
+"""The timeline of a run on one line: its passes with their phases and scores, and a scrubber through its records."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _LINK = " ─ "
 _GAP = "   "
 _MORE = "… "
 _HERE = "◆"
-"""Stands before what is shown of the past."""
+"""Precedes the past moment that is shown."""
 
 
 class Place(NamedTuple):
@@ -35,7 +35,7 @@ class Place(NamedTuple):
 
 
 class Part(NamedTuple):
-    """Text that is safe to show, the name of its style, and the pass or phase that it shows."""
+    """Text that is safe to show, the name of its style, and the pass or phase that it stands for."""
 
     text: str
     style: str
@@ -43,9 +43,9 @@ class Part(NamedTuple):
 
 
 class PassLine(Widget):
-    """The pass timeline. Where it gets too long, the older passes lose their phases, then the oldest are left out.
+    """The pass timeline. If it is too long, older passes lose their phases, then the oldest passes are left out.
 
-    A click on a pass or a phase says so with `Chosen`.
+    A click on a pass or a phase sends `Chosen`.
     """
 
     RECORDS: ClassVar[frozenset[str]] = frozenset(
@@ -71,7 +71,7 @@ class PassLine(Widget):
         self._drawn: list[Part] = []
 
     def update_view(self, view: RunView, live: bool, here: Place | None = None) -> None:
-        """Show the passes so far; `live` says whether the run is live, `here` which moment of its past is shown."""
+        """Show the passes so far; `live` says whether the run is live, `here` which past moment is shown."""
         self._view, self._live, self._here = view, live, here
         self.set_class(view.adaptive, "-adaptive")
         if self._parts() != self._drawn:
@@ -96,9 +96,9 @@ class PassLine(Widget):
 
 
 def pass_parts(view: RunView, width: int, *, live: bool = True, here: Place | None = None) -> list[Part]:
-    """Return the passes as pieces of a line of at most `width` cells.
+    """Return the passes as parts of a line of at most `width` cells.
 
-    What comes after `here` is muted, and a sign precedes the phase, or the pass, that it names.
+    A sign precedes the phase or pass `here`, and what comes after it is muted.
     """
     by_pass: dict[int, list[PhaseView]] = {}
     for phase in view.phases:
@@ -116,9 +116,9 @@ def pass_parts(view: RunView, width: int, *, live: bool = True, here: Place | No
 def _lines(
     by_pass: Mapping[int, Sequence[PhaseView]], known: Mapping[int, AssessmentView], live: bool
 ) -> Iterator[list[Part]]:
-    """Yield the line in fewer and fewer words.
+    """Yield shorter and shorter versions of the line.
 
-    Passes lose their phases, the older ones first, and one that still runs never; then the last scores lose their
+    Passes lose their phases, the older ones first, but never one that still runs; then the last scores lose their
     names; then the oldest passes are left out.
     """
     numbers = list(by_pass)
@@ -141,7 +141,7 @@ def _lines(
 
 
 def _marked(line: list[Part], here: Place | None) -> list[Part]:
-    """Return the line with the sign of what is shown; where its phase has no room, the pass has the sign."""
+    """Return the line with the sign before the moment shown; if its phase is left out, before the pass."""
     if here is None:
         return line
     places = [part.place for part in line]
@@ -177,7 +177,7 @@ def _cut(line: list[Part], width: int) -> list[Part]:
 
 
 def _scores(assessment: AssessmentView | None, *, named: bool) -> list[Part]:
-    """Return what a pass came to; each score has the colour of what was asked of it."""
+    """Return the verdict and scores of a pass; the colour of a score says whether it reached the required one."""
     if assessment is None:
         return []
     place, asked = Place(assessment.pass_number), assessment.criteria
@@ -205,7 +205,7 @@ BACK, ON, HERE = "◀", "▶", "●"
 
 
 class Scrubber(Widget):
-    """`◀━━●──▶`. `share` is the place between the first record, 0, and now, 1."""
+    """`◀━━●──▶`. `share` is the position between the first record, 0, and now, 1."""
 
     DEFAULT_CSS = """
     Scrubber { width: 24; height: 1; background: $background; color: $aeon-muted; }
@@ -221,7 +221,7 @@ class Scrubber(Widget):
 
     @message
     class Moved(Message):
-        """The person wants to go to a place between the first record, 0, and now, 1."""
+        """The person wants to go to a position between the first record, 0, and now, 1."""
 
         share: float
 

@@ -1,4 +1,4 @@
-"""How two plans differ, of two runs or of two passes of one: step by step, and what caused each change."""
+"""How the plans of two runs, or of two passes of one run, differ step by step, and what caused each change."""
 
 from __future__ import annotations
 
@@ -20,20 +20,20 @@ from aeon_widgets.text import GAP, Block, count, one_line, pretty, readable, spa
 
 ADDED, REMOVED, CHANGED, INVALID = "+", "−", "~", STATUS_ICONS["invalid"]
 ALIKE = 0.5
-"""Two steps may correspond from this share of common words; 1 means that all words are the same."""
+"""The least share of common words with which two steps may correspond; 1 means that all words are the same."""
 MOST_PAIRS = 40_000
-"""Of more pairs of steps without a counterpart none are compared: they correspond by their ids alone."""
+"""If there are more pairs of unmatched steps to compare, steps correspond only by their ids."""
 _DEFINED = ("description", "tool", "agent", "arguments")
-"""What a plan says of a step, in display order."""
+"""What a plan says about a step, in display order."""
 _BECAME = ("status", "mode", "output", "errors")
 """What became of a step."""
 _WORD = re.compile(r"\w+")
 _READ = 2_000
-"""Characters of a description by which steps are distinguished."""
+"""Characters of a description that are compared."""
 _OWN_TOOL = 2
-"""The tool counts as much as so many words."""
+"""The number of words that the tool counts as."""
 _PLANNED = (*_DEFINED, "depends_on", "replaces", "parent")
-"""Fields of a step that say what it does and where it is; of its status, only that it became invalid."""
+"""Fields that say what a step does and where it is; of its status, only becoming invalid counts."""
 _WORDS = {
     ADDED: ("added", "complete"),
     REMOVED: ("removed", "high"),
@@ -43,12 +43,12 @@ _WORDS = {
 _NOTHING = "none"
 _INDENT = "  "
 _SHORT = 40
-"""The longest two values that are shown side by side, in characters."""
+"""The longest two values that are shown on one line, in characters."""
 
 
 @dataclass(frozen=True)
 class StepPair:
-    """A step of each of two plans, or of one of them alone, and the fields in which they differ."""
+    """Corresponding steps of two plans, or a step that only one has, and the fields in which they differ."""
 
     left: StepView | None
     right: StepView | None
@@ -63,15 +63,15 @@ class StepPair:
 
     @property
     def differs(self) -> bool:
-        """Whether there is anything to tell: a field that differs, or a step that the other plan lacks."""
+        """Whether a field differs, or one of the plans lacks the step."""
         return self.left is None or self.right is None or bool(self.changed)
 
 
 def pair_steps(left: Mapping[str, StepView], right: Mapping[str, StepView], *, outputs: bool = True) -> list[StepPair]:
     """Return the steps of two runs' plans, each with its counterpart.
 
-    These have the same id and are alike; else they are alike enough; else they have the same id. Without `outputs`
-    only what a view of a journal's end knows for certain is compared: the plan, and statuses.
+    That is a step with the same id that is alike, else the most alike one, else one with the same id. Without `outputs`
+    only the plan and statuses are compared, which even a view of only a journal's end knows.
     """
     return _pairs(left, right, _partners(left, right), (*_DEFINED, *_BECAME) if outputs else (*_DEFINED, "status"))
 
@@ -79,7 +79,7 @@ def pair_steps(left: Mapping[str, StepView], right: Mapping[str, StepView], *, o
 def _pairs(
     left: Mapping[str, StepView], right: Mapping[str, StepView], partner: Mapping[str, str], fields: Sequence[str]
 ) -> list[StepPair]:
-    """Return the steps in the order of the right plan; steps of the left one alone follow the one before them."""
+    """Return the steps in the order of the right plan; one of only the left plan follows its predecessor there."""
     of_right = {other: step_id for step_id, other in partner.items()}
     following: dict[str | None, list[StepPair]] = defaultdict(list)
     before: str | None = None
@@ -100,7 +100,7 @@ def _pairs(
 
 
 def _differs(name: str, left: StepView, right: StepView) -> bool:
-    # A fork does not know how the steps before it were done; that a step was not done its status says.
+    # A fork does not know how the steps before it were done; the status says if one was not done.
     if name == "mode" and None in (left.mode, right.mode):
         return False
     one, other = (_in_order(name, getattr(step, name)) for step in (left, right))
@@ -108,7 +108,7 @@ def _differs(name: str, left: StepView, right: StepView) -> bool:
 
 
 def _in_order(name: str, value: Any) -> str:
-    """Return a field's text, which does not depend on the order of an object's names."""
+    """Return a field's text, independent of the order of an object's keys."""
     return pretty(value, in_order=True) if isinstance(value, dict) else value_text(name, value)
 
 
@@ -134,7 +134,7 @@ def _partners(left: Mapping[str, StepView], right: Mapping[str, StepView]) -> di
 
 
 def likeness(one: StepView, other: StepView) -> float:
-    """Return how alike two steps are, 0…1: the share of their words, the tool among them, that both have."""
+    """Return the similarity of two steps, 0…1: the share of words, including the tool, that both have."""
     words, others = _words_of(one.description, one.tool), _words_of(other.description, other.tool)
     total = sum(words.values()) + sum(others.values())
     return 2 * sum((words & others).values()) / total if total else 1.0
@@ -149,7 +149,7 @@ def _words_of(description: str, tool: str | None) -> Counter[str]:
 
 
 def value_text(name: str, value: Any) -> str:
-    """Return a field of a step as a comparison shows it."""
+    """Return a field of a step as text for a comparison."""
     if value is None or value == []:
         return "–"
     if name == "output":
@@ -162,16 +162,16 @@ def value_text(name: str, value: Any) -> str:
 
 
 def difference_blocks(before: RunView, after: RunView, named: tuple[str, str], keys: str) -> list[Block]:
-    """Return what is different in the plan of `after`; both are views of one run, named as a person knows them.
+    """Return what differs in the plan of `after`, a later view of the same run; `named` are names of the views.
 
-    `keys` says how other passes are chosen.
+    `keys` says which keys choose other passes.
     """
     head: list[Block] = [("accent bold", f"━━ Plan · {named[0]} → {named[1]}"), ("muted", keys)]
     return head + changes(before, after)
 
 
 def changes(before: RunView, after: RunView) -> list[Block]:
-    """Return what is different in the plan of `after`, on one line and in full."""
+    """Return what differs in the plan of `after`, on one line and in full."""
     changed: list[Block] = []
     pairs = _planned(before, after)
     for pair in pairs:
@@ -189,7 +189,7 @@ def changes(before: RunView, after: RunView) -> list[Block]:
 def plan_change(
     plan: Mapping[str, Any], refinements: Sequence[RefinementView], later: Sequence[RefinementView] = ()
 ) -> tuple[str, list[Block]]:
-    """Return what refinements changed, in a line and in full. `plan` is the one that they led to, and `later` ones."""
+    """Return what refinements changed, on one line and in full; `plan` is the result of these and the `later` ones."""
     after = _undone(plan_view(plan), later)
     before = _undone(after, refinements)
     pairs = _planned(before, after)
@@ -204,7 +204,7 @@ def plan_change(
 
 
 def plan_view(plan: Mapping[str, Any]) -> RunView:
-    """Return a view that has only a plan."""
+    """Return a view with only a plan."""
     view = RunView(goal=str_of(plan.get("goal")))
     for node, depth, parent in nodes(plan):
         step = view.steps[str(node["step_id"])] = StepView(step_id=str(node["step_id"]), description="")
@@ -213,7 +213,7 @@ def plan_view(plan: Mapping[str, Any]) -> RunView:
 
 
 def _undone(view: RunView, refinements: Sequence[RefinementView]) -> RunView:
-    """Return the plan as it was before refinements: what they added is gone, what they changed is as it was."""
+    """Return the plan as it was before refinements: without what they added, and with what they changed restored."""
     steps = dict(view.steps)
     for each in reversed(refinements):
         if not each.accepted:
@@ -230,12 +230,12 @@ def _undone(view: RunView, refinements: Sequence[RefinementView]) -> RunView:
 
 
 def _planned(before: RunView, after: RunView) -> list[StepPair]:
-    """Return the steps of two plans of one run, in which an id stays with its step."""
+    """Return the step pairs of two plans of one run, in which a step keeps its id."""
     return _pairs(before.steps, after.steps, {each: each for each in before.steps if each in after.steps}, _PLANNED)
 
 
 def _step(pair: StepPair, after: RunView) -> Iterator[Block]:
-    """Yield a step that is different, with what a person needs to see of it."""
+    """Yield a step that changed, with its differences."""
     old, new, step, sign = pair.left, pair.right, pair.step, _kind(pair)
     if not sign:
         return
@@ -256,14 +256,14 @@ def _step(pair: StepPair, after: RunView) -> Iterator[Block]:
 
 
 def _arguments(before: Mapping[str, Any], after: Mapping[str, Any]) -> Iterator[Block]:
-    """Yield each argument that is another."""
+    """Yield each argument that differs."""
     for name in dict.fromkeys([*before, *after]):
         if before.get(name) != after.get(name):
             yield from _field(one_line(name, 100), before.get(name), after.get(name))
 
 
 def _kind(pair: StepPair) -> str:
-    """Return the sign of what became of a step, empty if it is as it was."""
+    """Return the sign of how a step changed, empty if it did not."""
     if pair.left is None or pair.right is None:
         return ADDED if pair.left is None else REMOVED
     if pair.right.status == "invalid" and pair.left.status != "invalid":
@@ -303,7 +303,7 @@ def _described(value: Any) -> str:
 
 
 def _refinement(shown: RefinementView) -> Iterator[Block]:
-    """Yield why a refinement was made, the words of the issues that it goes back to, and what was done or why not."""
+    """Yield why a refinement was made, the issues that caused it, and what was done or why not."""
     icon, outcome = (STATUS_ICONS["complete"], "accepted") if shown.accepted else ("✖", "refused")
     what = f"{formatting.refinement_words(shown)}, {outcome} in pass {shown.pass_number}"
     yield "accent" if shown.accepted else "medium", f"{icon} {what}: {one_line(shown.reason, 500)}"
@@ -316,7 +316,7 @@ def _refinement(shown: RefinementView) -> Iterator[Block]:
 
 
 def _ran(before: RunView, after: RunView) -> list[Block]:
-    """Return in one line which steps have got another status without being changed; a plan is not different by that."""
+    """Return on one line which steps only changed their status, which does not make the plan different."""
     ran = [
         f"{one_line(step_id, 40)} {old.status} → {new.status}"
         for step_id, new in after.steps.items()

@@ -1,4 +1,4 @@
-"""The plan as a tree with the status of every step; below it a row for each pass, with the calls of no step in it."""
+"""The plan as a tree with the status of every step; below it a row for each pass, with the calls of no step."""
 
 from __future__ import annotations
 
@@ -23,16 +23,16 @@ from aeon_widgets.text import Piece, fit, joined, one_line
 from aeon_widgets.virtual_list import RowsView
 
 FOLD_WIDTH = 2
-"""Cells at the beginning of a pass's row; a click on them unfolds it."""
+"""Cells at the beginning of a pass's row; a click on them unfolds or folds it."""
 STATUS_WIDTH = 9
 STATUS_FROM = 44
-"""From this width, the status is also written next to the step."""
+"""The width from which the status is also written next to the step."""
 
 
 class PlanTree(RowsView, Pane):
     """Every step with icon, status and marks. The selection follows the run until the person moves it.
 
-    What a step replaces is folded under it, and what a pass does besides its steps into the row of the pass.
+    Steps that another one replaced are folded into its row, and calls that belong to no step into that of their pass.
     """
 
     HELP_TITLE = "Plan"
@@ -46,14 +46,14 @@ class PlanTree(RowsView, Pane):
     ]
 
     item = None
-    """A step is copied as what the screen has of it: the answer at the end, else the selected step's output."""
+    """None, so that the screen's item is copied: the answer at the end, else the selected step's output."""
     following_run: var[bool] = var(True)
     live: var[bool] = var(True)
-    """Whether the run is live: if not, a step or a call that has not come back never will."""
+    """Whether the run is live; if not, a step or a call that has not ended never will."""
 
     @message
     class Selected(PaneMessage):
-        """Another row is selected, by the person or as the run continued. `key` is None in an empty plan."""
+        """Another row was selected, by the person or by the run's progress. `key` is None in an empty plan."""
 
         key: RowKey | None
 
@@ -67,9 +67,9 @@ class PlanTree(RowsView, Pane):
         self._open: set[RowKey] = set()
         """The rows that are unfolded."""
         self._folds: dict[RowKey, list[RowKey]] = {}
-        """What is folded into each row."""
+        """The rows folded into each row."""
         self._holder: dict[RowKey, RowKey] = {}
-        """The row that each of those is folded into."""
+        """The row that each folded row is folded into."""
         self._calls = CallRows(self._view)
         self._issues: dict[str, list[IssueView]] = {}
         self._refined: dict[str, int] = {}
@@ -86,11 +86,11 @@ class PlanTree(RowsView, Pane):
         return self._key
 
     def calls_of(self, key: RowKey) -> list[CallView]:
-        """Return every attempt of a row's calls, and of the repairs that they needed."""
+        """Return every attempt of a row's calls and of their repairs."""
         return self._calls.calls_of(key)
 
     def calls_at(self, seq: int) -> RowKey | None:
-        """Return the row of the call that was made last before a record; None if none was."""
+        """Return the row of the last call made up to a record; None if there is none."""
         return self._calls.row_at(seq)
 
     @property
@@ -119,7 +119,7 @@ class PlanTree(RowsView, Pane):
         self.pane_title = f"Plan {done}/{len(wanted)} done" if view.steps else "Plan"
 
     def update_draft(self, draft: Draft | None) -> None:
-        """Show what a reply in progress does to the plan as rows of its own; None if none is written."""
+        """Show what a reply in progress does to the plan, as extra rows; None if there is no such reply."""
         shown = draft.steps if draft is not None else ()
         if shown != self._draft:
             self._draft = shown
@@ -127,18 +127,18 @@ class PlanTree(RowsView, Pane):
             self._stay()
 
     def update_activity(self, activity: Activity | None) -> None:
-        """Show in its row which call the run waits for."""
+        """Show the call that the run waits for in its row."""
         if activity != self._activity:
             steps = {each.step_id for each in (self._activity, activity) if each is not None}
             self._activity = activity
             self._draw_changed({place for place, key in enumerate(self._rows) if _step_id(key) in steps})
 
     def _lay_out(self) -> None:
-        """Put the steps that count under each other, then the passes; below each what is unfolded of it."""
+        """List the steps that are not replaced, then the passes, each followed by its unfolded rows."""
         steps = (RowKey("step", step_id) for step_id in self._view.steps)
         top = [*(key for key in steps if key not in self._holder), *self._calls.passes]
         rows = [row for key in top for row in (key, *(self._folds[key] if self._is_open(key) else ()))]
-        # The rows of the reply in progress by the row above them; None is the end of the plan.
+        # The rows of the reply in progress, by the row above them; None is the end of the plan.
         drafted: dict[RowKey | None, list[RowKey]] = {}
         for place, step in enumerate(self._draft):
             after = self._holder.get(RowKey("step", step.after), RowKey("step", step.after))
@@ -149,7 +149,7 @@ class PlanTree(RowsView, Pane):
         self.set_line_count(len(self._rows))
 
     def _stay(self) -> None:
-        """Keep the selected row, or what it was folded into."""
+        """Keep the selected row, or select the one that it was folded into."""
         self._key = self._in_sight(self._key)
         if self._key in self._rows:
             self.cursor = self._rows.index(self._key)
@@ -180,13 +180,13 @@ class PlanTree(RowsView, Pane):
             return waiting
         steps = list(view.steps.values())
         executed = next((step for step in reversed(steps) if step.status in ("complete", "running")), None)
-        shown = (self._wanting(view.result.status, steps) if view.result is not None else None) or executed
+        shown = (self._step_to_look_at(view.result.status, steps) if view.result is not None else None) or executed
         if shown is not None:
             return RowKey("step", shown.step_id)
         return self._rows[0] if self._rows else None
 
-    def _wanting(self, status: str, steps: Sequence[StepView]) -> StepView | None:
-        """Return the step to look at first in a run that has ended: failed, at fault, or where it stopped."""
+    def _step_to_look_at(self, status: str, steps: Sequence[StepView]) -> StepView | None:
+        """Return the step to look at first in a run that has ended: the first failed, faulty or pending one."""
         failed = next((step for step in steps if step.status == "failed"), None)
         if failed is not None or status not in UNFINISHED:
             return failed
@@ -195,7 +195,7 @@ class PlanTree(RowsView, Pane):
         return next((step for step in at_fault if step is not None and step.status != "invalid"), next(pending, None))
 
     def _waiting_calls(self) -> RowKey | None:
-        """Return the row that was added last, where it is of calls; where none has come back, the one that waits."""
+        """Return the last row of unfinished calls, else the last row of calls unless a step came after it."""
         rows = [*self._calls.before, *self._calls.after]
         unfinished = [key for key in rows if self._waits(key)]
         if unfinished:
@@ -207,7 +207,7 @@ class PlanTree(RowsView, Pane):
 
     @property
     def subject(self) -> RowKey | None:
-        """What to show of the selected row: of a pass, the calls that have not come back yet, if there are any."""
+        """The row to show for the selected one: for a pass or a draft, that of its unfinished calls, if any."""
         key = self._key
         if key is not None and key.kind == "draft":
             return self._waiting_calls()
@@ -215,20 +215,20 @@ class PlanTree(RowsView, Pane):
         return next((each for each in reversed(folded) if self._waits(each)), key)
 
     def select(self, key: RowKey) -> None:
-        """Select a row as the person does; unfold what it is folded into."""
+        """Select a row for the person, unfolding the one that it is folded into."""
         if key not in self._rows and key in self._holder:
             self._unfold(self._holder[key])
         if key in self._rows:
             self.move_to(self._rows.index(key))
 
     def _unfold(self, key: RowKey, *, unfold: bool = True) -> None:
-        """Show what is folded into a row, or fold it again; the selection stays in sight."""
+        """Show the rows folded into a row, or fold them again; the selection stays in sight."""
         self._open = self._open | {key} if unfold else self._open - {key}
         self._lay_out()
         self._stay()
 
     def action_unfold(self) -> None:
-        """Show what is folded into the selected row; where nothing is, open it."""
+        """Unfold the selected row; if nothing is folded into it, open it."""
         if self._key is not None and self._key in self._folds and not self._is_open(self._key):
             self._unfold(self._key)
         else:
@@ -263,7 +263,7 @@ class PlanTree(RowsView, Pane):
 
     @override
     def move_to(self, index: int) -> None:
-        """Select a row as the person does: from now on the selection stays with the person."""
+        """Select a row for the person; the selection then no longer follows the run."""
         if not self._rows:
             return
         self.following_run = False
@@ -296,7 +296,7 @@ class PlanTree(RowsView, Pane):
         ]
 
     def _pass_pieces(self, key: RowKey, width: int) -> list[Piece]:
-        """Return the row of a pass: what it does besides its steps now, or else how far it came."""
+        """Return the row of a pass: its call in progress, or else its scores or failure."""
         label = f"{call_label(key, with_pass=self._view.adaptive)} "
         keys = self._folds[key]
         waiting = next((each for each in reversed(keys) if self._waits(each)), None)
@@ -316,7 +316,7 @@ class PlanTree(RowsView, Pane):
         elif self._calls.last_of(keys[-1]).error:
             note = (f"{ROW_ICONS['failed']} failed: {call_label(keys[-1], with_pass=False)}", "failed")
         fold = "▾" if self._is_open(key) else "▸"
-        # A score that is cut would look like another one.
+        # A score that is cut off would look like another one.
         fits = assessed is None or waiting is not None or cell_len(note[0]) <= room
         shown = fit(note[0] if fits else note[0][:1], room)
         return [
@@ -335,7 +335,7 @@ class PlanTree(RowsView, Pane):
         return _row(status, "  ", call_label(key, with_pass=False), marks, width, "muted")
 
     def _step_pieces(self, step: StepView, width: int) -> list[Piece]:
-        """Return a step's row; of what it replaces and what replaces it, one is enough in a narrow pane."""
+        """Return a step's row; a narrow pane does not show what it replaces."""
         key, short, place = RowKey("step", step.step_id), width < STATUS_FROM, ""
         if step.step_id in self._replaced and key not in self._holder:
             place = f" → {'' if short else 'replaced by '}{one_line(self._replaced[step.step_id], 40)} ·"
@@ -347,7 +347,7 @@ class PlanTree(RowsView, Pane):
         return _row(status, indent, label, self._marks(step, width), width, "muted" if status == "invalid" else "")
 
     def _clock(self, key: RowKey | None, width: int) -> str:
-        """Return how long the call of a row is waited for, where it is the one; its speed, too, where there is room."""
+        """Return the time, and if there is room the speed, of a row's call in progress; empty if it has none."""
         activity = self._activity
         if key is None or activity is None or activity.step_id != _step_id(key):
             return ""
@@ -381,7 +381,7 @@ def _step_id(key: RowKey) -> str | None:
 def _row(status: str, indent: str, label: str, marks: list[Piece], width: int, style: str) -> list[Piece]:
     word = f" {status:>{STATUS_WIDTH - 1}}" if width >= STATUS_FROM else ""
     head = f" {indent}{ROW_ICONS.get(status, '?')} "
-    # One cell stays free at the right edge, so that text never touches the border.
+    # One cell at the right edge stays free, so that text never touches the border.
     room = width - len(head) - sum(len(mark) for mark, _ in marks) - len(word) - 1
     shown = fit(label, room)
     from_here = room - cell_len(shown)

@@ -1,4 +1,4 @@
-"""Markdown, JSON and code as lines with styled spans. No word is left out; nothing becomes a link or our markup."""
+"""Markdown, JSON and code as lines with styled spans. No word is lost; nothing becomes a link or our own markup."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ from rich.cells import cell_len
 from aeon_widgets.text import Piece, block, wrap, wrap_hanging
 
 MAX_RENDERED = 40_000
-"""Characters up to which a text is rendered; a longer one is shown as it is, at once."""
+"""The longest text that is rendered, in characters; a longer one is shown as it is."""
 _MAX_CODE = 10_000
-"""How many characters of code are highlighted."""
+"""The longest code that is highlighted, in characters."""
 _MAX_COLUMN = 60
-"""Cells that a table's column takes at most; what is longer pushes the rest of its row aside."""
+"""The most cells of a table's column; a longer text moves the rest of its row to the right."""
 _MAX_TABLE = 500
 """Rows of one table."""
 _HEADING = re.compile(r"^ {0,3}(#{1,6})[ \t]+(?=\S)")
@@ -33,7 +33,7 @@ _INLINE = re.compile(
     r"|(?<![\w*])([*_])(?![\s*_])(.{1,400}?)(?<![\s*])\6(?!\w)"
     r"|!?\[([^\[\]]{1,400})\]\(([^()\s]{1,400})\)"
 )
-"""What is bounded cannot be slow, whatever a model writes."""
+"""Bounded repetitions cannot be slow, whatever a model writes."""
 _JSON = re.compile(r'("(?:[^"\\]|\\.){0,500}")(\s*:)?|-?\b\d[\d.eE+-]*|\b(?:true|false|null)\b')
 _FLAG = re.compile(r"[✔✖][^✔✖]*")
 _CODE_STYLES: tuple[tuple[str, str], ...] = (
@@ -51,11 +51,11 @@ _CODE_STYLES: tuple[tuple[str, str], ...] = (
     ("Generic.Deleted", "high"),
     ("Generic.Heading", "bold"),
 )
-"""The style of a token of code, by the beginning of what Pygments calls it."""
+"""The style of a token of code, by the prefix of its name in Pygments."""
 
 
 class Line(NamedTuple):
-    """One line as it is shown: its text, and which parts of it have a style beside the line's own."""
+    """One line to show: its style, its text, and the parts with an additional style."""
 
     style: str
     text: str
@@ -77,7 +77,7 @@ Render = Callable[[str, int], Iterator[Line]]
 
 
 def json_lines(text: str, width: int) -> Iterator[Line]:
-    """Yield JSON with its keys, strings, numbers and words told apart."""
+    """Yield JSON with different styles for keys, strings, and numbers and literals."""
     for line in text.split("\n"):
         spans = []
         for found in _JSON.finditer(line):
@@ -87,7 +87,7 @@ def json_lines(text: str, width: int) -> Iterator[Line]:
 
 
 def code_lines(text: str, width: int, language: str) -> Iterator[Line]:
-    """Yield code of a language; as plain text where nobody knows the language."""
+    """Yield highlighted code; plain text if the language is unknown."""
     for pieces in _tokens(text, language):
         yield from _wrapped_pieces(pieces, width)
 
@@ -110,7 +110,7 @@ def _tokens(text: str, language: str) -> list[list[Piece]]:
 
 
 def markdown_lines(text: str, width: int) -> Iterator[Line]:
-    """Yield a Markdown text: headings, lists, tables, quotes and code are drawn as such, a link shows its address."""
+    """Yield a Markdown text with its headings, lists, tables, quotes and code; a link shows its address."""
     lines = text.split("\n")
     at = 0
     while at < len(lines):
@@ -157,7 +157,7 @@ def _line(line: str, width: int) -> Iterator[Line]:
 
 
 def _inline(text: str, style: str = "") -> list[Piece]:
-    """Return a line's text in pieces: code, strong and emphasized words, links with their addresses."""
+    """Return a line's text in pieces: code, bold and italic words, links with their addresses."""
     pieces: list[Piece] = []
     at = 0
     for found in _INLINE.finditer(text):
@@ -181,7 +181,7 @@ def _inline(text: str, style: str = "") -> list[Piece]:
 
 
 def _table(rows: Sequence[str], width: int) -> Iterator[Line]:
-    """Yield a table's rows with its columns under each other."""
+    """Yield a table's rows with aligned columns."""
     cells = [[_inline(cell.strip()) for cell in row.strip().strip("|").split("|")] for row in rows]
     widths: list[int] = []
     for number, row in enumerate(cells):
@@ -219,9 +219,9 @@ def _wrapped_pieces(pieces: Sequence[Piece], width: int, style: str = "", hang: 
 def wrapped(
     text: str, spans: Sequence[tuple[int, int, str]], width: int, style: str = "", hang: int = 0
 ) -> Iterator[Line]:
-    """Yield a line in as many as it takes at a width, each with its part of the spans.
+    """Yield the lines that a text wraps to, each with its part of the spans.
 
-    Those after the first begin below what follows its first `hang` characters, where there is room.
+    Lines after the first are indented by the width of its first `hang` characters, if there is room.
     """
     indent = cell_len(text[:hang])
     if indent > width - 2:
@@ -247,9 +247,9 @@ _HUNK = re.compile(r"@@ -(\d+)(?:,\d+)? \+(\d+)(?:,\d+)? @@")
 
 
 def diff_lines(diff: str, width: int, path: str) -> Iterator[Line]:
-    """Yield a unified diff of a file with the number of each line there, and its code as that of the file's language.
+    """Yield a file's unified diff with the number of each line, highlighted in the file's language.
 
-    A removed line has its number in the old file.
+    The number of a removed line is that in the old file.
     """
     from rich.syntax import Syntax
 
@@ -267,7 +267,7 @@ def diff_lines(diff: str, width: int, path: str) -> Iterator[Line]:
 def _hunk_lines(lines: Sequence[str], gutter: int, width: int, language: str) -> Iterator[Line]:
     found = _HUNK.match(lines[0])
     old, new = (int(found[1]), int(found[2])) if found else (1, 1)
-    # What is removed is all of one colour; the rest is the code as it will be.
+    # Removed lines have one colour; the others are highlighted as the new code.
     code = iter(_tokens("\n".join(line[1:] for line in lines[1:] if line[:1] in ("+", " ", "")), language))
     for line in lines[1:]:
         sign = line[:1] or " "
@@ -282,26 +282,26 @@ def _hunk_lines(lines: Sequence[str], gutter: int, width: int, language: str) ->
 
 
 def flag_lines(text: str, width: int) -> Iterator[Line]:
-    """Yield words after a ✔ or a ✖ each, those of a ✖ alone in the colour of what is wrong."""
+    """Yield the words that each follow a ✔ or a ✖, in the colour of that mark."""
     spans = [(each.start(), each.end(), "complete" if each[0][0] == "✔" else "high") for each in _FLAG.finditer(text)]
     return wrapped(text, spans, width)
 
 
 RENDERED: Mapping[str, Render] = {"markdown": markdown_lines, "json": json_lines, "flags": flag_lines}
-"""What renders a block, by the name in place of its style."""
+"""The renderer of a block, by the name given in place of its style."""
 
 
 def form_of(text: str) -> str:
-    """Return what a text of a model is rendered as: JSON where it looks like it, else Markdown."""
+    """Return `json` if a model's text looks like JSON, else `markdown`."""
     return "json" if text.lstrip()[:1] in ("{", "[") and text.rstrip()[-1:] in ("}", "]") else "markdown"
 
 
 QUOTED = "quoted markdown"
-"""The style of a Markdown text behind a bar: none of its lines can pass for one of ours."""
+"""The style of a Markdown text with a bar before each line, so that none can pass for our own text."""
 
 
 def rendering(style: str) -> Render | None:
-    """Return what renders a block of that style; None if it is shown as it is. `diff src/main.py` names the file."""
+    """Return the renderer of a style; None if text is shown as it is. `diff src/main.py` names the file."""
     form, _, of = style.partition(" ")
     if style == QUOTED:
         return lambda text, width: (_shifted(each, "│ ") for each in markdown_lines(text, max(2, width - 2)))

@@ -16,7 +16,7 @@ from aeon_widgets.virtual_list import RowsView
 
 
 class RepairsPane(RowsView, Pane):
-    """One line a repair attempt. Enter leads to the step that was repaired."""
+    """One line per repair attempt. Enter goes to the step that was repaired."""
 
     HELP_TITLE = "Repairs"
     RECORDS: ClassVar[frozenset[str]] = frozenset({"supervisor"})
@@ -36,7 +36,7 @@ class RepairsPane(RowsView, Pane):
         self.where_empty = ["Nothing was repaired."]
 
     def update_view(self, view: RunView) -> None:
-        """Show the repairs there are by now."""
+        """Show the repairs so far."""
         grown = len(view.repairs) > self.line_count
         at_end = self.cursor >= self.line_count - 1
         self._repairs = view.repairs
@@ -52,14 +52,14 @@ class RepairsPane(RowsView, Pane):
         outcome, how = repair_words(repair)
         place = f"{one_line(repair.step_id, 30)} " if repair.step_id else ""
         room = width - cell_len(f" {icon} {place}{outcome} ")
-        # What says less of how it was done is better than a word that is cut.
+        # Fewer details are better than a word that is cut off.
         ways = (f"· {how}", f"· {how.partition(',')[0]}", "")
         details = next(way for way in ways if cell_len(way) <= room or not way)
         return [(f" {icon} ", style), (place, "bold"), (f"{outcome} ", style), (details, "muted")]
 
     @override
     def action_choose(self) -> None:
-        """Ask for what was repaired."""
+        """Ask to see what was repaired."""
         if self._repairs:
             self.post_message(self.Opened(self, self._repairs[self.cursor]))
 

@@ -1,4 +1,4 @@
-"""What a model's structured reply says, as text: verdicts with the words they quote, and a reply in progress."""
+"""A model's structured reply as text: verdicts with their quotes, and a reply in progress."""
 
 from __future__ import annotations
 
@@ -22,8 +22,8 @@ _QUOTED = 1_000
 
 
 class Verdict(Struct, frozen=True):
-    """A verdict as blocks: what is judged, then the quote, where there is one. `about` is what the quote is for; `ok`
-    says whether it is what a finished result needs.
+    """A verdict as blocks: what is judged, then the quote, if there is one. `about` is the kind of verdict or the name
+    of the check; `ok` says whether a finished result may have this verdict.
     """
 
     blocks: list[Block]
@@ -46,7 +46,7 @@ def verdicts(shown: AssessmentView) -> Iterator[Verdict]:
 
 
 def suspicions(shown: AssessmentView) -> Iterator[Verdict]:
-    """Yield what exact checks suspected, and what the judge says of it, no quote twice."""
+    """Yield what exact checks suspected and the judge's verdict on it, without repeating a quote."""
     quoted = {each.evidence for each in shown.requirements}
     for each in shown.suspicions:
         style, label = _SUSPECTED[each.stands]
@@ -58,7 +58,7 @@ def suspicions(shown: AssessmentView) -> Iterator[Verdict]:
 
 
 def checks(shown: AssessmentView) -> Iterator[Verdict]:
-    """Yield what the judge says of coherence and of each consistency flag, what is wrong first, no quote twice."""
+    """Yield the verdict on coherence and each consistency flag, failed ones first, without repeating a quote."""
     quoted = {each.evidence for each in shown.requirements} | {each.evidence for each in shown.suspicions}
     for each in sorted(shown.checks, key=lambda check: check.ok):
         heading = f"{words(each.name)} {'agrees' if each.ok else 'disagrees'}"
@@ -71,7 +71,7 @@ def checks(shown: AssessmentView) -> Iterator[Verdict]:
 
 
 def quote_blocks(quote: str, *, found: bool) -> list[Block]:
-    """Return the words that a judge quotes, and a mark where they are nowhere."""
+    """Return the judge's quote, and a warning if it was not `found`."""
     blocks: list[Block] = [("muted", f"  “{one_line(quote, _QUOTED)}”")] if quote else []
     return blocks if found else [*blocks, ("medium", f"  ⚠ {QUOTE_NOT_FOUND}")]
 
@@ -96,13 +96,13 @@ SIGN_STYLES = {"+": "complete", "~": "medium", "−": "high"}
 
 
 def draft_blocks(purpose: str, draft: Draft | None, requirements: Sequence[str]) -> list[Block]:
-    """Return what a structured reply holds so far; `requirements` are those that the judge writes about."""
+    """Return what a structured reply contains so far; `requirements` are those being judged."""
     parts = parts_of(draft, requirements) if draft is not None else []
     return [*parts, ("muted", f"Writing {_WRITTEN.get(purpose, 'the reply')} …")]
 
 
 def parts_of(draft: Draft, requirements: Sequence[str] = ()) -> list[Block]:
-    """Return the parts that a structured reply has."""
+    """Return the parts of a structured reply; `requirements` are those being judged."""
     blocks: list[Block] = []
     for step in draft.steps:
         sign, style = ("○", "") if draft.purpose == "plan" else (step.sign, SIGN_STYLES[step.sign])

@@ -1,4 +1,4 @@
-"""The two lines above everything, of a run and of a workflow: task and status; model, cost, time, and what is left."""
+"""The two-line headers of a run and of a workflow: task and status; model, cost, time, and cycles left."""
 
 from __future__ import annotations
 
@@ -31,19 +31,19 @@ class RunPosition(NamedTuple):
     pass_number: int
     """0 before the first pass."""
     passes: int
-    """How many passes there are by now."""
+    """The number of passes so far."""
     phase: str
     """The phase that was running; empty at the end of a pass."""
     record: int
     last: int
-    """The last record that there is by now; both are numbered as in the journal."""
+    """The last record so far; both are numbered as in the journal."""
     ts: str
     paused: bool = False
     asked: bool = False
-    """Whether the run waits for the person meanwhile."""
+    """Whether the run is waiting for the person now."""
 
     def texts(self) -> Iterator[str]:
-        """Yield what the header says of it, in fewer and fewer words."""
+        """Yield shorter and shorter descriptions of the moment."""
         head = "‖ paused · " if self.paused else "◀ "
         place = f"pass {self.pass_number} of {self.passes}" if self.pass_number else "before pass 1"
         phase = f" · {one_line(self.phase, 20)}" if self.phase else ""
@@ -62,23 +62,23 @@ SEPARATOR = "  "
 SIMULATED = "SIMULATED"
 
 NEAR = 0.8
-"""From this share of a budget on, where `budget_warning` is not given, the cost is something to be aware of."""
+"""The share of a budget from which the cost is highlighted, unless `budget_warning` is set."""
 
 Part = tuple[str, str]
 
 
 class TwoLineHeader(TallyHeader):
-    """Task and status on the first line, facts on the second, of which as many are shown as there is room for."""
+    """Task and status on the first line, and as many facts as fit on the second."""
 
     DEFAULT_CSS = """
     TwoLineHeader { dock: top; height: 2; background: $panel; color: $aeon-text; padding: 0 1; }
     """
     LEAST_CUT = 12
-    """From this many cells on a part of a fact is better than none."""
+    """The fewest cells in which part of a fact is worth showing."""
 
     @staticmethod
     def first_line(width: int, kind: str, task: str, status: str) -> Content:
-        """Return what is done, and how far it is; `kind` says what does it, where that is not a run."""
+        """Return the line with task and status; `kind` says what runs, if that is not a run."""
         icon, style = run_style(status)
         status_text = f"{icon} {words(status)}"
         lead = Content.assemble(("aeon", "bold $aeon-accent"), (kind, "$aeon-muted"), SEPARATOR)
@@ -92,7 +92,7 @@ class TwoLineHeader(TallyHeader):
     ) -> Content:
         """Return the facts that fit between `left` and `right`, the most important first.
 
-        Each is its text, its style, and whether a part of it is better than nothing.
+        Each is a text, its style, and whether it may be cut off.
         """
         parts = [*left]
         room = width - _width(right) - len(SEPARATOR) * bool(right) - _width(left)
@@ -107,11 +107,11 @@ class TwoLineHeader(TallyHeader):
 class RunHeader(TwoLineHeader):
     """Task and status on the first line; model, pass and phase, time and TTL on the second.
 
-    The second says first which moment is shown where that is not now; a click then returns to now.
+    If a past moment is shown, the second line begins with it, and a click returns to the present.
     """
 
     class PastLeft(Message):
-        """The person wants to see how the run is now."""
+        """The person wants to return to the present."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -127,7 +127,7 @@ class RunHeader(TwoLineHeader):
     def update_view(
         self, view: RunView, status: str, elapsed_s: float, note: str = "", *, with_ttl: bool = False
     ) -> None:
-        """Show the run as it is now; `status` is a RunResult's or `running`, `note` something to be aware of.
+        """Show the run as it is now; `status` is a RunResult's or `running`, `note` is highlighted.
 
         `with_ttl` is for a screen that shows the TTL nowhere else.
         """
@@ -141,7 +141,7 @@ class RunHeader(TwoLineHeader):
             self.refresh(Region(0, 1, self.size.width, 1))
 
     def update_moment(self, position: RunPosition | None, reading: str = "") -> None:
-        """Say which moment is shown, None if it is now; `reading` is how far another one is being looked for."""
+        """Say which moment is shown, None for the present; `reading` is the progress of loading another one."""
         if (position, reading) != (self._position, self._reading):
             self._position, self._reading = position, reading
             self.refresh()
@@ -155,7 +155,7 @@ class RunHeader(TwoLineHeader):
 
     @override
     def render_line(self, y: int) -> Strip:
-        """Draw one line without the other: time passes on the second alone."""
+        """Draw one line without the other, since the time changes only the second."""
         if self.text_selection is not None or not self.size.width:
             return super().render_line(y)
         return Visual.to_strips(self, self._line(y), self.size.width, 1, self.visual_style)[0]
@@ -176,7 +176,7 @@ class RunHeader(TwoLineHeader):
         return self.second_line(width, left, self._facts(), right)
 
     def _facts(self) -> list[tuple[str, str, bool]]:
-        """Return text, style and whether a part of it is better than nothing, the most important first."""
+        """Return the text and style of each fact and whether it may be cut off, the most important first."""
         view, phase = self._view, ""
         if view.result is None and view.phases and self._position is None:
             phase = f"pass {view.phases[-1].pass_number} · {one_line(view.phases[-1].phase, 20)}"
@@ -194,7 +194,7 @@ class RunHeader(TwoLineHeader):
         ]
 
     def _moment(self, room: int) -> str:
-        """Return the shown moment in as many words as there is room for."""
+        """Return the longest description of the moment that fits."""
         if self._position is None:
             return fit(f" … {self._reading} ", room) if self._reading else ""
         read = f" · {self._reading}" if self._reading else ""
@@ -203,7 +203,7 @@ class RunHeader(TwoLineHeader):
 
     @property
     def _least(self) -> int:
-        """Cells of the second line that nothing on its right may take: what is simulated says so."""
+        """Cells of the second line reserved for its left side, so that a simulated run always says so."""
         return len(SIMULATED) + len(SEPARATOR) if self._view.simulated else 0
 
 
@@ -217,13 +217,13 @@ def budget_usd(view: RunView) -> float | None:
 
 
 def spent(view: RunView) -> Part:
-    """Return what a run with a budget has cost, of how much, and its style; nothing for a run without one."""
+    """Return the cost and budget of a run, with their style; empty texts for a run without a budget."""
     budget = budget_usd(view)
     if budget is None:
         return "", ""
     cost = view.cost_usd or 0.0
     if cost > budget:
-        # A call is never made that might exceed it: a person has raised it since.
+        # No call is made that might exceed the budget, so a person must have raised it.
         return f"{money(cost)}, budget raised", "$severity-medium"
     warn_at = _usd(view.config.get("budget_warning"))
     near = cost > 0 and cost >= (NEAR * budget if warn_at is None else warn_at)
@@ -236,7 +236,7 @@ def _usd(value: object) -> float | None:
 
 
 def gauge(view: RunView, width: int) -> list[Part]:
-    """Return the TTL as a bar and in words, as long as a header of that width has room for."""
+    """Return the TTL as a bar and in words, sized for a header of that width."""
     if not view.ttl_allocated:
         return [("TTL –", "$aeon-muted")]
     left, of = f"{view.ttl_remaining}", f"{view.ttl_allocated}"
@@ -245,7 +245,7 @@ def gauge(view: RunView, width: int) -> list[Part]:
 
 
 def bar(view: RunView, cells: int) -> list[Part]:
-    """Return the cycles that remain of those the run may use, as a bar."""
+    """Return the share of cycles left as a bar."""
     share = min(1.0, max(0.0, view.ttl_remaining / view.ttl_allocated))
     filled = max(1, int(share * cells)) if view.ttl_remaining else 0
     colour = "$severity-high" if share <= 0.1 else "$severity-medium" if share <= 0.25 else "$status-complete"
@@ -265,9 +265,9 @@ class WorkflowFacts:
     model: str = ""
     simulated: bool = False
     doing: str = ""
-    """Who works, or which gate waits."""
+    """The agent at work, or the gate that waits."""
     note: str = ""
-    """Something to be aware of."""
+    """A highlighted note."""
     cost_usd: float = 0.0
     warning_usd: float = 0.0
     ceiling_usd: float = 0.0
@@ -321,7 +321,7 @@ class WorkflowHeader(TwoLineHeader):
 
 
 def cost_bar(facts: WorkflowFacts, cells: int) -> str:
-    """Return the cost as a bar up to the ceiling, with a mark where the warning is."""
+    """Return the cost as a bar up to the ceiling, with a mark at the warning level."""
     if facts.ceiling_usd <= 0:
         return ""
     full = min(cells, int(facts.cost_usd / facts.ceiling_usd * cells + 0.5))

@@ -1,4 +1,4 @@
-"""Runs, one a line, in columns; where their texts were searched, what was found under each."""
+"""Runs, one per line, in columns; after a search, the matches under each."""
 
 from __future__ import annotations
 
@@ -27,23 +27,23 @@ from aeon_widgets.virtual_list import RowsView
 SIMULATED = "simulated:"
 WAITING_ICON, MARKED, DAMAGED, ORDERED = "‖", "◆", "⚠", "▾"
 STATUS_CELLS = 20
-"""A mark, the icon and the word, each behind a blank."""
+"""A mark, the icon and the word, separated by spaces."""
 _MINUTE, _HOUR, _DAY = 60, 3_600, 86_400
 _YEAR = 365 * _DAY
 
 
 @dataclass(frozen=True)
 class Column:
-    """One column to the right of the task: its name and title, what it is ordered by, and when it is shown."""
+    """One column to the right of the task: its name, title and width, and when it is shown."""
 
     name: str
     title: str
     cells: int
-    """Its width, with the blank before it."""
+    """Its width, including the space before it."""
     least_task: int
-    """The cells that must be left for the task; 0 for a column that is always shown."""
+    """The least cells that the column must leave for the task; 0 for a column that is always shown."""
     order: str = ""
-    """The order that a click on its title asks for; empty if there is none."""
+    """The order that a click on its title selects; empty if there is none."""
     to_left: bool = False
 
 
@@ -61,7 +61,7 @@ _BY_IMPORTANCE = (SIM, AGE, PASSES, SCORES, COST, MODEL, RUN)
 
 @cache
 def columns(width: int) -> list[Column]:
-    """Return the columns that there is room for, in their order: the task has all the width that they leave."""
+    """Return the columns that fit, in order; the task gets the rest of the width."""
     room = width - STATUS_CELLS
     shown = set()
     for column in _BY_IMPORTANCE:
@@ -78,7 +78,7 @@ def task_cells(width: int) -> int:
 
 
 def titles(width: int, order: str = "") -> list[tuple[str, str]]:
-    """Return the order that each part of the line above the list asks for, and the part, fitted to its column.
+    """Return the header's parts, each fitted to its column and preceded by the order that a click on it selects.
 
     An arrow marks the column that the list is ordered by.
     """
@@ -91,12 +91,12 @@ def titles(width: int, order: str = "") -> list[tuple[str, str]]:
 
 
 def cell(column: Column, run: RunRow, now: datetime) -> str:
-    """Return the content of a run's column, fitted to its width."""
+    """Return a run's text in a column, fitted to its width."""
     return _placed(_text(column.name, run, now), column)
 
 
 def status_cell(run: RunRow, mark: str) -> tuple[str, str]:
-    """Return a run's status as icon and word, fitted, and its style. `mark` precedes it, one cell."""
+    """Return a run's status as icon and word, padded, and its style; `mark`, one cell wide, precedes it."""
     waits = is_waiting(run)
     icon, style = (WAITING_ICON, "medium") if waits else run_style(run.status)
     word = f"waits: {run.waits_for}" if waits else words(run.status)
@@ -109,7 +109,7 @@ def is_waiting(run: RunRow) -> bool:
 
 
 def age(started: str, now: datetime) -> str:
-    """Return how long ago a stamp was, in its largest unit: `42 s`, `3 min`, `5 h`, `2 d`, `1.5 y`; else `?`."""
+    """Return how long ago a timestamp was, as `42 s`, `3 min`, `5 h`, `2 d` or `1.5 y`; `?` if it is invalid."""
     try:
         seconds = int((now - datetime.fromisoformat(started)).total_seconds())
     except (TypeError, ValueError):
@@ -122,12 +122,12 @@ def age(started: str, now: datetime) -> str:
 
 
 def cost(dollars: float | None) -> str:
-    """Return a cost, or a dash where it is not known."""
+    """Return a cost, or a dash if it is not known."""
     return "–" if dollars is None else money(dollars)
 
 
 def pad(text: str, width: int) -> str:
-    """Return the text with blanks up to `width` cells."""
+    """Return the text padded with spaces to `width` cells."""
     return text + " " * max(0, width - cell_len(text))
 
 
@@ -152,7 +152,7 @@ def _placed(text: str, column: Column) -> str:
 
 
 def ordered(runs: Sequence[RunRow], order: str) -> list[RunRow]:
-    """Return runs by `cost` or `scores`, the highest first, what is not known last; live ones before all others."""
+    """Return runs by `cost` or `scores`, the highest first and unknown ones last, with live runs before all others."""
 
     def key(run: RunRow) -> tuple[bool, float]:
         if order == "cost":
@@ -164,11 +164,11 @@ def ordered(runs: Sequence[RunRow], order: str) -> list[RunRow]:
 
 
 QUIET_SECONDS = 10
-"""How often ages are updated if no run is live."""
+"""Seconds between updates of the ages if no run is live."""
 _KIND_CELLS = STATUS_CELLS - 5
-"""What holds a match is below the status, the match below the task."""
+"""The label of a match is below the status, and the match below the task."""
 _STYLES = {"sim": "medium", "passes": "", "scores": "", "cost": ""}
-"""Of the columns that are not muted."""
+"""The styles of columns that are not muted."""
 
 
 class RunList(RowsView):
@@ -181,7 +181,7 @@ class RunList(RowsView):
     """
 
     item = None
-    """A run is copied as what its screen has of it: its id."""
+    """None, so that the screen's item is copied: the run's id."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -198,13 +198,13 @@ class RunList(RowsView):
 
     @property
     def selected_line(self) -> RunLine | None:
-        """The selected line: a run, or a place in one."""
+        """The selected line: a run, or a match in one."""
         return self._lines[self.cursor] if self.cursor < len(self._lines) else None
 
     def update_lines(
         self, lines: Sequence[RunLine], wanted: str = "", *, where_empty: str = "", keep: bool = True
     ) -> None:
-        """Show these lines, `wanted` marked in what was found; the selection stays on its run, or goes to the first."""
+        """Show these lines, with `wanted` marked in matches; the selection stays, or without `keep` goes to the top."""
         empty_lines = (where_empty,)
         if lines == self._lines and wanted == self._wanted and (lines or empty_lines == self.where_empty):
             return
@@ -220,7 +220,7 @@ class RunList(RowsView):
             self.cursor = next(iter(kept or found), min(self.cursor, max(0, len(lines) - 1)))
 
     def tick(self, now: datetime) -> None:
-        """Update ages: each second while a run, which comes first, is live, and seldom otherwise."""
+        """Update ages: on every call while the first run is live, else every QUIET_SECONDS."""
         first = self._lines[0].run if self._lines else None
         is_live = first is not None and first.status == LIVE
         if is_live or abs((now - self._now).total_seconds()) >= QUIET_SECONDS:
@@ -228,7 +228,7 @@ class RunList(RowsView):
             self.refresh()
 
     def update_marks(self, marked: str, damaged: Set[str]) -> None:
-        """Mark the run of this id, and as damaged those of these ids, besides those that say it of themselves."""
+        """Mark the run with the id `marked`, and those in `damaged` in addition to rows that are damaged."""
         if (marked, damaged) != (self._marked, self._damaged):
             self._marked, self._damaged = marked, damaged
             self.refresh()
@@ -251,7 +251,7 @@ class RunList(RowsView):
 
 
 def _lead(line: RunLine) -> str:
-    """Return the prefix of the task: a fork's origin, and that it is a workflow."""
+    """Return the prefix of the task, for a fork its origin, and for a workflow that word."""
     kind = "workflow · " if line.run.kind == WORKFLOW else ""
     if line.run.parent is None:
         return kind
@@ -268,7 +268,7 @@ SCROLLBAR = 1
 
 
 class RunListHeader(Widget):
-    """One line above a RunList of the same width."""
+    """The titles above a RunList of the same width."""
 
     DEFAULT_CSS = """
     RunListHeader { height: 1; color: $aeon-muted; background: $background; }
@@ -279,7 +279,7 @@ class RunListHeader(Widget):
 
     @message
     class Ordered(Message):
-        """The person wants another order."""
+        """The person selected an order."""
 
         order: str
 

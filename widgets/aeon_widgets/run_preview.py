@@ -33,7 +33,7 @@ _POINTS = {
 
 @dataclass(frozen=True)
 class Kin:
-    """The next of kin of a run among those of its list."""
+    """A run's relatives in the list: whether its parent is there, and its forks."""
 
     parent_is_there: bool = False
     forks: Sequence[RunRow] = ()
@@ -41,13 +41,13 @@ class Kin:
 
 
 class RunPreview(TextView):
-    """One run in short. The content stays until another run is shown."""
+    """A summary of one run. The content stays until another run is shown."""
 
     HELP_TITLE = "Preview"
 
 
 def preview_blocks(run: RunRow, view: RunView, kin: Kin, now: datetime) -> Iterator[Block]:
-    """Return a run's preview, from its row in the list and a view of its journal or of the journal's end."""
+    """Yield a run's preview, from its row in the list and a view of its journal or of the journal's end."""
     yield "bold", _clipped(run.task, TASK_CHARACTERS)
     yield from _standing(run, view)
     if view.damage:
@@ -66,7 +66,7 @@ def preview_blocks(run: RunRow, view: RunView, kin: Kin, now: datetime) -> Itera
 
 
 def _standing(run: RunRow, view: RunView) -> Iterator[Block]:
-    """Return the status and why it is so."""
+    """Yield the status and the reason for it."""
     if is_waiting(run):
         what = _POINTS.get(run.waits_for, one_line(run.waits_for, 40))
         yield "medium", f"{WAITING_ICON} waiting for a decision about {what}; open it to decide"

@@ -1,4 +1,4 @@
-"""What a run asks a person: the outcome as a headline, what is decided about as text, and answers named by effect."""
+"""What a run asks a person: a headline, the text to decide about, and answers named after their effects."""
 
 from __future__ import annotations
 
@@ -25,13 +25,13 @@ from aeon_widgets.reply_text import checks, suspicions, verdicts
 from aeon_widgets.text import MAX_SHOWN, Block, count, fit, one_line, spaced
 
 Typed = Literal["", "reason", "run"]
-"""What is typed before an answer is sent: nothing, why it is so, or the word `run`."""
+"""What must be typed before an answer is sent: nothing, a reason, or the word `run`."""
 REASON: Typed = "reason"
 RUN: Typed = "run"
 
 
 class Choice(Struct, frozen=True):
-    """An answer: its key, what it does in this case, and what is sent for it."""
+    """An answer: its key, its effect in words, and what is sent for it."""
 
     key: str
     words: str
@@ -40,18 +40,18 @@ class Choice(Struct, frozen=True):
 
 
 class Section(Struct, frozen=True):
-    """A part that is one line until a person opens it."""
+    """A part of the text under a heading that opens it."""
 
     heading: str
     blocks: tuple[Block, ...]
     folded: bool | None = True
-    """None: where there is no room for all of it."""
+    """None means only if there is no room for all of it."""
     opens: str = ""
-    """What is sent as the answer where a person presses enter on the heading; else that opens or folds the part."""
+    """The answer that Enter on the heading sends; if empty, Enter opens or folds the part."""
 
 
 class ApprovalQuestion(Struct, frozen=True):
-    """What is asked. `body` is always in sight, `sections` are opened one by one."""
+    """A question. `body` is always shown, `sections` are opened one by one."""
 
     kind: str
     """A point of a run (`plan`, `pass`, `tool`, `unknown`, `budget`), or of a workflow: `gate`, `command`, `choice`."""
@@ -60,15 +60,15 @@ class ApprovalQuestion(Struct, frozen=True):
     choices: tuple[Choice, ...]
     sections: tuple[Section, ...] = ()
     hint: str = ""
-    """What the field says that a reason is typed into."""
+    """The placeholder of the field for a reason."""
     options: tuple[str, ...] = ()
-    """Other answers, of which one is picked."""
+    """Other answers, one of which is picked from a list."""
     safe: str = ""
-    """The option that nothing is lost with."""
+    """The option with which nothing is lost."""
 
     @property
     def text(self) -> str:
-        """All that is decided about, without styles."""
+        """All the text to decide about, without styles."""
         parts = [text for _, text in self.body]
         for section in self.sections:
             parts += ["", section.heading, *(f"  {text}" for _, text in section.blocks)]
@@ -76,21 +76,21 @@ class ApprovalQuestion(Struct, frozen=True):
 
 
 SHORT = 40
-"""A value up to this many characters is next to its name; a longer one is below, so that none can pass for a name."""
+"""The longest value next to its name, in characters; longer ones are below, so that none can pass for a name."""
 CUT_AT = "… ["
-"""Begins the line of a diff that says where it was cut."""
+"""The beginning of the line that says that a diff was cut."""
 _SHOWN_BY_DIFF = ("file_path", "old_string", "new_string", "replace_all", "diff", "content")
 DIFF_LINES = 5_000
-"""Longer texts are shown one after the other: comparing them would take too long."""
+"""The most lines that are compared; longer texts are shown one after the other, as comparing them takes too long."""
 SHELL = "code bash"
 """The style of a command."""
 MODEL_CHARACTERS = 300
-"""Characters that are shown of what the model says about its call: it hides nothing of the call itself."""
+"""Characters shown of what the model says about its call, so that this cannot push the call out of sight."""
 Subject = Mapping[str, Any]
 
 
 def call_title(subject: Subject) -> str:
-    """Return in a question what a call would do: `Edit notes.md?`, `Run this command?`, else `Call send_mail?`."""
+    """Return a call as a question, such as `Edit notes.md?`, `Run this command?` or `Call send_mail?`."""
     name, arguments = str_of(subject.get("tool_name")), dict_of(subject.get("arguments")) or {}
     path, url = str_of(arguments.get("file_path")), str_of(arguments.get("url"))
     if name in ("Edit", "Write") and path:
@@ -103,7 +103,7 @@ def call_title(subject: Subject) -> str:
 
 
 def call_blocks(point: str, subject: Subject) -> Iterator[Block]:
-    """Yield a call as it would be made, after why it is asked about."""
+    """Yield why a call needs a decision, then the call as it would be made."""
     arguments = subject.get("arguments")
     if not isinstance(arguments, dict):
         yield from whole("", json.dumps(dict(subject), ensure_ascii=False, indent=2))
@@ -126,7 +126,7 @@ def call_blocks(point: str, subject: Subject) -> Iterator[Block]:
     if not (diff := str_of(preview.get("diff"))):
         yield from argument_blocks(arguments)
         return
-    # What the diff says in full is not said again.
+    # Arguments that the diff shows in full are not repeated.
     hidden = () if any(line.startswith(CUT_AT) for line in diff.split("\n")) else _SHOWN_BY_DIFF
     yield from argument_blocks({name: value for name, value in arguments.items() if name not in hidden})
     path = one_line(str_of(arguments.get("file_path")), 200)
@@ -134,7 +134,7 @@ def call_blocks(point: str, subject: Subject) -> Iterator[Block]:
 
 
 def argument_blocks(arguments: Mapping[str, Any]) -> Iterator[Block]:
-    """Yield each argument with its name, and two texts of which one replaces the other as their difference."""
+    """Yield each argument with its name; `old_string` and `new_string` are shown as a diff."""
     old, new = arguments.get("old_string"), arguments.get("new_string")
     compared = isinstance(old, str) and isinstance(new, str)
     for name, value in _flat(arguments):
@@ -151,7 +151,7 @@ def argument_blocks(arguments: Mapping[str, Any]) -> Iterator[Block]:
 
 
 def _flat(values: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str, str]]:
-    """Yield names and values as text; what an object holds under its name and a dot."""
+    """Yield names and values as text; a nested name is `object.name`."""
     for key, value in values.items():
         name = f"{prefix}{key}"
         if isinstance(value, dict) and value:
@@ -186,7 +186,7 @@ def budget_blocks(subject: Subject) -> Iterator[Block]:
 
 
 def _difference(old: str, new: str) -> Iterable[Block]:
-    # Not `splitlines`: it would hide a change of the last line's end, and break lines elsewhere than the file does.
+    # Not `splitlines`, which hides a change of the final newline and splits at other characters too.
     before, after = old.split("\n"), new.split("\n")
     if not before[-1] and not after[-1]:
         del before[-1], after[-1]
@@ -200,7 +200,7 @@ def _difference(old: str, new: str) -> Iterable[Block]:
 
 
 def whole(style: str, text: str) -> Iterator[Block]:
-    """Yield a text of any length in blocks that are each shown whole, broken between lines where there are some."""
+    """Yield a text of any length in blocks short enough to be shown in full, split between lines if possible."""
     while len(text) > MAX_SHOWN:
         end = text.rfind("\n", 1, MAX_SHOWN)
         yield style, text[: end if end > 0 else MAX_SHOWN]
@@ -216,7 +216,7 @@ NO_CYCLES = "No cycles are left: a step that needs one ends the run."
 
 
 def plan_body(subject: Subject) -> Iterator[Block]:
-    """Yield what a plan that is about to run must achieve, and its steps with all that they call."""
+    """Yield the requirements of a plan that is about to run, its goal, and its steps with their calls."""
     yield from _warnings(subject)
     if requirements := strs_of(subject.get("requirements")):
         yield "accent", "A finished answer must satisfy"
@@ -227,7 +227,7 @@ def plan_body(subject: Subject) -> Iterator[Block]:
 
 
 def pass_body(subject: Subject, shown: AssessmentView | None) -> Iterator[Block]:
-    """Yield the requirements with verdict and quote, what else is wanting, and the answer."""
+    """Yield the requirements with verdicts and quotes, what else is wrong, and the answer."""
     yield from _warnings(subject)
     if shown is not None:
         if shown.not_judged:
@@ -250,7 +250,7 @@ def pass_body(subject: Subject, shown: AssessmentView | None) -> Iterator[Block]
 def question_parts(
     subject: Subject, pass_number: int, shown: AssessmentView | None, assessments: Sequence[AssessmentView]
 ) -> Iterator[Section]:
-    """Yield what is open, what was changed in a plan, a pass's scores, and what else there is to know."""
+    """Yield the open questions, what changed in the plan, the scores of a pass, and the issues."""
     yield from question_sections(strs_of(subject.get("questions")), given_answers(subject))
     yield from _change(subject, pass_number)
     if shown is not None:
@@ -263,7 +263,7 @@ def question_parts(
 
 
 def _warnings(subject: Subject) -> Iterator[Block]:
-    """Yield why an edited plan could not be taken, and that no cycles are left, where that is so."""
+    """Yield why an edited plan was not used, if so, and that no cycles are left, if so."""
     if problem := str_of(subject.get("problem")):
         yield "high", f"✖ the edited plan was not used: {one_line(problem, MAX_SHOWN)}"
     if not has_cycles(subject):
@@ -273,7 +273,7 @@ def _warnings(subject: Subject) -> Iterator[Block]:
 def _scores(
     subject: Subject, shown: AssessmentView, pass_number: int, assessments: Sequence[AssessmentView]
 ) -> Section:
-    """Return the scores of a pass against those of the one before, and what agrees."""
+    """Return the scores of a pass compared with the previous one, and the checks that passed."""
     before = next((each for each in reversed(assessments) if each.pass_number < pass_number), None)
     earlier = (before.completeness_score, before.coherence_score) if before is not None else (None, None)
     blocks = [
@@ -304,7 +304,7 @@ def step_blocks(plan: Mapping[str, Any]) -> Iterator[Block]:
     for step, depth, _ in nodes(plan):
         indent = _INDENT * depth
         status = str_of(step.get("status")) or "pending"
-        # What is yet to be done is what is decided about.
+        # Pending steps are what is decided about, so they are not muted.
         style = status if status in STATUS_ICONS and status != "pending" else ""
         what = f"{STATUS_ICONS.get(status, '?')} {one_line(str_of(step.get('step_id')), 40)}"
         yield style, f"{indent}{what} {one_line(str_of(step.get('description')), MAX_SHOWN)}"
@@ -312,13 +312,13 @@ def step_blocks(plan: Mapping[str, Any]) -> Iterator[Block]:
             arguments = dict_of(step.get("arguments"))
             how = ", with arguments that the model chooses" if arguments is None else ""
             yield "muted", f"{indent}{_INDENT * 2}calls {one_line(tool, 100)}{how}"
-            # No line of an argument begins where a step would: none can pass for one.
+            # An argument is indented more than a step, so that it cannot pass for one.
             for style, text in argument_blocks(arguments or {}):
                 yield style, "\n".join(f"{indent}{_INDENT * 3}{line}" for line in text.split("\n"))
 
 
 def _change(subject: Subject, pass_number: int) -> Iterator[Section]:
-    """Yield what was changed in this pass, and before it, each by itself."""
+    """Yield what changed in this pass, and separately what changed before it."""
     plan = dict_of(subject.get("plan")) or {}
     now = _refinements(subject, "refinements", pass_number)
     heading, blocks = plan_change(plan, now)
@@ -334,16 +334,16 @@ def _refinements(subject: Subject, key: str, pass_number: int) -> list[Refinemen
 
 
 ANSWERS = "answers"
-"""What the part with the open questions is chosen for."""
+"""What choosing the section with the open questions sends."""
 
 
 def given_answers(subject: Subject) -> dict[str, str]:
-    """Return the answers that a question has from before, by question."""
+    """Return the earlier answers, by question."""
     return {question: str_of(words) for question, words in (dict_of(subject.get("answers")) or {}).items()}
 
 
 def question_sections(questions: Sequence[str], answers: Mapping[str, str] | None = None) -> Iterator[Section]:
-    """Yield the part with the open questions, each with the person's answer where there is one."""
+    """Yield the section with the open questions, each with the person's answer if there is one."""
     if not questions:
         return
     given, blocks = answers or {}, list[Block]()
@@ -360,11 +360,11 @@ def question_sections(questions: Sequence[str], answers: Mapping[str, str] | Non
 
 
 REVIEWED = ("plan", "pass")
-"""The points at which a person looks at what there is, rather than at what is about to be done."""
+"""The points at which a person reviews work, rather than allows an action."""
 _WHAT_TO_FIX = "what should change?"
 _WHY_NOT = "why not?"
 ALWAYS = "always"
-"""What the choice of a rule sends."""
+"""What the choice that adds a rule sends."""
 END = Choice("X", "End here, not finished", "abort")
 _LATER = Choice("X", "Stop here, decide later", "abort")
 _FIX = Choice("w", "Tell it what to fix", "reject", REASON)
@@ -376,7 +376,7 @@ _EDIT_PLAN = Choice("e", "Edit the plan", "edit")
 def run_question(
     point: str, subject: Subject, pass_number: int = 1, assessments: Sequence[AssessmentView] = ()
 ) -> ApprovalQuestion:
-    """Return the question about `subject`. A pass is shown against those that were assessed before it."""
+    """Return the question about `subject`. A pass is compared with the `assessments` of earlier ones."""
     body: Iterable[Block]
     sections: list[Section] = []
     if point in REVIEWED:
@@ -400,7 +400,7 @@ def run_question(
 
 
 def headline(point: str, subject: Subject) -> str:
-    """Return the outcome that is decided about, or the question itself, in a few words."""
+    """Return the outcome to decide about, or the question itself, in a few words."""
     if point == "plan":
         return _plan_headline(subject)
     if point == "pass":
@@ -453,7 +453,7 @@ def _pass_headline(subject: Subject) -> str:
 
 
 def choices(point: str, subject: Subject, pass_number: int = 1) -> list[Choice]:
-    """Return the answers that lead to something different here, the one that continues first."""
+    """Return the answers with different effects at this point, the one that continues first."""
     if point == "plan":
         edit = Choice("e", "Edit plan or requirements", "edit") if pass_number == 1 else _EDIT_PLAN
         change = [Choice("w", "Tell it what to change", "reject", REASON)] if has_cycles(subject) else []
@@ -483,7 +483,7 @@ def choices(point: str, subject: Subject, pass_number: int = 1) -> list[Choice]:
 
 def _pass_choices(subject: Subject) -> list[Choice]:
     ended = subject.get("ended")
-    # Whatever else runs needs a cycle: without one, the TTL ends the run.
+    # Any further work needs a cycle; without one, the TTL ends the run.
     more = has_cycles(subject)
     fix, again = ([_FIX], [_AGAIN, _EDIT_PLAN]) if more else ([], [])
     if ended == "converged":
@@ -495,6 +495,6 @@ def _pass_choices(subject: Subject) -> list[Choice]:
 
 
 def has_cycles(subject: Subject) -> bool:
-    """Return whether a cycle is left for what follows; where the subject does not say, that one is."""
+    """Return whether a cycle is left; True if the subject does not say."""
     ttl = dict_of(subject.get("ttl"))
     return ttl is None or "remaining" not in ttl or int_of(ttl.get("remaining")) > 0

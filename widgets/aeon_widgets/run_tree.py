@@ -8,13 +8,13 @@ from typing import NamedTuple, Protocol, TypeVar
 
 LIVE = "running"
 WORKFLOW = "workflow"
-"""The kind of what has agents and gates, where a run has passes."""
+"""The kind of a row that has agents and gates instead of passes."""
 DEEPEST = 6
-"""Levels that are indented; deeper forks are on the last of them."""
+"""The deepest level of indent; deeper forks share it."""
 
 
 class RunRow(Protocol):
-    """What is shown of a run."""
+    """The data shown about a run."""
 
     @property
     def run_id(self) -> str: ...
@@ -51,19 +51,19 @@ class RunLine(NamedTuple):
 
     run: RunRow
     guide: str = ""
-    """What leads from the line of its parent to a fork."""
+    """The tree lines that connect a fork to its parent."""
     found: str | None = None
-    """The match, if the line shows a place in the run's journal instead of the run."""
+    """The text of the match, if the line shows one in the run's journal instead of the run."""
     found_in: str = ""
-    """What holds the place: `task`, `answer`, `prompt`."""
+    """The part that the match is in: `task`, `answer`, `prompt`."""
     seq: int | None = None
-    """The record; None if it has no number."""
+    """The match's record; None if it has no number."""
 
 
 def as_tree(runs: Sequence[RunRow]) -> list[RunLine]:
-    """Return a line for each of the runs, each fork under its parent where that is among them.
+    """Return a line for each run, with forks under their parents if these are among the runs.
 
-    Runs and forks keep the order given. Runs that were made to be each other's parents are listed once, too.
+    Runs and forks keep the given order, live families first. Runs that are each other's parents are listed once.
     """
     places = {run.run_id: place for place, run in enumerate(runs)}
     forks: dict[str, list[RunRow]] = {}
@@ -75,7 +75,7 @@ def as_tree(runs: Sequence[RunRow]) -> list[RunLine]:
     for place, run in enumerate(runs):
         if run.parent is None or run.parent not in places:
             families.append(_placed(run, place, places, forks, shown))
-    if len(shown) < len(runs):  # the others descend from themselves
+    if len(shown) < len(runs):  # the others are in cycles of parents
         for place, run in enumerate(runs):
             if run.run_id not in shown:
                 families.append(_placed(run, place, places, forks, shown))
@@ -84,7 +84,7 @@ def as_tree(runs: Sequence[RunRow]) -> list[RunLine]:
 
 
 def start_words(pass_number: int) -> str:
-    """Return where a fork starts that begins with a pass."""
+    """Return where a fork starts whose first own pass is `pass_number`."""
     return f"the end of pass {pass_number - 1}" if pass_number > 1 else "the beginning"
 
 
@@ -92,7 +92,7 @@ Row = TypeVar("Row", bound=RunRow)
 
 
 def family_of(runs: Sequence[Row], run_id: str) -> list[Row]:
-    """Return a run with all that it descends from and all that descends from these, ancestors first."""
+    """Return a run's whole family: its oldest known ancestor and all descendants of that, ancestors first."""
     known = {run.run_id: run for run in runs}
     root = known.get(run_id)
     seen = {run_id}
@@ -114,7 +114,7 @@ def family_of(runs: Sequence[Row], run_id: str) -> list[Row]:
 def _placed(
     root: RunRow, place: int, places: dict[str, int], forks: dict[str, list[RunRow]], shown: set[str]
 ) -> tuple[bool, int, list[RunLine]]:
-    """Return a family's lines after their sort key: whether none of it is live, and its newest run's place."""
+    """Return a family's sort key, whether none of it is live and the place of its newest run, and its lines."""
     if root.run_id not in forks:
         shown.add(root.run_id)
         return root.status != LIVE, place, [RunLine(root)]
@@ -124,7 +124,7 @@ def _placed(
 
 
 def _family(root: RunRow, forks: dict[str, list[RunRow]], shown: set[str]) -> Iterator[RunLine]:
-    """Yield a run and all that descends from it and was not shown yet."""
+    """Yield a run and its descendants that were not shown yet."""
     stack = [(root, "", "")]
     while stack:
         run, guide, below = stack.pop()

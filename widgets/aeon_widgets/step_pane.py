@@ -35,9 +35,9 @@ from aeon_widgets.text import GAP, Block, one_line, readable, spaced
 from aeon_widgets.text_view import TextView
 
 TABS = ("Output", "Prompt", "Tool call", "Repairs", "Changes")
-"""The last one is there in a run that goes round in passes."""
+"""The last one is shown only in adaptive runs."""
 _READ_BY_THE_RUN = frozenset({"profile", "review", "judge", "refine"})
-"""Calls whose replies are not meant for people: their result is shown first."""
+"""The purposes of calls whose replies are not meant for people; their result is shown first."""
 
 
 class TabBar(Widget):
@@ -91,13 +91,13 @@ class StepText(TextView):
 
     @message
     class TabMoved(Message):
-        """The person goes to a neighbouring tab."""
+        """The person wants to go to a neighbouring tab."""
 
         by: int
 
     @property
     def item(self) -> Item | None:
-        """What the pane around it says."""
+        """None, so that the surrounding pane's item is copied."""
         return None
 
     def action_tab(self, by: int) -> None:
@@ -106,7 +106,7 @@ class StepText(TextView):
 
 
 class StepPane(Vertical, Pane):
-    """Shows one step, or calls that belong to no step. Follows a step that is running until the person scrolls."""
+    """Shows one step, or calls that belong to no step. It follows a running step until the person scrolls."""
 
     RECORDS: ClassVar[frozenset[str]] = frozenset(
         {"plan", "step", "llm", "tool", "supervisor", "run_finished", "profile", "validation", "refinement", "notice"}
@@ -133,7 +133,7 @@ class StepPane(Vertical, Pane):
 
     @property
     def item(self) -> Item | None:
-        """The output of the step or what the model wrote to be read, else all that the tab shows."""
+        """The output of the step or the model's reply if it is for people; on other tabs, all their text."""
         step, tab = self._opened.step, TABS[self.tab].lower()
         place = f"of {one_line(step.step_id, 30)}" if step is not None else "of these calls"
         if self.tab:
@@ -162,9 +162,9 @@ class StepPane(Vertical, Pane):
         filled: StepDetail | None = None,
         instead: Sequence[Block] | None = None,
     ) -> None:
-        """Show what `key` names; `calls` are its model calls if it is no step, `streamed` its reply so far.
+        """Show what `key` names; `calls` are its model calls if it is not a step, `streamed` its reply so far.
 
-        `live` says whether the run is live; `filled` holds what the view left in the journal. `instead`
+        `live` says whether the run is live; `filled` is the step with what the view left in the journal. `instead`
         replaces the step's own changes.
         """
         self._view, self._key, self._streamed, self._live, self._instead = view, key, streamed, live, instead
@@ -172,7 +172,7 @@ class StepPane(Vertical, Pane):
         self._show()
 
     def show_quote(self, key: RowKey, quote: str) -> None:
-        """Highlight words in the output of a row, from when it is shown until another one is."""
+        """Highlight a quote in the output of a row while that row is shown."""
         self._quote = key, quote
         self.tab = TABS.index("Output")
 
@@ -215,7 +215,7 @@ class StepPane(Vertical, Pane):
         self._show_title()
 
     def update_activity(self, activity: Activity | None) -> None:
-        """Show in the title which call is waited for, where it is one of those that are shown."""
+        """Show the call that the run waits for in the title, if it is one of those shown."""
         if activity != self._activity:
             self._activity = activity
             self._show_title()
@@ -268,13 +268,13 @@ class StepPane(Vertical, Pane):
         output = calls_output_blocks(label, self._opened.calls, self._streamed, self._live, wanted)
         found: list[Block] = []
         if self._came_back():
-            # The run reads such a reply; a person reads what it came to.
+            # Only the run reads such a reply; a person reads its result.
             found = calls_change_blocks(self._view, self._opened.calls)
             found = profile_blocks(self._view.profiles) if key.name == "profile" else found
         return spaced([found, output])
 
     def _came_back(self) -> bool:
-        """Return whether there is a reply of which the beginning tells what it came to."""
+        """Return whether the selected calls have ended and their result is shown before the reply."""
         key, calls = self._key, self._opened.calls
         has_calls = key is not None and key.kind != "step" and (key.kind == "pass" or key.name in _READ_BY_THE_RUN)
         return has_calls and bool(calls) and calls[-1].finished

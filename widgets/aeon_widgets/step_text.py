@@ -1,4 +1,4 @@
-"""What a step's tabs say, as blocks of text: what was asked, what came back, which tool ran, what was repaired."""
+"""The text of a step's tabs: its output, prompts and replies, tool calls, and repairs."""
 
 from __future__ import annotations
 
@@ -22,25 +22,25 @@ from aeon_widgets.reply_text import parts_of
 from aeon_widgets.text import GAP, Block, count, joined, one_line, pretty, readable, spaced
 
 MOST = 20
-"""Calls, tool calls and repairs that are shown of a step or a row, the last of each."""
+"""The most calls, tool calls and repairs shown of a step or a row: the last ones of each."""
 
 
 class StepDetail(Struct, frozen=True):
-    """A step or calls without one. A lean view leaves parts of it in the journal."""
+    """A step, or calls without one. A lean view leaves parts of it in the journal."""
 
     step: StepView | None = None
     calls: Sequence[CallView] = ()
     repairs: Sequence[RepairView] = ()
     earlier: int = 0
-    """Calls, tool calls and repairs before those that are shown."""
+    """The number of calls, tool calls and repairs before those shown."""
 
     @property
     def lean(self) -> bool:
-        """Whether a part of it is in the journal alone."""
+        """Whether a part of it is only in the journal."""
         return is_lean([*([self.step] if self.step is not None else []), *self.calls, *self.repairs])
 
     def filled(self, record_of: RecordOf) -> StepDetail:
-        """Return it with what was left in the journal."""
+        """Return it with the parts that were left in the journal."""
         step = filled(self.step, record_of) if self.step is not None else None
         calls = [filled(call, record_of) for call in self.calls]
         repairs = [filled(repair, record_of) for repair in self.repairs]
@@ -48,7 +48,7 @@ class StepDetail(Struct, frozen=True):
 
 
 def step_detail(view: RunView, key: RowKey | None, calls: Sequence[CallView]) -> StepDetail:
-    """Return a row of the plan; `calls` are its model calls if it is no step."""
+    """Return the details of a row of the plan; `calls` are its model calls if it is not a step."""
     if key is not None and key.kind == "step":
         if (step := view.steps.get(key.name)) is None:
             return StepDetail()
@@ -65,7 +65,7 @@ UNKNOWN = "The run ended during this call: whether it took effect is unknown."
 
 
 def output_blocks(step: StepView, streamed: Sequence[Block] = (), live: bool = True, asked: str = "") -> list[Block]:
-    """Return what the step is, how it went, and what it gave; `asked` is what the run waits for a decision about."""
+    """Return the step, how it went, and its output; `asked` is what the run waits for a decision about."""
     blocks: list[Block] = [("high", f"✖ {message}") for message in step.errors]
     blocks.append(("bold", step.description))
     if how := joined(_how(step), spent_on(step.calls, step.tool_calls)):
@@ -96,7 +96,7 @@ def _how(step: StepView) -> str:
 
 
 def spent_on(calls: Sequence[CallView], tool_calls: Sequence[ToolCallView] = ()) -> str:
-    """Return in words what calls came to: how many, tokens, cost, and the time that was waited for them."""
+    """Return in words the number, tokens, cost and total time of calls; empty if none has time or tokens."""
     tokens = sum(sum((call.usage or {}).get(name, 0) for name in ("input_tokens", "output_tokens")) for call in calls)
     costs = [call.cost_usd for call in calls if call.cost_usd is not None]
     waited = [*(call.latency_ms for call in calls), *(call.duration_ms for call in tool_calls)]
@@ -126,12 +126,12 @@ def _nothing_yet(step: StepView, live: bool, asked: str) -> str:
 
 
 def _cut_off(call: ToolCallView) -> str:
-    """Return what is known about a call that did not end; a resume repeats it without asking unless it is unsafe."""
+    """Return what is known about a call that did not end: whether an unsafe one took effect is unknown."""
     return UNKNOWN if call.effect not in ("pure", "idempotent") else CUT_OFF
 
 
 def waiting(calls: Sequence[CallView]) -> str:
-    """Return what a model call is doing right now."""
+    """Return in words what the last model call is waiting for."""
     if not calls or (calls[-1].finished and calls[-1].retry_in_s is None):
         return "Running …"
     last = calls[-1]
@@ -148,7 +148,7 @@ def calls_output_blocks(
     live: bool = True,
     requirements: Sequence[str] = (),
 ) -> list[Block]:
-    """Return the last reply of calls that belong to no step; `requirements` are those that a judge writes about."""
+    """Return the last reply of calls that belong to no step; `requirements` are those being judged."""
     blocks: list[Block] = [("bold", label), GAP]
     done = [call for call in calls if call.response is not None]
     unfinished = not calls or not calls[-1].finished or calls[-1].retry_in_s is not None
@@ -164,7 +164,7 @@ def calls_output_blocks(
 
 
 def pass_blocks(view: RunView, number: int, calls: Sequence[CallView]) -> list[Block]:
-    """Return what a pass came to: its verdict, what was changed after it, and the calls that belong to no step."""
+    """Return the verdict of a pass, what was changed after it, and the calls that belong to no step."""
     blocks: list[Block] = []
     for each in view.assessments:
         if each.pass_number == number:
@@ -188,7 +188,7 @@ def pass_blocks(view: RunView, number: int, calls: Sequence[CallView]) -> list[B
 
 
 def _read_reply(call: CallView, requirements: Sequence[str]) -> list[Block]:
-    """Return a reply for a person: data that the run reads as a list of what is in it."""
+    """Return a reply for a person: a structured one as a list of its parts."""
     text = (call.response or {}).get("text")
     if call.purpose not in STRUCTURED or not isinstance(text, str) or not text:
         return _reply_blocks(call)
@@ -197,7 +197,7 @@ def _read_reply(call: CallView, requirements: Sequence[str]) -> list[Block]:
 
 
 def prompt_blocks(calls: Sequence[CallView], live: bool = True) -> list[Block]:
-    """Return every model call with the whole prompt, and what came back."""
+    """Return every model call with its whole prompt and its reply."""
     if not calls:
         return [("muted", "No model was called.")]
     total = [[("muted", spent_on(calls))]] if len(calls) > 1 else []
@@ -260,7 +260,7 @@ def _error_blocks(error: dict[str, Any]) -> list[Block]:
 
 
 def tool_blocks(step: StepView, live: bool = True) -> list[Block]:
-    """Return every tool call of the step with its exact arguments and its result."""
+    """Return every tool call of the step with its exact arguments and result."""
     if not step.tool_calls:
         if step.tool is None:
             return [("muted", "This step calls no tool.")]
@@ -287,7 +287,7 @@ def _tool_call_blocks(call: ToolCallView, live: bool) -> list[Block]:
 
 
 def repair_blocks(repairs: Sequence[RepairView]) -> list[Block]:
-    """Return every repair attempt with what was there before and after it."""
+    """Return every repair attempt with the output before and after it."""
     if not repairs:
         return [("muted", "Nothing was repaired here.")]
     return spaced(map(_repair_blocks, repairs))

@@ -1,4 +1,4 @@
-"""How many runs are running and how many wait for the user, at the right of every header's first line."""
+"""The number of runs that are running or wait for the user, at the right of every header's first line."""
 
 from __future__ import annotations
 
@@ -14,18 +14,18 @@ from textual.widget import Widget
 from aeon_widgets.pane import message
 
 ROOMY = 72
-"""From this width all of it is shown, below it what matters most."""
+"""The width from which all of it is shown; below it, only the more important number."""
 _RULE = " │ "
 
 
 class Tally(NamedTuple):
-    """How many runs wait for a decision, and how many others run, in this process or another."""
+    """The number of runs that wait for a decision, and of other running ones, in this process or another."""
 
     running: int = 0
     waiting: int = 0
 
     def parts(self, width: int) -> list[tuple[str, str]]:
-        """Return texts and styles for a header of that width; nothing if nothing runs or waits."""
+        """Return texts and styles for a header of that width; empty if nothing runs or waits."""
         running = (f"{self.running} running", "$aeon-muted")
         waits = "waits" if self.waiting == 1 else "wait"
         if width < ROOMY:
@@ -43,7 +43,7 @@ class TallyHeader(Widget):
 
     @message
     class Wanted(Message):
-        """The header has come on screen, and wants the tally as it is."""
+        """The header was mounted and needs the current tally."""
 
         header: TallyHeader
 
@@ -51,7 +51,7 @@ class TallyHeader(Widget):
         self.post_message(self.Wanted(self))
 
     def with_tally(self, draw: Callable[[int], Content]) -> Content:
-        """Return a line that `draw` makes for a number of cells, and the tally at its right."""
+        """Return the line that `draw` makes for the cells left, with the tally at its right."""
         width = self.size.width
         parts = self.tally.parts(width)
         if not parts:
@@ -62,7 +62,7 @@ class TallyHeader(Widget):
 
 
 class HeadLine(TallyHeader):
-    """The name of a screen, and the tally."""
+    """The name of a screen and the tally."""
 
     DEFAULT_CSS = """
     HeadLine { height: 1; background: $panel; color: $aeon-text; padding: 0 1; }

@@ -1,4 +1,4 @@
-"""Untrusted text on its way to the screen: clipped, made visible, fitted to cells, wrapped; never parsed as markup."""
+"""Makes untrusted text safe to show: clipped, escaped, fitted to cells, wrapped, and never parsed as markup."""
 
 from __future__ import annotations
 
@@ -12,34 +12,34 @@ from rich.cells import cell_len, chop_cells, set_cell_size
 from aeon_core.escape import escape_controls
 
 Piece = tuple[str, str]
-"""Text that is safe to show, and the name of its style (empty: the pane's own)."""
+"""Text that is safe to show, and the name of its style (empty for the pane's own)."""
 Block = tuple[str, str]
-"""Style name and text, which may be of any length and hold anything. `markdown` and `json` are rendered as such."""
+"""Style name and untrusted text of any length. `markdown` and `json` are rendered as such."""
 GAP: Block = ("", "")
 MAX_SHOWN = 200_000
-"""Characters of one text that are shown; the journal holds the rest."""
+"""The most characters of one text that are shown; the journal has the rest."""
 
 _TOKENS = re.compile(r"\s+|\d[\d.,]* m?s(?!\S)|\S+")
-"""What a line is broken between: words, and a time with its unit."""
+"""The tokens that a line is not broken within: words, and a time with its unit."""
 _LEAD = re.compile(r"(?: *[○▶✔✖⊘◼□◐▸▾⏎•?⚠✎~·+…→│└] +)+|[a-z]+(?: [a-z]+)? {2,}| {2,}")
 _TAB = " " * 4
 _UNITS = ("bytes", "kB", "MB", "GB")
 
 
 def block(text: str, limit: int = MAX_SHOWN) -> str:
-    """Return the text as it may be shown over several lines, clipped to `limit` characters with a line that says so."""
+    """Return the text safe to show on several lines, clipped to `limit` characters with a line that says so."""
     rest = len(text) - limit
     shown = escape_controls(text[:limit].replace("\r\n", "\n"), keep="\n\t").replace("\t", _TAB)
     return f"{shown}\n… {rest:,} more characters, not shown here" if rest > 0 else shown
 
 
 def one_line(text: str, limit: int = 1_000) -> str:
-    """Return the text's beginning as one line, runs of white space as one space."""
+    """Return the first `limit` characters of a text as one line, with whitespace collapsed."""
     return escape_controls(" ".join(text[:limit].split()))
 
 
 def fit(text: str, width: int) -> str:
-    """Return the text cut to `width` cells, with an ellipsis where something is missing."""
+    """Return the text cut to `width` cells, with an ellipsis if it was longer."""
     if width <= 0:
         return ""
     if cell_len(text) <= width:
@@ -48,7 +48,7 @@ def fit(text: str, width: int) -> str:
 
 
 def wrap(text: str, width: int) -> list[str]:
-    """Return the text's lines, none wider than `width` cells; broken at white space where there is some."""
+    """Return the text's lines, none wider than `width` cells, broken at whitespace if possible."""
     lines: list[str] = []
     for line in text.split("\n"):
         if len(line) <= width and line.isascii():
@@ -59,7 +59,7 @@ def wrap(text: str, width: int) -> list[str]:
 
 
 def wrap_hanging(text: str, width: int) -> list[str]:
-    """Wrap, with what comes after a sign, an indent or a label under the words that follow it."""
+    """Wrap as `wrap` does, but indent the lines after a leading sign, indent or label to the words after it."""
     lines: list[str] = []
     for line in text.split("\n"):
         lead = _LEAD.match(line)
@@ -97,12 +97,12 @@ def _wrap_line(line: str, width: int, lines: list[str]) -> None:
 
 
 def joined(*parts: str, by: str = " · ") -> str:
-    """Return the parts that are not empty as one text."""
+    """Join the parts that are not empty."""
     return by.join(filter(None, parts))
 
 
 def spaced(groups: Iterable[Iterable[Block]]) -> list[Block]:
-    """Return groups of blocks with a gap between each two; empty ones are left out."""
+    """Join groups of blocks with a gap between them, leaving out empty ones."""
     blocks: list[Block] = []
     for group in map(list, groups):
         blocks += [GAP, *group] if blocks and group else group
@@ -110,9 +110,9 @@ def spaced(groups: Iterable[Iterable[Block]]) -> list[Block]:
 
 
 def pretty(value: Any, *, in_order: bool = False) -> str:
-    """Return a JSON value as indented text, or what can be said of it where it has no such form.
+    """Return a value as indented JSON, or a note that it cannot be shown.
 
-    The names of an object are as they are, or with `in_order` sorted.
+    With `in_order`, an object's keys are sorted.
     """
     try:
         return json.dumps(value, indent=2, ensure_ascii=False, sort_keys=in_order)
@@ -121,19 +121,19 @@ def pretty(value: Any, *, in_order: bool = False) -> str:
 
 
 def readable(output: dict[str, Any]) -> str:
-    """Return a step's output for a person: the text itself where that is all there is, else JSON."""
+    """Return a step's output for a person: its text if that is all there is, else JSON."""
     if len(output) == 1 and isinstance(output.get("text"), str):
         return str(output["text"])
     return pretty(output)
 
 
 def count(number: int, noun: str) -> str:
-    """Return for example `1 repair` or `3 repairs`."""
+    """Return a number with its noun, such as `1 repair` or `3 repairs`."""
     return f"{number:,} {noun}" if number == 1 else f"{number:,} {noun}s"
 
 
 def size(number: int) -> str:
-    """Return a number of bytes as `12.3 kB`."""
+    """Return a number of bytes, such as `12 bytes` or `12.3 kB`."""
     amount, unit = float(number), 0
     while amount >= 1000 and unit < len(_UNITS) - 1:
         amount, unit = amount / 1000, unit + 1
@@ -141,7 +141,7 @@ def size(number: int) -> str:
 
 
 def duration(seconds: float) -> str:
-    """Return a time span as `mm:ss`, or `h:mm:ss` from an hour on."""
+    """Return seconds as `mm:ss`, or `h:mm:ss` from an hour on."""
     whole = max(0, int(seconds))
     hours, rest = divmod(whole, 3600)
     minutes, second = divmod(rest, 60)

@@ -20,7 +20,7 @@ from aeon_widgets.virtual_list import LinesView
 
 
 class TextView(LinesView):
-    """Blocks of text under each other. New text leaves the place that the person reads."""
+    """Blocks of text, one below the other. New text does not move the place that the person reads."""
 
     DEFAULT_CSS = """
     TextView { padding: 0 1; scrollbar-gutter: stable; scrollbar-size-horizontal: 0; }
@@ -34,10 +34,10 @@ class TextView(LinesView):
         self._measured: tuple[int, bool, list[Block], list[Line], list[int]] = (0, False, self._blocks, [], [])
         self._raw = False
         self._place = (0, 0)
-        """Characters before the line that a resize put on top, and that line: until the person scrolls, it holds."""
+        """The characters before the line that a resize put on top, and that line; valid until the person scrolls."""
         self._quote = ""
         self._quoted: dict[int, tuple[int, int]] = {}
-        """By line, from which character to which it is part of the quote."""
+        """For each line of the quote, the start and end of its part."""
         self._goes_to_quote = False
 
     @property
@@ -47,7 +47,7 @@ class TextView(LinesView):
 
     @property
     def source(self) -> str:
-        """The whole text as it was given, before it was rendered and wrapped."""
+        """The whole text before it was rendered and wrapped."""
         return "\n".join(text for _, text in self._blocks)
 
     @property
@@ -57,11 +57,11 @@ class TextView(LinesView):
 
     @property
     def raw(self) -> bool:
-        """Whether Markdown and JSON are shown as they were written: as the person wants it, or to show a quote."""
+        """Whether Markdown and JSON are shown as written, because the person wants that or a quote needs it."""
         return self._raw
 
     def show_raw(self, raw: bool) -> None:
-        """Show raw or formatted text; the place that is read stays."""
+        """Show raw or formatted text, keeping the place that the person reads."""
         if raw != self._raw:
             read = self._read_so_far()
             self._raw = raw
@@ -73,14 +73,14 @@ class TextView(LinesView):
         self.show_raw(not self._raw)
 
     def show(self, blocks: Sequence[Block]) -> None:
-        """Replace the text; the scroll position stays, or the end where the pane is following."""
+        """Replace the text, keeping the scroll position, or the end if following."""
         shown = list(blocks)
         if shown != self._blocks:
             self._blocks = shown
             self._wrap()
 
     def start(self, blocks: Sequence[Block], follow: bool) -> None:
-        """Show another text from its beginning, or from its end where it is still being written."""
+        """Show another text from its beginning, or with `follow` from its end."""
         self.following = False
         self.scroll_home(animate=False, immediate=True)
         self.following = follow
@@ -90,23 +90,23 @@ class TextView(LinesView):
         self._wrap()
 
     def mark(self, quote: str) -> bool:
-        """Highlight words and scroll to them; none if they are empty. Return whether they are there."""
+        """Highlight a quote and scroll to it; an empty one removes the highlight. Return whether it was found."""
         if quote != self._quote:
             self._quote, self._goes_to_quote = quote, bool(quote)
             self._find_quote()
             self._draw_changed()
-            # The pane may be about to be shown.
+            # The pane may not be visible yet.
             self.call_after_refresh(self._go_to_quote)
         return bool(self._quoted)
 
     def _find_quote(self) -> None:
-        """Note on which lines the quote is."""
+        """Find the lines of the quote."""
         self._quoted = {}
         if not self._quote:
             return
         found = find_quote(self.text, self._quote)
         if not found and not self._raw and any(style in RENDERED for style, _ in self._blocks):
-            self._raw = True  # the quote has the marks of the Markdown that it was taken from
+            self._raw = True  # the quote contains Markdown marks
             self._wrap()
             return
         starts = list(accumulate((len(line.text) + 1 for line in self._lines), initial=0))
@@ -116,7 +116,7 @@ class TextView(LinesView):
                 self._quoted[line] = (max(0, start - starts[line]), min(length, end - starts[line]))
 
     def _go_to_quote(self) -> None:
-        """Scroll to the quote, once, with a few of the lines before it."""
+        """Scroll to the quote once, with a few lines before it."""
         if self._goes_to_quote and self._quoted and self.size.height:
             self._goes_to_quote = self.following = False
             top = min(self._quoted) - self.size.height // 3
@@ -131,7 +131,7 @@ class TextView(LinesView):
         self.set_line_count(len(self._lines))
 
     def _wrapped(self, width: int) -> list[Line]:
-        """Return the lines at that width. What is on screen stays as it is: measuring may come before drawing."""
+        """Return the lines at that width without changing what is shown, as Textual may only be measuring."""
         known, raw, blocks, lines, starts = self._measured
         if known != width or raw != self._raw or blocks is not self._blocks:
             lines, starts = [], []
@@ -142,15 +142,15 @@ class TextView(LinesView):
         return lines
 
     def line_of(self, place: int) -> int:
-        """Return the first line of the block at that place, the number of lines for the place behind the last."""
+        """Return the first line of the block with that index; the number of lines for an index after the last."""
         starts = self._measured[4]
         return starts[place] if place < len(starts) else self.line_count
 
     @override
     def get_content_height(self, container: Size, viewport: Size, width: int) -> int:
-        """Return the lines that the text takes at that width."""
+        """Return how many lines the text takes at that width."""
         del container, viewport
-        # The place of the scroll bar is kept free, and is not part of the width that is left for text.
+        # The scroll bar's cells are reserved and cannot hold text.
         left = width - self.scrollbar_size_vertical
         return len(self._wrapped(left)) if left > 0 else 0
 
@@ -168,14 +168,14 @@ class TextView(LinesView):
         self._go_to_quote()
 
     def _read_so_far(self) -> int:
-        """Return the characters before the uppermost line, white space aside: it is not the same at each width."""
+        """Return the number of characters above the top line, without whitespace, which depends on the width."""
         read, top = self._place
         if self.scroll_offset.y != top:
             read = sum(_length(line.text) for line in self._lines[: self.scroll_offset.y])
         return read
 
     def _go_to(self, read: int) -> None:
-        """Put the line on top that holds what comes after so many characters."""
+        """Scroll to the line with the text after `read` characters."""
         ends = accumulate(_length(line.text) for line in self._lines)
         top = next((index for index, end in enumerate(ends) if end > read), 0)
         self.scroll_to(y=top, animate=False, immediate=True, force=True)
@@ -191,19 +191,19 @@ class TextView(LinesView):
 
 
 class PartsView(TextView):
-    """Text with parts that can be selected. Up and down stop at each of them that is near, and scroll past the last."""
+    """Text with selectable parts. Up and down stop at each part that is near, and scroll otherwise."""
 
     REACH: ClassVar[int] = 0
-    """How many screens further on a part is near; 0: in sight."""
+    """The number of screens within which a part is near; 0 means in sight."""
     CLICKS: ClassVar[int] = 1
-    """How many clicks on a part choose it; any selects it."""
+    """The number of clicks that choose a part; any click selects it."""
 
     selected: reactive[int] = reactive(0, repaint=False)
-    """Which of the parts is selected."""
+    """The index of the selected part."""
 
     @property
     def parts(self) -> Sequence[range]:
-        """The places of each part's blocks."""
+        """The indexes of each part's blocks."""
         return ()
 
     def choose_part(self) -> None:
@@ -213,7 +213,7 @@ class PartsView(TextView):
         self._draw_changed()
 
     def lines_of(self, part: int) -> range:
-        """Return the lines that a part takes; none if there is no such part."""
+        """Return the lines of a part; an empty range if there is no such part."""
         if not 0 <= part < len(self.parts):
             return range(0)
         blocks = self.parts[part]
@@ -224,7 +224,7 @@ class PartsView(TextView):
         return self.has_focus and index in self.lines_of(self.selected)
 
     def _select(self, by: int) -> bool:
-        """Select the neighbouring part, or from one out of sight the next in sight; return whether one is near."""
+        """Select the neighbouring part, or one in sight if the selected one is not; return whether one was near."""
         top, height = self.scroll_offset.y, self.size.height
         in_sight = [part for part in range(len(self.parts)) if self.lines_of(part).start - top in range(height)]
         wanted = self.selected + by

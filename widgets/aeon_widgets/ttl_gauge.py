@@ -1,4 +1,4 @@
-"""The TTL, how deeply the run reasons within it, what it went for, and what the run has used so far."""
+"""The TTL, how deeply the run reasons, what the last cycle was for, and what the run has used so far."""
 
 from __future__ import annotations
 
@@ -20,11 +20,11 @@ from aeon_widgets.run_header import bar, spent
 from aeon_widgets.text import Piece, count, fit, joined
 
 _SHORT = 4
-"""Lines of the pane where it is asked to be short."""
+"""The most lines of the pane if it must be short."""
 
 
 class TTLGauge(Pane, can_focus=True):
-    """Cycles left and spent, the profile, what the last cycle was for, tokens and cost. Enter leads to the reasons."""
+    """Cycles left and spent, the profile, what the last cycle was for, tokens and cost. Enter shows the reasons."""
 
     HELP_TITLE = "TTL"
     RECORDS: ClassVar[frozenset[str]] = frozenset({"ttl", "run_started", "run_finished", "llm", "profile"})
@@ -37,7 +37,7 @@ class TTLGauge(Pane, can_focus=True):
     DEFAULT_CSS = pane_css("TTLGauge") + "TTLGauge { height: auto; padding: 0 1; }"
 
     short: reactive[bool] = reactive(False, layout=True)
-    """Whether the pane is to leave room for others."""
+    """Whether the pane must leave room for others."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -73,7 +73,7 @@ class TTLGauge(Pane, can_focus=True):
 
     @override
     def get_content_height(self, container: Size, viewport: Size, width: int) -> int:
-        """Return the number of lines, whatever width they were last drawn for."""
+        """Return the number of lines at that width, which may not be the one last drawn."""
         del container, viewport
         lines = len(self._lines(max(8, width)))
         return min(lines, _SHORT) if self.short else lines
@@ -91,7 +91,7 @@ class TTLGauge(Pane, can_focus=True):
         ]
 
     def _brief(self, width: int) -> list[Content]:
-        """Return the same with less, the most important first: as many lines as there is room for are shown."""
+        """Return shorter lines, the most important first, of which as many are shown as fit."""
         (_, calls, _), (_, tokens, _), (_, cost, style) = used(self._view)
         cycles = self._cycles(width)
         if self._view.ttl_allocated:
@@ -129,7 +129,7 @@ class TTLGauge(Pane, can_focus=True):
 
 
 def used(view: RunView) -> list[tuple[str, str, str]]:
-    """Return name, value and style of what the run has used: calls, tokens, cost."""
+    """Return the name, value and style of what the run has used: calls, tokens, cost."""
     attempts = sum(len(attempts) for attempts in view.calls.values())
     tokens_in, tokens_out = view.usage.get("input_tokens", 0), view.usage.get("output_tokens", 0)
     cost, style = spent(view)
@@ -145,7 +145,7 @@ def used(view: RunView) -> list[tuple[str, str, str]]:
 
 
 def summary(view: RunView) -> list[Piece]:
-    """Return on one line what is left of the TTL."""
+    """Return on one line the cycles left."""
     if not view.ttl_allocated:
         return [("not set yet", "muted")]
     return [*bar(view, 5), (f" {view.ttl_remaining:,} of {view.ttl_allocated:,} left", "")]
@@ -158,7 +158,7 @@ def cost_summary(view: RunView) -> list[Piece]:
 
 
 def depth(profile: ProfileView) -> str:
-    """Return on one line how deeply the run reasons, how well it knows the task, and a revised profile's version."""
+    """Return on one line the reasoning mode, the sufficiency of information, and the version of a revised profile."""
     sufficiency = profile.dimensions.get("information_sufficiency", "")
     revised = f"v{profile.version}" if profile.version > 1 else ""
     return joined(words(profile.reasoning_mode), sufficiency and f"sufficiency {words(sufficiency)}", revised)

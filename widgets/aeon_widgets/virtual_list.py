@@ -1,4 +1,4 @@
-"""Virtual lists: only the lines on screen are rendered, whatever their number (`ScrollView.render_line`)."""
+"""Virtual lists: only the lines on screen are rendered (`ScrollView.render_line`)."""
 
 from __future__ import annotations
 
@@ -23,15 +23,15 @@ from aeon_widgets.pane import Item, message
 from aeon_widgets.text import Piece, fit
 
 _WHOLE = 1_000
-"""Cells of a line that is copied."""
+"""The width in cells to which a line is copied."""
 _MARKUP = {
     **VARIABLES,
     "quote": "reverse",
     "cursor": "on $aeon-cursor-blurred",
     "cursor-focused": "bold on $aeon-cursor",
 }
-"""Textual's markup behind each style name. A component class for each would be styled again with every change of a
-class on the screen."""
+"""Textual's markup for each style name. Component classes instead would be restyled with every change of a class on
+the screen."""
 
 
 class _Line(NamedTuple):
@@ -40,9 +40,9 @@ class _Line(NamedTuple):
 
 
 class LinesView(ScrollView, can_focus=True):
-    """Lines under each other. A subclass gives their number and renders one of them.
+    """Lines, one below the other. A subclass sets their number and renders each.
 
-    While `following`, the end stays in sight as lines are added; scrolling away ends that, End resumes it.
+    While `following`, the end stays in sight as lines are added; scrolling away stops that, End resumes it.
     """
 
     DEFAULT_CSS = """
@@ -66,18 +66,18 @@ class LinesView(ScrollView, can_focus=True):
 
     following: var[bool] = var(False)
     where_empty: Sequence[str] = ()
-    """What is said where there are no lines."""
+    """The text shown if there are no lines."""
     _count = 0
 
     def __init__(self, **named: Any) -> None:
         super().__init__(**named)
         self._drawn: dict[int, _Line] = {}
-        """The content of each line of the pane."""
+        """The last drawn content of each row of the pane."""
         self._base: Style | None = None
-        """The pane's own style once the first of its lines is drawn: it takes longer to find than a line to draw."""
+        """The pane's own style, computed once per render, since that takes longer than drawing a line."""
 
     def pieces(self, index: int, width: int) -> Iterable[Piece]:
-        """Return the parts of one line, fitted to `width` cells or not; too long lines are cut."""
+        """Return the pieces of one line; those beyond `width` cells are cut off."""
         raise NotImplementedError
 
     @property
@@ -110,7 +110,7 @@ class LinesView(ScrollView, can_focus=True):
         return self._count
 
     def set_line_count(self, count: int) -> None:
-        """Say how many lines there are now, and that they may have changed: visible ones that have are redrawn."""
+        """Set the number of lines, and redraw the visible ones that changed."""
         self._count = count
         if self.virtual_size.height != count:
             self._set_height(count)
@@ -119,7 +119,7 @@ class LinesView(ScrollView, can_focus=True):
         self._draw_changed()
 
     def _set_height(self, count: int) -> None:
-        """Let the whole screen be laid out only where the number of lines moves anything on it."""
+        """Set the height, and lay out the screen only if that moves anything on it."""
         size, height = Size(1, count), self.styles.height
         barred = count > self.scrollable_content_region.height
         if height is None or height.is_auto or barred != self.show_vertical_scrollbar:
@@ -129,7 +129,7 @@ class LinesView(ScrollView, can_focus=True):
             self._scroll_update(size)
 
     def _draw_changed(self, indexes: Container[int] | None = None) -> None:
-        """Redraw the visible lines that have changed, of those that may have; None: any may."""
+        """Redraw the visible lines among `indexes`, or all for None, whose content changed."""
         top, width = self.scroll_offset.y, self.scrollable_content_region.width
         for y in range(self.size.height):
             if (indexes is None or top + y in indexes) and self._drawn.get(y) != self._line(top + y, width):
@@ -164,12 +164,12 @@ class LinesView(ScrollView, can_focus=True):
         self._scroll_by(-self.size.height)
 
     def watch_show_vertical_scrollbar(self, shown: bool) -> None:
-        """Put the thumb where the text is: it may have been scrolled before the bar was there."""
+        """Put the thumb at the scroll position, which may have changed before the bar was shown."""
         if shown:
             self.vertical_scrollbar.position = self.scroll_y
 
     def _moved_by_hand(self) -> None:
-        # The scroll itself is handled after this; where it leads is known then.
+        # The scroll itself is handled after this, so its target is only known then.
         self.call_next(self._follow_where_at_end)
 
     def _follow_where_at_end(self) -> None:
@@ -182,13 +182,13 @@ class LinesView(ScrollView, can_focus=True):
             self._to_end()
 
     def piece_style(self, name: str) -> Style:
-        """Return the terminal style behind a style name; a name may hold several, separated by spaces."""
+        """Return the terminal style for a style name, or for several separated by spaces."""
         if not name:
             return Style.null()
         return VisualStyle.parse(" ".join(_MARKUP.get(part, part) for part in name.split())).rich_style
 
     def watch_has_focus(self, has_focus: bool) -> None:
-        """Draw the cursor in its other colour."""
+        """Redraw the cursor, whose colour depends on the focus."""
         super().watch_has_focus(has_focus)
         self.refresh()
 
@@ -226,7 +226,7 @@ class LinesView(ScrollView, can_focus=True):
 
 
 class RowsView(LinesView):
-    """Lines of which one is selected. Says so with `Moved`, and with `Chosen` on Enter or a second click."""
+    """Lines of which one is selected. Sends `Moved`, and `Chosen` on Enter or a double click."""
 
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("down,j", "cursor(1)", "Down", show=False, id="lines.down"),
@@ -243,7 +243,7 @@ class RowsView(LinesView):
 
     @message
     class RowMessage(Message):
-        """What the person does with a row."""
+        """A person's action on a row."""
 
         rows: RowsView
         index: int
@@ -274,23 +274,23 @@ class RowsView(LinesView):
         self._show_cursor()
 
     def _show_cursor(self) -> None:
-        # Before it is laid out, any row seems to be out of sight.
+        # Before the layout, every row seems to be out of sight.
         if self.is_attached and self.size:
             self.scroll_to_region(Region(0, self.cursor, 1, 1), animate=False, immediate=True, x_axis=False, force=True)
             self._draw_changed()
 
     def move_to(self, index: int) -> None:
-        """Select a row as the person does, kept within the rows there are."""
+        """Select the nearest row to `index`, and send `Moved`."""
         if self._count:
             self.cursor = min(max(index, 0), self._count - 1)
             self.post_message(self.Moved(self, self.cursor))
 
     def action_cursor(self, by: int) -> None:
-        """Move the cursor."""
+        """Move the cursor by a number of rows."""
         self.move_to(self.cursor + by)
 
     def action_page(self, by: int) -> None:
-        """Move the cursor by a screenful."""
+        """Move the cursor by a number of screenfuls."""
         self.move_to(self.cursor + by * max(1, self.size.height - 1))
 
     def action_jump(self, index: int) -> None:
@@ -305,7 +305,7 @@ class RowsView(LinesView):
             self.refresh_bindings()
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
-        """Return whether an action does something now: without rows, none is opened."""
+        """Return whether an action does something now; without rows there is nothing to open."""
         return bool(self._count) if action == "choose" else super().check_action(action, parameters)
 
     def action_choose(self) -> None:
@@ -326,7 +326,7 @@ T = TypeVar("T")
 
 
 class ChoiceRows(RowsView, Generic[T]):
-    """The values with a word or two about each; the one under the cursor is chosen."""
+    """Values with a few words about each; the one under the cursor is chosen."""
 
     HELP_TITLE = "Choices"
 

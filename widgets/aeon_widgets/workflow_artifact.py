@@ -1,4 +1,4 @@
-"""A document of a workflow, rendered as Markdown; nothing in it is a link or markup of ours."""
+"""A document of a workflow, rendered as Markdown; nothing in it becomes a link or our own markup."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from aeon_widgets.text_view import TextView
 
 
 class WorkflowArtifact(TextView, Pane):
-    """Shows one file at a time, as it is now; left and right lead to the others."""
+    """Shows the current content of one file; left and right go to the others."""
 
     HELP_TITLE = "Artifact"
     BINDINGS: ClassVar[list[BindingType]] = [
@@ -43,7 +43,7 @@ class WorkflowArtifact(TextView, Pane):
         self.post_message(self.OtherWanted(by))
 
     def show_file(self, name: str, content: str, more: str = "") -> None:
-        """Show a file's content, the same file at the place that is read; `more` tells of others there are."""
+        """Show a file's content, keeping the place if it is the same file; `more` says which others there are."""
         blocks = [("markdown", content)]
         if name == self._file:
             self.show(blocks)

@@ -1,4 +1,4 @@
-"""An agent's conversation: what it was told, what it said, which tools it used; each part opens to the whole."""
+"""An agent's conversation: its task, what it said, and the tools it used; each part can be opened."""
 
 from __future__ import annotations
 
@@ -17,19 +17,19 @@ CLOSED, OPEN = "▸", "▾"
 
 
 _QUIET = frozenset({"accent", "complete", "text", ""})
-"""Styles of an icon alone: only what is out of the ordinary has words in a colour."""
+"""Styles that apply to the icon only; other styles colour the text too, to mark what is unusual."""
 
 
 @dataclass(frozen=True)
 class ConversationItem:
-    """One part: a line that says what it is, and its text."""
+    """One part: a heading, and its text."""
 
     icon: str
     style: str
     head: str
     body: tuple[Block, ...] = ()
     is_open: bool = False
-    """Whether the body is shown without being asked for."""
+    """Whether the body is shown at first."""
 
 
 class _TalkLine(NamedTuple):
@@ -37,11 +37,11 @@ class _TalkLine(NamedTuple):
     style: str
     text: str
     mark: str = ""
-    """Stands before a head, with the item's icon; empty before what is not one."""
+    """The fold sign and icon before a heading; empty for other lines."""
 
 
 class WorkflowConversation(RowsView, Pane):
-    """Items under each other. Enter opens or closes the one under the cursor; the end is followed until one moves."""
+    """Items in a list. Enter opens or closes the one under the cursor; the end is followed until the cursor moves."""
 
     HELP_TITLE = "Conversation"
     DEFAULT_CSS = pane_css("WorkflowConversation")
@@ -54,14 +54,14 @@ class WorkflowConversation(RowsView, Pane):
     def __init__(self) -> None:
         super().__init__()
         self._items: Sequence[ConversationItem] = ()
-        self._turned: set[int] = set()
-        """Items that the person has turned: opened where they were closed, or the other way."""
+        self._toggled: set[int] = set()
+        """Items that the person has toggled from their default."""
         self._all_open = False
         self._lines: list[_TalkLine] = []
         self._wrapped: tuple[int, int] = (0, 0)
-        """At what width the lines were made, and of how many items."""
+        """The width that the lines were made for, and the number of their items."""
         self._live: ConversationItem | None = None
-        """What happens now, after the items."""
+        """What is happening now, shown after the items."""
 
     @property
     def text(self) -> str:
@@ -81,7 +81,7 @@ class WorkflowConversation(RowsView, Pane):
 
     def start(self, items: Sequence[ConversationItem], *, follow: bool) -> None:
         """Show another conversation, from its end or its beginning."""
-        self._items, self._turned, self._all_open, self._live = items, set(), False, None
+        self._items, self._toggled, self._all_open, self._live = items, set(), False, None
         self._lines, self._wrapped = [], (0, 0)
         self._make()
         self.following = follow
@@ -89,7 +89,7 @@ class WorkflowConversation(RowsView, Pane):
         self._show_cursor()
 
     def update_items(self, items: Sequence[ConversationItem]) -> None:
-        """Show the same conversation as it is now; a list that is the same one has only grown."""
+        """Update the conversation; a list that is the same object may only have grown."""
         if items is self._items:
             if len(items) != self._wrapped[1]:
                 self._make(from_top=False)
@@ -98,19 +98,19 @@ class WorkflowConversation(RowsView, Pane):
             self._make()
 
     def update_live(self, live: ConversationItem | None) -> None:
-        """Show what happens now after the items, None for nothing."""
+        """Show what is happening now after the items; None for nothing."""
         if live != self._live:
             self._live = live
             self._make(from_top=False)
 
     def _part(self, index: int) -> ConversationItem:
-        """Return an item, or after the last one what happens now."""
+        """Return an item, or what is happening now for the index after the last."""
         if index < len(self._items) or self._live is None:
             return self._items[index]
         return self._live
 
     def _is_open(self, index: int) -> bool:
-        return (self._part(index).is_open or self._all_open) is not (index in self._turned)
+        return (self._part(index).is_open or self._all_open) is not (index in self._toggled)
 
     def _make(self, *, from_top: bool = True) -> None:
         width = self.scrollable_content_region.width
@@ -155,7 +155,7 @@ class WorkflowConversation(RowsView, Pane):
 
     @override
     def _follow_where_at_end(self) -> None:
-        """The cursor says whether the end is followed."""
+        """Do nothing: the cursor decides whether the end is followed."""
 
     def action_follow(self) -> None:
         """Go to the end and stay there."""
@@ -167,13 +167,13 @@ class WorkflowConversation(RowsView, Pane):
         if self.cursor < len(self._lines):
             item = self._lines[self.cursor].item
             if item < len(self._items) and self._items[item].body:
-                self._turned ^= {item}
+                self._toggled ^= {item}
                 self._make_around(item)
 
     def action_open_all(self) -> None:
-        """Open all items, or close those again that were not open by themselves."""
+        """Open all items, or return all to their default."""
         item = self._lines[self.cursor].item if self.cursor < len(self._lines) else 0
-        self._all_open, self._turned = not self._all_open, set()
+        self._all_open, self._toggled = not self._all_open, set()
         self._make_around(item)
 
     def _make_around(self, item: int) -> None:

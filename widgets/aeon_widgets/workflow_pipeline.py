@@ -1,4 +1,4 @@
-"""The agents of a workflow and the gates between them, each with its state as icon and word."""
+"""The agents of a workflow and the gates between them, each with an icon and a word for its state."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from aeon_widgets.virtual_list import RowsView
 WORD_CELLS, TIME_CELLS = 9, 7
 _NAME_CELLS = 21
 _DETAIL_FROM = 64
-"""Columns from which on there is room for what an agent said last, or why it was skipped."""
+"""The width from which an agent's last message, or why it was skipped, is shown."""
 
 
 @dataclass(frozen=True)
@@ -26,7 +26,7 @@ class PipelineRow:
     icon: str
     style: str
     word: str
-    """The state in a word."""
+    """One word for the state."""
     name: str
     is_gate: bool = False
     time: str = ""
@@ -34,7 +34,7 @@ class PipelineRow:
 
 
 class WorkflowPipeline(RowsView, Pane):
-    """Follows the row where the workflow is, until the person moves; `follow` goes back to that."""
+    """Follows the workflow's current row until the person moves; `follow` resumes that."""
 
     HELP_TITLE = "Pipeline"
     DEFAULT_CSS = pane_css("WorkflowPipeline")
@@ -43,7 +43,7 @@ class WorkflowPipeline(RowsView, Pane):
         super().__init__()
         self._rows: Sequence[PipelineRow] = ()
         self.stays = True
-        """Whether the cursor stays where the workflow is."""
+        """Whether the cursor stays on the workflow's current row."""
         self.pane_title = "Pipeline"
 
     @property
@@ -52,20 +52,20 @@ class WorkflowPipeline(RowsView, Pane):
         return self._rows[self.cursor].key if self.cursor < len(self._rows) else ""
 
     def update_rows(self, rows: Sequence[PipelineRow], current: str) -> None:
-        """Show the rows; `current` is the key of the one where the workflow is."""
+        """Show the rows; `current` is the key of the workflow's current one."""
         self._rows = rows
         self.set_line_count(len(rows))
         if self.stays:
             self.select(current)
 
     def select(self, key: str) -> None:
-        """Put the cursor on the row of that key, where there is one."""
+        """Put the cursor on the row with that key, if there is one."""
         place = next((index for index, row in enumerate(self._rows) if row.key == key), None)
         if place is not None:
             self.cursor = place
 
     def follow(self, current: str) -> None:
-        """Stay with the workflow from now on."""
+        """Follow the workflow from now on."""
         self.stays = True
         self.select(current)
 
@@ -76,7 +76,7 @@ class WorkflowPipeline(RowsView, Pane):
 
     @override
     def _show_cursor(self) -> None:
-        # With the row before it: what was done, and what comes.
+        # Keep the rows before and after the cursor in sight.
         if self.is_attached:
             around = Region(0, max(0, self.cursor - 1), 1, min(3, max(1, self.size.height)))
             self.scroll_to_region(around, animate=False, immediate=True, x_axis=False, force=True)
@@ -84,7 +84,7 @@ class WorkflowPipeline(RowsView, Pane):
 
     @override
     def _follow_where_at_end(self) -> None:
-        """Never follow the end: what is stayed with is a row."""
+        """Do nothing: a row is followed, not the end."""
 
     @override
     def pieces(self, index: int, width: int) -> Iterable[Piece]:
