@@ -24,7 +24,8 @@ from aeon_core.journal.view.model import RunView
 from aeon_core.journal.view.reducer import apply
 from aeon_core.memory import InMemoryStore, Memory
 from aeon_tui.sessions.run_jobs import NewRunJob, new_journal
-from aeon_tui.sessions.runner import Runner, Stream
+from aeon_tui.sessions.runner import Runner
+from aeon_tui.sessions.stream import Stream
 from aeon_tui.sources.base import read_journal
 from aeon_widgets.run_question import ALWAYS, Choice, choices
 from aeon_widgets.text import count

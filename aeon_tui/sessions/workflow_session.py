@@ -17,8 +17,8 @@ from aeon_core.journal.reader import head, tail
 from aeon_core.journal.summary import last_state
 from aeon_tui.sessions.approval_broker import ApprovalBroker
 from aeon_tui.sessions.run_jobs import retained_records
-from aeon_tui.sessions.runner import Stream
 from aeon_tui.sessions.session import Session
+from aeon_tui.sessions.stream import Stream
 from aeon_tui.sources.base import ReadAheadSource
 from aeon_tui.sources.live import LiveSource
 from aeon_tui.sources.run_index import root_of_project

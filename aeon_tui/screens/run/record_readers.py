@@ -20,7 +20,7 @@ from aeon_widgets.step_text import StepDetail, step_detail
 from aeon_widgets.text import Block
 
 if TYPE_CHECKING:
-    from aeon_tui.sessions.runner import Stream
+    from aeon_tui.sessions.stream import Stream
 
 
 class ReplyStream:

@@ -7,7 +7,8 @@ import pytest
 from aeon_core.config.schema import RunConfig
 from aeon_core.errors import AeonError, ModelUnavailableError
 from aeon_tui.sessions.run_jobs import Kernel, NewRunJob, OnDelta, OnLine, RunJob
-from aeon_tui.sessions.runner import STREAM_LIMIT, Runner, Stream
+from aeon_tui.sessions.runner import Runner
+from aeon_tui.sessions.stream import STREAM_LIMIT, Stream
 from tests.aeon_tui.fakes import ScriptedKernel, build_scripted
 from tests.aeon_tui.recordings import live_run
 from tests.waiting import PATIENCE

@@ -21,7 +21,7 @@ from aeon_tui.screens.dialogs import ConfirmDialog
 from aeon_tui.screens.run_dialogs import RuleDialog
 from aeon_tui.screens.workflow.fork import WorkflowForkDialog
 from aeon_tui.screens.workflow.screen import WorkflowScreen
-from aeon_tui.sessions.runner import Stream
+from aeon_tui.sessions.stream import Stream
 from aeon_tui.sources.workflow import follow_workflow
 from aeon_widgets.approval_panel import AnswerKeys, ApprovalPanel
 from aeon_widgets.call_rows import SPINNER
