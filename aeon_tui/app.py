@@ -44,8 +44,8 @@ if TYPE_CHECKING:
     from aeon_core.config.loading import LoadedConfig
     from aeon_core.config.trust import ProjectTrust
     from aeon_core.judge.agreement import LabelledRuns
-    from aeon_tui.sessions.run_jobs import RunJob
-    from aeon_tui.sessions.runner import Runner
+    from aeon_tui.sessions.run_jobs import Job
+    from aeon_tui.sessions.runner import AnyRunner
 
 
 def todays_config() -> LoadedConfig:
@@ -103,13 +103,12 @@ class AeonApp(Navigation):
         Binding("ctrl+p", "command_palette", "Palette", show=False, id="app.palette"),
     ]
 
-    def __init__(self, runs_dir: Path, runner: Runner | None = None, today: Today = todays_config) -> None:
+    def __init__(self, runs_dir: Path, runner: AnyRunner | None = None, today: Today = todays_config) -> None:
         super().__init__()
         self.runs_dir = runs_dir
         self.monitor = SessionMonitor(self)
-        self._runner = runner
         if runner is not None:
-            self.sessions.all.append(runner)
+            self.first_screen = self.session_screen(runner)
         self.actions = RunActions(self, today)
         self.items = ItemActions(self)
         self.untrusted: ProjectTrust | None = None
@@ -149,14 +148,9 @@ class AeonApp(Navigation):
         """Return the run that was started, or the list of runs."""
         if self.first_screen is not None:
             return self.first_screen
-        if (runner := self._runner) is None:
-            from aeon_tui.screens.browser.screen import BrowserScreen
+        from aeon_tui.screens.browser.screen import BrowserScreen
 
-            return BrowserScreen(self.runs_dir)
-        from aeon_tui.screens.run.screen import RunScreen
-
-        self._session_screens[runner] = screen = RunScreen(runner.source, runner)
-        return screen
+        return BrowserScreen(self.runs_dir)
 
     @override
     async def on_event(self, event: Event) -> None:
@@ -233,20 +227,14 @@ class AeonApp(Navigation):
     def on_delete_run(self, message: messages.DeleteRun) -> None:
         self.actions.delete(message.run, message.forks, message.then)
 
-    def on_start_run(self, message: messages.StartRun) -> None:
-        self._answer(message.answered, partial(self.actions.start, message.form))
-
-    def on_start_fork(self, message: messages.StartFork) -> None:
-        self._answer(message.answered, partial(self.actions.start_fork, message.request))
+    def on_start(self, message: messages.Start) -> None:
+        self._answer(message.answered, partial(self.actions.start, message.request))
 
     def on_fork_workflow(self, message: messages.ForkWorkflow) -> None:
         self._answer(message.answered, partial(self.actions.fork_workflow, message))
 
     def on_keep_draft(self, message: messages.KeepDraft) -> None:
         self.actions.draft = message.form
-
-    def on_start_workflow(self, message: messages.StartWorkflow) -> None:
-        self._answer(message.answered, partial(self.actions.begin_workflow, message.request))
 
     def on_trust_folder(self, message: messages.TrustFolder) -> None:
         self.actions.trust_folder(message.then)
@@ -386,7 +374,7 @@ class AeonApp(Navigation):
             from aeon_tui.screens.dialogs import QuitDialog
             from aeon_tui.screens.run.screen import RunScreen
 
-            running = [(each.what, each.task) for each in active]
+            running = [(each.job.what, each.job.task) for each in active]
             self.push_screen(QuitDialog(running, key_of(self, "run.resume", RunScreen)), self._quit_if)
         else:
             await self.abort_and_quit()
@@ -439,7 +427,7 @@ def _opens_field(screen: Screen[object], key: str) -> bool:
 
 def run_app(
     runs_dir: Path,
-    job: RunJob | None = None,
+    job: Job | None = None,
     today: Today = todays_config,
     prepare: Callable[[AeonApp], None] | None = None,
 ) -> int:

@@ -12,9 +12,8 @@ from aeon_widgets.pane import message
 
 if TYPE_CHECKING:
     from aeon_core.journal.summary import RunSummary
-    from aeon_tui.sessions.fork_job import ForkRequest
     from aeon_tui.sessions.new_run_form import NewRunForm
-    from aeon_tui.sessions.workflow_session import WorkflowRequest
+    from aeon_tui.sessions.run_jobs import StartRequest
 
 Answered = Callable[[str | None], None]
 """Called in the app with the reason why nothing was started, None if something was or if the app asks first."""
@@ -61,18 +60,10 @@ class DeleteRun(Message):
 
 
 @message
-class StartRun(Message):
-    """Start a new run."""
+class Start(Message):
+    """Start a new run, a fork of one, or a workflow."""
 
-    form: NewRunForm
-    answered: Answered
-
-
-@message
-class StartFork(Message):
-    """Start a new run where a pass of another one started."""
-
-    request: ForkRequest
+    request: StartRequest
     answered: Answered
 
 
@@ -93,14 +84,6 @@ class KeepDraft(Message):
     """Keep what was filled in of a new run for the next time, or nothing."""
 
     form: NewRunForm | None
-
-
-@message
-class StartWorkflow(Message):
-    """Start a new workflow."""
-
-    request: WorkflowRequest
-    answered: Answered
 
 
 @message

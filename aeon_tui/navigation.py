@@ -18,9 +18,8 @@ from aeon_tui.sessions.session import SessionList
 if TYPE_CHECKING:
     from aeon_core.journal.listing import Awaited
     from aeon_core.journal.summary import RunSummary
-    from aeon_tui.sessions.run_jobs import RunJob
-    from aeon_tui.sessions.session import AnySession
-    from aeon_tui.sessions.workflow_session import WorkflowRequest, WorkflowRunner
+    from aeon_tui.sessions.run_jobs import Job
+    from aeon_tui.sessions.runner import AnyRunner
     from aeon_tui.settings import UserSettings
     from aeon_tui.sources.base import RecordSource
     from aeon_tui.sources.run_index import RunIndex
@@ -48,7 +47,7 @@ class Navigation(App[None]):
         super().__init__()
         self.sessions = SessionList()
         """All runs and workflows that this app has started."""
-        self._session_screens: dict[AnySession, Screen[None]] = {}
+        self._session_screens: dict[AnyRunner, Screen[None]] = {}
         """Kept as they are while their sessions run, on the stack or not."""
 
     def listed_runs(self) -> Sequence[RunSummary]:
@@ -104,11 +103,11 @@ class Navigation(App[None]):
 
         self.first_screen = RunScreen(FollowedSource(awaited))
 
-    def session_on(self, screen: Screen[Any]) -> AnySession | None:
+    def session_on(self, screen: Screen[Any]) -> AnyRunner | None:
         """Return the session of this app that a screen shows; None if it shows another thing."""
         return next((each for each, shown in self._session_screens.items() if shown is screen), None)
 
-    def show_session(self, session: AnySession, seq: int | None = None) -> None:
+    def show_session(self, session: AnyRunner, seq: int | None = None) -> None:
         """Show a session of this app as its screen was left, at a record where one is named."""
         from aeon_tui.screens.run.screen import RunScreen
 
@@ -185,40 +184,31 @@ class Navigation(App[None]):
 
         self.push_screen(CompareScreen(a, b, side))
 
-    def start_job(self, job: RunJob) -> Path:
+    def start_job(self, job: Job) -> Path | None:
         """Run something, and show it; return its journal."""
-        from aeon_tui.screens.run.screen import RunScreen
         from aeon_tui.sessions.runner import Runner
 
-        runner = Runner(job, job.journal_in(self.runs_dir))
-        self.show_run(self._add_session(runner, RunScreen(runner.source, runner)))
+        runner: AnyRunner = Runner(job, job.journal_in(self.runs_dir))
+        self.show_run(self.session_screen(runner))
         self.start_session(runner)
         return runner.journal
 
-    def open_on_workflow(self, request: WorkflowRequest) -> WorkflowRunner:
-        """Open on a workflow that begins then; return what does it."""
-        runner, self.first_screen = self._workflow(request)
-        return runner
+    def session_screen(self, session: AnyRunner) -> Screen[None]:
+        """Return the screen of what this app runs or is about to."""
+        screen: Screen[None]
+        if session.job.what == "workflow":
+            from aeon_tui.screens.workflow.screen import WorkflowScreen
 
-    def start_workflow(self, request: WorkflowRequest) -> None:
-        """Do a workflow, and show it."""
-        runner, screen = self._workflow(request)
-        self.show_run(screen)
-        self.start_session(runner)
+            screen = WorkflowScreen(session.source, session)
+        else:
+            from aeon_tui.screens.run.screen import RunScreen
 
-    def _workflow(self, request: WorkflowRequest) -> tuple[WorkflowRunner, Screen[None]]:
-        from aeon_tui.screens.workflow.screen import WorkflowScreen
-        from aeon_tui.sessions.workflow_session import WorkflowRunner
-
-        runner = WorkflowRunner(request)
-        return runner, self._add_session(runner, WorkflowScreen(runner.source, runner))
-
-    def _add_session(self, session: AnySession, screen: Screen[None]) -> Screen[None]:
+            screen = RunScreen(session.source, session)
         self.sessions.all.append(session)
         self._session_screens[session] = screen
         return screen
 
-    def start_session(self, session: AnySession) -> None:
+    def start_session(self, session: AnyRunner) -> None:
         """Start a session: it runs beside all others."""
         session.listen(lambda: self.post_message(SessionChanged()))
         session.start()

@@ -23,10 +23,8 @@ if TYPE_CHECKING:
     from aeon_tui.messages import ForkWorkflow
     from aeon_tui.screens.run_dialogs import LabelAnswer
     from aeon_tui.screens.trust import TrustAnswer
-    from aeon_tui.sessions.fork_job import ForkJob, ForkRequest
     from aeon_tui.sessions.new_run_form import NewRunForm
-    from aeon_tui.sessions.run_jobs import NewRunJob, RunJob
-    from aeon_tui.sessions.workflow_session import WorkflowRequest
+    from aeon_tui.sessions.run_jobs import Job, StartRequest
 
 
 @dataclass
@@ -73,41 +71,23 @@ class RunActions:
     def new_workflow(self) -> None:
         """Ask for the task of a workflow, and do it in the project of the working directory, on Bedrock."""
         from aeon_tui.screens.workflow.task import WorkflowTaskScreen
-        from aeon_tui.sessions.workflow_session import WorkflowRequest
+        from aeon_tui.sessions.workflow_session import WorkflowJob
         from aeon_tui.sources.run_index import root_of_project
 
         if not isinstance(self.app.screen, WorkflowTaskScreen):
-            self.app.push_screen(WorkflowTaskScreen(WorkflowRequest(root_of_project())))
+            self.app.push_screen(WorkflowTaskScreen(WorkflowJob(root_of_project())))
 
-    def begin_workflow(self, request: WorkflowRequest) -> str | None:
-        """Begin a workflow as it was asked for, or return why not. Called from a thread."""
+    def start(self, request: StartRequest) -> str | None:
+        """Start a run, a fork or a workflow as it was asked for, or return why not. Called from a thread."""
+        return self._start_with_consent(
+            partial(request.missing_trust, self.today),
+            lambda: self._begin(request.job(self.today, self.app.runs_dir), request),
+        )
 
-        def begin() -> None:
-            request.check()
-            self._tasks.in_app(lambda: None if self._runs_here(request.resume) else self.app.start_workflow(request))
-
-        return self._start_with_consent(request.missing_trust, begin)
-
-    def start(self, form: NewRunForm) -> str | None:
-        """Start a new run as it was asked for, or return why not. Called from a thread."""
-
-        def begin() -> None:
-            job = form.job(self.today())
-            self._tasks.in_app(lambda: self._start_new(job))
-
-        return self._start_with_consent(self._missing_trust, begin)
-
-    def start_fork(self, request: ForkRequest) -> str | None:
-        """Start the requested fork next to its parent, or return why not. Called from a thread."""
-
-        def begin() -> None:
-            from aeon_tui.sessions.fork_job import requested_fork
-
-            job = requested_fork(request, self.today(), self.app.runs_dir)
-            job.prepare()
-            self._tasks.in_app(lambda: self._start_beside(job))
-
-        return self._start_with_consent(self._missing_trust, begin)
+    def _begin(self, job: Job, request: StartRequest | None = None) -> None:
+        """Prepare a job, and start it. Called from a thread."""
+        job.prepare()
+        self._tasks.in_app(lambda: self._start(job, request))
 
     def _start_with_consent(
         self, missing: Callable[[], ProjectTrust | None], begin: Callable[[], object]
@@ -121,10 +101,6 @@ class RunActions:
             return reason(error)
         return None
 
-    def _start_new(self, job: NewRunJob) -> None:
-        self.draft = None
-        self._start(job)
-
     def demo(self) -> None:
         """Start the guided run on the simulated model."""
         self._tasks.run(self._demo)
@@ -132,8 +108,7 @@ class RunActions:
     def _demo(self) -> None:
         from aeon_tui.sessions.run_jobs import demo_job
 
-        job = demo_job(self.today())
-        self._tasks.in_app(lambda: self._start(job))
+        self._begin(demo_job(self.today()))
 
     def trust_folder(self, then: Callable[[], object] = lambda: None) -> None:
         """Ask for the consent that this folder needs, even if the person continued without it before."""
@@ -239,10 +214,10 @@ class RunActions:
         from aeon_tui.sources.run_index import is_workflow
 
         if is_workflow(path):
-            from aeon_tui.sessions.workflow_session import resume_request
+            from aeon_tui.sessions.workflow_session import resume_workflow
 
             make_sure_nobody_writes(path)
-            self._notify_refusal(self.begin_workflow(resume_request(path)))
+            self._notify_refusal(self.start(resume_workflow(path)))
             return
         if ended := ended_for_good(path):
             self._tasks.notify(f"{ended}; fork it instead", warn=True)
@@ -250,9 +225,7 @@ class RunActions:
         if self._lacks_trust(self._missing_trust(), partial(self.resume, path)):
             return
         make_sure_nobody_writes(path)
-        job = resume_job(path, self.today(), {}, in_app=True)
-        job.prepare()
-        self._tasks.in_app(lambda: self._start(job))
+        self._begin(resume_job(path, self.today(), {}, in_app=True))
 
     def _replay(self, path: Path) -> None:
         from aeon_tui.screens.replay import replay_screen
@@ -300,7 +273,7 @@ class RunActions:
 
     def fork_workflow(self, asked: ForkWorkflow) -> str | None:
         """Start a workflow from a gate of another, or return why not. Called from a thread."""
-        from aeon_tui.sessions.workflow_session import fork_workflow, resume_request
+        from aeon_tui.sessions.workflow_session import fork_workflow, resume_workflow
         from system2.fork import discard
 
         try:
@@ -308,16 +281,12 @@ class RunActions:
         except (AeonError, OSError) as error:
             return reason(error)
         try:
-            problem = self.begin_workflow(resume_request(child, asked.model))
+            problem = self.start(resume_workflow(child, asked.model))
         except (AeonError, OSError) as error:
             problem = reason(error)
         if problem is not None:
             discard(child)
         return problem
-
-    def _start_beside(self, job: ForkJob) -> None:
-        if (journal := self._start(job)) is not None:
-            self.app.compare_runs(job.path, journal, side=1)
 
     def open_journal(self) -> None:
         """Ask for a journal, and show its run."""
@@ -394,12 +363,17 @@ class RunActions:
         if problem is not None:
             self._tasks.notify(problem, warn=True)
 
-    def _start(self, job: RunJob) -> Path | None:
-        if not self._runs_here(job.journal_in(self.app.runs_dir)):
-            return self.app.start_job(job)
-        if job.tools is not None:
-            job.tools.close()
-        return None
+    def _start(self, job: Job, request: StartRequest | None = None) -> None:
+        from aeon_tui.sessions.new_run_form import NewRunForm
+
+        if isinstance(request, NewRunForm):
+            self.draft = None
+        if self._runs_here(job.journal_in(self.app.runs_dir)):
+            job.discard()
+            return
+        journal = self.app.start_job(job)
+        if job.beside is not None and journal is not None:
+            self.app.compare_runs(job.beside, journal, side=1)
 
 
 def without_trust(trust: ProjectTrust) -> str:

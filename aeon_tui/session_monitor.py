@@ -13,13 +13,14 @@ from aeon_core.errors import AeonError
 from aeon_tui.messages import TitleTerminal
 from aeon_tui.navigation import Navigation
 from aeon_tui.platform.background_tasks import NOTICE_SECONDS
-from aeon_tui.sessions.session import AnySession, SessionChange
+from aeon_tui.sessions.session import SessionChange
 from aeon_widgets.keys import key_of
 from aeon_widgets.tally import ROOMY, Tally, TallyHeader
 from aeon_widgets.text import fit, one_line
 
 if TYPE_CHECKING:
     from aeon_core.journal.summary import RunSummary
+    from aeon_tui.sessions.runner import AnyRunner
 
 ELSEWHERE_SECONDS = 3.0
 """Seconds between looks at the runs of other processes."""
@@ -40,7 +41,7 @@ class SessionMonitor:
         """The live runs of other processes, the oldest first."""
         self._waited: dict[str, str] | None = None
         """What each of them waited for at the last look, by journal; None before the first."""
-        self._unseen: list[AnySession] = []
+        self._unseen: list[AnyRunner] = []
         """Ended while something else was on screen."""
         self._shown: object = None
 
@@ -61,7 +62,7 @@ class SessionMonitor:
         self._unseen = [each for each in self._unseen if each is not here and self._is_last(each)]
         self.show_tally()
 
-    def _is_last(self, session: AnySession) -> bool:
+    def _is_last(self, session: AnyRunner) -> bool:
         """Whether nothing has continued the session's journal since."""
         return session.journal is None or self._app.sessions.of(session.journal) is session
 
@@ -70,11 +71,11 @@ class SessionMonitor:
         if session.aborting:
             return
         if change.kind == "waits":
-            self._notify(session.task, _WAITS)  # its panel rings by itself
+            self._notify(session.job.task, _WAITS)  # its panel rings by itself
             return
         self._unseen.append(session)
         self._app.bell()
-        self._notify(session.task, session.status, failed=session.exit_code != 0)
+        self._notify(session.job.task, session.status, failed=session.exit_code != 0)
 
     def _notify(self, task: str, words: str, *, failed: bool = False) -> None:
         task = fit(one_line(task), _TASK_CELLS)
@@ -143,11 +144,11 @@ class SessionMonitor:
         """Whether there is anything to decide or to look at beside what is on screen."""
         return bool(self._queue())
 
-    def _queue(self) -> list[AnySession | Path]:
+    def _queue(self) -> list[AnyRunner | Path]:
         """Return what waits except for what is on screen, in the order of the whole queue from that on."""
         shown = self._app.shown_screen
-        here: AnySession | Path | None = self._app.session_on(shown) or _journal(shown)
-        queue: list[AnySession | Path] = [*self._app.sessions.waiting, *self._waiting_elsewhere, *self._unseen]
+        here: AnyRunner | Path | None = self._app.session_on(shown) or _journal(shown)
+        queue: list[AnyRunner | Path] = [*self._app.sessions.waiting, *self._waiting_elsewhere, *self._unseen]
         place = queue.index(here) + 1 if here in queue else 0
         return [each for each in queue[place:] + queue[:place] if each != here]
 
@@ -165,7 +166,7 @@ class SessionMonitor:
                 screen.focus_question()
 
     @property
-    def next_session(self) -> AnySession | None:
+    def next_session(self) -> AnyRunner | None:
         """The session to switch to: the next that runs or has ended unseen; None if there is no other."""
         others = [each for each in self._app.sessions.all if each.active or each in self._unseen]
         here = self._app.session_on(self._app.shown_screen)

@@ -14,7 +14,8 @@ from aeon_tui.app import AeonApp
 from aeon_tui.screens.workflow.screen import WorkflowScreen
 from aeon_tui.sessions.approval_broker import ApprovalBroker
 from aeon_tui.sessions.pending_approval import approval_request
-from aeon_tui.sessions.workflow_session import WorkflowRequest, WorkflowRunner
+from aeon_tui.sessions.runner import Runner
+from aeon_tui.sessions.workflow_session import WorkflowJob
 from aeon_tui.sources.workflow import WorkflowState
 from system2 import AutoApproveGates, Orchestrator
 from tools.pictures import START, Picture, RecordedSource, Records, on_fixed_clock, showing
@@ -53,7 +54,7 @@ def _records() -> Records:
 def _screen(records: Records, asked: bool = False) -> AeonApp:
     runner = None
     if asked:
-        runner = WorkflowRunner(WorkflowRequest(Path(SHOWN_ROOT), TASK))
+        runner = Runner(WorkflowJob(Path(SHOWN_ROOT), TASK), _JOURNAL)
         runner.broker = _Still(approval_request(PendingApproval.model_validate(records[-1])))
     last = datetime.fromisoformat(records[-1]["ts"])
     source = RecordedSource[WorkflowState](records, live=asked)

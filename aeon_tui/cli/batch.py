@@ -240,7 +240,7 @@ def _check_run(config: RunConfig, seen: set[str], *, here: bool) -> None:
 
 
 def _check_workflow(task: BatchTask, seen: set[str], *, trusts_project: bool) -> None:
-    from aeon_tui.sessions.workflow_session import WorkflowRequest
+    from aeon_tui.sessions.workflow_session import WorkflowJob
 
     config, root = task.config, Path(task.config.project_root or find_project_root())
     if task.workflow != AUTO_APPROVE and not config.wait:
@@ -251,7 +251,7 @@ def _check_workflow(task: BatchTask, seen: set[str], *, trusts_project: bool) ->
     seen.add(project)
     model = config.models[0] if config.models else None
     trust: TrustMode = "apply" if trusts_project else "require"
-    WorkflowRequest(root, model=model, base_url=config.base_url, trust=trust).check()
+    WorkflowJob(root, model=model, base_url=config.base_url, trust=trust).prepare()
 
 
 def _check_model(config: RunConfig) -> None:

@@ -14,7 +14,7 @@ from aeon_core.stdio import can_answer
 from aeon_tui.cli import options
 from aeon_tui.cli.output import Output, has_screen, stderr, stdout
 from aeon_tui.screens.workflow.transcript import items_of
-from aeon_tui.sessions.workflow_session import WorkflowRequest
+from aeon_tui.sessions.workflow_session import WorkflowJob
 from aeon_tui.sources.run_index import transcripts_folder
 from aeon_tui.sources.workflow import WorkflowState
 from system2.command import parse_arguments, project_root
@@ -47,18 +47,18 @@ def execute(args: Namespace) -> int:
     own = Namespace(**{**vars(args), "config": None, "model": None, "base_url": None, "project_root": None})
     if (trust := request.missing_trust()) is not None:
         options.ask_for_workflow_trust(own, trust)
-    request.check()
+    request.prepare()
     return _shown(own, request)
 
 
 def resume(args: Namespace, path: Path) -> int:
     """Continue a workflow, in the app or headless, in its project and with its model unless others are named."""
-    from aeon_tui.sessions.workflow_session import resume_request
+    from aeon_tui.sessions.workflow_session import resume_workflow
 
     headless = args.headless or args.json or not has_screen()
     names = ("model", "base_url", "project_root", "wait", "trust_project", "debug")
     given_options = {name: value for name in names if (value := getattr(args, name, None)) is not None}
-    known = resume_request(
+    known = resume_workflow(
         path, args.model, args.base_url, project_root(args.project_root) if args.project_root else None
     )
     if headless and not float(args.wait or 0) and not can_answer():
@@ -90,13 +90,11 @@ def fork(args: Namespace, path: Path) -> int:
             discard(child)
 
 
-def _shown(own: Namespace, request: WorkflowRequest) -> int:
+def _shown(own: Namespace, request: WorkflowJob) -> int:
     from aeon_tui.app import AeonApp, run_app
 
     def prepare(app: AeonApp) -> None:
-        if request.task or request.resume is not None:
-            app.open_on_workflow(request)
-        else:
+        if job is None:
             from aeon_tui.screens.workflow.task import WorkflowTaskScreen
 
             app.first_screen = WorkflowTaskScreen(request)
@@ -106,7 +104,8 @@ def _shown(own: Namespace, request: WorkflowRequest) -> int:
 
     opened: list[AeonApp] = []
     resume_arguments = options.without_trust(own)
-    code = run_app(options.runs_dir(own), None, lambda: options.load(own), prepare)
+    job = request if request.task or request.resume is not None else None
+    code = run_app(options.runs_dir(own), job, lambda: options.load(own), prepare)
     first = next(iter(opened[0].sessions.all), None)
     return code or (first.exit_code if first is not None else 0)
 
@@ -121,19 +120,19 @@ def _task(given: str | None) -> str:
     return task.strip()
 
 
-def _request(args: Namespace, task: str) -> WorkflowRequest:
+def _request(args: Namespace, task: str) -> WorkflowJob:
     root = project_root(args.project_root)
     config = Path(args.config).expanduser().absolute() if args.config is not None else None
     given = getattr(args, "runs_dir", None)
     runs_dir = Path(given).expanduser().absolute() if given is not None else None
     if args.resume is None:
-        known = WorkflowRequest(root, task, None, args.model, args.base_url)
+        known = WorkflowJob(root, task, None, args.model, args.base_url)
     else:
         from aeon_core.journal.recovery import make_sure_nobody_writes
-        from aeon_tui.sessions.workflow_session import resume_request
+        from aeon_tui.sessions.workflow_session import resume_workflow
 
         path = _journal(args, root)
-        known = resume_request(path, args.model, args.base_url, None if args.project_root is None else root)
+        known = resume_workflow(path, args.model, args.base_url, None if args.project_root is None else root)
         make_sure_nobody_writes(path)
     return replace(
         known,

@@ -19,7 +19,7 @@ from textual.widgets import Input, Label, Static
 
 from aeon_core.errors import AeonError, UsageError
 from aeon_core.escape import escape_controls
-from aeon_tui.messages import StartFork
+from aeon_tui.messages import Start
 from aeon_tui.platform.background_tasks import LatestWorker
 from aeon_tui.screens.dialogs import Box, Dialog
 from aeon_tui.screens.editor import YamlEditor, ask_to_discard
@@ -251,7 +251,7 @@ class ForkDialog(Dialog[None]):
             self.app.call_from_thread(self._refuse, text_problems(error, text, TEXT))
         else:
             request = ForkRequest(self._of.path, number, options, edits)
-            self.app.post_message(StartFork(request, self._started))
+            self.app.post_message(Start(request, self._started))
 
     def _refuse(self, problems: Sequence[TextProblem]) -> None:
         self._starting = False

@@ -21,7 +21,7 @@ from typing_extensions import override
 from aeon_core.errors import AeonError
 from aeon_core.escape import escape_controls
 from aeon_core.tools import TOOL_SETS
-from aeon_tui.messages import KeepDraft, StartRun
+from aeon_tui.messages import KeepDraft, Start
 from aeon_tui.screens.context import context_of
 from aeon_tui.screens.filterable_list import KeptRows
 from aeon_tui.sessions.new_run_form import POINTS, TEXTS, NewRunForm, new_run_of
@@ -415,7 +415,7 @@ class NewRunScreen(Screen[None]):
             self._starting = True
             self._say("")
             self.query_one(HeadLine).title = "New run · starting …"
-            self.app.post_message(StartRun(form, self._started))
+            self.app.post_message(Start(form, self._started))
 
     def _started(self, problem: str | None) -> None:
         self._starting = False

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -13,12 +13,13 @@ from aeon_core.errors import UsageError, ValidationError
 from aeon_core.plan.edit import PlanEdit, parse_plan_edit
 from aeon_core.plan.files import parse_data
 from aeon_tui.platform.yaml_draft import as_yaml
-from aeon_tui.sessions.run_jobs import Kernel, OnDelta, OnLine, RunJob, is_paced, kernel_parts
+from aeon_tui.sessions.run_jobs import Kernel, OnLine, RunJob, StartRequest, is_paced, kernel_parts
 from aeon_tui.sessions.run_options import approval_points, merge_overrides, started_of, usable_model
 
 if TYPE_CHECKING:
     from aeon_core.approvals.pending import Approver
     from aeon_core.config.loading import LoadedConfig
+    from aeon_tui.sessions.stream import Stream
 
 CRITERIA = "criteria"
 TEXT = Path("the text")
@@ -35,7 +36,7 @@ class ForkEdits:
 
 
 @dataclass(frozen=True)
-class ForkRequest:
+class ForkRequest(StartRequest):
     """A fork that a person asked for."""
 
     parent: Path
@@ -44,6 +45,13 @@ class ForkRequest:
     options: Mapping[str, Any]
     """Options that are not the parent's."""
     edits: ForkEdits = ForkEdits()
+
+    def job(self, today: Callable[[], LoadedConfig], runs_dir: Path) -> ForkJob:
+        """Return the work of the fork. Raises UsageError if it cannot be made."""
+        options = {**self.options, "runs_dir": runs_dir}
+        job = fork_job(self.parent, self.pass_number, today(), options, self.edits.plan, in_app=True)
+        job.criteria = self.edits.criteria
+        return job
 
 
 def fork_text(plan: PlanEdit, criteria: ConvergenceCriteria) -> str:
@@ -94,6 +102,11 @@ class ForkJob(RunJob):
     requirements: list[str] | None = None
     """What a finished answer must satisfy, if that is overridden."""
 
+    @property
+    def beside(self) -> Path:
+        """The parent's journal."""
+        return self.path
+
     def prepare(self) -> None:
         """Load the tools, and make sure that model, pass and plan can be used. Raises UsageError and others like it."""
         from aeon_core.runs.factory import build_tools
@@ -114,13 +127,13 @@ class ForkJob(RunJob):
         requirements = edit.requirements if edit.requirements is not None else self.requirements
         return {"plan": edit.plan, "criteria": self.criteria, "requirements": requirements}
 
-    def build(self, journal: Path, on_line: OnLine, on_delta: OnDelta | None, approver: Approver | None) -> Kernel:
+    def build(self, journal: Path, on_line: OnLine, stream: Stream | None, approver: Approver | None) -> Kernel:
         """Return what runs the fork."""
         from aeon_core.runs.fork import Fork
 
-        with kernel_parts(self, on_line, approver) as parts:
+        with kernel_parts(self, on_line, stream, approver) as parts:
             given = {**parts, **self._overrides()}
-            return Fork(self.path, self.pass_number, **given, config=self.config, journal=journal, on_delta=on_delta)
+            return Fork(self.path, self.pass_number, **given, config=self.config, journal=journal)
 
 
 def fork_job(
@@ -154,11 +167,3 @@ def fork_job(
         load_requirements(said["requirements"]) if said.get("requirements") is not None else None,
         paced=in_app and is_paced(task, recorded, config),
     )
-
-
-def requested_fork(request: ForkRequest, today: LoadedConfig, runs_dir: Path) -> ForkJob:
-    """Return the work of a fork that a person asked for in the app. Raises UsageError if it cannot be made."""
-    options = {**request.options, "runs_dir": runs_dir}
-    job = fork_job(request.parent, request.pass_number, today, options, request.edits.plan, in_app=True)
-    job.criteria = request.edits.criteria
-    return job

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from aeon_core.config.keys import checked_text
 from aeon_core.errors import UsageError
 from aeon_core.llm import PROVIDERS
 from aeon_core.suggest import nearest
-from aeon_tui.sessions.run_jobs import NewRunJob
+from aeon_tui.sessions.run_jobs import NewRunJob, StartRequest
 from aeon_tui.sessions.run_options import approval_points
 
 if TYPE_CHECKING:
@@ -24,7 +26,7 @@ POINTS = {"plan": "plan", "pass": "each pass", "tool": "tool calls"}
 
 
 @dataclass(frozen=True)
-class NewRunForm:
+class NewRunForm(StartRequest):
     """What has been filled in; texts are as they were typed, and an empty one is a default."""
 
     task: str = ""
@@ -46,23 +48,17 @@ class NewRunForm:
                 found[key] = error.message
         return found
 
-    def job(self, today: LoadedConfig) -> NewRunJob:
-        """Return the run, with its model checked and its tools loaded. Raises AeonError for what cannot be used."""
-        from aeon_core.runs.factory import build_tools, connect_model
-
+    def job(self, today: Callable[[], LoadedConfig], _runs_dir: Path) -> NewRunJob:
+        """Return the run. Raises UsageError for what is wrong with the form or the criteria."""
         if problems := self.problems():
             raise UsageError(next(iter(problems.values())))
-        config = today.config.model_copy(update=self._changes(today))
-        model = connect_model(config)
-        try:
-            model.check()
-        finally:
-            model.close()
+        loaded = today()
+        config = loaded.config.model_copy(update=self._changes(loaded))
         if config.criteria is not None:
             from aeon_core.convergence.criteria import load_criteria
 
             load_criteria(config.criteria)
-        return NewRunJob(self.task.strip(), config, tools=build_tools(config))
+        return NewRunJob(self.task.strip(), config)
 
     def _changes(self, today: LoadedConfig) -> dict[str, Any]:
         values = {key: self._value(key) for key in TEXTS}

@@ -1,4 +1,4 @@
-"""What can be run in the app: a new run, and one that is resumed."""
+"""What a Runner does: a new run, one that is resumed; forks and workflows are in files of their own."""
 
 from __future__ import annotations
 
@@ -7,11 +7,12 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any, ClassVar, Protocol
 
 from msgspec import Struct
+from typing_extensions import TypeVar
 
-from aeon_core.errors import UsageError
+from aeon_core.errors import AeonError, UsageError
 from aeon_core.journal.view.formatting import words
 from aeon_tui.sessions.run_options import (
     approval_points,
@@ -27,10 +28,12 @@ if TYPE_CHECKING:
     from aeon_core.approvals.pending import Approver
     from aeon_core.config.loading import LoadedConfig
     from aeon_core.config.schema import Approval, RunConfig
+    from aeon_core.config.trust import ProjectTrust
     from aeon_core.entities import RunResult
     from aeon_core.memory import Memory
     from aeon_core.plan.models import Plan
     from aeon_core.tools.registry import ToolRegistry
+    from aeon_tui.sessions.stream import Stream
 
 
 DEMO_MODEL = "simulated:missing-tool"
@@ -66,22 +69,101 @@ def is_paced(task: str, started: RunConfig, config: RunConfig | None = None) -> 
     return task == DEMO_TASK and started.model == DEMO_MODEL and all(each.startswith("simulated:") for each in models)
 
 
-class Kernel(Protocol):
+class Result(Protocol):
+    """How a run or a workflow ended."""
+
+    @property
+    def status(self) -> str:
+        """How it ended, as its journal says it."""
+
+    @property
+    def exit_code(self) -> int:
+        """What a command ends with."""
+
+    @property
+    def error(self) -> dict[str, Any] | str | None:
+        """Why it did not succeed."""
+
+
+ResultT = TypeVar("ResultT", bound=Result, covariant=True, default="RunResult")
+
+
+class Kernel(Protocol[ResultT]):
     """What is run, once: it performs, journals, and says how it ended."""
 
-    def run(self) -> RunResult: ...
+    def run(self) -> ResultT: ...
     def abort(self) -> None: ...
     def close(self) -> None: ...
 
 
 OnLine = Callable[[bytes], None]
-OnDelta = Callable[[str, str | None, str], None]
-"""Gets the purpose of a call, its step's id and the next piece of its reply."""
+
+
+class Job(ABC):
+    """What a Runner does."""
+
+    what: ClassVar[str] = "run"
+    task: str
+    keeps_journal = True
+    """False once it turned out that the journal cannot be written."""
+
+    @property
+    def beside(self) -> Path | None:
+        """The journal of the run that it is to be compared with."""
+        return None
+
+    @abstractmethod
+    def prepare(self) -> None:
+        """Make sure that it can begin. Raises UsageError and ModelUnavailableError, before anything is written."""
+
+    def discard(self) -> None:  # noqa: B027  # most hold nothing
+        """Release what `prepare` holds open: it is not run."""
+
+    @abstractmethod
+    def journal_in(self, runs_dir: Path) -> Path:
+        """Return the journal that it writes: a new one, in this directory unless the job has one of its own."""
+
+    @abstractmethod
+    def source(self, journal: Path) -> LiveSource[Any]:
+        """Return where the screen takes its records from."""
+
+    @abstractmethod
+    def build(self, journal: Path, on_line: OnLine, stream: Stream | None, approver: Approver | None) -> Kernel[Result]:
+        """Make what is run, on the thread that will run it; `stream` gets replies as they come. Raises AeonError."""
+
+    def warning(self) -> str:
+        """Return what a person should know from the start on; mostly nothing."""
+        return ""
+
+    def name_of(self, journal: Path) -> str:
+        """Return what names it on the command line, quoted."""
+        return journal.stem
+
+    @abstractmethod
+    def continues_after(self, result: Any) -> bool:
+        """Return whether to continue it is the next thing to do."""
+
+    def failure(self, run_id: str, error: AeonError) -> Any:  # noqa: ARG002  # for what has no such result
+        """Return the result of what could not start, where its screen shows one."""
+        return None
+
+
+class StartRequest(ABC):
+    """What a person asks the app to start. `today` gives the configuration as it is now."""
+
+    def missing_trust(self, today: Callable[[], LoadedConfig]) -> ProjectTrust | None:
+        """Return the consent that is asked for first, None if none is missing. Raises UsageError."""
+        loaded = today()
+        return loaded.trust if loaded.ignored else None
+
+    @abstractmethod
+    def job(self, today: Callable[[], LoadedConfig], runs_dir: Path) -> Job:
+        """Return the job, to be prepared. Raises AeonError for what cannot be used."""
 
 
 @dataclass
-class RunJob(ABC):
-    """What a Runner does: a new run, one that is resumed, a fork of one."""
+class RunJob(Job):
+    """A run: a new one, one that is resumed, a fork of one."""
 
     task: str
     config: RunConfig
@@ -94,10 +176,7 @@ class RunJob(ABC):
     """Whether replies take a moment to watch."""
 
     def prepare(self) -> None:
-        """Load the tools, and make sure that the model can be used: what would fail the run is said before it starts.
-
-        Raises UsageError and ModelUnavailableError.
-        """
+        """Load the tools, and make sure that the model can be used."""
         from aeon_core.runs.factory import build_tools
 
         tools = self.tools if self.tools is not None else build_tools(self.config)
@@ -117,8 +196,36 @@ class RunJob(ABC):
         return LiveSource(journal)
 
     @abstractmethod
-    def build(self, journal: Path, on_line: OnLine, on_delta: OnDelta | None, approver: Approver | None) -> Kernel:
-        """Make what is run, on the thread that will run it. Raises AeonError."""
+    def build(self, journal: Path, on_line: OnLine, stream: Stream | None, approver: Approver | None) -> Kernel:
+        """Do the same for a run."""
+
+    def discard(self) -> None:
+        """Close the tools."""
+        if self.tools is not None:
+            self.tools.close()
+
+    def warning(self) -> str:
+        """Return what commands are not kept from."""
+        return isolation_warning(self.config)
+
+    def continues_after(self, result: RunResult) -> bool:
+        """Return whether it was aborted."""
+        return result.status == "aborted"
+
+    def failure(self, run_id: str, error: AeonError) -> RunResult:
+        """Return the result of a run that could not start."""
+        from aeon_core.entities import RunResult, TTLState
+
+        config = self.config
+        model = next(iter(config.models), "")
+        return RunResult(
+            run_id=run_id,
+            status="failed",
+            error={"error_type": type(error).__name__, "message": error.message},
+            ttl=TTLState(limit=config.ttl, allocated=config.ttl, spent=0, remaining=config.ttl),
+            model=model,
+            simulated=model.startswith("simulated:"),
+        )
 
 
 @dataclass
@@ -128,20 +235,22 @@ class NewRunJob(RunJob):
     plan: Plan | None = None
     memory: Memory | None = field(default=None, kw_only=True)
 
-    def build(self, journal: Path, on_line: OnLine, on_delta: OnDelta | None, approver: Approver | None) -> Kernel:
+    def build(self, journal: Path, on_line: OnLine, stream: Stream | None, approver: Approver | None) -> Kernel:
         """Return the kernel with the model and the tools that the configuration names."""
         from aeon_core.runs.orchestrator import Orchestrator, PreparedRun
 
-        with kernel_parts(self, on_line, approver) as parts:
-            orchestrator = Orchestrator(
-                **parts, memory=self.memory, config=self.config, journal=journal, on_delta=on_delta
-            )
+        with kernel_parts(self, on_line, stream, approver) as parts:
+            orchestrator = Orchestrator(**parts, memory=self.memory, config=self.config, journal=journal)
             return PreparedRun(orchestrator, self.task, self.plan)
 
 
 @contextlib.contextmanager
 def kernel_parts(
-    job: RunJob, on_line: OnLine, approver: Approver | None, approve: Sequence[Approval] | None = None
+    job: RunJob,
+    on_line: OnLine,
+    stream: Stream | None,
+    approver: Approver | None,
+    approve: Sequence[Approval] | None = None,
 ) -> Iterator[dict[str, Any]]:
     """Give what every kernel takes: its model, slowed where that is `paced`, its tools, its approver and its listeners.
 
@@ -171,6 +280,7 @@ def kernel_parts(
             "approver": about(approve if approve is not None else config.approve, approver),
             "on_record": listener,
             "on_line": fan_out([on_line, remembers_run(config.project_root)]),
+            "on_delta": stream.add if stream is not None else None,
         }
         opened.pop_all()
 
@@ -224,15 +334,15 @@ class ResumeJob(RunJob):
         """Return a source that begins with what the journal holds."""
         return resumed_source(journal)
 
-    def build(self, journal: Path, on_line: OnLine, on_delta: OnDelta | None, approver: Approver | None) -> Kernel:
+    def build(self, journal: Path, on_line: OnLine, stream: Stream | None, approver: Approver | None) -> Kernel:
         """Return what continues the run; its journal is locked from here on."""
         from aeon_core.approvals.inbox import forget_left
         from aeon_core.runs.resume import Resumption
 
         with contextlib.suppress(OSError):
             forget_left(journal)
-        with kernel_parts(self, on_line, approver, self.options.get("approve")) as parts:
-            return Resumption(journal, **parts, options=self.options, on_delta=on_delta)
+        with kernel_parts(self, on_line, stream, approver, self.options.get("approve")) as parts:
+            return Resumption(journal, **parts, options=self.options)
 
 
 def resumed_source(journal: Path) -> LiveSource:

@@ -3,122 +3,177 @@
 from __future__ import annotations
 
 import logging
+import threading
 from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, Generic
 
+from typing_extensions import TypeVar
+
+from aeon_core.errors import AeonError
 from aeon_core.journal.view.formatting import words
 from aeon_tui.sessions.approval_broker import ApprovalBroker
-from aeon_tui.sessions.run_jobs import Kernel, OnDelta, OnLine, RunJob, isolation_warning
-from aeon_tui.sessions.session import Session
+from aeon_tui.sessions.run_jobs import Job, Kernel, OnLine, Result, RunJob
 from aeon_tui.sessions.stream import Stream
 
 if TYPE_CHECKING:
     from aeon_core.approvals.pending import ApprovalRequest, Approver
-    from aeon_core.entities import RunResult
 
 logger = logging.getLogger("aeon")
 
-Build = Callable[[RunJob, Path, OnLine, OnDelta, "Approver | None"], Kernel]
+JobT = TypeVar("JobT", bound=Job, default=RunJob)
+Build = Callable[[Any, Path, OnLine, Stream, "Approver | None"], Kernel[Result]]
 
 
-def _build(job: RunJob, journal: Path, on_line: OnLine, on_delta: OnDelta, approver: Approver | None) -> Kernel:
-    return job.build(journal, on_line, on_delta, approver)
+def _build(job: Job, journal: Path, on_line: OnLine, stream: Stream, approver: Approver | None) -> Kernel[Result]:
+    return job.build(journal, on_line, stream, approver)
 
 
-class Runner(Session["RunResult"]):
-    """Does one job. `source`, `stream` and `broker` are what the screen needs."""
+class Runner(Generic[JobT]):
+    """Does one job. `source`, `stream` and `broker` are what the screen needs.
 
-    def __init__(self, job: RunJob, journal: Path, build: Build = _build) -> None:
-        super().__init__()
+    The app starts it, ends it, and says at its end how it went: `result`, or the `error` why there is none.
+    """
+
+    def __init__(self, job: JobT, journal: Path, build: Build = _build) -> None:
         self.job = job
-        self._build = build
-        self._journal = journal
+        self.result: Result | None = None
+        self.error: AeonError | None = None
+        self.aborting = False
         self.source = job.source(journal)
         self.stream = Stream()
         self.broker = ApprovalBroker(journal)
-        self._kernel: Kernel | None = None
-
-    @property
-    def task(self) -> str:
-        """The task of the run."""
-        return self.job.task
+        self.run_id = journal.stem
+        self._build, self._new_journal = build, journal
+        self._kernel: Kernel[Result] | None = None
+        self._done = threading.Event()
+        self._listener: Callable[[], object] = lambda: None
+        self._thread: threading.Thread | None = None
 
     @property
     def waiting(self) -> ApprovalRequest | None:
-        """The approval that the run waits for."""
+        """The question that it waits with, the same object for as long as it waits; None if it asks nothing."""
         return self.broker.waiting
 
     @property
-    def journal(self) -> Path:
-        """The journal; there may be none yet."""
-        return self._journal
+    def journal(self) -> Path | None:
+        """The journal, which need not be there yet; None if it turned out that it cannot be written."""
+        return self.source.journal
+
+    @property
+    def running(self) -> bool:
+        """Whether it has started and not ended."""
+        return self._thread is not None and not self._done.is_set()
+
+    @property
+    def active(self) -> bool:
+        """Whether it is running and its outcome is open: what comes after that only closes files."""
+        return self.running and self.result is None and self.error is None
+
+    @property
+    def ended(self) -> bool:
+        """Whether it has started and ended."""
+        return self._thread is not None and self._done.is_set()
+
+    @property
+    def status(self) -> str:
+        """How it ended, in a few words; empty before."""
+        if self.error is not None:
+            return f"failed: {self.error.message}"
+        return words(self.result.status) if self.result is not None else ""
+
+    @property
+    def exit_code(self) -> int:
+        """What a command ends with: the result's code, the error's, or 1 if it has not ended."""
+        if self.result is not None:
+            return self.result.exit_code
+        return self.error.exit_code if self.error is not None else 1
 
     def listen(self, listener: Callable[[], object]) -> None:
-        """Have it called when a question comes or goes, too."""
-        super().listen(listener)
-        self.broker.listener = listener
+        """Have it called on any thread when a question comes or goes, and when the job has ended."""
+        self._listener = self.broker.listener = listener
+
+    def start(self) -> None:
+        """Begin; once."""
+        if self._thread is None:
+            self._thread = threading.Thread(target=self._work, name=f"aeon-{self.job.what}", daemon=True)
+            self._thread.start()
 
     def abort(self) -> None:
-        """Ask the run to end; returns at once."""
+        """Ask it to end; returns at once."""
         self.aborting = True
-        self.broker.close()
+        # The kernel first: it must know when the question it waits with is answered with an abort.
         if (kernel := self._kernel) is not None:
             kernel.abort()
+        self.broker.close()
 
-    def ending(self) -> RunResult | None:
-        """Return how the run ended, a failure to start included; None while it is running."""
-        if self.error is None:
-            return self.result
-        from aeon_core.entities import RunResult, TTLState
+    def wait(self, seconds: float | None = None) -> bool:
+        """Wait for the end, at most so long, or as long as it takes; return whether it has ended."""
+        return self._thread is None or self._done.wait(seconds)
 
-        config = self.job.config
-        model = next(iter(config.models), "")
-        return RunResult(
-            run_id=self.run_id,
-            status="failed",
-            error={"error_type": type(self.error).__name__, "message": self.error.message},
-            ttl=TTLState(limit=config.ttl, allocated=config.ttl, spent=0, remaining=config.ttl),
-            model=model,
-            simulated=model.startswith("simulated:"),
-        )
+    def ending(self) -> Any:
+        """Return how it ended, a failure to start included; None while it is running."""
+        return self.result if self.error is None else self.job.failure(self.run_id, self.error)
 
     def outcome(self) -> str:
-        """Return one line about how the run ended, with its id."""
+        """Return one line about how it ended, with its id."""
         from aeon_widgets.text import one_line
 
         if self.error is not None:
             return f"aeon-tui: {one_line(self.error.message, 2_000)}"
-        resume = f"continue with `aeon-tui resume {self.run_id}`"
-        if self.result is None:
-            return f"aeon-tui: run {self.run_id}: stopped during a tool call; its outcome is unknown · {resume}"
+        what, name, journal = f"{self.job.what} {self.run_id}", "", self.journal
+        if journal is not None:
+            name = self.job.name_of(journal)
+        resume = f" · continue with `aeon-tui resume {name}`" if name else ""
+        if (result := self.result) is None:
+            return f"aeon-tui: {what}: stopped during a tool call; its outcome is unknown{resume}"
         prefix = reason = ""
-        if self.result.error is not None and self.result.status != "aborted":
+        if result.error is not None and result.status != "aborted":
             prefix = "aeon-tui: "
-            reason = f": {one_line(str(self.result.error.get('message', '')), 500)}"
-        label = " (simulated)" if self.result.simulated else ""
-        status = words(self.result.status)
-        next_step = resume if self.result.status == "aborted" else f"see `aeon-tui show {self.run_id}`"
-        return f"{prefix}run {self.run_id}{label}: {status}{reason} · {next_step}"
+            message = result.error.get("message", "") if isinstance(result.error, dict) else result.error
+            reason = f": {one_line(str(message), 500)}"
+        label = " (simulated)" if getattr(result, "simulated", False) else ""
+        see = f" · see `aeon-tui show {name}`" if name else ""
+        next_step = resume if self.job.continues_after(result) else see
+        return f"{prefix}{what}{label}: {words(result.status)}{reason}{next_step}"
 
     def run(self) -> None:
-        """Build the kernel and run it."""
-        self._kernel = kernel = self._build(self.job, self.journal, self._on_line, self.stream.add, self.broker)
+        """Build the kernel and run it, on the job's own thread. May raise whatever goes wrong."""
+        self._kernel = kernel = self._build(self.job, self._new_journal, self._on_line, self.stream, self.broker)
         if self.aborting:
             kernel.abort()
-        self.source.notice = isolation_warning(self.job.config)
+        self.source.notice = self.job.warning()
         self.result = kernel.run()
 
-    def close(self) -> None:
-        """Close the kernel, and let the source end."""
+    def _work(self) -> None:
+        try:
+            self.run()
+        except AeonError as error:
+            self.error = error
+        except Exception as error:
+            logger.exception("the %s failed before it started", self.job.what)
+            self.error = AeonError(f"internal error: {type(error).__name__}: {error}")
+        finally:
+            self._close()
+            self._done.set()
+            self._listener()
+
+    def _close(self) -> None:
+        """Close the kernel, let nobody wait for an answer, and let the source end."""
         try:
             if self._kernel is not None:
                 self._kernel.close()
         except Exception:
-            logger.exception("could not close what the run had open")
+            logger.exception("could not close what the %s had open", self.job.what)
+        self.broker.close()
         self.source.finish()
 
     def _on_line(self, line: bytes) -> None:
+        if not self.job.keeps_journal:
+            self.source.journal = None
         if b'"type":"llm"' in line[:200]:
             self.stream.clear()
         self.source.put(line)
+
+
+AnyRunner = Runner[Any]

@@ -58,6 +58,8 @@ class StreamedRun(Runner):
     With `tools`, the record of a call that starts has in `preview` the `diff` it is about to make to a file.
     """
 
+    result: RunResult | None
+
     def __init__(self, job: RunJob, journal: Path, tools: ToolRegistry | None = None) -> None:
         super().__init__(job, journal)
         self._loop = asyncio.get_running_loop()
@@ -307,7 +309,7 @@ class Conversation:
         if run.error is not None:
             raise run.error
         if run.result is not None:
-            self.turns.append((run.task, run.result.answer or ""))
+            self.turns.append((run.job.task, run.result.answer or ""))
         return run.result
 
     def decide(self, request: ApprovalRequest, decision: ApprovalDecision) -> bool:

@@ -1,32 +1,30 @@
-"""A workflow of system2 in this process: on a thread of its own, which never waits for the screen but where it asks."""
+"""A workflow of system2 as a job of this process: a new one, or one that is continued."""
 
 from __future__ import annotations
 
 import json
 import logging
 import shlex
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from aeon_core.config.journal_trust import remembers
 from aeon_core.errors import AeonError, UsageError
 from aeon_core.journal.reader import head, tail
 from aeon_core.journal.summary import last_state
-from aeon_tui.sessions.approval_broker import ApprovalBroker
-from aeon_tui.sessions.run_jobs import retained_records
-from aeon_tui.sessions.session import Session
-from aeon_tui.sessions.stream import Stream
+from aeon_tui.sessions.run_jobs import Job, Kernel, OnLine, StartRequest, new_journal, retained_records
 from aeon_tui.sources.base import ReadAheadSource
 from aeon_tui.sources.live import LiveSource
 from aeon_tui.sources.run_index import root_of_project
 from aeon_tui.sources.workflow import WorkflowState, follow_workflow
 
 if TYPE_CHECKING:
-    from aeon_core.approvals.pending import ApprovalRequest
+    from aeon_core.approvals.pending import Approver
     from aeon_core.config.trust import ProjectTrust, TrustMode
+    from aeon_tui.sessions.stream import Stream
     from system2.documents import SpecChoice
     from system2.orchestrator import Orchestrator
     from system2.workflow_result import WorkflowResult
@@ -36,10 +34,11 @@ logger = logging.getLogger("aeon")
 WARNING = "WARNING: "
 
 
-@dataclass(frozen=True)
-class WorkflowRequest:
-    """What to run: a new task, or a journal to continue."""
+@dataclass
+class WorkflowJob(Job, StartRequest):
+    """A workflow: a new task, or a journal to continue."""
 
+    what: ClassVar[str] = "workflow"
     project_root: Path
     task: str = ""
     resume: Path | None = None
@@ -55,12 +54,15 @@ class WorkflowRequest:
     """What becomes of an earlier workflow's documents; None to ask."""
     runs_dir: Path | None = None
     """Where the journal is kept; None for where the project's runs are."""
+    warnings: list[str] = field(default_factory=list, init=False)
+    """What was warned of, in order."""
 
-    def missing_trust(self) -> ProjectTrust | None:
-        """Return what the project asks for and has no consent to, or None if nothing is left to ask. Raises UsageError.
+    def job(self, _today: object, _runs_dir: Path) -> WorkflowJob:
+        """Return itself: its settings are its project's."""
+        return self
 
-        What this request overrides is not asked for.
-        """
+    def missing_trust(self, _today: object = None) -> ProjectTrust | None:
+        """Return what the project asks for and has no consent to, less what this job overrides. Raises UsageError."""
         from aeon_core.config.trust import refusal
         from system2.trust import assess_workflow, settings_given
 
@@ -69,8 +71,8 @@ class WorkflowRequest:
         missing = refusal(assess_workflow(self.project_root), settings_given(self.config, self.model))
         return missing.trust if missing is not None else None
 
-    def check(self) -> None:
-        """Raise before anything is written where it could not begin: UsageError, ModelUnavailableError (exit 3)."""
+    def prepare(self) -> None:
+        """Make sure that the model can be used."""
         from system2.connect import connect_model
         from system2.trust import applied_settings
 
@@ -81,150 +83,95 @@ class WorkflowRequest:
         finally:
             model.close()
 
+    def journal_in(self, _runs_dir: Path) -> Path:
+        """Return the workflow's own journal, or a new one where the project's are."""
+        from aeon_core.paths import default_runs_directory
 
-class WorkflowRunner(Session["WorkflowResult"]):
-    """Does one workflow. `source` and `broker` are what the screen needs."""
+        return self.resume or new_journal((self.runs_dir or default_runs_directory(self.project_root)).absolute())
 
-    what = "workflow"
+    def source(self, journal: Path) -> LiveSource[WorkflowState]:
+        """Return a source that begins with what the journal holds, less an ending that is taken back."""
+        before = ReadAheadSource[WorkflowState](journal, read=retained_records) if self.resume is not None else None
+        return LiveSource(journal, first=before, follow=partial(follow_workflow, fast=True))
 
-    def __init__(self, request: WorkflowRequest) -> None:
-        super().__init__()
-        self.request = request
-        before = ReadAheadSource[WorkflowState](request.resume, read=retained_records) if request.resume else None
-        self.source = LiveSource(request.resume, first=before, follow=partial(follow_workflow, fast=True))
-        self.broker = ApprovalBroker(request.resume)
-        self.stream = Stream()
-        self.warnings: list[str] = []
-        """What was warned of, in order."""
-        self._orchestrator: Orchestrator | None = None
-
-    @property
-    def task(self) -> str:
-        """The task of the workflow."""
-        return self.request.task
-
-    @property
-    def waiting(self) -> ApprovalRequest | None:
-        """The question that the workflow waits with."""
-        return self.broker.waiting
-
-    @property
-    def journal(self) -> Path | None:
-        """The journal; None if there is none yet, or it cannot be written."""
-        return self.source.journal
-
-    def listen(self, listener: Callable[[], object]) -> None:
-        """Have it called when a question comes or goes, too."""
-        super().listen(listener)
-        self.broker.listener = listener
-
-    def abort(self) -> None:
-        """Ask the workflow to end; returns at once."""
-        self.aborting = True
-        if (orchestrator := self._orchestrator) is not None:
-            orchestrator.abort()
-        self.broker.close()
-
-    def outcome(self) -> str:
-        """Return one line about how the workflow ended, and how to continue it."""
-        from aeon_widgets.text import one_line
-
-        if self.error is not None:
-            return f"aeon-tui: {one_line(self.error.message, 2_000)}"
-        if self.result is None:
-            return (
-                f"aeon-tui: the workflow {self.run_id} was stopped during a tool call; "
-                f"its outcome is unknown{self._on()}"
-            )
-        status = self.result.status.replace("_", " ")
-        failed = self.result.error is not None and self.result.status != "aborted"
-        why = f": {one_line(self.result.error or '', 500)}" if failed else ""
-        prefix = "aeon-tui: " if failed else ""
-        return f"{prefix}workflow {self.run_id}: {status}{why}{self._on() if self.result.exit_code else self._see()}"
-
-    def _see(self) -> str:
-        path = self.journal
-        return f" · see `aeon-tui show {self._name_of(path)}`" if path is not None else ""
-
-    def _name_of(self, path: Path) -> str:
-        """Return what names the workflow on the command line: its id, or the path of a journal in another place."""
-        return shlex.quote(path.stem if self.request.runs_dir == path.parent else str(path))
-
-    def _on(self) -> str:
-        path = self.journal
-        if path is None:
-            return ""
-        return f" · continue with `aeon-tui resume {self._name_of(path)}`"
-
-    def run(self) -> None:
-        """Make the workflow and run it, or resume it."""
-        self._orchestrator = orchestrator = self._make_orchestrator()
-        if self.aborting:
-            orchestrator.abort()
-        self.result = self._run(orchestrator)
-
-    def close(self) -> None:
-        """Let nobody wait for an answer, and let the source end."""
-        self.broker.close()
-        self.source.finish()
-
-    def _run(self, orchestrator: Orchestrator) -> WorkflowResult:
-        if (path := self.request.resume) is not None:
-            return orchestrator.resume(path)
-        return orchestrator.run(self.request.task, spec=self.request.spec)
-
-    def _make_orchestrator(self) -> Orchestrator:
+    def build(
+        self, journal: Path, on_line: OnLine, stream: Stream | None, approver: Approver | None
+    ) -> Kernel[WorkflowResult]:
+        """Return what does the workflow, or continues it."""
         from system2.logs import Log
         from system2.orchestrator import Orchestrator
         from system2.policies import AutoApproveGates
 
-        asked = self.request
-        return Orchestrator(
-            asked.project_root,
-            asked.config,
-            AutoApproveGates() if asked.auto_approve else None,
-            approver=self.broker,
-            unsafe_bash=asked.unsafe_bash,
-            model=asked.model,
-            base_url=asked.base_url,
-            trust=asked.trust,
+        def on_each_line(line: bytes) -> None:
+            if b'"run_started"' in line[:200]:
+                self.keeps_journal = orchestrator.journal is not None
+                self._remember(line)
+            on_line(line)
+
+        orchestrator = Orchestrator(
+            self.project_root,
+            self.config,
+            AutoApproveGates() if self.auto_approve else None,
+            approver=approver,
+            unsafe_bash=self.unsafe_bash,
+            model=self.model,
+            base_url=self.base_url,
+            trust=self.trust,
             log=Log(self._on_log),
-            on_line=self._on_line,
-            on_delta=self.stream.add,
-            on_call=self.stream.add_call,
-            runs_dir=asked.runs_dir,
+            on_line=on_each_line,
+            on_delta=stream.add if stream is not None else None,
+            on_call=stream.add_call if stream is not None else None,
+            runs_dir=journal.parent,
         )
+        return _Work(self, orchestrator, journal)
+
+    def name_of(self, journal: Path) -> str:
+        """Return its id, or the path of a journal that is in another place than the command line looks in."""
+        return shlex.quote(journal.stem if self.runs_dir == journal.parent else str(journal))
+
+    def continues_after(self, result: WorkflowResult) -> bool:
+        """Return whether it is not complete."""
+        return result.exit_code != 0
 
     def _on_log(self, line: str) -> None:
         """Keep warnings: everything else is in the journal."""
         if line.startswith(WARNING):
             self.warnings.append(line.removeprefix(WARNING))
 
-    def _on_line(self, line: bytes) -> None:
-        if self.source.journal is None and self._orchestrator is not None:
-            # The journal has its name before its first line is written.
-            self.source.journal = self.broker.journal = self._orchestrator.journal
-            self._remember(line)
-        if b'"type":"llm"' in line[:200]:
-            self.stream.clear()
-        self.source.put(line)
-
     def _remember(self, line: bytes) -> None:
         """Remember that this user started the workflow, so that it can be continued without a question."""
         from aeon_core.config.journal_trust import remember
         from system2.trust import started_by
 
-        first = json.loads(line)
         try:
-            if first.get("type") == "run_started":
-                remember(self.request.project_root, started_by(first))
+            remember(self.project_root, started_by(json.loads(line)))
         except AeonError as error:
             logger.warning("cannot record that this workflow is yours: %s", error.message)
 
 
-def resume_request(
+@dataclass
+class _Work:
+    job: WorkflowJob
+    orchestrator: Orchestrator
+    journal: Path
+
+    def run(self) -> WorkflowResult:
+        """Do the workflow, or the rest of it."""
+        if self.job.resume is not None:
+            return self.orchestrator.resume(self.job.resume)
+        return self.orchestrator.run(self.job.task, spec=self.job.spec, run_id=self.journal.stem)
+
+    def abort(self) -> None:
+        """End it soon."""
+        self.orchestrator.abort()
+
+    def close(self) -> None:
+        """Nothing is open: it closes what it opens."""
+
+
+def resume_workflow(
     path: Path, model: str | None = None, base_url: str | None = None, project_root: Path | None = None
-) -> WorkflowRequest:
+) -> WorkflowJob:
     """Return what resumes a workflow, in its project and with its model unless another is named.
 
     From here on a person decides, whatever the options were before. Raises UsageError if the file is not a journal of a
@@ -247,7 +194,7 @@ def resume_request(
     if not remembers(root, started_by(first)):
         _check(path, root, first, model, project_root)
     named = model or str(first["model"])
-    return WorkflowRequest(root, str(first.get("task", "")), path, named, base_url, runs_dir=path.parent)
+    return WorkflowJob(root, str(first.get("task", "")), path, named, base_url, runs_dir=path.parent)
 
 
 def fork_workflow(path: Path, gate: int, runs_dir: Path, feedback: str | None = None) -> Path:

@@ -9,8 +9,9 @@ from pathlib import Path
 from typing import Any
 
 from aeon_core.entities import RunResult, TTLState
-from aeon_tui.sessions.run_jobs import Kernel, OnDelta, OnLine, RunJob
+from aeon_tui.sessions.run_jobs import Kernel, OnLine, RunJob
 from aeon_tui.sessions.runner import Build
+from aeon_tui.sessions.stream import Stream
 from aeon_tui.sources.base import RecordSource
 from tests.waiting import PATIENCE
 
@@ -41,8 +42,8 @@ class ListSource(RecordSource[Any]):
 class ScriptedKernel:
     """Writes some records, then stays in a model call until it is aborted or released."""
 
-    def __init__(self, records: list[dict[str, Any]], on_line: OnLine, on_delta: OnDelta) -> None:
-        self._records, self._on_line, self.on_delta = records, on_line, on_delta
+    def __init__(self, records: list[dict[str, Any]], on_line: OnLine, stream: Stream) -> None:
+        self._records, self._on_line, self.on_delta = records, on_line, stream.add
         self._go = threading.Event()
         self.aborted = False
         self.deaf = False
@@ -84,8 +85,8 @@ def build_scripted(
 ) -> Build:
     """Return a factory of scripted kernels; `keep` gets the one that is made."""
 
-    def build(job: RunJob, journal: Path, on_line: OnLine, on_delta: OnDelta, approver: object) -> Kernel:
-        kernel = ScriptedKernel(records, on_line, on_delta)
+    def build(job: RunJob, journal: Path, on_line: OnLine, stream: Stream, approver: object) -> Kernel:
+        kernel = ScriptedKernel(records, on_line, stream)
         keep(kernel)
         return kernel
 

@@ -24,7 +24,7 @@ from aeon_tui.screens.pane_screen import PaneScreen
 from aeon_tui.screens.run.screen import RunScreen
 from aeon_tui.screens.settings import SettingsScreen
 from aeon_tui.sessions.run_jobs import NewRunJob
-from aeon_tui.sessions.session import AnySession
+from aeon_tui.sessions.runner import AnyRunner
 from aeon_widgets.plan_tree import PlanTree
 from aeon_widgets.run_list import RunList
 from aeon_widgets.tally import Tally, TallyHeader
@@ -39,7 +39,7 @@ def at_once(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("aeon_widgets.keys.SILENCE_SECONDS", 0.0)
 
 
-def start(app: AeonApp, task: str, **config: Any) -> AnySession:
+def start(app: AeonApp, task: str, **config: Any) -> AnyRunner:
     app.start_job(NewRunJob(task, CONFIG.model_copy(update=config)))
     assert app.sessions.all
     return app.sessions.all[-1]
@@ -53,7 +53,7 @@ def tally(app: AeonApp) -> Tally:
     return app.screen.query_one(TallyHeader).tally
 
 
-def shown(app: AeonApp) -> AnySession | None:
+def shown(app: AeonApp) -> AnyRunner | None:
     return app.session_on(app.screen)
 
 
@@ -61,7 +61,7 @@ def panel_has_focus(app: AeonApp) -> bool:
     return isinstance(app.screen, PaneScreen) and app.screen.asking.is_focused
 
 
-async def two_waiting(app: AeonApp, pilot: Pilot[None]) -> tuple[AnySession, AnySession]:
+async def two_waiting(app: AeonApp, pilot: Pilot[None]) -> tuple[AnyRunner, AnyRunner]:
     """Start two runs, the second shown; both end their pass and wait."""
     first, second = start(app, "add 5 and 10"), start(app, "add 7 and 8")
     await until(pilot, lambda: first.waiting is not None and second.waiting is not None)

@@ -13,7 +13,8 @@ from aeon_core.journal.records import ApprovalPoint
 from aeon_tui.app import AeonApp
 from aeon_tui.screens.workflow.screen import WorkflowScreen
 from aeon_tui.sessions.approval_broker import ApprovalBroker
-from aeon_tui.sessions.workflow_session import WorkflowRequest, WorkflowRunner
+from aeon_tui.sessions.runner import Runner
+from aeon_tui.sessions.workflow_session import WorkflowJob
 from aeon_widgets.approval_panel import ApprovalPanel
 from aeon_widgets.keys import KeyGuard
 from tests.aeon_tui.fakes import ListSource
@@ -204,18 +205,18 @@ def app_on(
     source = ListSource(list(written.records), live)
     runner = None
     if asked is not None:
-        runner = WorkflowRunner(WorkflowRequest(Path("/home/ann/invoices"), TASK))
+        runner = Runner(WorkflowJob(Path("/home/ann/invoices"), TASK), Path("runs/r.jsonl"))
         runner.broker = StillDesk(asked)
     now = START + timedelta(seconds=len(written.records) + 20)
     app.first_screen = WorkflowScreen(source, runner, clock=lambda: now, guard=guard)
     return app
 
 
-def live_app(root: Path, **options: Any) -> tuple[AeonApp, WorkflowRunner]:
+def live_app(root: Path, **options: Any) -> tuple[AeonApp, Runner[WorkflowJob]]:
     """Return an app that does a workflow of the simulated agents in a project, and what does it."""
-    app = AeonApp(root / "runs")
-    request = WorkflowRequest(root, **{"task": TASK, "model": "simulated:default", **options})
-    return app, app.open_on_workflow(request)
+    job = WorkflowJob(root, **{"task": TASK, "model": "simulated:default", **options})
+    runner = Runner(job, job.journal_in(root / "runs"))
+    return AeonApp(root / "runs", runner), runner
 
 
 async def asked(pilot: Pilot[None], kind: str, after: ApprovalPanel | None = None) -> ApprovalPanel:

@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any
 from aeon_core.config.schema import RunConfig
 from aeon_core.entities import RunResult
 from aeon_core.journal.view.model import RunView
+from aeon_tui.sessions.run_jobs import Job
 from aeon_tui.sources.live import LiveSource
 from tests.benchmarks import flood_source
 
@@ -49,7 +50,7 @@ def said(view: RunView) -> dict[str, Any]:
 
 
 @dataclass
-class FloodWork:
+class FloodWork(Job):
     """A run whose kernel does nothing but write records."""
 
     path: Path
@@ -63,6 +64,12 @@ class FloodWork:
     def journal_in(self, runs_dir: Path) -> Path:
         del runs_dir
         return self.path
+
+    def prepare(self) -> None: ...
+
+    def continues_after(self, result: RunResult) -> bool:
+        del result
+        return False
 
     def source(self, journal: Path) -> LiveSource:
         return LiveSource(journal)
@@ -100,8 +107,7 @@ def _show(path: Path, out: Path, work: FloodWork | None) -> None:
 
     runner = Runner(work, path) if work is not None else None
     app = AeonApp(path.parent, runner)
-    source = runner.source if runner is not None else FollowedSource(Awaited(path, path.parent))
-    app.first_screen = screen = RunScreen(source, runner)
+    screen = app.first_screen = app.first_screen or RunScreen(FollowedSource(Awaited(path, path.parent)))
     gc.set_threshold(20_000, 20, 20)  # as the command line has it
     threading.Thread(target=_leave, args=(screen, work, out), daemon=True).start()
     app.run()

@@ -27,8 +27,7 @@ if TYPE_CHECKING:
     from aeon_core.approvals.pending import ApprovalDecision, ApprovalRequest
     from aeon_core.journal.records import Decision
     from aeon_tui.sessions.approval_edits import ApprovalEdits
-    from aeon_tui.sessions.runner import Runner
-    from aeon_tui.sessions.workflow_session import WorkflowRunner
+    from aeon_tui.sessions.runner import AnyRunner
     from aeon_tui.sources.base import RecordSource
 
 
@@ -36,7 +35,7 @@ UNUSED = "The run ends here, so your answers are not used; its journal keeps the
 KEPT = "Your answers are kept for when you resume the run."
 
 
-def broker_of(source: RecordSource[Any], runner: Runner | WorkflowRunner | None) -> ApprovalSource | None:
+def broker_of(source: RecordSource[Any], runner: AnyRunner | None) -> ApprovalSource | None:
     """Return where the questions of a run or workflow wait for the person at the screen; None if nobody runs it.
 
     The caller closes one of another process.

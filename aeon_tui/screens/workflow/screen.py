@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from datetime import datetime
 from pathlib import Path
-from typing import ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 from textual import on
 from textual.app import ComposeResult
@@ -24,7 +24,6 @@ from aeon_tui.screens.run.approval_controller import broker_of
 from aeon_tui.screens.run.status import utc_now
 from aeon_tui.screens.workflow.approval_controller import WorkflowApprovalController
 from aeon_tui.screens.workflow.transcript import gate_items, items_of, reply_blocks, whole_items
-from aeon_tui.sessions.workflow_session import WorkflowRunner
 from aeon_tui.sources.base import RecordSource
 from aeon_tui.sources.workflow import WORKFLOW_ROW, WorkflowState, gate_of
 from aeon_widgets.approval_panel import ApprovalPanel
@@ -39,6 +38,10 @@ from aeon_widgets.workflow_artifact import WorkflowArtifact
 from aeon_widgets.workflow_conversation import ConversationItem, WorkflowConversation
 from aeon_widgets.workflow_pipeline import WorkflowPipeline
 from system2.constants import GATES
+
+if TYPE_CHECKING:
+    from aeon_tui.sessions.runner import Runner
+    from aeon_tui.sessions.workflow_session import WorkflowJob
 
 SPEC = "spec/"
 MAX_ARTIFACT = 1_000_000
@@ -149,7 +152,7 @@ class WorkflowScreen(PaneScreen):
     def __init__(
         self,
         source: RecordSource[WorkflowState],
-        runner: WorkflowRunner | None = None,
+        runner: Runner[WorkflowJob] | None = None,
         clock: Clock = utc_now,
         guard: KeyGuard | None = None,
     ) -> None:
@@ -270,7 +273,7 @@ class WorkflowScreen(PaneScreen):
             gate = view.open_gate
             doing = f"gate {gate.number}: {gate.title}" if gate is not None else f"{view.running or 'an agent'} works"
         return WorkflowFacts(
-            task=view.task or (self._runner.request.task if self._runner is not None else ""),
+            task=view.task or (self._runner.job.task if self._runner is not None else ""),
             status=self.status,
             model=view.model,
             simulated=view.simulated,
@@ -286,8 +289,8 @@ class WorkflowScreen(PaneScreen):
     def _note(self) -> str:
         if damage := len(self._source.damage) + len(self.state.damage):
             return f"⚠ {count(damage, 'problem')} in the journal"
-        if self._runner is not None and self._runner.warnings:
-            return f"⚠ {count(len(self._runner.warnings), 'warning')}"
+        if self._runner is not None and self._runner.job.warnings:
+            return f"⚠ {count(len(self._runner.job.warnings), 'warning')}"
         return ""
 
     def _show_talk(self) -> None:
@@ -333,7 +336,7 @@ class WorkflowScreen(PaneScreen):
         return items or [ConversationItem("○", "muted", "this agent has not started")]
 
     def _warning_items(self) -> list[ConversationItem]:
-        warnings = self._runner.warnings if self._runner is not None else []
+        warnings = self._runner.job.warnings if self._runner is not None else []
         return [ConversationItem("⚠", "medium", one_line(warning), (("", warning),)) for warning in warnings]
 
     @property

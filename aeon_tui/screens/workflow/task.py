@@ -13,12 +13,12 @@ from textual.screen import Screen
 from textual.widgets import Input, Static
 
 from aeon_core.escape import escape_controls
-from aeon_tui.messages import ShowRuns, StartWorkflow
+from aeon_tui.messages import ShowRuns, Start
 from aeon_widgets.footer import KeyFooter
 from aeon_widgets.text import one_line
 
 if TYPE_CHECKING:
-    from aeon_tui.sessions.workflow_session import WorkflowRequest
+    from aeon_tui.sessions.workflow_session import WorkflowJob
 
 WHAT = (
     "Thirteen agents take a task from its scope to a reviewed change. "
@@ -49,7 +49,7 @@ class WorkflowTaskScreen(Screen[None]):
     }
     """
 
-    def __init__(self, request: WorkflowRequest) -> None:
+    def __init__(self, request: WorkflowJob) -> None:
         super().__init__()
         self._request = request
         self._beginning = False
@@ -79,7 +79,7 @@ class WorkflowTaskScreen(Screen[None]):
             self._say("describe the task first")
         elif not self._beginning:
             self._beginning = True
-            self.app.post_message(StartWorkflow(replace(self._request, task=task), self._answered))
+            self.app.post_message(Start(replace(self._request, task=task), self._answered))
 
     def _answered(self, problem: str | None) -> None:
         self._beginning = False

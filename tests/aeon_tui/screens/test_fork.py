@@ -12,7 +12,7 @@ from textual.widgets import Input, Static, TextArea
 
 from aeon_core.plan.edit import PlanEdit
 from aeon_tui.app import AeonApp
-from aeon_tui.messages import StartFork
+from aeon_tui.messages import Start
 from aeon_tui.screens.fork import ForkDialog, Parent, StartChoice
 from aeon_tui.sessions.fork_job import ForkEdits, ForkRequest
 from tests.waiting import until
@@ -36,9 +36,9 @@ class Forks(AeonApp):
 
     def __init__(self) -> None:
         super().__init__(Path("runs"))
-        self.asked: list[StartFork] = []
+        self.asked: list[Start] = []
 
-    def on_start_fork(self, message: StartFork) -> None:
+    def on_start(self, message: Start) -> None:
         self.asked.append(message)
 
 

@@ -53,9 +53,11 @@ def test_what_is_wrong_is_reported_for_its_field_in_one_line(changes: dict[str, 
 
 def test_what_was_filled_in_becomes_the_run() -> None:
     form = replace(FILLED, budget="0.25", tools=("files",), single_pass=True, approve=(), task=" add 5 and 10\n")
-    job = form.job(LoadedConfig(RunConfig(timeout=7, tools=["shell"])))
+    job = form.job(lambda: LoadedConfig(RunConfig(timeout=7, tools=["shell"])), Path())
+    job.prepare()
     assert job.tools is not None
-    job.tools.close()
+    assert "Read" in [tool.name for tool in job.tools]
+    job.discard()
     config = job.config
     assert (job.task, config.model, config.ttl, config.budget) == ("add 5 and 10", "simulated:default", 20, 0.25)
     assert (config.tools, config.approve, config.single_pass, config.timeout) == (["files"], ["none"], True, 7)
@@ -63,10 +65,8 @@ def test_what_was_filled_in_becomes_the_run() -> None:
 
 def test_several_models_are_used_one_after_the_other() -> None:
     form = replace(FILLED, model="simulated:flaky, simulated:default")
-    job = form.job(LoadedConfig(RunConfig()))
+    job = form.job(lambda: LoadedConfig(RunConfig()), Path())
     assert job.config.models == ["simulated:flaky", "simulated:default"]
-    assert job.tools is not None
-    job.tools.close()
 
 
 @pytest.mark.parametrize(
@@ -81,7 +81,7 @@ def test_several_models_are_used_one_after_the_other() -> None:
 )
 def test_what_cannot_be_used_is_an_error_before_anything_is_started(changes: dict[str, Any], problem: str) -> None:
     with pytest.raises(AeonError, match=problem):
-        replace(FILLED, **changes).job(LoadedConfig(RunConfig()))
+        replace(FILLED, **changes).job(lambda: LoadedConfig(RunConfig()), Path()).prepare()
 
 
 def test_the_form_begins_with_what_is_configured() -> None:

@@ -25,7 +25,6 @@ from aeon_tui.sessions.fork_job import (
     fork_job,
     fork_text,
     parse_fork_text,
-    requested_fork,
 )
 from aeon_tui.sessions.run_options import merge_overrides, started_of
 from aeon_tui.sessions.runner import Runner
@@ -161,7 +160,7 @@ def test_a_fork_starts_with_what_a_person_made_of_its_text(parent: Path) -> None
     data["criteria"]["completeness"] = 0.6
     data["steps"][0]["description"] = "Add the two numbers"
     edits = parse_fork_text(yaml.safe_dump(data, sort_keys=False), before)
-    job = requested_fork(ForkRequest(parent, 2, {"ttl": 40}, edits), TODAY, parent.parent / "forks")
+    job = ForkRequest(parent, 2, {"ttl": 40}, edits).job(lambda: TODAY, parent.parent / "forks")
     job.prepare()
     runner = Runner(job, job.journal_in(parent.parent / "forks"))
     runner.start()

@@ -6,7 +6,7 @@ import pytest
 
 from aeon_core.config.schema import RunConfig
 from aeon_core.errors import AeonError, ModelUnavailableError
-from aeon_tui.sessions.run_jobs import Kernel, NewRunJob, OnDelta, OnLine, RunJob
+from aeon_tui.sessions.run_jobs import Kernel, NewRunJob, OnLine, RunJob
 from aeon_tui.sessions.runner import Runner
 from aeon_tui.sessions.stream import STREAM_LIMIT, Stream
 from tests.aeon_tui.fakes import ScriptedKernel, build_scripted
@@ -63,7 +63,7 @@ def test_an_abort_before_the_kernel_is_built_is_not_forgotten() -> None:
     ],
 )
 def test_an_error_before_the_run_is_its_message_and_code(raised: Exception, code: int, message: str) -> None:
-    def build(job: RunJob, journal: Path, on_line: OnLine, on_delta: OnDelta, approver: object) -> Kernel:
+    def build(job: RunJob, journal: Path, on_line: OnLine, stream: Stream, approver: object) -> Kernel:
         raise raised
 
     runner = Runner(START, JOURNAL, build)

@@ -10,25 +10,23 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from aeon_core.config.schema import RunConfig
 from aeon_core.errors import AeonError
 from aeon_tui.sessions import shutdown
-from aeon_tui.sessions.session import Session, SessionList
+from aeon_tui.sessions.run_jobs import NewRunJob
+from aeon_tui.sessions.runner import Runner
+from aeon_tui.sessions.session import SessionList
 from tests.waiting import PATIENCE, wait_until
 
 
-class Asking(Session[Any]):
+class Asking(Runner):
     """Runs until it is stopped, and asks what a test has it ask."""
 
-    task = "ask"
-    waiting: object | None = None
+    waiting: Any = None
 
     def __init__(self, journal: str = "r.jsonl", *, deaf: bool = False) -> None:
-        super().__init__()
-        self._journal, self.deaf, self.go = Path(journal), deaf, threading.Event()
-
-    @property
-    def journal(self) -> Path:
-        return self._journal
+        super().__init__(NewRunJob("ask", RunConfig()), Path(journal))
+        self.deaf, self.go = deaf, threading.Event()
 
     def abort(self) -> None:
         self.aborting = True
@@ -41,9 +39,6 @@ class Asking(Session[Any]):
     def run(self) -> None:
         self.go.wait(PATIENCE)
         raise AeonError("aborted")
-
-    def close(self) -> None:
-        """Holds nothing open."""
 
 
 def told(sessions: SessionList) -> list[tuple[int, str]]:

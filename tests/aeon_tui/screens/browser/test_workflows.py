@@ -12,7 +12,7 @@ from aeon_tui.screens.browser.preview import PreviewPane
 from aeon_tui.screens.browser.screen import BrowserScreen
 from aeon_tui.screens.workflow.screen import WorkflowScreen
 from aeon_tui.screens.workflow.task import WorkflowTaskScreen
-from aeon_tui.sessions.workflow_session import WorkflowRequest
+from aeon_tui.sessions.workflow_session import WorkflowJob
 from tests.aeon_tui.workflows import asked, completed, failed
 from tests.waiting import until
 
@@ -82,14 +82,14 @@ async def test_a_workflow_is_exported_and_deleted(project: Path) -> None:
 
 async def test_a_task_that_is_asked_for_begins_a_workflow(project: Path) -> None:
     app = AeonApp(project / "kept")
-    app.first_screen = WorkflowTaskScreen(WorkflowRequest(project, model="simulated:default"))
+    app.first_screen = WorkflowTaskScreen(WorkflowJob(project, model="simulated:default"))
     async with app.run_test(size=(80, 24)) as pilot:
         await pilot.press("enter")
         assert "describe the task first" in drawn(app)
-        app.screen._request = WorkflowRequest(project, model="nobody:x")  # type: ignore[attr-defined]
+        app.screen._request = WorkflowJob(project, model="nobody:x")  # type: ignore[attr-defined]
         await pilot.press(*"build it", "enter")
         await until(pilot, lambda: "unknown provider" in drawn(app))
-        app.screen._request = WorkflowRequest(project, model="simulated:default")  # type: ignore[attr-defined]
+        app.screen._request = WorkflowJob(project, model="simulated:default")  # type: ignore[attr-defined]
         await pilot.press("enter")
         panel = await asked(pilot, "gate")
         assert "Gate 0" in panel.question.headline

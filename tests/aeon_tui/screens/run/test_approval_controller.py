@@ -15,8 +15,9 @@ from aeon_core.runs.orchestrator import PreparedRun
 from aeon_tui.app import AeonApp
 from aeon_tui.screens.run.screen import RunScreen
 from aeon_tui.sessions.approval_broker import ApprovalBroker
-from aeon_tui.sessions.run_jobs import Kernel, NewRunJob, OnDelta, OnLine, RunJob
+from aeon_tui.sessions.run_jobs import Kernel, NewRunJob, OnLine, RunJob
 from aeon_tui.sessions.runner import Runner
+from aeon_tui.sessions.stream import Stream
 from aeon_widgets.approval_panel import ApprovalPanel, ApprovalText
 from aeon_widgets.rendered_text import block_lines
 from aeon_widgets.run_question import budget_blocks, call_blocks
@@ -45,7 +46,7 @@ class Erasing:
             self.erased.append(path)
             return "gone"
 
-        def build(job: RunJob, journal: Path, line: OnLine, delta: OnDelta, approver: Approver | None) -> Kernel:
+        def build(job: RunJob, journal: Path, line: OnLine, stream: Stream, approver: Approver | None) -> Kernel:
             registry = ToolRegistry()
             registry.register(erase)
             model = ScriptedModel(plan=plan, answer="done")

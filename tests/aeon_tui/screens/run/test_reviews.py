@@ -21,8 +21,9 @@ from aeon_tui.screens.editor import EditorScreen
 from aeon_tui.screens.run.approval_controller import ApprovalController
 from aeon_tui.screens.run.screen import RunScreen
 from aeon_tui.sessions.approval_broker import ApprovalBroker
-from aeon_tui.sessions.run_jobs import Kernel, NewRunJob, OnDelta, OnLine, RunJob
+from aeon_tui.sessions.run_jobs import Kernel, NewRunJob, OnLine, RunJob
 from aeon_tui.sessions.runner import Runner
+from aeon_tui.sessions.stream import Stream
 from aeon_widgets.approval_panel import AnswerKeys, ApprovalPanel, ApprovalText
 from tests.aeon_core.kernel.test_passes import MENDED, TASK, model, of, plan
 from tests.fakes import ScriptedModel
@@ -52,9 +53,9 @@ class Reviewed:
     def __init__(self, folder: Path, *approve: Any, scripted: ScriptedModel | None = None) -> None:
         self.model = scripted or model(plan=plan(by=0), refine=MENDED)
 
-        def build(job: RunJob, journal: Path, line: OnLine, delta: OnDelta, approver: Approver | None) -> Kernel:
+        def build(job: RunJob, journal: Path, line: OnLine, stream: Stream, approver: Approver | None) -> Kernel:
             orchestrator = Orchestrator(
-                self.model, config=job.config, approver=approver, journal=journal, on_line=line, on_delta=delta
+                self.model, config=job.config, approver=approver, journal=journal, on_line=line, on_delta=stream.add
             )
             return PreparedRun(orchestrator, job.task)
 

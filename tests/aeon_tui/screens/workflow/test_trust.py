@@ -17,7 +17,8 @@ from aeon_tui.screens.browser.screen import BrowserScreen
 from aeon_tui.screens.trust import TrustScreen, TrustText
 from aeon_tui.screens.workflow.screen import WorkflowScreen
 from aeon_tui.screens.workflow.task import WorkflowTaskScreen
-from aeon_tui.sessions.workflow_session import WorkflowRequest, WorkflowRunner
+from aeon_tui.sessions.runner import Runner
+from aeon_tui.sessions.workflow_session import WorkflowJob
 from system2.trust import assess_workflow
 from tests.aeon_tui.workflows import asked
 from tests.waiting import until
@@ -66,8 +67,8 @@ def files(root: Path) -> dict[str, bytes]:
     return {str(path): path.read_bytes() for path in root.parent.rglob("*") if path.is_file()}
 
 
-def request_in(root: Path, **options: object) -> WorkflowRequest:
-    return WorkflowRequest(root, "build it", None, "simulated:default", **options)  # type: ignore[arg-type]
+def request_in(root: Path, **options: object) -> WorkflowJob:
+    return WorkflowJob(root, "build it", None, "simulated:default", **options)  # type: ignore[arg-type]
 
 
 @asynccontextmanager
@@ -97,8 +98,8 @@ def notices(app: AeonApp) -> list[str]:
     return [note.message for note in app._notifications]
 
 
-def runner_of(app: AeonApp) -> WorkflowRunner:
-    assert isinstance(app.sessions.all[-1], WorkflowRunner)
+def runner_of(app: AeonApp) -> Runner[WorkflowJob]:
+    assert isinstance(app.sessions.all[-1].job, WorkflowJob)
     return app.sessions.all[-1]
 
 
@@ -137,11 +138,11 @@ async def test_without_trust_only_the_harmless_settings_apply_and_it_is_asked_on
         await asked(pilot, "gate")
         assert told == [NOTICE]
         runner = runner_of(app)
-        assert any("bash_network" in each and "not trusted" in each for each in runner.warnings)
-        assert any("executor" in each and "not trusted" in each for each in runner.warnings)
+        assert any("bash_network" in each and "not trusted" in each for each in runner.job.warnings)
+        assert any("executor" in each and "not trusted" in each for each in runner.job.warnings)
         runner.abort()
         await until(pilot, lambda: not runner.running)
-        app.run_worker(lambda: app.actions.begin_workflow(request_in(project)), thread=True)
+        app.run_worker(lambda: app.actions.start(request_in(project)), thread=True)
         await until(pilot, lambda: app.sessions.all[-1] is not runner)
         assert isinstance(app.screen, WorkflowScreen)
     assert assess_workflow(project).state == "untrusted"
@@ -157,11 +158,11 @@ async def test_with_trust_it_begins_and_asks_again_when_the_folder_changes(proje
         assert assess_workflow(project).state == "trusted"
         runner = runner_of(app)
         # A log outside is refused whoever trusts the project; the rest applies.
-        assert [each for each in runner.warnings if "trusted" in each] == []
+        assert [each for each in runner.job.warnings if "trusted" in each] == []
         runner.abort()
         await until(pilot, lambda: not runner.running)
         configure(project, **ASKS, safety_mode="permissive")
-        app.run_worker(lambda: app.actions.begin_workflow(request_in(project)), thread=True)
+        app.run_worker(lambda: app.actions.start(request_in(project)), thread=True)
         shown = await until_asked(app, pilot)
         assert "Changed since then" in shown
         assert "safety_mode permissive" in " ".join(shown.split())
@@ -184,8 +185,8 @@ async def test_resuming_a_workflow_asks_first(project: Path) -> None:
         assert files(project) == before
         await pilot.press("c")
         await until(pilot, lambda: isinstance(app.screen, WorkflowScreen))
-        assert runner_of(app).request.resume == path
-        await until(pilot, lambda: any("bash_network" in each for each in runner_of(app).warnings))
+        assert runner_of(app).job.resume == path
+        await until(pilot, lambda: any("bash_network" in each for each in runner_of(app).job.warnings))
     assert not (project.parent / "outside.log").exists()
 
 
