@@ -10,13 +10,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from textual.app import App
+from textual.theme import BUILTIN_THEMES
 
 from aeon_core.config.keys import THEME_VARIABLE, AppSettings
 from aeon_core.config.loading import user_config_file
 from aeon_core.errors import AeonError
 from aeon_core.escape import escape_controls
 from aeon_core.paths import find_project_root
-from aeon_core.suggest import nearest
+from aeon_core.suggest import did_you_mean
 from aeon_themes import PALETTES, Palette
 from aeon_themes.folders import theme_files, theme_folders
 from aeon_tui.platform.background_tasks import NOTICE_SECONDS
@@ -41,6 +42,12 @@ def wanted_theme(settings: AppSettings) -> tuple[str | None, str]:
     if from_environment := os.environ.get(THEME_VARIABLE, "").strip():
         return from_environment, THEME_VARIABLE
     return settings.theme, settings.sources.get("theme", "the configuration")
+
+
+def known_themes() -> tuple[str, ...]:
+    """Return the names of Aeon's themes, Textual's, and those in the folders of the person and of the project."""
+    palettes, _ = _read(theme_files(theme_folders(find_project_root())))
+    return tuple(dict.fromkeys((*THEMES, *(palette.name for palette in palettes), *BUILTIN_THEMES)))
 
 
 def add_themes(app: App[Any]) -> None:
@@ -87,8 +94,8 @@ def _add(app: App[Any], palettes: Iterable[Palette], problems: list[str], settin
         if opened_with == DEFAULT_THEME:
             app.theme = wanted
     elif wanted is not None:
-        known = tuple(app.available_themes)
-        problems.insert(0, f"{source} names an unknown theme, {wanted!r}{nearest(wanted, known)}")
+        hint = did_you_mean(wanted, tuple(app.available_themes)) or "; choose one in the settings"
+        problems.insert(0, f"{source} names an unknown theme, {wanted!r}{hint}")
     _show_problems(app, problems, "themes")
 
 

@@ -6,7 +6,7 @@ import contextlib
 import json
 import os
 from argparse import Namespace
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -21,6 +21,7 @@ from aeon_core.suggest import did_you_mean, nearest
 from aeon_core.yaml_file import YamlError, parse_yaml
 from aeon_tui.cli import options
 from aeon_tui.cli.output import Output, stderr, stdout
+from aeon_tui.sessions.new_run_form import checked_model
 from aeon_tui.sessions.run_options import approval_points
 
 _FREE = {"keys", "mcp_servers", "prices"}
@@ -143,7 +144,7 @@ def _set(args: Namespace) -> int:
         for value in values:
             after = changed(before, path, value)
             try:
-                read_config_file(file, after)
+                _check_use(path[0], read_config_file(file, after))
             except UsageError as error:
                 failure = failure or error
             else:
@@ -160,6 +161,9 @@ def _set(args: Namespace) -> int:
 
 def _values(path: KeyPath, text: str, name: str, file: Path) -> Iterator[Any]:
     """Yield the values that a text may mean, the likeliest first. Raises UsageError if it cannot mean any."""
+    if path[0] in ("model", "judge_model"):
+        yield checked_model(text)
+        return
     if path[0] not in APP_KEYS and path[0] not in MAPPINGS:
         value = checked_text(path[0], text, repr(name))
         yield _relative(value, file) if path[0] in PATH_KEYS else value
@@ -176,6 +180,22 @@ def _values(path: KeyPath, text: str, name: str, file: Path) -> Iterator[Any]:
         yield parse_yaml(text)
     yield text
     yield listed(text)
+
+
+def _check_use(key: str, held: Mapping[str, Any]) -> None:
+    """Raise UsageError if nothing could use the setting as the file would hold it."""
+    if (value := held.get(key)) is None:
+        return
+    if key == "keys":
+        from aeon_tui.keymap import checked_keys
+
+        if problems := checked_keys(value).problems:
+            raise UsageError(problems[0])
+    elif key == "theme":
+        from aeon_tui.settings import known_themes
+
+        if value not in (known := known_themes()):
+            raise UsageError(f"unknown theme {value!r}{nearest(value, known)}")
 
 
 def _relative(path: Path, file: Path) -> str:
