@@ -54,7 +54,7 @@ def execute(args: Namespace) -> int:
     for name, text in files.items():
         made = _create(folder / name, text)
         outcome = ("created", "green") if made else ("kept", "yellow")
-        err.line(outcome, f" {folder / name}{'' if made else ' already exists'}")
+        err.line(outcome, f" {folder / name}{'' if made else ' (already exists)'}")
     if is_new:
         err.line((f"this project's runs are now stored in {folder / 'runs'}", "dim"))
     return 0

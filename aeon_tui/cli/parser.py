@@ -32,16 +32,20 @@ class Parser(argparse.ArgumentParser):
     def error(self, message: str) -> NoReturn:
         from aeon_core.errors import UsageError
 
-        raise UsageError(f"{message}; see `{self.prog} --help`")
+        see = f"see `{self.prog} --help`"
+        raise UsageError(f"{message} S{see[1:]}" if message.endswith("?") else f"{message}; {see}")
 
     def _check_value(self, action: argparse.Action, value: Any) -> None:
         if action.choices is not None and value not in action.choices:
             from aeon_core.suggest import did_you_mean
 
+            choices = list(map(str, action.choices))
+            if action.option_strings:
+                self.error(f"{action.option_strings[-1]} must be one of {', '.join(choices)}; got {value!r}")
             is_command = isinstance(action, argparse._SubParsersAction)
-            near = did_you_mean(str(value), list(map(str, action.choices)))
+            near = did_you_mean(str(value), choices)
             if not is_command:
-                near = near or f"; choose from {', '.join(map(str, action.choices))}"
+                near = near or f"; choose from {', '.join(choices)}"
             elif not near or " " in value:
                 near = f"; to run a task: {self.prog} run {_as_task(str(value))}"
             self.error(f"unknown {'command' if is_command else 'value'} {value!r}{near}")

@@ -66,7 +66,7 @@ def test_the_version_is_printed(cli: Cli) -> None:
         (("run", "--headless", "add", "5"), "unexpected argument '5'; quote a task of several words"),
         (("run", "--headless", "--ttl"), "argument --ttl: expected one argument"),
         (("show",), "the following arguments are required: RUN"),
-        (("lint", "x", "--fail-on", "hi"), "unknown value 'hi'; did you mean 'high'?"),
+        (("lint", "x", "--fail-on", "hi"), "--fail-on must be one of low, medium, high; got 'hi'"),
         (("run", "--headless", "--ttl", "-1", "x"), "--ttl must be a whole number of cycles, 0 or more; got -1"),
         (("run", "--headless", "--ttl", "many", "x"), "--ttl must be a whole number of cycles, 0 or more; got 'many'"),
         (("label", "last", "maybe"), "unknown value 'maybe'; choose from good, bad;"),
@@ -84,7 +84,7 @@ def test_the_version_is_printed(cli: Cli) -> None:
         (("run", "--headless", "--model", "nope:x", "x"), "anthropic, openai, bedrock, llama-cpp, simulated\n"),
         (
             ("run", "--headless", "--modle", "x"),
-            "unknown option '--modle'; did you mean '--model'?; see `aeon-tui run --help`\n",
+            "unknown option '--modle'; did you mean '--model'? See `aeon-tui run --help`\n",
         ),
         (("run", "--headless", "--config", "none.yml", "x"), "cannot read the config file 'none.yml'"),
         (("run", "--headless", "--tools", "mcp", "x"), "tools 'mcp': no server is configured; add one under"),

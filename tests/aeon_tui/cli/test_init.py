@@ -41,7 +41,7 @@ def test_init_makes_what_is_missing_and_overwrites_nothing(cli: Cli) -> None:
     CONFIG.write_text("ttl: 9\n")
     Path(".aeon/.gitignore").unlink()
     again = cli("init")
-    assert (again.code, again.err.count("kept "), again.err.count("created ")) == (0, 5, 1)
+    assert (again.code, again.err.count(" (already exists)\n"), again.err.count("created ")) == (0, 5, 1)
     assert CONFIG.read_text() == "ttl: 9\n"
 
 

@@ -91,7 +91,7 @@ def test_a_call_of_a_run_that_continues_is_not_lost(cli: Cli) -> None:
         (("--pass", "3"), "has no pass 3; there are the passes 1, 2"),
         (("--pass", "x"), "--pass must be a whole number, 1 or more; got 'x'"),
         (("--pass", "0"), "--pass must be a whole number, 1 or more; got '0'"),
-        (("--export", "pdf"), "unknown value 'pdf'"),
+        (("--export", "pdf"), "--export must be one of md, html, json; got 'pdf'"),
         (("--json", "--export", "md"), "--json and --export md exclude each other"),
         (("-o", "none/x.md"), "cannot write 'none/x.md': No such file or directory; choose another file with -o"),
         (("-o", "."), "cannot write '.': Is a directory"),
