@@ -105,7 +105,7 @@ def _request(entry: Entry) -> Iterator[ConversationItem]:
 def _response(entry: Entry) -> Iterator[ConversationItem]:
     if error := entry.get("error"):
         wait = entry.get("retry_in_s")
-        again = f" · again in {wait:.1f} s" if isinstance(wait, int | float) else ""
+        again = f" · retrying in {wait:.1f} s" if isinstance(wait, int | float) else ""
         head = f"{error.get('error_type') or error.get('type') or 'the call failed'}{again}"
         yield _said("✖", "failed", head, str(error.get("message") or pretty(dict(error))))
         return

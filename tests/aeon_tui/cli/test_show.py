@@ -122,7 +122,7 @@ def test_the_markdown_report_says_what_a_person_wants_to_know(cli: Cli) -> None:
         "### s3 · complete · fallback reasoning\n\n> tell the news\n\n- warning: Tool 'web' not found\n- fallback: ",
         "Result:\n\n> no news\n",
         '## Repairs\n\n- s2: repaired (plan repair, llm, attempt 1 of 2): tool "calc" → "calculator"\n',
-        "## Warnings\n\n- plan · the model call failed: 503 overloaded · again in 1.0 s\n",
+        "## Warnings\n\n- plan · the model call failed: 503 overloaded · retrying in 1.0 s\n",
         "## Answer (simulated model)\n\n> The sum is 15.\n",
     ):
         assert expected in out

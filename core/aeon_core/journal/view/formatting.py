@@ -111,7 +111,7 @@ def call(shown: CallView) -> str:
     if not shown.finished:
         return f"{head} · asking the model"
     if shown.error is not None:
-        again = f" · again in {shown.retry_in_s:.1f} s" if shown.retry_in_s is not None else ""
+        again = f" · retrying in {shown.retry_in_s:.1f} s" if shown.retry_in_s is not None else ""
         return f"{head} · the model call failed: {message(shown.error)}{again}"
     usage = shown.usage or {}
     tokens = f" · {usage.get('input_tokens', 0)} → {usage.get('output_tokens', 0)} tokens" if usage else ""

@@ -97,7 +97,7 @@ def test_the_log_says_what_happened_in_one_readable_line_each() -> None:
     assert 's2 · plan repair (llm, 1/2) succeeded: tool "calc" → "calculator"' in lines
     assert "s2 repaired · tool calculator · double it" in lines
     assert "s3 complete · fallback reasoning → no news" in lines
-    assert "plan · the model call failed: 503 overloaded · again in 1.0 s" in lines
+    assert "plan · the model call failed: 503 overloaded · retrying in 1.0 s" in lines
     assert "TTL 47 of 50 cycles left · fallback for s3" in lines
     assert lines[-1] == "run completed · The sum is 15."
 
@@ -133,7 +133,7 @@ def test_missing_tools_repairs_fallbacks_and_retries_are_warnings_and_failures_e
     assert levels["s2 · Tool 'calc' not found in registry · to be repaired"] == "warning"
     assert levels["s2 repaired · tool calculator · double it"] == "warning"
     assert levels["s3 complete · fallback reasoning → no news"] == "warning"
-    assert levels["plan · the model call failed: 503 overloaded · again in 1.0 s"] == "warning"
+    assert levels["plan · the model call failed: 503 overloaded · retrying in 1.0 s"] == "warning"
     assert levels["s1 failed · division by zero"] == "error"
     assert levels["plan · the model call failed: 401"] == "error"
     assert levels['s1 complete · tool calculator → {"result": 15}'] == "info"

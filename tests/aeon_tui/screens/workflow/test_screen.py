@@ -303,7 +303,7 @@ async def test_a_past_workflow_opens_at_its_end_and_shows_each_agent(tmp_path: P
         await pilot.pause()
         talk = screen.query_one(WorkflowConversation)
         assert "I look at what is there first, as spec-coordinator." in talk.text
-        assert "ThrottlingException · again in 2.0 s" in talk.text
+        assert "ThrottlingException · retrying in 2.0 s" in talk.text
         assert "⚠ flagged" in talk.text
         assert "an order to the reader" not in talk.text
         await pilot.press("2", "V")
