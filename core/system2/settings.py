@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import re
 from collections.abc import Callable
 from pathlib import Path
 from typing import Annotated, Any, ClassVar, Literal
@@ -14,6 +13,7 @@ from aeon_core.budget import PriceEntry
 from aeon_core.config.schema import Dollars, Number, no_truth_value
 from aeon_core.errors import UsageError
 from aeon_core.suggest import nearest, shown, truth_value
+from aeon_core.tools.shell.settings import compile_patterns
 from aeon_core.yaml_file import load_yaml
 from system2.constants import DEFAULT_TRANSCRIPT_DIR
 
@@ -31,9 +31,9 @@ _AUTH_KEYS = {
 def _is_pattern(value: Any) -> Any:
     if isinstance(value, str):
         try:
-            re.compile(value)
-        except (re.error, OverflowError, RecursionError) as error:
-            raise ValueError(f"{value!r} is not a regular expression ({error})") from None
+            compile_patterns([value])
+        except UsageError as error:
+            raise ValueError(error.message.partition(": ")[2].partition("; ")[0]) from None
     return value
 
 

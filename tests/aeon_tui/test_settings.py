@@ -114,7 +114,7 @@ def test_the_app_opens_as_the_configuration_says(own: Path, monkeypatch: pytest.
 def test_settings_of_the_app_reach_no_run(own: Path) -> None:
     put(own, "theme: aeon-light\nkeys:\n  run.zoom: Z\nttl: 9\n")
     put(Path(".aeon/config.yml"), "keys: {run.follow: 'ctrl+f,9', app.keys: 3}\n")
-    loaded = load_config()
+    loaded = load_config(trust="apply")
     assert loaded.config.ttl == 9
     assert not {"theme", "keys"} & {*loaded.sources, *loaded.config.model_dump()}
     assert loaded.app.keys == {"run.zoom": "Z", "run.follow": "ctrl+f,9", "app.keys": "3"}

@@ -11,6 +11,7 @@ import contextlib
 import fcntl
 import json
 import os
+import re
 import stat
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime
@@ -228,8 +229,9 @@ def _same_model(value: Any, own: Values, _root: Path) -> bool:
     return all(model.startswith("simulated:") for model in ([value] if isinstance(value, str) else value))
 
 
-def _same_judge(value: Any, own: Values, root: Path) -> bool:
-    return _same_model(value, {"model": own["judge_model"]} if "judge_model" in own else own, root)
+def _same_judge(value: Any, own: Values, _root: Path) -> bool:
+    """One that is simulated counts, too: it would find good what the model of the command line did."""
+    return bool(value == own.get("judge_model", own.get("model")))
 
 
 def _warns_before(value: Any, own: Values, _root: Path) -> bool:
@@ -240,7 +242,9 @@ def _warns_before(value: Any, own: Values, _root: Path) -> bool:
 _ASKED_IN_APP = ("pass", "tool")
 _DURABILITIES = ("off", "normal", "full")
 _RULES: Rules = {
-    **dict.fromkeys(("ttl", "single_pass", "judge_votes", "theme", "keys"), (lambda *_: True, "")),
+    **dict.fromkeys(("ttl", "single_pass", "judge_votes", "theme"), (lambda *_: True, "")),
+    # Answers on each other's keys would turn a person's no into a yes.
+    "keys": (lambda value, own, _: value == own.get("keys"), "give actions other keys: {json}"),
     # What they would do is worked out by `items_of`.
     **dict.fromkeys(("tools", "mcp_servers"), (_never, "")),
     "model": (_same_model, "use another model: {value}"),
@@ -354,8 +358,8 @@ def _program_files(words: list[str], folder: Path, root: Path) -> tuple[Path, ..
         if place and words[place - 1] == "-m":
             files |= module_files([word], folder)
             continue
-        # `--script=server.py` names a file, too.
-        for candidate in {word, word.rpartition("=")[2]} - {""}:
+        # `--script=server.py` and `sh -c 'exec ./server.py'` name a file, too.
+        for candidate in {word, *re.split(r"[\s=;&|'\"()]+", word)} - {""}:
             if (
                 "\0" not in candidate
                 and (file := folder / candidate).is_file()

@@ -101,6 +101,8 @@ GATED = {
     "bedrock": "{profile: admin}",
     "otel": "true",
     "otel_content": "true",
+    "judge_model": "simulated:default",
+    "keys": "{approval.approve: w, approval.reason: a}",
 }
 
 
@@ -108,14 +110,16 @@ GATED = {
 def test_what_widens_is_left_out_until_it_is_trusted(folder: Folder, key: str) -> None:
     folder.says(f"{key}: {GATED[key]}\n")
     plain = folder.load()
-    assert (list(plain.ignored), key in plain.sources and key != "policy") == ([key], False)
+    assert (list(plain.ignored), key in {**plain.sources, **plain.app.sources} and key != "policy") == ([key], False)
     assert folder.trust.state == "untrusted"
     with pytest.raises(UsageError, match="--trust-project"):
         folder.load(trust="require")
-    assert key in folder.load(trust="apply").sources
+    applied = folder.load(trust="apply")
+    assert key in {**applied.sources, **applied.app.sources}
     folder.grant()
     assert folder.trust.state == "trusted"
-    assert (key in folder.load().sources, folder.load().ignored) == (True, {})
+    applied = folder.load()
+    assert (key in {**applied.sources, **applied.app.sources}, applied.ignored) == (True, {})
     assert list(folder.load(trust="never").ignored) == [key]
 
 
@@ -136,7 +140,6 @@ HARMLESS_VALUES = {
     "policy": "{deny: ['Bash'], ask: ['Read']}",
     "otel": "false",
     "theme": "aeon-light",
-    "keys": "{run.zoom: Z}",
 }
 
 
@@ -321,6 +324,10 @@ def test_servers_name_what_they_would_start_and_the_files_of_the_project(folder:
     assert "python srv/server.py" in item.text
     assert "passing it ${OPENAI_API_KEY}" in item.text
     assert set(item.files) == {server, lib}
+    folder.says(
+        "mcp_servers:\n  mine: {command: sh, args: [-c, 'cd .; exec ./srv/lib.py --x'], env: {A: abcdefgh-secret}}\n"
+    )
+    assert folder.trust.items[0].files == (lib,)
     folder.grant()
     folder.says(Path(folder.root, ".aeon", "config.yml").read_text().replace("abcdefgh", "ijklmnop"))
     trust = folder.trust

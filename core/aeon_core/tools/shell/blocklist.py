@@ -61,6 +61,7 @@ _QUOTES = re.compile(r"\\\n|[\\'\"]")
 _HOME = re.compile(r"\$HOME\b|\$\{HOME\}")
 _LISTED = re.compile(r"[\\'\",\[\]()]+")
 _SHOWN = 200
+_SECONDS = 1.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,8 +84,12 @@ def judge(text: str, extra: Sequence[str] = ()) -> Match | None:
     expression.
     """
     for pattern in compile_patterns(extra):
-        if pattern.search(text):
-            return Match(pattern.pattern, _cut(text), "it matches a pattern in the configuration")
+        try:
+            why = "it matches a pattern in the configuration" if pattern.search(text, timeout=_SECONDS) else ""
+        except TimeoutError:
+            why = f"the pattern in the configuration takes more than {_SECONDS:g} s; simplify it"
+        if why:
+            return Match(pattern.pattern, _cut(text), why)
     line = read(text)
     for command in line.commands:
         if found := destruction(command, text):

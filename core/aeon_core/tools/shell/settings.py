@@ -5,11 +5,14 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Annotated, ClassVar, Literal, Self
+from typing import TYPE_CHECKING, Annotated, ClassVar, Literal, Self
 
 from pydantic import BaseModel, ConfigDict, Field, field_validator, model_validator
 
 from aeon_core.errors import UsageError
+
+if TYPE_CHECKING:
+    import regex
 
 Seconds = Annotated[float, Field(gt=0, allow_inf_nan=False)]
 
@@ -51,13 +54,19 @@ class ShellSettings(BaseModel):
         return self
 
 
-def compile_patterns(patterns: Sequence[str]) -> list[re.Pattern[str]]:
-    """Return a user's patterns compiled. Raises UsageError that names the first that is no regular expression."""
+def compile_patterns(patterns: Sequence[str]) -> list[regex.Pattern[str]]:
+    """Return a user's patterns compiled, to be searched with a timeout: those of a project hold without consent.
+
+    Raises UsageError that names the first that is no regular expression.
+    """
+    import regex
+
     compiled = []
     for pattern in patterns:
         try:
-            compiled.append(re.compile(pattern))
-        except (re.error, OverflowError, RecursionError) as error:
+            re.compile(pattern)
+            compiled.append(regex.compile(pattern, regex.V0))
+        except (re.error, regex.error, OverflowError, RecursionError) as error:
             raise UsageError(
                 f"blocklist: {pattern!r} is not a regular expression ({error}); fix or remove it"
             ) from None

@@ -256,3 +256,12 @@ HEAVY = {
 def test_a_hard_text_is_judged_at_all(text: str) -> None:
     with cpu_limit(30):
         judge(text)
+
+
+def test_a_pattern_of_a_project_that_would_take_forever_blocks_and_holds_nothing_up(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr("aeon_core.tools.shell.blocklist._SECONDS", 0.01)
+    match = judge("x" * 60 + "!", ["^(x|xx)+$"])
+    assert match is not None
+    assert "simplify it" in match.why
