@@ -23,7 +23,7 @@ from aeon_core.regular_file import read_start, replace_file
 DEFAULT_WAIT = 1.0
 """Seconds that all wait if a provider refuses because of the rate without saying for how long."""
 SPREAD = 0.25
-"""Seconds over which waiting processes return at random, so that they do not all return at once."""
+"""Seconds over which waiting processes return at random and not all at once; longer after a long wait."""
 _TOO_MANY = (429, 529)
 
 
@@ -92,6 +92,8 @@ class RateLimitedModel(LLMAdapter):
         except LLMError as error:
             if (seconds := _requested_wait(error)) is not None:
                 self._gate.hold(seconds)
+                # The others used up what the provider allows: this run waits as for a server that is starting.
+                error.context["unavailable"] = True
             raise
         if not waited:
             return reply
@@ -112,7 +114,7 @@ class RateLimitedModel(LLMAdapter):
         """Wait until no process has to; return the seconds waited."""
         cut, waited = self._cut, 0.0
         while left := self._gate.remaining():
-            left += random.uniform(0, SPREAD)
+            left += random.uniform(0, max(SPREAD, left / 2))
             if cut.wait(left):
                 raise LLMError(f"{self.model}: the call was interrupted because the adapter was closed")
             waited += left

@@ -17,6 +17,7 @@ from aeon_core.effects.model_calls import adapters_of
 from aeon_core.errors import LLMError
 from aeon_core.llm.base import LLMRequest, LLMResponse, ModelChain
 from aeon_core.llm.connect import connect
+from aeon_core.llm.retry import attempts
 from aeon_core.runs.batch.batch import Batch, ProcessPool, read_tasks
 from aeon_core.runs.batch.rate_limit import DEFAULT_WAIT, RateGate, RateLimitedModel, rate_limited
 from tests.fakes import ScriptedModel
@@ -99,7 +100,21 @@ def test_what_a_provider_wishes_holds_the_others_back(tmp_path: Path, error: LLM
     with pytest.raises(LLMError) as raised:
         model.complete(REQUEST)
     assert raised.value is error
+    assert bool(error.context.get("unavailable")) is (held > 0)
     assert held - DEFAULT_WAIT < gate(tmp_path).remaining() <= held or held == gate(tmp_path).remaining() == 0
+
+
+def test_a_run_outlasts_more_refusals_than_its_attempts(tmp_path: Path) -> None:
+    refused = LLMError("slow down", True, 8.0, status_code=429)
+    inner, waits = ScriptedModel(reason=[*[refused] * 4, "thought"]), list[float]()
+
+    def sleep(seconds: float) -> None:
+        waits.append(seconds)
+        written_before(gate(tmp_path), 60)
+
+    model = RateLimitedModel(inner, gate(tmp_path))
+    reply = attempts(lambda _: model.complete(REQUEST), on_retry=lambda *_: None, sleep=sleep)
+    assert (reply.text, waits) == ("thought", [8.0] * 4)
 
 
 def test_closing_cuts_a_wait_and_asks_nobody(tmp_path: Path) -> None:
