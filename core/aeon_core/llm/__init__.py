@@ -1,4 +1,4 @@
-"""Models of all providers behind one port, a file each.
+"""Models of all providers behind one port, one file per provider.
 
 `base.LLMAdapter` is the port, `connect.connect` returns the adapter of a `PROVIDER:NAME`.
 """
@@ -8,20 +8,20 @@ from typing import NamedTuple
 
 
 class Provider(NamedTuple):
-    """One provider: the class of its adapter, where it is, and which options of `connect` it takes.
+    """One provider: the module and class of its adapter, and the options of `connect` that it takes.
 
-    With a `base_url` among them it asks a server, else it is in this process and costs nothing.
+    A provider with the option `base_url` is a server; others run in this process and cost nothing.
     """
 
     module: str
     adapter: str
     options: tuple[str, ...] = ()
     keys: tuple[str, ...] = ()
-    """Environment variables that may hold its key; none if it needs no key, or finds its credentials otherwise."""
+    """Environment variables that may hold its key; empty if it needs no key or gets credentials in another way."""
     package: str = ""
-    """What it imports when it is used; its extra has the provider's name, if it is no dependency."""
+    """The package it imports when used; if that is optional, its extra has the provider's name."""
     priced_as: str = ""
-    """Its name in the data of prices and context windows."""
+    """The provider's name in the data of prices and context windows."""
 
 
 PROVIDERS: Mapping[str, Provider] = {
@@ -51,10 +51,10 @@ PROVIDERS: Mapping[str, Provider] = {
     "llama-cpp": Provider("aeon_core.llm.llama_cpp", "LlamaCppModel", ("timeout",), package="xllamacpp"),
     "simulated": Provider("aeon_core.llm.simulated", "SimulatedModel"),
 }
-"""What a model's name may begin with. Here, where reading it loads no adapter."""
+"""The prefixes of model names. The table is here so that reading it loads no adapter."""
 
 
 def asks_a_server(provider: str) -> bool:
-    """Return whether a provider is elsewhere, rather than in this process."""
+    """Return whether a provider is a server rather than in this process."""
     known = PROVIDERS.get(provider)
     return known is not None and "base_url" in known.options

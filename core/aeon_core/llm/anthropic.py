@@ -1,4 +1,4 @@
-"""Anthropic's Messages (Decision 1)."""
+"""Anthropic's Messages API (Decision 1)."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _TOKENS = {
 
 
 class MessageReader(ReplyReader):
-    """Reads a message, and the events of one."""
+    """Reads a message, or a stream of its events."""
 
     stop_reasons: ClassVar[Mapping[str, str]] = {
         "end_turn": "end",
@@ -37,7 +37,7 @@ class MessageReader(ReplyReader):
         super().__init__(*args)
         self._counts: dict[str, Any] = {}
         self._others: set[int] = set()
-        """The blocks that are neither text nor a call of ours, such as the server's own tools."""
+        """The blocks that are neither text nor a call of one of our tools, such as calls of the server's own tools."""
 
     @staticmethod
     def tokens(usage: Any) -> Usage | None:
@@ -59,7 +59,7 @@ class MessageReader(ReplyReader):
             self._begin(event["message"])
         elif kind == "content_block_start":
             block = event["content_block"]
-            # Some servers begin a text without one.
+            # Some servers start a text block without a text.
             self._take_block(event["index"], {**block, "text": block.get("text") or ""})
         elif kind == "content_block_delta":
             self._take_delta(event["index"], event["delta"])
@@ -86,7 +86,7 @@ class MessageReader(ReplyReader):
             self._add_arguments(index, delta["partial_json"])
 
     def _count(self, usage: Any) -> None:
-        # The counts are cumulative, and an event leaves out what has not changed.
+        # The counts are cumulative, and an event omits those that have not changed.
         if isinstance(usage, dict):
             self._counts.update({key: value for key, value in usage.items() if value is not None})
             self._usage = self.tokens(self._counts)
@@ -165,7 +165,7 @@ class AnthropicModel(SdkModel):
         return config
 
     def _schema(self, schema: dict[str, Any] | None) -> dict[str, Any] | None:
-        """Return the schema as the API takes it; None if it takes none, and the prompt alone must do."""
+        """Return the schema in the form that the API accepts; None if there is none, and only the prompt can ask."""
         closed = closed_schema(schema)
         if closed is None:
             return None

@@ -1,6 +1,6 @@
-"""What a model adapter takes, gives and raises (Decision 1), and several of them as one.
+"""What a model adapter takes, returns and raises (Decision 1), and chains of several.
 
-Adapters are one method; retries are made above them.
+An adapter has one method and does not retry; its callers do.
 """
 
 from __future__ import annotations
@@ -24,8 +24,8 @@ DEFAULT_MAX_TOKENS = 4096
 class ToolCallDict(TypedDict):
     """A tool call that a model asks for.
 
-    `arguments` is an object; where the provider sent text that is not JSON object, it is that text, for the supervisor
-    to repair.
+    `arguments` is an object, or the text that the provider sent if that is not a JSON object, for the supervisor to
+    repair.
     """
 
     id: NotRequired[str]
@@ -48,7 +48,7 @@ class Message(TypedDict):
 
 
 class Usage(TypedDict):
-    """Tokens of one call, as the provider counts them. `input_tokens` holds those read from and written to a cache."""
+    """Tokens of one call, as the provider counts them. `input_tokens` includes those of cache reads and writes."""
 
     input_tokens: Annotated[int, Field(ge=0)]
     output_tokens: Annotated[int, Field(ge=0)]
@@ -60,13 +60,13 @@ class Usage(TypedDict):
 class LLMRequest:
     """One model call.
 
-    `tools` are dicts with `name`, `description`, `input_schema` (and more, which an adapter leaves out of its
-    request): the model may answer with a native tool use, and for the purpose `tool_call` it must, if the
-    provider can force the one tool. `schema` asks for structured output under the schema name
+    `tools` are dicts with `name`, `description` and `input_schema` (adapters do not send other keys): the model
+    may answer with a native tool call, and for the purpose `tool_call` with a single tool it must, if the
+    provider supports that. `schema` asks for structured output under the schema name
     `aeon_<purpose>`. `on_delta` receives text as it arrives, on the thread that makes the call; `on_call`
-    receives a native tool use of a streamed reply: (tool name, "") when it begins, then (tool name, part of the
-    arguments' JSON). `effort` is how much the model should think before it replies, if it takes that. What it thinks
-    counts in `max_tokens`, of which `reply_tokens` are meant for the reply itself, if that is not all of them.
+    receives a native tool call as it streams: (tool name, "") when it begins, then (tool name, part of the
+    arguments' JSON). `effort` is how much the model should think before it replies, if it supports that. Thinking
+    counts towards `max_tokens`, of which `reply_tokens` are meant for the reply itself; None means all of them.
     """
 
     purpose: Purpose
@@ -80,24 +80,24 @@ class LLMRequest:
     effort: Effort | None = None
     reply_tokens: int | None = None
     cache_prefix: bool = False
-    """Whether later requests begin with this one: the provider caches it if it can."""
+    """Whether later requests will begin with this one, so that the provider should cache it if it can."""
     conversation: str | None = field(default=None, compare=False)
-    """Names the conversation that the request belongs to: only the new part of each is recorded."""
+    """The name of the conversation that the request belongs to; only its new messages are recorded."""
 
     @property
     def forced_tool(self) -> str | None:
-        """Return the tool that the reply has to call; None if the model is free to choose."""
+        """The name of the tool that the reply must call; None if the model may choose."""
         forced = self.purpose == "tool_call" and len(self.tools) == 1
         return str(self.tools[0]["name"]) if forced else None
 
     @property
     def thinking_tokens(self) -> int:
-        """Return how many of the `max_tokens` are there for what comes before the reply."""
+        """How many of the `max_tokens` are for thinking before the reply."""
         return 0 if self.reply_tokens is None else max(0, self.max_tokens - self.reply_tokens)
 
     @property
     def prompt(self) -> str:
-        """Return the text of all messages, as a person would read it."""
+        """The text of all messages, separated by blank lines."""
         return "\n\n".join(message["content"] for message in self.messages)
 
 
@@ -115,23 +115,23 @@ class LLMResponse(BaseModel):
     stop_reason: str | None = None
     model: str | None = None
     notices: list[str] = Field(default_factory=list, exclude_if=lambda notices: not notices)
-    """What a person should know about how the reply came about, a line each, such as an option that was refused."""
+    """Notes for a person about how the reply was obtained, one line each, such as an option that was refused."""
 
 
 class LLMAdapter(ABC):
-    """A model. Implement `complete`; raise `LLMError` for everything that goes wrong, with no retry of your own."""
+    """A model. Implement `complete` without retries, and raise `LLMError` for everything that goes wrong."""
 
     model: str = "custom"
-    """The label shown and journaled, `PROVIDER:NAME`."""
+    """The label that is shown and journaled, `PROVIDER:NAME`."""
 
     simulated: bool = False
-    """Whether this is no real model; shown wherever its results are."""
+    """Whether this is not a real model, which is shown wherever its results are."""
 
     context_window: int | None = None
-    """Tokens that request and reply may have together, where the adapter itself knows it."""
+    """The most tokens of request and reply together, if the adapter knows it."""
 
     base_url: str | None = None
-    """The server's address, where it is not the provider's own: a fork of the run asks the same server."""
+    """The server's address if it is not the provider's own, so that a fork of the run asks the same server."""
 
     @abstractmethod
     def complete(self, request: LLMRequest) -> LLMResponse:
@@ -148,14 +148,14 @@ class LLMAdapter(ABC):
         return self.complete(request).text
 
     def check(self) -> None:  # noqa: B027  # optional to implement
-        """Raise ModelUnavailableError if credentials or the like are missing; nothing that costs is called."""
+        """Raise ModelUnavailableError if something, such as credentials, is missing. Costs nothing."""
 
     def close(self) -> None:  # noqa: B027  # optional to implement
-        """Release connections and cut a request in flight; called from any thread."""
+        """Release connections and cut off a request in flight; may be called from any thread."""
 
 
 class _ForeignModel(LLMAdapter):
-    """An object of another class that has the one method, as an adapter."""
+    """Adapts an object of another class that has a method `complete`."""
 
     def __init__(self, given: Any) -> None:
         self._given = given
@@ -174,7 +174,7 @@ class _ForeignModel(LLMAdapter):
 
 
 def as_adapter(llm: Any) -> LLMAdapter:
-    """Return an adapter itself, or anything else with a method `complete` as one. Raises UsageError."""
+    """Return an adapter unchanged, and wrap anything else with a method `complete`. Raises UsageError."""
     if isinstance(llm, LLMAdapter):
         return llm
     if callable(getattr(llm, "complete", None)) and not isinstance(llm, type):
@@ -187,14 +187,14 @@ def as_adapter(llm: Any) -> LLMAdapter:
 
 
 JUDGING: frozenset[Purpose] = frozenset({"judge", "review"})
-"""The purposes of the requests that a model of their own may get."""
+"""The purposes of the requests that go to the judge."""
 
 
 class ModelChain(LLMAdapter):
-    """Models in the order in which they are used. A run tries each three times before it turns to the next.
+    """Models in order of use. A run tries each up to three times before it turns to the next.
 
-    `agents` are those of single conversations. A `judge` gets the requests to judge and to review; no other model takes
-    its place. Raises UsageError for an empty chain, or one that holds a chain.
+    `agents` are models for single conversations. A `judge` gets the requests to judge and to review; no other model
+    replaces it. Raises UsageError for an empty chain, or one that contains a chain.
     """
 
     def __init__(
@@ -219,7 +219,7 @@ class ModelChain(LLMAdapter):
         return [*self.models, *([] if self.judge is None else [self.judge]), *self.agents.values()]
 
     def complete(self, request: LLMRequest) -> LLMResponse:
-        """Return the first reply that a model gives, each asked once. Raises the last one's LLMError."""
+        """Return the first reply, asking each model once. Raises the last one's LLMError."""
         if self.judge is not None and request.purpose in JUDGING:
             return self.judge.complete(request)
         if request.conversation in self.agents:

@@ -1,4 +1,4 @@
-"""Amazon Bedrock, by its Converse API and boto3: the client, requests, replies and errors (Decision 1)."""
+"""Amazon Bedrock, through its Converse API and boto3: the client, requests, replies and errors (Decision 1)."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ from aeon_core.redaction import REDACTED
 logger: logging.Logger = logging.getLogger("aeon")
 
 _RENEW = "set AWS_PROFILE, or AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, or run `aws sso login`"
-"""What to do where credentials are missing or refused."""
+"""What to do if credentials are missing or refused."""
 
 _SERVICE = "bedrock-runtime"
 _API_KEY = "AWS_BEARER_TOKEN_BEDROCK"
@@ -49,15 +49,15 @@ _MAX_CONNECT = 10.0
 
 
 class BedrockClient(Connection):
-    """Everything that is boto3: session, profile, role, region, endpoint, and the sockets of calls in flight.
+    """All use of boto3: session, profile, role, region, endpoint, and the sockets of calls in flight.
 
     The region is `region`, else AWS_REGION, AWS_DEFAULT_REGION or the profile's; credentials come from boto3's chain
     (environment, `profile` or AWS_PROFILE, single sign-on, container, instance) or the API key in
-    AWS_BEARER_TOKEN_BEDROCK; with `role_arn` they are traded for that role's, and again before they expire. `timeout`
-    is the silence to bear in seconds. Raises UsageError for a bad endpoint URL or time-out.
+    AWS_BEARER_TOKEN_BEDROCK; with `role_arn` they are exchanged for that role's, which are renewed before they expire.
+    `timeout` is the longest silence in seconds. Raises UsageError for a bad endpoint URL or timeout.
 
     `connect()` finds the credentials and assumes the role; no call is billed. It raises ModelUnavailableError (exit 3;
-    system2 REQ-093) that names what is missing: the package, the region, credentials, or the right to assume the role.
+    system2 REQ-093), which names what is missing: the package, region, credentials, or right to assume the role.
     """
 
     def __init__(
@@ -69,20 +69,20 @@ class BedrockClient(Connection):
         endpoint_url: str | None = None,
         timeout: float = 120.0,
     ) -> None:
-        super().__init__(self._made)
+        super().__init__(self._make_boto3_client)
         self._region = region
         self._profile = profile
         self._role_arn = role_arn
         self.endpoint_url: str | None = find_url(endpoint_url, "AWS_ENDPOINT_URL_BEDROCK_RUNTIME")
         self.timeout: float = check_timeout(timeout)
         self.secrets: deque[str] = deque(maxlen=16)
-        """What the last requests were authorized with, so that no message repeats it."""
+        """The secrets that authorized the last requests, to keep them out of messages."""
         self._received = threading.local()
 
     def missing(self) -> str | None:
-        """Return in one line what is missing, None if nothing is. No network call is made.
+        """Return in one line what is missing, None if nothing is. Makes no network call.
 
-        So the role of an EC2 instance is not seen here, and credentials that are there may still be refused.
+        So it does not see the role of an EC2 instance, and does not know whether credentials will be accepted.
         """
         try:
             _check_package()
@@ -97,12 +97,12 @@ class BedrockClient(Connection):
         return None
 
     def take_body(self) -> bytes:
-        """Return the body of the last reply on this thread as it came, once; empty if there was none."""
+        """Return the raw body of the last reply on this thread, once; empty if there was none."""
         body = getattr(self._received, "body", None)
         self._received.body = None
         return body if isinstance(body, bytes) else b""
 
-    def _made(self, sockets: Sockets) -> Any:
+    def _make_boto3_client(self, sockets: Sockets) -> Any:
         _check_package()
         try:
             session = self._session()
@@ -130,8 +130,8 @@ class BedrockClient(Connection):
         region = self._region or os.environ.get("AWS_REGION") or session.get_config_variable("region")
         session.set_config_variable("region", region)
         if not os.environ.get("AWS_METADATA_SERVICE_TIMEOUT") and not session.get_scoped_config().get(_METADATA):
-            # Off AWS nobody answers there: two look-ups of a second each would stall a laptop. The variable of the
-            # session holds whole seconds only.
+            # Outside AWS nothing answers there, and two lookups of a second each would stall a laptop. The session's
+            # variable holds whole seconds only.
             wait = botocore.configprovider.ConstantProvider(_METADATA_TIMEOUT)
             session.get_component("config_store").set_config_provider(_METADATA, wait)
         options: dict[str, Any] = {
@@ -141,7 +141,7 @@ class BedrockClient(Connection):
             "user_agent_extra": f"aeon/{versions()['aeon']}",
         }
         if self._role_arn:
-            # Else an API key in the environment would win over the role that was asked for.
+            # Otherwise an API key in the environment would take precedence over the requested role.
             options["signature_version"] = "v4"
         session.set_default_client_config(botocore.config.Config(**options))
         return session
@@ -153,7 +153,7 @@ class BedrockClient(Connection):
             raise ModelUnavailableError(
                 f"the key in {_API_KEY} is only sent to https addresses; for another address unset it, and {_RENEW}"
             )
-        # botocore would ask for the code on the terminal, which may belong to the app, or to nobody.
+        # botocore would ask for the code on the terminal, which may belong to the app or not exist.
         if session.get_scoped_config().get("mfa_serial"):
             raise ModelUnavailableError(
                 "the AWS profile asks for an MFA code, which cannot be entered here; "
@@ -165,7 +165,7 @@ class BedrockClient(Connection):
         return bool(os.environ.get(_API_KEY)) and not self._role_arn
 
     def _in_role(self, source: Any, sockets: Sockets) -> Any:
-        """Return a session with the role's credentials, which renews them before they expire."""
+        """Return a session with the role's credentials, which it renews before they expire."""
         from botocore import credentials as aws
 
         sts = self._session()
@@ -193,7 +193,7 @@ class BedrockClient(Connection):
         for name in ("Authorization", "X-Amz-Security-Token"):
             value = request.headers.get(name)
             text = value.decode("latin-1") if isinstance(value, bytes) else str(value or "")
-            # The header holds its secret last: `Bearer …`, or `AWS4-HMAC-SHA256 …, Signature=…`.
+            # The secret is at the end of the header: `Bearer …`, or `AWS4-HMAC-SHA256 …, Signature=…`.
             secret = re.split(r"Bearer |Signature=", text)[-1].strip()
             if secret and secret not in self.secrets:
                 self.secrets.append(secret)
@@ -203,12 +203,12 @@ class BedrockClient(Connection):
 
 
 def watched(client: Any, sockets: Sockets) -> Any:
-    """Return the boto3 client, whose connections from now on are among the sockets."""
+    """Return the boto3 client after having its future connections added to the sockets."""
     try:
         pools = client._endpoint.http_session._pool_classes_by_scheme
         pools.update({scheme: _watched_pool(pool, sockets) for scheme, pool in pools.items()})
     except AttributeError as error:
-        # The pools are botocore's own business: without them calls work, and end by their time-out alone.
+        # The pools are botocore's internals; without them calls work, but only their timeout can end them.
         logger.warning("bedrock: a call in flight cannot be interrupted with this botocore: %s", error)
     return client
 
@@ -218,14 +218,14 @@ def _watched_pool(pool: Any, sockets: Sockets) -> Any:
 
     def connect(connection: Any) -> None:
         base.connect(connection)
-        # Under TLS within TLS, as behind some proxies, the socket is wrapped again.
+        # With TLS inside TLS, as behind some proxies, the socket is wrapped twice.
         sockets.add(getattr(connection.sock, "socket", connection.sock))
 
     return type(pool.__name__, (pool,), {"ConnectionCls": type(base.__name__, (base,), {"connect": connect})})
 
 
 def bedrock_status(*, region: str | None = None, profile: str | None = None, role_arn: str | None = None) -> str | None:
-    """Return in one line what Amazon Bedrock lacks here, None if nothing. No network call is made."""
+    """Return in one line what is missing to use Amazon Bedrock, None if nothing is. Makes no network call."""
     return BedrockClient(region=region, profile=profile, role_arn=role_arn).missing()
 
 
@@ -243,7 +243,7 @@ def _credentials(session: Any) -> Any:
 
 
 def _has_credentials(session: Any) -> bool:
-    """Return whether the chain finds credentials, or names where to get them, without asking anybody."""
+    """Return whether the chain finds credentials, or names a source for them, without a network call or process."""
     profile = session.get_scoped_config()
     if any(os.environ.get(name) for name in _CONTAINER) or any(profile.get(key) for key in _BY_PROFILE):
         return True
@@ -277,13 +277,13 @@ _BAD_CREDENTIALS = re.compile(
 )
 _UNKNOWN_MODEL = re.compile(r"model identifier is invalid|on-demand throughput", re.IGNORECASE)
 _CREDENTIALS_KIND = re.compile(r"Credential|Token|SSO|Login|Profile|MFA")
-# What a refused signature is answered with quotes the request's headers, the session token among them.
+# The answer to a bad signature quotes the request's headers, including the session token.
 _QUOTED_REQUEST = re.compile(r"(?is)the canonical string for this request.*")
 _SIGNED = re.compile(r"(?i)((?:x-amz-security-token|signature|credential)['\"]?\s*[:=]\s*)[^\s,'\"]+")
 
 
 def scrubbed(text: str, secrets: Iterable[str] = ()) -> str:
-    """Return foreign text without the secrets, and without what a request's signature is made of."""
+    """Return foreign text without the secrets, and without the parts of a request's signature."""
     for secret in secrets:
         if len(secret) >= 6:
             text = text.replace(secret, REDACTED)
@@ -291,7 +291,7 @@ def scrubbed(text: str, secrets: Iterable[str] = ()) -> str:
 
 
 class _ServiceError(NamedTuple):
-    """An error of the service's own: its status, its code as the documentation writes it, and its message."""
+    """An error from the service: its status, its code as written in the documentation, and its message."""
 
     status: int
     code: str
@@ -299,12 +299,12 @@ class _ServiceError(NamedTuple):
 
 
 def _read_error(error: Exception) -> _ServiceError | None:
-    """Return the service's own error, None if the SDK raised another."""
+    """Return the error from the service, None if the SDK raised something else."""
     response = getattr(error, "response", None)
     if not isinstance(response, dict):
         return None
     details = response.get("Error") or {}
-    # In a stream the code begins in lower case.
+    # In a stream the code begins with a lower-case letter.
     code = str(details.get("Code") or "")
     code = code[:1].upper() + code[1:]
     given = (response.get("ResponseMetadata") or {}).get("HTTPStatusCode")
@@ -315,7 +315,7 @@ def _read_error(error: Exception) -> _ServiceError | None:
 def bedrock_failure(
     error: Exception, place: Endpoint, secrets: Iterable[str] = (), usage: Usage | None = None
 ) -> LLMError:
-    """Return the LLMError for whatever the SDK or the library below it raised; `usage` is what came before it."""
+    """Return the LLMError for whatever the SDK or the library below it raised; `usage` was received before it."""
     if isinstance(error, LLMError):
         return error
     if (service_error := _read_error(error)) is not None:
@@ -324,7 +324,7 @@ def bedrock_failure(
         if service_error.status == 400 and _UNKNOWN_MODEL.search(message):
             meaning = 404
         headers = (getattr(error, "response", {}).get("ResponseMetadata") or {}).get("HTTPHeaders")
-        # Without a code of the service, it is the status once more.
+        # If the service gave no code, it is just the status again.
         text = ": ".join(
             part for part in ("" if service_error.code.isdigit() else service_error.code[:60], message) if part
         )
@@ -351,7 +351,7 @@ _BOUNDS = {
 
 
 def converse_params(model_id: str, request: LLMRequest, names: ToolNames) -> dict[str, Any]:
-    """Return the parameters of a `converse` call, except for what a request can do without."""
+    """Return the parameters of a `converse` call, except for options that a server may refuse."""
     params: dict[str, Any] = {
         "modelId": model_id,
         "messages": turns(request.messages, lambda message: _blocks(message, names)),
@@ -365,16 +365,16 @@ def converse_params(model_id: str, request: LLMRequest, names: ToolNames) -> dic
 
 
 def declared_tools(request: LLMRequest) -> list[dict[str, Any]]:
-    """Return the tools of a request. Converse refuses a conversation with tool uses that declares no tool."""
+    """Return a request's tools, else those that its conversation uses, without which Converse refuses it."""
     used = (call["name"] for message in request.messages for call in message.get("tool_calls", []))
     return request.tools or [{"name": name} for name in dict.fromkeys(used)]
 
 
 def mark_cached(params: dict[str, Any]) -> None:
-    """Have the service cache the prompt up to the end of the system prompt, and of the last two turns of the user.
+    """Have the service cache the prompt up to the end of the system prompt and of the user's last two turns.
 
-    The turn before the last is where the request before this one ended: what was written there is read here. Tools
-    come before the system prompt.
+    The previous request ended at the user's second-to-last turn, so its cache is read there. Tools come before the
+    system prompt.
     """
     asked = [turn["content"] for turn in params["messages"] if turn["role"] == "user"]
     for blocks in (params.get("system", []), *asked[-2:]):
@@ -383,7 +383,7 @@ def mark_cached(params: dict[str, Any]) -> None:
 
 
 def output_config(request: LLMRequest) -> dict[str, Any] | None:
-    """Return the `outputConfig` that asks for the request's schema; None if it cannot be said there."""
+    """Return the `outputConfig` that asks for the request's schema; None if it cannot express the schema."""
     closed = closed_schema(request.schema)
     if closed is None:
         return None
@@ -394,7 +394,7 @@ def output_config(request: LLMRequest) -> dict[str, Any] | None:
 def _blocks(message: Message, names: ToolNames) -> list[dict[str, Any]]:
     content = message["content"]
     if message["role"] == "tool":
-        # Blank text is refused, and so is a result without content.
+        # The service refuses blank text, and results without content.
         result: dict[str, Any] = {"content": [{"text": content if content.strip() else "(no output)"}]}
         status = {"status": "error"} if message.get("is_error") else {}
         return [{"toolResult": {"toolUseId": message.get("tool_call_id", ""), **result, **status}}]
@@ -413,7 +413,7 @@ def _tool(tool: Mapping[str, Any], names: ToolNames) -> dict[str, Any]:
 
 
 def _unbounded(node: dict[str, Any]) -> dict[str, Any]:
-    """Return the schema with its objects closed and the bounds, which Converse refuses, said in the description."""
+    """Return the schema with its objects closed, and with the bounds, which Converse refuses, in the description."""
     bounds = {key: value for key, value in node.items() if key in _BOUNDS}
     schema = map_schema({key: value for key, value in node.items() if key not in bounds}, _unbounded)
     if "oneOf" in schema:
@@ -427,7 +427,7 @@ def _unbounded(node: dict[str, Any]) -> dict[str, Any]:
 
 
 class ConverseReader(ReplyReader):
-    """Reads a reply to `converse`, and the events of `converse_stream`."""
+    """Reads a reply to `converse`, or the events of `converse_stream`."""
 
     stop_reasons: ClassVar[Mapping[str, str]] = {
         "end_turn": "end",
@@ -446,7 +446,7 @@ class ConverseReader(ReplyReader):
     def _take_document(self, body: Any) -> None:
         self._usage = self.tokens(body.get("usage"))
         for index, block in enumerate(body["output"]["message"]["content"]):
-            # A proxy may write null for the kinds that a block is not.
+            # A proxy may write null for the other kinds of block.
             if (text := block.get("text")) is not None:
                 self._add_text(text, index)
             if (use := block.get("toolUse")) is not None:
@@ -497,10 +497,10 @@ _OPTIONS = {
 
 
 class BedrockModel(RemoteModel):
-    """A model behind Converse. `name` is a model's id, an inference profile such as `us.anthropic.…`, or an ARN.
+    """A model on Converse. `name` is a model's id, an inference profile such as `us.anthropic.…`, or an ARN.
 
-    `base_url` replaces the service's address. With a `client` the other options are its own; closing the model
-    closes it. Raises UsageError for a bad base URL or time-out, ModelUnavailableError (exit 3) for a missing package.
+    `base_url` replaces the service's address. A given `client` is used with its own options, and closing the model
+    closes it. Raises UsageError for a bad base URL or timeout, ModelUnavailableError (exit 3) for a missing package.
     """
 
     options: ClassVar[Mapping[str, Option]] = _OPTIONS
@@ -526,11 +526,11 @@ class BedrockModel(RemoteModel):
         super().__init__(self._endpoint("https://bedrock-runtime.amazonaws.com"), self._aws)
 
     def sibling(self, name: str | None = None, temperature: float | None = None) -> BedrockModel:
-        """Return another model, or this one at another temperature, over the same connection: closing one closes it."""
+        """Return another model, or this one at another temperature, on the same connection; closing one closes both."""
         return BedrockModel(name or self.name, client=self._aws, temperature=temperature)
 
     def check(self) -> None:
-        """Find region and credentials, and take on the role. Raises ModelUnavailableError (exit 3)."""
+        """Find the region and credentials, and assume the role. Raises ModelUnavailableError (exit 3)."""
         self._aws.connect()
 
     def _endpoint(self, url: str) -> Endpoint:
@@ -575,7 +575,7 @@ class BedrockModel(RemoteModel):
             return reader.stream(events)
 
     def _document(self, client: Any, params: dict[str, Any]) -> Any:
-        """Return the reply as it came: botocore hides what it cannot read, the tokens that it cost among it."""
+        """Return the raw reply, because botocore hides what it cannot parse, including the tokens used."""
         self._aws.take_body()
         try:
             client.converse(**params)
@@ -593,5 +593,5 @@ class BedrockModel(RemoteModel):
         if (service_error := _read_error(error)) is None:
             return None
         message = scrubbed(service_error.message, self._aws.secrets).lower()
-        # A model without a cache is no bad request to the service, but one that is not allowed.
+        # The service answers a cache point for a model without a cache with another status than 400.
         return Refusal(400 if re.search(_ABOUT_CACHE, message) else service_error.status, message)

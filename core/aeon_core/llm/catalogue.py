@@ -1,4 +1,4 @@
-"""What is known about a model without asking anyone: its price and its context window, offline (contract: Models)."""
+"""What is known about a model offline: its price, context window and options (contract: Models)."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ Source = Literal["genai-prices", "config", "built in", "recorded"]
 _PER_MILLION = Decimal(1_000_000)
 
 _TAIL = re.compile(r"(?:-latest|[-@]\d{8}|[-@]\d{4}-\d{2}-\d{2})?(?:-v\d{1,2})?(?::\d{1,2})?(?::\d{1,4}k)?")
-"""What may follow a known name and still be that model: a snapshot's date, a version, a context size."""
+"""Suffixes with which a known name is still that model: a snapshot's date, a version, a context size."""
 _ARN = re.compile(r"arn:aws[a-z-]*:bedrock:[^/]*:(?:inference-profile|foundation-model)/(.+)", re.IGNORECASE)
 _PLACE_AND_VENDOR = re.compile(
     r"/?(?:(?:us|us-gov|eu|apac|ap|jp|au|ca|in|sa|uk|me|af|il|mx|global|regional)\.)?(?:[a-z0-9]+\.)?"
@@ -28,21 +28,21 @@ _PLACE_AND_VENDOR = re.compile(
 
 @dataclass(frozen=True)
 class ModelPrice:
-    """What a model's tokens cost: the base rates in US dollars per million tokens, and where they come from.
+    """The price of a model's tokens: the base rates in US dollars per million tokens, and their source.
 
-    Standard prices: discounts of batches and surcharges of service tiers are left out.
+    These are standard prices, without batch discounts or surcharges for service tiers.
     """
 
     input: float
     output: float
     source: Source
     _rates: Any = field(default=None, repr=False, compare=False)
-    """The data's own price, with caches and tiers; None if one rate holds for all input."""
+    """The price object of genai-prices, with caches and tiers; None if one rate applies to all input."""
 
     def cost(self, usage: Usage) -> float:
-        """Return what a call cost in US dollars. Tokens of caches count as input where they have no rate of their own.
+        """Return the cost of a call in US dollars. Cache tokens without a rate of their own count as input.
 
-        Cache tokens beyond the input tokens they are part of are left out.
+        Cache tokens in excess of the input tokens are ignored.
         """
         total = usage.get("input_tokens", 0)
         written = min(usage.get("cache_write_tokens", 0), total)
@@ -50,9 +50,9 @@ class ModelPrice:
         return float(self._priced(total, usage.get("output_tokens", 0), written, read))
 
     def worst_case(self, input_tokens: int, output_tokens: int) -> float:
-        """Return the most US dollars that a call of at most so many tokens can cost.
+        """Return the most that a call of at most so many tokens can cost, in US dollars.
 
-        The dearest reading: all input plain, written to a cache or read from one, at whichever tier costs most.
+        That is the dearest case of all input being plain, written to a cache or read from one, at any tier.
         """
         sizes = {input_tokens, *(start for start in self._tier_starts() if start < input_tokens)}
         readings = [(size, *cached) for size in sizes for cached in ((0, 0), (size, 0), (0, size))]
@@ -74,21 +74,21 @@ class ModelPrice:
         return price
 
     def _tier_starts(self) -> Iterator[int]:
-        """Yield where a tier ends: the last size that the rates before it hold for."""
+        """Yield the input size above which the rates of each tier apply."""
         for rate in vars(self._rates).values() if self._rates is not None else ():
             for tier in getattr(rate, "tiers", ()):
                 yield tier.start
 
 
 FREE = ModelPrice(0.0, 0.0, "built in")
-"""The price of a model that runs here."""
+"""The price of a model that runs in this process."""
 
 
 def price_of(label: str, overrides: Mapping[str, PriceEntry] | None = None) -> ModelPrice | None:
-    """Return what the model `PROVIDER:NAME` costs now; None if that is not known.
+    """Return the current price of the model `PROVIDER:NAME`; None if it is not known.
 
-    `overrides` are the configuration's `prices`, by label or by the name alone, and win. A name that only resembles
-    a known one has no price. The address that a model is reached at makes no difference.
+    `overrides` are the configuration's `prices`, by label or name, and take precedence. A name that only resembles
+    a known one has no price. The server's address does not matter.
     """
     provider, _, name = label.partition(":")
     given = (overrides or {}).get(label) or (overrides or {}).get(name)
@@ -106,22 +106,22 @@ def price_of(label: str, overrides: Mapping[str, PriceEntry] | None = None) -> M
 
 
 def context_window_of(label: str) -> int | None:
-    """Return how many tokens the model `PROVIDER:NAME` takes; None if that is not known."""
+    """Return the context window of the model `PROVIDER:NAME` in tokens; None if it is not known."""
     found = _found(label)
     return None if found is None else found.model.context_window
 
 
 def price_date(now: datetime | None = None) -> str:
-    """Return what prices are of, for people: the package that holds them, its version, and the day they hold for.
+    """Return the source of the prices, for people: the package, its version, and the day they are valid for.
 
-    It never updates itself; a price that begins later in its data is used from that day on.
+    The data never updates itself; a future price in it is used from its day on.
     """
     day = (now or datetime.now(UTC)).date().isoformat()
     return f"genai-prices {version('genai-prices')}, prices of {day}"
 
 
 def _found(label: str) -> Any:
-    """Return the data's calculation for no tokens at all, with its model and price; None for an unknown model."""
+    """Return genai-prices' calculation for zero tokens, which has the model and price; None for an unknown model."""
     provider, _, name = label.partition(":")
     name = name.strip().lower()
     known = PROVIDERS.get(provider)
@@ -140,9 +140,9 @@ def _found(label: str) -> Any:
 
 
 def _names(model: Any, name: str, *, on_bedrock: bool) -> bool:
-    """Return whether the name is one of the model's, up to a date or version.
+    """Return whether the name is one of the model's names, apart from a date or version.
 
-    The data matches by beginnings and parts of names, so a name that somebody made up would be priced as another one.
+    The data matches prefixes and parts of names, so an invented name would get the price of another model.
     """
     bare = _bare if on_bedrock else str
     for kind, text in [("equals", model.id.lower()), *_clauses(model.match)]:
@@ -158,7 +158,7 @@ def _names(model: Any, name: str, *, on_bedrock: bool) -> bool:
 
 
 def _clauses(match: Any) -> Iterator[tuple[str, str]]:
-    """Yield the texts that a model's names are matched by, with the kind of match."""
+    """Yield each kind of match and the text that a model's name must match."""
     for kind, value in vars(match).items():
         if isinstance(value, list):
             for inner in value:
@@ -168,7 +168,7 @@ def _clauses(match: Any) -> Iterator[tuple[str, str]]:
 
 
 def _bare(text: str) -> str:
-    """Return a Bedrock id without the place it runs in and its vendor."""
+    """Return a Bedrock id without its region prefix and vendor."""
     return _PLACE_AND_VENDOR.sub("", text, count=1)
 
 
@@ -177,21 +177,21 @@ def _base(rate: Any) -> float:
 
 
 _LEAST_BUDGET = 1024
-"""Tokens of thinking below which the API refuses a budget."""
+"""The smallest thinking budget, in tokens, that the API accepts."""
 _CLAUDE = re.compile(r"claude-(?:[a-z]+-)?(\d{1,2})(?!\d)(?:[-.](\d{1,2})(?!\d))?")
 _FIRST_THAT_THINKS = (3, 7)
 _FIRST_ADAPTIVE = (4, 6)
-"""From here on a model decides itself how long it thinks; later ones refuse a budget."""
+"""The first version that decides itself how long to think; later ones refuse a budget."""
 _FIRST_THAT_CACHES = (3, 5)
 _TAKES_REASONING_EFFORT = re.compile(r"(?:^|[/:])(?:o[134](?![\w.])|gpt-[56](?!\d)|gpt-oss(?!\w))")
 _TAKES_NONE = re.compile(r"o1-(?:mini|preview)|-chat\b")
 
 
 def claude_thinking(name: str, request: LLMRequest) -> dict[str, Any] | None:
-    """Return the `thinking` that a Claude model is asked for at high effort, None if none is asked for.
+    """Return the `thinking` parameter for a Claude model at high effort, else None.
 
-    A budget is what the `max_tokens` have room for beside the reply. Thinking goes with neither a forced tool choice
-    nor a temperature, which are never sent; nor with earlier tool uses, whose thinking is not kept.
+    The budget is what `max_tokens` leaves beside the reply. Thinking does not go with a forced tool choice or a
+    temperature, nor with earlier tool calls, whose thinking is not kept.
     """
     version = _claude_version(name)
     if request.effort != "high" or version < _FIRST_THAT_THINKS or any(m.get("tool_calls") for m in request.messages):
@@ -203,22 +203,22 @@ def claude_thinking(name: str, request: LLMRequest) -> dict[str, Any] | None:
 
 
 def takes_cache_points(name: str) -> bool:
-    """Return whether a model behind Converse caches prompts up to the `cachePoint` blocks of a request."""
+    """Return whether a model on Converse accepts `cachePoint` blocks, up to which prompts are cached."""
     return _claude_version(name) >= _FIRST_THAT_CACHES
 
 
 def takes_claude_effort(name: str) -> bool:
-    """Return whether a Claude model takes `effort` in its `output_config`."""
+    """Return whether a Claude model accepts `effort` in its `output_config`."""
     return _claude_version(name) >= _FIRST_ADAPTIVE or "opus-4-5" in name.lower()
 
 
 def takes_reasoning_effort(name: str) -> bool:
-    """Return whether a model behind Chat Completions takes `reasoning_effort`: the o-series, gpt-5, gpt-6, gpt-oss."""
+    """Return whether a model on Chat Completions accepts `reasoning_effort`: the o-series, gpt-5, gpt-6, gpt-oss."""
     lowered = name.lower()
     return bool(_TAKES_REASONING_EFFORT.search(lowered)) and not _TAKES_NONE.search(lowered)
 
 
 def _claude_version(name: str) -> tuple[int, int]:
-    """Return the version in a model's name, (0, 0) where there is none; a date or a revision is no part of it."""
+    """Return the version in a model's name, without dates and revisions; (0, 0) if there is none."""
     found = _CLAUDE.search(name.lower())
     return (int(found[1]), int(found[2] or 0)) if found else (0, 0)

@@ -1,4 +1,4 @@
-"""The format of Chat Completions: requests, replies and streams, and tools described in the prompt."""
+"""The Chat Completions format: requests, replies and streams, and tools described in the prompt."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ from aeon_core.llm.wire import ReplyReader, ToolNames, arguments_text, is_strict
 
 
 def chat_messages(request: LLMRequest, names: ToolNames) -> list[dict[str, Any]]:
-    """Return the system prompt and the conversation, every call and result with an id."""
+    """Return the messages: the system prompt and the conversation, in which every call and result has an id."""
     system = [{"role": "system", "content": request.system}] if request.system else []
     return [*system, *(_message(message, names) for message in with_ids(request.messages))]
 
 
 def chat_tool(tool: dict[str, Any], names: ToolNames) -> dict[str, Any]:
-    """Return a tool as a function, without what the model has no use for."""
+    """Return a tool as a function, with only the fields that the model needs."""
     function = {
         "name": names.wire(str(tool["name"])),
         "description": str(tool.get("description", "")),
@@ -31,7 +31,7 @@ def chat_tool(tool: dict[str, Any], names: ToolNames) -> dict[str, Any]:
 
 
 def json_schema_format(request: LLMRequest, schema: dict[str, Any]) -> dict[str, Any]:
-    """Return the `response_format` for a schema, strict only where strict mode takes it."""
+    """Return the `response_format` for a schema, strict if strict mode allows the schema."""
     wanted = {"name": f"aeon_{request.purpose}", "schema": schema, "strict": is_strict(schema)}
     return {"type": "json_schema", "json_schema": wanted}
 
@@ -39,7 +39,7 @@ def json_schema_format(request: LLMRequest, schema: dict[str, Any]) -> dict[str,
 def _message(message: Message, names: ToolNames) -> dict[str, Any]:
     content = message["content"]
     if message["role"] == "tool":
-        # Chat Completions have no mark for a failed call.
+        # Chat Completions cannot mark a call as failed.
         result = f"Error: {content}" if message.get("is_error") else content
         return {"role": "tool", "tool_call_id": message.get("tool_call_id", ""), "content": result}
     calls = message.get("tool_calls") if message["role"] == "assistant" else None
@@ -63,7 +63,7 @@ _TOKENS = {"input_tokens": "prompt_tokens", "output_tokens": "completion_tokens"
 
 
 class CompletionReader(ReplyReader):
-    """Reads a completion, and the chunks of one."""
+    """Reads a completion, or a stream of its chunks."""
 
     stop_reasons: ClassVar[Mapping[str, str]] = {
         "stop": "end",
@@ -80,7 +80,7 @@ class CompletionReader(ReplyReader):
 
     @staticmethod
     def tokens(usage: Any) -> Usage | None:
-        """Return the tokens of a completion, with those of its input that a cache held; None if it counts none."""
+        """Return the tokens of a completion, including those read from a cache; None if there are no counts."""
         tokens = read_usage(usage, _TOKENS)
         details = usage.get("prompt_tokens_details") if isinstance(usage, dict) else None
         cached = read_usage(details, {"input_tokens": "cached_tokens"})
@@ -91,7 +91,7 @@ class CompletionReader(ReplyReader):
     def _take_document(self, body: Any) -> None:
         self._take_head(body)
         choice = body["choices"][0]
-        # Some servers give several calls one id, or none.
+        # Some servers give several calls the same id, or none.
         self._take_part(choice["message"], lambda _, place: place)
         self._end(choice.get("finish_reason"))
 
@@ -102,7 +102,7 @@ class CompletionReader(ReplyReader):
             self._end(choice.get("finish_reason"))
 
     def _key(self, call: Any, _: int) -> Any:
-        # Some servers number no calls: then an id opens one, and what has none belongs to the last.
+        # Some servers do not number calls: then an id starts a call, and parts without an id belong to the last one.
         index = call.get("index")
         return index if isinstance(index, int) else call.get("id") or next(reversed(self._ids), 0)
 
@@ -114,7 +114,7 @@ class CompletionReader(ReplyReader):
         self._model = model if isinstance(model, str) and model else self._model
 
     def _take_part(self, part: Any, key: Callable[[Any, int], Any]) -> None:
-        """Take a message, or what a chunk adds to one; `key` says which of the calls one at a place belongs to."""
+        """Read a message, or a chunk's part of one; `key` returns the key of the call at an index."""
         content = part.get("content")
         for text in content if isinstance(content, list) else [{"text": content}] if content is not None else []:
             self._add_text(text.get("text", ""))
@@ -131,7 +131,7 @@ class CompletionReader(ReplyReader):
         call_id = self._ids.setdefault(key, call.get("id"))
         if key not in self._calls:
             if not name and not arguments:
-                return  # Some servers name a call in a later chunk.
+                return  # some servers send the name in a later chunk
             self._begin_call(key, call_id, name)
         if isinstance(arguments, str):
             self._add_arguments(key, arguments)
@@ -156,12 +156,12 @@ _HOW = (
 
 
 def with_tools_in_prompt(request: LLMRequest) -> LLMRequest:
-    """Return the request with its tools in the system prompt and its calls and results as text, in turns."""
+    """Return the request with tools in the system prompt and calls and results as text, in alternating turns."""
     return replace(request, system=_system(request), messages=_as_text(request.messages), tools=[])
 
 
 def with_call_in_text(reply: LLMResponse, tools: list[dict[str, Any]]) -> LLMResponse:
-    """Return the reply with the tool call that its text is; the reply itself if it is none."""
+    """Return the reply with its text converted to a tool call; the reply itself if the text is not one."""
     call = _call(reply.text, {str(tool["name"]) for tool in tools})
     if reply.tool_calls or call is None:
         return reply
@@ -184,7 +184,7 @@ def _as_text(messages: list[Message]) -> list[Message]:
     for message in with_ids(messages):
         names |= {call.get("id", ""): call["name"] for call in message.get("tool_calls", [])}
         role, text = _turn(message, names)
-        # Many chat templates insist on turns that alternate.
+        # Many chat templates require alternating turns.
         if turns and turns[-1]["role"] == role:
             text = f"{turns.pop()['content']}\n\n{text}"
         turns.append({"role": role, "content": text})

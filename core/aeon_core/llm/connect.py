@@ -1,4 +1,4 @@
-"""From `PROVIDER:NAME` to an adapter (contract: Models)."""
+"""Makes the adapter for a `PROVIDER:NAME` (contract: Models)."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ if TYPE_CHECKING:
     from aeon_core.llm.base import LLMAdapter
 
 PLACEHOLDER_KEY = "none"
-"""Sent where no key is needed: the SDK insists on one, local servers ignore it."""
+"""Sent if no key is needed, since the SDK requires one and local servers ignore it."""
 
 
 @dataclass(frozen=True)
 class Endpoint:
-    """One provider as one adapter uses it. `url` is None for the provider's own address; `name` is the model's."""
+    """How an adapter reaches a model. `url` is None for the provider's own address; `name` is the model's."""
 
     provider: str
     name: str
@@ -34,27 +34,27 @@ class Endpoint:
     key: str = field(repr=False)
     timeout: float = 120.0
     credentials: str = "key"
-    """What a server refuses where nobody may ask it."""
+    """What a message calls the credentials that a server rejects."""
     advice: Mapping[int, str] = field(default_factory=dict, repr=False)
-    """What to do about a status of the server's, where that is not the usual advice."""
+    """What to do about a status of the server, if that differs from the usual advice."""
     unreached: str = "check the network"
-    """What to do where the provider's own address cannot be reached."""
+    """What to do if the provider's own address cannot be reached."""
 
     @property
     def model(self) -> str:
-        """Return `PROVIDER:NAME`."""
+        """The label, `PROVIDER:NAME`."""
         return f"{self.provider}:{self.name}"
 
     @property
     def shown_url(self) -> str:
-        """Return the address for messages: without credentials and query, at most 100 characters."""
+        """The address for messages: without credentials and query, at most 100 characters."""
         parts = urlsplit(self.url or self.default_url)
         host = parts.netloc.rpartition("@")[2]
         return escape_controls(f"{parts.scheme}://{host}{parts.path}")[:100]
 
 
 def find_url(base_url: str | None, variable: str) -> str | None:
-    """Return the address to use in place of the provider's own, None if there is none. Raises UsageError."""
+    """Return `base_url`, else the address in an environment variable; None for neither. Raises UsageError."""
     if base_url is not None and not isinstance(base_url, str):
         raise UsageError(f"base_url is {base_url!r}; write an address such as 'http://127.0.0.1:8000/v1'")
     source, url = ("base_url", base_url) if base_url and base_url.strip() else (variable, os.environ.get(variable, ""))
@@ -67,9 +67,9 @@ def find_url(base_url: str | None, variable: str) -> str | None:
 
 
 def find_key(model: str, variables: tuple[str, ...], *, needed: bool = True) -> tuple[str, str]:
-    """Return the variable that holds the key, and the key; a placeholder if none is set and none is needed.
+    """Return the environment variable with the key, and the key, or a placeholder if none is set or needed.
 
-    Raises ModelUnavailableError (exit 3) that names the variable.
+    Raises ModelUnavailableError (exit 3), which names the variable.
     """
     for variable in variables:
         key = os.environ.get(variable, "").strip()
@@ -85,7 +85,7 @@ def find_key(model: str, variables: tuple[str, ...], *, needed: bool = True) -> 
 
 
 def check_timeout(timeout: float) -> float:
-    """Return the seconds of silence to bear. Raises UsageError for what is no positive, finite number."""
+    """Return the timeout in seconds. Raises UsageError unless it is a positive, finite number."""
     if isinstance(timeout, bool) or not isinstance(timeout, (int, float)) or not 0 < timeout < math.inf:
         raise UsageError(f"timeout {timeout!r} is not a number of seconds above 0, such as 120")
     return float(timeout)
@@ -102,13 +102,13 @@ def connect(
     timeout: float = 120.0,
     bedrock: Mapping[str, str] | None = None,
 ) -> LLMAdapter:
-    """Return the adapter for `PROVIDER:NAME`; NAME may hold colons and slashes. Nothing is sent, no SDK is loaded.
+    """Return the adapter for `PROVIDER:NAME`; NAME may contain colons and slashes. Sends nothing and loads no SDK.
 
-    Several models make a chain: the next is used when the one before has failed for good. `base_url` replaces the
-    provider's address (for `openai` any server that speaks Chat Completions, and then no key is needed; `llama-cpp` and
-    `simulated` have none); `timeout` is the silence to bear in seconds; `bedrock` holds `region`, `profile` and
-    `role_arn`. Raises UsageError (exit 2) for another form or an unknown provider, ModelUnavailableError (exit 3) that
-    names a missing key, package or file.
+    Several models make a chain: the next is used when the previous one has failed for good. `base_url` replaces the
+    provider's address (for `openai` with any server that speaks Chat Completions, without a key; `llama-cpp` and
+    `simulated` have none); `timeout` is the longest silence in seconds; `bedrock` holds `region`, `profile` and
+    `role_arn`. Raises UsageError (exit 2) for another form or an unknown provider, and ModelUnavailableError (exit 3),
+    which names a missing key, package or file.
     """
     if not isinstance(model, str) and isinstance(model, Sequence):
         from aeon_core.llm.base import ModelChain
@@ -123,7 +123,7 @@ def connect(
 
 
 def _parts(model: object) -> tuple[str, str]:
-    """Return provider and name. Raises UsageError."""
+    """Return the provider and name in `PROVIDER:NAME`. Raises UsageError."""
     form = f"expected PROVIDER:NAME with a provider of {', '.join(PROVIDERS)}"
     if not isinstance(model, str):
         raise UsageError(f"the model must be text, got {type(model).__name__}; {form}")

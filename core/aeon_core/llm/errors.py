@@ -1,4 +1,4 @@
-"""Everything that can go wrong with a provider, as one LLMError: one line, no key, worth another attempt or not."""
+"""Turns everything that can go wrong with a provider into an LLMError: one line, without keys, retryable or not."""
 
 from __future__ import annotations
 
@@ -37,13 +37,13 @@ _ABOUT_REPLY = re.compile(
 )
 REMEDY = "shorten the task or its results, or use a model with a larger context"
 
-# By the kind of exception that the SDKs and the libraries below them raise.
+# Names of the exceptions that the SDKs and the libraries below them raise.
 _TIMED_OUT = re.compile(r"(?:Read|Write|Pool|API)?Timeout(?:Error)?")
 _UNREACHED = re.compile(
     r"Connect(?:Timeout|Error)|EndpointConnection|NewConnection|ProxyConnection|ProxyError|InvalidProx"
     r"|UnsupportedProtocol|InvalidURL|SSLError"
 )
-"""Before these nothing was sent, so nothing can have been charged."""
+"""Errors before anything was sent, so that nothing can have been charged."""
 _BROKEN = re.compile(r"Connection|Protocol|Incomplete|HTTPClient|ResponseStreaming|Broken|Read|Write|Close|Network")
 _PYTHON_OBJECT = re.compile(r"<?[\w.]+(?: object at 0x\w+>|\([^)]*\)): ")
 
@@ -63,7 +63,7 @@ _MEANING = {
         ("invalid_api_key", "authentication_error", "auth_error", "api_key_invalid", "token_not_found_in_db"), 401
     ),
 }
-"""The status that a word in a refusal's fields means."""
+"""The status that a word in an error's fields stands for."""
 _NO_MODEL = re.compile(
     r"invalid model\b|not a valid model\b|unknown model\b|model (?:does )?not (?:exist|found)"
     r"|no 'model_name' with this string"
@@ -90,14 +90,14 @@ _STATUS_OF_TYPE = {
 
 
 def is_too_long(status: int | None, message: str, body: Any = None) -> bool:
-    """Return whether an error says that the request does not fit: by its status 413, its code, or its words."""
+    """Return whether an error says that the request is too long, by its status 413, its type, or its message."""
     if status not in _TOO_LONG_STATUSES:
         return False
     return status == 413 or bool(_TOO_LONG.search(f"{message} {_error_in(body).get('type', '')}"))
 
 
 def is_about_reply(message: str) -> bool:
-    """Return whether an error speaks of how long the reply may be."""
+    """Return whether an error is about the length of the reply."""
     return bool(_ABOUT_REPLY.search(message))
 
 
@@ -110,11 +110,11 @@ def status_failure(
     *,
     meaning: int | None = None,
 ) -> LLMError:
-    """Return the LLMError for an HTTP status of 400 or more. Retryable are 408, 409, 424, 425, 429 and 5xx (FR-048).
+    """Return the LLMError for an HTTP status of 400 or more; 408, 409, 424, 425, 429 and 5xx are retryable (FR-048).
 
-    `meaning` is the status that the error means, where that is known to be another. What says that there is no usable
-    model (the key, the model's name, the credit) ends a run with exit 3. A request that does not fit the model is never
-    retryable: the error's context says `context_too_long`.
+    `meaning` is the status that the error stands for, if known to differ. An error that means there is no usable
+    model (bad key, unknown model, no credit) ends a run with exit 3. A request that is too long for the model is not
+    retryable, and the error's context has `context_too_long`.
     """
     url, message = place.shown_url, message_in(body)
     if meaning is None and is_too_long(status, message, body):
@@ -145,9 +145,9 @@ def status_failure(
 
 
 def _meaning(status: int, body: Any, message: str, model: str) -> int:
-    """Return the status that a refusal means: proxies answer 400 for an unknown model or key, and 429 without credit.
+    """Return the status that a refusal stands for: proxies answer 400 to an unknown model or key, and 429 to no credit.
 
-    The body's own fields decide; for a 400 without any, the words that LiteLLM, OpenRouter, DeepSeek and xAI use.
+    The body's fields decide; without any, the phrases that LiteLLM, OpenRouter, DeepSeek and xAI use with a 400 or 422.
     """
     error = _error_in(body[0] if isinstance(body, list) and body else body)
     details = error.get("details")
@@ -181,7 +181,7 @@ def _too_long_failure(message: str, place: Endpoint, status: int | None, usage: 
 
 
 def reported_failure(body: Any, place: Endpoint, usage: Usage | None = None) -> LLMError:
-    """Return the LLMError for an error that came where a reply should: in a stream, or under the status 200."""
+    """Return the LLMError for an error sent in place of a reply: in a stream, or with the status 200."""
     message = message_in(body)
     if (status := _reported_status(body)) is not None:
         return status_failure(status, body, place, usage=usage)
@@ -204,9 +204,9 @@ def _reported_status(body: Any) -> int | None:
 
 
 def transport_failure(error: Exception, place: Endpoint, usage: Usage | None = None, reason: str = "") -> LLMError:
-    """Return the LLMError for what an SDK or the library below it raised where the server gave no error itself.
+    """Return the LLMError for what an SDK or the library below it raised without an error from the server.
 
-    `reason` is what it says; by default its own message, without the names of Python's objects.
+    `reason` defaults to the error's own message, without the names of Python objects.
     """
     kind, url = type(error).__name__, place.shown_url
     detail = one_line(reason or reason_of(error), place)[:_MAX_QUOTED]
@@ -224,7 +224,7 @@ def transport_failure(error: Exception, place: Endpoint, usage: Usage | None = N
 
 
 def reason_of(error: BaseException) -> str:
-    """Return why: what an SDK's error was raised from where it says so, without the names of Python's objects."""
+    """Return the message of an error's cause, or its own, without the names of Python objects."""
     inner = getattr(error, "kwargs", {}).get("error") or error
     parts = getattr(inner, "args", ())
     cause = parts[-1] if parts and isinstance(parts[-1], Exception) else inner
@@ -232,7 +232,7 @@ def reason_of(error: BaseException) -> str:
 
 
 def is_connection_refused(error: BaseException) -> bool | None:
-    """Return True if nothing listens at the address: a server that is starting does so too; else None."""
+    """Return True if nothing listens at the address, as while a server starts, else None."""
     cause: BaseException | None = error
     for _ in range(_MAX_CAUSES):
         if cause is None or isinstance(cause, ConnectionRefusedError):
@@ -243,12 +243,12 @@ def is_connection_refused(error: BaseException) -> bool | None:
 
 
 def unusable(place: Endpoint, why: str, usage: Usage | None = None) -> LLMError:
-    """Return the LLMError for a reply that is none. Its usage, where known, is in the error's context."""
+    """Return the retryable LLMError for a reply that cannot be used; `usage` is what it cost, if known."""
     return llm_error(f"cannot use the reply of {place.shown_url}: {one_line(why, place)}", place, True, usage=usage)
 
 
 def parse_body(content: bytes, place: Endpoint) -> Any:
-    """Return a reply's body as plain JSON. Raises LLMError, retryable, for what is none."""
+    """Return a reply's body as plain JSON. Raises a retryable LLMError if it is not JSON."""
     try:
         return parse_json(content)
     except ValueError as error:
@@ -273,7 +273,7 @@ def llm_error(
 
 
 def one_line(text: str, place: Endpoint) -> str:
-    """Return foreign text fit for a message: no key, no control characters, on one line."""
+    """Return foreign text for a message: on one line, without the key and control characters."""
     text = clean_text(text)[:_READ_AT_MOST]
     if len(place.key) >= 6 and place.key != PLACEHOLDER_KEY:
         text = text.replace(place.key, REDACTED)
@@ -281,7 +281,7 @@ def one_line(text: str, place: Endpoint) -> str:
 
 
 def message_in(body: Any) -> str:
-    """Return what an error's body says: its message, with the parameter and the code it names."""
+    """Return the message in an error's body, with the parameter and the code that it names."""
     if isinstance(body, (bytes, str)):
         text = body.decode("utf-8", "replace") if isinstance(body, bytes) else body
         return "an HTML page" if text.lstrip()[:1] == "<" else text[:_READ_AT_MOST]
@@ -306,7 +306,7 @@ def _field_error(item: Any) -> str:
 
 
 def retry_after(headers: Mapping[str, str] | None) -> float | None:
-    """Return the wait a provider asks for in seconds, 0…60: given in milliseconds, seconds, or as an HTTP date."""
+    """Return the wait that headers ask for, in seconds, 0…60; they give milliseconds, seconds or an HTTP date."""
     headers = headers or {}
     text = headers.get("retry-after")
     seconds = _number(headers.get("retry-after-ms"), 0.001)

@@ -1,4 +1,4 @@
-"""What the adapters of remote providers share: one request a call, options given up where a server refuses them."""
+"""What adapters of remote providers share: one request per call, and dropping options that a server refuses."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ logger: logging.Logger = logging.getLogger("aeon")
 
 
 class Sockets:
-    """What one client has opened. Once cut, whatever it opens later is cut at once too."""
+    """The sockets of one client. Once cut, later ones are cut at once too."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
@@ -43,7 +43,7 @@ class Sockets:
         self._cut = False
 
     def add(self, opened: Any) -> None:
-        """Note a socket; anything else is none."""
+        """Add a socket; ignore anything else."""
         if not isinstance(opened, socket.socket):
             return
         with self._lock:
@@ -53,7 +53,7 @@ class Sockets:
             _shut(opened)
 
     def cut(self) -> None:
-        """Shut every connection; from any thread."""
+        """Shut down every connection; may be called from any thread."""
         with self._lock:
             self._cut = True
             known = list(self._open)
@@ -62,13 +62,13 @@ class Sockets:
 
 
 def _shut(opened: socket.socket) -> None:
-    # The plain socket's method: the TLS one would wait for, or spoil, the read that is to be woken.
+    # The plain socket's method, since the TLS one would wait for, or break, the read that must be woken.
     with contextlib.suppress(OSError):
         socket.socket.shutdown(opened, socket.SHUT_RDWR)
 
 
 class Connection:
-    """The client, made when it is first needed and again after `close()`, and the sockets below it."""
+    """A client, made when first needed and again after `close()`, and its sockets."""
 
     def __init__(self, make: Callable[[Sockets], Any]) -> None:
         self._make = make
@@ -77,12 +77,12 @@ class Connection:
         self._client: Any = None
         self._sockets = Sockets()
         self.closings: int = 0
-        """How often `close()` was called: a call that sees it grow was cut."""
+        """How often `close()` was called; a call during which this grows was cut off."""
 
     def connect(self) -> Any:
-        """Return the client. Raises what the SDK raises when it cannot be made, and if it was closed meanwhile.
+        """Return the client. Raises what making it raises, and ModelUnavailableError if it is closed meanwhile.
 
-        Making it may import an SDK, which takes a second: `close()` does not wait for that.
+        Making it may import an SDK, which takes a second; `close()` does not wait for that.
         """
         with self._making:
             with self._lock:
@@ -98,7 +98,7 @@ class Connection:
         raise ModelUnavailableError("the connection was closed while it was made")
 
     def close(self) -> None:
-        """Cut what is in flight and release the client; from any thread, any number of times."""
+        """Cut off calls in flight and release the client; may be called from any thread, any number of times."""
         with self._lock:
             self.closings += 1
             client, self._client = self._client, None
@@ -118,35 +118,35 @@ _ABOUT_ONE = re.compile(
 
 @dataclass(frozen=True)
 class Option:
-    """Something that a request can do without."""
+    """An optional part of a request, which is dropped if the server refuses it."""
 
     name: str
-    """What a notice calls it: as a rule the parameter of the request."""
+    """Its name in a notice, usually the request's parameter."""
 
     instead: str
-    """What is done if it is refused."""
+    """What happens instead if it is refused, for the notice."""
 
     words: str | None = None
-    """A pattern of what a refusal says, in lower case; None if it is recognised otherwise."""
+    """A pattern for the refusal's message in lower case; None if it is recognised in another way."""
 
     unless: str | None = None
-    """A pattern of what the refusal of something else says."""
+    """A pattern for the refusal of something else."""
 
     place: str = ""
-    """Where it is in the request, keys joined by dots, if that is not the name."""
+    """Its keys in the request, joined by dots, if that is not the name."""
 
     structured: bool = False
-    """Whether it asks for structured output: then a refusal may be about one schema alone."""
+    """Whether it asks for structured output; a refusal may then be about one schema only."""
 
 
 _ROOM = "room"
 ROOM_FOR_THINKING = {_ROOM: Option("max_tokens with room for thinking", "the configured max_tokens are sent")}
-"""What every server may refuse: its model writes no reply of that length, or has no space for it."""
+"""An option that every server may refuse, because its model cannot write a reply of that length."""
 
 
 @dataclass(frozen=True)
 class Refusal:
-    """An error of the server's own: its status, its message in lower case, and its body."""
+    """An error from the server: its status, its message in lower case, and its body."""
 
     status: int
     message: str
@@ -154,10 +154,10 @@ class Refusal:
 
 
 class RemoteModel(LLMAdapter):
-    """An adapter over a provider's SDK. A subclass says how its request looks, is sent and its reply read."""
+    """An adapter over a provider's SDK. A subclass builds and sends the request, and reads the reply."""
 
     options: ClassVar[Mapping[str, Option]]
-    """What is given up where a server refuses it."""
+    """What is dropped if a server refuses it."""
 
     def __init__(self, place: Endpoint, connection: Connection) -> None:
         self._place = place
@@ -170,8 +170,8 @@ class RemoteModel(LLMAdapter):
     def complete(self, request: LLMRequest) -> LLMResponse:
         """Return the model's reply to one request. Raises LLMError (core FR-048), retryable or not.
 
-        One HTTP request a call; another one only where the server refuses an option that the request can do without,
-        which is then left out for the adapter's life; the next reply's `notices` say so, once.
+        Sends one HTTP request, and another only if the server refuses an option: that is then left out for the
+        adapter's life, and the `notices` of the next reply say so once.
         """
         closings = self._connection.closings
         try:
@@ -186,7 +186,7 @@ class RemoteModel(LLMAdapter):
         raise LLMError(f"{self.model}: the call was interrupted because the adapter was closed")
 
     def close(self) -> None:
-        """Release connections and cut a request in flight; called from any thread. A later call connects again."""
+        """Release connections and cut off a request in flight, from any thread. A later call connects again."""
         self._connection.close()
 
     def _ask(self, client: Any, request: LLMRequest) -> LLMResponse:
@@ -204,7 +204,7 @@ class RemoteModel(LLMAdapter):
                 spent = added(spent, cast("Usage | None", failed.usage))
                 if not self._gives_up(self._refusal(error), request, params):
                     failed.usage = cast("dict[str, int] | None", spent)
-                    # The SDK's own message may hold what ours leaves out, so it is not chained.
+                    # Not chained, since the SDK's own message may contain what ours leaves out.
                     raise failed from None
             else:
                 notices, self._notices = list(self._notices.values()), {}
@@ -222,7 +222,7 @@ class RemoteModel(LLMAdapter):
             raise LLMError(f"{self.model}: cannot set up the connection: {why}") from None
 
     def _built(self, request: LLMRequest) -> tuple[dict[str, Any], ToolNames]:
-        """Return the request's body and its tools' names; with no `max_tokens` that the server was seen to refuse."""
+        """Return the request's body and its tools' names, without room for thinking if the server refused that."""
         if request.thinking_tokens and not self._has(_ROOM, request):
             request = replace(request, max_tokens=request.max_tokens - request.thinking_tokens)
         try:
@@ -234,7 +234,7 @@ class RemoteModel(LLMAdapter):
         return params, names
 
     def _gives_up(self, refusal: Refusal | None, request: LLMRequest, params: dict[str, Any]) -> bool:
-        """Return whether the server refused an option that the request can do without, and remember it."""
+        """Return whether the server refused an option; if so, drop that from now on."""
         if refusal is None or refusal.status not in (*_REFUSED, *_BROKEN):
             return False
         message = refusal.message
@@ -244,13 +244,13 @@ class RemoteModel(LLMAdapter):
             name = _ROOM
         if name is None or (refusal.status in _BROKEN and not self.options[name].structured):
             return False
-        # What is wrong with one schema, or beside tools, or too long, says nothing about the other requests.
+        # A refusal because of one schema, of tools, or of length does not apply to other purposes.
         special = self.options[name].structured and bool(_ABOUT_ONE.search(message) or request.tools)
         self._give_up(name, request.purpose if special or too_long else "", message)
         return True
 
     def _refused_option(self, message: str, request: LLMRequest, params: dict[str, Any]) -> str | None:
-        """Return the name of the option among `params` that a refusal is about, None if it is another's."""
+        """Return the name of the option among `params` that a refusal is about, None if it is about none."""
         for name, option in self.options.items():
             if option.words is None or not self._has(name, request):
                 continue
@@ -274,7 +274,7 @@ class RemoteModel(LLMAdapter):
         logger.warning("%s: %s", notice, one_line(message, self._place)[:200])
 
     def _has(self, option: str, request: LLMRequest) -> bool:
-        """Return whether the server was not yet seen to refuse the option."""
+        """Return whether the server has not refused the option so far."""
         return not self._given_up & {(option, ""), (option, request.purpose)}
 
     def _tool_names(self, request: LLMRequest) -> ToolNames:
@@ -290,18 +290,18 @@ class RemoteModel(LLMAdapter):
 
     @abstractmethod
     def _failure(self, error: Exception, usage: Usage | None) -> LLMError:
-        """Return the LLMError for whatever the SDK or the library below it raised; `usage` is what came before it."""
+        """Return the LLMError for whatever the SDK or the library below it raised; `usage` was received before it."""
 
     @abstractmethod
     def _refusal(self, error: Exception) -> Refusal | None:
-        """Return the server's own error, None if the SDK raised another."""
+        """Return the error from the server, None if the SDK raised something else."""
 
 
 class SdkModel(RemoteModel):
-    """An adapter over one of the two SDKs, of Anthropic and of OpenAI, that have the same surface.
+    """An adapter over the SDK of Anthropic or OpenAI, which have the same interface.
 
-    Replies are read from the raw body and the parsed events of a stream: the SDKs' own models raise nothing for a
-    stream without its end, and close the JSON of arguments that were cut.
+    Replies are read from the raw body or the parsed events of a stream, because the SDKs' own models accept a
+    stream without an end, and complete the JSON of arguments that were cut off.
     """
 
     reader: ClassVar[type[ReplyReader]]
@@ -309,8 +309,8 @@ class SdkModel(RemoteModel):
     """The client's resource whose `create` asks the model."""
 
     def __init__(self, place: Endpoint, make: Callable[[Sockets], Any] | None = None, **options: Any) -> None:
-        """`make` makes the client; the default is the SDK's, with `options` beside what all are made with."""
-        # The class's functions, since a finalizer must not hold the adapter.
+        """`make` returns the client; the default makes the SDK's, with `options` in addition to the usual ones."""
+        # Functions of the class, since a finalizer must not hold the adapter.
         super().__init__(place, Connection(make or partial(make_client, type(self)._sdk, place, options)))
         self._released = weakref.finalize(self, self._connection.close)
 
@@ -321,7 +321,7 @@ class SdkModel(RemoteModel):
             raw = messages.with_raw_response.create(**params)
             return reader.document(parse_body(raw.http_response.content, self._place))
         with messages.with_streaming_response.create(**params) as response:
-            # Some servers answer with a whole document, or a page.
+            # Some servers answer with a JSON document or an HTML page.
             kind = str(response.headers.get("content-type", "")).lower()
             if "json" in kind or "html" in kind:
                 return reader.document(parse_body(response.read(), self._place))
@@ -344,11 +344,11 @@ class SdkModel(RemoteModel):
         return None if status is None else Refusal(status, message_in(body or str(error)).lower(), body)
 
     def _reported_usage(self, error: Exception) -> Usage | None:
-        """Return the token counts in an HTTP error, None if it has none."""
+        """Return the token counts in the body of an HTTP error, None if there are none."""
         response = getattr(error, "response", None)
         try:
             body = parse_json(response.content) if response is not None else None
-        except (ValueError, RuntimeError):  # no JSON; or never read
+        except (ValueError, RuntimeError):  # not JSON, or not read
             return None
         return self.reader.tokens(body.get("usage")) if isinstance(body, dict) else None
 
@@ -361,7 +361,7 @@ class SdkModel(RemoteModel):
 def make_client(
     load: Callable[[], Any], place: Endpoint, options: Mapping[str, Any], sockets: Sockets, transport: Any = None
 ) -> Any:
-    """Return the SDK's client: no retries of its own, a short wait for the connection."""
+    """Return the SDK's client, without retries and with at most ten seconds for connecting."""
     sdk = load()
 
     def trace(event: str, info: dict[str, Any]) -> None:

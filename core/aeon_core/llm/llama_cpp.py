@@ -1,4 +1,4 @@
-"""A GGUF model in this process, by llama.cpp (Decision 1): no key, no server, no address that others could reach."""
+"""A GGUF model in this process, with llama.cpp (Decision 1): no key, and no server that others could reach."""
 
 from __future__ import annotations
 
@@ -35,22 +35,22 @@ _TEMPLATE = "tokenizer.chat_template"
 
 
 class GgufError(ValueError):
-    """The file is no GGUF file that can be used; the message says why."""
+    """The file is not a usable GGUF file; the message says why."""
 
 
 @dataclass(frozen=True)
 class GgufHeader:
-    """What a model's file says of the model."""
+    """What a file says about its model."""
 
     context_length: int | None
-    """Tokens that the model was trained for, None if the file does not say."""
+    """The context, in tokens, that the model was trained for; None if the file does not say."""
 
     knows_tools: bool
-    """Whether a chat template of the model renders tools."""
+    """Whether one of the model's chat templates renders tools."""
 
 
 def read_gguf_header(path: Path) -> GgufHeader:
-    """Return what the file's header says. Raises GgufError for another kind of file or a cut one, OSError as usual."""
+    """Return the file's header. Raises GgufError if it is another kind of file or incomplete, and OSError."""
     with os.fdopen(open_regular(path), "rb") as file:
         if file.read(len(MAGIC)) != MAGIC:
             raise GgufError("it is not a GGUF file")
@@ -71,7 +71,7 @@ def read_gguf_header(path: Path) -> GgufHeader:
 
 
 def _value(file: BinaryIO, kind: int) -> Any:
-    """Return a scalar or a text; an array is skipped and None."""
+    """Return a scalar or a text; skip an array and return None."""
     if kind == _STRING:
         return _text(file)
     if kind != _ARRAY:
@@ -106,27 +106,27 @@ def _form(kind: int) -> str:
 
 
 def _skip(file: BinaryIO, length: int) -> None:
-    # Beyond the end of the file the next read fails.
+    # After a seek past the end of the file, the next read fails.
     if length > _MAX_SKIPPED:
         raise GgufError("its header is incomplete")
     file.seek(length, 1)
 
 
 MAX_CONTEXT = 8192
-"""Tokens that request and reply may have together at most: the memory for a model's whole context can be many GB."""
+"""The most tokens of request and reply together, since memory for a model's whole context can take many GB."""
 
 _BATCH = 128
 _GUIDANCE = {"whitespace_flexible": False, "coerce_one_of": True, "lenient": True}
-"""How the grammar is made: no endless blanks, a near form of what it cannot say."""
+"""How the grammar is made: no endless whitespace, and an approximation of what it cannot express."""
 
 
 class LlamaCppModel(OpenAIModel):
-    """The model in a GGUF file. It is loaded at the first call and answers the same request in the same words.
+    """The model in a GGUF file. It is loaded at the first call, and answers the same request in the same words.
 
-    llama.cpp's own server runs in this process and speaks Chat Completions on a socket in a folder that is the user's
-    alone. `context_window` is what the model was trained for, at most MAX_CONTEXT tokens. Raises
-    ModelUnavailableError (exit 3) for a missing package and for a file that is missing, unreadable or no GGUF;
-    UsageError for a bad time-out.
+    llama.cpp's own server runs in this process and speaks Chat Completions on a socket in a folder that only the user
+    can access. `context_window` is what the model was trained for, at most MAX_CONTEXT tokens. Raises
+    ModelUnavailableError (exit 3) for a missing package or a file that is missing, unreadable or not GGUF;
+    UsageError for a bad timeout.
     """
 
     def __init__(self, path: str, *, timeout: float = 120.0) -> None:
@@ -144,39 +144,39 @@ class LlamaCppModel(OpenAIModel):
     def complete(self, request: LLMRequest) -> LLMResponse:
         """Return the model's reply to one request. Raises LLMError (core FR-048), retryable or not.
 
-        A schema is enforced by a grammar while the model writes; one that llama.cpp makes no grammar of is not.
+        A grammar enforces a schema while the model writes, if llama.cpp can make one for it.
         """
         reply = super().complete(request)
-        # llama.cpp draws its ids at random.
+        # llama.cpp's own ids are random.
         calls: list[ToolCallDict] = [{**call, "id": f"call_{n}"} for n, call in enumerate(reply.tool_calls, 1)]
         return reply.model_copy(update={"model": self.model, "tool_calls": calls})
 
     def _has(self, option: str, request: LLMRequest) -> bool:
         if option == "tools":
-            # llama.cpp takes no grammar beside native tools.
+            # llama.cpp accepts no grammar with native tools.
             return self._knows_tools and request.schema is None
         return option not in ("response_format", "reasoning_effort") and super()._has(option, request)
 
     def _params(self, request: LLMRequest, names: ToolNames) -> dict[str, Any]:
         params = super()._params(replace(request, on_delta=request.on_delta or _unheard), names)
-        # A prompt that is read on from an earlier one's state may give other last digits.
+        # Continuing from an earlier prompt's state may change results in the last digits.
         extra: dict[str, Any] = {"cache_prompt": False, "return_progress": True}
         if "tool_choice" in params:
             params["tool_choice"] = "required"
         if request.schema is not None:
             import xllamacpp
 
-            # `response_format` fails some replies that meet the schema.
+            # `response_format` rejects some replies that meet the schema.
             extra["grammar"] = xllamacpp.json_schema_to_grammar({**request.schema, "x-guidance": _GUIDANCE})
         return {**params, "temperature": 0, "extra_body": extra}
 
 
 def _unheard(_: str) -> None:
-    """Has a reply streamed that nobody follows, so that the time-out is one of silence."""
+    """Ignore a delta: the reply is streamed only so that the timeout applies to silence."""
 
 
 class _Loaded:
-    """The client of llama.cpp's server, and what it needs: the server with the model, and its socket's folder."""
+    """The client of llama.cpp's server, with that server, its model, and the folder of its socket."""
 
     def __init__(self, file: Path, context: int, place: Endpoint, sockets: Sockets) -> None:
         import httpx2
@@ -191,9 +191,9 @@ class _Loaded:
 
     def close(self) -> None:
         self._opened.close()
-        # To let go of the model takes as long as the token, or the part of the prompt, that it is at.
+        # Releasing the model takes until the current token or part of the prompt is done.
         server, self._server = [self._server], None
-        with contextlib.suppress(RuntimeError):  # at the end of the process no thread can be started
+        with contextlib.suppress(RuntimeError):  # no thread can be started at the end of the process
             threading.Thread(target=server.clear).start()
 
 
@@ -211,19 +211,19 @@ def _header(file: Path) -> GgufHeader:
 
 
 def _load(file: Path, context: int, place: Endpoint, socket: str) -> Any:
-    """Return llama.cpp's server for the model, listening. Raises ModelUnavailableError if it cannot be loaded."""
+    """Return llama.cpp's running server for the model. Raises ModelUnavailableError if it cannot be loaded."""
     import xllamacpp
 
     params = xllamacpp.CommonParams()
     params.model.path = str(file)
     params.n_ctx = context
     params.n_parallel = 1
-    # A call that was left behind ends only between two parts of the prompt.
+    # An abandoned call ends only between two batches of the prompt.
     params.n_batch = _BATCH
-    # Python is blocked while it loads: the weights are read when they are first needed instead.
+    # Loading blocks Python, so the weights are read when first needed.
     params.warmup = False
     params.cache_ram_mib = 0
-    # It writes to the terminal by itself otherwise, below Python's streams.
+    # Otherwise it writes directly to the terminal, bypassing Python's streams.
     params.verbosity = -1
     params.ui = False
     params.endpoint_slots = False

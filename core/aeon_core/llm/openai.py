@@ -1,4 +1,4 @@
-"""OpenAI's Chat Completions, and every server that speaks them: vLLM, llama.cpp, Ollama, LM Studio (Decision 1)."""
+"""OpenAI's Chat Completions API, and every server that speaks it: vLLM, llama.cpp, Ollama, LM Studio (Decision 1)."""
 
 from __future__ import annotations
 
@@ -61,16 +61,16 @@ _OPTIONS = {
 
 
 class OpenAIModel(SdkModel):
-    """A model behind Chat Completions. The key is read from OPENAI_API_KEY; with a base URL none is needed.
+    """A model on Chat Completions. The key is read from OPENAI_API_KEY; with a base URL none is needed.
 
-    Raises UsageError for a bad base URL or time-out, ModelUnavailableError (exit 3) for a missing key.
+    Raises UsageError for a bad base URL or timeout, ModelUnavailableError (exit 3) for a missing key.
     """
 
     options: ClassVar[Mapping[str, Option]] = _OPTIONS
     reader: ClassVar[type[ReplyReader]] = CompletionReader
     resource: ClassVar[str] = "chat.completions"
     _own = False
-    """Whether the server is OpenAI's, or speaks as that does."""
+    """Whether the server is OpenAI's or Azure's."""
 
     def __init__(self, name: str, *, base_url: str | None = None, timeout: float = 120.0) -> None:
         url = find_url(base_url, "OPENAI_BASE_URL")
@@ -88,7 +88,7 @@ class OpenAIModel(SdkModel):
     def _params(self, request: LLMRequest, names: ToolNames) -> dict[str, Any]:
         if not self._has("tools", request):
             request = with_tools_in_prompt(request)
-        # Local servers know `max_tokens` alone and ignore what they do not know; OpenAI's newer models refuse it.
+        # Local servers know only `max_tokens` and ignore other names; OpenAI's newer models refuse it.
         limit, other = ("max_completion_tokens", "max_tokens")[:: 1 if self._own else -1]
         params: dict[str, Any] = {
             "model": self._place.name,
@@ -110,9 +110,9 @@ class OpenAIModel(SdkModel):
         return params
 
     def _sends_effort(self, request: LLMRequest) -> bool:
-        """Return whether effort is sent: to models that are known to reason, and not beside tools, where some do not.
+        """Return whether to send the effort: to models known to reason, but not with tools, which some do not combine.
 
-        What they think counts in the limit of the reply, under both of its names.
+        Reasoning counts towards the limit of the reply, under both of its names.
         """
         known = takes_reasoning_effort(self._place.name) and self._has("reasoning_effort", request)
         return known and request.effort is not None and not request.tools
@@ -120,7 +120,7 @@ class OpenAIModel(SdkModel):
     def _response_format(self, request: LLMRequest, schema: dict[str, Any]) -> dict[str, Any]:
         if self._has("json_schema", request):
             return json_schema_format(request, schema)
-        # Some servers that know no json_schema take the schema here; others ignore it, but OpenAI refuses it.
+        # Some servers without json_schema accept the schema here; others ignore it, but OpenAI refuses it.
         return {"type": "json_object"} if self._own else {"type": "json_object", "schema": schema}
 
     def _send(self, client: Any, request: LLMRequest, params: dict[str, Any], names: ToolNames) -> LLMResponse:

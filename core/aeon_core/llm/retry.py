@@ -1,4 +1,4 @@
-"""The house's one retry policy (core FR-048): for model calls, above the adapters, which never retry by themselves."""
+"""The only retry policy for model calls (core FR-048); adapters never retry by themselves."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ if TYPE_CHECKING:
     from tenacity import RetryCallState
 
 MAX_ATTEMPTS = 3
-"""Attempts in all, the first one counted."""
+"""The number of attempts, including the first."""
 
 UNAVAILABLE_SECONDS = 30.0
-"""How long a server is waited for that refuses the connection or answers 503: it may be starting."""
+"""How long to wait for a server that refuses connections or answers 503, since it may be starting."""
 
 MAX_WAIT = 60.0
-"""The longest wait before an attempt, in seconds, whatever a provider asks for."""
+"""The longest wait before an attempt in seconds, whatever a provider asks for."""
 
 
 def attempts(
@@ -30,13 +30,13 @@ def attempts(
     sleep: Callable[[float], None] = time.sleep,
     max_attempts: int = MAX_ATTEMPTS,
 ) -> LLMResponse:
-    """Return what `call(attempt)` gives, `attempt` counting from 1 (core FR-048).
+    """Return the result of `call(attempt)`, where `attempt` counts from 1 (core FR-048).
 
-    Only an LLMError that says it is retryable is tried again; one with `unavailable` in its context beyond
-    `max_attempts`, until some 30 s were waited in all. Before each wait `on_retry(attempt, error, seconds)` gets
-    what failed and how long the wait is: 1 s, then twice as long each time, at least the provider's `retry_after`, at
-    most 60 s; no jitter, so that a run is deterministic. Raises the last LLMError, and at once whatever else `call`
-    raises; ValueError for fewer than one attempt.
+    Only a retryable LLMError is tried again; one with `unavailable` in its context even beyond
+    `max_attempts`, until the waits add up to 30 s. Before each wait, `on_retry(attempt, error, seconds)` is called with
+    the failure and the wait: 1 s, then twice as long each time, at least the provider's `retry_after`, at
+    most 60 s, without jitter, so that a run is deterministic. Raises the last LLMError, any other error of `call`
+    at once, and ValueError for fewer than one attempt.
     """
     if max_attempts < 1:
         raise ValueError(f"max_attempts must be at least 1, got {max_attempts!r}")
@@ -46,7 +46,7 @@ def attempts(
         if not error.retryable:
             raise
         first = error
-    # Imported where an attempt has failed: it loads asyncio, and most runs retry nothing.
+    # Imported only after a failure, since it loads asyncio and most runs retry nothing.
     from tenacity import Retrying, retry_if_exception, wait_exponential
 
     backoff = wait_exponential(multiplier=1, exp_base=2, max=MAX_WAIT)
@@ -69,17 +69,17 @@ def attempts(
 
 
 def _error(state: RetryCallState) -> LLMError:
-    """Return what the last attempt raised: nothing else is retried."""
+    """Return the LLMError of the last attempt; nothing else is retried."""
     return cast("LLMError", state.outcome and state.outcome.exception())
 
 
 def _waited_long_enough(state: RetryCallState) -> bool:
-    # What was waited is counted, not the time that went by: a replay makes the same attempts.
+    # Counts the waits, not elapsed time, so that a replay makes the same attempts.
     return not _error(state).context.get("unavailable") or state.idle_for >= UNAVAILABLE_SECONDS
 
 
 def _wait(error: LLMError, backoff: float) -> float:
-    wish = error.retry_after
-    # An adapter of the caller's own may give anything here, NaN too: then the backoff alone counts.
-    floor = wish if isinstance(wish, (int, float)) and wish > 0 else 0.0
+    requested = error.retry_after
+    # A caller's own adapter may set anything here, even NaN; then only the backoff counts.
+    floor = requested if isinstance(requested, (int, float)) and requested > 0 else 0.0
     return float(min(max(backoff, floor), MAX_WAIT))

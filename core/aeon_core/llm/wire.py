@@ -1,4 +1,4 @@
-"""What providers' requests and replies share: conversations, tools' names, arguments, usage, strict schemas."""
+"""What providers' requests and replies share: conversations, tool names, arguments, usage and strict schemas."""
 
 from __future__ import annotations
 
@@ -21,11 +21,11 @@ _UNSAFE = re.compile(r"[^A-Za-z0-9_-]")
 _MAX_NAME = 64
 
 Failure = Callable[[Exception, Usage | None], LLMError]
-"""Makes the LLMError for what an SDK raised and the usage that came before it."""
+"""Returns the LLMError for what an SDK raised and the usage received before that."""
 
 
 class ToolNames:
-    """Tools' names as providers allow them (letters, digits, `_`, `-`, at most 64), and back again."""
+    """Maps tool names to names that providers allow (letters, digits, `_`, `-`, at most 64), and back."""
 
     def __init__(self, tools: list[dict[str, Any]]) -> None:
         names = [str(tool["name"]) for tool in tools]
@@ -40,7 +40,7 @@ class ToolNames:
         return self._wire.get(name) or _safe(name)
 
     def real(self, wire: str) -> str:
-        """Return the tool's own name; a name that was never sent stays as it is."""
+        """Return the tool's own name; an unknown name stays as it is."""
         return self._real.get(wire, wire)
 
     def _free(self, wire: str) -> str:
@@ -56,20 +56,20 @@ def _safe(name: str) -> str:
 
 
 def with_ids(messages: list[Message]) -> list[Message]:
-    """Return the conversation with an id on every tool call and result, of the characters that providers allow.
+    """Return the conversation with an id on every tool call and result, in the characters that providers allow.
 
-    A result without an id answers the oldest open call; one that answers no call becomes the user's text.
+    A result without an id answers the oldest open call; one that matches no call becomes text of the user.
     """
     open_calls: list[str] = []
-    made = 0
+    number = 0
     turns: list[Message] = []
     for message in messages:
         turn = message.copy()
         if calls := message.get("tool_calls"):
             turn["tool_calls"] = []
             for call in calls:
-                made += 1
-                call_id = _UNSAFE.sub("_", call.get("id") or "") or f"call_{made}"
+                number += 1
+                call_id = _UNSAFE.sub("_", call.get("id") or "") or f"call_{number}"
                 turn["tool_calls"].append({"id": call_id, "name": call["name"], "arguments": call["arguments"]})
                 open_calls.append(call_id)
         if message["role"] == "tool":
@@ -85,30 +85,30 @@ def with_ids(messages: list[Message]) -> list[Message]:
 
 
 def turns(messages: list[Message], blocks: Callable[[Message], list[dict[str, Any]]]) -> list[dict[str, Any]]:
-    """Return the conversation in turns of content blocks, as providers want it that know two roles.
+    """Return the conversation as turns of content blocks, for providers with two roles.
 
-    Tool results are the user's, neighbours of one role are one turn, and what makes no blocks is left out.
+    Tool results are the user's, adjacent messages of one role are merged, and messages without blocks are left out.
     """
-    made: list[dict[str, Any]] = []
+    merged: list[dict[str, Any]] = []
     for message in with_ids(messages):
         role = "assistant" if message["role"] == "assistant" else "user"
         content = blocks(message)
         if not content:
             continue
-        if made and made[-1]["role"] == role:
-            made[-1]["content"] += content
+        if merged and merged[-1]["role"] == role:
+            merged[-1]["content"] += content
         else:
-            made.append({"role": role, "content": content})
-    return made
+            merged.append({"role": role, "content": content})
+    return merged
 
 
 def arguments_text(arguments: dict[str, Any] | str) -> str:
-    """Return a tool call's arguments as the text that a model wrote or would write."""
+    """Return a tool call's arguments as JSON text, or as the text that the model wrote."""
     return arguments if isinstance(arguments, str) else json.dumps(arguments, ensure_ascii=False)
 
 
 def read_arguments(value: Any) -> dict[str, Any] | str:
-    """Return a tool call's arguments: an object, or the text of what is none, for the supervisor to repair."""
+    """Return a tool call's arguments: an object, or the text of anything else, for the supervisor to repair."""
     if value is None or (isinstance(value, str) and not value.strip()):
         return {}
     if not isinstance(value, str):
@@ -121,15 +121,15 @@ def read_arguments(value: Any) -> dict[str, Any] | str:
 
 
 def input_object(arguments: dict[str, Any] | str) -> dict[str, Any]:
-    """Return a call's arguments for a provider that takes objects only: what was none is under a key of its own."""
+    """Return a call's arguments for a provider that accepts only objects; other text is put under `text`."""
     read = read_arguments(arguments)
     return read if isinstance(read, dict) else {"text": read}
 
 
 def read_usage(usage: Any, names: Mapping[str, str]) -> Usage | None:
-    """Return the tokens that a provider counted, None if it counted none.
+    """Return the token counts in a provider's `usage`, None if there are none.
 
-    `names` are the provider's words for ours; those of its cache come beside the input. Zero of these is left out.
+    `names` maps our names to the provider's, whose cache counts are not part of its input count; zeros are left out.
     """
     if not isinstance(usage, Mapping):
         return None
@@ -142,7 +142,7 @@ def read_usage(usage: Any, names: Mapping[str, str]) -> Usage | None:
 
 
 def added(first: Usage | None, second: Usage | None) -> Usage | None:
-    """Return two calls' tokens together; None if neither was counted."""
+    """Return the sum of two calls' tokens; None if neither has counts."""
     if first is None or second is None:
         return second if first is None else first
     one, other = cast("dict[str, int]", first), cast("dict[str, int]", second)
@@ -156,7 +156,7 @@ def _count(value: Any) -> int | None:
 
 
 class _Call:
-    """A tool call whose parts are coming in."""
+    """A tool call that is being received."""
 
     def __init__(self, call_id: Any, name: str, whole: Any) -> None:
         self.id, self.name, self.whole = call_id, name, whole
@@ -172,18 +172,18 @@ class _Call:
 
 
 class ReplyReader(ABC):
-    """Makes one reply of what a provider sends, a document or a stream, and hands its parts on as they come.
+    """Builds one reply from a provider's document or stream, and passes its parts to listeners as they arrive.
 
-    A subclass takes documents and events apart; what has another form than it expects may raise anything there. A
-    listener that fails is dropped, and the call continues.
+    A subclass parses documents and events; it may raise anything if one has an unexpected form. A listener that fails
+    is dropped, and the call continues.
     """
 
     stop_reasons: ClassVar[Mapping[str, str]]
-    """Our word for each of the provider's."""
+    """Maps the provider's stop reasons to ours."""
 
     def __init__(self, place: Endpoint, request: LLMRequest, names: ToolNames, failure: Failure | None = None) -> None:
         self._place, self._names = place, names
-        self._failure = failure or self._another_form
+        self._failure = failure or self._bad_form
         self._on_text, self._on_call = request.on_delta, request.on_call
         self._texts: dict[int, list[str]] = {}
         self._calls: dict[Any, _Call] = {}
@@ -192,19 +192,19 @@ class ReplyReader(ABC):
         self._usage: Usage | None = None
 
     def document(self, body: Any) -> LLMResponse:
-        """Return the reply in a document. Raises LLMError, retryable, with the usage, for one that is none."""
+        """Return the reply in a document. Raises a retryable LLMError, with the usage, if there is none."""
         try:
             self._take_document(body)
             return self._reply()
         except AeonError:
             raise
         except Exception as error:
-            raise self._another_form(error, self._usage) from None
+            raise self._bad_form(error, self._usage) from None
 
     def stream(self, events: Iterable[Any]) -> LLMResponse:
-        """Return the reply in a stream. Raises LLMError, retryable, with the usage, for one that is cut before its end.
+        """Return the reply in a stream. Raises a retryable LLMError, with the usage, if it breaks before its end.
 
-        The stop reason is the end; what breaks after it costs at most the usage.
+        Its end is the stop reason; a failure after that loses at most the usage.
         """
         try:
             for event in events:
@@ -214,7 +214,7 @@ class ReplyReader(ABC):
         except Exception as error:
             if self._stop is None:
                 odd = isinstance(error, (AttributeError, LookupError, TypeError))
-                raise (self._another_form if odd else self._failure)(error, self._usage) from None
+                raise (self._bad_form if odd else self._failure)(error, self._usage) from None
             logger.warning("%s: the stream broke after its reply: %s", self._place.model, type(error).__name__)
         if self._stop is None:
             raise unusable(self._place, "the stream ended before its end event", self._usage)
@@ -223,43 +223,43 @@ class ReplyReader(ABC):
     @staticmethod
     @abstractmethod
     def tokens(usage: Any) -> Usage | None:
-        """Return the tokens that a reply's `usage` counts, None if it counts none."""
+        """Return the token counts in a reply's `usage`, None if there are none."""
 
     @abstractmethod
     def _take_document(self, body: Any) -> None:
-        """Take a whole reply. Raises LLMError for an error in its place."""
+        """Read a whole reply. Raises LLMError for an error in its place."""
 
     @abstractmethod
     def _take_event(self, event: Any) -> None:
-        """Take one event of a stream. Raises LLMError for one that reports an error."""
+        """Read one event of a stream. Raises LLMError if it reports an error."""
 
     def _add_text(self, text: Any, block: Any = 0) -> None:
-        """Take a part of the reply's text, of the content block with that number."""
+        """Add a part of the text of a content block, given by its number."""
         if not isinstance(text, str) or not isinstance(block, int):
             raise TypeError(f"a text of type {type(text).__name__} in block {block!r}")
         self._texts.setdefault(block, []).append(text)
         if text and self._on_text is not None:
-            self._hand_on(self._on_text, text)
+            self._notify(self._on_text, text)
 
     def _begin_call(self, key: Any, call_id: Any, name: Any, arguments: Any = None) -> None:
-        """Begin a tool call, with its arguments where they come at once."""
+        """Begin a tool call, with its arguments if they arrive at once."""
         if not isinstance(name, str) or not name:
             raise TypeError(f"a tool call with the name {name!r}")
         self._calls[key] = _Call(call_id, self._names.real(name), arguments)
         if self._on_call is not None:
-            self._hand_on(self._on_call, self._calls[key].name, "")
+            self._notify(self._on_call, self._calls[key].name, "")
 
     def _add_arguments(self, key: Any, text: Any) -> None:
-        """Take a part of the JSON text of a call's arguments."""
+        """Add a part of the JSON text of a call's arguments."""
         call = self._calls[key]
         if not isinstance(text, str):
             raise TypeError(f"arguments of type {type(text).__name__}")
         call.texts.append(text)
         if text and self._on_call is not None:
-            self._hand_on(self._on_call, call.name, text)
+            self._notify(self._on_call, call.name, text)
 
     def _end(self, reason: Any) -> None:
-        """Take the reason why the reply ends, if it is one."""
+        """Set the stop reason, if one is given."""
         if isinstance(reason, str) and reason:
             self._stop = self.stop_reasons.get(reason, reason)
 
@@ -272,7 +272,7 @@ class ReplyReader(ABC):
             model=self._model,
         )
 
-    def _hand_on(self, listener: Callable[..., None], *parts: str) -> None:
+    def _notify(self, listener: Callable[..., None], *parts: str) -> None:
         try:
             listener(*parts)
         except AeonError:
@@ -281,7 +281,7 @@ class ReplyReader(ABC):
             logger.warning("a listener for streamed text failed and was removed: %s", type(error).__name__)
             self._on_text = self._on_call = None
 
-    def _another_form(self, error: Exception, usage: Usage | None) -> LLMError:
+    def _bad_form(self, error: Exception, usage: Usage | None) -> LLMError:
         what = f"there is no {error}" if isinstance(error, KeyError) else f"{type(error).__name__}: {error}"
         hint = "; is the base URL right?" if self._place.url else ""
         return unusable(self._place, f"it does not have the form of one ({what}){hint}", usage)
@@ -301,7 +301,7 @@ _DEFINITION = "#/$defs/"
 
 
 def is_strict(schema: Any) -> bool:
-    """Return whether OpenAI's strict mode takes the schema: every object closed, every property required."""
+    """Return whether OpenAI's strict mode accepts the schema: every object closed, every property required."""
     return isinstance(schema, dict) and schema.get("type") == "object" and "anyOf" not in schema and _strict(schema, 0)
 
 
@@ -320,10 +320,10 @@ def _strict(node: Any, depth: int) -> bool:
 
 
 def closed_schema(schema: Any) -> dict[str, Any] | None:
-    """Return the schema for Anthropic's structured output, None if it cannot be said there.
+    """Return the schema for Anthropic's structured output, None if it is not supported there.
 
-    Objects must be closed (an open one, such as a step's arguments, would be forced empty), there is no recursion,
-    and optional properties and unions are limited. Lists of types become unions; nothing else is changed.
+    Objects must be closed (an open one, such as a step's arguments, would be forced to be empty), recursion is not
+    allowed, and optional properties and unions are limited. Lists of types become unions; nothing else is changed.
     """
     if not isinstance(schema, dict) or schema.get("type") != "object" or not all(map(_closable, _nodes(schema))):
         return None
@@ -350,7 +350,7 @@ def _closable(node: Any) -> bool:
 
 
 def _recurs(schema: Any, definitions: dict[str, Any], path: tuple[str, ...]) -> bool:
-    """Return whether a schema refers to a definition that it is part of, or to one that is not there."""
+    """Return whether a schema refers to a definition that it is part of, or to a missing one."""
     names = [node["$ref"].removeprefix(_DEFINITION) for node in _nodes(schema) if "$ref" in node]
     return any(
         name in path or name not in definitions or _recurs(definitions[name], definitions, (*path, name))
@@ -376,7 +376,7 @@ def _for_type(keywords: dict[str, Any], name: Any) -> dict[str, Any]:
 
 
 def map_schema(node: dict[str, Any], change: Callable[[Any], Any]) -> dict[str, Any]:
-    """Return a copy of a schema with `change` applied to each of the schemas that it directly consists of."""
+    """Return a copy of a schema with `change` applied to its direct subschemas."""
     copy = dict(node)
     for key, value in node.items():
         if key in ("properties", "$defs", "definitions"):

@@ -1,4 +1,4 @@
-"""Arithmetic: found in the words of a task, worked out without a model."""
+"""Arithmetic that is parsed from the words of a task and evaluated without a model."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 MAX_CLAUSE = 2000
-"""Characters of a clause that are looked at."""
+"""The most characters of a clause that are examined."""
 _MAX_ARITHMETIC = 300
 _MAX_VALUE = 1e300
 
@@ -25,7 +25,7 @@ class Ref:
 
 @dataclass(frozen=True)
 class Operation:
-    """One of SIGNS, and the two values that it is applied to."""
+    """The name of one of SIGNS, and its two operands."""
 
     name: str
     operands: tuple[Operand, Operand]
@@ -40,7 +40,7 @@ def _divide(a: float, b: float) -> float:
 
 
 class Sign(NamedTuple):
-    """What an operation does, and how it is called and described."""
+    """An operation's function, its node in a syntax tree, and its wording as a noun and as a step."""
 
     apply: Callable[[float, float], float]
     node: type[ast.operator]
@@ -94,9 +94,9 @@ _BEFORE = re.compile(r"\b(?:it|this|that|the (?:previous |last )?(?:result|answe
 
 
 def parse_arithmetic(clause: str, step_ids: Sequence[str] = ()) -> Operation | None:
-    """Return the calculation that a clause consists of, or None if it says anything else.
+    """Return the calculation that a clause consists of, or None if it contains anything else.
 
-    `step_ids` are the steps whose results it may name (`the result of s1`); `it` is the result of the last of them.
+    `step_ids` are the steps whose results it may name (`the result of s1`); `it` means the last one's result.
     """
     if len(clause) > _MAX_ARITHMETIC:
         return None
@@ -123,7 +123,7 @@ def parse_arithmetic(clause: str, step_ids: Sequence[str] = ()) -> Operation | N
 
 
 def _operand(node: ast.expr, refs: Mapping[str, Ref]) -> Operand:
-    """Return the value of a node of Python's syntax tree. Raises ValueError if it is not arithmetic."""
+    """Return the operand that a node of Python's syntax tree stands for. Raises ValueError if it is not arithmetic."""
     if isinstance(node, ast.Constant) and isinstance(node.value, (int, float)) and abs(node.value) < _MAX_VALUE:
         return node.value
     if isinstance(node, ast.Name) and node.id in refs:
@@ -139,7 +139,7 @@ def _operand(node: ast.expr, refs: Mapping[str, Ref]) -> Operand:
 
 
 def flatten(operand: Operand, next_id: Callable[[Operation], str]) -> Operand:
-    """Hand every calculation on numbers and results to `next_id`, in order; it returns the id that later ones refer to.
+    """Pass every calculation on numbers and results to `next_id`, in order; it returns the id that later ones refer to.
 
     Returns the value of the whole: a number, or a reference to the last calculation.
     """
@@ -150,8 +150,8 @@ def flatten(operand: Operand, next_id: Callable[[Operation], str]) -> Operand:
 
 
 def described(calculation: Operation) -> str:
-    """Return a calculation on numbers and results as a sentence that reads back as the same calculation."""
-    # repr, not the rounded form: the number is read back from here.
+    """Return a calculation on numbers and results as a sentence that parses to the same calculation."""
+    # repr, not the rounded form, since the number is parsed from here.
     shown = [f"the result of {one.step_id}" if isinstance(one, Ref) else repr(one) for one in calculation.operands]
     return SIGNS[calculation.name].description.format(*shown)
 
@@ -178,14 +178,14 @@ def evaluate(operand: Operand, resolve: Resolve) -> float:
 
 
 def name_of(operation: Operation, resolve: Resolve) -> str:
-    """Return what an operation is called: `sum of 5 and 10`; `result` where its operands are operations too."""
+    """Return the name of an operation, such as `sum of 5 and 10`; `result` if an operand is an operation too."""
     if any(isinstance(one, Operation) for one in operation.operands):
         return "result"
     return SIGNS[operation.name].noun.format(*(show_number(evaluate(one, resolve)) for one in operation.operands))
 
 
 def is_number(value: Any) -> bool:
-    """Return whether a JSON value is a number; true and false are none."""
+    """Return whether a JSON value is a number, which true and false are not."""
     return isinstance(value, (int, float)) and not isinstance(value, bool)
 
 
@@ -207,7 +207,7 @@ _BREAK = re.compile(
 
 
 def strip_lead(clause: str) -> str:
-    """Return a clause from its first word that asks for something."""
+    """Return a clause without polite or connecting words at its beginning."""
     lead = _LEADING.match(clause)
     return clause[lead.end() if lead else 0 :]
 
@@ -218,13 +218,13 @@ def quotations(text: str) -> list[str]:
 
 
 def file_names(text: str) -> list[str]:
-    """Return what looks like a path of a file, in order."""
+    """Return the words that look like file paths, in order."""
     words = (word.strip("\"'`“”,;:!?()").rstrip(".") for word in text[:MAX_CLAUSE].split())
     return [word for word in words if _FILE.fullmatch(word) and "://" not in word]
 
 
 def clauses(task: str) -> list[str]:
-    """Return the parts of a task that are to be done one after the other; a long task is one clause."""
+    """Return the parts of a task to do one after the other; a long task is one part."""
     if len(task) > MAX_CLAUSE:
         return [task]
     quoted = [match.span() for match in _QUOTED.finditer(task)]

@@ -1,4 +1,4 @@
-"""The simulated models as an adapter, and what each but `default` does wrong (contract: Models)."""
+"""The adapter for simulated models, and how each except `default` misbehaves (contract: Models)."""
 
 from __future__ import annotations
 
@@ -27,13 +27,13 @@ SIMULATED_MODELS: dict[str, str] = {
     "down": "fails every call with a 503",
     "refused-key": "fails every call with a 401, as for a refused key",
     "rambling": "writes prose around its JSON: repaired locally",
-    "stubborn": "replaces what was found wanting by the same again: after three times it is left to a person",
+    "stubborn": "replaces rejected steps with the same ones: after three times they are left to a person",
     "unrefinable": "leaves its refinements unclosed, and their repairs too: the plan stays, the second ends the run",
-    "muddled": "judges in prose that nobody can read: the result is not judged",
+    "muddled": "judges in prose instead of JSON: the result is not judged",
     "careless": "gets the last figure of its answer wrong: the judge finds the contradiction",
-    "hostile": "puts markup, escape sequences, NUL and a lone surrogate into its texts, and is right otherwise",
+    "hostile": "puts markup, escape sequences, NUL and a lone surrogate into its texts, and is otherwise correct",
 }
-"""What `connect("simulated:NAME")` takes as NAME, and what that model does."""
+"""Each NAME in `connect("simulated:NAME")`, and what that model does."""
 
 HOSTILE = " [bold]not bold[/] [/] [@click=app.quit]quit[/] \x1b[31mred\x1b[0m \x00 \ud800"
 _SHOWN = ("goal", "description", "raw_inference", "reason", "follow_up_questions")
@@ -42,7 +42,7 @@ _LAST_FIGURE = re.compile(r"(?<![\w.-])\d{1,9}(?!\w)(?=\D*$)", re.ASCII)
 
 
 def written_plan(name: str, plan: dict[str, Any], listed: list[str]) -> str:
-    """Return a plan as the model of that name writes it. `listed` are the names of the tools it may use."""
+    """Return a plan as the model of that name writes it. `listed` are the names of the tools that it may use."""
     if name in ("missing-tool", "no-such-tool"):
         _misname_tools(plan["steps"], listed)
     elif name == "bad-arguments":
@@ -52,7 +52,7 @@ def written_plan(name: str, plan: dict[str, Any], listed: list[str]) -> str:
 
 
 def written_refinement(name: str, refinement: dict[str, Any], listed: list[str]) -> str:
-    """Return a refinement as the model of that name writes it. `listed` are the names of the tools it may use."""
+    """Return a refinement as the model of that name writes it. `listed` are the names of the tools that it may use."""
     for each in refinement["actions"]:
         steps = each["changes"]["steps"]
         if name == "no-such-tool":
@@ -67,7 +67,7 @@ def written_object(name: str, value: dict[str, Any], what: str) -> str:
     """Return an object as the model of that name writes it, with prose that calls it `what`."""
     if name == "hostile":
         value = _hostile(value)
-    # Escaped where a lone surrogate could not be sent otherwise.
+    # Escaped, since a lone surrogate could not be sent otherwise.
     text = json.dumps(value, ensure_ascii=name == "hostile", indent=2 if name == "malformed" else None)
     if name == "malformed":
         return f"```json\n{text[:-2].rstrip()},\n}}\n```"
@@ -77,7 +77,7 @@ def written_object(name: str, value: dict[str, Any], what: str) -> str:
 
 
 def _hostile(value: Any, key: str = "") -> Any:
-    """Return a value with the texts that are shown to a person made hostile."""
+    """Return a value with hostile text added to the strings that are shown to a person."""
     if isinstance(value, dict):
         return {name: _hostile(item, name) for name, item in value.items()}
     if isinstance(value, list):
@@ -86,7 +86,7 @@ def _hostile(value: Any, key: str = "") -> Any:
 
 
 def spoiled(arguments: Arguments) -> Arguments:
-    """Return arguments of the wrong types: numbers as strings, everything else in a list."""
+    """Return arguments with wrong types: numbers as strings, everything else in a list."""
     return {
         key: repr(value) if isinstance(value, (int, float)) and not isinstance(value, bool) else [value]
         for key, value in arguments.items()
@@ -111,9 +111,9 @@ _CHARACTERS_PER_TOKEN = 4
 
 
 class SimulatedModel(LLMAdapter):
-    """A model by rules: the same request gets the same reply, without network, clock or chance.
+    """A rule-based model: the same request always gets the same reply, without network, clock or randomness.
 
-    `name` is one of SIMULATED_MODELS; each but `default` misbehaves in the way described there. Raises
+    `name` is one of SIMULATED_MODELS; each except `default` misbehaves as described there. Raises
     ModelUnavailableError for an unknown name.
     """
 
@@ -130,7 +130,7 @@ class SimulatedModel(LLMAdapter):
         self._failed_once: set[bytes] = set()
 
     def complete(self, request: LLMRequest) -> LLMResponse:
-        """Return the reply to a request. Raises LLMError if the model's behaviour is to fail."""
+        """Return the reply to a request. Raises LLMError if this model is meant to fail."""
         self._fail(request)
         prompt = read_prompt(request)
         if self.name == "hostile" and prompt.step:
@@ -181,7 +181,7 @@ class SimulatedModel(LLMAdapter):
         if request.purpose == "judge":
             if self.name == "muddled":
                 return "It looks right to me, though one might ask whether it is complete."
-            # Nobody repairs a report that cannot be read.
+            # Unreadable reports are not repaired.
             name = self.name if self.name in ("hostile", "rambling") else "default"
             return written_object(name, judgement(prompt), "report")
         if request.purpose == "review":

@@ -1,4 +1,4 @@
-"""Reading a request back: the named sections of the user message, as the simulated model needs them."""
+"""Parses a request for the simulated model: the named sections of its user message."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ from aeon_core.llm.simulated.calculator import Ref, is_number, show_number
 from aeon_core.tools.schema import Schema
 
 MAX_GOAL = 300
-"""Characters of a goal or a description that a plan holds."""
+"""The most characters of a goal or description in a plan."""
 _SECTION = re.compile(r"<(\w+)>\n(.*?)\n</\1>(?:\n\n|\Z)", re.DOTALL)
 
 
 @dataclass(frozen=True)
 class StepOutcome:
-    """What an earlier step gave: `output` (any JSON), `errors`, or the beginning of a long output."""
+    """The outcome of an earlier step: `output` (any JSON), `errors`, or the beginning of a long output."""
 
     step_id: str
     output: Any = None
@@ -40,11 +40,11 @@ class Prompt:
     native_tools: list[dict[str, Any]] = field(default_factory=list)
 
     def text(self, name: str) -> str:
-        """Return a section's text, empty if it was left out."""
+        """Return a section's text, empty if it is missing."""
         return self.sections.get(name, "")
 
     def entries(self, name: str) -> Iterator[dict[str, Any]]:
-        """Yield the objects that a section has, a line each; lines that are none are left out."""
+        """Yield the objects in a section, one per line; other lines are skipped."""
         for line in self.text(name).split("\n"):
             try:
                 value = parse_json(line) if line.strip() else None
@@ -55,7 +55,7 @@ class Prompt:
 
     @cached_property
     def tools(self) -> list[dict[str, Any]]:
-        """The tools that may be used, in their order; entries that are no tools are left out."""
+        """The tools that may be used, in order; invalid entries are left out."""
         listed = [*self.entries("tools"), *self.native_tools]
         named = {tool["name"]: tool for tool in reversed(listed) if _is_tool(tool)}
         return list(reversed(named.values()))
@@ -67,29 +67,29 @@ class Prompt:
 
     @cached_property
     def results(self) -> list[StepOutcome]:
-        """What the executed steps gave, in the plan's order."""
+        """The outcomes of the executed steps, in the plan's order."""
         return [_outcome(entry) for entry in self.entries("results") if isinstance(entry.get("step_id"), str)]
 
     @cached_property
     def step(self) -> dict[str, Any]:
-        """The step at hand, empty if there is none."""
+        """The current step, empty if there is none."""
         return next(self.entries("step"), {})
 
     @property
     def description(self) -> str:
-        """The description of the step at hand; without a step the whole message, as a person would ask."""
+        """The description of the current step; without one, the task."""
         description = self.step.get("description")
         return description if isinstance(description, str) else self.text("task")
 
     @cached_property
     def ids(self) -> list[str]:
-        """The ids of all steps that a description may refer to; that of the last result, `it`, is the last one."""
+        """The ids of all steps that a description may refer to; the last one is that of the last result, `it`."""
         results = [result.step_id for result in self.results]
         return [*(step["step_id"] for step in self.steps if step["step_id"] not in results), *results]
 
 
 def read_prompt(request: LLMRequest) -> Prompt:
-    """Return the sections of the request's last user message; a message with anything else is a task."""
+    """Return the sections of the request's last user message; a message that contains anything else is the task."""
     users = [message["content"] for message in request.messages if message["role"] == "user"]
     content = clean_text(users[-1]) if users else ""
     sections: dict[str, str] = {}
@@ -125,11 +125,11 @@ _CLIPPED_TEXT = '{"text": "'
 
 
 class MissingResultError(Exception):
-    """A step needs a result that is not there; the message is a sentence that says why."""
+    """A step needs a result that is missing; the message is a sentence that says why."""
 
 
 def earlier(prompt: Prompt, step_id: str) -> StepOutcome:
-    """Return what a step gave. Raises MissingResultError if it gave nothing."""
+    """Return the outcome of a step. Raises MissingResultError if it has not run or failed."""
     found = next((result for result in prompt.results if result.step_id == step_id), None)
     if found is None:
         raise MissingResultError(f"The result of {step_id} is missing: it has not run.")
@@ -139,7 +139,7 @@ def earlier(prompt: Prompt, step_id: str) -> StepOutcome:
 
 
 def earlier_number(prompt: Prompt, ref: Ref) -> float:
-    """Return the number that a reference means. Raises MissingResultError if there is none."""
+    """Return the number that a reference stands for. Raises MissingResultError if there is none."""
     found = earlier(prompt, ref.step_id)
     number = number_of(found)
     if number is None:
@@ -148,7 +148,7 @@ def earlier_number(prompt: Prompt, ref: Ref) -> float:
 
 
 def number_of(outcome: StepOutcome) -> float | None:
-    """Return the number that a step gave: a tool's value, or the last one that a text states."""
+    """Return the number in a step's outcome: a tool's value, or the last one in its text."""
     output = outcome.output
     values = [output.get("result"), *output.values()] if isinstance(output, dict) else [output]
     found = next((value for value in values if is_number(value)), None)
@@ -160,7 +160,7 @@ def number_of(outcome: StepOutcome) -> float | None:
 
 
 def text_of(outcome: StepOutcome) -> str:
-    """Return a step's output as a person reads it: the text or number of a simple object, other ones as a list."""
+    """Return a step's output for people: the text or number of a simple object, or a list for others."""
     if outcome.clipped is not None:
         return f"{outcome.clipped.removeprefix(_CLIPPED_TEXT)}…"
     value = outcome.output
@@ -183,6 +183,6 @@ def _field(value: Any) -> str:
 
 
 def clip(text: str, length: int) -> str:
-    """Return the text on one line, cut where it is longer."""
+    """Return the text on one line, cut to `length` characters."""
     text = " ".join(text[: 2 * length + 100].split())
     return text if len(text) <= length else text[: length - 1].rstrip() + "…"

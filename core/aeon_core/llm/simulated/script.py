@@ -1,4 +1,4 @@
-"""What the simulated model says of a task: what it can calculate, else what `behaviours.yml` has for it."""
+"""The simulated model's replies: what it can calculate, else what `behaviours.yml` says."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ _MAX_REQUIREMENTS = 8
 _MAX_SHOWN = 120
 _MAX_ANSWER = 1500
 _QUOTE = 80
-"""Characters of the answer that are quoted as evidence."""
+"""The most characters of the answer quoted as evidence."""
 _JUDGE = "simulated judge, a plain rule"
 _FIGURE = re.compile(r"-?\d+(?:\.\d+)?")
 _WANTED = re.compile(r"[\"“'‘]([^\"”'’]+)[\"”'’]|(?<![\w.])(\d+(?:\.\d+)?)")
@@ -51,7 +51,7 @@ Step = dict[str, Any]
 
 
 class ScriptedStep(BaseModel):
-    """A step of a behaviour, as `behaviours.yml` describes it."""
+    """A step of a behaviour in `behaviours.yml`."""
 
     description: str
     text: str
@@ -63,7 +63,7 @@ class ScriptedStep(BaseModel):
 
 
 class Behaviour(BaseModel):
-    """What the model says of the tasks that begin with a pattern, as `behaviours.yml` describes it."""
+    """The model's replies to tasks that begin with a pattern, from `behaviours.yml`."""
 
     pattern: str
     profile: dict[str, str]
@@ -71,20 +71,20 @@ class Behaviour(BaseModel):
     questions: tuple[str, ...] = ()
 
     def step(self, said: str) -> ScriptedStep | None:
-        """Return the step with that description, whatever follows it."""
+        """Return the step whose description, up to a placeholder, is how `said` begins."""
         every = (each for step in self.steps for each in (step, *step.instead))
         return next((each for each in every if said.startswith(each.description.partition("{")[0])), None)
 
 
 @lru_cache(maxsize=1)
 def behaviours() -> tuple[Behaviour, ...]:
-    """Return the behaviours of `behaviours.yml`, in its order; the last one fits every task."""
+    """Return the behaviours in `behaviours.yml`, in order; the last one matches every task."""
     text = resources.files(__package__).joinpath("behaviours.yml").read_text(encoding="utf-8")
     return tuple(map(Behaviour.model_validate, parse_yaml(text)))
 
 
 def behaviour_for(task: str) -> Behaviour:
-    """Return the first behaviour whose pattern a task begins with."""
+    """Return the first behaviour whose pattern matches the beginning of a task."""
     return next(one for one in behaviours() if re.match(one.pattern, task.lstrip(' "'), re.IGNORECASE))
 
 
@@ -93,7 +93,7 @@ def _filled(text: str, *, task: str = "", step_id: str = "") -> str:
 
 
 def profile(prompt: Prompt) -> dict[str, Any]:
-    """Return the profile of a task, what its answer must satisfy, and questions about it."""
+    """Return the profile of a task, with requirements and follow-up questions."""
     task = prompt.text("task")
     parts = clauses(task)[:_MAX_REQUIREMENTS] or [task]
     behaviour = behaviour_for(task)
@@ -118,8 +118,8 @@ def profile(prompt: Prompt) -> dict[str, Any]:
 def make_plan(task: str, tools: Sequence[Described]) -> WirePlan:
     """Return a flat plan for a task: `goal`, and steps with `id`, `parent`, `description`, `tool`, `agent`, …
 
-    Only listed tools are named, and only with arguments that meet their input_schema; arguments that depend on an
-    earlier step's result are left for its `tool_call` cycle.
+    Only listed tools are used, and only with arguments that meet their input_schema; arguments that depend on an
+    earlier result are left to the step's `tool_call` cycle.
     """
     steps = _worked_out(task, tools)
     if not steps:
@@ -130,7 +130,7 @@ def make_plan(task: str, tools: Sequence[Described]) -> WirePlan:
 
 
 def _worked_out(task: str, tools: Sequence[Described]) -> list[Step]:
-    """Return the steps of a task that has no script, if any part of it is a calculation or names a tool; else none."""
+    """Return the steps of a task without a script, if any part of it is a calculation or names a tool; else none."""
     parts, draft = clauses(task), _Draft(tools)
     if behaviour_for(task) != behaviours()[-1] or len(parts) > _MAX_CLAUSES:
         return []
@@ -145,7 +145,7 @@ class _Draft:
         self.steps: list[Step] = []
 
     def add_clause(self, clause: str) -> bool:
-        """Add the steps of a clause; return whether it is more than a thought."""
+        """Add the steps of a clause; return whether it is a calculation or a tool call rather than a thought."""
         ids = [step["id"] for step in self.steps]
         if (operation := parse_arithmetic(clause, ids)) is not None:
             flatten(operation, self._add_calculation)
@@ -171,7 +171,7 @@ class _Draft:
 
 
 def thought(step_id: str, said: str, needs: Sequence[str] | None = (), parent: str | None = None) -> Step:
-    """Return a step of reasoning as a plan or a refinement writes it."""
+    """Return a reasoning step in the form of a plan or a refinement."""
     return {
         "id": step_id,
         "parent": parent,
@@ -184,7 +184,7 @@ def thought(step_id: str, said: str, needs: Sequence[str] | None = (), parent: s
 
 
 def reason(prompt: Prompt, *, fallback: bool = False) -> str:
-    """Return the result of the step at hand: scripted, calculated, or a sentence that says it is simulated."""
+    """Return the result of the current step: scripted, calculated, or a sentence that says it is simulated."""
     said, goal = prompt.description, prompt.text("goal") or prompt.text("task")
     scripted = behaviour_for(goal).step(said)
     if scripted is not None:
@@ -200,20 +200,20 @@ def reason(prompt: Prompt, *, fallback: bool = False) -> str:
 
 
 def _valid(prompt: Prompt) -> list[StepOutcome]:
-    """Return what the steps gave, without those that others replace."""
+    """Return the outcomes of the steps, except for invalid ones."""
     invalid = {step["step_id"] for step in prompt.steps if step.get("status") == "invalid"}
     return [result for result in prompt.results if result.step_id not in invalid]
 
 
 def _last(prompt: Prompt) -> StepOutcome | None:
-    """Return the last result of a step that is no substep: a substep's id begins with its parent's."""
+    """Return the last outcome of a step that is not a substep, whose id begins with its parent's."""
     valid = _valid(prompt)
     outer = [result for result in valid if result.step_id.rpartition(".")[0] not in prompt.ids]
     return next(reversed(outer or valid), None)
 
 
 def _script_of(prompt: Prompt, step_id: str) -> ScriptedStep | None:
-    """Return what the script has for the step with that id."""
+    """Return the scripted step for the step with that id."""
     step = next((one for one in prompt.steps if one["step_id"] == step_id), {})
     return behaviour_for(prompt.text("task") or prompt.text("goal")).step(str(step.get("description")))
 
@@ -227,7 +227,7 @@ def answer(prompt: Prompt) -> str:
 
 
 def _stated(prompt: Prompt, last: StepOutcome) -> str:
-    """Return the last result as a sentence; a number gets the name of what was asked for."""
+    """Return the last result as a sentence; a number is preceded by the name of the calculation."""
     scripted = _script_of(prompt, last.step_id)
     if scripted is not None and scripted.answer:
         return _filled(scripted.answer, step_id=last.step_id)
@@ -241,14 +241,14 @@ def _stated(prompt: Prompt, last: StepOutcome) -> str:
 
 
 def judgement(prompt: Prompt) -> dict[str, Any]:
-    """Return the judgement of a result: by what can be proved, else by the script, else that all is met.
+    """Return the judgement of a result: by what can be proved, else by the script, else that everything is met.
 
-    What can be proved: a step failed, the answer lacks a word or figure that a person's criterion quotes, or it lacks
-    the figure of the last step.
+    It can be proved that a step failed, that the answer lacks a word or figure quoted in a person's criterion, or that
+    it lacks the figure of the last step.
     """
     said, last, valid = _unwrapped(prompt.text("answer")), _last(prompt), _valid(prompt)
     suspicions = [str(entry.get("text")) for entry in prompt.entries("suspicions")]
-    # Whole words, unless the first alone is too long.
+    # Whole words, unless the first one is too long.
     quote = (said if len(said) <= _QUOTE else said[:_QUOTE].rpartition(" ")[0] or said[:_QUOTE]) or "no answer"
     check = {"evidence": quote, "ok": True}
     lacking = [_lacking(str(entry.get("text")), said) for entry in prompt.entries("requirements")]
@@ -277,7 +277,7 @@ def judgement(prompt: Prompt) -> dict[str, Any]:
 
 
 def _lacking(requirement: str, said: str) -> str:
-    """Return what of a person's criterion, `name: description`, the answer does not show of what it quotes."""
+    """Return a sentence about what a person's criterion, `name: description`, quotes and the answer lacks, else ""."""
     name, colon, rest = requirement.partition(": ")
     wanted = map("".join, _WANTED.findall(rest if colon and " " not in name else ""))
     missing = [text for text in wanted if text.casefold() not in said.casefold()]
@@ -295,7 +295,7 @@ def _issue(kind: str, artifact: str, problem: str, proposed: str, step_id: str |
 
 
 def _unwrapped(text: str) -> str:
-    """Return a text that may be written as a JSON string."""
+    """Return a text, decoded if it is a JSON string."""
     try:
         value = parse_json(text)
     except ValueError:
@@ -304,14 +304,14 @@ def _unwrapped(text: str) -> str:
 
 
 def refinement(prompt: Prompt, *, insists: bool = False) -> dict[str, Any]:
-    """Return the refinement: a listed tool, or reasoning, for a tool that is not listed, else what the script has.
+    """Return the refinement: a listed tool, or reasoning, in place of an unlisted tool, else what the script says.
 
-    A model that `insists` has every executed step done once more instead.
+    A model that `insists` repeats every executed step instead.
     """
     shown = {str(fragment.get("step_id")): None for fragment in prompt.entries("fragments")}
     steps = [step for step_id in shown for step in prompt.steps if step["step_id"] == step_id]
-    made = [_again(step) if insists else _refined(step, prompt) for step in steps]
-    return {"actions": [action for action in made if action is not None], "follow_up_questions": []}
+    actions = [_again(step) if insists else _refined(step, prompt) for step in steps]
+    return {"actions": [action for action in actions if action is not None], "follow_up_questions": []}
 
 
 def _again(step: dict[str, Any]) -> dict[str, Any] | None:
@@ -339,9 +339,9 @@ def _refined(step: dict[str, Any], prompt: Prompt) -> dict[str, Any] | None:
 
 
 def _stand_in(step: dict[str, Any], tool: str | None) -> Step:
-    """Return a step that does the same with another tool, or by reasoning."""
-    made = thought(step["step_id"], clip(str(step.get("description")), MAX_GOAL), None)
-    return made | ({"tool": tool, "agent": None} if tool else {})
+    """Return a step that does the same with the given tool, or by reasoning."""
+    step_instead = thought(step["step_id"], clip(str(step.get("description")), MAX_GOAL), None)
+    return step_instead | ({"tool": tool, "agent": None} if tool else {})
 
 
 def _action(kind: str, target: dict[str, Any], steps: list[Step], reason: str) -> dict[str, Any]:

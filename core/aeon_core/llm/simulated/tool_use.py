@@ -1,4 +1,4 @@
-"""Which of the listed tools does what a sentence says, with which arguments; and the repair of a reply with these."""
+"""Finds the listed tool and arguments for what a sentence asks, and repairs replies with them."""
 
 from __future__ import annotations
 
@@ -23,10 +23,10 @@ from aeon_core.tools.coercion import in_form
 from aeon_core.tools.schema import Schema
 
 Described = dict[str, Any]
-"""A tool as the prompt shows it."""
+"""A tool as described in the prompt."""
 Arguments = dict[str, Any]
 Call = tuple[Described, Arguments | None]
-"""A tool, and its arguments; None if an earlier result has to give them."""
+"""A tool and its arguments; None if they depend on an earlier result."""
 
 _WORD = re.compile(r"[A-Z]?[a-z]+|[A-Z]+|[^\W\d_]+")
 _NUMBER = re.compile(r"(?<![\w.])-?\d{1,300}(?:\.\d{1,300})?(?![\w.])")
@@ -37,7 +37,7 @@ _BRACKET = re.compile(r'"(?:[^"\\]|\\.)*+"|[\[\]{}]', re.DOTALL)
 
 
 def words_of(text: str) -> set[str]:
-    """Return the words of a text or a name in lower case, `read_file` and `readFile` taken apart."""
+    """Return the words of a text or a name in lower case; `read_file` and `readFile` have two each."""
     return {word.lower() for word in _WORD.findall(text[:MAX_CLAUSE])}
 
 
@@ -47,14 +47,14 @@ def fits(tool: Described, arguments: Any) -> bool:
 
 
 def _needed(tool: Described) -> dict[str, dict[str, Any]]:
-    """Return the schemas of the arguments that a tool must be given, by name."""
+    """Return the schemas of a tool's required arguments, by name."""
     known = tool["input_schema"].get("properties", {})
     required = tool["input_schema"].get("required", ())
     return {name: known[name] if isinstance(known.get(name), dict) else {} for name in required}
 
 
 def find_call(sentence: str, tools: Sequence[Described], ids: Sequence[str] = ()) -> Call | None:
-    """Return the call of a listed tool that does what a sentence says; `ids` are the steps that it may refer to."""
+    """Return the call of a listed tool that does what a sentence asks; `ids` are the steps that it may refer to."""
     operation = parse_arithmetic(sentence, ids)
     return _named(sentence, tools) if operation is None else calculate(operation, tools)
 
@@ -70,9 +70,9 @@ def calculate(operation: Operation, tools: Sequence[Described]) -> Call | None:
 
 
 def _calculation(tool: Described, name: str, a: float, b: float) -> Arguments | None:
-    """Return the arguments with which a tool applies an operation to two numbers, or None if it does not.
+    """Return the arguments with which a tool applies an operation to two numbers, or None if it cannot.
 
-    Such a tool takes two numbers, and has the operation's name as one of an enumeration, or in its own.
+    Such a tool takes two numbers, and accepts the operation's name as another argument or has it in its own name.
     """
     needed = _needed(tool)
     numbers = [key for key, schema in needed.items() if schema.get("type") in ("number", "integer")]
@@ -84,7 +84,7 @@ def _calculation(tool: Described, name: str, a: float, b: float) -> Arguments | 
 
 
 def _named(sentence: str, tools: Sequence[Described]) -> Call | None:
-    """Return the call of the tool that a sentence names or whose name begins with its verb."""
+    """Return the call of the tool that a sentence names, or whose name begins with the sentence's first word."""
     words = re.findall(r"\w+", sentence[:MAX_CLAUSE].lower())
     spoken = f" {' '.join(words)} ".replace("_", " ")
     named = [tool for tool in tools if f" {tool['name'].lower().replace('_', ' ')} " in spoken]
@@ -99,9 +99,9 @@ def _named(sentence: str, tools: Sequence[Described]) -> Call | None:
 def _arguments(
     tool: Described, sentence: str, outcomes: Sequence[StepOutcome] = (), default: Arguments | None = None
 ) -> Arguments:
-    """Return an argument for each name that a tool needs: of the sentence, else of earlier results, else the default.
+    """Return the arguments that a tool requires, from the sentence, else from earlier results, else the default.
 
-    Each value is used once. What begins with the tool's name is its text, if it quotes none.
+    Each value is used once. If the sentence begins with the tool's name and quotes nothing, the rest of it is the text.
     """
     files, words = file_names(sentence), words_of(sentence)
     begins = sentence.lower().startswith(f"{tool['name'].lower()} ")
@@ -126,7 +126,7 @@ def _arguments(
 
 
 def call_arguments(prompt: Prompt, tool: Described) -> Arguments:
-    """Return the arguments for the step at hand. Raises MissingResultError, and ArithmeticError with a sentence."""
+    """Return the arguments for the current step. Raises MissingResultError, and ArithmeticError with a sentence."""
     given = prompt.step.get("arguments")
     if isinstance(given, dict) and fits(tool, given):
         return given
@@ -145,7 +145,7 @@ def call_arguments(prompt: Prompt, tool: Described) -> Arguments:
 
 
 def fitting_tool(step: dict[str, Any], tools: Sequence[Described], ids: Sequence[str]) -> Described | None:
-    """Return the listed tool that is named like the step's, else one that does what the step describes; or None."""
+    """Return the listed tool with a name like the step's tool, else one that does what the step describes, or None."""
     names = {tool["name"]: tool for tool in tools}
     if near := close(str(step.get("tool")), names, 0.75):
         return names[near]
@@ -154,9 +154,9 @@ def fitting_tool(step: dict[str, Any], tools: Sequence[Described], ids: Sequence
 
 
 def repair(prompt: Prompt) -> str:
-    """Return the corrected JSON: closed where it is cut, a step whose tool is not listed with one that fits.
+    """Return the corrected JSON: with open brackets closed, and with a fitting tool for a step with an unlisted one.
 
-    Where nothing can be made of it, that is the original.
+    If it cannot be corrected, return the original.
     """
     original = prompt.text("original")
     try:
@@ -169,7 +169,7 @@ def repair(prompt: Prompt) -> str:
 
 
 def _closed(text: str) -> str:
-    """Return a text with the brackets closed that are open at its end."""
+    """Return a text with its open brackets closed."""
     missing: list[str] = []
     for sign in _BRACKET.findall(text):
         if sign in "[{":
