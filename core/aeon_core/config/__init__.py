@@ -1,1 +1,1 @@
-"""The configuration of runs: its schema, how its layers are loaded and edited, and the trust that a project needs."""
+"""The configuration of runs: its schema, loading and editing its layers, and trust in a project's files."""

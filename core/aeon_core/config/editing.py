@@ -1,4 +1,4 @@
-"""Changing one value of a configuration file: every other byte of it stays, comments and all."""
+"""Changes one value of a configuration file; every other byte of it stays, including comments."""
 
 from __future__ import annotations
 
@@ -23,30 +23,30 @@ _PLAIN = re.compile(r"[A-Za-z][A-Za-z0-9_.+-]*")
 _WORDS = frozenset({"y", "n", "yes", "no", "on", "off", "true", "false", "null"})
 _LINE = re.compile(r"[^\r\n\x85\u2028\u2029]*(?:\r\n|[\r\n\x85\u2028\u2029]|\Z)")
 _NO_MORE = re.compile(r"[ \t]*,?[ \t]*(?:#|[\r\n\x85\u2028\u2029]|\Z)")
-"""What follows a value that is the last of its line."""
+"""What may follow a value that is the last one on its line."""
 _BYTE_ORDER_MARK = "\ufeff"
 _CHANGING = threading.Lock()
-"""A theme and a key may be kept at the same time, each on a thread: none may write what the other has not read."""
+"""Two threads may save settings at the same time, such as a theme and a key; neither may lose the other's change."""
 
 KeyPath = tuple[str, ...]
-"""A key, and those below it."""
+"""A key and the keys below it."""
 
 
 def edit_file(file: Path, edit: Callable[[str], str]) -> None:
-    """Put what `edit` makes of the text of a configuration file in its place; one that does not exist is made.
+    """Replace the text of a configuration file by what `edit` returns for it; a missing file is created.
 
-    The file is replaced at once, in its mode. Raises UsageError if it cannot be read or written, or if `edit` raises
-    ValueError, which says why: then it stays as it is.
+    The file is replaced atomically and keeps its mode. Raises UsageError, and leaves the file as it is, if it cannot be
+    read or written, or if `edit` raises ValueError, whose message says why.
     """
     with _CHANGING:
         try:
-            # A loop of links is a RuntimeError in some versions of Python.
+            # A loop of links raises RuntimeError in some versions of Python.
             target = file.resolve()
             like = target.stat() if target.exists() else None
         except (OSError, RuntimeError) as error:
             raise UsageError(f"cannot read {str(file)!r}: {getattr(error, 'strerror', None) or error}") from None
         if like is not None and not (stat.S_ISREG(like.st_mode) or stat.S_ISDIR(like.st_mode)):
-            # To replace it would end a device for everybody: some link a file that they do not want to /dev/null.
+            # Replacing it could destroy a device: some people link an unwanted file to /dev/null.
             raise UsageError(f"{str(file)!r} is not a regular file and was not changed")
         if like is not None and not like.st_mode & 0o222:
             raise UsageError(f"{str(file)!r} is read-only and was not changed")
@@ -62,21 +62,21 @@ def edit_file(file: Path, edit: Callable[[str], str]) -> None:
             return
         try:
             target.parent.mkdir(parents=True, exist_ok=True)
-            # A new file is private: it may come to hold personal data that is sent to a server.
+            # A new file is private, since it may come to hold secrets such as keys for a server.
             replace_file(target, f"{mark}{after}".encode(), like)
         except OSError as error:
             raise UsageError(f"{str(file)!r} cannot be written: {error.strerror}") from None
 
 
 def change_file(file: Path, path: KeyPath, value: Any) -> None:
-    """Set a value of plain data in a configuration file, or remove it where it is None. Raises UsageError."""
+    """Set a value of plain data in a configuration file, or remove the value if it is None. Raises UsageError."""
     edit_file(file, lambda text: changed(text, path, value))
 
 
 def changed(text: str, path: KeyPath, value: Any) -> str:
-    """Return the YAML text with one value set, or removed where it is None; all other bytes are what they were.
+    """Return the YAML text with one value set, or removed if it is None; all other bytes stay the same.
 
-    Raises ValueError if the text is no YAML of `key: value` lines, or no such change can be made.
+    Raises ValueError if the text is not YAML with `key: value` lines, or if the change cannot be made.
     """
     before = _data(text)
     wanted = _with(before, path, value)
@@ -90,13 +90,13 @@ def changed(text: str, path: KeyPath, value: Any) -> str:
 
 
 def with_item(text: str, path: KeyPath, item: str) -> str:
-    """Return the YAML text with one more item in the list at a path. Raises ValueError."""
+    """Return the YAML text with an item added to the list at a path. Raises ValueError."""
     items = _items(text, path)
     return text if item in items else changed(text, path, [*items, item])
 
 
 def without_item(text: str, path: KeyPath, item: str) -> str:
-    """Return the YAML text without an item of the list at a path, and without the key of an empty list.
+    """Return the YAML text with an item removed from the list at a path; an empty list is removed with its key.
 
     Raises ValueError.
     """
@@ -129,7 +129,7 @@ def _data(text: str) -> dict[Any, Any]:
 
 
 def _with(data: dict[Any, Any], path: KeyPath, value: Any) -> dict[Any, Any]:
-    """Return the data with another value at the path; without it, and what is empty then, if that is None."""
+    """Return the data with a value set at the path; None removes it, and mappings that become empty."""
     key, *below = path
     if below:
         inner = data.get(key)
@@ -138,10 +138,10 @@ def _with(data: dict[Any, Any], path: KeyPath, value: Any) -> dict[Any, Any]:
 
 
 def _candidates(text: str, path: KeyPath, value: Any, wanted: Any) -> Iterator[str]:
-    """Yield texts that may say what is wanted, the most natural one first; which of them do is for the caller to see.
+    """Yield texts that may contain the wanted data, the most natural one first; the caller must check each.
 
-    Lines are added and taken out. Where that cannot be, the innermost collection that can is written on one line; one
-    with a comment in it cannot.
+    Lines are added or removed. If that is not possible, the innermost possible collection is rewritten on one line,
+    unless it contains a comment.
     """
     root = compose_yaml(text)
     end = "\r\n" if "\r\n" in text else "\n"
@@ -172,11 +172,11 @@ def _candidates(text: str, path: KeyPath, value: Any, wanted: Any) -> Iterator[s
         values.append(values[-1].get(name) if isinstance(values[-1], dict) else None)
     nodes = [root, *(node for _, node in entries)]
     for place, inner in reversed([*zip(nodes, values, strict=True)]):
-        # A whole file is not put on one line.
+        # Never put a whole file on one line.
         if place is not None and inner is not None and not (place is root and _is_block(root)):
             start, stop = place.start_mark.index, _end(text, place)
             if not _has_comment(text, place):
-                # An empty value is a place right behind the colon.
+                # An empty value starts right after the colon.
                 yield f"{text[:start]}{' ' if start == stop else ''}{as_scalar(inner)}{text[stop:]}"
 
 
@@ -185,7 +185,7 @@ def _is_block(node: Any) -> bool:
 
 
 def _entries(node: Any, path: KeyPath) -> Iterator[tuple[yaml.Node, yaml.Node]]:
-    """Yield the entries that there are on a path, the outermost first; of several of one name the last."""
+    """Yield the existing entries on a path, the outermost first; of duplicate keys, the last one."""
     for name in path:
         pairs = node.value if getattr(node, "id", None) == "mapping" else []
         entry = next((pair for pair in reversed(pairs) if pair[0].value == name), None)
@@ -196,7 +196,7 @@ def _entries(node: Any, path: KeyPath) -> Iterator[tuple[yaml.Node, yaml.Node]]:
 
 
 def _with_items(text: str, node: Any, wanted: Any, end: str) -> Iterator[str]:
-    """Yield the text where a list with lines of its own has one more item at its end, or one less."""
+    """Yield the text with an item added to the end of a block list, or with one removed."""
     nodes = node.value if node.id == "sequence" and isinstance(wanted, list) else []
     if nodes and len(wanted) == len(nodes) + 1:
         mark = nodes[-1].start_mark
@@ -216,7 +216,7 @@ def _break_after(text: str, end: str) -> str:
 
 
 def _first_in(text: str, node: Any, line: str, end: str) -> Iterator[str]:
-    """Yield the text with a line before the first one of a mapping."""
+    """Yield the text with a line added at the beginning of a mapping."""
     if getattr(node, "id", None) == "mapping" and node.value:
         mark = node.value[0][0].start_mark
         indent = text[mark.index - mark.column : mark.index]
@@ -225,7 +225,7 @@ def _first_in(text: str, node: Any, line: str, end: str) -> Iterator[str]:
 
 
 def _removed(text: str, first: yaml.Node, last: yaml.Node) -> Iterator[str]:
-    """Yield the text without an entry's lines, but with those of comments among them."""
+    """Yield the text without the lines of an entry, but with the comments among them."""
     start, stop = first.start_mark.index, _end(text, last)
     line = start - first.start_mark.column
     if _NO_MORE.match(text, stop) and not text[line:start].strip(" \t-"):
@@ -239,7 +239,7 @@ def _removed(text: str, first: yaml.Node, last: yaml.Node) -> Iterator[str]:
 
 
 def _leaves(node: Any, *, in_flows: bool = False) -> Iterator[yaml.Node]:
-    """Yield the nodes of which a block collection is made, `in_flows` also those of one in brackets; else itself."""
+    """Yield the leaf nodes of a collection; a collection in brackets is a leaf itself unless `in_flows`."""
     if node.id == "scalar" or (node.flow_style and not in_flows):
         yield node
         return
@@ -249,7 +249,7 @@ def _leaves(node: Any, *, in_flows: bool = False) -> Iterator[yaml.Node]:
 
 
 def _has_comment(text: str, node: yaml.Node) -> bool:
-    """Return whether there is a comment in a collection: a `#` between its scalars."""
+    """Return whether a collection contains a comment: a `#` between its scalars."""
     begin = node.start_mark.index
     for each in _leaves(node, in_flows=True):
         if "#" in text[begin : each.start_mark.index]:
@@ -259,7 +259,7 @@ def _has_comment(text: str, node: yaml.Node) -> bool:
 
 
 def _end(text: str, node: yaml.Node) -> int:
-    """Return where a node ends. A block's own end mark is after the comments that follow it."""
+    """Return the end of a node. The end mark of a block is of no use: it is after the comments that follow."""
     last = deque(_leaves(node), maxlen=1).pop()
     stop: int = last.end_mark.index
     while stop > last.start_mark.index and text[stop - 1].isspace():

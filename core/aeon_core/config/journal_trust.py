@@ -1,8 +1,8 @@
-"""What a journal names needs the same consent: whoever wrote it, it is data (Decision 6).
+"""What a journal asks for needs the same consent as a project's files, since anyone may have written it (Decision 6).
 
-A run that is resumed or forked takes its model, its server, its tools and its rules from a journal. They are used where
-the user's own configuration, the command line or a trusted project says the same today, or where this user started
-exactly that run: then its first record was remembered beside the consents. Nothing here executes anything.
+A run that is resumed or forked takes its model, server, tools and rules from a journal. They are used only if the
+user's own configuration, the command line or a trusted project says the same today, or if this user started exactly
+that run, in which case its first record was remembered beside the consents. Nothing here executes anything.
 """
 
 from __future__ import annotations
@@ -36,17 +36,17 @@ from aeon_core.tools.imports import file_digest, sha256_of
 logger: logging.Logger = logging.getLogger("aeon")
 
 MAX_RUNS = 500
-"""So many runs of a project are remembered."""
+"""The number of runs that are remembered per project."""
 _NOT_FROM_JOURNAL = frozenset(
     {"mcp_servers", "bedrock", "prices", "wait", "approve", "runs_dir", "criteria", "durability"}
 )
-"""Options that are today's whatever a journal says, that concern the journal alone, or, as the criteria, are in it."""
+"""Options that always have today's values, that concern only the journal, or, like the criteria, are in it in full."""
 
 
 def remember_run(started: Mapping[str, Any], config: RunConfig | None = None) -> None:
-    """Remember that this user started the run of a `run_started` record, or continues it with these options.
+    """Remember that this user started the run of a `run_started` record, or continued it with these options.
 
-    If that cannot be saved, a later resume asks; the run itself continues.
+    If that cannot be saved, the run continues, but a later resume will ask.
     """
     try:
         config = config if config is not None else recorded_config(started)
@@ -56,7 +56,7 @@ def remember_run(started: Mapping[str, Any], config: RunConfig | None = None) ->
 
 
 def remember(root: Path, what: object) -> None:
-    """Remember what was started in a project, any plain data. Raises UsageError if that cannot be kept."""
+    """Remember something that was started in a project, as plain data. Raises UsageError if it cannot be saved."""
     digest = _digest(what)
 
     def add(entry: dict[str, Any]) -> None:
@@ -68,14 +68,14 @@ def remember(root: Path, what: object) -> None:
 
 
 def remembers(root: Path, what: object) -> bool:
-    """Return whether exactly that was started in the project by this user."""
+    """Return whether this user started exactly that in the project."""
     return _digest(what) in _known(load_entry(root, os.environ, "runs"))
 
 
 def remembers_run(project: Path | None = None) -> LineListener:
-    """Return a listener that remembers a run when its first record is written, and the rules that a person allows.
+    """Return a listener that remembers a run once its first record is written, and the rules that a person allows.
 
-    `project` is that of a run that is continued.
+    `project` is the project of a continued run.
     """
     root = project
 
@@ -100,7 +100,7 @@ def _remember_rule(root: Path, run: str, rule: str) -> None:
 
 
 def recorded_rules(records: Iterable[Mapping[str, Any]]) -> list[str]:
-    """Return the rules that a person has allowed during a run, according to its records."""
+    """Return the rules that a person allowed during a run, according to its records."""
     found: dict[str, None] = {}
     for record in records:
         if record.get("type") == "approval":
@@ -119,11 +119,11 @@ def check_journal(
     rules: Iterable[str] = (),
     trusts_project: bool = False,
 ) -> RunConfig:
-    """Return the options of a run that is continued from a journal, ready to be used.
+    """Return the options of a run that is continued from a journal, ready for use.
 
-    `config` combines the journal and today's options; the keys in `said` are overridden by the user; `rules` are
-    those that a person allowed during the run (`recorded_rules`). Raises UsageError for what neither today's options
-    nor a run that this user started says, unless the user `trusts_project` for this call.
+    `config` combines the journal and today's options; the user overrides the keys in `said`; `rules` are
+    those that a person allowed during the run (`recorded_rules`). Raises UsageError for what comes neither from today's
+    options nor from a run that this user started, unless the user `trusts_project` for this call.
     """
     root, run = _root(config), started.get("run")
     known = {*today.policy.allow}
@@ -145,7 +145,7 @@ def check_journal(
 
 
 def _items(config: RunConfig, today: RunConfig, said: set[str]) -> list[TrustItem]:
-    """Return what a journal's options ask for beyond the harmless ones, today's and the overrides `said`."""
+    """Return what a journal's options ask for, except for harmless ones, today's, and the overrides `said`."""
     root, own = _root(config), _options_of(today)
     asked: dict[str, Any] = {}
     for key, value in _options_of(config).items():
@@ -160,19 +160,19 @@ def _items(config: RunConfig, today: RunConfig, said: set[str]) -> list[TrustIte
 
 
 def _is_harmless(key: str, value: Any, own: Mapping[str, Any], root: Path) -> bool:
-    # A simulated model, too: in a run that is continued, it takes the place of nothing.
+    # A simulated model too: in a continued run, it does not replace the user's model.
     given = [own, {}] if key in ("model", "judge_model") else [own]
     return any(is_harmless(key, value, each, root) for each in given)
 
 
 def needs_consent(config: RunConfig) -> bool:
-    """Return whether a journal with these options asks for something that needs consent, whatever holds today."""
+    """Return whether a journal with these options asks for something that needs consent, apart from today's options."""
     _, gated = split_values(_options_of(config), {}, _root(config))
     return bool(gated)
 
 
 def _options_of(config: RunConfig) -> dict[str, Any]:
-    """Return the options of a run that are no defaults and come from its journal."""
+    """Return the options of a run that come from its journal and differ from the defaults."""
     defaults = RunConfig()
     values = {key: getattr(config, key) for key in KEYS if key not in _NOT_FROM_JOURNAL}
     return {key: value for key, value in values.items() if value is not None and value != getattr(defaults, key)}

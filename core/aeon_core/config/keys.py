@@ -1,6 +1,6 @@
-"""The keys of the configuration: what each means and expects, and its option on the command line.
+"""The configuration keys: what each means and expects, and its option on the command line.
 
-A build reads this for the man page, with the standard library alone.
+The build reads this for the man page, using only the standard library.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from aeon_core.tools import TOOL_SETS
 
 
 class Option(NamedTuple):
-    """An option of the command line. Its name is the key's unless it has another."""
+    """A command-line option. Its name is that of the key, unless `name` is set."""
 
     help: str
     metavar: str | None = None
@@ -25,11 +25,11 @@ class Option(NamedTuple):
     repeatable: bool = False
     name: str = ""
     short: str = ""
-    """One letter for it."""
+    """Its one-letter form."""
 
 
 class ConfigKey(NamedTuple):
-    """A key of the configuration: the words for it in the command line, messages, settings screen and documentation."""
+    """A configuration key: the words for it in the command line, messages, settings screen and documentation."""
 
     meaning: str
     """What it is for, in a sentence or two."""
@@ -38,13 +38,13 @@ class ConfigKey(NamedTuple):
     option: Option | None = None
     is_path: bool = False
     is_mapping: bool = False
-    """Whether only files and Python can give it."""
+    """Whether only files and Python can set it."""
     is_list: bool = False
-    """Whether a text of it is several with commas between."""
+    """Whether its text is a list separated by commas."""
     is_whole: bool = False
-    """Whether a text of it is a whole number."""
+    """Whether its text is a whole number."""
     is_of_app: bool = False
-    """Whether it is the app's: a run and its journal do not know of it."""
+    """Whether it is a setting of the app, which runs and journals do not have."""
 
 
 _SETS = ", ".join(TOOL_SETS)
@@ -199,22 +199,22 @@ CONFIG_KEYS: Mapping[str, ConfigKey] = {
         is_of_app=True,
     ),
 }
-"""What a file may say: the fields of RunConfig, in its order, then the app's settings."""
+"""The keys of a configuration file: the fields of RunConfig, in order, then the app's settings."""
 APP_KEYS = tuple(key for key, each in CONFIG_KEYS.items() if each.is_of_app)
 KEYS = tuple(key for key in CONFIG_KEYS if key not in APP_KEYS)
 OPTIONS = tuple(key for key, each in CONFIG_KEYS.items() if each.option is not None)
-"""The keys that a run takes as options."""
+"""The keys that are options of the command line."""
 MAPPINGS = frozenset(key for key, each in CONFIG_KEYS.items() if each.is_mapping)
 PATH_KEYS = frozenset(key for key, each in CONFIG_KEYS.items() if each.is_path)
 
 
 def listed(value: Any) -> Any:
-    """Return the parts of a text with commas; any other value as it is."""
+    """Split a text at commas; return any other value as it is."""
     return [part.strip() for part in value.split(",") if part.strip()] if isinstance(value, str) else value
 
 
 def wrong(key: str, where: str, value: Any, error: Exception) -> str:
-    """Return the message for a value that does not fit; where only a part of it does not, that part is named."""
+    """Return the message for an invalid value, which names the part that is wrong if there is one."""
     from pydantic import ValidationError
 
     part = ""
@@ -233,14 +233,14 @@ THEME_VARIABLE = "AEON_THEME"
 
 
 class AppSettings(NamedTuple):
-    """What the layers say of the app. Neither a run nor its journal knows of it."""
+    """The app's settings from all layers, which runs and journals do not have."""
 
     theme: str | None = None
     """The theme that the app opens with; None if not set."""
     keys: Mapping[str, str] = {}
-    """Keys by the id of their action, several of them with commas between."""
+    """Keys by the id of their action, separated by commas if there are several."""
     sources: Mapping[str, str] = {}
-    """Where each of them was set."""
+    """The source of each setting."""
 
 
 def _theme(value: Any) -> str | None:
@@ -252,7 +252,7 @@ def _keys(value: Any) -> dict[str, str] | None:
         return None
     found = {}
     for action, keys in value.items():
-        # YAML reads the key of a digit as a number.
+        # YAML reads a digit key as a number.
         keys = str(keys) if type(keys) is int and 0 <= keys <= 9 else keys
         if not (isinstance(action, str) and isinstance(keys, str) and keys.strip() and keys.isprintable()):
             return None
@@ -261,9 +261,9 @@ def _keys(value: Any) -> dict[str, str] | None:
 
 
 def checked_texts(named: Mapping[str, tuple[str, Any]]) -> dict[str, Any]:
-    """Return checked values by key, of texts (or values) by the name they go under in a message.
+    """Return checked values by key; `named` has each key and its text (or value) by its name in messages.
 
-    A relative path is one from the working directory. Raises UsageError.
+    Relative paths are relative to the working directory. Raises UsageError.
     """
     values: dict[str, Any] = {}
     for where, (key, value) in named.items():
@@ -281,7 +281,7 @@ def checked_texts(named: Mapping[str, tuple[str, Any]]) -> dict[str, Any]:
 
 
 def checked_text(key: str, text: str, where: str) -> Any:
-    """Return the value of a text that a person has typed, as the environment's are read. Raises UsageError."""
+    """Return the value of a text that a person typed, parsed as in the environment. Raises UsageError."""
     return checked_texts({where: (key, text)})[key]
 
 
@@ -306,11 +306,11 @@ PLAINLY_RIGHT: Mapping[str, Callable[[Any], bool]] = {
     "tools": lambda value: type(value) is list and all(map(_is_text, value)),
     "max_tokens": lambda value: type(value) is int and value >= 1,
 }
-"""Which values RunConfig takes as they are: with it, a list of runs opens without loading pydantic."""
+"""Tests for values that RunConfig accepts unchanged, so that the list of runs opens without loading pydantic."""
 
 
 def checked_value(key: str, value: Any, where: str) -> Any:
-    """Return a value as RunConfig or the app takes it. Raises UsageError, in one line that begins with `where`."""
+    """Return a value in the form of RunConfig or the app. Raises UsageError in one line that begins with `where`."""
     if key in APP_KEYS:
         if (checked := _theme(value) if key == "theme" else _keys(value)) is None:
             raise UsageError(f"{where} must be {CONFIG_KEYS[key].expected}; got {shown(value)}")

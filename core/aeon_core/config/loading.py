@@ -1,6 +1,6 @@
-"""The layers of the configuration: defaults, files, environment, command line; the later one wins.
+"""The layers of the configuration: defaults, files, environment, command line; later ones win.
 
-Every value is checked in its source, so that a message names the file, the variable or the option it came from.
+Each value is checked when its layer is read, so that a message names the file, the variable or the option.
 """
 
 from __future__ import annotations
@@ -41,49 +41,49 @@ if TYPE_CHECKING:
 
 ENVIRONMENT_PREFIX = "AEON_"
 DEFAULT = "default"
-"""The source of a value that nobody has set."""
+"""The source of a value that has not been set."""
 
 
 class Loaded(Struct, frozen=True, kw_only=True):
-    """What the layers of the configuration are beside their values: the files that were read, the app, and trust."""
+    """What is known about the configuration besides its values: the files read, the app's settings, and trust."""
 
     files: list[Path] = []
     app: AppSettings = field(default_factory=AppSettings)
-    """Settings of the app, which no run knows of."""
+    """The app's settings, which are not part of a run."""
     trust: ProjectTrust = field(default_factory=lambda: ProjectTrust(Path()))
     """What the project asks for, and whether it has consent."""
     mode: TrustMode = "ignore"
-    """What was to become of keys that need consent."""
+    """How keys that need consent were treated."""
     ignored: dict[str, str] = {}
-    """Keys of the project that do not apply, for want of consent, and where they were given."""
+    """Keys of the project that lack consent and do not apply, with their sources."""
 
 
 class LoadedValues(Loaded, frozen=True):
-    """The checked values of all layers, without the defaults, and where each came from."""
+    """The checked values of all layers, without the defaults, and their sources."""
 
     values: dict[str, Any] = {}
     sources: dict[str, str] = {}
     verified: dict[str, str] = {}
-    """SHA-256 of the project's files that the values would execute or read, by path, as they were consented to."""
+    """SHA-256 of the project's files that the values would execute or read, by path, as consented to."""
 
 
 class LoadedConfig(Loaded, frozen=True):
-    """The configuration, and where each value that is no default came from."""
+    """The configuration, and the source of each value that is not a default."""
 
     config: RunConfig
     sources: dict[str, str] = {}
 
     def value_of(self, key: str) -> Any:
-        """Return the value of a setting, the app's included."""
+        """Return the value of a setting of runs or of the app."""
         return getattr(self.app if key in APP_KEYS else self.config, key)
 
     def source_of(self, key: str) -> str:
-        """Return where the value of a setting comes from, DEFAULT if nobody has set it."""
+        """Return the source of a setting's value, DEFAULT if it has not been set."""
         return (self.app.sources if key in APP_KEYS else self.sources).get(key, DEFAULT)
 
     @property
     def project_source(self) -> str:
-        """What `sources` call the project's own configuration file."""
+        """The name of the project's own configuration file in `sources`."""
         return _source((self.config.project_root or find_project_root()) / PROJECT_FOLDER / "config.yml")
 
 
@@ -95,7 +95,7 @@ def load_config(
     start: Path | None = None,
     trust: TrustMode = "ignore",
 ) -> LoadedConfig:
-    """Return the configuration of all layers: what `load_values` gives, as a RunConfig. Raises UsageError."""
+    """Return the result of `load_values` as a RunConfig. Raises UsageError."""
     from aeon_core.config.schema import RunConfig
 
     loaded = load_values(options, config_file=config_file, environ=environ, start=start, trust=trust)
@@ -113,10 +113,10 @@ def load_values(
 ) -> LoadedValues:
     """Return the values of all layers (contract: Configuration), without the defaults.
 
-    `options` are the command line's, by key; None is absent, and text is read as in the environment. `config_file` is
-    `--config`; `start` the folder in which the project is looked for. `project_root` is always set in what is
-    returned. `trust` says how to treat a project's keys that need consent. Raises UsageError in one line for unknown
-    keys, wrong values, files that cannot be read, a project folder of another user, and consent that is missing.
+    `options` are the command line's, by key; None means absent, and text is parsed as in the environment. `config_file`
+    is `--config`; `start` is the folder from which the project is searched. `project_root` is always set in the
+    result. `trust` says how to treat a project's keys that need consent. Raises UsageError in one line for unknown
+    keys, wrong values, unreadable files, a project folder of another user, and, with `require`, missing consent.
     """
     loaded = LoadedValues()
     values = loaded.values
@@ -175,18 +175,18 @@ def _source(path: Path) -> str:
 
 
 def _of_app(values: dict[str, Any], sources: dict[str, str]) -> AppSettings:
-    """Take what is the app's out of the values of all layers, and return it."""
+    """Remove the app's settings from the values and sources, and return them."""
     found = {key: values.pop(key) for key in APP_KEYS if key in values}
     return AppSettings(**found, sources={key: sources.pop(key) for key in found})
 
 
 def _option(key: str) -> str:
-    """Return the option of the command line that gives the key; of a policy it gives the rules that allow."""
+    """Return the command-line option of a key; that of `policy` is `--allow`, for the rules that allow calls."""
     return "--allow" if key == "policy" else f"--{key.replace('_', '-')}"
 
 
 def _joined(before: Any, value: Any) -> Any:
-    """Merge two layers: rules add up, prices and servers are merged by name, for all else the later one counts."""
+    """Merge two layers: rules add up, prices and servers are merged by name, and otherwise the later value wins."""
     if hasattr(before, "joined"):
         return before.joined(value)
     return {**before, **value} if isinstance(before, dict) else value
@@ -200,7 +200,7 @@ def _exists(path: Path) -> bool:
 
 
 def user_config_file(environ: Mapping[str, str]) -> Path:
-    """Return where a person's own configuration is looked for."""
+    """Return the path of the user's own configuration file."""
     home = environ.get("XDG_CONFIG_HOME")
     base = Path(home) if home else Path(environ.get("HOME") or "~") / ".config"
     return base / "aeon" / "config.yml"
@@ -209,17 +209,16 @@ def user_config_file(environ: Mapping[str, str]) -> Path:
 def assess_project(root: Path, environ: Mapping[str, str] = os.environ) -> ProjectTrust:
     """Return what the project's `.aeon/config.yml` asks for and whether it is trusted. Executes nothing.
 
-    What the user's own configuration file and environment say already is not asked for. Raises UsageError if the
+    What the user's own configuration file and environment already say needs no consent. Raises UsageError if the
     file cannot be read, and for a folder that belongs to another user.
     """
     return load_values({"project_root": str(root)}, environ=environ, trust="ignore").trust
 
 
 def read_config_file(path: Path, text: str | None = None) -> dict[str, Any]:
-    """Return the checked values of one YAML file; relative folders in it are relative to the file's own.
+    """Return the checked values of one YAML file; paths in it are relative to the folder of the file.
 
-    `text` is what it is to hold, where that is not written yet. Raises UsageError with the file, and the line where it
-    is known.
+    `text` is its future content, if that is not written yet. Raises UsageError with the file and, if known, the line.
     """
     from aeon_core.yaml_file import YamlError, load_yaml, parse_yaml, without_schema_line
 
@@ -253,7 +252,7 @@ def _environment(environ: Mapping[str, str]) -> dict[str, Any]:
             if key in MAPPINGS:
                 raise UsageError(f"the environment variable {name!r} is not supported; set {key!r} in a config file")
             found[f"the environment variable {name}"] = (key, value)
-        # Other programs may own variables of that prefix: only what looks like a slip is an error.
+        # Other programs may use variables with that prefix, so only a likely misspelling is an error.
         elif name.startswith(ENVIRONMENT_PREFIX) and name not in known and (near := close(name, known, 0.85)):
             raise UsageError(f"the environment variable {name!r} is unknown; did you mean {near!r}?")
     return checked_texts(found)

@@ -1,7 +1,7 @@
-"""The policy rules in a person's configuration and in a project's: listed, saved and removed one at a time.
+"""Lists, saves and removes the policy rules in the user's and in the project's configuration.
 
-What a project's file allows needs consent to the whole of what the file asks for (Decision 6). Who saves or removes a
-rule there consents to that rule alone: the consent is renewed only where nothing else of the file was waiting for one.
+Rules in a project's file need consent to everything that the file asks for (Decision 6). Saving or removing a rule
+there is consent to that rule only, so it renews the consent only if nothing else in the file was waiting for one.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ _POLICY = "policy"
 
 @dataclass(frozen=True)
 class SavedRule:
-    """A rule of a configuration file. `file` is the person's own for the scope `always`, else the project's."""
+    """A rule of a configuration file. `file` is the user's own for the scope `always`, else the project's."""
 
     answer: Answer
     rule: str
@@ -35,7 +35,7 @@ class SavedRule:
 
 
 def saved_rules(root: Path) -> list[SavedRule]:
-    """Return the rules of both files, the person's own first. Raises UsageError if one cannot be read."""
+    """Return the rules of both files, the user's own first. Raises UsageError if one cannot be read."""
     return [
         SavedRule(answer, rule, scope, file)
         for scope, file in _files(root).items()
@@ -50,15 +50,15 @@ def _files(root: Path) -> dict[SavedScope, Path]:
 
 
 def _rules(file: Path) -> PolicyRules:
-    """Return the rules that a file holds, none if it does not exist."""
+    """Return the rules of a file; none if it does not exist."""
     found = read_config_file(file).get(_POLICY) if file.exists() else None
     return found if found is not None else PolicyRules()
 
 
 def save_rule(rule: str, scope: SavedScope, root: Path) -> Path:
-    """Add a rule that allows to the configuration of a scope, and return its file; the rest of it stays as it is.
+    """Add an allow rule to the configuration of a scope, and return its file, the rest of which stays as it is.
 
-    Raises UsageError if that is no rule, the file cannot be changed, or the project is not trusted.
+    Raises UsageError if it is not a rule, the file cannot be changed, or the project is not trusted.
     """
     try:
         PolicyRules(allow=(rule,))
@@ -70,7 +70,7 @@ def save_rule(rule: str, scope: SavedScope, root: Path) -> Path:
 
 
 def remove_rule(saved: SavedRule, root: Path) -> None:
-    """Remove a rule from its file. Raises UsageError if that cannot be changed."""
+    """Remove a rule from its file. Raises UsageError if the file cannot be changed."""
     _change(saved, root, without_item)
 
 

@@ -1,4 +1,4 @@
-"""RunConfig: the options of a run, under the same names on the command line, in files and in Python."""
+"""RunConfig: the options of a run, with the same names on the command line, in files and in Python."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ DEFAULT_TTL = 50
 _ADDRESSES = ("base_url", "mcp_servers")
 """Options that may hold a password."""
 _REDACTED = "[redacted"
-"""The prefix of a secret's placeholder, in any version's journal."""
+"""The prefix of a secret's placeholder in journals of all versions."""
 Durability = Literal["full", "normal", "off"]
 Approval = Literal["none", "plan", "pass", "tool"]
 OnUnknown = Literal["fail", "retry", "ask"]
@@ -48,7 +48,7 @@ def _none_alone(approve: list[Approval]) -> list[Approval]:
 
 
 def no_truth_value(value: Any) -> Any:
-    """Return a value that is to be a number. Raises ValueError for true and false, which pydantic takes for 1 and 0."""
+    """Return a value that must be a number. Raises ValueError for true and false, which pydantic accepts as 1 and 0."""
     if isinstance(value, bool):
         raise ValueError("is not a number")
     return value
@@ -65,7 +65,7 @@ def _server_url(url: str) -> str:
 
 
 class BedrockSettings(BaseModel):
-    """Where and as whom Bedrock is reached, in place of what the AWS environment says."""
+    """The region and identity for Bedrock, in place of those of the AWS environment."""
 
     model_config: ClassVar[ConfigDict] = ConfigDict(extra="forbid", frozen=True, defer_build=True)
 
@@ -78,7 +78,7 @@ class BedrockSettings(BaseModel):
 
 
 class RunConfig(BaseModel):
-    """Options of one run (contract: Options of `run`); `keys.CONFIG_KEYS` says what each means.
+    """Options of one run (contract: Options of `run`); `keys.CONFIG_KEYS` describes each.
 
     Unknown keys and wrong values raise UsageError, in one line.
     """
@@ -86,7 +86,7 @@ class RunConfig(BaseModel):
     model_config: ClassVar[ConfigDict] = ConfigDict(extra="forbid", defer_build=True, protected_namespaces=())
 
     model: str | Annotated[list[str], Field(min_length=1)] | None = None
-    """None if the caller hands over an adapter."""
+    """None if the caller passes an adapter."""
     base_url: Annotated[str, AfterValidator(_server_url)] | None = None
     ttl: Annotated[int, Field(strict=True, ge=0)] = DEFAULT_TTL
     single_pass: bool = False
@@ -123,21 +123,21 @@ class RunConfig(BaseModel):
 
     @property
     def verified(self) -> dict[str, str]:
-        """SHA-256 of the project's files that a person has consented to, by path: only these bytes are loaded.
+        """SHA-256 of the project's files that a person has consented to, by path; only files with these are loaded.
 
-        Empty where nothing of the project is loaded, or the command line itself names it. No journal holds it.
+        Empty if nothing of the project is loaded, or the command line itself names it. It is not journaled.
         """
         return self._verified
 
     def with_verified(self, digests: dict[str, str]) -> Self:
-        """Return the same options with the digests of the project's files that they may load."""
-        made = self.model_copy()
-        made._verified = dict(digests)
-        return made
+        """Return a copy with the digests of the project's files that may be loaded."""
+        copy = self.model_copy()
+        copy._verified = dict(digests)
+        return copy
 
     @property
     def models(self) -> list[str]:
-        """The models in the order in which they are used; none if none is configured."""
+        """The models in order of use; empty if none is configured."""
         return [self.model] if isinstance(self.model, str) else list(self.model or ())
 
     @model_validator(mode="wrap")
@@ -155,9 +155,9 @@ class RunConfig(BaseModel):
 
 
 def recorded_config(started: Mapping[str, Any]) -> RunConfig:
-    """Return the options that a run was started with. Raises UsageError if this version does not know them.
+    """Return the options that a run was started with. Raises UsageError if this version does not support them.
 
-    Without an address whose password is not in the journal: it says only where model and tools were.
+    Options with an address whose password is not in the journal are left out, since they cannot be used.
     """
     hidden = hidden_options(started["config"])
     try:
@@ -167,25 +167,25 @@ def recorded_config(started: Mapping[str, Any]) -> RunConfig:
 
 
 def hidden_options(config: Mapping[str, Any]) -> dict[str, Any]:
-    """Return those of the recorded options that lack a password: they cannot be used."""
+    """Return the recorded options that lack a password and so cannot be used."""
     return {key: config[key] for key in _ADDRESSES if key in config and _REDACTED in json.dumps(config[key])}
 
 
 def providers_of(model: str | list[str] | None) -> set[str]:
-    """Return the providers that a configured model, or each of several, is of."""
+    """Return the providers of one or several configured models."""
     models = [model] if isinstance(model, str) else model or []
     return {each.partition(":")[0] for each in models}
 
 
 def runs_directory(config: RunConfig | None = None) -> Path:
-    """Return where runs live: the config's `runs_dir`, else what `default_runs_directory` says of its project."""
+    """Return the folder of runs: the config's `runs_dir`, else the default one of its project."""
     if config is None:
         return default_runs_directory()
     return config.runs_dir if config.runs_dir is not None else default_runs_directory(config.project_root)
 
 
 def configured_secrets(config: RunConfig) -> Iterator[str]:
-    """Yield the keys, headers and passwords of a configuration: secrets wherever they occur."""
+    """Yield the keys, headers and passwords in a configuration, which are secrets wherever they occur."""
     yield from url_secrets(config.base_url or "")
     for name, server in config.mcp_servers.items():
         yield from url_secrets(server.url or "")

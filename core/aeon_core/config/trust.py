@@ -1,8 +1,8 @@
-"""Trust on first use: what a project's own files may do before a person trusts them, and what needs consent.
+"""Trust on first use: what a project's own files may do without consent, and what needs it.
 
-A project's `.aeon/config.yml` applies by itself only where it restricts or decorates (`split`). Everything in it that
-executes, redirects, widens or reads elsewhere needs consent to a digest of exactly that configuration and of the files
-of the project that it would execute (Decision 6). Nothing here executes anything of the project.
+A project's `.aeon/config.yml` applies by itself only if it restricts or decorates (`split_values`). Everything in it
+that executes, redirects, widens or reads elsewhere needs consent, bound to a digest of exactly that configuration and
+the project's files that it would execute (Decision 6). Nothing here executes anything of the project.
 """
 
 from __future__ import annotations
@@ -28,21 +28,21 @@ from aeon_core.tools.imports import file_bytes, file_digest, module_files, sha25
 from aeon_core.tools.protected_paths import git_folders
 
 TrustMode = Literal["require", "apply", "ignore", "never"]
-"""What becomes of the keys of a project that need consent: `require` raises where it is missing, `apply` applies them
-for this invocation (--trust-project), `ignore` leaves them out where it is missing, `never` in any case."""
+"""What happens to a project's keys that need consent: `require` raises an error if it is missing, `apply` applies them
+for this invocation (--trust-project), `ignore` leaves them out if it is missing, and `never` in any case."""
 TrustState = Literal["nothing_asked", "trusted", "untrusted", "changed"]
 
 JOINED_KEYS = frozenset({"policy", "prices", "mcp_servers"})
-"""Keys of which a later layer adds to an earlier one, so that naming them again does not override the project's."""
+"""Keys whose layers add up, so that setting them again does not override the project's values."""
 MAX_CONSENTS = 8
-"""So many consents are kept for a project: branches differ, and going back to one asks nothing."""
+"""The consents kept per project, so that going back to another branch does not ask again."""
 _MAX_SNAPSHOT = 400_000
 _MAX_CHANGES = 400
 _WAYS_OUT = "review it with `aeon-tui trust`, or allow it once with --trust-project"
 
 
 class TrustItem(Struct, frozen=True):
-    """One thing that a project asks for beyond the harmless keys."""
+    """One thing that a project asks for and that needs consent."""
 
     key: str
     """The configuration key, such as `tools`, `policy.allow` or `mcp_servers.NAME`; or a file."""
@@ -52,7 +52,7 @@ class TrustItem(Struct, frozen=True):
     """The project's files that it would execute or read."""
 
     def is_asked(self, said: Iterable[str]) -> bool:
-        """Return whether it still matters if later layers set the keys `said`."""
+        """Return whether it is still asked for if later layers set the keys `said`."""
         key = self.key.partition(".")[0]
         return key in JOINED_KEYS or key not in said
 
@@ -63,16 +63,16 @@ class ProjectTrust(Struct, frozen=True):
     root: Path
     items: tuple[TrustItem, ...] = ()
     digest: str = ""
-    """Of that configuration and of the files of the project that it would execute; empty if nothing is asked."""
+    """The digest of the configuration and of the project's files that it would execute; empty if nothing is asked."""
     state: TrustState = "nothing_asked"
     changes: tuple[str, ...] = ()
     """In the state `changed`: lines of a unified diff since the last consent, without secrets."""
     part: str = "run"
-    """`run` for `.aeon/config.yml`, `workflow` for what system2 reads. Each has a consent of its own."""
+    """`run` for `.aeon/config.yml`, `workflow` for what system2 reads. Each needs its own consent."""
     digests: Mapping[str, str] = {}
     """SHA-256 of each of the files, by path."""
     snapshot: Mapping[str, str] = {}
-    """What a later diff is made against: texts by name, without secrets."""
+    """The base of a later diff: texts by name, without secrets."""
 
     @property
     def allowed(self) -> bool:
@@ -91,7 +91,7 @@ Values = Mapping[str, Any]
 def assess_values(
     root: Path, values: Values, own: Values, environ: Mapping[str, str]
 ) -> tuple[ProjectTrust, dict[str, Any], dict[str, Any]]:
-    """Return what the values of a project's configuration file ask for, and both parts that `split_values` returns.
+    """Return what the values of a project's configuration file ask for, and the two results of `split_values`.
 
     `own` are the values of the user's own configuration file and environment.
     """
@@ -109,7 +109,7 @@ def assess_values(
         files = _module_files(borrowed, root)
         text = f"run the project's {_named(files, root)} for the tools {', '.join(borrowed)} in your own settings"
         items.append(TrustItem("tools", clean_text(text), files))
-    # What the user's own settings make harmless today is digested too: changing those is no change of the project.
+    # The digest includes what the user's own settings make harmless today: changing them does not change the project.
     asked = {**split_values(values, {}, root)[1], **gated, **({"your own tools": borrowed} if borrowed else {})}
     return assess_items("run", root, items, asked, environ), harmless, gated
 
@@ -117,8 +117,9 @@ def assess_values(
 def assess_items(
     part: str, root: Path, items: Sequence[TrustItem], asked: Values, environ: Mapping[str, str], **unseen: Any
 ) -> ProjectTrust:
-    """Return what a part of a project asks for, with the digest of the values that are `asked`, of plain data that is
-    `unseen` in the diff of a later change, and of the items' files; and whether a person has consented to that.
+    """Return what a part of a project asks for, and whether a person has consented to that.
+
+    The digest covers the values `asked`, plain data that is `unseen` in the diff of a later change, and the files.
     """
     if not items:
         return ProjectTrust(root, part=part)
@@ -139,7 +140,7 @@ def assess_items(
 
 
 def grant_trust(trust: ProjectTrust, environ: Mapping[str, str] = os.environ) -> None:
-    """Keep the consent to exactly what was assessed. Raises UsageError if it cannot be kept."""
+    """Save the consent to exactly what was assessed. Raises UsageError if it cannot be saved."""
     if not trust.items:
         return
 
@@ -158,7 +159,7 @@ def grant_trust(trust: ProjectTrust, environ: Mapping[str, str] = os.environ) ->
 
 
 class TrustRequired(UsageError):
-    """A command lacks consent to what a project asks for; `trust` says what that is."""
+    """A command lacks consent to what a project asks for, which is in `trust`."""
 
     def __init__(self, message: str, trust: ProjectTrust) -> None:
         super().__init__(message)
@@ -166,9 +167,9 @@ class TrustRequired(UsageError):
 
 
 def refusal(trust: ProjectTrust, said: Iterable[str] = ()) -> TrustRequired | None:
-    """Return the error of a command that lacks consent, None if it has what it needs.
+    """Return the error for a command that lacks consent, None if it has what it needs.
 
-    What later layers override, with the keys `said`, needs no consent.
+    The keys `said`, which later layers override, need no consent.
     """
     asked = [] if trust.allowed else [item for item in trust.items if item.is_asked(said)]
     if not asked:
@@ -178,7 +179,7 @@ def refusal(trust: ProjectTrust, said: Iterable[str] = ()) -> TrustRequired | No
 
 
 def first_of(items: Sequence[TrustItem]) -> str:
-    """Return the first things that are asked for and the number of the others, for one line."""
+    """Return the first three things asked for and the number of the others, for one line."""
     texts = [item.text for item in items[:3]] + ([f"{len(items) - 3} more"] if len(items) > 3 else [])
     return "; to ".join(texts)
 
@@ -200,8 +201,8 @@ def is_inside(path: Path, root: Path) -> bool:
 
 Test = Callable[[Any, Values, Path], bool]
 Rules = Mapping[str, tuple[Test, str]]
-"""For each key, whether a value applies by itself, given what the user's own layers say, and what any other would be
-allowed to do. A key that is missing needs consent."""
+"""For each key, a test whether a value applies by itself, given the user's own layers, and what any other value would
+be allowed to do. Keys that are missing need consent."""
 
 
 def _never(*_: Any) -> bool:
@@ -209,7 +210,7 @@ def _never(*_: Any) -> bool:
 
 
 def _at_most(key: str, default: float | None) -> Test:
-    """Return a test for a value that is no larger than the user's own, or than the default; None is no limit."""
+    """Return a test for a value that is at most the user's own, or else the default; None means no limit."""
 
     def test(value: Any, own: Values, _root: Path) -> bool:
         limit = own.get(key, default)
@@ -223,14 +224,14 @@ def _file_in_project(value: Any, _own: Values, root: Path) -> bool:
 
 
 def _same_model(value: Any, own: Values, _root: Path) -> bool:
-    """A model that is simulated sends nothing anywhere, but may not take the place of the user's own."""
+    """Return whether it is the user's own model, or a simulated one, which sends nothing, if the user has set none."""
     if "model" in own:
         return bool(value == own["model"])
     return all(model.startswith("simulated:") for model in ([value] if isinstance(value, str) else value))
 
 
 def _same_judge(value: Any, own: Values, _root: Path) -> bool:
-    """One that is simulated counts, too: it would find good what the model of the command line did."""
+    """Return whether it is the user's own judge or model; even a simulated one could approve a bad result."""
     return bool(value == own.get("judge_model", own.get("model")))
 
 
@@ -243,9 +244,9 @@ _ASKED_IN_APP = ("pass", "tool")
 _DURABILITIES = ("off", "normal", "full")
 _RULES: Rules = {
     **dict.fromkeys(("ttl", "single_pass", "judge_votes", "theme"), (lambda *_: True, "")),
-    # Answers on each other's keys would turn a person's no into a yes.
+    # Swapped keys of answers would turn a person's no into a yes.
     "keys": (lambda value, own, _: value == own.get("keys"), "give actions other keys: {json}"),
-    # What they would do is worked out by `items_of`.
+    # `items_of` describes what they would do.
     **dict.fromkeys(("tools", "mcp_servers"), (_never, "")),
     "model": (_same_model, "use another model: {value}"),
     "base_url": (_never, "send every request to a model, with your key, to {value}"),
@@ -276,16 +277,16 @@ _RULES: Rules = {
     "otel": (lambda value, *_: value is False, "send traces and metrics to OpenTelemetry"),
     "otel_content": (lambda value, *_: value is False, "send requests and replies to OpenTelemetry"),
 }
-"""Every key of a run's configuration but `policy`, of which `deny` and `ask` apply and `allow` needs consent."""
+"""All keys of a run's configuration except for `policy`, whose `allow` needs consent and whose other parts apply."""
 
 
 def is_harmless(key: str, value: Any, own: Values, root: Path, rules: Rules = _RULES) -> bool:
-    """Return whether a value of any key but `policy` applies by itself, given what the user's own layers say."""
+    """Return whether a value of any key other than `policy` applies by itself, given the user's own layers."""
     return key in rules and bool(rules[key][0](value, own, root))
 
 
 def split_values(values: Values, own: Values, root: Path) -> tuple[dict[str, Any], dict[str, Any]]:
-    """Return which values of a project's configuration apply by themselves and which need consent."""
+    """Return the values of a project's configuration that apply by themselves, and those that need consent."""
     harmless: dict[str, Any] = {}
     gated: dict[str, Any] = {}
     for key, value in values.items():
@@ -316,7 +317,7 @@ def items_of(key: str, value: Any, root: Path) -> list[TrustItem]:
 
 
 def sentence_of(key: str, value: Any, root: Path, rules: Rules = _RULES) -> str:
-    """Return what a value would be allowed to do, in the words of its rule."""
+    """Return what a value would be allowed to do, as worded in its rule."""
     words = rules[key][1] if key in rules else ""
     text = (words or "set `{key}` to {value}").format(
         key=key,
@@ -352,13 +353,13 @@ def _server_item(name: str, server: Any, root: Path) -> TrustItem:
 
 
 def _program_files(words: list[str], folder: Path, root: Path) -> tuple[Path, ...]:
-    """Return the files of the project that a command line names, and for those in Python what they import."""
+    """Return the project's files that a command line names, and those that its Python files import."""
     files: set[Path] = set()
     for place, word in enumerate(words):
         if place and words[place - 1] == "-m":
             files |= module_files([word], folder)
             continue
-        # `--script=server.py` and `sh -c 'exec ./server.py'` name a file, too.
+        # `--script=server.py` and `sh -c 'exec ./server.py'` name a file too.
         for candidate in {word, *re.split(r"[\s=;&|'\"()]+", word)} - {""}:
             if (
                 "\0" not in candidate
@@ -370,12 +371,12 @@ def _program_files(words: list[str], folder: Path, root: Path) -> tuple[Path, ..
 
 
 def _lies_in(path: Path, root: Path) -> bool:
-    """Return whether the path's own name is in the project, wherever it leads."""
+    """Return whether a path is in the project, without following links."""
     return Path(os.path.normpath(path)).is_relative_to(os.path.normpath(root))
 
 
 def project_modules(specs: Iterable[str], root: Path) -> list[str]:
-    """Return those of the tools whose import would execute code of the project: its folder comes first on the path."""
+    """Return the tools whose import would execute code of the project, whose folder comes first on the path."""
     return [spec for spec in specs if spec not in TOOL_SETS and _module_files([spec], root)]
 
 
@@ -389,7 +390,7 @@ def _named(files: tuple[Path, ...], root: Path) -> str:
 
 
 def clean_text(text: str) -> str:
-    """Return a text of a project that is safe to print: control characters visible, without secrets, clipped."""
+    """Return a project's text, safe to print: with visible control characters, without secrets, clipped."""
     from aeon_core.escape import escape_controls
     from aeon_core.redaction import redact_text
 
@@ -398,12 +399,12 @@ def clean_text(text: str) -> str:
 
 
 def place_in(path: Path, root: Path) -> str:
-    """Return how a file is called in a digest and on screen: by its place in the project, in any worktree of it."""
+    """Return a file's name for digests and screens: its path in the project, which is the same in all worktrees."""
     return str(path.relative_to(root)) if path.is_relative_to(root) else str(path)
 
 
 def plain_value(value: Any, root: Path) -> Any:
-    """Return a value as plain data with nothing left out, paths by their place in the project."""
+    """Return a value as complete plain data, with paths relative to the project."""
     if isinstance(value, Path):
         return place_in(value, root)
     if isinstance(value, Mapping):
@@ -416,7 +417,7 @@ def plain_value(value: Any, root: Path) -> Any:
 
 
 def shown_value(value: Any) -> Any:
-    """Return a value as plain data for a screen: without secrets, and without what is only a default."""
+    """Return a value as plain data for a screen, without secrets and defaults."""
     from aeon_core.redaction import redact
 
     if isinstance(value, Mapping):
@@ -428,7 +429,7 @@ def shown_value(value: Any) -> Any:
     return redact(str(value) if isinstance(value, Path) else value)
 
 
-# What is remembered of a consent, and how it differs from what is there now.
+# What is remembered of a consent, and how the project differs from it now.
 
 
 def _consents(entry: Mapping[str, Any], part: str | None) -> list[dict[str, Any]]:
@@ -471,17 +472,17 @@ def _changes(before: Any, now: Mapping[str, str]) -> tuple[str, ...]:
     return tuple(escape_controls(line, keep="\t") for line in lines)
 
 
-# Where consents are kept: one file for a project in the user's state directory, never in the project itself.
+# Consents are kept in one file per project in the user's state directory, never in the project itself.
 
 FOLDERS = (".aeon", ".system2", ".git")
 _GIT_SECONDS = 5
 
 
 def refuse_foreign_folders(root: Path, environ: Mapping[str, str] = os.environ) -> None:
-    """Raise UsageError if `.aeon`, `.system2` or `.git` of the project belongs to another user.
+    """Raise UsageError if the project's `.aeon`, `.system2` or `.git` belongs to another user.
 
-    Root's own rule is git's: under sudo, the folders of the user who called it are fine, too. So is a project that
-    `safe.directory` of the user's git configuration names.
+    As in git, root under sudo also accepts folders of the calling user. A project that `safe.directory` in the user's
+    git configuration names is accepted too.
     """
     mine = _own_ids(environ)
     for name in FOLDERS:
@@ -505,7 +506,7 @@ def _own_ids(environ: Mapping[str, str]) -> set[int]:
 
 
 def _is_safe_for_git(root: Path) -> bool:
-    """Return whether the user's git configuration vouches for the folder; the project's own is not asked."""
+    """Return whether the user's or system's git configuration trusts the folder; the project's own is not read."""
     import shutil
     import subprocess
 
@@ -525,17 +526,17 @@ def _is_safe_for_git(root: Path) -> bool:
 
 MAX_BYTES = 16_000_000
 Kind = Literal["consents", "runs"]
-"""What is kept: the consents to a project, and which of its runs the user has started."""
+"""What is stored: the consents to a project, or the runs in it that the user started."""
 
 
 def load_entry(root: Path, environ: Mapping[str, str], kind: Kind = "consents") -> dict[str, Any]:
-    """Return what is kept for the project, an empty entry where nothing is or where it is not the user's own file."""
+    """Return what is stored for the project; an empty entry if there is nothing or the file is not the user's own."""
     file = _file(root, environ, kind)
     return _read(file) if file is not None else {}
 
 
 def revoke_trust(root: Path, environ: Mapping[str, str] = os.environ) -> bool:
-    """Forget every consent to the project, and its runs; return False if no consent was granted. Raises UsageError."""
+    """Forget all consents to the project, and its runs; return whether there was a consent. Raises UsageError."""
     had = bool(load_entry(root, environ))
     for kind in get_args(Kind):
         if (file := _file(root, environ, kind)) is not None:
@@ -549,7 +550,7 @@ def revoke_trust(root: Path, environ: Mapping[str, str] = os.environ) -> bool:
 def update_entry(
     root: Path, environ: Mapping[str, str], change: Callable[[dict[str, Any]], None], kind: Kind = "consents"
 ) -> None:
-    """Change what is kept for the project, atomically. Raises UsageError if it cannot be kept."""
+    """Change what is stored for the project, atomically. Raises UsageError if it cannot be stored."""
     if (file := _file(root, environ, kind)) is None:
         raise UsageError(
             f"your state directory {str(_folder(environ))!r} is inside the project {str(root)!r}, so trust cannot be "
@@ -568,9 +569,9 @@ def update_entry(
 
 
 def project_key(root: Path) -> str:
-    """Return what names a project: its repository's common git folder and the place in it, else its own real path.
+    """Return the key of a project: its repository's common git folder and the path in it, else its own real path.
 
-    A worktree says itself which repository it is of, so it is believed only where that repository knows the worktree.
+    A worktree names its own repository, so that counts only if the repository lists the worktree.
     """
     real = Path(os.path.realpath(root))
     for folder in (real, *real.parents):

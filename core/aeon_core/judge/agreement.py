@@ -1,6 +1,6 @@
-"""How far a judge agrees with labels: measured on labelled outcomes, or counted over your own runs.
+"""How well a judge agrees with labels, measured on labelled outcomes or on your own runs.
 
-A labelled outcome is the result of a task and whether a person would accept it: one line of a JSONL file.
+A labelled outcome is one line of a JSONL file: the result of a task, and whether a person would accept it.
 """
 
 from __future__ import annotations
@@ -65,7 +65,7 @@ class LabelledOutcome(Entity):
 
     @property
     def artifacts(self) -> Artifacts:
-        """The artifacts that a judge is shown."""
+        """The artifacts for a judge."""
         return Artifacts(
             goal=self.goal,
             plan=self.plan,
@@ -77,7 +77,7 @@ class LabelledOutcome(Entity):
 
 
 def read_labels(path: Path) -> list[LabelledOutcome]:
-    """Return the outcomes of a JSONL file; blank lines are left out.
+    """Return the outcomes in a JSONL file; blank lines are skipped.
 
     Raises UsageError with file and line if one is bad, an id occurs twice, or there is none.
     """
@@ -137,7 +137,7 @@ def _outcome(line: str, place: str) -> LabelledOutcome:
 
 
 def _one_step(fields: dict[str, Any]) -> dict[str, Any]:
-    """Return plan and results of an outcome without a plan: one reasoning step that gave the answer."""
+    """Return a plan and results for an outcome without a plan: one reasoning step that gave the answer."""
     goal = str(fields.get("goal") or "?")
     step = {"step_id": "s1", "description": goal, "agent": "llm", "status": "complete"}
     results = fields.get("results") or {"s1": {"text": fields.get("answer")}}
@@ -175,7 +175,7 @@ class Comparison:
 
 @dataclass(frozen=True)
 class Agreement:
-    """The figures of some comparisons. An unusable reply counts as disagreement."""
+    """Statistics of comparisons. An unusable reply counts as disagreement."""
 
     results: int
     agreed: int
@@ -193,7 +193,7 @@ class Agreement:
         return self.agreed / self.results if self.results else None
 
     def as_dict(self) -> dict[str, Any]:
-        """Return the figures as plain JSON."""
+        """Return the statistics as plain JSON."""
         kappa = None if self.kappa is None else round(self.kappa, 4)
         share = None if self.agreement is None else round(self.agreement, 4)
         counts = {"false_accepts": self.false_accepts, "false_rejects": self.false_rejects, "unusable": self.unusable}
@@ -201,7 +201,7 @@ class Agreement:
 
 
 def agreement_of(comparisons: Iterable[Comparison]) -> Agreement:
-    """Return the figures of comparisons."""
+    """Return the statistics of comparisons."""
     found = list(comparisons)
     pairs = [(each.label == "good", each.judged == "good") for each in found if each.judged is not None]
     return Agreement(
@@ -215,7 +215,7 @@ def agreement_of(comparisons: Iterable[Comparison]) -> Agreement:
 
 
 def agreement_by_group(comparisons: Iterable[Comparison]) -> dict[str, Agreement]:
-    """Return the figures of each group, by its name."""
+    """Return the statistics of each group, sorted by its name."""
     groups: dict[str, list[Comparison]] = {}
     for each in comparisons:
         groups.setdefault(each.group, []).append(each)
@@ -223,7 +223,7 @@ def agreement_by_group(comparisons: Iterable[Comparison]) -> dict[str, Agreement
 
 
 def measure(outcomes: Iterable[LabelledOutcome], engine: Engine) -> Iterator[Comparison]:
-    """Yield the engine's verdict on each outcome. Final errors of the judge's model are raised."""
+    """Yield the comparison for each outcome. Raises final errors of the judge's model."""
     for outcome in outcomes:
         assessment, _ = engine.judged(outcome.artifacts, outcome.requirements)
         dumped = assessment.model_dump(mode="json")
@@ -248,8 +248,7 @@ class LabelledRuns:
         self._known: dict[str, tuple[tuple[int, int, int], list[Comparison]]] = {}
 
     def comparisons(self, wanted: Callable[[], bool] = lambda: True) -> list[Comparison]:
-        """Return each labelled pass that the judge assessed, by run and pass; stops early once it is no longer
-        `wanted`.
+        """Return each labelled pass that the judge assessed, by run and pass; stop early once no longer `wanted`.
 
         Unreadable journals are left out. Raises UsageError if the directory cannot be read.
         """

@@ -1,4 +1,4 @@
-"""The judge's reply: its schema, and reading replies that come close to it (contract: `judge`, `review`)."""
+"""The judge's reply: its schema, and a reader that also accepts near forms (contract: `judge`, `review`)."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ _ISSUE = object_schema(
     }
 )
 REVIEW_SCHEMA = object_schema({"issues": _array(_ISSUE)})
-"""The schema of a plan review's reply, fit for strict modes."""
+"""The schema of a plan review's reply, suitable for strict modes."""
 JUDGE_SCHEMA = object_schema(
     {
         "requirements": _array(
@@ -73,7 +73,7 @@ JUDGE_SCHEMA = object_schema(
         "issues": _array(_ISSUE),
     }
 )
-"""The schema of a judgement's reply, evidence before each verdict, fit for strict modes."""
+"""The schema of a judgement's reply, with evidence before each verdict, suitable for strict modes."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,7 +114,7 @@ class Judgement:
 
 
 def read_judgement(reply: Any, requirements: int, suspicions: int = 0, *, steps: Iterable[str] = ()) -> Judgement:
-    """Return a parsed reply's verdicts on this many requirements and suspicions, also from near forms.
+    """Return the verdicts of a parsed reply on this many requirements and suspicions; near forms are accepted.
 
     Near forms: numbers as text, keys and verdicts in another case, true and false as verdicts, a check without its
     object, issues without their list. Raises ValidationError, with `problems`, if a verdict is missing or given twice,
@@ -151,9 +151,7 @@ def read_judgement(reply: Any, requirements: int, suspicions: int = 0, *, steps:
 
 
 def read_review(reply: Any, *, steps: Iterable[str] = ()) -> list[Finding]:
-    """Return the issues of a parsed review reply. Raises ValidationError, with `problems`, if it has no list of
-    issues.
-    """
+    """Return the issues of a parsed review. Raises ValidationError, with `problems`, if it has no list of them."""
     reply = _lower_keys(reply)
     value = {"issues": reply} if isinstance(reply, list) else _unwrapped(reply, "issues")
     if not isinstance(value.get("issues"), list):
@@ -163,18 +161,18 @@ def read_review(reply: Any, *, steps: Iterable[str] = ()) -> list[Finding]:
 
 
 def _lower_keys(value: Any) -> Any:
-    """Return a reply with lower-case keys. Raises ValidationError for two keys that become the same."""
+    """Return a reply with lower-case keys. Raises ValidationError if two keys become the same."""
     if isinstance(value, list):
         return [_lower_keys(item) for item in value]
     if not isinstance(value, dict):
         return value
-    made: dict[str, Any] = {}
+    lowered: dict[str, Any] = {}
     for key, item in value.items():
         name = key.strip().lower()
-        if name in made:
+        if name in lowered:
             raise _unusable(f"{name}: said twice")
-        made[name] = _lower_keys(item)
-    return made
+        lowered[name] = _lower_keys(item)
+    return lowered
 
 
 def _unusable(problem: str) -> ValidationError:
@@ -233,9 +231,9 @@ def _check(value: Any, key: str) -> Check | None:
 
 
 def _flags(value: Any) -> dict[Flag, Check] | None:
-    """Return the check of each flag, None if the answer's is missing or a flag is unknown.
+    """Return the check of each flag, None if that of the answer is missing or a flag is unknown.
 
-    Others may be left out, which means that nothing is wrong.
+    Other flags may be left out, which means that nothing is wrong.
     """
     if (whole := _check(value, "ok")) is not None:
         return dict.fromkeys(FLAGS, whole)
@@ -256,7 +254,7 @@ def _issues(value: Any, steps: set[str]) -> list[Finding]:
 def _issue(entry: Any, steps: set[str]) -> Finding | None:
     """Return an issue with normalized type, severity and location; None for an empty one.
 
-    An unknown severity is read as `high`, never as a milder one. Raises ValidationError if an issue's text is under an
+    An unknown severity counts as `high`, never as a milder one. Raises ValidationError if an issue's text is under an
     unknown key.
     """
     if isinstance(entry, str):

@@ -13,7 +13,7 @@ _ESCAPE = re.compile(r"\\[nrt]")
 def find_quote(text: str, quote: str) -> list[tuple[int, int]]:
     """Return the first position of a quote as (start, end) in characters of the text; with elisions, that of each part.
 
-    Empty if a part is missing. The text may be JSON, in which a line break is an escape.
+    Empty if a part is missing. The text may be JSON, in which a line break is escaped.
     """
     parts = [part for part in map(_letters, _ELISION.split(quote)) if part]
     for form in (text, _ESCAPE.sub("  ", text)):

@@ -1,4 +1,4 @@
-"""Requests an object from a model and reads its reply (contract: `judge`, `review`)."""
+"""Asks a model for an object and reads its reply (contract: `judge`, `review`)."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ class Ask(Protocol):
 
 
 def ask_of(judge: Judge | Ask | None) -> Ask | None:
-    """Return the function that asks a judge: an adapter's reply is parsed directly, including near forms of JSON.
+    """Return the function that asks a judge. An adapter's reply is parsed directly, accepting near forms of JSON.
 
     The function raises LLMError if the adapter fails and SupervisorError if its reply cannot be used.
     """

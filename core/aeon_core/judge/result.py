@@ -1,6 +1,4 @@
-"""The model as judge of a result: evidence before each verdict, checked quotes, one question about doubts (Decision
-7).
-"""
+"""A model as the judge of a result, with evidence before each verdict, checked quotes and one retry (Decision 7)."""
 
 from __future__ import annotations
 
@@ -45,7 +43,7 @@ _SHORTEST = 2
 
 
 class Evidence:
-    """The texts of a pass in which quotes are looked up, ignoring case, white space, punctuation and Markdown.
+    """The texts of a pass, in which quotes are searched, ignoring case, whitespace, punctuation and Markdown.
 
     Numbers are compared as a whole, with sign and separators.
     """
@@ -68,7 +66,7 @@ class Evidence:
     def contains(self, quote: str, *, met: bool = False) -> bool:
         """Return whether a quote occurs in the artifacts; with elisions, whether each part does.
 
-        For a met requirement, words of the goal or the requirements alone are no evidence.
+        For a met requirement, words that occur only in the goal or the requirements are not evidence.
         """
         forms = (quote, _ESCAPE.sub(" ", quote))
         return any(self._contains([*map(_plain, _ELISION.split(form))], met=met) for form in dict.fromkeys(forms))
@@ -114,15 +112,15 @@ SHOWN_CHARACTERS = 12_000
 
 @dataclass(frozen=True)
 class Case:
-    """What a judge is asked to judge."""
+    """A result to judge."""
 
     artifacts: Artifacts
     requirements: Sequence[str]
-    """What a finished answer must satisfy, counted from 1; the task itself if there is nothing else."""
+    """What a finished answer must satisfy, numbered from 1; only the task if there is nothing else."""
     suspicions: Sequence[str] = ()
-    """What code found suspicious but cannot decide, counted from 1."""
+    """What exact checks found suspicious but cannot decide, numbered from 1."""
     known: Sequence[str] = ()
-    """What exact checks proved and the judge need not repeat."""
+    """What exact checks proved, which the judge need not repeat."""
 
 
 def judge_result(
@@ -130,8 +128,8 @@ def judge_result(
 ) -> Judgement:
     """Return the judgement of a result, by majority of `votes` if the first verdict is not a clear yes.
 
-    A verdict that costs a pass must quote words that occur in an artifact, and verdicts must agree with the issues next
-    to them; otherwise the judge is asked again and told why. Quotes that are still not found are marked. Raises
+    A verdict against the result must quote words of an artifact, and verdicts must agree with the reply's issues;
+    otherwise the judge is asked once more and told why. Quotes that are still not found are marked. Raises
     LLMError and SupervisorError if the first reply fails or is unusable.
     """
     evidence = Evidence(case.artifacts, case.requirements)
@@ -170,8 +168,7 @@ def judge_request(
 
 
 def majority(verdicts: Sequence[Judgement]) -> Judgement:
-    """Return the majority's judgement: the first of those that find nothing wrong, or everything that the others find
-    wrong.
+    """Return the majority's judgement: the first good one, or the worst verdicts of all that find something wrong.
 
     Judges that find different problems agree that there is one.
     """
@@ -198,14 +195,14 @@ def _judged(case: Case, ask: Ask, evidence: Evidence, *, folder: Path | None, ma
     request = partial(judge_request, case, folder=folder, max_tokens=max_tokens)
     judgement = _marked(ask(request(), "the judgement", read), evidence)
     if doubts := list(_doubts(judgement, case)):
-        # If that fails, the first verdict is kept, with its marks.
+        # If that fails, the first judgement is kept, with its marks.
         with suppress(LLMError, SupervisorError):
             judgement = _marked(ask(request(doubts=doubts), "the judgement", read), evidence)
     return _settled(judgement)
 
 
 def _marked(judgement: Judgement, evidence: Evidence) -> Judgement:
-    """Return the judgement with each verdict marked whose quote occurs nowhere."""
+    """Return the judgement with a mark on each verdict whose quote was not found."""
 
     def checked(check: Check) -> Check:
         return replace(check, quote_found=evidence.contains(check.evidence))
@@ -223,7 +220,7 @@ def _marked(judgement: Judgement, evidence: Evidence) -> Judgement:
 
 
 def _doubts(judgement: Judgement, case: Case) -> Iterable[str]:
-    """Yield the doubts about a judgement, for the judge to answer."""
+    """Yield the doubts about a judgement that the judge should answer."""
     checks = {"coherent": judgement.coherent}
     checks |= {f"consistent.{flag}": check for flag, check in judgement.consistent.items()}
     checks |= {f"suspicions[{n}]": check for n, check in judgement.suspicions.items()}
@@ -242,7 +239,7 @@ def _doubts(judgement: Judgement, case: Case) -> Iterable[str]:
 
 
 def _contradiction(judgement: Judgement) -> Finding | None:
-    """Return an issue with the answer that contradicts the verdicts, none of which costs a pass."""
+    """Return an issue with the answer that contradicts the verdicts, if all of these are good."""
     denied = judgement.coherent.ok and judgement.consistent["answer"].ok
     denied = denied and all(each.met == "yes" for each in judgement.requirements)
     if not denied or not all(check.ok for check in judgement.suspicions.values()):
@@ -255,7 +252,7 @@ def _contradiction(judgement: Judgement) -> Finding | None:
 
 
 def _settled(judgement: Judgement) -> Judgement:
-    """Return the judgement with the answer's flag broken if an issue with it remains."""
+    """Return the judgement with the answer's consistency flag set to false if an issue contradicts it."""
     if (issue := _contradiction(judgement)) is None:
         return judgement
     broken = Check(False, issue.description, quote_found=judgement.consistent["answer"].quote_found)

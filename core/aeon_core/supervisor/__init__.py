@@ -1,1 +1,1 @@
-"""Repairing model output: `supervisor.Supervisor` and the `invariants` that a repair must keep."""
+"""Repairs model output: `supervisor.Supervisor`, and the `invariants` that a repair must keep."""

@@ -1,7 +1,7 @@
-"""What a repair must keep (core FR-032): every value that is there, by name and order. It may write what is missing.
+"""What a repair must keep (core FR-032): every existing value, by name and order. It may add what is missing.
 
-One set of rules for plans, calls and all other replies. Every function returns one line that says what the repair must
-not do, or None if it may be taken.
+The same rules apply to plans, calls and all other replies. Each `…_refusal` function returns one line that says what
+the repair did wrong, or None if it is accepted.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ _NEAR = 0.75
 
 
 def same(one: Any, other: Any) -> bool:
-    """Return whether two plain values are the same: numbers by their value, text except for blanks; true is not 1."""
+    """Return whether two plain values are equal: numbers by value, text apart from whitespace; true is not 1."""
     if isinstance(one, str) and isinstance(other, str):
         return one.split() == other.split()
     if isinstance(one, (int, float)) and isinstance(other, (int, float)):
@@ -33,7 +33,7 @@ def same(one: Any, other: Any) -> bool:
 
 
 def value_refusal(original: Any, repaired: Any, path: str = "", *, adds_tools: bool = True) -> str | None:
-    """Return why a value is refused: what the original has stays, in order; a tool is added only with `adds_tools`."""
+    """Return why a value is refused: it must keep the original's content; only with `adds_tools` may it add a tool."""
     if is_blank(original) or same(original, repaired):
         return None
     if isinstance(original, dict) and isinstance(repaired, dict):
@@ -48,7 +48,7 @@ def value_refusal(original: Any, repaired: Any, path: str = "", *, adds_tools: b
 
 
 def plan_refusal(original: Any, repaired: Any, tools: ToolRegistry) -> str | None:
-    """Return why a plan is refused, given both in their normal form: goal, ids, order, count and all values stay."""
+    """Return why a plan is refused, given both in normal form: goal, ids, order, count and all values must stay."""
     if reason := value_refusal(original.get("goal"), repaired.get("goal"), "goal"):
         return reason
     before, after = plan_rows(original), plan_rows(repaired)
@@ -60,7 +60,7 @@ def plan_refusal(original: Any, repaired: Any, tools: ToolRegistry) -> str | Non
         if "parent" not in was and "parent" in now:
             return f"{path}.parent was added; a repair keeps the order of the steps"
         for name, value in was.items():
-            # An id that occurs twice, or a parent that is no step, has to become another.
+            # A duplicate id, or a parent that is not a step, has to change.
             unsound = (name == "id" and ids.count(str(value)) > 1) or (name == "parent" and str(value) not in ids)
             unknown = name == "tool" and value not in tools and now.get("tool") in tools
             if name == "arguments":
@@ -71,7 +71,7 @@ def plan_refusal(original: Any, repaired: Any, tools: ToolRegistry) -> str | Non
                 return reason
         if "tool" in now and now["tool"] != was.get("tool") and (now["tool"] not in tools or was.get("agent") == "llm"):
             return f"{path}.tool was changed to {shown(now['tool'])}; a repair keeps what is there"
-    # Where ids were missing, the new ones are those that other steps point at.
+    # If ids were missing, the new ones must be those that other steps refer to.
     needed = {str(name) for row in before if "None" in ids for name in row.get("depends_on", ())}
     missing = sorted((needed | set(ids)) - {"None"} - {str(row.get("id")) for row in after})
     return f"the id {missing[0]!r} was dropped; a repair keeps it" if missing else None
@@ -87,9 +87,9 @@ def _arguments_refusal(was: Any, row: dict[str, Any], tools: ToolRegistry) -> st
 
 
 def call_refusal(original: dict[str, Any], repaired: dict[str, Any], schema: Schema) -> str | None:
-    """Return why repaired arguments are refused that fit the schema.
+    """Return why repaired arguments that fit the schema are refused.
 
-    What was there stays under its name, or takes the name of an argument that was missing; what is new is required.
+    A value must stay under its name, or take that of a missing argument; a new argument must be required.
     """
     known, was = properties(schema.schema), coerced(original, schema.schema, drop=False)
     for key, value in was.items():
@@ -121,7 +121,7 @@ def call_refusal(original: dict[str, Any], repaired: dict[str, Any], schema: Sch
 
 
 def named_alike(one: str | None, other: str) -> bool:
-    """Return whether a key is another one abbreviated, written out or misspelt."""
+    """Return whether one key abbreviates, spells out or misspells the other."""
     a, b = letters(one or ""), letters(other)
     near = a.startswith(b) or b.startswith(a) or difflib.SequenceMatcher(None, a, b).ratio() >= _NEAR
     return bool(a and b) and near

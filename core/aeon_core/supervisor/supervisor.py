@@ -1,6 +1,6 @@
-"""The supervisor: replies become valid plans, tool calls and steps, or a structured error (core FR-027 to FR-033).
+"""The supervisor turns replies into valid plans, tool calls and steps, or a structured error (core FR-027 to FR-033).
 
-Each attempt of a repair is a SupervisorAction (core FR-050, FR-051; Decision 6).
+Each repair attempt is a SupervisorAction (core FR-050, FR-051; Decision 6).
 """
 
 from __future__ import annotations
@@ -38,25 +38,25 @@ MAX_ATTEMPTS = 2
 
 
 class NothingFitsError(ValidationError):
-    """A model's answer that there is no repair: final, so that it is not asked again."""
+    """The model answered that there is no repair, which is final: it is not asked again."""
 
 
 @dataclass(slots=True)
 class Fault:
-    """What has to be repaired: the output as it came, and what is wrong with it."""
+    """What has to be repaired: the original output, and what is wrong with it."""
 
     subject: str
-    """What the output should have been, for messages: `the plan`."""
+    """What the output should have been, for messages, such as `the plan`."""
     action_type: ActionType
     original: dict[str, Any]
     text: str
-    """The original as the model is shown it."""
+    """The original as text for the model."""
     problems: list[str]
     context: dict[str, Any] = field(default_factory=dict)
-    """Where it happened, for the error."""
+    """The step and tool concerned, for the error."""
 
     def unrecoverable(self, attempts: int, problems: list[str]) -> SupervisorError:
-        """Return the structured error of a repair that failed (core FR-051)."""
+        """Return the structured error for a failed repair (core FR-051)."""
         tried = f"in {attempts} attempt{'s' if attempts > 1 else ''}" if attempts else "at all"
         return SupervisorError(
             f"{self.subject} could not be repaired {tried}: {problems[0]}",
@@ -74,14 +74,14 @@ def now() -> str:
 
 @dataclass(frozen=True, slots=True)
 class Repairs:
-    """Makes repairs and reports each attempt to a listener."""
+    """Runs repairs and reports each attempt to a listener."""
 
     llm: LLMAdapter
     on_action: Listener | None
     clock: Callable[[], str]
 
     def local(self, action_type: ActionType, original: dict[str, Any], repaired: dict[str, Any]) -> None:
-        """Report a local repair that succeeded."""
+        """Report a successful local repair."""
         self._report("local", action_type, original, 1, repaired_output=repaired)
 
     def by_model(
@@ -90,10 +90,10 @@ class Repairs:
         request: Callable[[list[str]], LLMRequest],
         accept: Callable[[LLMResponse], tuple[T, dict[str, Any]]],
     ) -> T:
-        """Return what `accept` makes of the model's reply; it raises ValidationError for one that is not good enough.
+        """Return the first result of `accept` for the model's reply; it raises ValidationError to refuse a reply.
 
-        `request` makes the request of an attempt from the problems so far; the second names why the first
-        failed. Raises SupervisorError after two failed attempts, or one that is final; LLMError where the adapter does.
+        `request` returns an attempt's request, given the problems so far, which for the second attempt include why the
+        first failed. Raises SupervisorError after two failures, or a final one; LLMError if the adapter does.
         """
         failed: list[str] = []
         for attempt in range(1, MAX_ATTEMPTS + 1):
@@ -132,14 +132,14 @@ _NO_TOOL_FITS = "the model says that no tool does what the step asks"
 
 
 class Supervisor:
-    """Makes valid what a model got wrong (core FR-028; Decision 6).
+    """Repairs invalid model output (core FR-028; Decision 6).
 
-    A reply is parsed strictly, then repaired locally without loss. What is left goes to the same model, twice at most:
-    with a shorter prompt where something of the reply can be kept, else with the same request again. Every attempt is
-    given to `on_action` with its method, `local` or `llm`. A repair that changes what is there is refused. `registry`
-    is the default for methods that are not handed one; `on_substitution` learns of steps for which a repair chose a
-    tool that they did not name: their id, and what they named, "" for none. Its methods raise SupervisorError where
-    neither attempt is good enough, and LLMError where the adapter does.
+    A reply is parsed strictly, then repaired locally without loss. If that fails, the model is asked, twice at most:
+    with a shorter prompt if part of the reply can be kept, else with the same request again. Every attempt is
+    passed to `on_action` with its method, `local` or `llm`. A repair that changes what exists is refused. `registry`
+    is the default for methods that are not given one; `on_substitution` is called for steps for which a repair chose a
+    tool that they did not name, with their id and what they named, "" for none. Its methods raise SupervisorError if
+    no repair succeeds, and LLMError if the adapter does.
     """
 
     def __init__(
@@ -167,9 +167,9 @@ class Supervisor:
         task: str = "",
         request: LLMRequest | None = None,
     ) -> Plan:
-        """Return the plan of a reply to `task`, repaired where need be (core FR-010, FR-031).
+        """Return the plan in a reply to `task`, repaired if necessary (core FR-010, FR-031).
 
-        Where the reply holds no plan, `request` (or one like it) is made again. Unknown tools stay: they are repaired
+        If the reply has no plan, `request` (or an equivalent) is sent again. Unknown tools stay; they are repaired
         step by step.
         """
         tools = self._tools(registry)
@@ -214,10 +214,10 @@ class Supervisor:
         context: Mapping[str, str] | None = None,
         request: LLMRequest | None = None,
     ) -> dict[str, Any]:
-        """Return the valid arguments of the call a reply makes of the step's tool (core FR-025, FR-030).
+        """Return the valid arguments of a reply's call of the step's tool (core FR-025, FR-030).
 
-        The call comes as native tool use or as text. `context` are the sections on results and memory that a repair
-        may draw from; `request` is made again where the reply has no call, or lacks arguments.
+        The call may be a native tool call or text. `context` are the sections on results and memory that a repair may
+        use; `request` is sent again if the reply has no call or lacks arguments.
         """
         tools, tool = self._tools(registry), _tool_of(step)
         call = CallReader(tool, tools).read(response)
@@ -239,7 +239,7 @@ class Supervisor:
         context: Mapping[str, str] | None = None,
         request: LLMRequest | None = None,
     ) -> dict[str, Any]:
-        """Return valid arguments in place of a step's declared ones that do not fit, as `read_tool_call` does."""
+        """Return valid arguments to replace a step's declared ones, which do not fit, as `read_tool_call` does."""
         tools, tool = self._tools(registry), _tool_of(step)
         original = {"tool_name": tool, "arguments": json_safe(arguments)}
         call = Call(original, to_line(original), original["arguments"], problems=list(problems))
@@ -292,9 +292,9 @@ class Supervisor:
         schema: dict[str, Any],
         task: str,
     ) -> T:
-        """Return what `read` makes of the JSON of a reply, repaired where need be (adaptive FR-004).
+        """Return the result of `read` for a reply's JSON, repaired if necessary (adaptive FR-004).
 
-        `what` names it in messages; `read` raises ValidationError, with `problems`, for what has not the form.
+        `what` names it in messages; `read` raises ValidationError, with `problems`, for another form.
         """
         tools, text, cut = self._tools(None), clean_text(response.text), partial(_is_cut, response)
 
@@ -339,8 +339,8 @@ class Supervisor:
     def repair_missing_tool_step(self, step: PlanStep, tools: Sequence[Tool], plan_goal: str) -> PlanStep:
         """Return a new step that names one of `tools`, with the status of `step` and no errors (Decision 12).
 
-        Only tool, agent and arguments that do not fit may differ (core FR-059 to FR-061, FR-065, FR-066). That no tool
-        fits is a model's last word.
+        Only tool, agent and arguments that do not fit may change (core FR-059 to FR-061, FR-065, FR-066). If the model
+        says that no tool fits, it is not asked again.
         """
         known = self._registry
         if known is None:
@@ -379,7 +379,7 @@ class Supervisor:
         context: Mapping[str, str] | None = None,
         names: Sequence[str] | None = None,
     ) -> LLMRequest:
-        """Return the request for a repair: with the complete tool list, what is wrong, the schema and the original."""
+        """Return a repair request with the tools, what is wrong, the schema and the original."""
         sections = {
             "task": task,
             "goal": goal,
@@ -398,7 +398,7 @@ class Supervisor:
 
 
 class _PlanReply:
-    """What a reply says of a plan: the plan, or what of it a repair has to keep."""
+    """A reply's plan, or the parts of it that a repair has to keep."""
 
     def __init__(self, response: LLMResponse, tools: ToolRegistry) -> None:
         self.text = clean_text(response.text)
@@ -425,7 +425,7 @@ class _PlanReply:
 
     @property
     def can_be_kept(self) -> bool:
-        """Whether there is a part of a plan that a repair could keep: at least something of one step."""
+        """Whether there is something that a repair could keep: at least part of one step."""
         if self._broken is None or len(self.text) > MAX_REPAIRABLE:
             return False
         if self._broken.value is not None:
@@ -437,9 +437,9 @@ class _PlanReply:
         return plan_rows(normal_plan(self._broken.value, self._known)[0])
 
     def checked(self, plan: Plan) -> list[tuple[str, str]]:
-        """Return the ids of steps for which a repair chose a tool, with what they named. Raises ValidationError.
+        """Return the ids of steps for which a repair chose a tool, with what they had named. Raises ValidationError.
 
-        New arguments of a tool that the step named already are left out: the step's own cycle supplies them.
+        New arguments for a tool that the step already named are removed, since the step's own cycle supplies them.
         """
         assert self._broken is not None
         if self._broken.value is None:
@@ -464,7 +464,7 @@ class _PlanReply:
 
 
 def _repaired_step(original: PlanStep, value: Any, names: Sequence[str], registry: ToolRegistry) -> PlanStep:
-    """Return the step that a repair names. Raises NothingFitsError if it names no tool, else ValidationError."""
+    """Return the repaired step. Raises NothingFitsError if it names no tool, ValidationError for other problems."""
     row, count = step_row(value) if value is not None else ({}, 1)
     if count != 1:
         raise _invalid([f"expected one step, got {count}"])
@@ -482,7 +482,7 @@ def _repaired_step(original: PlanStep, value: Any, names: Sequence[str], registr
         return step
     arguments = coerced(row["arguments"], schema.schema, drop=False)
     if errors := schema.errors(arguments):
-        # Its own cycle supplies the arguments of a step that had none.
+        # The step's own cycle supplies its arguments if it had none.
         _refuse(errors[0] if original.arguments is not None else None)
         return step
     _refuse(call_refusal(original.arguments or {}, arguments, schema) if original.arguments is not None else None)
@@ -501,7 +501,7 @@ def _fault(what: str, broken: UnreadableError, text: str) -> Fault:
 
 
 def _with_problems(request: LLMRequest, problems: list[str]) -> LLMRequest:
-    """Return the request again, with what was wrong with the reply to it."""
+    """Return the request with the problems of the reply to it added."""
     *before, last = request.messages
     problems_text = "\n".join(["<errors>", *problems, "</errors>"])
     return replace(request, messages=[*before, {**last, "content": f"{last['content']}\n\n{problems_text}"}])
@@ -535,7 +535,7 @@ def _is_cut(response: LLMResponse) -> bool:
 
 
 def _check_ending(response: LLMResponse, fault: Fault) -> None:
-    """Note that a reply was cut off; a refusal is nothing to repair. Raises SupervisorError."""
+    """Add a problem if a reply was cut off. Raises SupervisorError for a refusal, which cannot be repaired."""
     if response.stop_reason == "refusal":
         raise fault.unrecoverable(0, [f"the model refused: {response.text[:200].strip() or 'without a reason'}"])
     if response.stop_reason == "max_tokens":
