@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import json
+import os
 import re
 import stat
 import threading
@@ -40,9 +41,9 @@ def edit_file(file: Path, edit: Callable[[str], str]) -> None:
     """
     with _CHANGING:
         try:
-            # A loop of links raises RuntimeError in some versions of Python.
+            # A loop of links raises RuntimeError in `resolve` before Python 3.13, and OSError in `stat` since.
             target = file.resolve()
-            like = target.stat() if target.exists() else None
+            like = target.stat() if os.path.lexists(target) else None
         except (OSError, RuntimeError) as error:
             raise UsageError(f"cannot read {str(file)!r}: {getattr(error, 'strerror', None) or error}") from None
         if like is not None and not (stat.S_ISREG(like.st_mode) or stat.S_ISDIR(like.st_mode)):
