@@ -1,4 +1,4 @@
-"""Making control characters visible: foreign text may neither steer a terminal nor hide what it says."""
+"""Escapes for control and invisible characters: foreign text may neither steer a terminal nor hide what it says."""
 
 from __future__ import annotations
 
@@ -9,23 +9,28 @@ from functools import lru_cache
 
 _HIDDEN = (
     "\x00-\x1f\x7f-\x9f"  # C0, DEL and C1: ANSI sequences begin with one of these
-    "\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069"  # bidirectional marks, overrides and isolates
-    "\u2028\u2029\ufeff"  # separators that some terminals break a line at, and the byte order mark
+    "\u2028\u2029\ufff9-\ufffb"  # separators that some terminals break a line at, and marks of annotations
     "\ud800-\udfff"  # lone surrogates, which have no UTF-8 form
-    "\U000e0000-\U000e007f"  # tags, which no font shows
+    # What Unicode calls ignorable, since no font shows it: marks of direction, fillers, joiners, selectors, tags.
+    "\xad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180f\u200b-\u200f\u202a-\u202e\u2060-\u206f\u3164"
+    "\ufe00-\ufe0f\ufeff\uffa0\ufff0-\ufff8\U0001bca0-\U0001bca3\U0001d173-\U0001d17a\U000e0000-\U000e0fff"
 )
-_JOINER = "\u200d"
-"""Where it joins nothing, some count the next character as a part of it: a line would get longer than it should."""
+_IS_HIDDEN = re.compile(f"[{_HIDDEN}]")
+_IS_SELECTOR = re.compile("[\u180b-\u180d\u180f\ufe00-\ufe0f\U000e0100-\U000e01ef]")
+"""Chooses the form of the character before it, such as the coloured one of an emoji."""
+_JOINERS = frozenset("\u200b\u200c\u200d")
+"""Zero width space, non-joiner and joiner: between letters of many scripts they decide about forms and line breaks."""
 _JOINED = frozenset({"So", "Sk", "Lo", "Lm", "Mn", "Mc"})
-"""Categories of what a joiner joins: emoji, and letters of scripts that know joined forms."""
+"""Categories of what they stand between: emoji, and letters of scripts that know joined forms."""
+_KEYCAP = "\u20e3"
 _NAMED = {"\n": r"\n", "\r": r"\r", "\t": r"\t"}
 
 
 def escape_controls(text: str, keep: str = "") -> str:
-    r"""Return the text with every control character as an escape such as `\x1b`, except those in `keep`.
+    r"""Return the text with every control or invisible character as an escape such as `\x1b`, except those in `keep`.
 
-    So is a zero width joiner that joins nothing. Applying it twice changes nothing more. `keep` is usually empty, or
-    newline and tab.
+    A selector stays after the symbol or letter that it belongs to, and a joiner between the two that it joins. Applying
+    it twice changes nothing more. `keep` is usually empty, or newline and tab.
     """
     if text.isprintable() and text.isascii():
         return text
@@ -35,19 +40,33 @@ def escape_controls(text: str, keep: str = "") -> str:
 @lru_cache(maxsize=8)
 def _pattern(keep: str) -> re.Pattern[str]:
     kept = f"(?![{re.escape(keep)}])" if keep else ""
-    return re.compile(f"{kept}[{_HIDDEN}{_JOINER}]")
+    return re.compile(f"{kept}[{_HIDDEN}]")
 
 
-def _joins(match: re.Match[str]) -> bool:
-    if match.group() != _JOINER:
+def _has_effect(match: re.Match[str]) -> bool:
+    """Return whether an invisible character is a selector or joiner in its place, and so changes what is shown."""
+    text, place = match.string, match.start()
+    after = text[place + 1 : place + 2]
+    if match.group() in _JOINERS:
+        before = text[place - 2 : place - 1] if _selects(text, place - 1, _KEYCAP) else text[place - 1 : place]
+        return all(
+            each and not _IS_HIDDEN.match(each) and unicodedata.category(each) in _JOINED for each in (before, after)
+        )
+    return _selects(text, place, after)
+
+
+def _selects(text: str, place: int, after: str) -> bool:
+    if place < 1 or not _IS_SELECTOR.match(text, place):
         return False
-    around = (match.string[match.start() - 1 : match.start()], match.string[match.end() : match.end() + 1])
-    return all(each and unicodedata.category(each) in _JOINED for each in around)
+    before = text[place - 1]
+    if before.isascii():
+        return after == _KEYCAP and before in "0123456789#*"
+    return has_visible_text(before) and not _IS_HIDDEN.match(before)
 
 
 def _escape(match: re.Match[str]) -> str:
     character = match.group()
-    if _joins(match):
+    if _has_effect(match):
         return character
     if named := _NAMED.get(character):
         return named
@@ -59,7 +78,9 @@ def escape_json(text: str) -> str:
     """Return JSON text with every control character in it as a JSON escape; it means the same as before."""
     if text.isascii() and "\x7f" not in text:
         return text
-    return _pattern("\n").sub(lambda match: match.group() if _joins(match) else json.dumps(match.group())[1:-1], text)
+    return _pattern("\n").sub(
+        lambda match: match.group() if _has_effect(match) else json.dumps(match.group())[1:-1], text
+    )
 
 
 _UNSEEN = frozenset({"Cc", "Cf", "Cs", "Cn", "Zs", "Zl", "Zp"})

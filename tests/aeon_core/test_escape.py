@@ -3,6 +3,7 @@ from __future__ import annotations
 import json
 
 import pytest
+import regex
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -24,6 +25,10 @@ ANY_TEXT = st.text(st.characters(exclude_categories=()))
         ("grüße 日本 👩‍💻", "grüße 日本 👩‍💻"),
         ("❤️\u200d🔥 👩🏽\u200d🚀 क\u200dष", "❤️\u200d🔥 👩🏽\u200d🚀 क\u200dष"),
         ("a\u200db \u200d🚀 👩\u200d", r"a\u200db \u200d🚀 👩\u200d"),
+        ("rm\u200b -rf so\u00adft \u2060x\u3164", r"rm\u200b -rf so\xadft \u2060x\u3164"),
+        ("1️⃣ ‼️ ©️ 🏳️\u200d🌈 葛\U000e0100", "1️⃣ ‼️ ©️ 🏳️\u200d🌈 葛\U000e0100"),
+        ("a\ufe0f 1\ufe0f ❤️\ufe0f a\U000e0100", r"a\ufe0f 1\ufe0f ❤️\ufe0f a\U000e0100"),
+        ("می\u200cخواهم ภาษา\u200bไทย", "می\u200cخواهم ภาษา\u200bไทย"),
     ],
 )
 def test_control_characters_become_escapes_and_all_else_stays(text: str, shown: str) -> None:
@@ -40,6 +45,12 @@ def test_any_text_becomes_writable_and_stays_the_same_when_made_visible_again(te
     shown.encode("utf-8")
     assert not any(ord(character) < 0x20 or 0x7F <= ord(character) < 0xA0 for character in shown)
     assert escape_controls(shown) == shown
+
+
+def test_every_character_that_unicode_calls_ignorable_becomes_an_escape() -> None:
+    ignorable = regex.findall(r"\p{Default_Ignorable_Code_Point}", "".join(map(chr, range(0x110000))))
+    assert len(ignorable) > 4_000
+    assert [each for each in ignorable if escape_controls(f"a{each}b").isascii() is False] == []
 
 
 @given(st.text())
