@@ -11,7 +11,7 @@ import acp
 from acp.schema import PlanEntry, PlanEntryStatus, ToolCallLocation, ToolCallStatus, ToolKind
 
 from aeon_core import RunResult
-from aeon_tui.reports.exit_summary import ending, why_not_usable
+from aeon_tui.reports.exit_summary import details, ending, why_not_usable
 from aeon_tui.reports.run_report import readable
 from aeon_tui.sessions.served_runs import Delta, Event, ProgressLines
 from aeon_widgets.run_list import cost
@@ -133,7 +133,7 @@ class Updates:
         if result.answer and result.answer != self._answer:
             yield acp.update_agent_message_text(result.answer)
         summary = [ending(result, scores=False), cost(result.cost_usd) if result.cost_usd else ""]
-        summary += ["simulated model" if result.simulated else "", f"`aeon-tui show {result.run_id}`"]
+        summary += ["simulated model" if result.simulated else "", details(result)]
         questions = "\n- ".join(["Open questions:", *result.follow_up_questions]) if result.follow_up_questions else ""
         parts = filter(None, (questions, f"---\n{' · '.join(filter(None, summary))}", why_not_usable(result)))
         yield acp.update_agent_message_text("".join(f"\n\n{part}" for part in parts))

@@ -18,6 +18,7 @@ from aeon_core.escape import escape_controls
 from aeon_core.journal.records import Decision
 from aeon_core.journal.values import dict_of, str_of, strs_of
 from aeon_core.journal.view.model import RunView
+from aeon_core.paths import run_command
 from aeon_core.stdio import drop_typed_ahead, handled
 from aeon_tui.cli.output import Output
 from aeon_widgets.rendered_text import QUOTED, block_lines
@@ -29,19 +30,20 @@ if TYPE_CHECKING:
 
 
 _BODY = 60
-"""Blocks that are shown of a plan or a pass at first; what else there is, `aeon-tui show` has."""
+"""Lines that are shown of a pass, which may have a long answer."""
 _FEW = 10
+"""Lines that are shown of what else is known about the question."""
 _WIDEST = 10_000
 """Cells: the terminal breaks a line of code itself."""
 
 
-def question_lines(question: ApprovalQuestion) -> Iterator[Block]:
-    """Yield what a person decides about; of a plan or a pass what matters most, of a call all of it."""
+def question_lines(question: ApprovalQuestion, journal: Path | None) -> Iterator[Block]:
+    """Yield what a person decides about, of a plan or a call all of it, and the first lines of what else is known."""
     body = [line for block in question.body for line in _plain(*block)]
-    yield from _cut(body, _BODY if question.kind in REVIEWED else len(body))
+    yield from _cut(body, _BODY if question.kind == "pass" else len(body), journal)
     for section in question.sections:
         yield "accent", section.heading
-        yield from ((style, f"  {text}") for style, text in _cut(section.blocks, _FEW))
+        yield from ((style, f"  {text}") for style, text in _cut(section.blocks, _FEW, journal))
 
 
 def _plain(style: str, text: str) -> Iterator[Block]:
@@ -53,11 +55,12 @@ def _plain(style: str, text: str) -> Iterator[Block]:
         yield from ((style, f"{bar}{line}") for line in text.split("\n"))
 
 
-def _cut(blocks: Sequence[Block], most: int) -> Iterator[Block]:
+def _cut(blocks: Sequence[Block], most: int, journal: Path | None) -> Iterator[Block]:
     """Yield the first blocks, and how many more there are."""
     yield from islice(blocks, most)
     if len(blocks) > most:
-        yield "muted", f"… {count(len(blocks) - most, 'more line')}; see all with `aeon-tui show`"
+        see = f"; see all with {run_command('show', journal)}" if journal is not None else ""
+        yield "muted", f"… {count(len(blocks) - most, 'more line')}{see}"
 
 
 def answer_lines(question: ApprovalQuestion) -> list[str]:
@@ -119,7 +122,7 @@ class TerminalApprover:
         """Return what the person types; the end of the input rejects, of a plan or a pass as nobody; Ctrl-C aborts."""
         question = question_of(request, self._view())
         self._answers = given_answers(request.subject)
-        print_question(self._out, question)
+        print_question(self._out, question, self._journal)
         for line in answer_lines(question):
             self._out.line(line)
         sys.stderr.write("\a")
@@ -194,16 +197,16 @@ def question_of(request: ApprovalRequest, view: RunView) -> ApprovalQuestion:
     return run_question(request.point, request.subject, request.pass_number, view.assessments)
 
 
-def print_question(out: Output, question: ApprovalQuestion) -> None:
+def print_question(out: Output, question: ApprovalQuestion, journal: Path | None) -> None:
     """Print what a person decides about."""
     out.line((question.headline, "bold yellow"))
-    for style, text in question_lines(question):
+    for style, text in question_lines(question, journal):
         out.block(text, next((STYLES[part] for part in style.split() if part in STYLES), ""), indent="  ")
 
 
-def show(out: Output, request: ApprovalRequest, view: RunView) -> None:
+def show(out: Output, request: ApprovalRequest, view: RunView, journal: Path) -> None:
     """Print what a request asks; `view` is the run up to here."""
-    print_question(out, question_of(request, view))
+    print_question(out, question_of(request, view), journal)
 
 
 def _line(inbox: Inbox) -> ApprovalDecision | str:

@@ -25,7 +25,7 @@ from aeon_core.journal.reader import head
 from aeon_core.journal.summary import is_being_written, summarise
 from aeon_core.journal.values import strs_of
 from aeon_core.journal.view.formatting import words
-from aeon_core.paths import expanded
+from aeon_core.paths import expanded, run_command
 from aeon_tui.cli import options
 from aeon_tui.cli.output import stderr, stdout
 from aeon_tui.sessions.approval_edits import load_edit
@@ -43,7 +43,7 @@ def execute(args: Namespace) -> int:
     Raises UsageError if the run waits for no decision, for another one, or with a process that has ended.
     """
     path = find_run(args.run, options.runs_dir(args))
-    question = _question(path, args.run)
+    question = _question(path)
     request = approval_request(question)
     decision = _decision(args, request, path)
     stderr().line((f"{headline(request.point, request.subject)} {_where(request)}", "dim"))
@@ -58,20 +58,21 @@ def execute(args: Namespace) -> int:
     return 0
 
 
-def _question(path: Path, run: str) -> PendingApproval:
+def _question(path: Path) -> PendingApproval:
     """Return what the run waits for. Raises UsageError if it waits for nothing, or nobody waits any more."""
     question = pending_approval(path)
     if is_being_written(path):
         if question is None:
             raise UsageError(
-                f"the run {path.stem!r} is not waiting for a decision right now; follow it with `aeon-tui watch {run}`"
+                f"the run {path.stem!r} is not waiting for a decision right now; "
+                f"follow it with {run_command('watch', path)}"
             )
         return question
     forget_left(path)
     if question is not None:
         raise UsageError(
             f"the process of the run {path.stem!r} has ended, so nothing can take the decision; "
-            f"`aeon-tui resume {run}` continues the run and asks again"
+            f"{run_command('resume', path)} continues the run and asks again"
         )
     summary = summarise(path)
     how = f"has ended as {words(summary.status)}" if summary is not None else "has ended"

@@ -47,9 +47,9 @@ def _follow(args: Namespace, followed: FollowedRun, awaited: Awaited, err: Outpu
         followed.read_on()
         status, path = followed.follower.status, followed.follower.path
         if status == "ended":
-            return _print(args, followed.progress, path, awaited.argument(path))
-        followed.tell_question(awaited.argument(path))
-        if notice := notice_of(status, awaited.argument(path)):
+            return _print(args, followed.progress, path)
+        followed.tell_question()
+        if notice := notice_of(status, path):
             err.line(f"aeon-tui: {notice}")
             return NO_RESULT
         if status == "awaited" and not waiting:
@@ -62,11 +62,12 @@ def _report_waiting(err: Output, awaited: Awaited, near: str = "") -> None:
     err.line((f"waiting for {awaited.words} …{f' ({near})' if near else ''}", "dim"))
 
 
-def _print(args: Namespace, progress: Progress, path: Path, run: str) -> int:
+def _print(args: Namespace, progress: Progress, path: Path) -> int:
     view = progress.view
     if (result := final_result(view)) is None:
         raise JournalError(f"the run in {str(path)!r} ended as {view.status}, but its result cannot be read")
-    return print_result(args, result, progress, f"journal {path}", run)
+    result = result.model_copy(update={"journal": str(path)})  # it may have been moved since
+    return print_result(args, result, progress, f"journal {path}")
 
 
 class FollowedRun:
@@ -100,8 +101,8 @@ class FollowedRun:
             self._damage_reported += 1
             self._err.line(("warning: ", "yellow"), f"the journal is damaged: {problem}")
 
-    def tell_question(self, run: str) -> None:
-        """Print what the run waits for, and how to decide it, once; `run` names the run on the command line.
+    def tell_question(self) -> None:
+        """Print what the run waits for, and how to decide it, once.
 
         Only where its process takes decisions from elsewhere: it makes an inbox for them a moment later.
         """
@@ -110,8 +111,8 @@ class FollowedRun:
             return
         if (request := pending_request(self.follower.path)) is not None:
             self._question_reported = view.last_seq
-            show(self._err, request, view)
-            self._err.line((f"to decide: {how_to_decide(run, request.point)}", "bold yellow"))
+            show(self._err, request, view, self.follower.path)
+            self._err.line((f"to decide: {how_to_decide(self.follower.path, request.point)}", "bold yellow"))
 
     def _restart(self, *, same_run: bool) -> None:
         """Start over; of a run that is still the same, nothing is printed twice."""

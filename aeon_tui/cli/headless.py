@@ -62,9 +62,7 @@ def given_options(args: Namespace, config: RunConfig) -> dict[str, Any]:
     return said
 
 
-def approver_of(
-    args: Namespace, wait: float, journal: Path, progress: Progress
-) -> TerminalApprover | RemoteApprover | None:
+def approver_of(wait: float, journal: Path, progress: Progress) -> TerminalApprover | RemoteApprover | None:
     """Return who decides for a headless run: the person at the terminal, else, for `wait` seconds, one at another.
 
     None if there is neither.
@@ -81,16 +79,9 @@ def approver_of(
     return RemoteApprover(
         journal,
         wait,
-        run_argument(args, journal),
         lambda line: err.line((line, "bold yellow")),
-        lambda request: show(err, request, progress.view),
+        lambda request: show(err, request, progress.view, journal),
     )
-
-
-def run_argument(args: Namespace, journal: Path) -> str:
-    """Return what names the run on the command line: its id, or the journal where options say where runs live."""
-    elsewhere = any(getattr(args, name, None) is not None for name in ("runs_dir", "config", "project_root"))
-    return str(journal.absolute()) if elsewhere else journal.stem
 
 
 def warn_of_isolation(config: RunConfig) -> None:
@@ -126,11 +117,11 @@ def run_live(args: Namespace, job: RunJob, directory: Path) -> int:
     return run_app(directory, job, lambda: options.load(args), options.without_trust(args))
 
 
-def run_headless(args: Namespace, job: RunJob, journal: Path, progress: Progress, run: str = "") -> int:
-    """Do the work to its end, print its progress and its result, and return its exit code; `run` names it for that."""
+def run_headless(args: Namespace, job: RunJob, journal: Path, progress: Progress) -> int:
+    """Do the work to its end, print its progress and its result, and return its exit code."""
     with diagnostics(args.debug), capture_stdio():
         warn_of_isolation(job.config)
-        approver = approver_of(args, job.config.wait, journal, progress)
+        approver = approver_of(job.config.wait, journal, progress)
         if isinstance(job, NewRunJob) and job.tools is not None:
             warn_of_approvals(job.config, job.tools, job.plan, approver)
         kernel = job.build(journal, lambda line: progress(json.loads(line)), None, approver)
@@ -142,4 +133,4 @@ def run_headless(args: Namespace, job: RunJob, journal: Path, progress: Progress
 
         with contextlib.closing(kernel), forwarded_signals(abort):
             result = kernel.run()
-    return print_result(args, result, progress, f"journal {result.journal}", run)
+    return print_result(args, result, progress, f"journal {result.journal}")

@@ -39,9 +39,9 @@ def _headless(args: Namespace, path: Path) -> int:
     for record in read_records(path):
         reducer.apply(progress.view, record)
     if (result := finished_result(path)) is None:
-        return run_headless(args, _work(args, path), path, progress, args.run)
+        return run_headless(args, _work(args, path), path, progress)
     _report_ended(Ended(result.status, result.exit_code))
-    return print_result(args, result, progress, f"journal {result.journal}", args.run)
+    return print_result(args, result, progress, f"journal {result.journal}")
 
 
 def _in_app(args: Namespace, path: Path) -> int:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shlex
 import sys
 from argparse import Namespace
 from typing import Any
@@ -12,6 +11,7 @@ from aeon_core.journal.values import brief
 from aeon_core.journal.view import formatting, reducer
 from aeon_core.journal.view.formatting import route
 from aeon_core.journal.view.model import LogLine, RunView, StepView
+from aeon_core.paths import run_command
 from aeon_core.stdio import is_terminal
 from aeon_tui.cli.output import STATUS_STYLES, Output, stderr, stdout
 from aeon_tui.reports.exit_summary import ending, why_not_usable
@@ -191,10 +191,8 @@ def _print_step(out: Output, step: StepView, view: RunView) -> None:
         out.block(readable(step.output), indent=inner)
 
 
-def print_result(args: Namespace, result: RunResult, progress: Progress, where: str, run: str = "") -> int:
+def print_result(args: Namespace, result: RunResult, progress: Progress, where: str) -> int:
     """Print a result, as JSON or with its steps, and return its exit code; `where` says where it is kept.
-
-    `run` names it on the command line, where its id does not.
 
     With `--quiet` it is the answer as it is. What progress has already shown on the same terminal is left out.
     """
@@ -214,17 +212,15 @@ def print_result(args: Namespace, result: RunResult, progress: Progress, where: 
         print_answer(out, result.answer, simulated=result.simulated)
         print_sections(out, person_sections(view))
     if problem := why_not_usable(result):
-        err.line(f"aeon-tui: {problem}{_continuation(result, view, run)}")
+        err.line(f"aeon-tui: {problem}{_continuation(result, view)}")
     if not args.quiet:
         err.line((f"{ending(result, scores=not on_screen)} · {where}", "dim"))
     return result.exit_code
 
 
-def _continuation(result: RunResult, view: RunView, run: str) -> str:
+def _continuation(result: RunResult, view: RunView) -> str:
     """Return how a run continues that an error ended; nothing if it cannot, or the error says how."""
     is_explained = result.error is None or "resume" in str(result.error.get("message"))
-    return (
-        f" (to continue: `aeon-tui resume {shlex.quote(run or view.run_id)}`)"
-        if view.resumable and not is_explained
-        else ""
-    )
+    if result.journal is None or is_explained or not view.resumable:
+        return ""
+    return f" (to continue: {run_command('resume', result.journal)})"

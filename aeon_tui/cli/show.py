@@ -45,7 +45,7 @@ def execute(args: Namespace) -> int:
         write_file(expanded(args.output, "the option -o"), buffer.getvalue())
     _report_damage(report.damage)
     if kind is None and isinstance(report, RunReport) and report.view.asked:
-        _report_question(path, args.run)
+        _report_question(path)
     return 0
 
 
@@ -84,12 +84,12 @@ def _report_damage(damage: Sequence[str]) -> None:
         err.line(("damaged: ", "yellow"), f"{len(damage) - DAMAGE_SHOWN} more places")
 
 
-def _report_question(path: Path, run: str) -> None:
+def _report_question(path: Path) -> None:
     """Say what the run waits for and how to decide it, where another terminal can."""
     from aeon_core.approvals.inbox import how_to_decide
     from aeon_tui.sessions.pending_approval import pending_request
     from aeon_widgets.run_question import headline
 
     if (request := pending_request(path)) is not None:
-        how = how_to_decide(run, request.point)
+        how = how_to_decide(path, request.point)
         stderr().line((f"waiting: {headline(request.point, request.subject)} · to decide: {how}", "bold yellow"))

@@ -28,10 +28,10 @@ def text(request: ApprovalRequest) -> str:
     return f"{question.headline}\n\n{question.text}"
 
 
-def how(run_id: str, request: ApprovalRequest) -> str:
-    """Return how a person decides elsewhere."""
+def how(command: str, request: ApprovalRequest) -> str:
+    """Return how a person decides elsewhere, with the command for it."""
     decisions = ", ".join(dict.fromkeys(_answers(request).values()))
-    return f"a person decides in the app, or with `aeon-tui decide {run_id} DECISION` ({decisions})"
+    return f"a person decides in the app, or with {command} ({decisions})"
 
 
 def form(

@@ -185,7 +185,7 @@ class AeonServer(MCPServer[None]):
             raise ToolError(f"the run {path.stem!r} is not waiting for a decision")
         request = approval_request(question)
         if (form := questions.form(path.stem, request, ctx.client_capabilities)) is None:
-            return {"waits_for": questions.text(request), "how": questions.how(path.stem, request)}
+            return {"waits_for": questions.text(request), "how": self._how(path.stem, request)}
         if not _returns(ctx):
             reply = await ctx.session.elicit_form(form.message, form.requested_schema, ctx.request_id)
         elif ctx.request_state == request.digest:
@@ -221,11 +221,14 @@ class AeonServer(MCPServer[None]):
             raise ToolError(progress.last.removeprefix("aeon-tui: ") or f"calibrate ended with exit code {code}")
         return cast("Json", json.loads(printed))
 
+    def _how(self, run_id: str, request: ApprovalRequest) -> str:
+        return questions.how(self._served.command("decide", run_id, "DECISION"), request)
+
     async def _ask(
         self, run: StreamedRun, request: ApprovalRequest, progress: _Progress, ctx: Context[Any, Any]
     ) -> InputRequiredResult | None:
         """Ask the user of the client in the middle of the call, or return the question from it."""
-        await progress.say(f"waiting: {questions.headline(request)}; {questions.how(run.run_id, request)}")
+        await progress.say(f"waiting: {questions.headline(request)}; {self._how(run.run_id, request)}")
         form = questions.form(run.run_id, request, ctx.client_capabilities)
         if form is not None and _returns(ctx):
             return _returned(form, f"{run.run_id} {request.digest}")

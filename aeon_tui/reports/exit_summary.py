@@ -9,6 +9,7 @@ from aeon_core.journal.values import brief
 from aeon_core.journal.view import formatting
 from aeon_core.journal.view.model import AssessmentView
 from aeon_core.journal.view.reducer import assessment_of
+from aeon_core.paths import run_command
 
 _LONGEST = 300
 """Characters of a cause that are shown."""
@@ -49,7 +50,7 @@ def _expired(result: RunResult) -> str:
 
 def _not_converged(result: RunResult) -> str:
     passes = _count(result.passes, "pass", "passes")
-    return f"not converged after {passes}: {_cause(result)} (details: `aeon-tui show {result.run_id}`)"
+    return f"not converged after {passes}: {_cause(result)}{_see(result)}"
 
 
 def _cause(result: RunResult) -> str:
@@ -81,12 +82,18 @@ def _not_complete(result: RunResult) -> str:
     if failure := _failure(result):
         return failure
     if result.answer is None and all(step.status == "complete" for step in result.steps):
-        return (
-            f"the model gave no answer: its reply is empty or a refusal (details: `aeon-tui show {result.run_id}`); "
-            "run it again"
-        )
+        return f"the model gave no answer: its reply is empty or a refusal{_see(result)}; run it again"
     left = [step.step_id for step in result.steps if step.status != "complete"]
     return f"some steps are not complete: {_few(left) or 'there is none'}"
+
+
+def details(result: RunResult) -> str:
+    """Return the command that shows the run, in backquotes; empty if no journal was kept."""
+    return run_command("show", result.journal) if result.journal is not None else ""
+
+
+def _see(result: RunResult) -> str:
+    return f" (details: {details(result)})" if result.journal is not None else ""
 
 
 def _more(found: Sequence[object], noun: str) -> str:

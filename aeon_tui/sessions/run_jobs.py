@@ -135,10 +135,6 @@ class Job(ABC):
         """Return what a person should know from the start on; mostly nothing."""
         return ""
 
-    def name_of(self, journal: Path) -> str:
-        """Return what names it on the command line, quoted."""
-        return journal.stem
-
     @abstractmethod
     def continues_after(self, result: Any) -> bool:
         """Return whether to continue it is the next thing to do."""

@@ -12,6 +12,7 @@ from typing_extensions import TypeVar
 
 from aeon_core.errors import AeonError
 from aeon_core.journal.view.formatting import words
+from aeon_core.paths import run_command
 from aeon_tui.sessions.approval_broker import ApprovalBroker
 from aeon_tui.sessions.run_jobs import Job, Kernel, OnLine, Result, RunJob
 from aeon_tui.sessions.stream import Stream
@@ -121,10 +122,8 @@ class Runner(Generic[JobT]):
 
         if self.error is not None:
             return f"aeon-tui: {one_line(self.error.message, 2_000)}"
-        what, name, journal = f"{self.job.what} {self.run_id}", "", self.journal
-        if journal is not None:
-            name = self.job.name_of(journal)
-        resume = f" · continue with `aeon-tui resume {name}`" if name else ""
+        what, journal = f"{self.job.what} {self.run_id}", self.journal
+        resume = f" · continue with {run_command('resume', journal)}" if journal is not None else ""
         if (result := self.result) is None:
             return f"aeon-tui: {what}: stopped during a tool call; its outcome is unknown{resume}"
         prefix = reason = ""
@@ -133,7 +132,7 @@ class Runner(Generic[JobT]):
             message = result.error.get("message", "") if isinstance(result.error, dict) else result.error
             reason = f": {one_line(str(message), 500)}"
         label = " (simulated)" if getattr(result, "simulated", False) else ""
-        see = f" · see `aeon-tui show {name}`" if name else ""
+        see = f" · see {run_command('show', journal)}" if journal is not None else ""
         next_step = resume if self.job.continues_after(result) else see
         return f"{prefix}{what}{label}: {words(result.status)}{reason}{next_step}"
 

@@ -23,6 +23,7 @@ from aeon_core.journal.values import dict_of, str_of
 from aeon_core.journal.view.model import RunView
 from aeon_core.journal.view.reducer import apply
 from aeon_core.memory import InMemoryStore, Memory
+from aeon_core.paths import run_command
 from aeon_tui.sessions.run_jobs import NewRunJob, new_journal
 from aeon_tui.sessions.runner import Runner
 from aeon_tui.sessions.stream import Stream
@@ -193,6 +194,10 @@ class ServedRuns:
         if len(found) != 1:
             raise UsageError(f"{'several runs begin with' if found else 'there is no run'} {run!r}; `runs` lists them")
         return Path(known[found[0]])
+
+    def command(self, verb: str, run_id: str, more: str = "") -> str:
+        """Return the command, in backquotes, that does something with a run at a terminal."""
+        return run_command(verb, self.runs_dir / f"{run_id}.jsonl", more)
 
     async def close(self) -> None:
         """End all runs."""

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import logging
-import shlex
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import partial
@@ -124,10 +123,6 @@ class WorkflowJob(Job, StartRequest):
             runs_dir=journal.parent,
         )
         return _Work(self, orchestrator, journal)
-
-    def name_of(self, journal: Path) -> str:
-        """Return its id, or the path of a journal that is in another place than the command line looks in."""
-        return shlex.quote(journal.stem if self.runs_dir == journal.parent else str(journal))
 
     def continues_after(self, result: WorkflowResult) -> bool:
         """Return whether it is not complete."""

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shlex
 import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
@@ -12,6 +11,7 @@ from aeon_core.journal.listing import Awaited
 from aeon_core.journal.summary import is_being_written
 from aeon_core.journal.view import reducer
 from aeon_core.journal.view.model import RunView
+from aeon_core.paths import run_command
 from aeon_tui.sources.base import Projection, RateMeter, RecordSource, V
 from aeon_tui.sources.journal import JournalSource, StatusChange
 from aeon_tui.sources.snapshots import SnapshotStore
@@ -127,7 +127,7 @@ class FollowedSource(JournalSource[V]):
                 self._note_damage(follower)
                 status = follower.status
                 if status != "reading":
-                    self._report(StatusChange(status, notice_of(status, self._awaited.argument(follower.path))))
+                    self._report(StatusChange(status, notice_of(status, follower.path)))
                 self._closed.wait(self._pace.pause(POLL_SECONDS))
         finally:
             follower.close()
@@ -198,15 +198,12 @@ def source_of(path: Path, runs_dir: Path) -> RecordSource:
     return past
 
 
-def notice_of(status: FollowStatus, run: str) -> str:
-    """Return the notice about a run that nobody writes and that has not ended; empty for any other.
-
-    `run` names it on the command line.
-    """
+def notice_of(status: FollowStatus, journal: Path) -> str:
+    """Return the notice about a run that nobody writes and that has not ended; empty for any other."""
     if status == "gone":
         return GONE
     if status == "interrupted":
-        return f"the run's process has ended; continue it with `aeon-tui resume {shlex.quote(run)}`"
+        return f"the run's process has ended; continue it with {run_command('resume', journal)}"
     return ""
 
 

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import os
+import shlex
 import stat
 from pathlib import Path
 
 from aeon_core.errors import UsageError
+from aeon_core.escape import escape_controls
 
 PROJECT_FOLDER = ".aeon"
 
@@ -64,6 +66,20 @@ def default_runs_directory(project_root: Path | None = None) -> Path:
     from platformdirs import user_state_path
 
     return user_state_path("aeon", appauthor=False) / "runs"
+
+
+def run_command(verb: str, journal: Path | str, more: str = "") -> str:
+    """Return the command, in backquotes, that does something with a run, wherever its journal is.
+
+    The run's id names it in the directory where commands look by default, its path elsewhere.
+    """
+    path = Path(journal).absolute()
+    try:
+        is_found = path.parent == default_runs_directory().absolute()
+    except UsageError:
+        is_found = False
+    run = shlex.quote(path.stem if is_found else str(path))
+    return f"`{escape_controls(' '.join(filter(None, ('aeon-tui', verb, run, more))))}`"
 
 
 def named_project_root(given: str | None) -> Path:

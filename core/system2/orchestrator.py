@@ -351,7 +351,7 @@ class Orchestrator:
         remote = None
         if self._wait is not None and journal.path is not None:
             seconds, say = self._wait
-            remote = RemoteApprover(journal.path, seconds, journal.run_id, say)
+            remote = RemoteApprover(journal.path, seconds, say)
         approver = PolicyApprover(*policies, remote or self._approver, lambda: self._aborted)
         spent: list[CostRecord] = []
         effects = Effects(

@@ -216,7 +216,8 @@ def test_run_app_prints_one_line_with_the_run_and_returns_its_exit_code(
     assert run_app(tmp_path, START) == 1
     printed = capsys.readouterr()
     run_id = printed.err.split()[1]
-    assert printed.err == f"run {run_id} (simulated): aborted · continue with `aeon-tui resume {run_id}`\n"
+    how = f"continue with `aeon-tui resume {tmp_path}/{run_id}.jsonl`"
+    assert printed.err == f"run {run_id} (simulated): aborted · {how}\n"
     assert printed.out == ""
 
 

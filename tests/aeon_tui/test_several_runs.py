@@ -251,7 +251,7 @@ async def test_quitting_asks_once_and_journals_all_as_aborted(tmp_path: Path) ->
     for session in (first, second):
         assert session.journal is not None
         assert fold(read_records(session.journal)).status == "aborted"
-        how = f"continue with `aeon-tui resume {session.run_id}`"
+        how = f"continue with `aeon-tui resume {session.journal}`"
         assert session.outcome() == f"run {session.run_id} (simulated): aborted · {how}"
 
 

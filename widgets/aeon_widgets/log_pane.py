@@ -138,8 +138,7 @@ class LogPane(LinesView, Pane):
         if index < self._notices:
             if self._not_read:
                 return [(f" … {count(self._not_read, 'earlier record')} still loading", "muted")]
-            run_id = one_line(self._view.run_id, 80)
-            return [(f" … {count(self._dropped, 'earlier line')}: `aeon-tui show {run_id}`", "muted")]
+            return [(f" … {count(self._dropped, 'earlier line')}, in the journal", "muted")]
         line = self._log[index - self._notices]
         mark, style = LEVELS.get(line.level, LEVELS["info"])
         time = fit(local_time(line.ts, "%H:%M:%S"), 8)

@@ -13,7 +13,6 @@ import contextlib
 import json
 import os
 import secrets
-import shlex
 import stat
 import time
 from collections import deque
@@ -41,6 +40,7 @@ from aeon_core.escape import escape_controls
 from aeon_core.journal.records import ApprovalPoint, Decision
 from aeon_core.journal.summary import INBOX, is_being_written
 from aeon_core.json_safe import NotJsonSafeError, json_safe
+from aeon_core.paths import run_command
 
 POLL_SECONDS = 0.1
 """How often a waiting run looks for a decision made elsewhere, and its sender for the outcome."""
@@ -335,31 +335,29 @@ def about(approve: Sequence[str], approver: Approver | None) -> Approver | None:
     return lambda request: ask(None if request.point in _CALLS else approver, request)
 
 
-def how_to_decide(run: str, point: ApprovalPoint) -> str:
-    """Return the command that decides, and what else it takes; `run` names the run on the command line."""
+def how_to_decide(journal: Path, point: ApprovalPoint) -> str:
+    """Return the command that decides, and what else it takes."""
     first, *others = ANSWERS[point]
-    return f"`aeon-tui decide {escape_controls(shlex.quote(run))} {first}` (or {', '.join(others)})"
+    return f"{run_command('decide', journal, first)} (or {', '.join(others)})"
 
 
 class RemoteApprover:
     """An approver that waits so many seconds for each decision; then it refuses, as where there was no one to ask.
 
-    `run` names the run on the command line; `say` gets lines about what is waited for and what came of it. `pause`
-    waits for some seconds, `clock` gives them.
+    `say` gets lines about what is waited for and what came of it. `pause` waits for some seconds, `clock` gives them.
     """
 
     def __init__(
         self,
         journal: Path,
         seconds: float,
-        run: str,
         say: Callable[[str], None],
         show: Callable[[ApprovalRequest], None] | None = None,
         *,
         pause: Callable[[float], None] = time.sleep,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
-        self._journal, self._seconds, self._run = journal, seconds, run
+        self._journal, self._seconds = journal, seconds
         self._say, self._show = say, show
         self._pause, self._clock = pause, clock
         self._ending = False
@@ -372,7 +370,7 @@ class RemoteApprover:
             if inbox.problem:
                 self._say(f"cannot take decisions from another terminal: {inbox.problem}")
                 return _undecided(NOBODY)
-            how = how_to_decide(self._run, request.point)
+            how = how_to_decide(self._journal, request.point)
             self._say(f"waiting {self._seconds:g} s for a decision about {_what(request)}: {how}")
             decision = self._decided(inbox)
             return inbox.settle(decision) if decision is not None else _undecided(TOO_LATE)

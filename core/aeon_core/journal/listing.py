@@ -352,10 +352,6 @@ class Awaited:
         live = [run for run in runs if run.status == "running"] if self._run is None else []
         return next((Path(run.path) for run in (*live, *runs)), None)
 
-    def argument(self, path: Path) -> str:
-        """Return the name of a journal's run on the command line: its id, or its path if it is elsewhere."""
-        return path.stem if path.parent == self._runs_dir else str(path)
-
     def near(self) -> list[str]:
         """Return a few run ids that the name may be a misspelling of, nearest first."""
         if self._run in (None, "last") or self._is_path:

@@ -39,7 +39,7 @@ def asking(tmp_path: Path) -> Iterator[Asking]:
 
 
 def waiting(path: Path, time: Time, said: list[str], seconds: float = 60.0) -> RemoteApprover:
-    return RemoteApprover(path, seconds, "r", said.append, pause=time.pause, clock=time)
+    return RemoteApprover(path, seconds, said.append, pause=time.pause, clock=time)
 
 
 def test_it_says_what_it_waits_for_and_takes_what_comes(asking: Asking) -> None:
@@ -54,8 +54,9 @@ def test_it_says_what_it_waits_for_and_takes_what_comes(asking: Asking) -> None:
     decision = waiting(asking.path, time, said)(asking.ask("plan"))
     assert decision == ApprovalDecision(decision="approve")
     assert time.pauses == [POLL_SECONDS] * 3
+    how = f"`aeon-tui decide {asking.path} approve` (or edit, reject, abort)"
     assert said == [
-        "waiting 60 s for a decision about the plan of pass 1: `aeon-tui decide r approve` (or edit, reject, abort)",
+        f"waiting 60 s for a decision about the plan of pass 1: {how}",
         "decided in another terminal: approve",
     ]
     assert not inbox_of(asking.path).exists()

@@ -66,9 +66,3 @@ def test_what_is_waited_for_has_words(tmp_path: Path) -> None:
     assert Awaited("x", tmp_path).words == f"the run 'x' in {where}"
     assert Awaited("a/x.jsonl", tmp_path).words == "the journal 'a/x.jsonl'"
     assert Awaited(None, tmp_path).words == Awaited("last", tmp_path).words == f"a run in {where}"
-
-
-def test_a_run_is_named_by_its_id_or_by_its_path_where_it_is_elsewhere(tmp_path: Path) -> None:
-    awaited = Awaited("x", tmp_path)
-    assert awaited.argument(tmp_path / "x.jsonl") == "x"
-    assert awaited.argument(Path("a/x.jsonl")) == "a/x.jsonl"

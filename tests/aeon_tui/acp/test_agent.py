@@ -170,7 +170,8 @@ async def test_a_prompt_is_a_run_that_the_editor_sees_steers_and_loads_again(tmp
         answer = [update["content"]["text"] for update in editor.of("agent_message_chunk")]
         assert len(answer) > 2, "the answer streams"
         assert "".join(answer[:-1]) == "- file path: notes.txt\n- bytes: 3\n- lines: 1\n- created: false"
-        assert answer[-1] == f"\n\n---\nrun converged · 1 pass · simulated model · `aeon-tui show {session.session_id}`"
+        see = f"`aeon-tui show {tmp_path}/runs/{session.session_id}.jsonl`"
+        assert answer[-1] == f"\n\n---\nrun converged · 1 pass · simulated model · {see}"
         assert not editor.of("user_message_chunk")
 
         shown, editor.answers = editor.text(), ["Take the result"]

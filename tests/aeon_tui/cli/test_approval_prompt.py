@@ -159,6 +159,25 @@ def test_a_plan_and_a_pass_are_decided_by_letters(
     assert (found.decision, found.feedback) == (decision, feedback)
 
 
+def test_what_a_pass_leaves_out_can_be_shown_wherever_its_journal_is(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    monkeypatch.setattr(sys, "stdin", io.StringIO("a\n"))
+    request = ApprovalRequest(point="pass", pass_number=2, subject=SUBJECT, digest="d")
+    TerminalApprover(stderr(), view_of_two_passes, tmp_path / "a run.jsonl")(request)
+    assert f"… 41 more lines; see all with `aeon-tui show '{tmp_path}/a run.jsonl'`" in capsys.readouterr().err
+
+
+def test_all_of_a_plan_is_shown_before_it_is_approved(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    plan = {"goal": "many", "steps": [{"step_id": f"s{n}", "description": f"work {n}"} for n in range(100)]}
+    reviewed(monkeypatch, "a\n", "plan", plan=plan)
+    shown = capsys.readouterr().err
+    assert all(f"work {n}" in shown for n in range(100))
+    assert "more line" not in shown
+
+
 def test_a_pass_is_reported_in_short(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
     reviewed(monkeypatch, "a\n")
     lines = [line.strip() for line in capsys.readouterr().err.splitlines()]
@@ -167,7 +186,7 @@ def test_a_pass_is_reported_in_short(monkeypatch: pytest.MonkeyPatch, capsys: py
     assert "✔ coherence 0.50 → 0.90, 0.80 required" in lines
     assert "│ line 0" in lines
     assert "│ line 99" not in lines
-    assert "… 41 more lines; see all with `aeon-tui show`" in lines
+    assert "… 41 more lines" in lines
     assert "1 issue: ✖ 1 high" in lines
     assert "too vague" in lines
     assert "? For whom?" in lines

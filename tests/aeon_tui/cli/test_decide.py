@@ -256,7 +256,7 @@ def test_a_decision_that_is_not_heard_is_reported(asked: Asked, cli: Cli, monkey
 
 def test_show_and_watch_say_what_is_waited_for_and_the_command(asked: Asked, cli: Cli) -> None:
     asked.ask(asked.asking.ask("tool"))
-    how = "`aeon-tui decide r.jsonl approve` (or edit, reject, abort)"
+    how = f"`aeon-tui decide {Path('r.jsonl').absolute()} approve` (or edit, reject, abort)"
     assert cli("show", "r.jsonl").err == f"waiting: Call erase? · to decide: {how}\n"
     watch = subprocess.Popen(
         [sys.executable, "-m", "aeon_tui", "watch", "--headless", "./r.jsonl"],
@@ -273,7 +273,7 @@ def test_show_and_watch_say_what_is_waited_for_and_the_command(asked: Asked, cli
     watch.communicate()
     assert "Call erase?\n" in told
     assert "  path: notes.txt\n" in told
-    assert told[-1] == "to decide: `aeon-tui decide r.jsonl approve` (or edit, reject, abort)\n"
+    assert told[-1] == f"to decide: {how}\n"
 
 
 @pytest.mark.exhaustive

@@ -180,7 +180,7 @@ def test_an_ending_counts_passes_and_rounds_no_score_up() -> None:
     assessed = {"converged": False, "completeness_score": 0.796, "coherence_score": 1.0, "reason_codes": ["mine"]}
     result = result_of("not_converged", passes=1, convergence=assessed)
     assert ending(result) == "run not converged · 1 pass · completeness 0.79, coherence 1.00"
-    assert "not converged after 1 pass: criterion 'mine' is not met (" in (why_not_usable(result) or "")
+    assert why_not_usable(result) == "not converged after 1 pass: criterion 'mine' is not met"
 
 
 UNMET = [
@@ -211,5 +211,8 @@ def test_the_last_words_on_a_run_name_one_cause(
     convergence: dict[str, Any], steps: list[dict[str, Any]], cause: str
 ) -> None:
     assessed = {"converged": False, "reason_codes": ["incomplete", "incoherent"], **convergence}
-    told = why_not_usable(result_of("not_converged", passes=1, convergence=assessed, steps=steps)) or ""
-    assert told.startswith(f"not converged after 1 pass: {cause} (details: `aeon-tui show ")
+    told = (
+        why_not_usable(result_of("not_converged", passes=1, convergence=assessed, steps=steps, journal="/j/r.jsonl"))
+        or ""
+    )
+    assert told == f"not converged after 1 pass: {cause} (details: `aeon-tui show /j/r.jsonl`)"

@@ -138,7 +138,7 @@ async def test_nothing_that_a_model_can_call_answers_a_question(tmp_path: Path) 
         assert run["waits_for"] == "tool"
         asked = await call(client, "decide", run=run["run_id"])
         assert asked["waits_for"].startswith("Write out.txt?")
-        assert f"`aeon-tui decide {run['run_id']} DECISION` (approve, reject, abort)" in asked["how"]
+        assert f"/{run['run_id']}.jsonl DECISION` (approve, reject, abort)" in asked["how"]
         assert not (tmp_path / "out.txt").exists()
         decided = await asyncio.to_thread(
             process, "decide", run["run_id"], "approve", "--runs-dir", str(tmp_path / "runs")

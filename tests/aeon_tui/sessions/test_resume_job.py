@@ -119,7 +119,7 @@ def test_the_screen_gets_what_was_recorded_and_then_what_is_new(
     assert final_result(fold(records)) == runner.result
     assert runner.result is not None
     assert (runner.exit_code, run.paid) == (0, [12.5])
-    assert runner.outcome() == "run r: completed · see `aeon-tui show r`"
+    assert runner.outcome() == f"run r: completed · see `aeon-tui show {runner.journal}`"
 
 
 def test_an_abort_leaves_a_run_that_can_be_continued_and_its_ending_is_not_shown_again(

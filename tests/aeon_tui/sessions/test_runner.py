@@ -29,7 +29,7 @@ def test_a_run_ends_with_its_result_and_its_records() -> None:
     assert runner.result is not None
     assert (runner.result.status, runner.exit_code) == ("completed", 0)
     assert [record["seq"] for record in runner.source.take(1)] == list(range(len(records) + 1))
-    assert runner.outcome() == "run r1 (simulated): completed · see `aeon-tui show r1`"
+    assert runner.outcome() == f"run r1 (simulated): completed · see `aeon-tui show {JOURNAL.absolute()}`"
 
 
 def test_an_abort_ends_the_run_with_exit_code_1() -> None:
@@ -38,7 +38,7 @@ def test_an_abort_ends_the_run_with_exit_code_1() -> None:
     runner.abort()
     assert runner.wait(PATIENCE)
     assert runner.exit_code == 1
-    assert runner.outcome() == "run r1 (simulated): aborted · continue with `aeon-tui resume r1`"
+    assert runner.outcome() == f"run r1 (simulated): aborted · continue with `aeon-tui resume {JOURNAL.absolute()}`"
 
 
 def test_an_abort_before_the_kernel_is_built_is_not_forgotten() -> None:
@@ -85,7 +85,8 @@ def test_a_run_that_is_left_in_a_tool_has_an_unknown_outcome() -> None:
     assert not runner.wait(0.01)
     assert runner.exit_code == 1
     assert runner.outcome() == (
-        "aeon-tui: run r1: stopped during a tool call; its outcome is unknown · continue with `aeon-tui resume r1`"
+        "aeon-tui: run r1: stopped during a tool call; its outcome is unknown · "
+        f"continue with `aeon-tui resume {JOURNAL.absolute()}`"
     )
     assert runner.ending() is None
     runner.abort()

@@ -30,7 +30,7 @@ def test_an_abort_at_a_gate_ends_the_workflow_and_it_is_continued_from_there(tmp
     assert runner.wait(PATIENCE)
     run_id = runner.run_id
     assert runner.journal == runs / f"{run_id}.jsonl"
-    assert runner.outcome() == f"workflow {run_id}: aborted · continue with `aeon-tui resume {run_id}`"
+    assert runner.outcome() == f"workflow {run_id}: aborted · continue with `aeon-tui resume {runner.journal}`"
     assert [record["seq"] for record in runner.source.take(1)] == [
         record["seq"] for record in read_records(runs / f"{run_id}.jsonl")
     ]
@@ -43,11 +43,11 @@ def test_an_abort_at_a_gate_ends_the_workflow_and_it_is_continued_from_there(tmp
     assert again.wait(PATIENCE)
 
 
-def test_a_complete_workflow_is_shown_and_named_by_its_path_where_it_is_elsewhere(tmp_path: Path) -> None:
+def test_a_complete_workflow_is_named_by_its_id_where_commands_look(tmp_path: Path) -> None:
     runner = runner_of(tmp_path, auto_approve=True, unsafe_bash=True)
     runner.start()
     assert runner.wait(PATIENCE)
-    assert runner.outcome() == f"workflow {runner.run_id}: completed · see `aeon-tui show {runner.journal}`"
+    assert runner.outcome() == f"workflow {runner.run_id}: completed · see `aeon-tui show {runner.run_id}`"
     assert runner.exit_code == 0
 
 

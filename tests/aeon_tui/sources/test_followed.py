@@ -28,7 +28,7 @@ from aeon_widgets.run_header import RunHeader
 from tests.aeon_tui.recordings import RUN_ID, Recording, finished_run, live_run
 from tests.waiting import PATIENCE, until, wait_until
 
-DIED = f"the run's process has ended; continue it with `aeon-tui resume {RUN_ID}`"
+DIED = "the run's process has ended; continue it with `aeon-tui resume {}`"
 
 
 class Writer:
@@ -123,7 +123,7 @@ def test_the_death_of_the_writer_is_reported_and_a_resume_continues(writer: Writ
     writer.write(*records)
     writer.die()
     watcher.until(lambda: watcher.source.ended)
-    assert watcher.source.notice == DIED
+    assert watcher.source.notice == DIED.format(writer.path)
     writer.begin()
     watcher.until(lambda: watcher.source.live)
     assert (watcher.source.notice, watcher.source.ended) == ("", False)
@@ -309,7 +309,7 @@ async def test_the_screen_goes_from_waiting_to_running_to_interrupted_and_on(wri
         assert screen.view == fold(records)
         writer.die()
         await until(pilot, lambda: screen.status == "interrupted")
-        await until(pilot, lambda: told(screen) == [DIED])
+        await until(pilot, lambda: told(screen) == [DIED.format(writer.path)])
         writer.begin()
         await until(pilot, lambda: screen.status == "running")
         await until(pilot, lambda: told(screen) == [])

@@ -130,7 +130,7 @@ def _waiting(path: Path, config: RunConfig) -> RemoteApprover | None:
         if sys.stderr is not None:
             sys.stderr.write(f"run {path.stem}: {line}\n")
 
-    return RemoteApprover(path, config.wait, str(path.absolute()), say) if config.wait else None
+    return RemoteApprover(path, config.wait, say) if config.wait else None
 
 
 @contextlib.contextmanager

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from aeon_core.paths import default_runs_directory
 from aeon_tui.app import AeonApp
 from aeon_tui.screens.run.screen import RunScreen
 from aeon_tui.sources.followed import notice_of
@@ -33,7 +34,7 @@ def asking() -> ListSource:
 
 def died() -> ListSource:
     source = ListSource(live_run().records)
-    source.notice = notice_of("interrupted", RUN_ID)
+    source.notice = notice_of("interrupted", default_runs_directory() / f"{RUN_ID}.jsonl")
     return source
 
 
