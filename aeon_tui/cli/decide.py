@@ -20,7 +20,7 @@ from aeon_core.approvals.pending import (
 )
 from aeon_core.effects.approvals import takes_requirements
 from aeon_core.errors import AeonError, UsageError
-from aeon_core.journal.listing import find_run
+from aeon_core.journal.listing import find_run, list_runs
 from aeon_core.journal.reader import head
 from aeon_core.journal.summary import is_being_written, summarise
 from aeon_core.journal.values import strs_of
@@ -31,7 +31,7 @@ from aeon_tui.cli.output import stderr, stdout
 from aeon_tui.sessions.approval_edits import load_edit
 from aeon_tui.sessions.pending_approval import approval_request, submit
 from aeon_widgets.run_question import given_answers, headline
-from aeon_widgets.text import count
+from aeon_widgets.text import count, one_line
 
 REASONED = ("reject", "abort", "accept")
 """Decisions that are recorded with a reason."""
@@ -42,7 +42,10 @@ def execute(args: Namespace) -> int:
 
     Raises UsageError if the run waits for no decision, for another one, or with a process that has ended.
     """
-    path = find_run(args.run, options.runs_dir(args))
+    directory = options.runs_dir(args)
+    if args.run == "last":
+        _check_only_one_waits(directory)
+    path = find_run(args.run, directory)
     question = _question(path)
     request = approval_request(question)
     decision = _decision(args, request, path)
@@ -56,6 +59,14 @@ def execute(args: Namespace) -> int:
         raise AeonError(done.problem)
     stderr().line((f"decided: {decision.decision}; the run accepted it", "green"))
     return 0
+
+
+def _check_only_one_waits(directory: Path) -> None:
+    """Raise UsageError if `last` leaves open which of several runs is meant."""
+    waiting = [run for run in list_runs(directory) if run.status == "running" and run.waits_for]
+    if len(waiting) > 1:
+        which = ", ".join(f"{run.run_id} ({run.waits_for}: {one_line(run.task, 40)})" for run in waiting[:5])
+        raise UsageError(f"{len(waiting)} runs wait for a decision, so name the one you mean: {which}")
 
 
 def _question(path: Path) -> PendingApproval:

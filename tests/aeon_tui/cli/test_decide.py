@@ -14,7 +14,7 @@ import pytest
 from aeon_core.approvals.inbox import Inbox, inbox_of
 from aeon_core.journal.reader import read_records
 from aeon_tui.cli.main import main
-from tests.aeon_core.questions import CALL, Asked
+from tests.aeon_core.questions import CALL, Asked, Asking
 from tests.aeon_tui.cli.conftest import Cli, environment
 from tests.fakes import steps
 from tests.waiting import PATIENCE, wait_until
@@ -252,6 +252,20 @@ def test_a_decision_that_is_not_heard_is_reported(asked: Asked, cli: Cli, monkey
     assert done.code == 1
     assert "has not taken the decision within 0.05 s, but still may" in done.err
     assert json.loads(done.out)["taken"] is False
+
+
+def test_last_decides_nothing_while_several_runs_wait(asked: Asked, cli: Cli, tmp_path: Path) -> None:
+    asked.ask(asked.asking.ask("tool"))
+    other = Asking(tmp_path / "r2.jsonl")
+    other.ask("plan")
+    done = cli("decide", "last", "approve", "--runs-dir", str(tmp_path))
+    assert done.code == 2
+    assert "2 runs wait for a decision, so name the one you mean: " in done.err
+    assert [each in done.err for each in ("r2 (plan: clean up)", "r (tool: clean up)")] == [True, True]
+    other.end()
+    assert cli("decide", "last", "approve", "--runs-dir", str(tmp_path)).code == 2, "r2 is the last, and has ended"
+    other.path.unlink()
+    assert cli("decide", "last", "approve", "--runs-dir", str(tmp_path)).code == 0
 
 
 def test_show_and_watch_say_what_is_waited_for_and_the_command(asked: Asked, cli: Cli) -> None:
