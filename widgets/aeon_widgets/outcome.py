@@ -89,9 +89,9 @@ def outcome_blocks(result: ResultView, assessment: AssessmentView | None = None)
     """Return how a run ended: its error or advice, why it did not converge, its answer, and its unfinished steps."""
     icon, style = run_style(result.status)
     blocks: list[Block] = []
-    if result.error is not None and result.status != "aborted":
-        message = result.error.get("message", "no message")
-        blocks.append(("high", f"✖ {message if isinstance(message, str) else str(message)}"))
+    if result.error is not None:
+        message = str(result.error.get("message", "no message"))
+        blocks.append((style, f"{icon} {message}") if result.status == "aborted" else ("high", f"✖ {message}"))
     elif result.status in ADVICE:
         blocks.append((style, f"{icon} {ADVICE[result.status]}"))
     if assessment is not None and not assessment.converged and result.status in UNFINISHED:

@@ -519,7 +519,7 @@ async def test_a_call_that_was_cut_off_is_not_shown_as_running() -> None:
         assert row(run.tree, 0).split() == ["▸", "plan", "and", "answer", "◼", "make", "the", "plan"]
         assert run.text.text.splitlines()[-1] == "The run ended before this was done."
         outcome = run.screen.query_one(Outcome)
-        assert (outcome.pane_title, outcome.text) == ("Aborted", "◼ The run was aborted.")
+        assert (outcome.pane_title, outcome.text) == ("Aborted", "◼ aborted in a model call")
 
 
 async def test_a_step_that_the_record_leaves_running_is_shown_as_stopped_when_the_run_is_over() -> None:
