@@ -14,6 +14,7 @@ from aeon_core.journal.history import open_end, open_run
 from aeon_core.journal.listing import lineage_of
 from aeon_core.journal.view.formatting import message, route
 from aeon_core.journal.view.model import RunView, StepView
+from aeon_core.paths import real_path
 from aeon_core.regular_file import replace_file
 from aeon_tui.reports import ExportFormat
 from aeon_tui.reports.run_report import RunChanges, RunReport, Section, answer_title, notes, status_of
@@ -61,7 +62,7 @@ def write_file(path: Path, text: str) -> None:
     """Write a text in UTF-8; a file that is there is replaced, once the new one is whole. Raises UsageError."""
     data = text.encode("utf-8", "backslashreplace")
     try:
-        target = path.resolve()
+        target = real_path(path)
         if target.is_file() or not target.exists():
             replace_file(target, data, target.stat() if target.exists() else None, mode=0o666, durable=False)
         else:

@@ -51,6 +51,11 @@ def expanded(path: str | Path, where: str) -> Path:
         raise UsageError(f"{where}: the home folder in {str(path)!r} is unknown; write the full path") from None
 
 
+def real_path(path: Path | str) -> Path:
+    """Return a path with links followed. Unlike `Path.resolve` it never raises: a link in a loop stays as it is."""
+    return Path(os.path.realpath(path))
+
+
 def default_runs_directory(project_root: Path | None = None) -> Path:
     """Return where runs live when no configuration says it: `AEON_RUNS_DIR`, else `.aeon/runs` where the project (by
     default the one of the working directory) has a `.aeon`, else the platform's user state directory; so it is where a

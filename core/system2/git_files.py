@@ -15,6 +15,7 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 
+from aeon_core.paths import real_path
 from aeon_core.regular_file import read_start
 
 _SECONDS = 60
@@ -119,7 +120,7 @@ class GitFiles:
 def _program(project_root: Path) -> str | None:
     """Return the path of git; None if there is none, or if it is part of the project."""
     found = shutil.which("git")
-    if found is None or Path(found).resolve().is_relative_to(project_root.resolve()):
+    if found is None or real_path(found).is_relative_to(real_path(project_root)):
         return None
     return str(Path(found).absolute())
 
@@ -140,7 +141,7 @@ def _git_folders(git: Path) -> tuple[Path, Path]:
     if not git.is_dir():
         own = git.parent / os.fsdecode(_read(git, _MAX_SETTINGS)).strip().removeprefix("gitdir:").strip()
     common = os.fsdecode(_read(own / "commondir", _MAX_SETTINGS)).strip()
-    return own, (own / common).resolve() if common else own.resolve()
+    return own, real_path(own / common) if common else real_path(own)
 
 
 def _read(path: Path, most: int) -> bytes:

@@ -12,6 +12,7 @@ from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.containers import Container
 
+from aeon_core.paths import real_path
 from aeon_core.regular_file import read_start
 from aeon_core.units import seconds_after
 from aeon_tui.messages import ResumeRun, TitleTerminal
@@ -67,7 +68,7 @@ def artifact_text(root: Path, name: str) -> str:
     """Return a project file's text, or in brackets why it is not shown. Call it on a thread: it reads the disk."""
     path = root / name
     try:
-        inside = path.resolve().is_relative_to(root.resolve())
+        inside = real_path(path).is_relative_to(real_path(root))
     except (OSError, ValueError, RuntimeError):
         inside = False
     if not inside:

@@ -11,6 +11,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from types import CodeType, ModuleType
 
+from aeon_core.paths import real_path
 from aeon_core.regular_file import read_start
 
 MAX_FILES = 2000
@@ -80,7 +81,7 @@ class ProjectFinder:
     """
 
     def __init__(self, root: Path, digests: Mapping[str, str]) -> None:
-        self._root = str(root.resolve())
+        self._root = str(real_path(root))
         self._digests = {os.path.realpath(path): digest for path, digest in digests.items()}
         self._packages: set[str] = set()
         self.is_open = False

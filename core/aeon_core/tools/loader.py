@@ -18,6 +18,7 @@ from typing import Any
 
 from aeon_core.errors import AeonError, UsageError
 from aeon_core.json_safe import clean_text
+from aeon_core.paths import real_path
 from aeon_core.redaction import redact_text
 from aeon_core.tools import TOOL_SETS
 from aeon_core.tools.imports import ProjectFinder, module_files
@@ -86,7 +87,7 @@ def _parts(spec: str) -> tuple[str, str]:
 @contextlib.contextmanager
 def _importable(module_name: str, project_root: Path, verified: Mapping[str, str]) -> Iterator[None]:
     """Let the project provide the module, where it has it: else its files could pose as what the module imports."""
-    root = project_root.resolve()
+    root = real_path(project_root)
     if not module_files([module_name], root):
         yield
         return
@@ -120,10 +121,10 @@ def _module(spec: str, name: str, project_root: Path) -> ModuleType:
 def _refuse_another_of_that_name(spec: str, name: str, project_root: Path) -> None:
     """Refuse a module of the project that Python would pass over for one already imported under the same name."""
     loaded = getattr(sys.modules.get(name), "__file__", None)
-    found = importlib.machinery.PathFinder.find_spec(name, [str(project_root.resolve())])
+    found = importlib.machinery.PathFinder.find_spec(name, [str(real_path(project_root))])
     if name not in sys.modules or found is None or found.origin is None:
         return
-    if loaded is None or Path(loaded).resolve() != Path(found.origin).resolve():
+    if loaded is None or real_path(loaded) != real_path(found.origin):
         raise _error(spec, f"another module {name!r} is already imported; rename {found.origin!r}")
 
 

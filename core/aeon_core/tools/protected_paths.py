@@ -17,7 +17,7 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 
-from aeon_core.paths import is_placeholder
+from aeon_core.paths import is_placeholder, real_path
 
 PROTECTED = {
     ".aeon": "configures future Aeon runs",
@@ -58,7 +58,7 @@ def change_reason(root: Path, place: PurePosixPath) -> str | None:
         if reason := PROTECTED.get(_folded(part)):
             return reason
     path = root / place
-    interpreter = Path(sys.prefix).resolve()
+    interpreter = real_path(sys.prefix)
     if interpreter != root and path.is_relative_to(interpreter):
         return "belongs to the Python that runs Aeon"
     for folder in git_folders(root / ".git"):
@@ -89,11 +89,11 @@ def find_protected(root: Path, repositories: Iterable[Path] = ()) -> ProtectedPa
         folders += (config.parent for config in _below(folder / "modules", "config") if config.is_file())
     for folder in dict.fromkeys(folders):
         places |= set(_git_places(folder, root))
-    interpreter = Path(sys.prefix).resolve()
+    interpreter = real_path(sys.prefix)
     if interpreter != root and interpreter.is_relative_to(root):
         places.add(interpreter)
     outside = tuple(folder for folder in dict.fromkeys(folders) if not folder.is_relative_to(root))
-    existing = {place.resolve() for place in places if place.exists()}
+    existing = {real_path(place) for place in places if place.exists()}
     writable = (root, *outside)
     return ProtectedPaths(
         tuple(sorted(place for place in existing if _is_below(place, writable))),
@@ -135,18 +135,18 @@ def git_folders(pointer: Path) -> list[Path]:
     any folder to commands.
     """
     if pointer.is_dir():
-        return [pointer.resolve()]
+        return [real_path(pointer)]
     named = re.fullmatch(r"gitdir: ([^\0\n]+)\n?", _text(pointer))
     if named is None:
         return []
-    folder = (pointer.parent / named[1]).resolve()
-    common = (folder / (_text(folder / "commondir").strip() or ".")).resolve()
+    folder = real_path(pointer.parent / named[1])
+    common = real_path(folder / (_text(folder / "commondir").strip() or "."))
     if common != folder:
         back = _text(folder / "gitdir").strip()
-        linked = folder.parent == common / "worktrees" and (folder / back).resolve() == pointer.resolve()
+        linked = folder.parent == common / "worktrees" and real_path(folder / back) == real_path(pointer)
         return [folder, common] if back and linked else []
     tree = re.search(r"(?im)^\s*worktree\s*=\s*\"?([^\"\n]+?)\"?\s*$", _text(folder / "config"))
-    linked = tree is not None and (folder / tree[1]).resolve() == pointer.parent.resolve()
+    linked = tree is not None and real_path(folder / tree[1]) == real_path(pointer.parent)
     return [folder] if linked else []
 
 

@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any, Self, TextIO
 
 from aeon_core.errors import ToolError
 from aeon_core.installation import versions
+from aeon_core.paths import real_path
 from aeon_core.tools.mcp.settings import McpServer
 from aeon_core.tools.mcp.tool import Answer, Listed, McpTool, Words, words
 from aeon_core.tools.protected_paths import find_protected, find_repositories
@@ -98,7 +99,7 @@ def program(server: McpServer, values: Mapping[str, str], project_root: Path) ->
         return
     if shutil.which(_from(cwd, server.command), path=env.get("PATH", os.defpath)) is None:
         raise Unusable(f"its command {words(server.command)!r} was not found; install it or fix 'command'")
-    root = project_root.resolve()
+    root = real_path(project_root)
     isolation = probe(root, ShellSettings(network=server.network))
     if isolation.name == "none":
         raise Unusable(
@@ -109,10 +110,10 @@ def program(server: McpServer, values: Mapping[str, str], project_root: Path) ->
         hidden, shown = hidden_and_shown(root, os.environ)
         protected = find_protected(root, find_repositories(root))
         limits = Limits(
-            root, Path(scratch).resolve(), isolation.network, hidden=hidden, shown=shown, protected=protected.existing,
+            root, real_path(scratch), isolation.network, hidden=hidden, shown=shown, protected=protected.existing,
             git_folders=protected.git_folders,
         )  # fmt: skip
-        yield _isolated(isolation, server, env, cwd.resolve(), limits)
+        yield _isolated(isolation, server, env, real_path(cwd), limits)
 
 
 def _isolated(isolation: Isolation, server: McpServer, env: dict[str, str], cwd: Path, limits: Limits) -> Program:

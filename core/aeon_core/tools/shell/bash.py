@@ -17,6 +17,7 @@ from typing import Any
 
 from aeon_core.errors import ToolError
 from aeon_core.json_safe import clean_text
+from aeon_core.paths import real_path
 from aeon_core.tools.base import Effect, Tool, Verdict, object_schema
 from aeon_core.tools.protected_paths import (
     ProtectedPaths,
@@ -66,7 +67,7 @@ class BashTool(Tool):
     )
 
     def __init__(self, root: Path, settings: ShellSettings | None = None, isolation: Isolation | None = None) -> None:
-        self._root = root.resolve()
+        self._root = real_path(root)
         self._settings = settings if settings is not None else ShellSettings()
         self._found = isolation
         self._folders = _Folders(self._settings.output_dir)
@@ -272,7 +273,7 @@ class _Folders:
         if self._outputs is None:
             self._outputs = Path(tempfile.mkdtemp(prefix="aeon-output-"))
         self._outputs.mkdir(mode=0o700, parents=True, exist_ok=True)
-        return self._outputs.resolve()
+        return real_path(self._outputs)
 
     def shown(self) -> tuple[Path, ...]:
         made = self._outputs is not None and self._outputs.is_dir()
@@ -280,7 +281,7 @@ class _Folders:
 
     def _own(self) -> Path:
         if self._base is None or not self._base.is_dir():
-            self._base = Path(tempfile.mkdtemp(prefix="aeon-shell-")).resolve()
+            self._base = real_path(tempfile.mkdtemp(prefix="aeon-shell-"))
             weakref.finalize(self, partial(shutil.rmtree, self._base, ignore_errors=True))
             (self._base / "tmp").mkdir(mode=0o700)
         return self._base

@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import Literal
 
 from aeon_core.errors import ToolError
+from aeon_core.paths import real_path
 from aeon_core.tools.shell.launcher import holds_signals
 from aeon_core.tools.shell.process import Job, Output, run
 from aeon_core.tools.shell.settings import ShellSettings
@@ -146,8 +147,8 @@ class Isolation:
             "landlock": self.name != "none",
             "seccomp": seccomp,
             "write": [*map(str, (limits.root, limits.scratch, *limits.git_folders)), *_DEVICES],
-            "hide": [*(str(place.resolve()) for place in limits.hidden), *_TEMPORARY],
-            "show": [*(str(place.resolve()) for place in limits.shown), *_NEEDED_OF_RUN, os.path.realpath(_RESOLVER)],
+            "hide": [*(str(real_path(place)) for place in limits.hidden), *_TEMPORARY],
+            "show": [*(str(real_path(place)) for place in limits.shown), *_NEEDED_OF_RUN, os.path.realpath(_RESOLVER)],
             "status": status,
         }
         return [sys.executable, "-I", "-S", str(_LAUNCHER), json.dumps(options)]
@@ -155,7 +156,7 @@ class Isolation:
 
 def probe(root: Path, settings: ShellSettings) -> Isolation:
     """Return the best isolation that holds here, found by running something in each; remembered by this process."""
-    return _probed(root.resolve(), settings.network)
+    return _probed(real_path(root), settings.network)
 
 
 @functools.cache
@@ -184,7 +185,7 @@ def fault_of(isolation: Isolation, root: Path) -> str | None:
         return "bash is not installed"
     try:
         with ExitStack() as stack:
-            scratch, outside = (Path(stack.enter_context(tempfile.TemporaryDirectory())).resolve() for _ in range(2))
+            scratch, outside = (real_path(stack.enter_context(tempfile.TemporaryDirectory())) for _ in range(2))
             return _tried(isolation, shell, root, scratch, outside)
     except ToolError as error:
         return error.message.splitlines()[-1][:200]
@@ -231,7 +232,7 @@ def _listen(listener: socket.socket) -> str:
 def _bubblewrap_program(root: Path) -> str:
     """Return the path of `bwrap`; one in the project is not run, for a command could have put it there."""
     folders = os.environ.get("PATH", os.defpath).split(os.pathsep)
-    outside = (folder for folder in folders if not Path(folder).resolve().is_relative_to(root))
+    outside = (folder for folder in folders if not real_path(folder).is_relative_to(root))
     return shutil.which("bwrap", path=os.pathsep.join(outside)) or ""
 
 
@@ -279,7 +280,7 @@ def _runtime(network: bool) -> list[str]:
         line += ["--tmpfs", "/var/run"]
     kept = [_RUN / "current-system"]
     if network:
-        kept.append(Path("/etc/resolv.conf").resolve())
+        kept.append(real_path("/etc/resolv.conf"))
     for place in kept:
         if place.is_relative_to(_RUN) and place.exists():
             line += _bind("--ro-bind", place, place)

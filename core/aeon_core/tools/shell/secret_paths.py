@@ -16,6 +16,7 @@ from functools import cache, lru_cache
 from itertools import islice
 from pathlib import Path
 
+from aeon_core.paths import real_path
 from aeon_core.tools.protected_paths import PROTECTED
 
 
@@ -98,7 +99,7 @@ def visible_paths(
     found += [home / name for home in homes for name in _SETTINGS if _is_plain(home / name)]
     folders = [Path(folder) for folder in environ.get("PATH", "").split(os.pathsep) if folder.startswith("/")]
     # A link or a file that the project holds opens nothing: commands can change it.
-    inside = [folder for folder in folders if folder.resolve().is_relative_to(root)]
+    inside = [folder for folder in folders if real_path(folder).is_relative_to(root)]
     found += [path for folder in folders if folder not in inside and _within(folder, hidden) for path in _of(folder)]
     for prefix in dict.fromkeys((Path(sys.prefix), root / ".venv", root / "venv", *(path.parent for path in inside))):
         found += _interpreters(prefix)
@@ -112,7 +113,7 @@ def visible_paths(
     ):
         if _within(path, kept) or not path.exists():
             continue
-        if not any(home.is_relative_to(place) for home in homes for place in (path, path.resolve())):
+        if not any(home.is_relative_to(place) for home in homes for place in (path, real_path(path))):
             kept.append(path)
     files = (f"{path}/{name}" for path in kept if path.is_dir() for name in _CREDENTIALS)
     masked = [Path(file) for file in files if os.path.isfile(file)]  # noqa: PTH113  # many
@@ -139,7 +140,7 @@ def _of_programs(folder: Path, _changed: int) -> tuple[Path, ...]:
         found.add(folder.parent)
     with suppress(OSError):
         for entry in folder.iterdir():
-            if entry.is_symlink() and (target := entry.resolve()).is_file():
+            if entry.is_symlink() and (target := real_path(entry)).is_file():
                 found |= {target, *_prefix(target.parent)}
     return tuple(sorted(found))
 
@@ -160,7 +161,7 @@ def _interpreters(environment: Path) -> Iterator[Path]:
         with config.open("rb") as stream:
             text = stream.read(_MAX_SETTINGS).decode("utf-8", "replace")
         for home in re.findall(r"(?m)^home[ \t]*=[ \t]*(/.+?)[ \t]*$", text):
-            prefix = Path(home).resolve().parent
+            prefix = real_path(home).parent
             if any(prefix.glob("lib/python3*/os.py")):
                 yield prefix
 
@@ -219,7 +220,7 @@ def hidden_paths(root: Path, environ: Mapping[str, str]) -> list[Path]:
 
     A folder around the project root is among them: whatever hides it must let the root through.
     """
-    return sorted({path.resolve() for path in _candidates(root, environ) if _is_there(path)} - {root})
+    return sorted({real_path(path) for path in _candidates(root, environ) if _is_there(path)} - {root})
 
 
 def outermost(hidden: Iterable[Path], shown: Iterable[Path]) -> list[Path]:
@@ -239,9 +240,9 @@ def outermost(hidden: Iterable[Path], shown: Iterable[Path]) -> list[Path]:
 
 def homes(environ: Mapping[str, str]) -> list[Path]:
     """Return the home folders of this user, resolved: as the environment says, and as the system does."""
-    found = {Path(environ["HOME"]).resolve()} if environ.get("HOME", "").startswith("/") else set()
+    found = {real_path(environ["HOME"])} if environ.get("HOME", "").startswith("/") else set()
     with suppress(KeyError):
-        found.add(Path(pwd.getpwuid(os.getuid()).pw_dir).resolve())
+        found.add(real_path(pwd.getpwuid(os.getuid()).pw_dir))
     return sorted(home for home in found if home != Path("/") and home.is_dir())
 
 
@@ -255,7 +256,7 @@ def secret_files(environ: Mapping[str, str]) -> frozenset[tuple[int, int]]:
 
 def _candidates(root: Path, environ: Mapping[str, str]) -> Iterator[Path]:
     own = homes(environ)
-    for home in {*own, *_other_homes(), *(Path(home).resolve() for home in _HOMES)}:
+    for home in {*own, *_other_homes(), *(real_path(home) for home in _HOMES)}:
         around_project = home == root or home.is_relative_to(root)
         if around_project or any(Path(folder).is_relative_to(home) for folder in _SYSTEM):
             yield from _dotted(home) if home in own else ()
@@ -266,14 +267,14 @@ def _candidates(root: Path, environ: Mapping[str, str]) -> Iterator[Path]:
         for path in filter(None, environ.get(name, "").split(":")):
             place = Path(path)
             # One that is the home itself, or around it, says nothing of where the keys are.
-            if place.is_absolute() and not any(home.is_relative_to(place.resolve()) for home in own):
+            if place.is_absolute() and not any(home.is_relative_to(real_path(place)) for home in own):
                 yield place
 
 
 @cache
 def _other_homes() -> frozenset[Path]:
     found = {Path(user.pw_dir) for user in pwd.getpwall() if _FIRST_USER <= user.pw_uid < _NOBODY}
-    return frozenset(home.resolve() for home in found if home.is_absolute() and len(home.parts) > 1 and home.is_dir())
+    return frozenset(real_path(home) for home in found if home.is_absolute() and len(home.parts) > 1 and home.is_dir())
 
 
 def _dotted(home: Path) -> Iterator[Path]:

@@ -75,6 +75,15 @@ def test_nothing_of_the_home_is_read_but_toolchains(home: Path, rung: str) -> No
 
 
 @pytest.mark.parametrize("rung", sample(RUNGS))
+def test_a_link_in_a_loop_stops_no_command(home: Path, monkeypatch: pytest.MonkeyPatch, rung: str) -> None:
+    for loop in (home / ".local/bin/loop", home / "project/.venv", home / ".ssh/loop", home / "keys"):
+        loop.symlink_to(loop.name)
+    monkeypatch.setenv("PATH", f"{home}/.local/bin:{home}/keys:{os.environ['PATH']}")
+    monkeypatch.setenv("KUBECONFIG", f"{home}/keys")
+    assert tool_in(rung, home / "project").invoke("echo works")["stdout"] == "works\n"
+
+
+@pytest.mark.parametrize("rung", sample(RUNGS))
 @pytest.mark.parametrize(
     "way",
     [
