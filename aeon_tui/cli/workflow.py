@@ -146,8 +146,8 @@ def _request(args: Namespace, task: str) -> WorkflowJob:
 
 
 def _journal(args: Namespace, root: Path) -> Path:
-    from system2.lookup import find_workflow
     from system2.orchestrator import journal_of
+    from system2.workflow_journal import find_workflow
 
     runs_dir = options.runs_dir(args)
     path = find_workflow(args.resume, root, runs_dir, transcripts_folder(root))

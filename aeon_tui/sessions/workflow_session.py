@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from aeon_tui.sessions.stream import Stream
     from system2.documents import SpecChoice
     from system2.orchestrator import Orchestrator
-    from system2.workflow_result import WorkflowResult
+    from system2.workflow import WorkflowResult
 
 
 logger = logging.getLogger("aeon")

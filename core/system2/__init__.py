@@ -24,8 +24,8 @@ if TYPE_CHECKING:
     from system2.policies import Question as Question
     from system2.policies import QuestionPolicy as QuestionPolicy
     from system2.session import AgentResult as AgentResult
-    from system2.workflow_result import WorkflowResult as WorkflowResult
-    from system2.workflow_result import WorkflowStatus as WorkflowStatus
+    from system2.workflow import WorkflowResult as WorkflowResult
+    from system2.workflow import WorkflowStatus as WorkflowStatus
 
 _PUBLIC = {
     "agents.library": ("AgentDefinition",),
@@ -41,7 +41,7 @@ _PUBLIC = {
         "QuestionPolicy",
     ),
     "session": ("AgentResult",),
-    "workflow_result": ("WorkflowResult", "WorkflowStatus"),
+    "workflow": ("WorkflowResult", "WorkflowStatus"),
 }
 """The public names of each module."""
 __all__ = sorted(name for names in _PUBLIC.values() for name in names)

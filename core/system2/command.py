@@ -26,11 +26,11 @@ from aeon_core.suggest import unknown_argument
 from system2.agents.library import copy_shipped
 from system2.documents import UNDECIDED, earlier_documents
 from system2.logs import Log
-from system2.lookup import find_workflow
 from system2.orchestrator import Orchestrator
 from system2.policies import AutoApproveGates
 from system2.terminal import Terminal
 from system2.trust import applied_settings
+from system2.workflow_journal import find_workflow
 
 EPILOG = (
     "Exit code: 0 all gates approved and nothing left open, 1 aborted, failed or left open, 2 bad arguments or nobody "

@@ -23,7 +23,7 @@ from system2.cost import CostRecord
 from system2.policies import Question, choice_of, ended_by
 from system2.settings import WorkflowSettings
 from system2.snapshots import SnapshotStore
-from system2.suite_runs import RanCommand
+from system2.tool_text import RanCommand
 
 logger: logging.Logger = logging.getLogger("aeon")
 OUTPUTS = f"{DEFAULT_TRANSCRIPT_DIR}/outputs"

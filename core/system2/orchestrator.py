@@ -41,7 +41,6 @@ from system2.contracts import DelegationContract
 from system2.cost import CostRecord, prices_of
 from system2.documents import SpecChoice
 from system2.logs import Log, WorkflowProgress
-from system2.lookup import lock_project
 from system2.policies import (
     AutoApproveGates,
     BashFunction,
@@ -58,9 +57,8 @@ from system2.settings import WorkflowSettings
 from system2.snapshots import SnapshotStore
 from system2.transcript import TranscriptFile, free_path
 from system2.trust import applied_settings, trusted_agents
-from system2.workflow import Program
-from system2.workflow_journal import WorkflowJournal
-from system2.workflow_result import WorkflowResult, WorkflowStatus
+from system2.workflow import Program, WorkflowResult, WorkflowStatus
+from system2.workflow_journal import WorkflowJournal, lock_project
 
 logger: logging.Logger = logging.getLogger("aeon")
 Lines = list[dict[str, Any]]

@@ -25,8 +25,7 @@ from system2.contracts import COMPLETION_TOOL_SPEC
 from system2.converse import ToolResult, ToolUseRequest
 from system2.prompt_injection import scan_for_injection
 from system2.protected_files import State, changed, is_own_work, is_protected, protected_state
-from system2.suite_runs import ran_test
-from system2.tool_text import quoted_lines, result_text, scanned_text, summary_of
+from system2.tool_text import quoted_lines, ran_test, result_text, scanned_text, summary_of
 
 _CHANGES = ("Write", "Edit")
 

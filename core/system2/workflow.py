@@ -10,19 +10,19 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path, PurePosixPath
-from typing import Any
+from typing import Any, Literal
 
+from aeon_core.budget import CostCeilingReached
 from aeon_core.entities import RunResult, TTLState, UsageTotals
 from aeon_core.errors import AeonError, ReplayMismatchError, RunAborted
 from aeon_core.journal.records import RunFinished, RunStarted
 from aeon_core.regular_file import read_start
-from system2.change_tracker import LIMITS, SPEC_FOLDER, ChangeTracker
-from system2.changes import list_changes
+from system2.changes import LIMITS, SPEC_FOLDER, ChangeTracker, list_changes
 from system2.constants import DELEGATION_MAP, LOG_FILE, MAX_CYCLES, POST_EXECUTION, TASK_GATE, Gate
 from system2.context import WorkflowContext
 from system2.contracts import DOCUMENTS, DelegationContract, contract_for, repair_contract
-from system2.cost import dollars
-from system2.delegation import Delegation
+from system2.cost import CostRecord, dollars
+from system2.delegation import OPTIONAL, Delegation, skip_reason
 from system2.documents import ARTIFACTS, UNDECIDED, Documents, digests, earlier_task, kept_documents, spec_question
 from system2.gates import (
     GATE_OF_AGENT,
@@ -34,11 +34,68 @@ from system2.gates import (
     join_problems,
     logged_results,
 )
-from system2.policies import GateDecisionType
-from system2.relevance import OPTIONAL, skip_reason
+from system2.policies import GateDecision, GateDecisionType
 from system2.session import AgentResult
-from system2.suite_runs import list_tests
-from system2.workflow_result import message_of, status_of
+from system2.tool_text import list_tests
+from system2.view import AgentState
+
+Ending = Literal["completed", "aborted", "failed", "cost_ceiling"]
+WorkflowState = Literal["idle", "running", "waiting", "completed", "aborted", "failed", "cost_ceiling"]
+
+
+@dataclass(frozen=True)
+class WorkflowResult:
+    """How a workflow ended."""
+
+    agents_invoked: list[str]
+    """In the order in which they first worked, each once."""
+    gate_decisions: list[GateDecision]
+    total_cost: CostRecord
+    wall_clock_seconds: float
+    transcript_path: Path | None
+    """None if it could not be written."""
+    status: Ending = "completed"
+    exit_code: int = 0
+    """The command's exit code: 0 completed, 1 aborted or failed, 3 credentials rejected, 4 cost ceiling reached."""
+    error: str | None = None
+    """Why it did not complete, in one line."""
+    summary: str = ""
+    """The summary that is shown at the end (REQ-121)."""
+    journal: Path | None = None
+    """The journal; None if it could not be written."""
+
+
+@dataclass
+class WorkflowStatus:
+    """How far a workflow is; any thread may ask."""
+
+    state: WorkflowState = "idle"
+    task: str = ""
+    agent: str | None = None
+    """The agent at work."""
+    gate: int | None = None
+    """The gate that waits for a decision."""
+    agents: dict[str, AgentState] = field(default_factory=dict)
+    gate_decisions: list[GateDecision] = field(default_factory=list)
+    cost_usd: float = 0.0
+    transcript_path: Path | None = None
+
+
+def status_of(error: BaseException | None) -> Ending:
+    """Return the status of a workflow that ended with this error; None means that it is complete."""
+    if error is None:
+        return "completed"
+    if isinstance(error, CostCeilingReached):
+        return "cost_ceiling"
+    return "aborted" if isinstance(error, RunAborted | KeyboardInterrupt) else "failed"
+
+
+def message_of(error: BaseException) -> str:
+    """Return why it did not complete."""
+    if isinstance(error, AeonError):
+        return error.message
+    return str(error) or ("interrupted" if isinstance(error, KeyboardInterrupt) else type(error).__name__)
+
 
 logger: logging.Logger = logging.getLogger("aeon")
 EXECUTOR = "executor"

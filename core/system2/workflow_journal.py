@@ -1,13 +1,17 @@
-"""The journal of a workflow: like that of a run, but if it cannot be written, the work continues (REQ-126)."""
+"""The journal of a workflow: written, found by name, and one at a time in a project (REQ-126)."""
 
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
-from contextlib import suppress
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 
 from aeon_core.errors import JournalError, UsageError
+from aeon_core.journal.listing import find_run, is_path, list_runs
+from aeon_core.journal.lock import holder, lock
+from aeon_core.journal.reader import head
+from aeon_core.journal.summary import WORKFLOW, is_being_written, journal_entries
 from aeon_core.journal.writer import JournalWriter, LineListener, OpenFile
 
 
@@ -49,3 +53,57 @@ class WorkflowJournal(JournalWriter):
                 os.close(self._fd)
             self._fd = None
         self.warn(self.problem)
+
+
+def find_workflow(run: str, project_root: Path, runs_dir: Path, transcripts: Path) -> Path:
+    """Return the journal or transcript of a workflow; `last` is the project's newest one.
+
+    Raises UsageError if none matches, or more than one does.
+    """
+    if is_path(run):
+        return Path(run).expanduser()
+    if run == "last":
+        found = next(workflows_of(project_root, runs_dir), None)
+        if found is None:
+            raise UsageError(f"no workflow of {str(project_root)!r} in {str(runs_dir)!r}")
+        return found
+    try:
+        return find_run(run, runs_dir)
+    except UsageError:
+        named = [Path(each.path) for each in journal_entries(transcripts) if each.name.startswith(run)]
+        exact = [path for path in named if path.stem == run] or named
+        if len(exact) != 1:
+            raise
+        return exact[0]
+
+
+def workflows_of(project_root: Path, runs_dir: Path) -> Iterator[Path]:
+    """Yield the journals of the project's workflows, the newest first."""
+    for each in list_runs(runs_dir):
+        workflow = (head(Path(each.path)) or {}).get("workflow") if each.kind == WORKFLOW else None
+        if isinstance(workflow, dict) and workflow.get("project_root") == str(project_root):
+            yield Path(each.path)
+
+
+@contextmanager
+def lock_project(project_root: Path, runs_dir: Path, warn: Callable[[str], None]) -> Iterator[None]:
+    """Hold the project's lock. Raises UsageError, which names the holder, if another workflow has it.
+
+    If the project cannot be locked, `warn` is called and the work continues.
+    """
+    with ExitStack() as held:
+        try:
+            # Not the project's folder: the commands that a workflow runs hold a lock on that.
+            folder = project_root / ".system2"
+            folder.mkdir(exist_ok=True)
+            fd = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+            held.callback(os.close, fd)
+            if not lock(fd):
+                running = filter(is_being_written, workflows_of(project_root, runs_dir))
+                which = next((path.stem for path in running), None)
+                what = f"the workflow {which!r}" if which is not None else "another workflow"
+                where = f"is running in {str(project_root)!r}, by {holder(fd)}"
+                raise UsageError(f"{what} {where}; wait until it ends, or stop it")
+        except OSError as error:
+            warn(f"the project cannot be locked, so another workflow could run in it too: {error.strerror}")
+        yield

@@ -13,10 +13,8 @@ from hypothesis import strategies as st
 
 from aeon_core.tools.files.patch import apply_diff
 from system2 import snapshots
-from system2.change_tracker import LOST, ChangeTracker, flag_of
-from system2.changes import FileChange, compare, list_changes
-from system2.git_files import GitFiles
-from system2.snapshots import MAX_CONTENT, ContentFile, Snapshot, SnapshotStore
+from system2.changes import LOST, ChangeTracker, FileChange, compare, flag_of, list_changes
+from system2.snapshots import MAX_CONTENT, ContentFile, GitFiles, Snapshot, SnapshotStore
 from tests.system2.kit import Bench
 
 Change = Callable[[Path], object]

@@ -13,7 +13,7 @@ import pytest
 
 from aeon_core.errors import UsageError
 from system2.documents import UNDECIDED
-from system2.lookup import lock_project
+from system2.workflow_journal import lock_project
 from tests.system2.kit import Answers, done, uses
 from tests.system2.workflows import ABORT, FIRST_FIVE, REJECT, TASK, Case, SaidAtGates, Watched, agents_of, files_of
 
@@ -128,7 +128,7 @@ def test_the_lock_ends_with_a_process_that_is_killed(tmp_path: Path) -> None:
     code = f"""
 import sys, time
 from pathlib import Path
-from system2.lookup import lock_project
+from system2.workflow_journal import lock_project
 with lock_project(Path({str(tmp_path)!r}), Path(), print):
     print("held", flush=True)
     time.sleep(600)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from system2.constants import DELEGATION_MAP
-from system2.relevance import skip_reason
+from system2.delegation import skip_reason
 
 CHECKS = ("test-engineer", "security-sentinel", "eval-engineer", "docs-release", "code-reviewer")
 

@@ -8,9 +8,8 @@ from typing import Any
 from aeon_core.errors import LLMError
 from system2.contracts import CompletionSignal
 from system2.cost import total_cost
-from system2.entries import AgentStart, parse_entry
 from system2.policies import GateDecisionType
-from system2.view import WorkflowView
+from system2.view import AgentStart, WorkflowView, parse_entry
 from tests.system2.kit import CONTRACT, Answers, Bench, done, said, uses
 from tests.system2.workflows import ABORT, REJECT, TASK, Case, SaidAtGates, read_workflow, view_of
 

@@ -5,7 +5,7 @@ import yaml
 from hypothesis import given
 from hypothesis import strategies as st
 
-from system2.agents.frontmatter import MAX_CHARACTERS, Frontmatter, FrontmatterError, parse, split, tool_names
+from system2.agents.library import MAX_CHARACTERS, Frontmatter, FrontmatterError, parse, split, tool_names
 
 HEAD = "name: executor\ndescription: Does it.\n"
 
