@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from aeon_core.errors import ModelUnavailableError
 from aeon_core.runs.factory import connect_model
-from aeon_core.validation.lint import lint_plan
+from aeon_core.validation.validator import lint_plan
 from aeon_tui.cli import options
 from aeon_tui.cli.output import Output, stderr, stdout
 from aeon_tui.cli.tools import inspected_tools

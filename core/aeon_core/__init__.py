@@ -49,11 +49,11 @@ if TYPE_CHECKING:
     from aeon_core.tools.base import Tool as Tool
     from aeon_core.tools.decorator import tool as tool
     from aeon_core.tools.registry import ToolRegistry as ToolRegistry
-    from aeon_core.validation.lint import lint_plan as lint_plan
     from aeon_core.validation.plan_checks import ValidationResult as ValidationResult
     from aeon_core.validation.plan_checks import validate_step_tool as validate_step_tool
     from aeon_core.validation.report import SemanticValidationReport as SemanticValidationReport
     from aeon_core.validation.validator import SemanticValidator as SemanticValidator
+    from aeon_core.validation.validator import lint_plan as lint_plan
 
 _PUBLIC = {
     "adaptive.profile": ("TaskProfile",),
@@ -81,10 +81,9 @@ _PUBLIC = {
     "tools.base": ("Tool",),
     "tools.decorator": ("tool",),
     "tools.registry": ("ToolRegistry",),
-    "validation.lint": ("lint_plan",),
     "validation.plan_checks": ("ValidationResult", "validate_step_tool"),
     "validation.report": ("SemanticValidationReport",),
-    "validation.validator": ("SemanticValidator",),
+    "validation.validator": ("SemanticValidator", "lint_plan"),
 }
 """The public names of each module."""
 __getattr__: Callable[[str], Any]

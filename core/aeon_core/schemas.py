@@ -26,7 +26,7 @@ _ENTITIES = {
     "AdaptiveDepthConfiguration": "adaptive.depth",
     "ApprovalDecision": "approvals.pending",
     "ApprovalRequest": "approvals.pending",
-    "ConvergenceAssessment": "convergence.assessment",
+    "ConvergenceAssessment": "convergence.engine",
     "ConvergenceCriteria": "convergence.criteria",
     "ExecutionHistory": "journal.history",
     "ExecutionPass": "journal.history",

@@ -27,7 +27,7 @@ from aeon_core.suggest import first_problem, nearest
 from aeon_core.validation.result_checks import Artifacts
 
 if TYPE_CHECKING:
-    from aeon_core.convergence.assessment import ConvergenceAssessment
+    from aeon_core.convergence.engine import ConvergenceAssessment
     from aeon_core.judge.judgement import Judgement
     from aeon_core.validation.result_checks import Artifacts
 

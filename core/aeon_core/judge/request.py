@@ -13,7 +13,7 @@ from aeon_core.loose_json import Doubt, read_reply
 from aeon_core.plan.models import Plan
 from aeon_core.prompts import build_request
 from aeon_core.prompts.sections import plan_section, requirements_section, to_line, tools_section
-from aeon_core.tools.coercion import in_form
+from aeon_core.tools.schema import in_form
 
 if TYPE_CHECKING:
     from aeon_core.tools.registry import ToolRegistry

@@ -11,8 +11,8 @@ from aeon_core.adaptive.depth import AdaptiveDepth, DepthEvidence
 from aeon_core.adaptive.profile_inference import ProfileReply, default_profile, profile_request, read_profile_reply
 from aeon_core.budget import CostCeilingReached
 from aeon_core.config.schema import RunConfig
-from aeon_core.convergence.assessment import ConvergenceAssessment
 from aeon_core.convergence.criteria import ConvergenceCriteria
+from aeon_core.convergence.engine import ConvergenceAssessment
 from aeon_core.effects.port import Effects
 from aeon_core.entities import RunResult, RunStatus
 from aeon_core.errors import (
@@ -24,8 +24,7 @@ from aeon_core.errors import (
     RunEnding,
     SupervisorError,
 )
-from aeon_core.evaluation.evaluator import Evaluator
-from aeon_core.evaluation.planner import Findings, RecursivePlanner, answer_alone
+from aeon_core.evaluation import Evaluator, Findings, RecursivePlanner, answer_alone
 from aeon_core.journal.records import (
     ConvergenceRecord,
     Phase,

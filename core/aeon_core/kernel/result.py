@@ -9,12 +9,12 @@ from typing import Any, Literal
 
 from aeon_core.adaptive.depth import DepthEvidence
 from aeon_core.config.schema import RunConfig
-from aeon_core.convergence.assessment import ConvergenceAssessment
+from aeon_core.convergence.engine import ConvergenceAssessment
 from aeon_core.effects.model_calls import ModelCalls
 from aeon_core.effects.port import Effects
 from aeon_core.entities import RunResult, RunStatus, TTLExpiredMetadata, UsageTotals
 from aeon_core.errors import AeonError, JournalError
-from aeon_core.evaluation.evaluator import depth_evidence
+from aeon_core.evaluation import depth_evidence
 from aeon_core.installation import versions
 from aeon_core.journal.records import NoticeRecord, PassRecord, PlanCause, ProfileRecord, RunStarted
 from aeon_core.journal.writer import JournalWriter

@@ -7,7 +7,7 @@ from typing import Any, TypeVar
 
 from aeon_core.effects.approvals import Point, Review, review
 from aeon_core.errors import AeonError, LLMError, SupervisorError
-from aeon_core.evaluation.evaluator import Evaluator
+from aeon_core.evaluation import Evaluator
 from aeon_core.journal.records import NoticeRecord, ValidationRecord
 from aeon_core.judge.request import Ask
 from aeon_core.kernel.executor import Executor

@@ -9,7 +9,7 @@ from contextlib import suppress
 from typing import Any
 
 from aeon_core.json_safe import parse_json
-from aeon_core.tools.coercion import is_blank, letters
+from aeon_core.tools.schema import is_blank, letters
 
 Tools = Mapping[str, Collection[str]]
 """The arguments of each registered tool, by its name."""

@@ -18,8 +18,8 @@ from aeon_core.plan.files import read_data
 from aeon_core.plan.forms import normal_plan
 from aeon_core.plan.models import MAX_NESTING_DEPTH, Plan
 from aeon_core.suggest import close
-from aeon_core.tools.coercion import properties
 from aeon_core.tools.registry import ToolRegistry
+from aeon_core.tools.schema import properties
 from aeon_core.yaml_file import without_schema_line
 
 STATUSES: tuple[str, ...] = get_args(StepStatus)

@@ -12,9 +12,8 @@ from typing import Any
 from aeon_core.loose_json import text_refusal
 from aeon_core.plan.forms import plan_rows
 from aeon_core.plan.parsing import shown
-from aeon_core.tools.coercion import coerced, is_blank, letters, properties
 from aeon_core.tools.registry import ToolRegistry
-from aeon_core.tools.schema import Schema
+from aeon_core.tools.schema import Schema, coerced, is_blank, letters, properties
 
 _NEAR = 0.75
 

@@ -27,8 +27,8 @@ from aeon_core.prompts.sections import step_section, to_line, tools_section
 from aeon_core.supervisor.invariants import call_refusal, plan_refusal, value_refusal
 from aeon_core.tools.base import Tool
 from aeon_core.tools.calls import Call, CallReader
-from aeon_core.tools.coercion import coerced, in_form, is_blank, letters, named, properties, unwrapped
 from aeon_core.tools.registry import ToolRegistry
+from aeon_core.tools.schema import coerced, in_form, is_blank, letters, named, properties, unwrapped
 from aeon_core.validation.plan_checks import validate_step_tool
 
 ActionType = Literal["json_repair", "tool_call_repair", "plan_repair"]

@@ -13,9 +13,8 @@ from aeon_core.json_safe import clean_text, json_safe
 from aeon_core.llm.base import LLMResponse
 from aeon_core.loose_json import Doubt, UnreadableError, read_reply
 from aeon_core.tools.base import Tool
-from aeon_core.tools.coercion import coerced, is_blank, named, properties
 from aeon_core.tools.registry import ToolRegistry
-from aeon_core.tools.schema import describe
+from aeon_core.tools.schema import coerced, describe, is_blank, named, properties
 
 _NAMES = ("tool_name", "name", "tool", "function_name", "action", "recipient_name")
 _ARGUMENTS = ("arguments", "args", "parameters", "params", "input", "inputs", "tool_input", "action_input", "kwargs")

@@ -6,9 +6,8 @@ from typing import Any
 
 import pytest
 
-from aeon_core.convergence.assessment import ConvergenceAssessment
 from aeon_core.convergence.criteria import REASON_CODES, ConvergenceCriteria
-from aeon_core.convergence.engine import ConvergenceEngine
+from aeon_core.convergence.engine import ConvergenceAssessment, ConvergenceEngine
 from aeon_core.memory import InMemoryStore
 from aeon_core.plan.models import Plan
 from aeon_core.validation.report import IssueLocation, SemanticValidationReport, ValidationIssue, report_of

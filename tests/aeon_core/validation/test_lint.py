@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 from aeon_core.errors import LLMError, RunAborted
 from aeon_core.plan.parsing import parse_plan
 from aeon_core.tools.registry import ToolRegistry, default_registry
-from aeon_core.validation.lint import MAX_ISSUES, lint, lint_report
 from aeon_core.validation.report import IssueType, SemanticValidationReport
+from aeon_core.validation.validator import MAX_ISSUES, lint, lint_report
 from tests.fakes import ScriptedModel
 
 REGISTRY = default_registry()

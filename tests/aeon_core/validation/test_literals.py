@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from aeon_core.validation.literals import mismatch
+from aeon_core.validation.plan_checks import mismatch
 from tests.aeon_core.validation.plans import VALIDATOR, found, plan, said
 from tests.sampling import each
 

@@ -14,9 +14,8 @@ from hypothesis import strategies as st
 from aeon_core.memory import InMemoryStore
 from aeon_core.plan.models import Plan, PlanStep
 from aeon_core.tools.registry import ToolRegistry, default_registry
-from aeon_core.validation.lint import lint, lint_report
 from aeon_core.validation.report import SemanticValidationReport
-from aeon_core.validation.validator import SemanticValidator
+from aeon_core.validation.validator import SemanticValidator, lint, lint_report
 from tests.aeon_core.validation.plans import plan
 
 VALIDATOR = SemanticValidator(default_registry())

@@ -19,8 +19,7 @@ from aeon_core.llm.simulated.calculator import (
 )
 from aeon_core.llm.simulated.prompt import Prompt, StepOutcome, earlier, earlier_number, number_of, text_of
 from aeon_core.suggest import close
-from aeon_core.tools.coercion import in_form
-from aeon_core.tools.schema import Schema
+from aeon_core.tools.schema import Schema, in_form
 
 Described = dict[str, Any]
 """A tool as described in the prompt."""

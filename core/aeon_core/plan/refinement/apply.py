@@ -26,8 +26,7 @@ from aeon_core.plan.refinement.actions import (
     RefinementLedger,
 )
 from aeon_core.plan.refinement.edits import Change, Edit, edit_for, single_actions
-from aeon_core.plan.refinement.steps import TooDeep, Unusable, ignored_in
-from aeon_core.plan.refinement.tree import Node, Tree, executed
+from aeon_core.plan.refinement.tree import Node, TooDeep, Tree, Unusable, executed, ignored_in
 from aeon_core.validation.report import IssueType, ValidationIssue
 
 _QUOTED = re.compile(r"'([^']+)'|\"([^\"]+)\"|`([^`]+)`")

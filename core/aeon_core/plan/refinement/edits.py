@@ -11,17 +11,22 @@ from typing import Any
 from aeon_core.plan.models import MAX_NESTING_DEPTH
 from aeon_core.plan.parsing import shown
 from aeon_core.plan.refinement.actions import ANSWER, PLAN, RefinementAction, end_of_chain
-from aeon_core.plan.refinement.steps import (
+from aeon_core.plan.refinement.tree import (
     DEFINITION,
+    Node,
     TooDeep,
+    Tree,
     Unusable,
+    executed,
+    fresh_id,
     new_steps,
     rewritten,
     stated_id,
     steps_of,
     subplan_of,
+    substeps,
+    subtree,
 )
-from aeon_core.plan.refinement.tree import Node, Tree, executed, fresh_id, substeps, subtree
 
 MAX_ACTIONS = 50
 """The most actions of one reply that are considered; the limits end refinement long before."""

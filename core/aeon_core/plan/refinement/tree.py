@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import copy
+import itertools
+from collections.abc import Iterator, Mapping
 from typing import Any
 
+from aeon_core.errors import ValidationError
+from aeon_core.json_safe import MAX_DEPTH
+from aeon_core.plan.parsing import FLAT_FIELDS, STEP_FIELDS, arguments_in, dump_plan, parse_plan, shown
 from aeon_core.plan.refinement.actions import end_of_chain
 
 Node = dict[str, Any]
@@ -130,3 +135,200 @@ def fresh_id(wanted: str, used: set[str]) -> str:
         step_id = f"{wanted}-{number}"
         number += 1
     return step_id
+
+
+DEFINITION = ("description", "tool", "agent", "arguments", "depends_on")
+"""The fields of a step that say what it does."""
+CREATED_BY = "recursive_planner"
+_MANY_STEPS = ("steps", "substeps", "new_steps")
+_ONE_STEP = ("step", "new_step", "replacement", "replaced_by", "replacing_step")
+_STEP_KEYS = frozenset((*STEP_FIELDS, *FLAT_FIELDS))
+_PLACE = ("after", "before", "parent_step_id", "subplan_goal", "depth_level", "created_by", "goal")
+"""Keys next to a step's fields that say where it goes or describe its subplan."""
+_READ = frozenset((*_ONE_STEP, *_MANY_STEPS, *_STEP_KEYS, *_PLACE, "text"))
+
+
+class TooDeep(Exception):
+    """Steps nest deeper than a plan may."""
+
+
+class Unusable(Exception):
+    """Changes that cannot be applied; the message says why."""
+
+
+def steps_of(changes: Mapping[str, Any]) -> list[dict[str, Any]]:
+    """Return the steps in changes, as written; none if there are none. Raises Unusable."""
+    for key in _MANY_STEPS:
+        if changes.get(key) is not None:
+            return _objects(changes[key], key)
+    for key in _ONE_STEP:
+        if isinstance(changes.get(key), dict):
+            return [changes[key]]
+    subplan = changes.get("subplan")
+    if subplan is not None and "description" not in changes:
+        return steps_of(subplan) if isinstance(subplan, dict) else _objects(subplan, "subplan")
+    if "description" in changes or ("text" not in changes and not _STEP_KEYS.isdisjoint(changes)):
+        return [{key: value for key, value in changes.items() if key not in _PLACE}]
+    return []
+
+
+def _objects(value: Any, key: str) -> list[dict[str, Any]]:
+    if isinstance(value, dict):
+        return [value]
+    if not isinstance(value, list) or not all(isinstance(item, dict) for item in value):
+        raise Unusable(f"changes.{key}: expected an array of steps, got {shown(value)}")
+    return value
+
+
+def ignored_in(changes: Mapping[str, Any]) -> list[str]:
+    """Return the keys of changes that describe neither a step nor its place, which nothing reads."""
+    return [key for key in changes if key not in _READ]
+
+
+def stated_id(step: Mapping[str, Any]) -> str | None:
+    """Return the id written in a step, or None."""
+    given = step["step_id"] if step.get("step_id") is not None else step.get("id")
+    return given if isinstance(given, str) and given.strip() else None
+
+
+def new_steps(raw: list[dict[str, Any]], tree: Tree, *, prefix: str, nesting: int, depth: int) -> list[Node]:
+    """Return steps for the tree from what a model wrote, nested or flat, `depth` subplans deep; all pending.
+
+    A missing id is made from `prefix`, a used one gets a number; dependencies inside the fragment follow. Raises
+    Unusable if a step is invalid, TooDeep beyond `nesting` levels.
+    """
+    if not raw:
+        raise Unusable("changes: expected at least one step")
+    inside = {stated_id(step) for step in raw} - {None}
+    counter = itertools.count(1)
+    steps = [_completed(step, prefix, counter, 0) for step in raw]
+    for step in steps:
+        if not isinstance(parent := step.get("parent"), str) or parent not in inside:
+            # Its parent is outside the fragment: the place that the fragment gets.
+            step.pop("parent", None)
+    if any("subplan" in step for step in steps):
+        steps = list(map(_nested_form, steps))
+    nodes = _parsed(steps, too_deep=nesting - depth)
+    _own_ids(nodes, tree)
+    for node in nodes:
+        for each in subtree(node):
+            each.pop("replaces", None)
+            each.pop("errors", None)
+            if "subplan" in each:
+                each["subplan"]["created_by"] = CREATED_BY
+    return nodes
+
+
+def subplan_of(step_id: str, goal: str, nodes: list[Node], created_by: str = CREATED_BY) -> dict[str, Any]:
+    """Return the subplan of a step; its depth_level follows from its place."""
+    return {"parent_step_id": step_id, "subplan_goal": goal, "substeps": nodes, "created_by": created_by}
+
+
+def _completed(step: dict[str, Any], prefix: str, counter: Iterator[int], depth: int) -> dict[str, Any]:
+    """Return a step with what a model may leave out: its id, and its subplan's position."""
+    if depth > MAX_DEPTH:
+        raise TooDeep
+    made = {key: value for key, value in step.items() if value is not None}
+    if isinstance(arguments := arguments_in(made.get("arguments_json")), dict) and "arguments" not in made:
+        del made["arguments_json"]
+        made["arguments"] = arguments
+    if stated_id(made) is None:
+        made.pop("id", None)
+        made["step_id"] = f"{prefix}.{next(counter)}"
+    subplan = made.get("subplan")
+    if isinstance(subplan, list):
+        subplan = {"substeps": subplan}
+    if isinstance(subplan, dict):
+        parts = subplan.get("substeps", subplan.get("steps"))
+        made["subplan"] = {
+            "parent_step_id": stated_id(made),
+            "subplan_goal": subplan.get("subplan_goal", made.get("description")),
+            "substeps": [
+                _nested_form(_completed(part, prefix, counter, depth + 1)) if isinstance(part, dict) else part
+                for part in (parts if isinstance(parts, list) else [])
+            ],
+        }
+    return made
+
+
+def _nested_form(step: dict[str, Any]) -> dict[str, Any]:
+    """Return a step with PlanStep's names, for a fragment that has subplans."""
+    if "id" not in step or "step_id" in step or "parent" in step:
+        return step
+    return {"step_id": step["id"], **{key: value for key, value in step.items() if key != "id"}}
+
+
+def _parsed(steps: list[dict[str, Any]], too_deep: int) -> list[Node]:
+    """Return steps in the form of a plan. Raises Unusable, and TooDeep if more subplans are in one another."""
+    try:
+        plan = parse_plan({"goal": "fragment", "steps": steps})
+    except ValidationError as error:
+        raise Unusable(str(error.context["problems"][0])) from None
+    nodes: list[Node] = dump_plan(plan)["steps"]
+    if plan.cut or max(map(_height, nodes)) > too_deep:
+        raise TooDeep
+    return nodes
+
+
+def _height(node: Node) -> int:
+    return 1 + max(map(_height, substeps(node))) if substeps(node) else 0
+
+
+def _own_ids(nodes: list[Node], tree: Tree) -> None:
+    """Give each step whose id is already used another one, and update what depends on it inside the fragment."""
+    used = tree.ids()
+    everything = [each for node in nodes for each in subtree(node)]
+    reserved = used | {each["step_id"] for each in everything}
+    renamed: dict[str, str] = {}
+    for each in everything:
+        if each["step_id"] in used:
+            renamed[each["step_id"]] = fresh_id(each["step_id"], reserved)
+            reserved.add(renamed[each["step_id"]])
+    for each in everything:
+        each["step_id"] = renamed.get(each["step_id"], each["step_id"])
+        if "subplan" in each:
+            each["subplan"]["parent_step_id"] = each["step_id"]
+        if "depends_on" in each:
+            each["depends_on"] = [renamed.get(needed, needed) for needed in each["depends_on"]]
+
+
+def rewritten(node: Node, changes: Mapping[str, Any]) -> Node:
+    """Return a copy of a step with the definition that changes give it; omitted and null fields stay.
+
+    A given tool replaces the agent and vice versa; another tool's arguments are dropped. The step_id stays. Raises
+    Unusable.
+    """
+    given = {key: value for key, value in changes.items() if value is not None}
+    if isinstance(given.get("text"), str) and "description" not in given:
+        given["description"] = given.pop("text")
+    _refuse_what_stays(node, given)
+    definition = {key: given[key] for key in DEFINITION if key in given}
+    if "arguments_json" in given:
+        definition["arguments"] = arguments = arguments_in(given["arguments_json"])
+        if not isinstance(arguments, dict):
+            raise Unusable("changes.arguments_json: expected a JSON object written as a string")
+    if not definition:
+        raise Unusable(
+            f"changes: expected a new description, tool, agent, arguments or depends_on, got {shown(changes)}"
+        )
+    made = {key: node[key] for key in ("step_id", *DEFINITION) if key in node}
+    if definition.get("tool", made.get("tool")) != made.get("tool") or (
+        "agent" in definition and "tool" not in definition
+    ):
+        made.pop("arguments", None)
+    if "tool" in definition:
+        made.pop("agent", None)
+    elif "agent" in definition:
+        made.pop("tool", None)
+    (read,) = _parsed([{**made, **definition}], too_deep=0)
+    return {**read, **{key: copy.deepcopy(node[key]) for key in ("status", "replaces", "subplan") if key in node}}
+
+
+def _refuse_what_stays(node: Node, given: Mapping[str, Any]) -> None:
+    unknown = [key for key in given if key not in _STEP_KEYS and key not in _PLACE]
+    if unknown:
+        raise Unusable(f"changes: unknown key {shown(unknown[0])}, expected the fields of a step")
+    if (step_id := stated_id(given)) is not None and step_id != node["step_id"]:
+        raise Unusable(f"changes.step_id: expected {shown(node['step_id'])}, ids stay; got {shown(step_id)}")
+    if given.get("status", "pending") != "pending":
+        raise Unusable(f"changes.status: expected 'pending', got {shown(given['status'])}")

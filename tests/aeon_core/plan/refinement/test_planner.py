@@ -7,10 +7,9 @@ from collections.abc import Sequence
 
 import pytest
 
-from aeon_core.convergence.assessment import ConvergenceAssessment
+from aeon_core.convergence.engine import ConvergenceAssessment
 from aeon_core.entities import TTLState
-from aeon_core.evaluation.evaluator import Evaluator
-from aeon_core.evaluation.planner import Findings, RecursivePlanner
+from aeon_core.evaluation import Evaluator, Findings, RecursivePlanner
 from aeon_core.plan.models import Plan
 from aeon_core.plan.refinement.actions import RefinementLedger
 from aeon_core.plan.refinement.fragments import left_to_a_person

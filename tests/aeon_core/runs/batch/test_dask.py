@@ -125,7 +125,7 @@ def test_a_server_that_is_no_scheduler_is_reported(greeting: bytes) -> None:
 
 
 def test_a_server_that_says_nothing_is_reported(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("aeon_core.runs.batch.pools._ANSWER_WITHIN", 0.2)
+    monkeypatch.setattr("aeon_core.runs.batch.batch._ANSWER_WITHIN", 0.2)
     with socket.create_server(("127.0.0.1", 0)) as server, pytest.raises(UsageError, match="timed out"):
         dask_pool(f"tcp://127.0.0.1:{server.getsockname()[1]}")
 
