@@ -45,7 +45,7 @@ if TYPE_CHECKING:
     from aeon_core.runs.resume import resume as resume
     from aeon_core.runs.stream import AsyncRunStream as AsyncRunStream
     from aeon_core.runs.stream import RunStream as RunStream
-    from aeon_core.supervisor.supervisor import Supervisor as Supervisor
+    from aeon_core.supervisor import Supervisor as Supervisor
     from aeon_core.tools.base import Tool as Tool
     from aeon_core.tools.decorator import tool as tool
     from aeon_core.tools.registry import ToolRegistry as ToolRegistry
@@ -77,7 +77,7 @@ _PUBLIC = {
     "runs.replay": ("Replay", "RunRequest", "replay"),
     "runs.resume": ("resume",),
     "runs.stream": ("AsyncRunStream", "RunStream"),
-    "supervisor.supervisor": ("Supervisor",),
+    "supervisor": ("Supervisor",),
     "tools.base": ("Tool",),
     "tools.decorator": ("tool",),
     "tools.registry": ("ToolRegistry",),

@@ -11,12 +11,18 @@ from aeon_core.adaptive.depth import DepthEvidence
 from aeon_core.convergence.criteria import ConvergenceCriteria
 from aeon_core.convergence.engine import ConvergenceAssessment, ConvergenceEngine
 from aeon_core.entities import TTLState
-from aeon_core.judge.request import Ask
+from aeon_core.judge.judgement import Ask
 from aeon_core.llm.base import LLMRequest
 from aeon_core.plan.models import Plan, PlanStep
-from aeon_core.plan.refinement.actions import ANSWER, PLAN, RefinementAction, RefinementLedger
+from aeon_core.plan.refinement.actions import (
+    ANSWER,
+    PLAN,
+    Fragment,
+    RefinementAction,
+    RefinementLedger,
+    fragments_to_refine,
+)
 from aeon_core.plan.refinement.apply import RefinementOutcome, apply_actions
-from aeon_core.plan.refinement.fragments import Fragment, fragments_to_refine
 from aeon_core.plan.refinement.reply import RefinementReply, refinement_request
 from aeon_core.prompts.sections import to_line
 from aeon_core.tools.registry import ToolRegistry

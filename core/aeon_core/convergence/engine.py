@@ -18,8 +18,7 @@ from aeon_core.convergence.criteria import AdditionalCriterion, ConvergenceCrite
 from aeon_core.entities import Entity
 from aeon_core.errors import LLMError, SupervisorError, UsageError
 from aeon_core.json_safe import json_safe
-from aeon_core.judge.judgement import FLAGS, Check, Judgement, Met
-from aeon_core.judge.request import Ask, Judge, ask_of
+from aeon_core.judge.judgement import FLAGS, Ask, Check, Judge, Judgement, Met, ask_of
 from aeon_core.judge.result import Case, judge_result
 from aeon_core.memory import Memory
 from aeon_core.plan.models import NonBlank, Plan

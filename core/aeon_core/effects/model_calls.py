@@ -20,7 +20,7 @@ from aeon_core.journal.reader import ASKED
 from aeon_core.journal.records import LLMRecord, NoticeRecord
 from aeon_core.llm.base import JUDGING, LLMAdapter, LLMRequest, LLMResponse, ModelChain, Usage
 from aeon_core.llm.catalogue import FREE, ModelPrice, context_window_of, price_date, price_of
-from aeon_core.llm.retry import MAX_ATTEMPTS, attempts
+from aeon_core.llm.errors import MAX_ATTEMPTS, attempts
 
 NEARLY_FULL = 0.8
 """The share of a context window above which the user is warned."""

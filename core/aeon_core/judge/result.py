@@ -15,13 +15,13 @@ from aeon_core.errors import LLMError, SupervisorError
 from aeon_core.judge.judgement import (
     FLAGS,
     JUDGE_SCHEMA,
+    Ask,
     Check,
     Judgement,
     Met,
     RequirementCheck,
     read_judgement,
 )
-from aeon_core.judge.request import Ask
 from aeon_core.llm.base import DEFAULT_MAX_TOKENS, LLMRequest
 from aeon_core.prompts import build_request
 from aeon_core.prompts.sections import memory_section, plan_section, requirements_section, results_section, to_line

@@ -21,7 +21,7 @@ from aeon_core.policy import Policy
 from aeon_core.prompts import build_request
 from aeon_core.prompts.sections import memory_section, run_sections, step_section, tools_section
 from aeon_core.reasoning import execute_llm_reasoning_step
-from aeon_core.supervisor.supervisor import Supervisor
+from aeon_core.supervisor import Supervisor
 from aeon_core.tools.base import Tool
 from aeon_core.tools.registry import ToolRegistry
 from aeon_core.validation.plan_checks import validate_step_tool, validate_tool_call

@@ -51,9 +51,8 @@ from aeon_core.kernel.state import OrchestrationState
 from aeon_core.llm.base import LLMRequest
 from aeon_core.plan.models import Plan
 from aeon_core.plan.parsing import dump_plan
-from aeon_core.plan.refinement.actions import MAX_QUESTIONS, RefinementLedger
+from aeon_core.plan.refinement.actions import MAX_QUESTIONS, RefinementLedger, left_to_a_person
 from aeon_core.plan.refinement.apply import Refinement
-from aeon_core.plan.refinement.fragments import left_to_a_person
 from aeon_core.plan.refinement.reply import RefinementReply, read_refinement
 from aeon_core.plan.wire import plan_request
 from aeon_core.prompts.sections import initial_memory_section, requirements_section

@@ -9,7 +9,7 @@ from aeon_core.effects.approvals import Point, Review, review
 from aeon_core.errors import AeonError, LLMError, SupervisorError
 from aeon_core.evaluation import Evaluator
 from aeon_core.journal.records import NoticeRecord, ValidationRecord
-from aeon_core.judge.request import Ask
+from aeon_core.judge.judgement import Ask
 from aeon_core.kernel.executor import Executor
 from aeon_core.kernel.result import Progress, profile_record
 from aeon_core.kernel.state import call_form

@@ -17,8 +17,7 @@ from typing import Any
 import pydantic
 
 from aeon_core.errors import LLMError, SupervisorError, UsageError
-from aeon_core.judge.judgement import read_review
-from aeon_core.judge.request import Ask, Judge, ask_of, review_request
+from aeon_core.judge.judgement import Ask, Judge, ask_of, read_review, review_request
 from aeon_core.memory import Memory
 from aeon_core.paths import expanded
 from aeon_core.plan.files import NotPlainDataError

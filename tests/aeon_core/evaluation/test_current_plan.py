@@ -8,7 +8,7 @@ import pytest
 
 from aeon_core import Plan, ToolRegistry
 from aeon_core.evaluation import Evaluator, current_plan
-from aeon_core.judge.request import ask_of
+from aeon_core.judge.judgement import ask_of
 from tests.aeon_core.plan.refinement.kit import act, applied, plan_of, step
 from tests.fakes import ScriptedModel
 

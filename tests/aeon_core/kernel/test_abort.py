@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from aeon_core import LLMError, LLMRequest, LLMResponse, Orchestrator, RunConfig, ToolRegistry, tool
-from aeon_core.llm import retry
+from aeon_core.llm import errors
 from tests.aeon_core.kernel.test_execution import of
 from tests.fakes import ScriptedModel, add, steps
 from tests.waiting import PATIENCE
@@ -83,7 +83,7 @@ def test_a_tool_is_never_cut_and_the_next_step_is_not_begun() -> None:
 
 
 def test_a_wait_between_attempts_ends_with_the_abort(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(retry, "MAX_WAIT", 3_600.0)
+    monkeypatch.setattr(errors, "MAX_WAIT", 3_600.0)
     failed = threading.Event()
 
     def fail(_: LLMRequest) -> LLMError:

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from aeon_core.errors import LLMError, RunAborted
 from aeon_core.llm.base import LLMResponse
-from aeon_core.llm.retry import attempts
+from aeon_core.llm.errors import attempts
 
 Outcome = LLMResponse | BaseException
 DONE = LLMResponse(text="done")

@@ -14,7 +14,7 @@ from aeon_core.llm.simulated import SIMULATED_MODELS, SimulatedModel
 from aeon_core.plan.models import PlanStep
 from aeon_core.prompts import build_request
 from aeon_core.runs.orchestrator import Orchestrator
-from aeon_core.supervisor.supervisor import Supervisor
+from aeon_core.supervisor import Supervisor
 from aeon_core.tools.registry import ToolRegistry, default_registry
 from tests.aeon_core.llm.simulated_talk import CALCULATOR_AND_ECHO, READ_FILE, ask, lines, plan_of
 

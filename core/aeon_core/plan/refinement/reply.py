@@ -17,11 +17,11 @@ from aeon_core.plan.refinement.actions import (
     MAX_ATTEMPTS,
     MAX_ATTEMPTS_OF_FRAGMENT,
     MAX_QUESTIONS,
+    Fragment,
     RefinementAction,
     RefinementLedger,
     RefinementType,
 )
-from aeon_core.plan.refinement.fragments import Fragment
 from aeon_core.plan.wire import changed_step_items
 from aeon_core.prompts import build_request
 from aeon_core.prompts.sections import (

@@ -17,7 +17,7 @@ from pathlib import Path
 
 from aeon_core.errors import LLMError
 from aeon_core.llm.base import LLMAdapter, LLMRequest, LLMResponse, ModelChain
-from aeon_core.llm.retry import MAX_WAIT
+from aeon_core.llm.errors import MAX_WAIT
 from aeon_core.regular_file import read_start, replace_file
 
 DEFAULT_WAIT = 1.0

@@ -7,8 +7,7 @@ from typing import Any
 import pytest
 
 from aeon_core import Plan, PlanStep
-from aeon_core.plan.refinement.actions import RefinementLedger
-from aeon_core.plan.refinement.fragments import fragments_to_refine
+from aeon_core.plan.refinement.actions import RefinementLedger, fragments_to_refine
 from aeon_core.validation.report import ValidationIssue
 from tests.aeon_core.plan.refinement.kit import act, applied, by_id, issue, plan_of, same, step, unchanged
 

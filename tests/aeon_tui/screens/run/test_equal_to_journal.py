@@ -360,4 +360,4 @@ async def test_a_fork_is_shown_with_what_it_has_of_its_parent(tmp_path: Path, nu
 @pytest.fixture
 def no_pauses(monkeypatch: pytest.MonkeyPatch) -> None:
     """Let a model that is asked again be asked at once."""
-    monkeypatch.setattr("aeon_core.llm.retry._wait", lambda _: 0.0)
+    monkeypatch.setattr("aeon_core.llm.errors._wait", lambda _: 0.0)

@@ -1,1 +1,0 @@
-"""Repairs model output: `supervisor.Supervisor`, and the `invariants` that a repair must keep."""
