@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from aeon_core.config.trust import ProjectTrust
     from aeon_core.journal.summary import RunSummary
     from aeon_tui.messages import ForkWorkflow
-    from aeon_tui.screens.run_dialogs import LabelAnswer
+    from aeon_tui.screens.dialogs import LabelAnswer
     from aeon_tui.screens.trust import TrustAnswer
     from aeon_tui.sessions.new_run_form import NewRunForm
     from aeon_tui.sessions.run_jobs import Job, StartRequest
@@ -70,7 +70,7 @@ class RunActions:
 
     def new_workflow(self) -> None:
         """Ask for the task of a workflow, and do it in the project of the working directory, on Bedrock."""
-        from aeon_tui.screens.workflow.task import WorkflowTaskScreen
+        from aeon_tui.screens.workflow.dialogs import WorkflowTaskScreen
         from aeon_tui.sessions.workflow_session import WorkflowJob
         from aeon_tui.sources.run_index import root_of_project
 
@@ -236,7 +236,7 @@ class RunActions:
 
     def _ask_for_label(self, path: Path) -> None:
         from aeon_core.journal.labels import last_label, make_sure_it_has_a_result
-        from aeon_tui.screens.run_dialogs import LabelAnswer, LabelDialog
+        from aeon_tui.screens.dialogs import LabelAnswer, LabelDialog
 
         make_sure_it_has_a_result(path)
         known = last_label(path)
@@ -262,7 +262,7 @@ class RunActions:
 
     def _workflow_fork_dialog(self, path: Path, start: int | None) -> Callable[[], Screen[None]]:
         from aeon_core.journal.reader import head
-        from aeon_tui.screens.workflow.fork import WorkflowForkDialog
+        from aeon_tui.screens.workflow.dialogs import WorkflowForkDialog
         from system2.constants import GATES
         from system2.fork import decided_gates
 
@@ -290,13 +290,13 @@ class RunActions:
 
     def open_journal(self) -> None:
         """Ask for a journal, and show its run."""
-        from aeon_tui.screens.run_dialogs import OpenJournalDialog
+        from aeon_tui.screens.dialogs import OpenJournalDialog
 
         self._open(OpenJournalDialog, lambda path: self._tasks.in_app(partial(self.app.open_journal, path)))
 
     def export(self, run: Path) -> None:
         """Ask for a file, and write the report of a journal's run there."""
-        from aeon_tui.screens.run_dialogs import ExportDialog
+        from aeon_tui.screens.dialogs import ExportDialog
 
         self._tasks.run(lambda: self._ask(partial(ExportDialog, run.stem, Path.cwd()), partial(self._export, run)))
 
@@ -309,7 +309,7 @@ class RunActions:
 
     def _write(self, run: Path, file: Path) -> None:
         from aeon_tui.reports.export import export_journal, write_file
-        from aeon_tui.screens.run_dialogs import form_of
+        from aeon_tui.screens.dialogs import form_of
 
         if (form := form_of(file)) is not None:
             write_file(file, export_journal(run, form, self.app.runs_dir))

@@ -26,7 +26,7 @@ def execute(args: Namespace) -> int:
     Raises UsageError at a terminal and for a configuration that no session could use, MissingExtraError.
     """
     try:
-        from aeon_tui.acp.agent import AeonAgent
+        from aeon_tui.acp import AeonAgent
     except ModuleNotFoundError:
         raise missing_extra("`aeon-tui acp`", "acp") from None
     if is_terminal(sys.stdin):

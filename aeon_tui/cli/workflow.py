@@ -95,7 +95,7 @@ def _shown(own: Namespace, request: WorkflowJob) -> int:
 
     def prepare(app: AeonApp) -> None:
         if job is None:
-            from aeon_tui.screens.workflow.task import WorkflowTaskScreen
+            from aeon_tui.screens.workflow.dialogs import WorkflowTaskScreen
 
             app.first_screen = WorkflowTaskScreen(request)
         if resume_arguments is not None:

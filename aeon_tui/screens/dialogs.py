@@ -1,22 +1,33 @@
-"""Dialogs: the box that all have, and the question before what cannot be undone or may surprise."""
+"""Dialogs: the box that all share, the question before something irreversible, and the dialogs of a run."""
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
-from typing import ClassVar, TypeVar
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, TypeVar
 
-from textual import on
+from textual import on, work
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.containers import Horizontal, Vertical
 from textual.content import Content
 from textual.screen import ModalScreen
-from textual.widgets import Button, Static
+from textual.widgets import Button, Input, Static
 
+from aeon_core.errors import AeonError, UsageError
 from aeon_core.escape import escape_controls
+from aeon_core.journal.values import dict_of, str_of
+from aeon_core.paths import PROJECT_FOLDER, expanded
 from aeon_widgets.keys import KeyGuard, key_of
-from aeon_widgets.text import count, fit, one_line
+from aeon_widgets.text import Piece, count, fit, one_line
+from aeon_widgets.virtual_list import ChoiceRows, RowsView
+
+if TYPE_CHECKING:
+    from aeon_core.approvals.pending import AllowedRule
+    from aeon_core.journal.records import Scope, Verdict
+
 
 Answer = TypeVar("Answer")
 
@@ -148,3 +159,303 @@ class QuitDialog(ConfirmDialog):
     def action_quit_now(self) -> None:
         """Quit; nobody types these keys by the way."""
         self.dismiss(True)
+
+
+_VERDICTS: dict[Verdict, list[Piece]] = {
+    "good": [("good  it does what was asked", "")],
+    "bad": [("bad   it does not, or it is wrong", "")],
+}
+_HINT = "Saved in the run's journal; the last label counts. The settings show how often the judge agreed with you."
+
+
+@dataclass(frozen=True)
+class LabelAnswer:
+    """What a person thinks of a result; `why` may be empty."""
+
+    verdict: Verdict
+    why: str
+
+
+class LabelDialog(Dialog[LabelAnswer | None]):
+    """Asks for the verdict. Enter keeps it; None if the dialog is left with escape. `before` is the last label."""
+
+    HELP_TITLE = "Label"
+    FIRST = "ChoiceRows"
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("escape", "cancel", "Cancel", id="label.cancel"),
+        Binding("tab", "app.focus_next", "Next field", show=False, id="label.next"),
+    ]
+    DEFAULT_CSS = """
+    LabelDialog {
+        & > Vertical { width: 64; }
+        Input { margin: 1 0 0 0; }
+        ChoiceRows { height: 2; }
+        #hint { margin: 1 0 0 0; }
+    }
+    """
+
+    def __init__(self, run_id: str, before: LabelAnswer | None = None) -> None:
+        super().__init__()
+        self._run_id = run_id
+        self._before = before if before is not None else LabelAnswer("good", "")
+
+    def compose(self) -> ComposeResult:
+        cancel = key_of(self, "label.cancel")
+        with Box(f"Label {self._run_id[:40]}", f"enter saves · ↑↓ choose · tab why · {cancel} cancels"):
+            yield ChoiceRows(_VERDICTS, self._before.verdict)
+            yield Input(escape_controls(self._before.why), placeholder="why (optional)", compact=True, id="why")
+            yield Static(_HINT, id="hint", markup=False)
+
+    @on(RowsView.Chosen)
+    @on(Input.Submitted)
+    def _keep(self, event: RowsView.Chosen | Input.Submitted) -> None:
+        event.stop()
+        if self.guard.is_open:
+            self.dismiss(LabelAnswer(self.query_one(ChoiceRows).value, self.query_one("#why", Input).value.strip()))
+
+
+Form = Literal["md", "html", "json"]
+FORMS: dict[Form, str] = {"md": "Markdown", "html": "web page", "json": "JSON, the full history"}
+
+
+class ExportDialog(Dialog[Path | None]):
+    """Asks for the file. Enter writes it; None if the dialog is left with escape."""
+
+    HELP_TITLE = "Export"
+    FIRST = "#file"
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("escape", "cancel", "Cancel", id="export.cancel"),
+        Binding("tab", "app.focus_next", "Next field", show=False, id="export.next"),
+    ]
+    DEFAULT_CSS = """
+    ExportDialog {
+        ChoiceRows { height: 3; margin: 1 0 0 0; }
+        #hint { margin: 1 0 0 0; }
+    }
+    """
+
+    def __init__(self, run_id: str, folder: Path) -> None:
+        super().__init__()
+        self._run_id, self._folder = run_id, folder
+
+    def compose(self) -> ComposeResult:
+        cancel = key_of(self, "export.cancel")
+        with Box(f"Export {self._run_id[:40]}", f"enter writes · tab format · {cancel} cancels"):
+            yield Input(f"{self._run_id}.md", compact=True, id="file", select_on_focus=False)
+            yield ChoiceRows({form: [(f".{form:<6}{words}", "")] for form, words in FORMS.items()})
+            yield Static(f"in {escape_controls(str(self._folder))}", id="hint", markup=False)
+            yield Static("", id="problem", markup=False)
+
+    def on_rows_view_moved(self) -> None:
+        """Give the file the ending of the form that was chosen."""
+        line, wanted = self.query_one("#file", Input), self.query_one(ChoiceRows).value
+        path = Path(line.value.strip() or self._run_id)
+        if form_of(path) != wanted:
+            line.value = f"{path.with_suffix('') if form_of(path) is not None else path}.{wanted}"
+
+    def on_rows_view_chosen(self) -> None:
+        self._answer(self.query_one("#file", Input).value)
+
+    @on(Input.Changed)
+    def _name_typed(self) -> None:
+        """Light the form that the file's ending says."""
+        self.show_problem("")
+        if (form := form_of(Path(self.query_one("#file", Input).value.strip()))) is not None:
+            self.query_one(ChoiceRows).choose(form)
+
+    @on(Input.Submitted)
+    def _submitted(self, event: Input.Submitted) -> None:
+        event.stop()
+        self._answer(event.value)
+
+    def _answer(self, line: str) -> None:
+        name = line.strip()
+        if form_of(Path(name)) is None:
+            self.show_problem(f"the file is {name[:40]!r}; its name must end in .md, .html or .json")
+            return
+        try:
+            file = self._folder / expanded(name, "the file")
+        except UsageError as error:
+            self.show_problem(error.message)
+        else:
+            self.dismiss(file)
+
+
+def form_of(path: Path) -> Form | None:
+    """Return the form that a file's ending says, None if it says none."""
+    ending = path.suffix.lower().removeprefix(".")
+    return ending if ending in FORMS else None
+
+
+class OpenJournalDialog(Dialog[Path | None]):
+    """Asks for the file and returns it; None if closed with Escape. A file that is not a journal is refused here."""
+
+    HELP_TITLE = "Open a journal"
+    FIRST = "Input"
+    BINDINGS: ClassVar[list[BindingType]] = [Binding("escape", "cancel", "Cancel", id="open.cancel")]
+
+    def compose(self) -> ComposeResult:
+        with Box("Open a journal", f"enter opens · {key_of(self, 'open.cancel')} cancels"):
+            yield Input(placeholder="path of a run's .jsonl file", compact=True)
+            yield Static("", id="problem", markup=False)
+
+    @on(Input.Submitted)
+    def _submitted(self, event: Input.Submitted) -> None:
+        event.stop()
+        if name := event.value.strip():
+            self._check(name)
+
+    @work(thread=True, exclusive=True, group="open", exit_on_error=False)
+    def _check(self, name: str) -> None:
+        from aeon_core.journal.reader import head
+
+        try:
+            path = Path.cwd() / expanded(name, "the file")
+            if head(path) is None:
+                raise UsageError(f"{str(path)!r} is not a journal; expected the .jsonl file of a run")
+        except (AeonError, OSError) as error:
+            problem = error.message if isinstance(error, AeonError) else f"{name!r}: {error.strerror}"
+            self.app.call_from_thread(self.show_problem, problem)
+        else:
+            self.app.call_from_thread(self.dismiss, path)
+
+
+def _scopes(root: Path) -> dict[Scope, list[Piece]]:
+    made = (root / PROJECT_FOLDER).is_dir()
+    in_project = f"in {PROJECT_FOLDER}/config.yml" if made else f"makes {PROJECT_FOLDER}/, where later runs are kept"
+    return {
+        "run": [("this run      ", ""), ("until it ends, also when it is resumed", "muted")],
+        "project": [("this project  ", ""), (in_project, "muted")],
+        "always": [("always        ", ""), ("in your own settings, for every project", "muted")],
+    }
+
+
+class RuleDialog(Dialog["AllowedRule | None"]):
+    """Asks for the rule and where it holds. Enter saves it there and gives it back; None if it is left with escape.
+
+    A rule that cannot be used, or saved, stays in the field, with a line that says why.
+    """
+
+    HELP_TITLE = "Always allow"
+    FIRST = "#rule"
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("up", "scope(-1)", "Scope", show=False, id="rule.previous"),
+        Binding("down", "scope(1)", "Scope", show=False, id="rule.next"),
+        Binding("escape", "cancel", "Cancel", id="rule.cancel"),
+    ]
+    DEFAULT_CSS = """
+    RuleDialog {
+        Input { margin: 0 0 1 0; }
+        ChoiceRows { height: 3; }
+    }
+    """
+
+    def __init__(self, subject: Mapping[str, Any], arguments: Sequence[str], root: Path) -> None:
+        """The tool of the call that `subject` is about has `arguments`; `root` is the run's project."""
+        super().__init__()
+        proposal = dict_of(subject.get("proposal")) or {}
+        self._rule, self._tool_name = str_of(proposal.get("rule")), str_of(subject.get("tool_name"))
+        self._about = about if isinstance(about := proposal.get("about"), str) else None
+        """The text that a rule is held against, where that is known."""
+        self._arguments, self._root = arguments, root
+        self._is_saving = False
+
+    def compose(self) -> ComposeResult:
+        keys = f"enter approves and saves · ↑↓ scope · {key_of(self, 'rule.cancel')} back"
+        with Box("Always allow calls that match this rule?", keys):
+            yield Input(self._rule, compact=True, select_on_focus=False, id="rule")
+            yield ChoiceRows(_scopes(self._root))
+            yield Static("", id="problem", markup=False)
+
+    @on(RowsView.Chosen)
+    @on(Input.Submitted)
+    def _allow(self, event: RowsView.Chosen | Input.Submitted) -> None:
+        event.stop()
+        if not self.guard.is_open or self._is_saving:
+            return
+        from aeon_core.policy import rule_problem
+
+        rule = self.query_one("#rule", Input).value.strip()
+        if problem := rule_problem(rule, self._tool_name, self._about, self._arguments):
+            self._show(problem)
+        else:
+            self._is_saving = True
+            self._save(rule, self.query_one(ChoiceRows).value)
+
+    @work(thread=True, exclusive=True, group="rule", exit_on_error=False)
+    def _save(self, rule: str, scope: Scope) -> None:
+        from aeon_core.approvals.pending import AllowedRule
+        from aeon_core.config.saved_rules import save_rule
+
+        try:
+            if scope != "run":
+                save_rule(rule, scope, self._root)
+        except AeonError as error:
+            self.app.call_from_thread(self._show, error.message)
+        else:
+            self.app.call_from_thread(self._leave, AllowedRule(rule=rule, scope=scope))
+
+    def _leave(self, rule: AllowedRule) -> None:
+        if self.is_attached:
+            self.dismiss(rule)
+
+    def _show(self, problem: str) -> None:
+        self._is_saving = False
+        self.show_problem(problem)
+
+    def action_scope(self, by: int) -> None:
+        """Choose another scope."""
+        self.query_one(ChoiceRows).action_cursor(by)
+
+
+class AnswersDialog(Dialog[dict[str, str]]):
+    """Has a field for each question. Enter moves to the next one, from the last back to the decision.
+
+    Returns the content of the fields, by question, however it is closed: it decides nothing and can be reopened.
+    """
+
+    HELP_TITLE = "Open questions"
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("escape", "leave", "Back", id="answers.back"),
+        Binding("up", "app.focus_previous", "Previous question", show=False, id="answers.previous"),
+        Binding("down", "app.focus_next", "Next question", show=False, id="answers.next"),
+    ]
+    DEFAULT_CSS = """
+    AnswersDialog {
+        & > Vertical { width: 76; }
+        Static { color: $aeon-text; height: auto; }
+        Input { margin: 0 0 1 0; }
+    }
+    """
+
+    def __init__(self, questions: Sequence[str], answers: Mapping[str, str]) -> None:
+        super().__init__()
+        self._questions, self._answers = list(questions), dict(answers)
+
+    def compose(self) -> ComposeResult:
+        follows = "next" if len(self._questions) > 1 else "keeps it"
+        keys = f"enter {follows} · {key_of(self, 'answers.back')} back to the decision"
+        with Box("Your answers go with your decision", keys):
+            for question in self._questions:
+                yield Static(escape_controls(f"? {question}"), markup=False)
+                yield Input(self._answers.get(question, ""), compact=True)
+
+    def on_mount(self) -> None:
+        fields = list(self.query(Input))
+        for field in [*(each for each in fields if not each.value), *fields][:1]:
+            field.focus()
+
+    @on(Input.Submitted)
+    def _next(self, event: Input.Submitted) -> None:
+        event.stop()
+        fields = list(self.query(Input))
+        place = fields.index(event.input)
+        if place + 1 < len(fields):
+            fields[place + 1].focus()
+        else:
+            self.action_leave()
+
+    def action_leave(self) -> None:
+        """Go back to the decision with what was typed."""
+        typed = (field.value.strip() for field in self.query(Input))
+        self.dismiss({question: words for question, words in zip(self._questions, typed, strict=True) if words})

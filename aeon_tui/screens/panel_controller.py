@@ -82,7 +82,7 @@ class PanelController:
         The tool may have `arguments` that the call lacks; `root` is the project in which the rule can hold.
         """
         from aeon_core.approvals.pending import ApprovalDecision
-        from aeon_tui.screens.run_dialogs import RuleDialog
+        from aeon_tui.screens.dialogs import RuleDialog
 
         def given(rule: AllowedRule | None) -> None:
             self._guard.arm()

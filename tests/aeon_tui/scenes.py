@@ -20,12 +20,11 @@ from aeon_core.journal.records import ApprovalPoint
 from aeon_tui.app import AeonApp
 from aeon_tui.screens.browser.preview import PreviewPane
 from aeon_tui.screens.browser.screen import BrowserScreen
-from aeon_tui.screens.dialogs import ConfirmDialog
+from aeon_tui.screens.dialogs import ConfirmDialog, ExportDialog
 from aeon_tui.screens.fork import ForkDialog, Parent
 from aeon_tui.screens.replay import replay_screen
 from aeon_tui.screens.run.approval_controller import ApprovalController
 from aeon_tui.screens.run.screen import RunScreen
-from aeon_tui.screens.run_dialogs import ExportDialog
 from aeon_tui.sessions.approval_broker import ApprovalBroker
 from tests.aeon_tui.compared import one_run, two_runs
 from tests.aeon_tui.fakes import ListSource

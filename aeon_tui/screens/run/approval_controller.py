@@ -142,7 +142,7 @@ class ApprovalController(PanelController):
 
     def answer_questions(self, panel: ApprovalPanel) -> None:
         """Let the person answer what is open; the answers are shown with the questions until they decide."""
-        from aeon_tui.screens.run_dialogs import AnswersDialog
+        from aeon_tui.screens.dialogs import AnswersDialog
 
         panel.reopen()
         if self._asked is None:

@@ -27,7 +27,7 @@ from acp import (
 )
 from acp.schema import AllowedOutcome, DeniedOutcome, EnvVariable, McpServerStdio, RequestPermissionResponse
 
-from aeon_tui.acp.agent import AeonAgent
+from aeon_tui.acp import AeonAgent
 from aeon_tui.cli.acp import _runs
 from aeon_tui.cli.parser import build_parser
 from aeon_tui.sources.base import read_journal
@@ -402,7 +402,7 @@ def test_what_is_no_message_is_answered_with_an_error(tmp_path: Path) -> None:
 
 
 def test_without_the_package_one_line_says_how_to_install_it(cli: Cli, monkeypatch: pytest.MonkeyPatch) -> None:
-    for name in [name for name in sys.modules if name.startswith(("acp.", "aeon_tui.acp."))]:
+    for name in [name for name in sys.modules if name.startswith(("acp.", "aeon_tui.acp"))]:
         monkeypatch.delitem(sys.modules, name)
     monkeypatch.setitem(sys.modules, "acp", None)
     done = cli("acp")

@@ -10,8 +10,8 @@ from textual.pilot import Pilot
 
 from aeon_tui.screens.browser.screen import BrowserScreen
 from aeon_tui.screens.compare import CompareScreen
+from aeon_tui.screens.dialogs import ExportDialog
 from aeon_tui.screens.run.screen import RunScreen
-from aeon_tui.screens.run_dialogs import ExportDialog
 from aeon_widgets.compare_view import CompareHeader, CompareView
 from tests.aeon_tui.compared import LEFT, RIGHT, app_on, compared, written
 from tests.aeon_tui.passes import converged_run, given_up_run, hostile_passes

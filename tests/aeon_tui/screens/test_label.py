@@ -14,8 +14,8 @@ from aeon_core.journal.listing import Awaited
 from aeon_core.journal.recovery import reopen
 from aeon_tui.app import AeonApp
 from aeon_tui.screens.browser.screen import BrowserScreen
+from aeon_tui.screens.dialogs import LabelAnswer, LabelDialog
 from aeon_tui.screens.run.screen import RunScreen
-from aeon_tui.screens.run_dialogs import LabelAnswer, LabelDialog
 from aeon_tui.sources.followed import FollowedSource
 from aeon_widgets.virtual_list import ChoiceRows
 from tests.aeon_tui.screens.browser.test_screen import NOW, summary

@@ -14,10 +14,10 @@ from aeon_core.config.loading import LoadedConfig
 from aeon_core.config.schema import RunConfig
 from aeon_core.errors import UsageError
 from aeon_tui.app import AeonApp
+from aeon_tui.screens.dialogs import OpenJournalDialog
 from aeon_tui.screens.new_run import NewRunScreen
 from aeon_tui.screens.onboarding import Onboarding
 from aeon_tui.screens.run.screen import RunScreen
-from aeon_tui.screens.run_dialogs import OpenJournalDialog
 from aeon_tui.sessions.run_jobs import DEMO_MODEL, DEMO_TASK
 from aeon_widgets.footer import KeyFooter
 from tests.aeon_tui.compared import written

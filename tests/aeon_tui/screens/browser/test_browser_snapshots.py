@@ -17,8 +17,7 @@ from aeon_tui.app import AeonApp
 from aeon_tui.screens.browser import preview
 from aeon_tui.screens.browser.preview import PreviewPane
 from aeon_tui.screens.browser.screen import BrowserScreen
-from aeon_tui.screens.dialogs import ConfirmDialog
-from aeon_tui.screens.run_dialogs import ExportDialog
+from aeon_tui.screens.dialogs import ConfirmDialog, ExportDialog
 from aeon_widgets.filter_line import FilterLine
 from tests.aeon_core.journal.build import finished, lines, started, ttl, whole_run, write
 from tests.aeon_tui.recordings import HOSTILE

@@ -10,8 +10,8 @@ import pytest
 from aeon_tui.app import AeonApp
 from aeon_tui.screens.browser.preview import PreviewPane
 from aeon_tui.screens.browser.screen import BrowserScreen
+from aeon_tui.screens.workflow.dialogs import WorkflowTaskScreen
 from aeon_tui.screens.workflow.screen import WorkflowScreen
-from aeon_tui.screens.workflow.task import WorkflowTaskScreen
 from aeon_tui.sessions.workflow_session import WorkflowJob
 from tests.aeon_tui.workflows import asked, completed, failed
 from tests.waiting import until

@@ -13,8 +13,8 @@ from aeon_core.config.loading import load_config
 from aeon_core.journal.reader import read_records
 from aeon_core.runs.resume import Resumption
 from aeon_tui.app import AeonApp
+from aeon_tui.screens.dialogs import AnswersDialog, RuleDialog
 from aeon_tui.screens.run.approval_controller import UNUSED
-from aeon_tui.screens.run_dialogs import AnswersDialog, RuleDialog
 from aeon_tui.sessions.run_jobs import ResumeJob
 from aeon_tui.sessions.runner import Runner
 from aeon_widgets.approval_panel import ApprovalPanel, ApprovalText

@@ -17,9 +17,8 @@ from aeon_core.journal.reader import read_records
 from aeon_core.llm.base import LLMRequest, LLMResponse
 from aeon_core.tools.search import GlobTool
 from aeon_tui.app import AeonApp
-from aeon_tui.screens.dialogs import ConfirmDialog
-from aeon_tui.screens.run_dialogs import RuleDialog
-from aeon_tui.screens.workflow.fork import WorkflowForkDialog
+from aeon_tui.screens.dialogs import ConfirmDialog, RuleDialog
+from aeon_tui.screens.workflow.dialogs import WorkflowForkDialog
 from aeon_tui.screens.workflow.screen import WorkflowScreen
 from aeon_tui.sessions.stream import Stream
 from aeon_tui.sources.workflow import follow_workflow

@@ -15,8 +15,8 @@ from aeon_tui.app import AeonApp
 from aeon_tui.run_actions import without_trust
 from aeon_tui.screens.browser.screen import BrowserScreen
 from aeon_tui.screens.trust import TrustScreen, TrustText
+from aeon_tui.screens.workflow.dialogs import WorkflowTaskScreen
 from aeon_tui.screens.workflow.screen import WorkflowScreen
-from aeon_tui.screens.workflow.task import WorkflowTaskScreen
 from aeon_tui.sessions.runner import Runner
 from aeon_tui.sessions.workflow_session import WorkflowJob
 from system2.trust import assess_workflow
