@@ -1,4 +1,4 @@
-"""Two runs compared: their journals are read on a thread, repeatedly while a run is live."""
+"""The comparison of two runs: their journals are read on a thread, repeatedly while a run is live."""
 
 from __future__ import annotations
 
@@ -24,16 +24,16 @@ from aeon_widgets.compare_view import CompareHeader, CompareView
 from aeon_widgets.footer import KeyFooter
 
 LONG = 16 * 1024 * 1024
-"""Bytes from which on a journal is compared by its end."""
+"""The size in bytes from which only a journal's end is compared."""
 REFRESH_SECONDS = 1.0
 """Seconds between checks whether a journal has grown."""
 RESTING = 3
-"""After a journal was read, it is left alone for so many times as long as that took."""
+"""After reading a journal, wait this many times as long as that took."""
 FROM_ITS_END = "a long journal: only its end; earlier passes, repairs and outputs are missing"
 
 
 class ComparedRuns(NamedTuple):
-    """Two runs as they were read, and their comparison."""
+    """Two runs as last read, and their comparison."""
 
     left: ComparedRun
     right: ComparedRun
@@ -50,7 +50,7 @@ class _Journal:
     _not_before: float = field(default=0.0)
 
     def catch_up(self) -> bool:
-        """Read the journal where it is another than when it was last read; return whether it was read."""
+        """Read the journal if it has changed; return whether it was read."""
         version = _version(self.path)
         if version == self._read_as or time.monotonic() < self._not_before:
             return False
@@ -62,7 +62,7 @@ class _Journal:
 
 
 class ComparisonReader:
-    """Compares two runs, and again when a journal has changed or the runs were exchanged."""
+    """Compares two runs, again whenever a journal changes or the runs are swapped."""
 
     def __init__(self, left: Path, right: Path) -> None:
         self._journals = _Journal(left), _Journal(right)
@@ -70,7 +70,7 @@ class ComparisonReader:
         self._shown: bool | None = None
 
     def swap(self) -> None:
-        """Exchange the runs."""
+        """Swap the runs."""
         self._swapped = not self._swapped
 
     def compare(self) -> ComparedRuns | None:
@@ -84,13 +84,13 @@ class ComparisonReader:
 
 
 def read(path: Path) -> ComparedRun:
-    """Return the run of a journal as far as it can be read, of a long one from its end alone."""
+    """Return the run of a journal as far as it can be read; that of a long one from its end alone."""
     name = run_id_of(str(path))
     try:
         view, whole = tail_view(path) if path.stat().st_size >= LONG else (whole_view(path), True)
     except (AeonError, OSError) as error:
         size, _, is_written = _version(path)
-        # A process has made the journal and not yet written anything in it.
+        # A process has created the journal and not written to it yet.
         is_begun = is_written and not size
         return ComparedRun(name, problem="" if is_begun else failure(path, error).message)
     if view.status == "running" and not is_being_written(path):
@@ -101,7 +101,7 @@ def read(path: Path) -> ComparedRun:
 
 
 def _version(path: Path) -> tuple[int, int, bool]:
-    """Return what changes when there is more to read of a journal."""
+    """Return a value that changes when a journal has more to read."""
     try:
         now = path.stat()
         return now.st_size, now.st_mtime_ns, is_being_written(path)
@@ -110,7 +110,7 @@ def _version(path: Path) -> tuple[int, int, bool]:
 
 
 class CompareScreen(Screen[None]):
-    """Two runs beside each other. Tab chooses one of them, Enter opens it; n and N lead through the differences."""
+    """Two runs side by side. Tab chooses one, Enter opens it; n and N go through the differences."""
 
     HELP_TITLE = "Compare"
 
@@ -139,7 +139,7 @@ class CompareScreen(Screen[None]):
 
     def on_mount(self) -> None:
         if not self.query(CompareView):
-            return  # the app is ending before the screen was made
+            return  # the app ends before the screen is composed
         view = self.query_one(CompareView)
         view.where_empty = ("reading …",)
         self.query_one(CompareHeader).side = self._first_side
@@ -151,7 +151,7 @@ class CompareScreen(Screen[None]):
         self._read()
 
     def _read(self) -> None:
-        """Read what has changed of both journals, on a thread."""
+        """Read the changes of both journals, on a thread."""
 
         def compare_runs() -> Callable[[], None]:
             compared = self._comparing.compare()
@@ -167,7 +167,7 @@ class CompareScreen(Screen[None]):
 
     @property
     def _side(self) -> int:
-        # Asked for by the keys at the foot, also while the screen is taken down.
+        # The footer asks for this, even while the screen is being removed.
         return next((header.side for header in self.query(CompareHeader)), 0)
 
     @property
@@ -194,7 +194,7 @@ class CompareScreen(Screen[None]):
         self.action_open_side()
 
     def action_open_side(self) -> None:
-        """Open the chosen run, or go back to it where the comparison was asked for there."""
+        """Open the chosen run, or go back to it if the comparison came from there."""
         chosen = self.chosen_run
         below = self.app.screen_stack[-2:-1]
         if any(isinstance(each, PaneScreen) and getattr(each, "chosen_run", None) == chosen for each in below):
@@ -207,12 +207,12 @@ class CompareScreen(Screen[None]):
         self.query_one(CompareHeader).side = 1 - self._side
 
     def action_swap(self) -> None:
-        """Exchange the runs; the same one stays chosen."""
+        """Swap the runs; the same one stays chosen."""
         self._paths.reverse()
         self.query_one(CompareHeader).side = 1 - self._side
         self._comparing.swap()
         self._read()
 
     def action_back(self) -> None:
-        """Go back to where the comparison was asked for."""
+        """Go back to the previous screen."""
         self.dismiss()

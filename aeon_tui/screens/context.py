@@ -1,4 +1,4 @@
-"""What screens have of the app that shows them: what they read, and the keys of its actions. Requests are messages."""
+"""What screens know of the app: what they read, and the keys of its actions. They request the rest with messages."""
 
 from __future__ import annotations
 
@@ -22,10 +22,10 @@ class AppContext(Protocol):
     user_settings: UserSettings
 
     def today(self) -> LoadedConfig:
-        """Return the configuration of all layers as it is now. It reads files: for a thread. Raises UsageError."""
+        """Return the current configuration of all layers. Reads files, so call it on a thread. Raises UsageError."""
 
     def listed_runs(self) -> Sequence[RunSummary]:
-        """Return the runs of the runs directory, the newest first. It reads files: for a thread. Raises UsageError."""
+        """Return the runs, newest first. Reads files, so call it on a thread. Raises UsageError."""
 
     @property
     def labelled_runs(self) -> LabelledRuns:
@@ -33,7 +33,7 @@ class AppContext(Protocol):
 
 
 def context_of(node: DOMNode) -> AppContext:
-    """Return what a screen or a widget reads of its app."""
+    """Return the app of a screen or a widget as its context."""
     return cast("AppContext", node.app)
 
 

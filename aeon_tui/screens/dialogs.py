@@ -41,10 +41,10 @@ class Box(Vertical):
 
 
 class Dialog(ModalScreen[Answer]):
-    """A Box over the screen. `#problem` says what is wrong. None is the answer where it is left with escape."""
+    """A Box over the screen. `#problem` shows what is wrong. Escape closes it with None."""
 
     FIRST: ClassVar[str]
-    """What has the focus at first."""
+    """The selector of the widget that gets the focus."""
     DEFAULT_CSS = """
     Dialog {
         align: center middle;
@@ -67,7 +67,7 @@ class Dialog(ModalScreen[Answer]):
     def __init__(self) -> None:
         super().__init__()
         self.guard = KeyGuard()
-        """Takes no decision that was typed before the dialog could be read."""
+        """Ignores keys typed before the dialog could be read."""
 
     def on_mount(self) -> None:
         if (first := getattr(self, "FIRST", None)) is not None:
@@ -75,19 +75,19 @@ class Dialog(ModalScreen[Answer]):
         self.guard.arm()
 
     def show_problem(self, problem: str) -> None:
-        """Show what is wrong; nothing for an empty text."""
+        """Show a problem, or none for an empty text."""
         if self.is_attached:
             shown = self.query_one("#problem", Static)
             shown.update(f"✖ {escape_controls(problem)}")
             shown.display = bool(problem)
 
     def action_cancel(self) -> None:
-        """Change nothing."""
+        """Close the dialog without a change."""
         self.dismiss(None)
 
 
 class ConfirmDialog(Dialog[bool]):
-    """Asks whether to do something; False if it is left with escape. Enter presses the button that is lit."""
+    """Asks whether to do something; Escape means False. Enter presses the highlighted button."""
 
     HELP_TITLE = "Question"
     FIRST = "#no"
@@ -121,13 +121,13 @@ class ConfirmDialog(Dialog[bool]):
 
     @on(Button.Pressed, "#yes")
     def action_accept(self) -> None:
-        """Do it."""
+        """Confirm."""
         if self.guard.is_open:
             self.dismiss(True)
 
     @on(Button.Pressed, "#no")
     def action_refuse(self) -> None:
-        """Leave everything as it is."""
+        """Decline."""
         self.dismiss(False)
 
 
@@ -135,9 +135,9 @@ _TASKS, _TASK_CELLS = 5, 56
 
 
 class QuitDialog(ConfirmDialog):
-    """Asks whether to abort what runs and quit. Pressing the same key again means yes.
+    """Asks whether to abort what is running and quit. Pressing the same key again means yes.
 
-    So these have the ids of the app's keys: where those are changed, these are.
+    So these bindings have the ids of the app's, and change with them.
     """
 
     BINDINGS: ClassVar[list[BindingType]] = [
@@ -147,7 +147,7 @@ class QuitDialog(ConfirmDialog):
     ]
 
     def __init__(self, running: Sequence[tuple[str, str]], resumes: str) -> None:
-        """`running` has the kind, `run` or `workflow`, and the task of each; `resumes` is the key that resumes one."""
+        """`running` holds the kind (`run` or `workflow`) and task of each; `resumes` is the key that resumes one."""
         kinds = Counter(kind for kind, _ in running)
         them, are = ("it", "is") if len(running) == 1 else ("them", "are")
         title = f"{' and '.join(count(number, kind) for kind, number in kinds.items())} {are} running"
@@ -157,7 +157,7 @@ class QuitDialog(ConfirmDialog):
         super().__init__(title, lines, "Abort and quit", no="Stay")
 
     def action_quit_now(self) -> None:
-        """Quit; nobody types these keys by the way."""
+        """Quit; these keys are not typed by accident."""
         self.dismiss(True)
 
 
@@ -170,14 +170,14 @@ _HINT = "Saved in the run's journal; the last label counts. The settings show ho
 
 @dataclass(frozen=True)
 class LabelAnswer:
-    """What a person thinks of a result; `why` may be empty."""
+    """A person's verdict on a result; `why` may be empty."""
 
     verdict: Verdict
     why: str
 
 
 class LabelDialog(Dialog[LabelAnswer | None]):
-    """Asks for the verdict. Enter keeps it; None if the dialog is left with escape. `before` is the last label."""
+    """Asks for a verdict. Enter saves it; Escape means None. `before` is the last label."""
 
     HELP_TITLE = "Label"
     FIRST = "ChoiceRows"
@@ -219,7 +219,7 @@ FORMS: dict[Form, str] = {"md": "Markdown", "html": "web page", "json": "JSON, t
 
 
 class ExportDialog(Dialog[Path | None]):
-    """Asks for the file. Enter writes it; None if the dialog is left with escape."""
+    """Asks for a file. Enter writes it; Escape means None."""
 
     HELP_TITLE = "Export"
     FIRST = "#file"
@@ -247,7 +247,7 @@ class ExportDialog(Dialog[Path | None]):
             yield Static("", id="problem", markup=False)
 
     def on_rows_view_moved(self) -> None:
-        """Give the file the ending of the form that was chosen."""
+        """Give the file the extension of the chosen format."""
         line, wanted = self.query_one("#file", Input), self.query_one(ChoiceRows).value
         path = Path(line.value.strip() or self._run_id)
         if form_of(path) != wanted:
@@ -258,7 +258,7 @@ class ExportDialog(Dialog[Path | None]):
 
     @on(Input.Changed)
     def _name_typed(self) -> None:
-        """Light the form that the file's ending says."""
+        """Highlight the format of the file's extension."""
         self.show_problem("")
         if (form := form_of(Path(self.query_one("#file", Input).value.strip()))) is not None:
             self.query_one(ChoiceRows).choose(form)
@@ -282,13 +282,13 @@ class ExportDialog(Dialog[Path | None]):
 
 
 def form_of(path: Path) -> Form | None:
-    """Return the form that a file's ending says, None if it says none."""
+    """Return the format of a file's extension, None if it has none."""
     ending = path.suffix.lower().removeprefix(".")
     return ending if ending in FORMS else None
 
 
 class OpenJournalDialog(Dialog[Path | None]):
-    """Asks for the file and returns it; None if closed with Escape. A file that is not a journal is refused here."""
+    """Asks for a journal and returns its path; Escape means None. Other files are refused."""
 
     HELP_TITLE = "Open a journal"
     FIRST = "Input"
@@ -331,9 +331,9 @@ def _scopes(root: Path) -> dict[Scope, list[Piece]]:
 
 
 class RuleDialog(Dialog["AllowedRule | None"]):
-    """Asks for the rule and where it holds. Enter saves it there and gives it back; None if it is left with escape.
+    """Asks for a rule and its scope. Enter saves the rule and returns it; Escape means None.
 
-    A rule that cannot be used, or saved, stays in the field, with a line that says why.
+    A rule that is invalid or cannot be saved stays in the field, with the reason.
     """
 
     HELP_TITLE = "Always allow"
@@ -351,12 +351,12 @@ class RuleDialog(Dialog["AllowedRule | None"]):
     """
 
     def __init__(self, subject: Mapping[str, Any], arguments: Sequence[str], root: Path) -> None:
-        """The tool of the call that `subject` is about has `arguments`; `root` is the run's project."""
+        """`arguments` are those of the tool whose call `subject` describes; `root` is the run's project."""
         super().__init__()
         proposal = dict_of(subject.get("proposal")) or {}
         self._rule, self._tool_name = str_of(proposal.get("rule")), str_of(subject.get("tool_name"))
         self._about = about if isinstance(about := proposal.get("about"), str) else None
-        """The text that a rule is held against, where that is known."""
+        """The text that rules are matched against, if known."""
         self._arguments, self._root = arguments, root
         self._is_saving = False
 
@@ -409,9 +409,9 @@ class RuleDialog(Dialog["AllowedRule | None"]):
 
 
 class AnswersDialog(Dialog[dict[str, str]]):
-    """Has a field for each question. Enter moves to the next one, from the last back to the decision.
+    """A field for each question. Enter moves to the next one, and from the last back to the decision.
 
-    Returns the content of the fields, by question, however it is closed: it decides nothing and can be reopened.
+    However it is closed, it returns the fields by question: it decides nothing and can be reopened.
     """
 
     HELP_TITLE = "Open questions"
@@ -456,6 +456,6 @@ class AnswersDialog(Dialog[dict[str, str]]):
             self.action_leave()
 
     def action_leave(self) -> None:
-        """Go back to the decision with what was typed."""
+        """Go back to the decision with the answers typed."""
         typed = (field.value.strip() for field in self.query(Input))
         self.dismiss({question: words for question, words in zip(self._questions, typed, strict=True) if words})

@@ -1,4 +1,4 @@
-"""The editor of the app itself: where no other is named, or none can be opened."""
+"""The app's own editor, used if no other is configured or can be opened."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from aeon_widgets.text import count
 
 Value = TypeVar("Value")
 _SHOWN = 8
-"""How many problems are shown at once."""
+"""The most problems shown at once."""
 _COMMENT = re.compile(r"(?:^|(?<=\s))#.*")
 _KEY = re.compile(r"^\s*(?:- +)*([\w.-]+|\"[^\"]*\"|'[^']*')(?=:(?:\s|$))")
 
@@ -50,7 +50,7 @@ class YamlArea(TextArea):
 
 
 class YamlEditor(Vertical):
-    """A YAML text to edit, and below it what is wrong with it, line by line."""
+    """An editable YAML text, with its problems below, line by line."""
 
     DEFAULT_CSS = """
     YamlEditor {
@@ -69,7 +69,7 @@ class YamlEditor(Vertical):
     def __init__(self, text: str = "") -> None:
         super().__init__()
         self._before = text
-        """The text as it was."""
+        """The original text."""
 
     def compose(self) -> ComposeResult:
         yield YamlArea(self._before)
@@ -77,27 +77,27 @@ class YamlEditor(Vertical):
 
     @property
     def area(self) -> YamlArea:
-        """Where the text is."""
+        """The widget that holds the text."""
         return self.query_one(YamlArea)
 
     @property
     def before(self) -> str:
-        """The text as it was."""
+        """The original text."""
         return self._before
 
     @property
     def changed(self) -> bool:
-        """Whether anything was typed."""
+        """Whether the text was edited."""
         return self.area.text != self._before
 
     def load(self, text: str) -> None:
-        """Take another text."""
+        """Replace the text."""
         self._before = text
         self.area.load_text(text)
         self.show_problems([])
 
     def show_problems(self, problems: Sequence[TextProblem]) -> None:
-        """Show what is wrong, with the cursor at the end of the first line that is, and take what is typed."""
+        """Show the problems, put the cursor at the end of the first line with one, and accept typing."""
         self.area.read_only = False
         lines = [f"✖ {each}" for each in problems[:_SHOWN]]
         if (more := len(problems) - _SHOWN) > 0:
@@ -114,7 +114,7 @@ class YamlEditor(Vertical):
 
 
 def ask_to_discard(screen: Screen[Any], discard: Callable[[], object]) -> None:
-    """Ask whether what was typed may be lost, and call `discard` where it may."""
+    """Ask whether to discard what was typed, and call `discard` if so."""
 
     def answered(yes: bool | None) -> None:
         if yes:
@@ -125,17 +125,17 @@ def ask_to_discard(screen: Screen[Any], discard: Callable[[], object]) -> None:
 
 
 class Edited(Generic[Value]):
-    """What was saved; the screen gives None if a person left it without."""
+    """The saved value; the screen returns None if nothing was saved."""
 
     def __init__(self, value: Value) -> None:
         self.value = value
 
 
 class EditorScreen(Screen["Edited[Value] | None"], Generic[Value]):
-    """Edits a text. ctrl+s saves it: `save` is called on a thread and returns the value that the text holds.
+    """Edits a text. ctrl+s calls `save` on a thread, which returns the value of the text.
 
-    `save` raises AeonError for a text that cannot be used; `problems` says what that means, line by line, and nothing
-    is left or lost. Escape leaves, and asks first where something was typed.
+    `save` raises AeonError for an unusable text; `problems` then returns the reasons by line, and nothing
+    is lost. Escape closes the editor, after asking if the text was edited.
     """
 
     HELP_TITLE = "Editor"
@@ -171,11 +171,11 @@ class EditorScreen(Screen["Edited[Value] | None"], Generic[Value]):
 
     @property
     def area(self) -> YamlArea:
-        """Where the text is."""
+        """The widget that holds the text."""
         return self.query_one(YamlEditor).area
 
     def action_save(self) -> None:
-        """Save the text, or say what is wrong with it."""
+        """Save the text, or show its problems."""
         if not self.area.read_only:
             self.area.read_only = True
             self._check(self.area.text)
@@ -200,7 +200,7 @@ class EditorScreen(Screen["Edited[Value] | None"], Generic[Value]):
             self.query_one(YamlEditor).show_problems(problems)
 
     def action_leave(self) -> None:
-        """Leave without saving; ask first where something was typed."""
+        """Close without saving, after asking if the text was edited."""
         if self.query_one(YamlEditor).changed:
             ask_to_discard(self, lambda: self.dismiss(None))
         else:

@@ -1,4 +1,4 @@
-"""A list with a line above it that narrows it: Escape gives all back, and then goes back."""
+"""A list with a filter line above it: Escape clears the filter, then goes back."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ Row = TypeVar("Row")
 
 
 class ListFilter(FilterLine):
-    """A FilterLine from which Enter moves to the list, as there is nothing else to search."""
+    """A FilterLine from which Enter moves to the list, since there is nothing else to search."""
 
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("enter", "submit", "To the list", key_display="⏎", id="filter.submit"),
@@ -28,9 +28,9 @@ class ListFilter(FilterLine):
 
 
 class KeptRows(RowsView, Generic[Row]):
-    """Rows of which the selected one stays selected where others are shown, as long as it is among them.
+    """Rows that keep the selection when the rows change, as long as the selected one is among them.
 
-    `reading` is said until there are rows, `nothing` where none are left.
+    `reading` is shown until there are rows, `nothing` if none pass the filter.
     """
 
     reading = "reading …"
@@ -42,7 +42,7 @@ class KeptRows(RowsView, Generic[Row]):
         self.rows: Sequence[Row] = ()
 
     def name_of(self, row: Row) -> object:
-        """Return what a row is known by: itself, where a subclass says nothing else."""
+        """Return the identity of a row; by default the row itself."""
         return row
 
     @property
@@ -62,24 +62,24 @@ class KeptRows(RowsView, Generic[Row]):
 
 
 class TextRow(Protocol):
-    """A row that can be found by its words."""
+    """A row that the filter can find by its words."""
 
     @property
     def text(self) -> str:
-        """All that the words of the line are looked for in."""
+        """The text that the filter searches."""
 
 
 TextRows = TypeVar("TextRows", bound=TextRow)
 
 
 def matching(rows: Sequence[TextRows], text: str) -> list[TextRows]:
-    """Return the rows that hold all words of a text."""
+    """Return the rows that contain all words of a text."""
     words = text.lower().split()
     return [row for row in rows if all(word in row.text.lower() for word in words)]
 
 
 class FilterableListScreen(Screen[None], Generic[TextRows]):
-    """A screen with a HeadLine, a FilterLine, which `/` opens, and one list of rows. A subclass has the keys."""
+    """A screen with a HeadLine, a FilterLine that `/` opens, and a list of rows. Subclasses add keys."""
 
     DEFAULT_CSS = """
     FilterableListScreen {
@@ -98,7 +98,7 @@ class FilterableListScreen(Screen[None], Generic[TextRows]):
         self.query(KeptRows).focus()
 
     def update_rows(self, rows: Sequence[TextRows], title: str) -> None:
-        """Show these, as far as the line lets them pass."""
+        """Show the rows that pass the filter."""
         self.all_rows = rows
         self.query_one(HeadLine).title = escape_controls(title)
         self.show_rows()
@@ -108,7 +108,7 @@ class FilterableListScreen(Screen[None], Generic[TextRows]):
         self.show_rows()
 
     def show_rows(self) -> None:
-        """Show the rows that the line lets pass."""
+        """Show the rows that pass the filter."""
         self.query_one(KeptRows).update_rows(matching(self.all_rows, self.query_one(FilterLine).value))
 
     @on(Input.Submitted)
@@ -120,12 +120,12 @@ class FilterableListScreen(Screen[None], Generic[TextRows]):
         return action != "filter" or not isinstance(self.focused, FilterLine)
 
     def action_filter(self) -> None:
-        """Open the line that narrows the list."""
+        """Open the filter line."""
         self.add_class("-filtered")
-        self.set_focus(self.query_one(FilterLine))  # at once: the next key is a letter
+        self.set_focus(self.query_one(FilterLine))  # immediately, because the next key is a letter
 
     def action_back(self) -> None:
-        """Show all rows again, else go back."""
+        """Clear the filter, or go back."""
         if self.has_class("-filtered"):
             self.query_one(FilterLine).value = ""
             self.remove_class("-filtered")

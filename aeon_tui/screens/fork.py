@@ -1,4 +1,4 @@
-"""The dialog of a fork: from the end of which pass, and what it has that its parent had not."""
+"""The dialog of a fork: the pass at whose end it starts, and how it differs from its parent."""
 
 from __future__ import annotations
 
@@ -33,15 +33,15 @@ if TYPE_CHECKING:
     from aeon_tui.platform.editor import TextProblem
 
 _RESUMABLE = ("running", "interrupted", "aborted", "failed", "cost_ceiling", "ttl_expired")
-"""Statuses of runs of which the pass after the last that has ended was, or would have been, next."""
+"""Statuses of runs that were, or would have been, in the pass after the last ended one."""
 
 ReadText = Callable[[Path, int], str]
-"""Returns what may be changed of a pass's start. Reads the journal. Raises AeonError, OSError."""
+"""Returns what a fork may change at a pass's start. Reads the journal. Raises AeonError, OSError."""
 
 
 @dataclass(frozen=True)
 class Parent:
-    """What a fork can be made of: `first` and `last` are the passes that it can start with."""
+    """A run to fork: `first` and `last` are the passes that a fork can start with."""
 
     path: Path
     model: str
@@ -52,7 +52,7 @@ class Parent:
 
 
 def parent_of(path: Path) -> Parent:
-    """Return what the start and end of a journal say about a run. Raises UsageError for a file that is not a
+    """Return the forkable passes of a run, from its journal's start and end. Raises UsageError for a file that is not a
     journal.
     """
     from aeon_core.journal.summary import summarise
@@ -68,7 +68,7 @@ def parent_of(path: Path) -> Parent:
 
 
 def text_of(path: Path, pass_number: int) -> str:
-    """Return what may be changed of a pass's start, as YAML. Raises UsageError."""
+    """Return what a fork may change at a pass's start, as YAML. Raises UsageError."""
     from aeon_core.runs.fork import starting_point
     from aeon_tui.sessions.fork_job import fork_text
 
@@ -76,7 +76,7 @@ def text_of(path: Path, pass_number: int) -> str:
 
 
 class StartChoice(Widget, can_focus=True):
-    """`◂ the end of pass 1 ▸`: where a fork starts. Left and Right choose, and so does the number of a pass."""
+    """`◂ the end of pass 1 ▸`: where a fork starts. Left, Right and the number of a pass choose."""
 
     HELP_TITLE = "From"
     BINDINGS: ClassVar[list[BindingType]] = [
@@ -111,11 +111,11 @@ class StartChoice(Widget, can_focus=True):
         )
 
     def validate_number(self, number: int) -> int:
-        """Keep to the passes that there are."""
+        """Limit the choice to existing passes."""
         return min(max(number, self._of.first), self._of.last)
 
     def watch_number(self, number: int) -> None:
-        """Tell the dialog."""
+        """Notify the dialog."""
         self.post_message(self.Chosen(number))
 
     def action_move(self, by: int) -> None:
@@ -129,9 +129,9 @@ class StartChoice(Widget, can_focus=True):
 
 
 class ForkDialog(Dialog[None]):
-    """Asks where a fork starts and what it changes. It stays until the fork has started: nothing typed is lost.
+    """Asks where a fork starts and what it changes. It stays open until the fork has started, so nothing typed is lost.
 
-    `start` is the pass of the moment that was shown; the last one where none is given.
+    `start` is the pass of the moment shown, by default the last one.
     """
 
     HELP_TITLE = "Fork"
@@ -183,7 +183,7 @@ class ForkDialog(Dialog[None]):
 
     def on_mount(self) -> None:
         if not self.query("#start"):
-            return  # the app is ending before the dialog was made
+            return  # the app ends before the dialog is composed
         self._editor.area.read_only = True
         self._read_text(self._first)
 
@@ -197,7 +197,7 @@ class ForkDialog(Dialog[None]):
         self._read_text(event.number)
 
     def _read_text(self, number: int) -> None:
-        """Show what holds where the chosen pass starts; what a person has changed stays."""
+        """Show the state at the start of the chosen pass; the user's changes stay."""
         if not self._editor.changed:
             self._reading.submit(lambda: self._text_read(number))
 
@@ -223,11 +223,11 @@ class ForkDialog(Dialog[None]):
         self.action_fork()
 
     def key_enter(self) -> None:
-        """Fork: the focus is on where it starts."""
+        """Fork; the focus is on the start."""
         self.action_fork()
 
     def action_fork(self) -> None:
-        """Start the fork, or say what is wrong."""
+        """Start the fork, or show what is wrong."""
         if not self.guard.is_open or self._starting:
             return
         try:
@@ -241,7 +241,7 @@ class ForkDialog(Dialog[None]):
 
     @work(thread=True, group="fork-check", exit_on_error=False)
     def _check(self, number: int, options: Mapping[str, Any], text: str, before: str) -> None:
-        """Ask for the fork where the text can be used; what cannot is shown with its lines."""
+        """Request the fork if the text is usable; otherwise show its problems by line."""
         from aeon_tui.platform.editor import text_problems
         from aeon_tui.sessions.fork_job import TEXT, parse_fork_text
 
@@ -268,7 +268,7 @@ class ForkDialog(Dialog[None]):
             self.dismiss()
 
     def _options(self) -> dict[str, Any]:
-        """Return the options that are not the parent's. Raises UsageError; the field that is wrong has the focus."""
+        """Return the options that differ from the parent's. Raises UsageError, and focuses the field that is wrong."""
         from aeon_core.config.keys import checked_text
         from aeon_tui.sessions.new_run_form import TEXTS, checked_model
 
@@ -288,7 +288,7 @@ class ForkDialog(Dialog[None]):
         return options
 
     def action_cancel(self) -> None:
-        """Fork nothing; ask first where anything was typed."""
+        """Close without forking, after asking if anything was typed."""
         of = self._of
         before = (escape_controls(of.model), str(of.ttl), _dollars(of.budget))
         if self._editor.changed or tuple(field.value for field in self.query(Input)) != before:

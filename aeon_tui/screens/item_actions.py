@@ -1,4 +1,4 @@
-"""What can be done with the focused item on every screen: copy it, and open it in a pager, an editor, or here."""
+"""Actions on the focused item of any screen: copy it, or open it in a pager, an editor, or the app."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ class TextScreen(Screen[None]):
 
     def on_mount(self) -> None:
         if not self.query(FullText):
-            return  # the app is ending before the screen was made
+            return  # the app ends before the screen is composed
         text = self.query_one(FullText)
         text.focus()
         text.start([(_FORMS.get(self.item.suffix, ""), self.item.text)], follow=False)
@@ -67,7 +67,7 @@ class TextScreen(Screen[None]):
 
 
 LONG = 75_000
-"""Characters from which on a terminal may refuse a text that is copied."""
+"""The length from which a terminal may refuse a copied text."""
 
 
 class ItemActions:
@@ -77,11 +77,11 @@ class ItemActions:
         self._app = app
 
     def item(self, screen: Screen[Any]) -> Item | None:
-        """Return what the focused pane of a screen has, else what the screen has."""
+        """Return the item of the focused pane, or else that of the screen."""
         return item_of(screen.focused) or item_of(screen)
 
     def copy(self, screen: Screen[Any]) -> None:
-        """Copy the focused item, and say what was copied."""
+        """Copy the focused item, and report what was copied."""
         if (item := self.item(screen)) is None:
             return
         text = _readable(item.text)
@@ -95,7 +95,7 @@ class ItemActions:
         show_notice(self._app, f"Copied the run id: {escape_controls(journal.stem)}")
 
     def open(self, screen: Screen[Any], *, editor: bool = False) -> None:
-        """Show the focused item in `$PAGER`, on a screen of its own where there is none, or in the editor if asked."""
+        """Show the focused item in `$PAGER`, on an own screen if that is not set, or in the editor on request."""
         from aeon_tui.platform.editor import editor_command, open_text, pager_command, terminal_given
 
         if (item := self.item(screen)) is None:
@@ -114,5 +114,5 @@ class ItemActions:
 
 
 def _readable(text: str) -> str:
-    """Return a text without the control characters that would act where it is pasted."""
+    """Return a text without control characters that would take effect when it is pasted."""
     return escape_controls(text, keep="\n\t")

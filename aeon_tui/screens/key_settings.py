@@ -1,4 +1,4 @@
-"""All actions with their keys: Enter and a key give one another, Backspace gives it its own again."""
+"""All actions with their keys: Enter and a key rebind an action, Backspace restores its default."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ _PLACE, _WHAT, _KEYS = 18, 26, 15
 
 @dataclass(frozen=True)
 class KeyRow:
-    """An action with the keys that it has now."""
+    """An action with its current keys."""
 
     id: str
     place: str
@@ -45,12 +45,12 @@ class KeyRow:
 
     @property
     def text(self) -> str:
-        """All that its row can be found by."""
+        """The text that the filter searches."""
         return f"{self.place} {self.what} {self.shown} {self.id}"
 
 
 class KeyList(KeptRows[KeyRow]):
-    """Actions, one a line, by the part of the app that they belong to."""
+    """Actions, one per line, grouped by part of the app."""
 
     HELP_TITLE = "Actions"
     BINDINGS: ClassVar[list[BindingType]] = [Binding("enter", "choose", "Change", key_display="⏎", id="lines.choose")]
@@ -82,7 +82,7 @@ def _pad(text: str, width: int) -> str:
 
 
 class PressDialog(Dialog[str | None]):
-    """Waits for one key, and returns what Textual calls it; None for Escape."""
+    """Waits for one key and returns Textual's name for it; None for Escape."""
 
     DEFAULT_CSS = "PressDialog > Vertical { width: 50; padding: 1 2; color: $aeon-text; }"
 
@@ -104,7 +104,7 @@ class PressDialog(Dialog[str | None]):
 
 
 class KeySettingsScreen(FilterableListScreen[KeyRow]):
-    """What every key does, wherever; and the way to change it. It is kept in the person's own configuration file."""
+    """Shows what every key does and changes keys. Changes are saved in the user's own configuration file."""
 
     HELP_TITLE = "Change keys"
     BINDINGS: ClassVar[list[BindingType]] = [
@@ -124,7 +124,7 @@ class KeySettingsScreen(FilterableListScreen[KeyRow]):
 
     @work(thread=True, exclusive=True, group="keys", exit_on_error=False)
     def _read(self) -> None:
-        """Look for all actions: that loads every screen."""
+        """Collect all actions, which loads every screen."""
         self.app.call_from_thread(self._apply, key_rows(context_of(self).user_settings.keymap))
 
     def _apply(self, rows: Sequence[KeyRow]) -> None:
@@ -134,7 +134,7 @@ class KeySettingsScreen(FilterableListScreen[KeyRow]):
 
     @on(RowsView.Chosen)
     def action_change(self) -> None:
-        """Ask for a key, and give it to the selected action."""
+        """Ask for a key, and bind it to the selected action."""
         row = self.query_one(KeyList).selected
         if row is not None:
             self.app.push_screen(PressDialog(f"{row.place}: {row.what}"), partial(self._pressed, row))
@@ -167,13 +167,13 @@ class KeySettingsScreen(FilterableListScreen[KeyRow]):
         self._read()
 
     def action_reset(self) -> None:
-        """Give the selected action its own keys again."""
+        """Restore the default keys of the selected action."""
         from aeon_tui.keymap import clash, own_keys
 
         row = self.query_one(KeyList).selected
         if row is None or not row.changed:
             return
-        # What others have of their own goes well with it.
+        # The defaults of other actions do not conflict with it.
         given = {each.id: ",".join(each.keys) if each.changed else "" for each in self.all_rows}
         conflict = clash(row.id, own_keys()[row.id], given)
         if conflict is not None:
@@ -189,7 +189,7 @@ class KeySettingsScreen(FilterableListScreen[KeyRow]):
 
 
 def key_rows(keymap: dict[str, str]) -> list[KeyRow]:
-    """Return all actions, with the keys of a keymap before their own."""
+    """Return all actions; a keymap's keys take precedence over their defaults."""
     from aeon_tui.keymap import known_keys
 
     return [

@@ -1,4 +1,4 @@
-"""The help: all keys of the screen behind as they are bound right now, in columns, and what its signs mean."""
+"""The help: all current keys of the screen behind it, in columns, and the meaning of its signs."""
 
 from __future__ import annotations
 
@@ -39,13 +39,13 @@ LABELS = {
     ("command_palette", "Palette"): "Command palette",
     ("screen.copy_text", "Copy selected text"): "Copy selection",
 }
-"""Our words for what Textual binds, and the whole of what a footer shortens."""
+"""Our names for Textual's bindings, and full names for what the footer shortens."""
 SIDEWAYS = {"scroll_left", "scroll_right", "page_left", "page_right"}
-"""Bound by every scrolling widget; nothing of ours is wider than the screen."""
+"""Bound by every scrolling widget; none of our panes is wider than the screen."""
 COLUMN = 36
-"""Cells that a column takes at least."""
+"""The least width of a column, in cells."""
 _KEYS = 18
-"""Cells of the keys in a column, the gap behind them included."""
+"""The width of the keys in a column in cells, including the gap after them."""
 
 
 class HelpRow(NamedTuple):
@@ -55,11 +55,11 @@ class HelpRow(NamedTuple):
     label: str
     style: str = "bold"
     width: int = _KEYS
-    """Cells up to the label."""
+    """The cells before the label."""
 
 
 Groups = Sequence[tuple[str, Sequence[HelpRow]]]
-"""Rows by the part of the app that they belong to."""
+"""Rows, grouped by part of the app."""
 
 LEGEND: Groups = (
     (
@@ -84,7 +84,7 @@ LEGEND: Groups = (
 
 
 class KeyColumns(LinesView):
-    """Groups of rows, in as many columns as there is room for."""
+    """Groups of rows, in as many columns as fit."""
 
     HELP_TITLE = "Key help"
     DEFAULT_CSS = "KeyColumns { height: auto; padding: 0 1; scrollbar-gutter: stable; }"
@@ -97,12 +97,12 @@ class KeyColumns(LinesView):
 
     @property
     def text(self) -> str:
-        """All rows that are shown, one under the other."""
+        """All rows shown, in order."""
         rows = (row for _, group in self._groups for row in group)
         return "\n".join(f"{row.keys} {row.label}" for row in rows)
 
     def narrow(self, wanted: str) -> None:
-        """Show the rows alone that hold every word: in their keys, in what they do, or in where they work."""
+        """Show only the rows that contain every word in their keys, action or place."""
         words = wanted.lower().split()
         found = (
             (title, [row for row in rows if all(word in f"{title} {row.keys} {row.label}".lower() for word in words)])
@@ -126,7 +126,7 @@ class KeyColumns(LinesView):
 
     @override
     def get_content_height(self, container: Size, viewport: Size, width: int) -> int:
-        """Return the lines that the rows take at that width."""
+        """Return the number of lines that the rows need at this width."""
         del container, viewport
         columns = columns_of(self._groups, max(1, (width - self.scrollbar_size_vertical) // COLUMN))
         return max(1, *map(len, columns)) if columns else 1
@@ -156,7 +156,7 @@ def _padded(pieces: Iterable[Piece], width: int) -> Iterator[Piece]:
 
 
 def columns_of(groups: Groups, number: int) -> list[list[HelpRow | str]]:
-    """Return the rows under the titles of their groups in at most so many columns of about one length."""
+    """Return the rows under the titles of their groups, in at most this many columns of similar length."""
     lines: list[HelpRow | str] = []
     for title, rows in groups:
         lines += [*([""] if lines else []), title, *rows]
@@ -214,7 +214,7 @@ class KeysScreen(ModalScreen[None]):
         self.query(KeyColumns).focus()
 
     def on_key(self, event: events.Key) -> None:
-        """Begin to filter with a letter that is no key here."""
+        """Start filtering with a letter that is not a key here."""
         is_key = isinstance(self.focused, Input) or event.key in self.active_bindings or "+" in event.key
         if event.is_printable and event.character and not is_key:
             event.stop()
@@ -230,12 +230,12 @@ class KeysScreen(ModalScreen[None]):
         self.query_one(KeyColumns).focus()
 
     def action_filter(self) -> None:
-        """Open the line that narrows the list."""
+        """Open the filter line."""
         self.add_class("-filtered")
-        self.set_focus(self.query_one(FilterLine))  # at once: the next key is a letter
+        self.set_focus(self.query_one(FilterLine))  # immediately, because the next key is a letter
 
     def action_close(self) -> None:
-        """Show all keys again, else close."""
+        """Clear the filter, or close."""
         if not self.has_class("-filtered"):
             self.dismiss()
             return
@@ -244,20 +244,20 @@ class KeysScreen(ModalScreen[None]):
         self.query_one(KeyColumns).focus()
 
     async def action_edit_keys(self) -> None:
-        """Go on to where keys are changed."""
+        """Open the screen that changes keys."""
         self.dismiss()
         await self.app.run_action("edit_keys")
 
 
 def label_of(action: str, description: str) -> str:
-    """Return what an action is called in the help and in the palette."""
+    """Return the name of an action in the help and the palette."""
     if action.startswith("pane("):
         return f"Go to {description}"
     return LABELS.get((action, description), description)
 
 
 def key_groups(bindings: Mapping[str, ActiveBinding]) -> Groups:
-    """Return the bindings, a row an action, grouped by the part of the screen that they belong to."""
+    """Return the bindings, one row per action, grouped by part of the screen."""
     groups: dict[str, dict[str, list[str]]] = {}
     labels: dict[str, str] = {}
     for key, active in bindings.items():

@@ -1,4 +1,4 @@
-"""The family of a run as a tree: what it was forked from, and what was forked from it, with pass and scores."""
+"""The lineage of a run as a tree: its ancestors and forks, with pass and scores."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ REFRESH_SECONDS = 1.0
 
 
 class LineageScreen(Screen[None]):
-    """Runs and their forks. Enter opens one; `v` shows it beside the run that the tree was asked for from."""
+    """Runs and their forks. Enter opens one; `v` compares it with the run that the tree was opened from."""
 
     HELP_TITLE = "Lineage"
     BINDINGS: ClassVar[list[BindingType]] = [
@@ -62,7 +62,7 @@ class LineageScreen(Screen[None]):
 
     def on_mount(self) -> None:
         if not self.query(RunList):
-            return  # the app is ending before the screen was made
+            return  # the app ends before the screen is composed
         rows = self.query_one(RunList)
         rows.where_empty = ("reading …",)
         rows.focus()
@@ -118,7 +118,7 @@ class LineageScreen(Screen[None]):
             self.app.post_message(OpenJournal(chosen))
 
     def action_beside(self) -> None:
-        """Compare the selected run with the one that the tree was asked for from; an ancestor is on the left."""
+        """Compare the selected run with the one that the tree was opened from; an ancestor is on the left."""
         if (chosen := self.chosen_run) is not None:
             older = [Path(line.path) for line in self._runs]
             left, right = sorted((chosen, self._path), key=older.index)

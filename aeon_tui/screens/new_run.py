@@ -1,4 +1,4 @@
-"""A new run: its task, its model, what is asked about, what it may use and cost; then it starts."""
+"""The form for a new run: task, model, approvals, tools and budget."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class ModelChoice:
-    """A model, or a provider whose models are named by a person. `step` is what makes it usable, empty if it is."""
+    """A model, or a provider whose models the user names. `step` makes it usable; empty if it is."""
 
     name: str
     about: str
@@ -45,12 +45,12 @@ class ModelChoice:
 
     @property
     def usable(self) -> bool:
-        """Whether a run could have it."""
+        """Whether a run could use it."""
         return not self.step
 
 
 def model_choices(config: RunConfig) -> list[ModelChoice]:
-    """Return the configured models, then what else there is: the likely ones first. It looks at files: for a thread."""
+    """Return the configured models, then others, likely ones first. Reads files, so call it on a thread."""
     configured = [_configured(model, config) for model in config.models]
     offered = [choice for choice in _offered(config) if choice.name not in config.models]
     return [*configured, *sorted(offered, key=_unlikely)]
@@ -91,13 +91,13 @@ def _unlikely(choice: ModelChoice) -> int:
 
 
 LABEL = 11
-"""Cells that the names of fields take."""
+"""The width of field names, in cells."""
 MODELS = 5
-"""So many models are in sight; the others are scrolled to."""
+"""The number of models in sight; the list scrolls."""
 
 
 class Field(Horizontal):
-    """A field behind its name."""
+    """A field after its name."""
 
     DEFAULT_CSS = f"""
     Field {{ height: auto; }}
@@ -143,7 +143,7 @@ class TextField(Input):
 
 
 class Tick(Checkbox):
-    """A check box whose state shows in its sign, not in its colour."""
+    """A check box that shows its state with a sign, not only a colour."""
 
     HELP_TITLE = "Tick"
     BUTTON_LEFT = BUTTON_RIGHT = ""
@@ -176,7 +176,7 @@ class Tick(Checkbox):
 
 
 class Problem(Static):
-    """What is wrong with the field above; it takes no place where nothing is."""
+    """What is wrong with the field above; takes no space if nothing is."""
 
     DEFAULT_CSS = f"""
     Problem {{ color: $severity-high; display: none; height: auto; padding: 0 0 0 {LABEL}; }}
@@ -187,13 +187,13 @@ class Problem(Static):
         super().__init__("", markup=False, id=id)
 
     def show_problem(self, problem: str | None) -> None:
-        """Show a problem, or that there is none."""
+        """Show a problem, or none."""
         self.set_class(problem is not None, "-said")
         self.update(f"✖ {escape_controls(problem)}" if problem is not None else "")
 
 
 class ModelList(KeptRows[ModelChoice]):
-    """Models, one a line: which can be used, and what makes the others usable."""
+    """Models, one per line: which are usable, and what makes the others usable."""
 
     HELP_TITLE = "Models"
     DEFAULT_CSS = f"ModelList {{ height: 1; margin: 0 0 1 {LABEL - 3}; background: $background; }}"
@@ -230,7 +230,7 @@ KEPT = "Your text is kept until you quit: {} brings it back. Press {} again to l
 
 
 class TaskArea(TextArea):
-    """Where the task is written. Tab leads on; a line may be of any length."""
+    """The field for the task. Tab moves on; a line may have any length."""
 
     HELP_TITLE = "Task"
     DEFAULT_CSS = """
@@ -250,7 +250,7 @@ class TaskArea(TextArea):
 
 
 class NewRunScreen(Screen[None]):
-    """A form with what is configured filled in. F5 starts; Escape leaves it, and loses nothing."""
+    """A form filled in from the configuration. F5 starts the run; Escape closes the form, after a warning."""
 
     HELP_TITLE = "New run"
     DEFAULT_CSS = """
@@ -281,7 +281,7 @@ class NewRunScreen(Screen[None]):
         self._filled_in = NewRunForm()
         self._starting = False
         self._own_tools: list[str] = []
-        """What the configuration names beside the built-in tools."""
+        """The configured tools besides the built-in ones."""
 
     def compose(self) -> ComposeResult:
         yield HeadLine("New run")
@@ -304,13 +304,13 @@ class NewRunScreen(Screen[None]):
 
     def on_mount(self) -> None:
         if not self.query(TaskArea):
-            return  # the app is ending before the screen was made
+            return  # the app ends before the screen is composed
         self.query_one(TaskArea).focus()
         self._look()
 
     @work(thread=True, exclusive=True, group="models", exit_on_error=False)
     def _look(self) -> None:
-        """Read the configuration, and find out which models can be used."""
+        """Read the configuration, and find the usable models."""
         worker = get_current_worker()
         try:
             today = context_of(self).today()
@@ -338,7 +338,7 @@ class NewRunScreen(Screen[None]):
             self.query_one(TaskArea).text = form.task
         for key in TEXTS:
             field = self.query_one(f"#{key}", Input)
-            # What was typed meanwhile stays.
+            # Keep what was typed meanwhile.
             field.value = field.value or getattr(form, key)
         for tick in self.query(Tick):
             kind, _, name = str(tick.id).partition("-")
@@ -346,7 +346,7 @@ class NewRunScreen(Screen[None]):
             tick.value = name in chosen and not tick.disabled
 
     async def _offer_tools(self, configured: Iterable[str], servers: bool) -> None:
-        """Offer the configured tools of packages too; MCP only where a server is configured."""
+        """Offer configured tools of packages too, and MCP only if a server is configured."""
         self._own_tools = [spec for spec in configured if spec not in TOOLS]
         last = self.query_one("#tool-mcp", Tick)
         last.disabled = not servers
@@ -365,7 +365,7 @@ class NewRunScreen(Screen[None]):
 
     @property
     def form(self) -> NewRunForm:
-        """What is filled in now."""
+        """The current content of the form."""
         ticked = [str(tick.id).partition("-")[2] for tick in self.query(Tick) if tick.value]
         texts = {key: self.query_one(f"#{key}", Input).value for key in TEXTS}
         own = {f"own{number}": spec for number, spec in enumerate(self._own_tools)}
@@ -380,7 +380,7 @@ class NewRunScreen(Screen[None]):
     @on(Input.Changed)
     @on(TextArea.Changed)
     def _look_at_field(self, event: Input.Changed | TextArea.Changed) -> None:
-        """Say what is wrong with what is being typed; an empty field is said when the run is started."""
+        """Show what is wrong while the user types; an empty field is reported only at the start."""
         key = str(event.control.id)
         typed = event.control.value if isinstance(event.control, Input) else event.control.text
         self.query_one(f"#problem-{key}", Problem).show_problem(
@@ -404,7 +404,7 @@ class NewRunScreen(Screen[None]):
             self.query_one("#ask-plan", Tick).focus()
 
     def action_start(self) -> None:
-        """Start the run, or say what is wrong."""
+        """Start the run, or show what is wrong."""
         form = self.form
         problems = form.problems()
         for key in ("task", *TEXTS):
@@ -428,7 +428,7 @@ class NewRunScreen(Screen[None]):
             self.app.notify(escape_controls(problem), severity="warning", timeout=PROBLEM_SECONDS, markup=False)
 
     def action_leave(self) -> None:
-        """Go back; where a task was typed, only after that was said."""
+        """Go back; if a task was typed, warn first."""
         form = self.form
         if form == (self._draft or self._filled_in) or not form.task.strip() or self._asked_to_leave:
             self.app.post_message(KeepDraft(form if form.task.strip() else None))

@@ -1,4 +1,4 @@
-"""What is shown where there is no run yet: the way to the first one, and what makes a model usable."""
+"""The first screen without any run: how to start one, and how to make a model usable."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ _ACTIONS = {"start-demo": "app.demo", "start-new": "app.new_run", "start-open": 
 
 
 class Onboarding(VerticalScroll, can_focus=True):
-    """Offers the guided run and a new one. Which models can be used is looked for on a thread when it is shown."""
+    """Offers the guided run and a new one. Usable models are found on a thread once it is shown."""
 
     HELP_TITLE = "First start"
     DEFAULT_CSS = """
@@ -69,14 +69,14 @@ class Onboarding(VerticalScroll, can_focus=True):
 
     def on_mount(self) -> None:
         for button in self.query(Button):
-            button.can_focus = False  # the keys are the widget's own; a click presses them all the same
+            button.can_focus = False  # the keys belong to the widget; a click presses them too
 
     def on_show(self) -> None:
-        # The first paint comes before what has to be loaded for this.
+        # Paint first: this has to load modules.
         self.set_timer(LOOK_SECONDS, self.look)
 
     def look(self) -> None:
-        """Find out which models can be used, and show it."""
+        """Find and show the usable models."""
         self.run_worker(self._look, thread=True, exclusive=True, group="models", exit_on_error=False)
 
     def _look(self) -> None:
@@ -92,7 +92,7 @@ class Onboarding(VerticalScroll, can_focus=True):
         self.app.call_from_thread(self.show_models, models_text(choices, key_of(self.app, "app.settings")))
 
     def show_models(self, text: Content) -> None:
-        """Show which models can be used."""
+        """Show the usable models."""
         for shown in self.query("#models"):
             cast("Static", shown).update(text)
 
@@ -103,7 +103,7 @@ class Onboarding(VerticalScroll, can_focus=True):
 
 
 def models_text(choices: Sequence[ModelChoice], settings: str) -> Content:
-    """Return which models can be used, and for each other provider the one step that makes it usable.
+    """Return the usable models, and for each other provider the one step that makes it usable.
 
     `settings` is the key of the settings.
     """

@@ -1,4 +1,4 @@
-"""A screen of numbered panes: one gets to each by its key, each can have the whole screen, and one has the focus."""
+"""A screen of numbered panes: a key focuses each, and any of them can fill the screen."""
 
 from __future__ import annotations
 
@@ -18,32 +18,32 @@ from aeon_widgets.pane import Pane
 
 
 class PaneScreen(Screen[None]):
-    """The panes of a run or a workflow. A subclass names them, says which are there, and makes room for one."""
+    """The panes of a run or a workflow. A subclass names them, knows which have content, and makes room for one."""
 
     ESCAPE_TO_MINIMIZE = True
     BINDINGS: ClassVar[list[BindingType]] = [
-        # Before the panes' own keys: what waits comes first.
+        # Before the panes' own keys: a waiting question comes first.
         Binding("a", "focus_question", "Decide", priority=True, tooltip="Go to what waits for you", id=DECIDE_ID),
     ]
     PANES: ClassVar[dict[int, type[Pane]]]
-    """The panes by the key that leads to them; the first is focused at the start."""
+    """The panes by key; the first gets the focus at the start."""
 
     made = False
-    """Whether the panes are there."""
+    """Whether the panes are composed."""
 
     _asking: PanelController
 
     @property
     def asking(self) -> PanelController:
-        """What shows the question there is."""
+        """The controller that shows the question."""
         return self._asking
 
     def admits(self, event: Key | Paste) -> bool:
-        """Return whether a key or a paste is taken; a question that is new takes none."""
+        """Return whether a key or a paste is accepted; a new question accepts none."""
         return self._asking.admits(event)
 
     def opens_field(self, key: str) -> bool:
-        """Return whether a key opens the field of the question there is."""
+        """Return whether a key opens the question's text field."""
         return self._asking.opens_field(key)
 
     def on_screen_suspend(self) -> None:
@@ -51,23 +51,23 @@ class PaneScreen(Screen[None]):
 
     @abstractmethod
     def begin(self) -> None:
-        """Show what there is: the panes have been made."""
+        """Show the content once the panes are composed."""
 
     @abstractmethod
     def bring(self, number: int) -> None:
-        """Make room for a pane that may be hidden now."""
+        """Make room for a pane that may be hidden."""
 
     def has_pane(self, number: int) -> bool:
-        """Return whether there is anything in a pane, whether or not it is on screen."""
+        """Return whether a pane has content, even if it is not on screen."""
         return bool(self.query(self.PANES[number]))
 
     @property
     def home(self) -> int:
-        """The pane that has the focus where no other has: the question if there is one, else the first."""
+        """The pane that has the focus by default: the question if there is one, else the first."""
         return APPROVAL if self.query(self.PANES[APPROVAL]) else next(iter(self.PANES))
 
     def begin_panes(self) -> None:
-        """Number the panes, focus the first, and begin."""
+        """Number the panes, focus the first, and start."""
         numbers = {kind: str(number) for number, kind in self.PANES.items()}
         for pane in self.walk_children(Pane):
             pane.pane_key = numbers[type(pane)]
@@ -76,7 +76,7 @@ class PaneScreen(Screen[None]):
         self.begin()
 
     def action_pane(self, number: int) -> None:
-        """Focus a pane by its number; nothing happens where there is nothing in it."""
+        """Focus a pane by its number, if it has content."""
         if not self.has_pane(number):
             return
         zoomed = self.maximized is not None
@@ -84,13 +84,13 @@ class PaneScreen(Screen[None]):
             self.minimize()
         self.bring(number)
         target = focus_target(self.query_one(self.PANES[number]))
-        # At once: the next key typed must reach it.
+        # Immediately: the next key must reach it.
         self.set_focus(target)
         if zoomed:
             self.maximize(target)
 
     def focus_question(self) -> None:
-        """Focus the question there is; nothing happens without one."""
+        """Focus the question, if there is one."""
         self.action_pane(APPROVAL)
 
     def action_focus_question(self) -> None:
@@ -98,7 +98,7 @@ class PaneScreen(Screen[None]):
         self.focus_question()
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
-        """Return whether an action does something now: in the question its key is an answer, in a field a letter."""
+        """Return whether an action has an effect now: in a question its key is an answer, in a field a letter."""
         if action == "focus_question":
             return self.asking.waits and not self.asking.is_focused and not isinstance(self.focused, Input)
         if (action, parameters) == ("pane", (APPROVAL,)):
@@ -106,26 +106,26 @@ class PaneScreen(Screen[None]):
         return super().check_action(action, parameters)
 
     def action_zoom(self) -> None:
-        """Give the focused pane the whole screen, or take it back."""
+        """Zoom the focused pane, or restore it."""
         if self.maximized is not None:
             self.minimize()
         elif self.focused is not None:
             self.maximize(self.focused)
 
     def action_back(self) -> None:
-        """Leave a zoomed pane, or go to the list of runs: the run or workflow continues."""
+        """Leave a zoomed pane, or go to the list of runs while the run or workflow continues."""
         if self.maximized is not None:
             self.minimize()
         else:
             self.app.post_message(ShowRuns())
 
     def on_pane_covered(self, event: Pane.Covered) -> None:
-        """Let the person stay where they were when the screen or its column has got lower."""
+        """Keep the scroll position when the screen or its column gets lower."""
         if self.home != APPROVAL:
             self.call_after_refresh(self.action_pane, int(event.pane.pane_key))
 
     def on_descendant_blur(self) -> None:
-        """Let no key be lost: `home` gets the focus of a pane that is hidden."""
+        """Move the focus of a hidden pane to `home`, so that no key is lost."""
         if self.focused is None and self.made and self.app.app_focus:
             self.call_after_refresh(self._refocus)
 
@@ -136,5 +136,5 @@ class PaneScreen(Screen[None]):
 
 
 def focus_target(pane: Widget) -> Widget:
-    """Return what takes the focus of a pane: itself, or the first of its parts that can."""
+    """Return the widget of a pane that can have the focus: itself, or its first part that can."""
     return pane if pane.can_focus else next((child for child in pane.children if child.can_focus), pane)

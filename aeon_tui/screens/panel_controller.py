@@ -1,4 +1,4 @@
-"""The panel of a question on a screen: it comes, gets the keys, is covered by other screens, and goes."""
+"""The panel of a question on a screen: it appears, gets the keys, is covered by other screens, and disappears."""
 
 from __future__ import annotations
 
@@ -19,17 +19,17 @@ if TYPE_CHECKING:
     from aeon_core.approvals.pending import AllowedRule, ApprovalDecision, ApprovalRequest
 
 APPROVAL = 9
-"""The pane of the question there is."""
+"""The pane of the question."""
 TOO_LATE = "It was decided elsewhere; your text was not used."
 
 Place = tuple[Widget, Widget]
-"""What the panel is a part of, and the part of it that the panel comes before."""
+"""The panel's parent, and the sibling before which it is mounted."""
 
 
 class PanelController:
-    """Shows one question at a time on a screen, and guards the screen's keys while one is new or has just gone.
+    """Shows one question at a time on a screen, and guards the screen's keys while one is new or has just been decided.
 
-    The questions are those that wait at the broker. `place` says where the panel is at the screen's size.
+    The questions are those that wait at the broker. `place` returns where the panel goes at the screen's size.
     """
 
     def __init__(
@@ -47,7 +47,7 @@ class PanelController:
         self._guard = guard if guard is not None else KeyGuard()
         self._focused_before: Widget | None = None
         self._is_unseen = False
-        """Whether the question came while another screen was on top."""
+        """Whether the question arrived while another screen was on top."""
         self._is_behind_a_screen = False
         """Whether the screen on top is more than a dialog."""
 
@@ -62,7 +62,7 @@ class PanelController:
         return self._panel is not None and self._panel.has_focus_within
 
     def waiting(self) -> ApprovalRequest | None:
-        """Return what is asked now; notify the person, once, of what was decided elsewhere."""
+        """Return the current question; notify the user, once, of a decision made elsewhere."""
         if self._broker is None:
             return None
         if news := self._broker.pop_notice():
@@ -70,7 +70,7 @@ class PanelController:
         return self._broker.waiting
 
     def decide(self, panel: ApprovalPanel, decision: ApprovalDecision) -> bool:
-        """Answer a panel's question, where it still waits; the next one may have the same digest."""
+        """Answer a panel's question if it still waits; the next one may have the same digest."""
         broker, asked = self._broker, self._asked
         if broker is None or asked is None or panel is not self._panel or broker.waiting is not asked:
             return False
@@ -79,7 +79,7 @@ class PanelController:
     def ask_for_rule(self, panel: ApprovalPanel, arguments: Sequence[str], root: Path) -> None:
         """Ask for the rule that allows calls like this one, and approve the call with it.
 
-        The tool may have `arguments` that the call lacks; `root` is the project in which the rule can hold.
+        The tool may have `arguments` that the call lacks; `root` is the project whose configuration can keep the rule.
         """
         from aeon_core.approvals.pending import ApprovalDecision
         from aeon_tui.screens.dialogs import RuleDialog
@@ -98,16 +98,16 @@ class PanelController:
             self._screen.app.push_screen(RuleDialog(self._asked.subject, arguments, root), given)
 
     def show_question(self, question: ApprovalQuestion | None, *, home: Widget) -> None:
-        """Show a question, or none, in place of the one there is.
+        """Replace the question with another one, or with none.
 
-        Where nothing else had the focus before, `home` gets it.
+        If nothing else had the focus before, `home` gets it.
         """
         panel = ApprovalPanel(question, self._guard) if question is not None else None
         screen, last, self._panel = self._screen, self._panel, panel
         if last is None:
             self._focused_before = screen.focused
         elif not last.answered:
-            # It was decided elsewhere: what is being typed was meant for it.
+            # It was decided elsewhere: the keys being typed were meant for it.
             self._guard.arm()
             if last.feedback:
                 screen.notify(TOO_LATE, severity="warning", markup=False)
@@ -126,7 +126,7 @@ class PanelController:
         parent.mount(panel, before=before)
 
     def arrange(self) -> None:
-        """Move the question to where it is at the screen's size, with what was typed."""
+        """Move the question to its place at the screen's size, keeping what was typed."""
         last = self._panel
         if last is None or not last.is_attached or last.parent is self._place()[0] or self._screen.maximized is last:
             return
@@ -135,7 +135,7 @@ class PanelController:
         last.remove()
 
     def _remove(self, panel: ApprovalPanel, home: Widget | None) -> None:
-        """Remove the decided question; the focus goes back to where it was, unless a person has moved it since."""
+        """Remove the decided question; the focus returns to where it was, unless the user has moved it since."""
         if self._screen.maximized is panel:
             self._screen.minimize()
         if home is not None and panel.has_focus_within:
@@ -145,7 +145,7 @@ class PanelController:
         panel.remove()
 
     def admits(self, event: Key | Paste) -> bool:
-        """Return whether a key or a paste is passed on to the focus; otherwise it is swallowed."""
+        """Return whether a key or a paste reaches the focus; otherwise it is ignored."""
         if self._panel is not None and self._panel.is_attached:
             return self._panel.admits(event)
         if isinstance(event, Paste) or self._guard.admits(event.key, event.time, harmless=event.key == "escape"):
@@ -154,16 +154,16 @@ class PanelController:
         return False
 
     def opens_field(self, key: str) -> bool:
-        """Return whether there is a question whose field a key opens."""
+        """Return whether a key opens the question's text field."""
         return self._panel is not None and self._panel.is_attached and self._panel.opens_field(key)
 
     def cover(self) -> None:
-        """Note what covers the screen now."""
+        """Record what covers the screen now."""
         on_top = next(reversed(self._screen.app.screen_stack), self._screen)
         self._is_behind_a_screen = on_top is not self._screen and not isinstance(on_top, ModalScreen)
 
     def uncover(self) -> None:
-        """Count the first half second from now for who comes back from another screen; a dialog hides nothing."""
+        """Restart the first half second when the user returns from another screen; a dialog hides nothing."""
         if self._is_unseen or self._is_behind_a_screen:
             self._guard.arm()
         self._is_unseen = self._is_behind_a_screen = False

@@ -1,4 +1,4 @@
-"""The replay of a past run: the run's screen, with the keys of a player."""
+"""The replay of a past run: the run's screen with a player's keys."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ class ReplayScreen(RunScreen):
     """Shows a journal at its own pace. Nothing is called, and nothing is written."""
 
     HELP_TITLE = "Replay"
-    # With priority, before a pane's own keys: what is pressed here goes for the replay.
+    # With priority over a pane's own keys: these keys control the replay.
     BINDINGS: ClassVar[list[BindingType]] = [
         _player("space", "pause", "Pause", tooltip="Pause or continue", id="replay.pause"),
         _player("plus,equals_sign", "faster", "Faster", key_display="+", id="replay.faster"),
@@ -38,24 +38,24 @@ class ReplayScreen(RunScreen):
 
     @property
     def chosen_run(self) -> Path | None:
-        """The journal once it has been shown to its end: until then the keys are the player's."""
+        """The journal once the replay has ended: until then the keys belong to the player."""
         return super().chosen_run if self._replay.ended else None
 
     @property
     def journal(self) -> Path | None:
-        """The journal once it has been shown to its end: before that, what comes next is not the past."""
+        """The journal once the replay has ended: until then, later records are not the past."""
         return super().journal if self._replay.ended else None
 
     @property
     def status(self) -> str:
-        """The recorded run's status once it is shown to its end; before that, what the player does."""
+        """The recorded run's status once the replay has ended; until then, the player's state."""
         if self._replay.ended or self._replay.error is not None:
             return super().status
         return "paused" if self._replay.paused else "replaying"
 
     @property
     def note(self) -> str:
-        """That this is a replay, its speed, and from which record on Aeon now differs."""
+        """Marks this as a replay, with its speed and the record from which Aeon now differs."""
         differs = self._check.differs_at if self._check is not None else None
         what = "" if differs is None else f" · differs from record {differs} on"
         return f"REPLAY {speed_words(self._replay.speed)}{what}"
@@ -66,7 +66,7 @@ class ReplayScreen(RunScreen):
         if self._check is not None and self._check.finding is not None and not self._finding_reported:
             self._finding_reported = True
             if self._replay.error is not None:
-                return  # which has been told
+                return  # which has been reported
             self.notify(self._check.finding, severity="warning", timeout=FINDING_SECONDS, markup=False)
 
     @override
@@ -80,11 +80,11 @@ class ReplayScreen(RunScreen):
         self._replay.toggle()
 
     def action_faster(self) -> None:
-        """Take the next higher speed."""
+        """Play at the next higher speed."""
         self._replay.faster()
 
     def action_slower(self) -> None:
-        """Take the next lower speed."""
+        """Play at the next lower speed."""
         self._replay.slower()
 
     def action_step(self) -> None:
@@ -92,10 +92,10 @@ class ReplayScreen(RunScreen):
         self._replay.step()
 
     def action_jump_to_end(self) -> None:
-        """Show all the rest at once."""
+        """Skip to the end."""
         self._replay.jump_to_end()
 
 
 def replay_screen(path: Path, speed: float = 1.0) -> ReplayScreen:
-    """Return the screen that replays a run, and checks at the same time whether Aeon still does the same."""
+    """Return the screen that replays a run and also checks whether Aeon still does the same."""
     return ReplayScreen(ReplaySource(path, speed), ReplayCheck(path))

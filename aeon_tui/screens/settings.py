@@ -1,4 +1,4 @@
-"""Every setting: its value, where that came from, what it means; files open in the person's editor."""
+"""Every setting: its value, source and meaning; files open in the user's editor."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ _HERE = "working directory"
 
 @dataclass(frozen=True)
 class Setting:
-    """A key of the configuration. `source` is where its value came from."""
+    """A key of the configuration. `source` is the origin of its value."""
 
     key: str
     value: str
@@ -59,30 +59,30 @@ class Setting:
     meaning: str
     expected: str
     how: str
-    """How it can be set, beside a configuration file."""
+    """How it can be set besides in a configuration file."""
     rule: SavedRule | None = None
-    """The rule that this is, of the key `policy`."""
+    """The rule of the key `policy` that this row is."""
 
     @property
     def name(self) -> str:
-        """Its key in full."""
+        """Its full key."""
         return self.key if self.rule is None else f"policy.{self.rule.answer}"
 
     @property
     def text(self) -> str:
-        """All that its row can be found by."""
+        """The text that the filter searches."""
         return f"{self.name} {self.value} {self.source} {self.meaning} {self.expected}"
 
     @property
     def is_set(self) -> bool:
-        """Whether somebody has set it."""
+        """Whether it has been set."""
         return self.source not in (DEFAULT, _HERE)
 
 
 def settings_of(loaded: LoadedConfig, rules: Sequence[SavedRule] = ()) -> list[Setting]:
-    """Return all settings: those of a run first, in the order of its configuration, then the app's.
+    """Return all settings: first those of runs, in the order of the configuration, then the app's.
 
-    The `rules` of the files come below the key that holds them.
+    The `rules` of the files follow the key that contains them.
     """
     found = []
     for key, spec in CONFIG_KEYS.items():
@@ -131,7 +131,7 @@ def _trust(loaded: LoadedConfig) -> Setting:
 
 
 def agreement_lines(comparisons: Sequence[Comparison]) -> list[str]:
-    """Return for each model how often its verdict was the person's, the most results first."""
+    """Return for each model how often its verdict agreed with the person's, those with the most results first."""
     from aeon_core.judge.agreement import agreement_by_group
 
     found = sorted(agreement_by_group(comparisons).items(), key=lambda each: -each[1].results)
@@ -162,7 +162,7 @@ def _plain(value: Any) -> Any:
 
 
 def _short(source: str) -> str:
-    """Return a source without the words that every one has."""
+    """Return a source without the words that all of them share."""
     for before in ("the file ", "the environment variable ", "the option "):
         if source.startswith(before):
             return _named(source.removeprefix(before).strip("'\""))
@@ -170,7 +170,7 @@ def _short(source: str) -> str:
 
 
 def _named(name: str) -> str:
-    """Return a variable or an option as it is, a file by whose it is."""
+    """Return a variable or an option as it is, a file by its owner."""
     if name == str(user_config_file(os.environ)):
         return "own file"
     if name.endswith(f"/{PROJECT_FOLDER}/config.yml"):
@@ -209,7 +209,7 @@ class SettingsList(KeptRows["Setting"]):
 
 
 class SettingsScreen(FilterableListScreen[Setting]):
-    """All current settings. e and E open the files that set them; errors in these are shown."""
+    """All current settings. e and E open the files that set them, and errors in these are shown."""
 
     HELP_TITLE = "Settings"
     DEFAULT_CSS = """
@@ -258,7 +258,7 @@ class SettingsScreen(FilterableListScreen[Setting]):
 
     @work(thread=True, exclusive=True, group="agreement", exit_on_error=False)
     def _read_agreement(self) -> None:
-        """Look through the journals for labels; those that have not changed since are not read again."""
+        """Read the labels from the journals; journals that have not changed since are not read again."""
         worker = get_current_worker()
         try:
             found = context_of(self).labelled_runs.comparisons(lambda: not worker.is_cancelled)
@@ -323,7 +323,7 @@ class SettingsScreen(FilterableListScreen[Setting]):
         return super().check_action(action, parameters)
 
     def action_remove_rule(self) -> None:
-        """Ask, and remove the selected rule from its file."""
+        """Remove the selected rule from its file after asking."""
         from aeon_tui.screens.dialogs import ConfirmDialog
 
         setting = self.query_one(SettingsList).selected
@@ -333,7 +333,7 @@ class SettingsScreen(FilterableListScreen[Setting]):
 
         def answered(yes: bool | None) -> None:
             if yes:
-                self.query_one(SettingsList).action_cursor(-1)  # what follows stays near
+                self.query_one(SettingsList).action_cursor(-1)  # the following row stays near
                 self._remove_rule(rule)
 
         lines = [f"{rule.answer}: {rule.rule}", f"In {rule.file}"]
@@ -353,7 +353,7 @@ class SettingsScreen(FilterableListScreen[Setting]):
         self.app.call_from_thread(self._read)
 
     def action_trust(self) -> None:
-        """Ask whether to trust the folder, or whether to take that back."""
+        """Ask whether to trust the folder, or to revoke that trust."""
         if self._loaded is None or self._loaded.trust.state != "trusted":
             self.app.post_message(TrustFolder(self._read))
             return
@@ -368,7 +368,7 @@ class SettingsScreen(FilterableListScreen[Setting]):
             self.app.post_message(RevokeTrust(self._read))
 
     def action_edit(self, whose: Whose) -> None:
-        """Open the person's own file or the project's in an editor, made where there is none; then read it."""
+        """Open the user's own file or the project's in an editor, creating it if needed; then read it."""
         from aeon_tui.platform.editor import config_file_of, has_own_editor
 
         root = self._loaded.config.project_root if self._loaded is not None else None
@@ -399,7 +399,7 @@ class SettingsScreen(FilterableListScreen[Setting]):
             self.action_edit(whose)
 
     def _edited(self, file: Path, whose: Whose) -> str | None:
-        """Return what is wrong with the file once it was edited, None if nothing is.
+        """Return what is wrong with the edited file, None if nothing is.
 
         Raises UsageError, and SuspendNotSupported if the app cannot give its terminal away.
         """
@@ -410,7 +410,7 @@ class SettingsScreen(FilterableListScreen[Setting]):
             return edit_config(file)
 
     def _edit_here(self, file: Path, whose: Whose) -> None:
-        """Open the file in the app's own editor; what is read when it closes is the file as it was saved."""
+        """Open the file in the app's own editor; when it closes, the saved file is read."""
         from aeon_tui.platform.editor import ConfigText
         from aeon_tui.screens.editor import EditorScreen
 

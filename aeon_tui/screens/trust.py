@@ -1,4 +1,4 @@
-"""What a folder's files ask to do before a person has trusted them, and whether they may (Decision 6)."""
+"""The question whether to trust a folder: what its files ask to do (Decision 6)."""
 
 from __future__ import annotations
 
@@ -35,15 +35,15 @@ _DIFF_STYLES = {"+": "complete", "-": "high", "@": "accent"}
 
 
 class TrustText(TextView):
-    """What would be allowed; scrolls. Its screen says how much more there is below."""
+    """Lists what would be allowed; scrolls. Its screen shows how many lines are below."""
 
     HELP_TITLE = "Trust"
 
 
 class TrustScreen(Dialog[TrustAnswer | None]):
-    """Asks once whether a folder's files may do what they ask for; None if it is left with Escape.
+    """Asks once whether a folder's files may do what they ask for; Escape means None.
 
-    The answer without consequences has the focus, and no key counts in the first half second.
+    The answer without consequences has the focus, and keys in the first half second are ignored.
     """
 
     HELP_TITLE = "Trust"
@@ -94,7 +94,7 @@ class TrustScreen(Dialog[TrustAnswer | None]):
 
     def on_mount(self) -> None:
         if not self.query("#continue"):
-            return  # the app is ending before the screen was made
+            return  # the app ends before the screen is composed
         text = self.query_one(TrustText)
         text.can_focus = False
         text.show(trust_blocks(self._trust))
@@ -109,7 +109,7 @@ class TrustScreen(Dialog[TrustAnswer | None]):
         self.call_after_refresh(self._draw_subtitle)
 
     def admits(self, event: Key | Paste) -> bool:
-        """Return whether a key is taken: none is that was typed before the question could be read."""
+        """Return whether a key is accepted: none is that was typed before the question could be read."""
         if isinstance(event, Paste):
             self.guard.swallow(event.time)
             return False
@@ -130,7 +130,7 @@ class TrustScreen(Dialog[TrustAnswer | None]):
                 box.border_subtitle = f"↓ {count(below, 'more line')}" if below > 0 else ""
 
     def action_scroll(self, action: str) -> None:
-        """Scroll what is asked for, whichever answer has the focus."""
+        """Scroll the list, whichever answer has the focus."""
         getattr(self.query_one(TrustText), f"action_{action}")()
         self._draw_subtitle()
 
@@ -141,7 +141,7 @@ class TrustScreen(Dialog[TrustAnswer | None]):
 
     @on(Button.Pressed, "#continue")
     def action_continue(self) -> None:
-        """Go on with what is harmless alone."""
+        """Continue with only the harmless settings."""
         self._answer("continue")
 
     def _answer(self, answer: TrustAnswer) -> None:
@@ -153,7 +153,7 @@ class TrustScreen(Dialog[TrustAnswer | None]):
 
     @on(Button.Pressed, "#leave")
     def action_leave(self) -> None:
-        """Leave, without an answer."""
+        """Close without an answer."""
         self.dismiss(None)
 
 
@@ -179,7 +179,7 @@ def trust_title(trust: ProjectTrust) -> str:
 
 
 def trust_blocks(trust: ProjectTrust) -> list[Block]:
-    """Return what a folder asks for, in words, with the files for it and what has changed."""
+    """Return what a folder asks for in words, with the files and what has changed."""
     from aeon_core.config.trust import place_in
 
     blocks: list[Block] = [("bold", escape_controls(str(trust.root))), ("", "")]

@@ -1,4 +1,4 @@
-"""The preview beside the list of runs: read on a thread when the cursor has come to rest, the last one wins."""
+"""The preview beside the list of runs, read on a thread once the cursor rests; the newest request wins."""
 
 from __future__ import annotations
 
@@ -26,11 +26,11 @@ REST_SECONDS = 0.15
 """How long the cursor rests before a journal is read."""
 LIVE_SECONDS = 3.0
 WHOLE = 1024 * 1024
-"""Bytes up to which a journal is read whole; of a longer one, its end."""
+"""The longest journal to read whole, in bytes; of a longer one, the end is read."""
 
 
 class PreviewPane(RunPreview):
-    """Shows the run that was asked for last. Says with `Read` what a journal holds, as soon as it was read."""
+    """Shows the run that was requested last. Posts `Read` with what a journal holds once it has been read."""
 
     def __init__(self, clock: Callable[[], datetime]) -> None:
         super().__init__()
@@ -51,12 +51,12 @@ class PreviewPane(RunPreview):
         self.set_interval(LIVE_SECONDS, self._read_live)
 
     def _read_live(self) -> None:
-        """Keep reading a live run: its row in the list does not show its steps."""
+        """Keep reading a live run, since its row in the list does not show its steps."""
         if self._view is not None and self._run is not None and self._run.status == LIVE and self.screen.is_current:
             self._read()
 
     def select(self, run: RunSummary | None, kin: Kin) -> None:
-        """Show a run, None for none; one that is shown and has not changed is not read again."""
+        """Show a run, or nothing for None; a run that is shown and has not changed is not read again."""
         if run is None:
             self._run = self._view = None
             self.start([("muted", "No run is selected.")], follow=False)
@@ -118,7 +118,7 @@ class PreviewPane(RunPreview):
 
 
 def view_of(path: Path) -> RunView:
-    """Return the view of a journal, of a long one as its end tells it. Raises AeonError, OSError."""
+    """Return the view of a journal; that of a long one is built from its end. Raises AeonError, OSError."""
     from aeon_core.journal.history import open_end
     from aeon_core.journal.reader import read_records
     from aeon_core.journal.view.reducer import fold
@@ -133,7 +133,7 @@ def view_of(path: Path) -> RunView:
 
 
 _WHOLE_WORKFLOW = 16 * 1024 * 1024
-"""Bytes up to which a transcript is read for a preview."""
+"""The longest transcript to read for a preview, in bytes."""
 _NAME_CELLS = 22
 
 

@@ -1,4 +1,4 @@
-"""What the line above the list of runs asks for: words, and filters such as `status:failed -model:gpt since:2d`.
+"""The filter above the list of runs: words, and terms such as `status:failed -model:gpt since:2d`.
 
 It is completed from what there is among the runs; its words are also searched for in the full text of journals.
 """
@@ -38,12 +38,12 @@ STATUSES = (
     "aborted",
     "interrupted",
 )
-"""What `status:` knows; `waiting` is a running one that asks for a decision."""
+"""The values of `status:`; a `waiting` run is running and needs a decision."""
 KINDS = ("live", "ended", "fork", "damaged", "simulated")
-"""What `is:` knows."""
+"""The values of `is:`."""
 FILTERS = ("status", "model", "since", "before", "is")
 TIMES = ("today", "yesterday", "1h", "2d", "1w")
-"""Times to offer; besides them any number of a unit, and dates."""
+"""Suggested times; any other number of a unit, and dates, are valid too."""
 _UNITS = {"s": 1, "min": 60, "m": 60, "h": 3_600, "d": 86_400, "w": 604_800, "y": 31_536_000}
 _AGO = re.compile(rf"(\d{{1,6}})({'|'.join(_UNITS)})")
 _DATE = re.compile(r"\d{4}-\d\d-\d\d(?:t\d\d:\d\d)?")
@@ -59,7 +59,7 @@ class RunFilter:
     text: str = ""
     conditions: tuple[Holds, ...] = ()
     problem: str = ""
-    """What of the line does not count, and what was expected; empty if all of it counts."""
+    """The part of the line that has no effect, and what was expected instead; empty if there is none."""
 
     @property
     def is_empty(self) -> bool:
@@ -79,7 +79,7 @@ class _Reading:
 
 
 def read_filter(line: str, now: datetime) -> RunFilter:
-    """Return what a line asks for; never raises. `now` has a time zone, the one that dates and days are of."""
+    """Parse a line; never raises. Dates and days are in the time zone of `now`."""
     reading = _Reading()
     for term in line.split():
         _read_term(term, now, reading)
@@ -92,13 +92,13 @@ def read_filter(line: str, now: datetime) -> RunFilter:
 
 
 def with_status(line: str, status: str) -> str:
-    """Return the line with this status asked for in place of any other; without one where `status` is empty."""
+    """Return the line with this status in place of any other, or without a status if `status` is empty."""
     others = [term for term in line.split() if not term.casefold().startswith("status:")]
     return " ".join([f"status:{status}", *others] if status else others)
 
 
 def asked_status(line: str) -> str:
-    """Return the first status that the line asks for, as typed; empty if there is none."""
+    """Return the first status in the line, as typed; empty if there is none."""
     asked = (term[7:] for term in line.split() if term.casefold().startswith("status:"))
     return next(asked, "")
 
@@ -187,7 +187,7 @@ _READERS: dict[str, Callable[[str, datetime], Holds | str]] = {
 
 
 def _time(value: str, now: datetime) -> datetime | None:
-    """Return the moment that is meant, None if it is none: `2d` ago, a date with or without a time, a day's name."""
+    """Return the moment that a text names, if any: `2d` ago, a date with or without a time, or a weekday."""
     midnight = now.replace(hour=0, minute=0, second=0, microsecond=0)
     if value in ("today", "yesterday"):
         return midnight - timedelta(days=value == "yesterday")
@@ -195,7 +195,7 @@ def _time(value: str, now: datetime) -> datetime | None:
         if ago := _AGO.fullmatch(value):
             return now - timedelta(seconds=int(ago[1]) * _UNITS[ago[2]])
         if _DATE.fullmatch(value):
-            # As the person's clock shows it: a time zone changes with the season.
+            # In local time, since a time zone changes with the season.
             return datetime.fromisoformat(value).astimezone()
     except (ValueError, OverflowError, OSError):
         return None
@@ -221,11 +221,11 @@ def _listed(names: tuple[str, ...]) -> str:
 
 
 TASK_CHARACTERS = 2_000
-"""Of a task that a filter looks at; a search of the full text knows all of it."""
+"""Characters of a task that a filter looks at; a full-text search covers all of it."""
 
 
 class Runs:
-    """The runs of a directory, prepared to be filtered at each key; made on a thread, where they are many."""
+    """The runs of a directory, prepared for filtering at each key press; built on a thread, since there may be many."""
 
     def __init__(self, runs: Sequence[RunSummary]) -> None:
         self.all = runs
@@ -249,7 +249,7 @@ class Runs:
     def matching(self, asked: RunFilter) -> Sequence[RunSummary]:
         """Return the runs that pass a filter; its words count for task, status, model and run id.
 
-        Where these are all runs, it is `all` itself.
+        If all runs pass, this is `all` itself.
         """
         if asked.is_empty:
             return self.all
@@ -264,14 +264,14 @@ class Found:
 
     run_id: str
     part: str
-    """What holds it: `task`, `answer`, `prompt`."""
+    """Where it occurs: `task`, `answer`, `prompt`."""
     excerpt: str
     seq: int | None = None
     """Of the record; None if its line is damaged."""
 
 
 class RunSearch:
-    """A search through the full text of runs, the first of them first. `work` is for a thread; all else for any."""
+    """A full-text search through runs, in order. `work` runs on a thread; the rest may be called from any."""
 
     def __init__(self, runs: Sequence[RunSummary], text: str) -> None:
         self.text = text
@@ -282,11 +282,11 @@ class RunSearch:
         """Grows at its end."""
         self.ended = False
         self.stopped = False
-        """Whether it was told to stop before its end."""
+        """Whether it was stopped before its end."""
         self._runs = runs
 
     def told(self) -> str:
-        """Return in words how far it is."""
+        """Return its progress in words."""
         runs = f"{len(self.found):,} of {self.total:,} match"
         unreadable = f", {self.unreadable:,} cannot be read" if self.unreadable else ""
         if self.ended:
@@ -294,7 +294,7 @@ class RunSearch:
         return f"{runs}{unreadable}; searched {self.searched:,} …"
 
     def stop(self) -> None:
-        """End it soon."""
+        """End the search soon."""
         self.stopped = self.stopped or not self.ended
 
     def work(self) -> None:
@@ -327,12 +327,12 @@ HINT = f"{KNOWN} · -status: excludes · tab completes"
 
 
 class FilterSuggester(Suggester):
-    """Completes the last term of the line."""
+    """Completes the last term of the filter."""
 
     def __init__(self) -> None:
         super().__init__(use_cache=False, case_sensitive=True)
         self.runs = Runs([])
-        """What they have is offered first."""
+        """Values that occur in these runs are suggested first."""
 
     @override
     async def get_suggestion(self, value: str) -> str | None:
@@ -365,7 +365,7 @@ def hint(line: str, problem: str, runs: Runs) -> str:
 
 
 def _values(name: str, begun: str, runs: Runs) -> list[str]:
-    """Return the values that begin so, those that there are runs of first."""
+    """Return the values with this prefix, those that occur in runs first."""
     statuses = [*runs.statuses, *(each for each in STATUSES if each not in runs.statuses)]
     known = {"status": statuses, "model": runs.models, "since": TIMES, "before": TIMES, "is": KINDS}
     return [each for each in known[name] if each.startswith(begun)]

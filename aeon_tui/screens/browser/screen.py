@@ -54,7 +54,7 @@ ListRuns = Callable[[Path], "Sequence[RunSummary]"]
 
 
 class BrowserTitle(TallyHeader):
-    """What the list is of, how many there are, and what they are ordered by."""
+    """The title of the list: its folder, the number of runs, and their order."""
 
     DEFAULT_CSS = """
     BrowserTitle { height: 1; background: $panel; color: $aeon-text; padding: 0 1; }
@@ -63,9 +63,9 @@ class BrowserTitle(TallyHeader):
     count: reactive[str] = reactive("reading …")
     """How many runs there are."""
     order: reactive[str] = reactive("")
-    """What they are ordered by; empty for their age."""
+    """Their order; empty if it is by age."""
     marked: reactive[str] = reactive("")
-    """Which of them is marked."""
+    """The marked run."""
 
     def __init__(self, runs_dir: Path) -> None:
         super().__init__()
@@ -88,7 +88,7 @@ class BrowserTitle(TallyHeader):
 
 
 class FilterHint(Widget):
-    """One line under the filter: what it knows, or what of it does not count."""
+    """The line under the filter: its possible terms, or the part that has no effect."""
 
     DEFAULT_CSS = """
     FilterHint { height: 1; background: $panel; color: $aeon-muted; padding: 0 1; }
@@ -106,22 +106,22 @@ class FilterHint(Widget):
 
 
 class RunsText(TextView):
-    """Shown instead of a list that cannot be read: why."""
+    """Shows why the list cannot be read, in its place."""
 
     HELP_TITLE = "Runs"
 
 
 REFRESH_SECONDS, LIVE_SECONDS, TICK_SECONDS = 3.0, 0.5, 1.0
-"""How often the folder is read, more often while a run is live unless that is slow; how often ages are updated."""
+"""Seconds between reads of the folder (fewer while a run is live, unless reading is slow) and updates of ages."""
 _SHARE = 20
-"""Reading takes at most one part in so many of the time."""
+"""The share of time that reading may take is one in this number."""
 WIDE = 100
 """From this width the preview is next to the list, unless closed; on narrower screens it opens below the list."""
 ORDERS = ("", "cost", "scores")
 
 
 FOUND_SECONDS = 0.1
-"""How often what a search has found is shown."""
+"""Seconds between updates of what a search has found."""
 _OF_A_RUN = ("mark", "compare", "delete", "copy_path")
 """Actions on the selected run."""
 
@@ -177,9 +177,9 @@ class BrowserScreen(Screen[None]):
         self._runs_dir = runs_dir
         self._read = read
         self.clock = clock
-        """Gives the time that ages are computed from."""
+        """Returns the time from which ages are computed."""
         self.runs: Runs | None = None
-        """None as long as the directory has not been read, or cannot be."""
+        """None until the directory has been read, and if it cannot be."""
         self.marked: RunSummary | None = None
         """The run that another one will be compared with."""
         self.search: RunSearch | None = None
@@ -189,9 +189,9 @@ class BrowserScreen(Screen[None]):
         self._order = ""
         self._due_at = 0.0
         self._damaged: set[str] = set()
-        """Runs of which a preview has told so."""
+        """Runs whose damage a preview has found."""
         self.preview_wanted: bool | None = None
-        """Whether the person wants the preview; None while nothing was said."""
+        """Whether the user wants the preview; None until they choose."""
 
     def compose(self) -> ComposeResult:
         yield BrowserTitle(self._runs_dir)
@@ -207,7 +207,7 @@ class BrowserScreen(Screen[None]):
 
     def on_mount(self) -> None:
         if not self.query(RunList):
-            return  # the app is ending before the screen was made
+            return  # the app ends before the screen is composed
         self.query_one(RunList).focus()
         self.set_interval(LIVE_SECONDS, self._reload_if_due)
         self.set_interval(TICK_SECONDS, self._tick)
@@ -224,8 +224,8 @@ class BrowserScreen(Screen[None]):
 
     @property
     def selected_run(self) -> RunSummary | None:
-        """The run that the list's cursor is on, as it was last read."""
-        # Asked for by the keys at the foot, also while the screen is taken down.
+        """The run under the list's cursor, as last read."""
+        # The footer asks for this, even while the screen is being removed.
         row = next((rows.selected for rows in self.query(RunList)), None)
         return self.runs.by_id.get(row.run_id) if row is not None and self.runs is not None else None
 
@@ -245,7 +245,7 @@ class BrowserScreen(Screen[None]):
         return run.resumable if action == "resume" else action != "label" or run.ended
 
     def forks_of(self, run: RunSummary) -> list[RunSummary]:
-        """Return what was forked from a run, the newest first."""
+        """Return the forks of a run, newest first."""
         return self.runs.forks.get(run.run_id, []) if self.runs is not None else []
 
     @override
@@ -317,7 +317,7 @@ class BrowserScreen(Screen[None]):
         self.call_after_refresh(first.focus)
 
     def show_runs(self, *, keep: bool = True) -> None:
-        """Show what there is of the runs: those found, those that pass the filter, or all; `keep` the selection."""
+        """Show the runs: those found, those that pass the filter, or all; `keep` the selection."""
         if self.runs is None:
             return
         if self.search is not None:
@@ -356,7 +356,7 @@ class BrowserScreen(Screen[None]):
         self.query_one(RunListHeader).order = self._order or "age"
         self._show_preview()
         if had_one != (rows.selected is not None):
-            self.refresh_bindings()  # the keys that do something with the selected run
+            self.refresh_bindings()  # the keys that act on the selected run
 
     def show_marks(self) -> None:
         """Show which run is marked, which are damaged, and the order."""
@@ -366,7 +366,7 @@ class BrowserScreen(Screen[None]):
         title.order, title.marked = self._order, marked
 
     def _show_preview(self) -> None:
-        """Show the selected run beside the list, or under it, where the preview is open."""
+        """Show the selected run beside or below the list, if the preview is open."""
         is_open = self.preview_wanted if self.preview_wanted is not None else self.has_class("-wide")
         for pane in self.query(PreviewPane):
             self.set_class(is_open, "-preview")
@@ -386,7 +386,7 @@ class BrowserScreen(Screen[None]):
 
     def on_rows_view_moved(self) -> None:
         self._show_preview()
-        self.refresh_bindings()  # what can be done with one run may not be with another
+        self.refresh_bindings()  # not every action applies to every run
 
     def action_preview(self) -> None:
         """Open the preview, or close it."""
@@ -396,7 +396,7 @@ class BrowserScreen(Screen[None]):
             self.query_one(RunList).focus()
 
     def action_next_order(self) -> None:
-        """Order by the next of age, cost and scores."""
+        """Switch the order between age, cost and scores."""
         self._order_by(ORDERS[(ORDERS.index(self._order) + 1) % len(ORDERS)])
 
     @on(RunListHeader.Ordered)
@@ -415,18 +415,18 @@ class BrowserScreen(Screen[None]):
 
     @property
     def asked(self) -> RunFilter:
-        """What the line asks for."""
+        """The parsed filter line."""
         return read_filter(self.query_one(FilterLine).value, self.clock().astimezone())
 
     def show_hint(self, problem: str) -> None:
-        """Say under the line what it knows, or what of it does not count."""
+        """Show the possible terms under the line, or the part of it that has no effect."""
         line = self.query_one(FilterLine).value
         shown = self.query_one(FilterHint)
         shown.set_class(bool(problem), "-problem")
         shown.text = hint(line, problem, self.suggester.runs)
 
     def action_next_status(self) -> None:
-        """Ask for the next status that there is among the runs, after the last one for all."""
+        """Filter by the next status that occurs among the runs; after the last one, show all."""
         if self.runs is None:
             return
         line = self.query_one(FilterLine).value
@@ -436,7 +436,7 @@ class BrowserScreen(Screen[None]):
         self.action_ask(with_status(line, choices[(at + 1) % len(choices)]))
 
     def action_ask(self, line: str) -> None:
-        """Show the runs that a filter's line lets pass."""
+        """Show the runs that pass the filter."""
         self.set_class(bool(line), "-filtered")
         filter_line = self.query_one(FilterLine)
         filter_line.value = line
@@ -445,14 +445,14 @@ class BrowserScreen(Screen[None]):
         self.refresh_bindings()
 
     def action_filter(self) -> None:
-        """Open the line that narrows the list."""
+        """Open the filter line."""
         self.add_class("-filtered")
-        self.set_focus(self.query_one(FilterLine))  # at once: the next key is a letter
+        self.set_focus(self.query_one(FilterLine))  # immediately, because the next key is a letter
         self.show_hint(self.asked.problem)
         self.refresh_bindings()
 
     def action_back(self) -> None:
-        """Stop a search that is going on; else show all runs again."""
+        """Stop the current search, or else show all runs again."""
         if self.search is not None and not self.search.ended:
             self.search.stop()
             return
@@ -472,7 +472,7 @@ class BrowserScreen(Screen[None]):
     def _search_texts(self) -> None:
         asked = self.asked
         if asked.problem:
-            return  # in the list, the letters that mend the line would be keys
+            return  # in the list, letters that correct the line would be keys
         self.query_one(RunList).focus()
         if not asked.text or self.runs is None:
             return
@@ -484,7 +484,7 @@ class BrowserScreen(Screen[None]):
         self.show_runs()
 
     def look_at_search(self) -> None:
-        """Show what a search has found since."""
+        """Show what the search has found since the last update."""
         search = self.search
         if search is None or self.runs is None:
             return
@@ -497,7 +497,7 @@ class BrowserScreen(Screen[None]):
             self._watch.stop()
 
     def drop_search(self) -> None:
-        """End a search, and leave what it found."""
+        """End the search and keep what it found."""
         if self._watch is not None:
             self._watch.stop()
         if self.search is not None:
@@ -505,7 +505,7 @@ class BrowserScreen(Screen[None]):
             self.search = None
 
     def action_mark(self) -> None:
-        """Mark the selected run as the one to compare another with; the marked one no more."""
+        """Mark the selected run for a comparison, or unmark it."""
         run = self.selected_run
         if run is not None:
             self.marked = None if self.marked is not None and self.marked.run_id == run.run_id else run
@@ -513,7 +513,7 @@ class BrowserScreen(Screen[None]):
             self.refresh_bindings()
 
     def action_compare(self) -> None:
-        """Show the marked run and the selected one beside each other; where none is marked, ask for the other."""
+        """Compare the selected run with the marked one; if none is marked, ask for one."""
         if any(run is not None and run.kind == WORKFLOW for run in (self.selected_run, self.marked)):
             self.app.clear_notifications()
             self.app.notify("A workflow has no passes to compare; only runs can be compared.", markup=False)
@@ -523,7 +523,7 @@ class BrowserScreen(Screen[None]):
             self.app.post_message(CompareRuns(*pair))
 
     def action_delete(self) -> None:
-        """Ask, and delete the selected run."""
+        """Delete the selected run after asking."""
         if (run := self.selected_run) is not None:
             self.app.post_message(DeleteRun(run, len(self.forks_of(run)), self.action_reload))
 

@@ -1,4 +1,4 @@
-"""The question that a run waits with, on its screen."""
+"""The question that a run asks, on its screen."""
 
 from __future__ import annotations
 
@@ -36,9 +36,9 @@ KEPT = "Your answers are kept for when you resume the run."
 
 
 def broker_of(source: RecordSource[Any], runner: AnyRunner | None) -> ApprovalSource | None:
-    """Return where the questions of a run or workflow wait for the person at the screen; None if nobody runs it.
+    """Return the broker for the questions of a run or workflow; None if nobody runs it.
 
-    The caller closes one of another process.
+    The caller closes the broker of a run of another process.
     """
     if runner is not None:
         return runner.broker
@@ -48,7 +48,7 @@ def broker_of(source: RecordSource[Any], runner: AnyRunner | None) -> ApprovalSo
 
 
 class ApprovalController(PanelController):
-    """Mounts the panel of a question that waits at the broker, and takes it away when it is decided."""
+    """Mounts the panel for the question that waits at the broker, and removes it once it is decided."""
 
     def __init__(
         self,
@@ -63,19 +63,19 @@ class ApprovalController(PanelController):
         self._root = Path()
         """The project of the run."""
         self._answers: dict[str, str] = {}
-        """What the person has answered to open questions; it goes with the decision."""
+        """Answers to the open questions, sent with the decision."""
 
     def show(self, view: RunView, *, home: Widget) -> bool:
-        """Show the question there is now, or none; return whether it is a new one.
+        """Show the current question, if there is one; return whether it is new.
 
-        Where no other place is known, `home` is focused. `view` is the run as it is now: a pass is compared with those
+        `home` gets the focus if no other widget is known. `view` is the run as it is now: a pass is compared with those
         before it.
         """
         request = self.waiting()
         if request is not None and request.point in REVIEWED and view.asked != request.point:
-            return False  # what it is about is still being read
+            return False  # its subject is still being read
         if request is self._asked:
-            return False  # the request itself: the next one may ask the same, of the same digest
+            return False  # compare the request itself: the next one may ask the same, with the same digest
         self._asked, self._tools = request, view.tools
         self._root = Path(str_of(view.config.get("project_root")) or Path.cwd())
         question = None
@@ -88,7 +88,7 @@ class ApprovalController(PanelController):
         return request is not None
 
     def answered(self, event: ApprovalPanel.Answered) -> None:
-        """Do what the user chose: open an editor, confirm an abort, or answer the question."""
+        """Act on the user's choice: open an editor, confirm an abort, or answer the question."""
         if event.answer == "edit":
             self.edit(event.panel)
         elif event.answer == "abort":
@@ -105,7 +105,7 @@ class ApprovalController(PanelController):
 
     @override
     def decide(self, panel: ApprovalPanel, decision: ApprovalDecision) -> bool:
-        """Do the same with a decision that holds what was edited."""
+        """Do the same with a decision that contains an edit."""
         asked = self._asked
         if asked is not None and asked.point in REVIEWED and (self._answers or given_answers(asked.subject)):
             decision = decision.model_copy(update={"answers": dict(self._answers)})
@@ -119,7 +119,7 @@ class ApprovalController(PanelController):
         return decided
 
     def abort(self, panel: ApprovalPanel) -> None:
-        """Abort the run where that is answered with yes; else the question waits on."""
+        """Abort the run if the user confirms; otherwise the question keeps waiting."""
 
         from aeon_core.approvals.pending import ApprovalDecision
 
@@ -128,7 +128,7 @@ class ApprovalController(PanelController):
                 panel.answered = True
                 self.decide(panel, ApprovalDecision(decision="abort"))
 
-        # The dialog gets the keys now; the first one after it may be for the question again.
+        # The dialog receives the keys now; the first key after it may be meant for the question.
         panel.reopen()
         resumes = key_of(self._screen, "run.resume")
         lines = [f"Its work so far is kept; {resumes} resumes it later, and it asks this again."]
@@ -141,7 +141,7 @@ class ApprovalController(PanelController):
         self.ask_for_rule(panel, list(dict_of((schema or {}).get("properties")) or {}), self._root)
 
     def answer_questions(self, panel: ApprovalPanel) -> None:
-        """Let the person answer what is open; the answers are shown with the questions until they decide."""
+        """Let the user answer the open questions; the answers are shown with the questions until they decide."""
         from aeon_tui.screens.dialogs import AnswersDialog
 
         panel.reopen()
@@ -159,15 +159,15 @@ class ApprovalController(PanelController):
         self._screen.app.push_screen(AnswersDialog(_questions(self._asked), self._answers), given)
 
     def _with_answers(self, sections: Sequence[Section]) -> tuple[Section, ...]:
-        """Return the parts of a question with the answers in the one of the open questions."""
+        """Return the sections of a question, with the answers in the section of the open questions."""
         questions = _questions(self._asked) if self._asked is not None else []
         shown = tuple(question_sections(questions, self._answers))
         return (*shown, *(each for each in sections if each.opens != ANSWERS))
 
     def edit(self, panel: ApprovalPanel) -> None:
-        """Open what the question is about in an editor, and answer with what the person leaves.
+        """Open the subject of the question in an editor, and answer with the edited text.
 
-        That is their own if one is set and there is a terminal for it, which is suspended meanwhile; else the
+        The user's own editor is used if one is set and has a terminal (the app is suspended meanwhile), else the
         app's. The run waits.
         """
         from aeon_tui.platform.background_tasks import reason
@@ -196,7 +196,7 @@ class ApprovalController(PanelController):
         self._guard.arm()
 
     def _edit_here(self, panel: ApprovalPanel) -> None:
-        """Open what the question is about in the app's own editor."""
+        """Open the subject of the question in the app's own editor."""
         from aeon_tui.platform.editor import text_problems
         from aeon_tui.screens.editor import Edited, EditorScreen
         from aeon_tui.sessions.approval_edits import UNCHANGED, ApprovalEdits

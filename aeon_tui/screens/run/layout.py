@@ -1,4 +1,4 @@
-"""Which panes of a run are on screen: by its size, by what the run has, and by what the person chose."""
+"""The layout of a run's panes: which are on screen depends on its size, the run's content, and the user's choice."""
 
 from __future__ import annotations
 
@@ -30,31 +30,31 @@ from aeon_widgets.ttl_gauge import TTLGauge
 
 WIDTHS = [(0, "-narrow"), (72, "-normal"), (110, "-wide")]
 HEIGHTS = [(0, "-low"), (30, "-tall"), (45, "-very-tall")]
-"""From how many columns and rows on which layout is taken."""
+"""The columns and rows from which each layout applies."""
 _TINY = 18
-"""Below so many rows the panes below get as low as they can."""
+"""Below this many rows, the lower panes get their least height."""
 _GUIDE = 3
-"""Rows that the guide takes at most."""
+"""The most rows of the guide."""
 _NORMAL, BESIDE = WIDTHS[1][0], 160
-"""From so many columns on, a question is beside the plan."""
+"""From this many columns on, a question is shown beside the plan."""
 _WIDE = WIDTHS[2][0]
 
 
 class RunPane(Struct, frozen=True):
-    """A pane of the run screen. Adding one here gives it its key, its place in the column, and its line there."""
+    """A pane of the run screen. Its entry here gives it a key, a place in the column, and a summary line."""
 
     number: int
-    """The key that leads to it, in reading order."""
+    """Its key; keys are in reading order."""
     title: str
     kind: type[Pane]
     short: str = ""
-    """Its name where there is little room."""
+    """Its name if space is short."""
     summary: Callable[[RunView], Sequence[Piece]] | None = None
-    """What its line in the rail says, for a pane of the column beside the step."""
+    """Its summary line while it is closed, for a pane of the column beside the step."""
     rows: int = 0
-    """Rows below which it is no use, its border included."""
+    """The least useful height in rows, border included."""
     in_passes: bool = False
-    """Whether only a run in passes has it."""
+    """Whether only runs with passes have it."""
 
 
 ALL: tuple[RunPane, ...] = (
@@ -70,20 +70,20 @@ ALL: tuple[RunPane, ...] = (
 )
 """The panes from top left to bottom right."""
 PANES: dict[int, type[Pane]] = {pane.number: pane.kind for pane in ALL}
-"""The panes by the key that leads to them."""
+"""The panes by key."""
 PANE_KEYS: list[BindingType] = [
     Binding(f"{pane.number}", f"pane({pane.number})", pane.title, show=False, id=f"run.pane_{pane.title.lower()}")
     for pane in ALL
 ]
 SIDE: dict[int, RunPane] = {pane.number: pane for pane in ALL if pane.summary is not None}
-"""The panes of the third column. Without a column they take turns with the step."""
+"""The panes of the third column. On screens without it, they share the step's place, one at a time."""
 STEP, TTL, CONVERGENCE, ISSUES, REPAIRS, LOG = 2, 3, 4, 5, 6, 8
 _FIRST = (CONVERGENCE, ISSUES, TTL, REPAIRS)
-"""The order in which panes of the column are opened as long as there is room."""
+"""The order in which panes of the column open while there is room."""
 _TTL_ROWS = 10
-"""Rows in which the TTL pane has all its lines."""
+"""The height in rows at which the TTL pane shows all its lines."""
 _ISSUE_ROWS = 6
-"""Rows that an issue with its repair takes at most, as a rule."""
+"""The usual most rows of an issue with its repair."""
 
 _SIDE_KINDS = ", ".join(pane.kind.__name__ for pane in SIDE.values())
 CSS = (
@@ -142,31 +142,31 @@ CSS = (
 
 
 class Body(Container):
-    """Plan, step and the panes beside them. It gets lower as the run asks or ends, with the screen as it is."""
+    """Holds the plan, the step and the panes beside them. Its height shrinks when the run asks or ends."""
 
     class Resized(Message):
-        """There is room for more panes, or for fewer."""
+        """The number of panes that fit has changed."""
 
     def on_resize(self) -> None:
         self.post_message(self.Resized())
 
 
 class Layout:
-    """Shows and hides the panes beside the plan. `turn` is the one that the person chose where there is not room."""
+    """Shows and hides the panes beside the plan. `turn` is the pane that the user chose, if not all fit."""
 
     def __init__(self, screen: Screen[None]) -> None:
         self._screen = screen
         self._labels: dict[int, Content] = {}
         self._seen: tuple[object, ...] = ()
-        """What the panes were arranged for."""
+        """The state for which the panes were last arranged."""
         self.turn = STEP
 
     def pane(self, number: int) -> Pane:
-        """Return a pane by the key that leads to it."""
+        """Return the pane with this key."""
         return self._screen.query_one(PANES[number])
 
     def has(self, number: int, view: RunView) -> bool:
-        """Return whether the run has anything for a pane, whether or not it is on screen."""
+        """Return whether the run has content for a pane, even if the pane is not on screen."""
         if number == STEP:
             return True
         if number in SIDE:
@@ -174,7 +174,7 @@ class Layout:
         return bool(self._screen.query(PANES[number])) and self.pane(number).display
 
     def bring(self, number: int, view: RunView, shown: RunView) -> None:
-        """Open a pane where there is not room for all; the log opens and closes."""
+        """Open a pane if not all fit; the log toggles."""
         if number == LOG:
             log = self.pane(LOG)
             self._screen.set_class(not (log.has_focus and self._screen.has_class("-log-open")), "-log-open")
@@ -183,12 +183,12 @@ class Layout:
             self.arrange(view, shown)
 
     def resize(self, view: RunView, shown: RunView) -> None:
-        """Show the panes that there is room for now, the one that has the focus for certain."""
+        """Show the panes that fit now, always including the focused one."""
         self.turn = next((number for number in SIDE if self.pane(number).has_focus), self.turn)
         self.arrange(view, shown)
 
     def arrange(self, view: RunView, shown: RunView) -> None:
-        """Show the panes that there is room for, where that may have changed.
+        """Show the panes that fit, if that may have changed.
 
         `view` is the run as it is now, so that nothing moves while its past is shown; `shown` is what the panes show.
         """
@@ -232,9 +232,9 @@ class Layout:
         self._label_borders(shown, [] if column else having, there)
 
     def _fitting(self, having: Sequence[int], rows: int, empty: Set[int]) -> list[int]:
-        """Return the panes that are open in a column of that height; each of the others is one line.
+        """Return the panes that are open in a column of that height; each other pane is one line.
 
-        Those that are empty are opened where all others are.
+        Empty panes open only if all others are open.
         """
         left = rows - _lines(having)
         opened: list[int] = []
@@ -247,7 +247,7 @@ class Layout:
         return sorted(opened)
 
     def _share(self, there: Sequence[int], having: Sequence[int], rows: int, issues: int) -> None:
-        """Give what is left of the column to the panes that have more to say than fits into the least they get."""
+        """Give the rest of the column to panes whose content exceeds their least height."""
         left = max(0, rows - sum(SIDE[number].rows if number in there else _lines([number]) for number in having))
         more = dict.fromkeys(SIDE, 0)
         if TTL in there and left >= _TTL_ROWS - SIDE[TTL].rows:
@@ -263,9 +263,9 @@ class Layout:
         self._screen.query_one(TTLGauge).short = bool(rows) and TTL in there and not more[TTL]
 
     def _label_borders(self, view: RunView, having: Sequence[int], shown: Sequence[int]) -> None:
-        """Say on a pane's lower border which others take turns with it, by their keys; a click leads there too."""
+        """List on a pane's lower border the panes that share its place, with their keys; they can be clicked."""
         counts = {ISSUES: f" {len(view.issues)}", REPAIRS: f" {len(view.repairs)}"}
-        # A low screen's header has the TTL; a run without repairs has nothing to lead to.
+        # On a low screen the header shows the TTL; a run without repairs has no repairs pane.
         left_out = {*shown, *([TTL] if self._screen.size.width < _NORMAL else []), *([] if view.repairs else [REPAIRS])}
         there = [number for number in having if number not in left_out]
 
@@ -273,7 +273,7 @@ class Layout:
             titles = {number: (short and SIDE[number].short) or SIDE[number].title for number in there}
             others = [(number, f"{number} {title}{counts.get(number, '')}") for number, title in titles.items()]
             told = [*([(STEP, f"{STEP} Step")] if shown else []), *others]
-            # A click does what the pane's key does.
+            # A click acts like the pane's key.
             leads = ((text, Style.from_meta({"@click": f"screen.pane({number})"})) for number, text in told)
             return Content(separator).join(Content(text).stylize(style) for text, style in leads)
 
@@ -289,18 +289,18 @@ class Layout:
 
 
 COST = "cost"
-"""The line of what the run has cost: part of the TTL pane where that is open."""
+"""The cost line, which is part of the TTL pane while that is open."""
 _SUMMARIES: dict[str, Callable[[RunView], Sequence[Piece]]] = {COST: ttl_gauge.cost_summary}
 _SUMMARIES |= {f"line-{number}": pane.summary for number, pane in SIDE.items() if pane.summary is not None}
 
 
 def _lines(numbers: Sequence[int]) -> int:
-    """Return how many closed panes have a line."""
+    """Return the number of closed panes with a line."""
     return len(numbers) + (TTL in numbers)
 
 
 def rail_lines() -> dict[int, list[RailLine]]:
-    """Return new lines for the column's closed panes, by the pane they come before."""
+    """Return new lines for the column's closed panes, by the pane that follows."""
     lines = {number: [RailLine(number, pane.title, line_id=f"line-{number}")] for number, pane in SIDE.items()}
     lines[TTL].append(RailLine(TTL, "Cost", line_id=COST, numbered=False))
     return lines

@@ -1,4 +1,4 @@
-"""What the step pane shows beyond the view: elided texts, the words that a judge quotes, the reply being written."""
+"""What the step pane shows beyond the view: elided texts, quotes of the judge, the reply in progress."""
 
 from __future__ import annotations
 
@@ -24,27 +24,27 @@ if TYPE_CHECKING:
 
 
 class ReplyStream:
-    """What has arrived of a reply; of a run that another process writes nothing ever does."""
+    """The part of a reply that has arrived; always empty for runs of other processes."""
 
     def __init__(self, stream: Stream | None) -> None:
         self._stream = stream
         self._version = 0
         self._text = ""
         self.draft: Draft | None = None
-        """What a structured reply holds so far; None if none is written or nothing of it can be read."""
+        """The content of a structured reply so far; None if there is none, or it cannot be parsed yet."""
 
     @property
     def is_new(self) -> bool:
-        """Whether something has come since it was read."""
+        """Whether more has arrived since it was read."""
         return self._stream is not None and self._stream.version != self._version
 
     @property
     def tokens_per_second(self) -> float | None:
-        """How fast it comes; None if that is not known."""
+        """Its speed; None if unknown."""
         return self._stream.tokens_per_second if self._stream is not None else None
 
     def read(self) -> None:
-        """Take in what has come. A part that cannot be read leaves what was read before."""
+        """Read what has arrived. A part that cannot be parsed leaves the previous state."""
         if self._stream is None:
             return
         self._version = self._stream.version
@@ -55,7 +55,7 @@ class ReplyStream:
         self.draft = (read_draft(self._stream.purpose, text) or last) if structured else None
 
     def blocks(self, key: RowKey | None, view: RunView) -> list[Block]:
-        """Return what has arrived for the step or the calls of a row; nothing if it is for others."""
+        """Return what has arrived for the step or calls of a row; nothing if the reply belongs elsewhere."""
         stream = self._stream
         if stream is None or key is None or not self._text:
             return []
@@ -70,7 +70,7 @@ Take = Callable[[], None]
 
 
 class StepDetailReader:
-    """Holds the selected row in full. `on_change` is called when it has been read."""
+    """Holds the selected row with its long texts. `on_change` is called when they have been read."""
 
     def __init__(self, screen: Screen[None], on_change: Callable[[], None]) -> None:
         self._on_change = on_change
@@ -81,7 +81,7 @@ class StepDetailReader:
     def filled(
         self, view: RunView, key: RowKey | None, calls: Sequence[CallView], record_of: RecordOf
     ) -> StepDetail | None:
-        """Return the row's step or calls in full; None if the view holds all, or until they have been read."""
+        """Return the row's step or calls with long texts; None if the view has them, or until they are read."""
         found = step_detail(view, key, calls)
         if not found.lean:
             return None
@@ -108,14 +108,14 @@ class _Place(NamedTuple):
 
 
 class QuoteFinder:
-    """Looks for one quote at a time, on a thread. `show` is called with its row, `tell` with what else there is."""
+    """Looks for one quote at a time, on a thread. `show` is called with its row, `tell` with a message."""
 
     def __init__(self, screen: Screen[None], show: Callable[[RowKey, str], None], tell: Callable[[str], None]) -> None:
         self._show, self._tell = show, tell
         self._looking = LatestWorker(screen, "quote")
 
     def find(self, verdict: Verdict, view: RunView, tree: PlanTree, record_of: RecordOf) -> None:
-        """Look for a verdict's quote in what a run has come to."""
+        """Look for a verdict's quote in the run's results."""
         if not verdict.quote:
             self._tell("The judge quotes nothing for this.")
             return
@@ -135,14 +135,14 @@ class QuoteFinder:
 
 
 def _places(about: str, view: RunView, tree: PlanTree) -> Iterator[_Place]:
-    """Yield where the quote may be, the likeliest first: the last answer, then the steps."""
+    """Yield the places where the quote may be, likeliest first: the last answer, then the steps."""
     answers = [_Place(key, step_detail(view, key, tree.calls_of(key))) for key in tree.answers]
     steps = [_Place(RowKey("step", step_id), step_detail(view, RowKey("step", step_id), [])) for step_id in view.steps]
     yield from (*steps, *answers) if about in ("step", "plan") else (*answers, *steps)
 
 
 def _texts(place: StepDetail) -> Iterator[str]:
-    """Yield the texts of a step, or of the last reply of an answer; an output also with its values side by side."""
+    """Yield the texts of a step, or of the answer's last reply; outputs also with their values side by side."""
     if place.step is not None:
         yield place.step.description
         yield " ".join(_flat(place.step.output))

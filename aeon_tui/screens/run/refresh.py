@@ -1,4 +1,4 @@
-"""When a run's screen looks for something new: as soon as its source says so, and else no more often than needed."""
+"""The refresh rate of a run's screen: at once when its source reports news, otherwise as rarely as possible."""
 
 from __future__ import annotations
 
@@ -15,20 +15,20 @@ from aeon_tui.sources.base import RecordSource
 
 FRAMES_PER_SECOND = 20
 QUIET_FRAMES = 2
-"""While nothing comes, the clock and what is asked are looked at each second frame."""
+"""While no records arrive, the clock and pending questions are checked every second frame."""
 HIDDEN_RATE = 3
-"""Frames a second at the most while another screen hides the run's."""
+"""The most frames per second while another screen covers the run's."""
 SLOW_AFTER = 40
-"""Frames without anything new, after which there are fewer."""
+"""The frames without news after which the rate drops."""
 ASKING_RATE, OWN_RATE, CLOCK_RATE, NONE = 10, 5, 1, 0
-"""Frames a second from then on: where the source has to be asked, for a run of this process, for the clock alone, and
+"""The frames per second from then on: for a source to poll, for a run of this process, for the clock alone, and
 for a run that is over."""
 
 
 class RefreshScheduler:
-    """Calls `fold`, which says whether something has come, and `show_rest` for what changes without records.
+    """Calls `fold`, which returns whether records have arrived, and `show_rest` for what changes without records.
 
-    `slow_rate` gives how many frames a second there are once nothing comes, where the source says when something does.
+    `slow_rate` returns the frames per second without news, for a source that reports news itself.
     """
 
     def __init__(
@@ -40,20 +40,20 @@ class RefreshScheduler:
     ) -> None:
         self._screen, self._fold, self._show_rest, self._slow_rate = screen, fold, show_rest, slow_rate
         self.rate = FRAMES_PER_SECOND
-        """Frames a second."""
+        """Frames per second."""
         self.wakes = 0
-        """How often the source has had the screen look."""
+        """How often the source has reported news."""
         self._timer: Timer | None = None
         self._quiet = 0
-        """Frames since something has come."""
+        """Frames since the last news."""
         self._shown_at = 0.0
         self._news = False
-        """Whether the source has something new since the last frame."""
+        """Whether the source has reported news since the last frame."""
         self._notifies = False
         self._closed = False
 
     def begin(self, source: RecordSource) -> None:
-        """Have a frame from now on whenever one is due. On the screen's own loop."""
+        """Start the frames. Call this on the screen's own loop."""
         self._timer = self._screen.set_interval(1 / self.rate, self._frame, name="fold")
         loop, context = asyncio.get_running_loop(), copy_context()
 
@@ -66,18 +66,18 @@ class RefreshScheduler:
         self._notifies = source.listen(tell)
 
     def resume(self) -> None:
-        """Show at once what has come while another screen hid this one."""
+        """Show immediately what arrived while another screen covered this one."""
         if self._timer is not None:
             self._quiet = 0
             self._keep_pace()
             self._screen.call_next(self._frame)
 
     def close(self) -> None:
-        """Have no more frames."""
+        """Stop the frames."""
         self._closed = True
 
     def _wake(self) -> None:
-        """Show at once what has come, unless something was shown a moment ago: then the next frame does."""
+        """Show news immediately, unless a frame was shown a moment ago: then leave it to the next one."""
         if self._closed:
             return
         self.wakes += 1
@@ -100,7 +100,7 @@ class RefreshScheduler:
         self._keep_pace()
 
     def _keep_pace(self) -> None:
-        """Let as many frames come as are needed now."""
+        """Set the frame rate that is needed now."""
         rate = FRAMES_PER_SECOND
         if self._quiet >= SLOW_AFTER:
             rate = self._slow_rate() if self._notifies else ASKING_RATE

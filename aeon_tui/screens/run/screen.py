@@ -69,7 +69,7 @@ SECONDS = 30
 
 
 FOLD_SECONDS = 0.015
-"""The most of a frame that reading records may take, so that keys are answered in between."""
+"""The share of a frame that reading records may take, so that keys are handled in between."""
 
 Clock = Callable[[], datetime]
 
@@ -77,13 +77,13 @@ Clock = Callable[[], datetime]
 _LEAVES, _COMPARES = ("now", "leave_past"), ("earlier_pass", "later_pass")
 _TRAVELS = (*_LEAVES, *_COMPARES, "pass_moment", "record_moment", "pause_here", "changes_of_plan")
 _OF_PASSES = (("issues", ()), ("pane", (layout.CONVERGENCE,)), ("pane", (layout.ISSUES,)))
-"""Actions on what only a run in passes has."""
+"""Actions that need a run with passes."""
 _SCROLLED = (LogPane, StepText, Input)
-"""Where End goes to the end of a text."""
+"""Widgets in which End goes to the end of a text."""
 
 
 def problems_of(view: RunView, tree: PlanTree) -> list[RowKey]:
-    """Return the rows that need a look: failed steps first, then calls without a reply, then steps with open issues."""
+    """Return the rows that need attention: failed steps, then calls without a reply, then steps with open issues."""
     issues = open_issues(view)
     failed = [RowKey("step", each.step_id) for each in view.steps.values() if each.status == "failed"]
     unanswered = [
@@ -101,7 +101,7 @@ def problems_of(view: RunView, tree: PlanTree) -> list[RowKey]:
 
 
 class ViewPane(Protocol):
-    """A pane that is given the whole run, and what records change it."""
+    """A pane that shows the whole run, and the records that change it."""
 
     RECORDS: ClassVar[frozenset[str]]
 
@@ -109,10 +109,10 @@ class ViewPane(Protocol):
 
 
 class RunScreen(PaneScreen):
-    """Folds a run's records as they come, and shows it as it is now or at a moment of its past.
+    """Folds a run's records as they arrive, and shows the run as it is now or at a past moment.
 
-    The run itself continues, and is folded, in the background. What it asks is shown at once, whatever moment is
-    shown, and what decides something about the run is about the run as it is now.
+    The run continues, and is folded, in the background. Its questions are shown immediately, whatever moment is
+    shown, and every decision concerns the run as it is now.
     """
 
     HELP_TITLE = "Run"
@@ -134,7 +134,7 @@ class RunScreen(PaneScreen):
         Binding("right_square_bracket", "pass_moment(1)", "Later pass", show=False, id="run.pass_on"),
         Binding("left_curly_bracket", "record_moment(-1)", "Earlier record", show=False, id="run.record_back"),
         Binding("right_curly_bracket", "record_moment(1)", "Later record", show=False, id="run.record_on"),
-        # Before the plan's own key: in the past, the end that is meant is that of the run.
+        # This comes before the plan's own key: in the past, End means the end of the run.
         Binding("end", "now", "Return to now", show=False, priority=True, id="run.now"),
         Binding("d", "changes_of_plan", "Differences of passes", show=False, id="run.differences"),
         Binding("left_parenthesis", "earlier_pass(-1)", "Compare from earlier", show=False, id="run.from_earlier"),
@@ -181,7 +181,7 @@ class RunScreen(PaneScreen):
         self._damage_reported = 0
         self._shown_status = ""
         self._ran = False
-        """Whether this app worked on the run when its keys were last looked up."""
+        """Whether this app ran the run when its keys were last looked up."""
         self._broker = broker if broker is not None else broker_of(source, runner)
         self._asking = ApprovalController(self, self._broker, self._place_of_question, guard)
         self._opened = StepDetailReader(self, self.show_step)
@@ -210,11 +210,11 @@ class RunScreen(PaneScreen):
 
     def on_mount(self) -> None:
         if not self.query(StepText):
-            return  # the app is ending before the screen was made
+            return  # the app ends before the screen is composed
         self.begin_panes()
 
     def begin(self) -> None:
-        """Show what there is, and from now on what comes."""
+        """Show the records so far, and from now on each new one."""
         self.tick()
         self._frames.begin(self._source)
 
@@ -228,7 +228,7 @@ class RunScreen(PaneScreen):
 
     @property
     def shown_view(self) -> RunView:
-        """The run at the moment that is shown; as it is now where that is no other."""
+        """The run at the moment shown, which is now unless the user travels in time."""
         return self.travel.snapshot.view if self.travel.snapshot is not None else self.view
 
     @property
@@ -238,7 +238,7 @@ class RunScreen(PaneScreen):
 
     @property
     def item(self) -> Item | None:
-        """The answer once there is one, else what the selected step gave."""
+        """The answer if there is one, else the output of the selected step."""
         has_answer = self.view.result is not None and self.view.result.answer
         if not self.made:
             return None
@@ -250,7 +250,7 @@ class RunScreen(PaneScreen):
         return self._source.journal
 
     def offers(self, action: str) -> bool:
-        """Return whether something can be done with the run as it is now."""
+        """Return whether an action applies to the run as it is now."""
         return offers(action, self.view, live=self.goes_on)
 
     @property
@@ -261,7 +261,7 @@ class RunScreen(PaneScreen):
 
     @property
     def status(self) -> str:
-        """The run's status as a word: the result's, or what it is doing."""
+        """The run's status as a word: that of its result, or its current activity."""
         return status_of(self.view, self._source, self._runner)
 
     @property
@@ -270,13 +270,13 @@ class RunScreen(PaneScreen):
         return is_live(self.view, self._source) or is_being_read(self.view, self._source)
 
     def note_record(self, record: dict[str, Any]) -> None:
-        """Fold in a record that was written after the end of the run; a source that follows delivers it itself."""
+        """Fold in a record written after the end of the run; a source that follows the journal delivers it itself."""
         if self.made and self._source.ended and not self._source.follows:
             reducer.apply(self.view, record)
             self._show(frozenset({str(record["type"])}))
 
     def tick(self) -> None:
-        """Fold what has come, and repaint the panes that it concerns."""
+        """Fold new records, and repaint the panes that they concern."""
         self._fold()
         self.show_rest()
 
@@ -284,11 +284,11 @@ class RunScreen(PaneScreen):
         if self._source.reading:
             return ASKING_RATE
         if self._runner is not None and self._runner.running:
-            return OWN_RATE  # a reply that is being written, and an abort, are not told by the source
+            return OWN_RATE  # the source does not report a reply in progress or an abort
         return CLOCK_RATE if self.goes_on else NONE
 
     def _fold(self) -> bool:
-        """Fold and show what has come; return whether anything has."""
+        """Fold and show new records; return whether there were any."""
         if not self.made:
             return False
         if replaced := (view := self._source.take_view()) is not None:
@@ -300,7 +300,7 @@ class RunScreen(PaneScreen):
             self._damage_reported += 1
             self.view.add_line("error", "damage", one_line(problem))
         if self._runner is not None and self._source.ended and self.view.result is None:
-            # Its end could not be journaled, or it had not begun.
+            # Its end could not be journaled, or it never began.
             ending = self._runner.ending()
             self.view.result = reducer.result_of(ending.model_dump(mode="json")) if ending is not None else None
         changed = bool(records) or replaced or self.status != self._shown_status
@@ -319,7 +319,7 @@ class RunScreen(PaneScreen):
         return changed or streamed
 
     def _show_reply(self) -> None:
-        """Show what a reply in progress becomes, in the tree, beside the requirements, and as a step."""
+        """Show the reply in progress in the tree, beside the requirements, and as a step."""
         self._reply.read()
         self.query_one(PlanTree).update_draft(self._reply.draft)
         self.query_one(ConvergencePane).update_draft(self._reply.draft)
@@ -343,46 +343,46 @@ class RunScreen(PaneScreen):
             self.query_one(StepPane).update_activity(activity)
 
     def _notify_of_source(self) -> None:
-        """Say why the source can read no more, and what has become of the process that writes the run, or its file."""
+        """Report why the source cannot read on, and what happened to the run's process or file."""
         error, notice = self._source.error, self._source.notice
         if error is not None and not self._error_reported:
             self._error_reported = True
             self.notify(error.message, severity="error", timeout=SECONDS, markup=False)
         if notice != self._notice_reported:
-            # What was told before holds no more.
+            # The earlier notice no longer applies.
             self.app.clear_notifications()
             self._notice_reported = notice
             if notice:
                 self.notify(notice, severity="warning", timeout=SECONDS, markup=False)
 
     def _show(self, types: frozenset[str]) -> None:
-        """Show how the run is now; where a moment of its past is shown, only which passes there are."""
+        """Show the run as it is now; in the past, update only the list of passes."""
         if not types or types & PassLine.RECORDS:
             self.show_passes()
             self.changes.update()
-            self.refresh_bindings()  # with the first pass that has ended, the run can be forked
+            self.refresh_bindings()  # once a pass has ended, the run can be forked
         if self.travel.snapshot is None and not self.travel.holding:
             self.repaint(types, goes_on=self.goes_on)
 
     def _tell_terminal(self, *, urgent: bool = False) -> None:
-        """Put the live run, here or in another process, in the terminal's title; a question is urgent.
+        """Show the live run, of this process or another, in the terminal's title; a question is urgent.
 
-        The app does so for a run of its own that is not on screen.
+        The app does this for its own runs that are not on screen.
         """
         if self._broker is not None and (self._runner is None or self.is_active):
-            # A question may be there before the record that makes it the status.
+            # A question may arrive before the record that makes it the status.
             asked = WAITING if self._runner is None else WAITING_HERE
             status_text = asked if urgent else words(self._shown_status)
             self.app.post_message(TitleTerminal(f"aeon: {status_text} · {one_line(self.view.task, 60)}", urgent))
 
     def _place_of_question(self) -> Place:
-        """Return where a question is: above the log, or beside the plan where there is room."""
+        """Return the place of a question: above the log, or beside the plan if there is room."""
         if self.size.width >= layout.BESIDE:
             return self.query_one("#middle"), self.query_one(StepPane)
         return self, self.query_one(LogPane)
 
     def repaint(self, types: frozenset[str], *, goes_on: bool) -> None:
-        """Show the view in the panes that records of these types concern; in all of them where none is named."""
+        """Show the view in the panes that records of these types concern; in all panes if none is named."""
         view = self.shown_view
         self.layout_of_panes.arrange(self.view, view)
         self.query_one(Outcome).later = view is not self.view and self.view.result is not None
@@ -396,7 +396,7 @@ class RunScreen(PaneScreen):
 
     @cached_property
     def _view_panes(self) -> tuple[ViewPane, ...]:
-        """The panes that show the view, once they are there: looking for them takes longer than filling them."""
+        """The panes that show the view, cached once composed: a query takes longer than an update."""
         kinds: tuple[type[Pane], ...] = (PlanTree, *(pane.kind for pane in layout.SIDE.values()), Outcome)
         return tuple(cast(ViewPane, self.query_one(kind)) for kind in kinds)
 
@@ -411,11 +411,11 @@ class RunScreen(PaneScreen):
             self.layout_of_panes.resize(self.view, self.shown_view)
 
     def has_pane(self, number: int) -> bool:
-        """Return whether the run has anything for a pane, whether or not it is on screen."""
+        """Return whether the run has content for a pane, even if the pane is not on screen."""
         return self.layout_of_panes.has(number, self.view)
 
     def bring(self, number: int) -> None:
-        """Let a pane have its turn where there is not room for all."""
+        """Show a pane if not all fit."""
         self.layout_of_panes.bring(number, self.view, self.shown_view)
 
     def show_time(self) -> None:
@@ -433,7 +433,7 @@ class RunScreen(PaneScreen):
         scrubber.share = snapshot.position / max(1, snapshot.positions - 1) if snapshot is not None else 1.0
 
     def show_passes(self) -> None:
-        """Show all passes that there are by now, and which moment of them is shown."""
+        """Show the passes so far, and the moment shown."""
         here = None
         if self.travel.snapshot is not None:
             last = self.shown_view.phases[-1:]
@@ -441,7 +441,7 @@ class RunScreen(PaneScreen):
         self.query_one(PassLine).update_view(self.view, self.goes_on, here)
 
     def _snapshot_changed(self) -> None:
-        """Show another moment in every pane."""
+        """Show another moment in all panes."""
         if not self.made:
             return
         self.repaint(frozenset(), goes_on=self.goes_on or self.travel.snapshot is not None)
@@ -452,9 +452,9 @@ class RunScreen(PaneScreen):
         self.refresh_bindings()
 
     def show_moment(self, seq: int) -> None:
-        """Show the run as it was at the record with that seq, once there is something of it to show.
+        """Show the run as of the record with this seq, once that has been read.
 
-        The last record of a run that has ended is how it is now.
+        The last record of an ended run means now.
         """
         self._first = seq
 
@@ -463,30 +463,30 @@ class RunScreen(PaneScreen):
             self.travel.go(self.journal, move)
 
     def action_pass_moment(self, by: int) -> None:
-        """Go to the last moment at which a pass ended, -1, or to the next, 1."""
+        """Go to the previous (-1) or next (1) end of a pass."""
         self._go(back_a_pass if by < 0 else on_a_pass)
 
     def action_record_moment(self, by: int) -> None:
-        """Go so many records back or on."""
+        """Go back or forward by this many records."""
         self._go(by_records(by))
 
     def action_pause_here(self) -> None:
-        """Stay at the current view while the run continues, or return to now."""
+        """Pause the view while the run continues, or return to now."""
         if self.travel.away:
             self.action_now()
         elif self.journal is not None:
             self.travel.pause(self.journal, self.view.last_seq)
 
     def action_now(self) -> None:
-        """Return to how the run is now."""
+        """Return to now."""
         self.travel.to_now()
 
     def action_leave_past(self) -> None:
-        """Return to how the run is now, wherever the focus is."""
+        """Return to now, wherever the focus is."""
         self.action_now()
 
     def action_changes_of_plan(self) -> None:
-        """Show what two passes made of the plan, or the selected step's own changes again."""
+        """Show how two passes changed the plan, or the selected step's own changes again."""
         self.changes.show(not self.changes.shown)
         self._open_tab(TABS.index("Changes"))
 
@@ -500,11 +500,11 @@ class RunScreen(PaneScreen):
         self.action_pane(layout.STEP)
 
     def action_earlier_pass(self, by: int) -> None:
-        """Compare from another pass on."""
+        """Change the first pass of the comparison."""
         self.changes.move(first=by)
 
     def action_later_pass(self, by: int) -> None:
-        """Compare with another pass."""
+        """Change the second pass of the comparison."""
         self.changes.move(last=by)
 
     def on_pass_line_chosen(self, event: PassLine.Chosen) -> None:
@@ -550,12 +550,12 @@ class RunScreen(PaneScreen):
         self.action_tab(TABS.index("Output"))
 
     def action_open_tab(self, index: int) -> None:
-        """Open a tab of the step pane; where it is the one that is read, the output again."""
+        """Open a tab of the step pane, or the output if that tab is open."""
         pane = self.query_one(StepPane)
         self.action_tab(0 if pane.tab == index and pane.has_focus_within else index)
 
     def action_problem(self, by: int) -> None:
-        """Go to the next thing that went wrong, or with -1 to the one before, in a circle: its output says why."""
+        """Go to the next problem, or with -1 to the previous one, wrapping around; the output shows the cause."""
         tree = self.query_one(PlanTree)
         problems = problems_of(self.shown_view, tree)
         if not problems:
@@ -567,7 +567,7 @@ class RunScreen(PaneScreen):
         self.action_tab(0)
 
     def action_issues(self) -> None:
-        """Go from the selected step to its issues, wherever in the run they were found."""
+        """Go to the issues of the selected step, in whichever pass they were found."""
         key = self.query_one(PlanTree).selected
         if key is None or key.kind != "step" or self.query_one(IssuesPane).go_to(key.name):
             self.action_pane(layout.ISSUES)
@@ -591,7 +591,7 @@ class RunScreen(PaneScreen):
         self._quotes.find(event.verdict, self.shown_view, self.query_one(PlanTree), record_of)
 
     def _show_quote(self, key: RowKey, quote: str) -> None:
-        """Show the words that the judge quotes where they are."""
+        """Show the judge's quote in its place."""
         self.query_one(PlanTree).select(key)
         self.query_one(StepPane).show_quote(key, quote)
         self.action_pane(2)
@@ -613,7 +613,7 @@ class RunScreen(PaneScreen):
 
     @property
     def note(self) -> str:
-        """What the header says about the run in addition to its status; mostly nothing."""
+        """An addition to the status in the header; usually empty."""
         if self._source.reading:
             return self._source.reading
         if is_being_read(self.view, self._source):
@@ -624,7 +624,7 @@ class RunScreen(PaneScreen):
         return "not judged" if (last := self.shown_view.assessment) is not None and last.not_judged else ""
 
     def show_header(self) -> None:
-        """Show status, cost and time of the moment that is shown."""
+        """Show status, cost and time at the moment shown."""
         with_ttl = not self.query_one(TTLGauge).display and not self.has_class("-wide")
         view, snapshot = self.shown_view, self.travel.snapshot
         live = snapshot is None and is_live(self.view, self._source)
@@ -641,7 +641,7 @@ class RunScreen(PaneScreen):
         self.show_step()
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
-        """Return whether an action does something now."""
+        """Return whether an action has an effect now."""
         if action in _TRAVELS and self.journal is None:
             return False
         if action in _LEAVES:
@@ -674,20 +674,20 @@ class RunScreen(PaneScreen):
             self.show_step()
 
     def action_beside_parent(self) -> None:
-        """Show the run beside the one it was forked from."""
+        """Compare the run with its parent."""
         if self.journal is not None:
             parent = self.journal.with_name(f"{self.view.parent}{self.journal.suffix}")
             self.app.post_message(CompareRuns(parent, self.journal))
 
     def action_lineage(self) -> None:
-        """Show what the run was forked from, and what was forked from it."""
+        """Show the run's parent and its forks."""
         if self.journal is not None:
             from aeon_tui.screens.lineage import LineageScreen
 
             self.app.push_screen(LineageScreen(self.journal, context_of(self).listed_runs, self._clock))
 
     def action_back(self) -> None:
-        """Leave a zoomed pane, hide the guide, or go to the list of runs: the run continues."""
+        """Leave a zoomed pane, hide the guide, or go to the list of runs while the run continues."""
         guide = [each for each in self.query("#guide") if each.display]
         if self.maximized is None and guide:
             guide[0].remove()

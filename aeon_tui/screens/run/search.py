@@ -1,4 +1,4 @@
-"""Full-text search within one run: a line to type in, the places that hold the text, step by step, and one opened."""
+"""Full-text search within one run: the input line, the matches by step, and one opened match."""
 
 from __future__ import annotations
 
@@ -34,14 +34,14 @@ HINT = "the words of a prompt, a reply, a tool's result …"
 
 
 MOST = 10_000
-"""Records that are listed; a text that is in more of them tells nothing."""
+"""The most records listed; a text that occurs in more of them is no help."""
 PIECE_SECONDS = 0.004
 PAUSE_SECONDS = 0.001
-"""How long the thread works before it lets the screen have its turn, and for how long."""
+"""How long the thread works before it yields to the screen, and for how long."""
 
 
 class RecordSearch:
-    """A text is looked for in one run's journal, on a thread. `found` grows, in the order of the records,
+    """Searches one run's journal for a text, on a thread. `found` grows, in the order of the records,
     until `ended` is True."""
 
     def __init__(self, journal: Path, wanted: str) -> None:
@@ -55,11 +55,11 @@ class RecordSearch:
 
     @property
     def full(self) -> bool:
-        """Whether there may be more records that hold the text than are listed."""
+        """Whether more records may contain the text than are listed."""
         return len(self.found) >= MOST
 
     def cancel(self) -> None:
-        """End soon; what has been found stays."""
+        """End the search soon; matches so far stay."""
         self.cancelled = not self.ended
 
     def _work(self, journal: Path) -> None:
@@ -83,11 +83,11 @@ class StepPlace(NamedTuple):
 
     step_id: str
     tab: int
-    """Of the step pane, an index of its `TABS`."""
+    """An index of the step pane's `TABS`."""
 
 
 class SearchScreen(Screen[StepPlace | None]):
-    """Enter searches, then goes to the step that holds the text; where no step shows it, its record opens."""
+    """Enter searches, then goes to the step that holds the text; if no step shows it, the record opens."""
 
     HELP_TITLE = "Search in the run"
 
@@ -129,7 +129,7 @@ class SearchScreen(Screen[StepPlace | None]):
 
     def on_mount(self) -> None:
         if not self.query(HeadLine):
-            return  # the app is ending before the screen was made
+            return  # the app ends before the screen is composed
         self._say(f"{key_of(self, 'filter.submit', FilterLine)} searches every record of the run, including long texts")
         self.set_focus(self.query_one(FilterLine))
         self.set_interval(POLL_SECONDS, self._show_found)
@@ -166,7 +166,7 @@ class SearchScreen(Screen[StepPlace | None]):
         self.query_one(HeadLine).title = text
 
     def on_rows_view_chosen(self) -> None:
-        """Go to the step that shows the text; where none does, open the record."""
+        """Go to the step that shows the text; if none does, open the record."""
         selected = self.query_one(MatchList).selected
         place = place_in(self._view, selected) if selected is not None else None
         if place is not None:
@@ -175,7 +175,7 @@ class SearchScreen(Screen[StepPlace | None]):
             self.action_record()
 
     def action_record(self) -> None:
-        """Open the record that holds the text."""
+        """Open the record that contains the text."""
         if isinstance(self.query_one(MatchList).selected, Match):
             self.add_class("-opened")
             self.set_focus(self.query_one(RecordText))
@@ -205,11 +205,11 @@ class SearchScreen(Screen[StepPlace | None]):
         self._reading.submit(read)
 
     def action_next(self, by: int) -> None:
-        """Go to another match; where one is open, open it."""
+        """Go to another match, and open it if a match is open."""
         self.query_one(MatchList).select_next(by)
 
     def action_type(self) -> None:
-        """Go to the line to type in."""
+        """Focus the input line."""
         self.set_focus(self.query_one(FilterLine))
 
     def action_back(self) -> None:
@@ -236,7 +236,7 @@ def _result(search: RecordSearch, cancel: str) -> str:
 
 
 def place_in(view: RunView, selected: Match | Heading) -> StepPlace | None:
-    """Return the step and the tab that show a match, the step of a heading; None if the view does not hold it."""
+    """Return the step and tab that show a match, or the step of a heading; None if the view has neither."""
     step = view.steps.get(selected.step_id or "")
     if step is None:
         return None
@@ -254,7 +254,7 @@ def place_in(view: RunView, selected: Match | Heading) -> StepPlace | None:
 
 
 def _blocks(journal: Path, match: Match, source: RecordSource) -> list[Block]:
-    """Return a record as text, its long texts put in as far as they are found."""
+    """Return a record as text, with its long texts if they can be found."""
     record = source.record(match.seq) if match.seq is not None and not source.reading else None
     if record is not None:
         return record_blocks(record)

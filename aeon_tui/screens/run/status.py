@@ -1,4 +1,4 @@
-"""A run's status, from its records and from who writes or reads them."""
+"""A run's status, derived from its records and from the process that writes them."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 WAITING = "waiting for a decision"
 WAITING_HERE = "waiting for you"
-"""Of a run of this process."""
+"""For a run of this process."""
 
 
 def utc_now() -> datetime:
@@ -22,7 +22,7 @@ def utc_now() -> datetime:
 
 
 def first_view(runner: Runner | None) -> RunView:
-    """Return the view before a record has come: a run that starts here has its task and its panes from the first on."""
+    """Return the view before the first record: a run that starts here shows its task and panes from the beginning."""
     if runner is None:
         return RunView()
     job = runner.job
@@ -35,12 +35,12 @@ def is_live(view: RunView, source: RecordSource) -> bool:
 
 
 def is_being_read(view: RunView, source: RecordSource) -> bool:
-    """Return whether the records of a past run are still coming in. A view of its end already has its status."""
+    """Return whether a past run is still being read. A view of its end already has the status."""
     return not source.live and not source.ended and view.result is None and not view.whole_from
 
 
 def status_of(view: RunView, source: RecordSource, runner: Runner | None) -> str:
-    """Return the run's status as a word: the result's, or what it is doing."""
+    """Return the run's status as a word: that of its result, or its current activity."""
     if view.result is not None:
         return str(view.result.status)
     if view.status != "running":
@@ -59,14 +59,14 @@ def status_of(view: RunView, source: RecordSource, runner: Runner | None) -> str
 
 
 def status_then(view: RunView) -> str:
-    """Return what a run's status was at a moment of its past."""
+    """Return the status of a run at a past moment."""
     if view.result is not None:
         return str(view.result.status)
     return view.status if view.status != "running" else WAITING if view.asked else "running"
 
 
 def offers(action: str, view: RunView, *, live: bool) -> bool:
-    """Return whether a run can be resumed, replayed, labelled or forked in its current state."""
+    """Return whether the run can be resumed, replayed, labelled or forked now."""
     if action == "fork":
         return view.passes > 0 if live else bool(view.steps or view.phases)
     if live or view.last_seq < 0:

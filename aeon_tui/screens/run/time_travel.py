@@ -1,4 +1,4 @@
-"""A run's screen in time: at which record of its past it is, and what passes made of the plan."""
+"""Time travel on a run's screen: the record shown, and how passes changed the plan."""
 
 from __future__ import annotations
 
@@ -24,23 +24,23 @@ READING: list[Block] = [("muted", "Reading the journal …")]
 
 
 class Passes(Protocol):
-    """What is to be known of the screen that shows them."""
+    """What this needs from the screen that shows the run."""
 
     view: RunView
 
     @property
     def shown_view(self) -> RunView:
-        """The run at the moment that is shown."""
+        """The run at the moment shown."""
 
     @property
     def journal(self) -> Path | None:
-        """What the plans are read from."""
+        """The source of the plans."""
 
 
 class PlanChanges:
-    """The plan's difference between two passes. It follows what is shown until the person chooses the passes.
+    """The plan's difference between two passes. It follows the moment shown until the user chooses passes.
 
-    `on_change` is called when there is another one to show.
+    `on_change` is called when it has changed.
     """
 
     def __init__(
@@ -57,17 +57,17 @@ class PlanChanges:
 
     @property
     def blocks(self) -> Sequence[Block] | None:
-        """What is to be shown; None if it is not."""
+        """What to show; None if it is hidden."""
         return self._blocks if self.shown else None
 
     @property
     def passes(self) -> list[int]:
-        """The passes that can be compared; the first is the original plan."""
+        """The passes to choose from; the first is the original plan."""
         return [FIRST_PLAN, *sorted({phase.pass_number for phase in self._of.view.phases})]
 
     @property
     def pair(self) -> tuple[int, int]:
-        """The passes that are compared."""
+        """The passes being compared."""
         passes = self.passes
         if self._chosen is not None and set(self._chosen) <= set(passes):
             return self._chosen
@@ -77,19 +77,19 @@ class PlanChanges:
 
     @property
     def _keys(self) -> str:
-        """What the keys do meanwhile."""
+        """What the keys do while it is shown."""
         names = ("from_earlier", "from_later", "to_earlier", "to_later", "differences")
         first, later, to, to_later, back = (key_of(self._screen, f"run.{name}") for name in names)
         return f"{first} {later} from another pass · {to} {to_later} to another pass · {back} back to the step"
 
     def show(self, shown: bool) -> None:
-        """Show it, or the step's own changes."""
+        """Show it, or the step's own changes again."""
         self.shown = shown
         self.update()
         self._on_change()
 
     def move(self, first: int = 0, last: int = 0) -> None:
-        """Compare with a pass further on or back, for one side or both."""
+        """Move one or both sides of the comparison by some passes."""
         passes, (one, other) = self.passes, self.pair
 
         def moved(number: int, by: int) -> int:
@@ -99,7 +99,7 @@ class PlanChanges:
         self.update()
 
     def update(self) -> None:
-        """Look the plans up, where they are shown."""
+        """Read the plans, if they are shown."""
         journal = self._of.journal
         if not self.shown or journal is None:
             return
@@ -132,7 +132,7 @@ class PlanChanges:
 
 
 class _Way(NamedTuple):
-    """Moves from a record, or from now, to a moment that is yet to be made."""
+    """Moves from a record, or from now, to another moment."""
 
     base: int | None
     moves: tuple[Move, ...]
@@ -140,9 +140,9 @@ class _Way(NamedTuple):
 
 
 class TimeTravelController:
-    """Leads a screen to moments of a run's past. `on_change` is called whenever another one is to be shown.
+    """Moves a screen through a run's past. `on_change` is called whenever another moment is to be shown.
 
-    A move requested during another starts from that one's target; only the last position is shown.
+    A move during another one starts at that one's target; only the last position is shown.
     """
 
     def __init__(
@@ -152,46 +152,46 @@ class TimeTravelController:
         self._making = LatestWorker(screen, "moments")
         self._snapshots: SnapshotStore | None = None
         self._own: SnapshotStore | None = None
-        """What this made, and closes."""
+        """The snapshots that this opened, and closes."""
         self._way: _Way | None = None
         self.snapshot: Snapshot | None = None
-        """What is shown; None if that is now."""
+        """The moment shown; None for now."""
         self.paused = False
-        """Whether it was the person who stopped here, rather than one who went back."""
+        """Whether the user paused here, rather than travelled here."""
 
     @property
     def away(self) -> bool:
-        """Whether the screen shows the past, or is about to."""
+        """Whether the screen shows the past, or will."""
         return self.snapshot is not None or self._way is not None
 
     @property
     def holding(self) -> bool:
-        """Whether nothing may move until the moment at which the person paused is there."""
+        """Whether nothing may move until the paused moment is available."""
         return self._way is not None and self._way.paused
 
     @property
     def reading(self) -> str:
-        """How far the journal has been read for a moment, in words; empty if that takes no time."""
+        """How much of the journal has been read for a moment, in words; empty if nothing needs reading."""
         awaited = self._way is not None or (self.snapshot is not None and not self.snapshot.whole)
         return self._snapshots.reading if awaited and self._snapshots is not None else ""
 
     def go(self, journal: Path, move: Move) -> None:
-        """Go by a move from where the screen is, or is about to be."""
+        """Make a move from the current moment, or from the one being read."""
         way = self._way or _Way(self.snapshot.seq if self.snapshot is not None else None, ())
         self._set_out(journal, _Way(way.base, (*way.moves, move)))
 
     def pause(self, journal: Path, seq: int) -> None:
-        """Stay at the record with that seq."""
+        """Stay at the record with this seq."""
         self._set_out(journal, _Way(None, (to_seq(seq),), paused=True))
 
     def to_now(self) -> None:
-        """Return to how the run is now."""
+        """Return to now."""
         self._way = None
         self._making.drop()
         self._arrive(None, paused=False)
 
     def snapshots(self, journal: Path) -> SnapshotStore:
-        """Return what makes moments of a journal: what the screen's source reads, or a reader of its own."""
+        """Return the snapshots of a journal: those of the screen's source, or new ones."""
         kept = self._kept()
         if kept is not None:
             self._close_own()
@@ -203,11 +203,11 @@ class TimeTravelController:
         return self._snapshots
 
     def record(self, seq: int) -> Mapping[str, Any] | None:
-        """Return a record of the past in full. Reads the file."""
+        """Return a past record with its long texts. Reads the file."""
         return self._snapshots.record(seq) if self._snapshots is not None else None
 
     def close(self) -> None:
-        """Make no more moments, and release the journal."""
+        """Stop, and release the journal."""
         self._way = None
         self._close_own()
 
@@ -239,7 +239,7 @@ class TimeTravelController:
             self._way = None
             self._arrive(snapshot, paused=way.paused)
         elif wanted is not None and snapshot is not None and wanted.moves[: len(way.moves)] == way.moves != ():
-            # A key is held down: what is made meanwhile is shown, and the rest of the way begins there.
+            # A key is held down: show the moment reached meanwhile, and continue from there.
             self._way = _Way(snapshot.seq, wanted.moves[len(way.moves) :])
             self._arrive(snapshot, paused=False)
 
@@ -257,7 +257,7 @@ class TimeTravelController:
             self._making.submit(lambda: self._make_whole(snapshots, snapshot))
 
     def _make_whole(self, snapshots: SnapshotStore, end: Snapshot) -> Callable[[], None]:
-        """Wait until everything that is known about a shown moment has been read, as long as it is shown."""
+        """Wait until all that is known about a shown moment has been read, while it is shown."""
         try:
             whole = snapshots.whole(end.seq, lambda: self.snapshot is end and self._way is None)
         except (Closed, AeonError, OSError):
@@ -271,7 +271,7 @@ class TimeTravelController:
 
 
 def shown_moment(travel: TimeTravelController, now: RunView, *, asked: bool) -> RunPosition | None:
-    """Return the marker of the moment that is shown, None for now."""
+    """Return the marker of the moment shown, None for now."""
     snapshot = travel.snapshot
     if snapshot is None:
         return None

@@ -1,4 +1,4 @@
-"""The question that a workflow waits with, on its screen."""
+"""The question that a workflow asks, on its screen."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ _REFUSE = Choice("w", "Refuse it, and say why", "reject", REASON)
 
 
 def panel_question(request: ApprovalRequest) -> ApprovalQuestion:
-    """Return what is to be shown."""
+    """Return the question to show."""
     from system2.policies import question_of
 
     if request.point == "gate":
@@ -109,12 +109,12 @@ def _option(question: Question) -> ApprovalQuestion:
 
 
 class WorkflowApprovalController(PanelController):
-    """Mounts the panel of what waits at the broker, and takes it away when it is answered."""
+    """Mounts the panel for the question that waits at the broker, and removes it once it is answered."""
 
     def show(self, *, home: Widget) -> bool:
-        """Show the question there is now, or none; return whether it is a new one.
+        """Show the current question, if there is one; return whether it is new.
 
-        Where no other place is known, `home` is focused.
+        `home` gets the focus if no other widget is known.
         """
         asked = self.waiting()
         if asked is self._asked:
@@ -125,14 +125,14 @@ class WorkflowApprovalController(PanelController):
         return asked is not None
 
     def abort(self) -> None:
-        """Answer the question there is with the end of the workflow, which another process runs."""
+        """Answer the question by ending the workflow, which another process runs."""
         from aeon_core.approvals.pending import ApprovalDecision
 
         if self._panel is not None:
             self._panel.answered = self.decide(self._panel, ApprovalDecision(decision="abort"))
 
     def answer(self, panel: ApprovalPanel, choice: str, words: str | None = None) -> None:
-        """Answer a panel's question, where it still waits."""
+        """Answer a panel's question if it still waits."""
         if self._asked is not None:
             self.decide(panel, _decision(self._asked, choice, words))
 

@@ -38,7 +38,7 @@ WHAT = (
 
 
 class WorkflowTaskScreen(Screen[None]):
-    """Enter starts the workflow. An empty task says so and starts nothing."""
+    """Enter starts the workflow. An empty task is reported and starts nothing."""
 
     HELP_TITLE = "New workflow"
     BINDINGS: ClassVar[list[BindingType]] = [
@@ -110,9 +110,9 @@ _HINT = "A new workflow; this one does not change, and the project's files stay 
 
 
 class WorkflowForkDialog(Dialog[None]):
-    """Enter forks. It stays until the fork has begun: nothing typed is lost.
+    """Enter forks. It stays open until the fork has started, so nothing typed is lost.
 
-    `start` is the gate that is chosen at first, the last one where it is none of `gates`.
+    `start` is the gate chosen at first; the last gate if `gates` does not contain it.
     """
 
     HELP_TITLE = "Fork"
@@ -156,7 +156,7 @@ class WorkflowForkDialog(Dialog[None]):
         self.action_fork()
 
     def action_fork(self) -> None:
-        """Start the fork, or say what is wrong."""
+        """Start the fork, or show what is wrong."""
         if not self.guard.is_open or self._starting:
             return
         model = self.query_one("#model", Input).value.strip()
@@ -181,7 +181,7 @@ class WorkflowForkDialog(Dialog[None]):
             self.dismiss()
 
     def action_cancel(self) -> None:
-        """Fork nothing; ask first where anything was typed."""
+        """Close without forking, after asking if anything was typed."""
         if tuple(field.value for field in self.query(Input)) != (escape_controls(self._model), ""):
             ask_to_discard(self, self.dismiss)
         else:

@@ -46,11 +46,11 @@ if TYPE_CHECKING:
 
 SPEC = "spec/"
 MAX_ARTIFACT = 1_000_000
-"""Bytes of an artifact that are read for the screen."""
+"""The most bytes of an artifact that the screen reads."""
 
 
 def artifacts_of(state: WorkflowState, key: str) -> list[str]:
-    """Return the files that belong to a row of the pipeline, documents first, as they were named."""
+    """Return the files that belong to a row of the pipeline, documents first, in the order named."""
     view = state.view
     if (number := gate_of(key)) is not None:
         return [view.gates[number].artifact]
@@ -65,7 +65,7 @@ def artifacts_of(state: WorkflowState, key: str) -> list[str]:
 
 
 def artifact_text(root: Path, name: str) -> str:
-    """Return a project file's text, or in brackets why it is not shown. Call it on a thread: it reads the disk."""
+    """Return a project file's text, or in brackets why it is not shown. Reads the disk, so call it on a thread."""
     path = root / name
     try:
         inside = real_path(path).is_relative_to(real_path(root))
@@ -85,17 +85,17 @@ TALK, ARTIFACT = 2, 3
 """The keys of two panes."""
 FRAMES_PER_SECOND = 15
 HIDDEN_TICKS = 5
-"""One frame of so many is drawn of a screen that is hidden."""
+"""A hidden screen draws one frame in this many."""
 FOLD_SECONDS = 0.015
-"""The most of a frame that reading records may take, so that keys are answered in between."""
+"""The share of a frame that reading records may take, so that keys are handled in between."""
 _CHANGES_FILES = frozenset({"tool_exec", "agent_complete"})
 Clock = Callable[[], datetime]
 
 
 class WorkflowScreen(PaneScreen):
-    """The pipeline, the selected agent's conversation, and the artifacts: a fold of the records as they come.
+    """The pipeline, the selected agent's conversation, and the artifacts, folded from the records as they arrive.
 
-    Where the workflow runs here, what it asks is shown at once.
+    If the workflow runs here, its questions are shown immediately.
     """
 
     HELP_TITLE = "Workflow"
@@ -182,7 +182,7 @@ class WorkflowScreen(PaneScreen):
 
     def on_mount(self) -> None:
         if not self.query(WorkflowArtifact):
-            return  # the app is ending before the screen was made
+            return  # the app ends before the screen is composed
         self.begin_panes()
 
     def on_resize(self) -> None:
@@ -190,7 +190,7 @@ class WorkflowScreen(PaneScreen):
             self.show_artifact()
 
     def begin(self) -> None:
-        """Show what there is, and from now on what comes."""
+        """Show the records so far, and from now on each new one."""
         self.tick()
         self.set_interval(1 / FRAMES_PER_SECOND, self.tick, name="fold")
 
@@ -206,26 +206,26 @@ class WorkflowScreen(PaneScreen):
 
     @property
     def chosen_run(self) -> Path | None:
-        """The journal that the keys of a run's actions go for."""
+        """The journal that the keys of a run's actions apply to."""
         return self.path
 
     def offers(self, action: str) -> bool:
-        """Return whether something can be done with the workflow as it is now."""
+        """Return whether an action applies to the workflow as it is now."""
         return action == "fork" and not self._source.live and any(g.decisions for g in self.state.view.gates.values())
 
     @property
     def fork_start(self) -> int | None:
-        """The gate that is selected; None if another row is."""
+        """The selected gate; None if another row is selected."""
         return gate_of(self.query_one(WorkflowPipeline).selected)
 
     @property
     def goes_on(self) -> bool:
-        """Whether a process works on it, this one or another."""
+        """Whether a process, this one or another, works on it."""
         return self._source.live and self.state.view.end is None
 
     @property
     def status(self) -> str:
-        """How the workflow stands, in a word or a few."""
+        """The workflow's status in a few words."""
         if self._runner is not None:
             if self._runner.error is not None:
                 return "failed"
@@ -238,7 +238,7 @@ class WorkflowScreen(PaneScreen):
         return self.state.status(live=self._source.live, reading=not self._source.ended)
 
     def tick(self) -> None:
-        """Fold what has come, and show what it concerns; less often where another screen hides it."""
+        """Fold new records and update the panes; less often while another screen covers this one."""
         self._ticks += 1
         if not self.made or not self.app.is_running or (self._ticks % HIDDEN_TICKS and not self.is_current):
             return
@@ -308,7 +308,7 @@ class WorkflowScreen(PaneScreen):
             talk.update_items(items)
 
     def _show_activity(self, now: str) -> None:
-        """Show what the agent of the selected row does now, and what it writes."""
+        """Show what the selected agent is doing and writing now."""
         busy, talk = self.state.busy, self.query_one(WorkflowConversation)
         if busy is None or not self.goes_on or self._shown_key != busy.step_id:
             talk.update_live(None)
@@ -356,21 +356,21 @@ class WorkflowScreen(PaneScreen):
 
     @property
     def artifact_is_shown(self) -> bool:
-        """Whether the artifact is on the screen."""
+        """Whether the artifact is on screen."""
         return self.has_class("-artifact") or self.size.width >= WIDTHS[-1][0]
 
     def bring(self, number: int) -> None:
-        """Show the conversation or the artifact, whichever the other hides."""
+        """Switch between the conversation and the artifact."""
         if number in (TALK, ARTIFACT):
             self.set_class(number == ARTIFACT, "-artifact")
             self.show_artifact()
 
     def action_turn(self) -> None:
-        """Show the artifact in place of the conversation, or the other way."""
+        """Show the artifact in place of the conversation, or the reverse."""
         self.action_pane(TALK if self.has_class("-artifact") else ARTIFACT)
 
     def show_artifact(self) -> None:
-        """Read on a thread what belongs to the selected row, where it is on screen."""
+        """Read the files of the selected row on a thread, if they are on screen."""
         if not self.artifact_is_shown or not self.made:
             return
         names, root = artifacts_of(self.state, self._shown_key), self.state.project_root
@@ -395,12 +395,12 @@ class WorkflowScreen(PaneScreen):
 
     def _tell_terminal(self, *, urgent: bool = False) -> None:
         if self._runner is not None and not self.is_active:
-            return  # the app tells what is not on screen
+            return  # the app reports what is not on screen
         words = self.status.replace("_", " ")
         self.app.post_message(TitleTerminal(f"aeon: {words} · {one_line(self.state.view.task, 60)}", urgent))
 
     def _tell_problem(self) -> None:
-        """Say, once, why there is nothing more to read, or why the workflow could not begin."""
+        """Report once why there is nothing more to read, or why the workflow could not start."""
         error = self._source.error or (self._runner.error if self._runner is not None else None)
         if error is not None and not self._problem_reported:
             self._problem_reported = True
@@ -423,7 +423,7 @@ class WorkflowScreen(PaneScreen):
     def _answered(self, event: ApprovalPanel.Answered) -> None:
         event.stop()
         if event.answer == "abort":
-            # The dialog gets the keys now; the first one after it may be for the question again.
+            # The dialog receives the keys now; the first key after it may be meant for the question.
             event.panel.reopen()
             self.action_abort()
         elif event.answer == ALWAYS:
@@ -432,7 +432,7 @@ class WorkflowScreen(PaneScreen):
             self._asking.answer(event.panel, event.answer, event.words)
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
-        """Return whether an action does something now."""
+        """Return whether an action has an effect now."""
         if action == "abort":
             return self._runner is not None and self._runner.running
         if action == "resume":
@@ -440,13 +440,13 @@ class WorkflowScreen(PaneScreen):
         return super().check_action(action, parameters)
 
     def action_follow(self) -> None:
-        """Go to where the workflow is, and stay with it."""
+        """Go to the running agent, and follow the workflow."""
         self.query_one(WorkflowPipeline).follow(self.state.current)
         self._show_talk()
         self.query_one(WorkflowConversation).action_follow()
 
     def action_abort(self) -> None:
-        """Ask, and end the workflow; it can be continued."""
+        """End the workflow after asking; it can be continued."""
         lines = [f"What you approved is kept; {key_of(self, 'workflow.resume')} resumes the workflow later."]
         dialog = ConfirmDialog("End the workflow here?", lines, "End it")
         self.app.push_screen(dialog, lambda yes: self._abort() if yes else None)
@@ -458,6 +458,6 @@ class WorkflowScreen(PaneScreen):
             self._asking.abort()
 
     def action_resume(self) -> None:
-        """Go on with a workflow that was ended or cut off."""
+        """Continue a workflow that was ended or cut off."""
         if self.path is not None:
             self.app.post_message(ResumeRun(self.path))

@@ -1,4 +1,4 @@
-"""What is told of an agent, a gate or the workflow as a whole, from its records: items that open to the whole."""
+"""The content of an agent, a gate or the whole workflow, from its records, as items that open."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ _STYLES = {"+": "complete", "-": "failed", "@": "muted"}
 
 
 def summary_blocks(text: str, style: str = "bold") -> Iterator[Block]:
-    """Yield a gate's summary; what a person should look at stands out."""
+    """Yield a gate's summary, with what needs attention highlighted."""
     for line in text.split("\n"):
         yield ("high" if line.startswith("⚠") else style), line
 
 
 def change_blocks(changes: Iterable[FileChange], artifact: str) -> Iterator[Block]:
-    """Yield every diff with a heading; a new artifact is shown as a whole, so its diff is left out."""
+    """Yield every diff with a heading, except that of a new artifact, which is shown whole."""
     for change in changes:
         if change.diff and not (change.path == artifact and change.status == "created"):
             yield "muted", f"── {change.status} {change.path} ──"
@@ -38,7 +38,7 @@ def diff_blocks(diff: str) -> Iterator[Block]:
 
 
 def detail_blocks(text: str) -> Iterator[Block]:
-    """Yield what a question is about: a diff in colours, or a reason."""
+    """Yield the subject of a question: a diff in colours, or a reason."""
     if text.startswith("--- "):
         yield from diff_blocks(text)
     else:
@@ -66,19 +66,19 @@ DECIDED_ABORT = ("◼", "medium", "aborted")
 
 
 def _said(icon: str, style: str, head: str, text: str, *more: Block) -> ConversationItem:
-    """Return an item that shows a text, where there is one, and more."""
+    """Return an item that shows a text, if there is one, and more."""
     return ConversationItem(icon, style, head, ((("", text),) if text else ()) + more, True)
 
 
 def items_of(entry: Entry) -> Iterator[ConversationItem]:
-    """Yield what one entry, one that the view has taken, is shown as: mostly one item, of a first request nothing."""
+    """Yield the items of one entry that the view has folded: usually one, none for a first request."""
     kind = str(entry.get("type"))
     if kind in _ITEMS:
         yield from _ITEMS[kind](entry)
 
 
 def reply_blocks(text: str, calls: Iterable[tuple[str, str]]) -> Iterator[Block]:
-    """Yield what has arrived of a reply: its text, and its tool calls as what they become."""
+    """Yield the reply so far: its text, and its tool calls in their final form."""
     if text:
         yield "", text
     for tool_name, arguments in calls:
@@ -189,7 +189,7 @@ _ITEMS: dict[str, Callable[[Entry], Iterator[ConversationItem]]] = {
 
 
 def gate_items(state: WorkflowState, number: int) -> list[ConversationItem]:
-    """Return what is told of a gate: the summary that was shown at it, and every decision."""
+    """Return the items of a gate: the summary shown, and every decision."""
     gate = state.view.gates[number]
     if gate.state == "ahead" and not gate.decisions:
         return [ConversationItem("◇", "pending", f"{gate.artifact} is decided here; there is no question yet")]
@@ -213,7 +213,7 @@ def gate_items(state: WorkflowState, number: int) -> list[ConversationItem]:
 
 
 def whole_items(state: WorkflowState, status: str, how_to_continue: str) -> list[ConversationItem]:
-    """Return what is told of the workflow as a whole: task, gates, costs, what was warned of, and how it ended."""
+    """Return the items of the whole workflow: task, gates, costs, warnings, and its end."""
     view = state.view
     items = [ConversationItem("◇", "accent", "task", (("", view.task),), True)]
     if view.model:
