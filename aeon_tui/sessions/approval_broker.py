@@ -1,4 +1,4 @@
-"""Where a run's questions wait for a person: the one at the screen, or one at another terminal."""
+"""The broker between a run that asks and the person who decides, on this screen or at another terminal."""
 
 from __future__ import annotations
 
@@ -16,26 +16,26 @@ if TYPE_CHECKING:
 
 
 class ApprovalSource(Protocol):
-    """What a screen needs of a broker. Nothing in it waits."""
+    """What a screen needs from a broker. No method blocks."""
 
     @property
     def waiting(self) -> ApprovalRequest | None:
         """The question that waits for an answer."""
 
     def decide(self, digest: str, decision: ApprovalDecision) -> bool:
-        """Answer the question with that digest; return whether it was the one that waits."""
+        """Answer the question with this digest; return whether it was the waiting one."""
 
     def pop_notice(self) -> str:
-        """Return, once, a sentence about decisions for the person; mostly nothing."""
+        """Return a notice about decisions once; usually empty."""
 
     def close(self) -> None:
-        """Decide no more here."""
+        """Stop accepting decisions."""
 
 
 class ApprovalBroker:
-    """An approver: called on the kernel's thread, which waits; answered on the screen's, or from another terminal.
+    """An approver: the kernel's thread calls it and waits; the screen's thread or another terminal answers.
 
-    `journal` is the run's, and may be set later: its inbox exists while a question waits.
+    `journal` is the run's and may be set later; its inbox exists while a question waits.
     """
 
     def __init__(self, journal: Path | None = None) -> None:
@@ -45,13 +45,13 @@ class ApprovalBroker:
         self._decision: ApprovalDecision | None = None
         self._closed = False
         self.answers: dict[str, str] = {}
-        """What the person has answered so far to the open questions of what waits; an abort of the run keeps it."""
+        """The answers so far to the open questions of the waiting question; an abort of the run keeps them."""
         self._news = ""
         self.listener: Callable[[], object] = lambda: None
-        """Called on the kernel's thread when a question has come or is decided; it returns at once."""
+        """Called on the kernel's thread when a question arrives or is decided; must not block."""
 
     def __call__(self, request: ApprovalRequest) -> ApprovalDecision:
-        """Return what the person decides, however long that takes; `abort` once the broker is closed."""
+        """Wait for a decision and return it; `abort` once the broker is closed."""
         from aeon_core.approvals.inbox import POLL_SECONDS, Inbox
 
         with Inbox(self.journal, request) as inbox:
@@ -59,13 +59,13 @@ class ApprovalBroker:
                 self._waiting, self._decision, self.answers = request, None, {}
             self.listener()
             while (decision := self._decided(POLL_SECONDS)) is None:
-                # Not under the lock, which the screen takes: this reads a file.
+                # Outside the lock, which the screen needs too: this reads a file.
                 if (elsewhere := inbox.take()) is not None:
                     self._decide_elsewhere(elsewhere)
             return inbox.settle(decision)
 
     def _decided(self, seconds: float) -> ApprovalDecision | None:
-        """Return the decision, None if there is none after some seconds."""
+        """Return the decision, or None after some seconds without one."""
         from aeon_core.approvals.pending import ApprovalDecision
 
         with self._changed:
@@ -88,7 +88,7 @@ class ApprovalBroker:
         return self._waiting
 
     def decide(self, digest: str, decision: ApprovalDecision) -> bool:
-        """Answer the question with that digest; return whether it was the one that waits."""
+        """Answer the question with this digest; return whether it was the waiting one."""
         with self._changed:
             if self._waiting is None or self._waiting.digest != digest or self._decision is not None:
                 return False
@@ -97,49 +97,49 @@ class ApprovalBroker:
             return True
 
     def pop_notice(self) -> str:
-        """Return, once, what was decided in another terminal."""
+        """Return once what another terminal decided."""
         news, self._news = self._news, ""
         return news
 
     def close(self) -> None:
-        """Answer what waits, and whatever else is asked, with `abort`."""
+        """Answer the waiting question and all later ones with `abort`."""
         with self._changed:
             self._closed = True
             self._changed.notify_all()
 
 
 LOOK_SECONDS = 0.2
-"""Seconds between checks for changes of the journal while a question waits; otherwise twice as many."""
+"""Seconds between checks of the journal while a question waits; otherwise twice as long."""
 
 
 class HasJournal(Protocol):
-    """What a run is followed by."""
+    """What follows a run."""
 
     @property
     def journal(self) -> Path | None:
-        """The run's journal; None if it is not there yet."""
+        """The run's journal; None until it exists."""
 
 
 class RemoteApprovalBroker:
-    """Shows what a run of another process waits for, and submits the decision. A thread reads and waits."""
+    """Shows the question of a run of another process, and submits the decision. A thread reads and waits."""
 
     def __init__(self, source: HasJournal) -> None:
         self._source = source
         self._question: PendingApproval | None = None
         self._request: ApprovalRequest | None = None
         self._seen = 0
-        """The journal's size when it was last looked at."""
+        """The journal's size at the last check."""
         self._to_send: queue.SimpleQueue[tuple[PendingApproval, ApprovalDecision] | None] = queue.SimpleQueue()
         self._news: queue.SimpleQueue[str] = queue.SimpleQueue()
         threading.Thread(target=self._work, name="aeon-remote-broker", daemon=True).start()
 
     @property
     def waiting(self) -> ApprovalRequest | None:
-        """The question that waits for an answer, here or elsewhere."""
+        """The waiting question, asked here or elsewhere."""
         return self._request
 
     def decide(self, digest: str, decision: ApprovalDecision) -> bool:
-        """Have the question with that digest answered; return whether it was the one that waits."""
+        """Submit an answer to the question with this digest; return whether it was the waiting one."""
         question = self._question
         if question is None or question.digest != digest:
             return False
@@ -147,13 +147,13 @@ class RemoteApprovalBroker:
         return True
 
     def pop_notice(self) -> str:
-        """Return, once, what became of a decision that the run did not take."""
+        """Return once why the run did not accept a decision."""
         with contextlib.suppress(queue.Empty):
             return self._news.get_nowait()
         return ""
 
     def close(self) -> None:
-        """Look no more; a decision that was made is written first."""
+        """Stop; a decision already made is written first."""
         self._to_send.put(None)
 
     def _work(self) -> None:
@@ -168,7 +168,7 @@ class RemoteApprovalBroker:
                 self._submit(*made)
 
     def _look(self) -> PendingApproval | None:
-        """Return what the run waits for now."""
+        """Return the question that the run waits for now."""
         from aeon_core.journal.summary import is_being_written
 
         journal = self._source.journal
@@ -192,7 +192,7 @@ class RemoteApprovalBroker:
             self._question, self._request = question, approval_request(question)
 
     def _submit(self, question: PendingApproval, decision: ApprovalDecision) -> None:
-        """Have the decision taken, or say why it was not; what still waits then is asked again."""
+        """Submit the decision and keep the reason if it fails; a question that still waits is asked again."""
         from aeon_tui.sessions.pending_approval import submit
 
         journal = self._source.journal

@@ -1,4 +1,4 @@
-"""What a person makes of a run's question: another plan, other arguments of a call, another budget; checked at once."""
+"""Edits of what a run asks about: its plan, a call's arguments, or its budget, checked immediately."""
 
 from __future__ import annotations
 
@@ -28,21 +28,21 @@ _PROBLEMS = 3
 
 @dataclass
 class EditedPlan:
-    """What a person made of a plan. `edit` is None if nothing was changed; `file` keeps what was typed."""
+    """An edited plan. `edit` is None if nothing was changed; `file` keeps what was typed."""
 
     edit: PlanEdit | None
     file: Path
 
     def forget(self) -> None:
-        """Remove the file: the plan was used."""
+        """Remove the file, since the plan has been used."""
         with contextlib.suppress(OSError):
             self.file.unlink()
 
 
 def edit_plan(plan: PlanEdit, what: str) -> EditedPlan:
-    """Open a plan in `$VISUAL`, else `$EDITOR`, and return it as it was left; `what` says what it is of.
+    """Open a plan in `$VISUAL` or `$EDITOR`, and return the edited plan; `what` names it.
 
-    Raises UsageError if there is no editor, it fails, or what it left is not a plan: then the file is kept and named.
+    Raises UsageError if there is no editor, it fails, or the text is not a plan; then the file is kept and named.
     """
     named_editor(PLAN.elsewhere)
     draft = YamlDraft(PLAN, plan, what)
@@ -50,7 +50,7 @@ def edit_plan(plan: PlanEdit, what: str) -> EditedPlan:
 
 
 def load_edited_plan(path: Path) -> PlanEdit:
-    """Return the plan of a JSON or YAML file, in which steps may have been executed, and its `requirements`, if any.
+    """Return the plan of a JSON or YAML file, whose steps may have been executed, and its `requirements`, if any.
 
     Raises UsageError, in one line.
     """
@@ -70,7 +70,7 @@ def plan_yaml(plan: PlanEdit) -> str:
 
 
 PLAN = DraftForm("plan", plan_yaml, load_edited_plan, HINT, "use --plan FILE")
-"""How a plan is edited."""
+"""How to edit a plan."""
 
 
 UNCHANGED = "no changes, so nothing is decided"
@@ -83,7 +83,7 @@ _REQUIREMENTS_HINT = """\
 
 
 class ApprovalEdits:
-    """Opens what a run's questions are about in a person's editor. `tools` are those of the run, as it tells them."""
+    """Opens the subjects of a run's questions in the user's editor. `tools` are those of the run's journal."""
 
     def __init__(self, tools: Iterable[Mapping[str, Any]] = ()) -> None:
         self._tools = list(tools)
@@ -92,23 +92,23 @@ class ApprovalEdits:
         self._typed = ""
 
     def edit(self, request: ApprovalRequest) -> ApprovalDecision | None:
-        """Return the decision with what the person made of it, None if nothing was changed.
+        """Return the decision with the edit, None if nothing was changed.
 
-        Raises UsageError if there is no editor, it fails, or left what the question does not take: the file is kept,
-        and the next edit of the same question opens it again. So it is with what was typed where the question comes
-        back because the run could not take the plan.
+        Raises UsageError if there is no editor, it fails, or the text does not fit the question. The file is kept,
+        and the next edit of the same question opens it again, also if the question comes
+        back because the run could not accept the plan.
         """
         draft = self.draft(request)
         return self.decided(draft, draft.edit(_AGAIN))
 
     def decided(self, draft: YamlDraft[Any], value: Any) -> ApprovalDecision | None:
-        """Return the decision with the value that a person left in the draft, None if nothing was changed."""
+        """Return the decision with the value in the draft, None if nothing was changed."""
         self._typed, self._draft = draft.text() if value is not None else "", None
         draft.forget()
         return None if value is None else ApprovalDecision(decision="edit", edited=_plain(value))
 
     def draft(self, request: ApprovalRequest) -> YamlDraft[Any]:
-        """Return the file in which what the question is about is edited, with what was typed there before."""
+        """Return the draft of the question's subject, with what was typed before."""
         if self._draft is None or self._request is not request or not self._draft.file.exists():
             typed = self._typed if "problem" in request.subject else ""
             value, what = _shown(request)
@@ -118,7 +118,7 @@ class ApprovalEdits:
 
 
 def load_edit(request: ApprovalRequest, tools: Iterable[Mapping[str, Any]], path: Path) -> dict[str, Any]:
-    """Return what a JSON or YAML file holds, as the question takes it. Raises UsageError, in one line."""
+    """Return the content of a JSON or YAML file in the question's form. Raises UsageError, in one line."""
     return _plain(_form(request, tools).load(path))
 
 
@@ -148,7 +148,7 @@ _LATER_PLAN = replace(PLAN, load=_load_later_plan, elsewhere="reject it and say 
 
 
 def _shown(request: ApprovalRequest) -> tuple[Any, str]:
-    """Return what is edited, and what it is."""
+    """Return the value to edit, and its name."""
     subject = request.subject
     if request.point in ("plan", "pass"):
         edit = parse_plan_edit(subject["plan"])
@@ -165,7 +165,7 @@ def _load_arguments(path: Path, *, name: str, schema: Any) -> dict[str, Any]:
     try:
         problems = Schema(schema).errors(arguments) if schema is not None else []
     except ValidationError:
-        problems = []  # the run itself judges the arguments, whatever is known here of its tools
+        problems = []  # the run itself validates the arguments, whatever is known of its tools here
     if problems:
         raise UsageError(f"{str(path)!r} does not fit {name!r}: {'; '.join(problems)}")
     return arguments

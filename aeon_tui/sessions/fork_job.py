@@ -1,4 +1,4 @@
-"""A fork in the app or headless: what a person changes where it starts, and the new run that it becomes."""
+"""A fork in the app or headless: the changes at its start, and the job of the new run."""
 
 from __future__ import annotations
 
@@ -23,13 +23,13 @@ if TYPE_CHECKING:
 
 CRITERIA = "criteria"
 TEXT = Path("the text")
-"""What errors call the text that is edited."""
+"""The name of the edited text in errors."""
 _PROBLEMS = 2
 
 
 @dataclass(frozen=True)
 class ForkEdits:
-    """What a fork starts with instead of what its parent had there; None for what was left as it was."""
+    """What a fork changes at its start; None for what stays as in the parent."""
 
     plan: PlanEdit | None = None
     criteria: ConvergenceCriteria | None = None
@@ -37,17 +37,17 @@ class ForkEdits:
 
 @dataclass(frozen=True)
 class ForkRequest(StartRequest):
-    """A fork that a person asked for."""
+    """A request to fork a run."""
 
     parent: Path
     pass_number: int
     """The pass that it starts with."""
     options: Mapping[str, Any]
-    """Options that are not the parent's."""
+    """Options that differ from the parent's."""
     edits: ForkEdits = ForkEdits()
 
     def job(self, today: Callable[[], LoadedConfig], runs_dir: Path) -> ForkJob:
-        """Return the work of the fork. Raises UsageError if it cannot be made."""
+        """Return the job of the fork. Raises UsageError if it cannot be made."""
         options = {**self.options, "runs_dir": runs_dir}
         job = fork_job(self.parent, self.pass_number, today(), options, self.edits.plan, in_app=True)
         job.criteria = self.edits.criteria
@@ -55,14 +55,14 @@ class ForkRequest(StartRequest):
 
 
 def fork_text(plan: PlanEdit, criteria: ConvergenceCriteria) -> str:
-    """Return what holds where a fork starts, as YAML that `parse_fork_text` reads."""
+    """Return the state at a fork's start, as YAML that `parse_fork_text` reads."""
     whole = plan.whole()
     requirements = {key: whole.pop(key) for key in ("requirements",) if key in whole}
     return as_yaml({**requirements, CRITERIA: criteria.model_dump(mode="json"), **whole})
 
 
 def parse_fork_text(text: str, before: str) -> ForkEdits:
-    """Return what a text changes of the one `before`.
+    """Return the changes of a text against the one `before`.
 
     Raises UsageError in one line that calls the text `TEXT`, with all `problems` of a plan.
     """
@@ -92,7 +92,7 @@ def _parsed(text: str) -> tuple[PlanEdit | None, ConvergenceCriteria | None]:
 
 @dataclass
 class ForkJob(RunJob):
-    """A new run that starts where a pass of another one started. `edit` is what a person made of that pass's plan."""
+    """A new run that starts where a pass of another one started. `edit` is the edited plan of that pass."""
 
     path: Path
     pass_number: int
@@ -100,7 +100,7 @@ class ForkJob(RunJob):
     criteria: ConvergenceCriteria | None = None
     """Convergence criteria, if overridden."""
     requirements: list[str] | None = None
-    """What a finished answer must satisfy, if that is overridden."""
+    """Requirements, if overridden."""
 
     @property
     def beside(self) -> Path:
@@ -108,7 +108,7 @@ class ForkJob(RunJob):
         return self.path
 
     def prepare(self) -> None:
-        """Load the tools, and make sure that model, pass and plan can be used. Raises UsageError and others like it."""
+        """Load the tools, and check model, pass and plan. Raises UsageError and other AeonErrors."""
         from aeon_core.runs.factory import build_tools
         from aeon_core.runs.fork import Fork
 
@@ -122,13 +122,13 @@ class ForkJob(RunJob):
                 raise
 
     def _overrides(self) -> dict[str, Any]:
-        """Return what the fork has in place of its parent's; the file that was edited has the last word."""
+        """Return the fork's overrides; the edited file takes precedence."""
         edit = self.edit or PlanEdit()
         requirements = edit.requirements if edit.requirements is not None else self.requirements
         return {"plan": edit.plan, "criteria": self.criteria, "requirements": requirements}
 
     def build(self, journal: Path, on_line: OnLine, stream: Stream | None, approver: Approver | None) -> Kernel:
-        """Return what runs the fork."""
+        """Return the kernel of the fork."""
         from aeon_core.runs.fork import Fork
 
         with kernel_parts(self, on_line, stream, approver) as parts:
@@ -145,9 +145,9 @@ def fork_job(
     *,
     in_app: bool,
 ) -> ForkJob:
-    """Return the work of a fork: with the parent's options, overridden by those `said`, and its plan or an edited one.
+    """Return the job of a fork, with the parent's options, overridden by those `said`, and its plan or an edited one.
 
-    What a person is asked about is as in a new run, whatever it was in the parent's. Raises UsageError if the journal
+    Approvals are those of a new run, not the parent's. Raises UsageError if the journal
     cannot be read.
     """
     from aeon_core.convergence.criteria import load_criteria

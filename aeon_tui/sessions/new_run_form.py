@@ -1,4 +1,4 @@
-"""A new run as a person fills it in: what is wrong with it, and what it becomes."""
+"""The content of the form for a new run: its problems, and the run that it describes."""
 
 from __future__ import annotations
 
@@ -20,14 +20,14 @@ if TYPE_CHECKING:
 NO_TASK = "describe the task"
 NO_MODEL = "choose one below, or type PROVIDER:NAME"
 TEXTS = {"model": "Model", "ttl": "TTL", "budget": "Budget", "criteria": "Criteria"}
-"""Fields of one line, with what they are called."""
+"""Fields of one line, with their labels."""
 POINTS = {"plan": "plan", "pass": "each pass", "tool": "tool calls"}
-"""What a person can be asked about, with what it is called."""
+"""Points that can need approval, with their labels."""
 
 
 @dataclass(frozen=True)
 class NewRunForm(StartRequest):
-    """What has been filled in; texts are as they were typed, and an empty one is a default."""
+    """The content of the form; texts are as typed, and an empty one means the default."""
 
     task: str = ""
     model: str = ""
@@ -39,7 +39,7 @@ class NewRunForm(StartRequest):
     single_pass: bool = False
 
     def problems(self) -> dict[str, str]:
-        """Return what is wrong, by field: one line each. No file is looked at."""
+        """Return the problems by field, one line each. Reads no file."""
         found = {"task": NO_TASK} if not self.task.strip() else {}
         for key in TEXTS:
             try:
@@ -49,7 +49,7 @@ class NewRunForm(StartRequest):
         return found
 
     def job(self, today: Callable[[], LoadedConfig], _runs_dir: Path) -> NewRunJob:
-        """Return the run. Raises UsageError for what is wrong with the form or the criteria."""
+        """Return the request for the run. Raises UsageError for problems of the form or the criteria."""
         if problems := self.problems():
             raise UsageError(next(iter(problems.values())))
         loaded = today()
@@ -75,7 +75,7 @@ class NewRunForm(StartRequest):
 
 
 def checked_model(text: str) -> str | list[str]:
-    """Return a model, or several where there are commas. Raises UsageError if the form of one is wrong."""
+    """Return a model, or several separated by commas. Raises UsageError if one is malformed."""
     models = [model.strip() for model in text.split(",")]
     if models == [""]:
         raise UsageError(NO_MODEL)
@@ -89,7 +89,7 @@ def checked_model(text: str) -> str | list[str]:
 
 
 def new_run_of(today: LoadedConfig) -> NewRunForm:
-    """Return a form with what the configuration says filled in."""
+    """Return a form filled in from the configuration."""
     config = today.config
     return NewRunForm(
         model=", ".join(config.models),

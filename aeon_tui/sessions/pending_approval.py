@@ -1,4 +1,4 @@
-"""What a run of another process waits for, as whoever decides it is asked."""
+"""The question that a run of another process waits for, and the decision sent to it."""
 
 from __future__ import annotations
 
@@ -12,16 +12,16 @@ from aeon_core.approvals.pending import ApprovalDecision, ApprovalRequest, Pendi
 from aeon_core.journal.summary import is_being_written
 
 PATIENCE_SECONDS = 10.0
-"""How long to wait until the run's process has journaled a decision; it looks ten times a second."""
+"""How long to wait for the run's process to journal a decision; it checks ten times a second."""
 
 
 @dataclass(frozen=True)
 class Submitted:
-    """The outcome of a decision: `problem` says why the run did not take it, empty if it did."""
+    """The outcome of a decision: `problem` is why the run did not accept it, empty if it did."""
 
     problem: str = ""
     decided: str | None = None
-    """What the run continues with, as far as it is known."""
+    """The decision that the run continues with, if known."""
 
 
 def approval_request(question: PendingApproval) -> ApprovalRequest:
@@ -30,24 +30,24 @@ def approval_request(question: PendingApproval) -> ApprovalRequest:
 
 
 def pending_question(path: Path) -> PendingApproval | None:
-    """Return what a live run waits for and another terminal can decide; None if there is no such thing.
+    """Return the question of a live run that another terminal can decide; None if there is none.
 
     Raises UsageError, JournalError, OSError if the journal cannot be read.
     """
-    # In this order: what a process that died left there is nothing that waits.
+    # In this order: a question left by a dead process is not waiting.
     if not takes_decisions(path) or not is_being_written(path):
         return None
     return pending_approval(path)
 
 
 def pending_request(path: Path) -> ApprovalRequest | None:
-    """Return the same as the run's own process asks it."""
+    """Return the question as a request of the run's own process."""
     question = pending_question(path)
     return approval_request(question) if question is not None else None
 
 
 def submit(path: Path, question: PendingApproval, decision: ApprovalDecision) -> Submitted:
-    """Have the process of a run take a decision, and wait until it has. Raises AeonError, OSError."""
+    """Send a decision to the process of a run, and wait until it is accepted. Raises AeonError, OSError."""
     with contextlib.closing(send(path, question, decision)) as sent:
         deadline = time.monotonic() + PATIENCE_SECONDS
         while (fate := sent.fate()) == "waits" and time.monotonic() < deadline:

@@ -1,4 +1,4 @@
-"""What a Runner does: a new run, one that is resumed; forks and workflows are in files of their own."""
+"""The jobs of a Runner: a new run or a resumed one; forks and workflows have files of their own."""
 
 from __future__ import annotations
 
@@ -41,11 +41,11 @@ DEMO_TASK = "design a REST API for invoices"
 
 
 def demo_job(today: LoadedConfig) -> NewRunJob:
-    """Return what `aeon-tui demo` starts in the app. Raises UsageError for tools that cannot be loaded."""
+    """Return the request of `aeon-tui demo`. Raises UsageError for tools that cannot be loaded."""
     from aeon_core.config.schema import RunConfig
     from aeon_core.runs.factory import build_tools
 
-    # A demonstration runs nothing of the project, trusted or not.
+    # The demo runs nothing of the project, trusted or not.
     left_out = {item.key.partition(".")[0] for item in today.trust.items} & today.sources.keys()
     plain = {key: RunConfig.model_fields[key].get_default(call_default_factory=True) for key in left_out}
     changed = {"model": DEMO_MODEL, "approve": approval_points(today, in_app=True)}
@@ -61,9 +61,9 @@ GUIDE = (
 
 
 def is_paced(task: str, started: RunConfig, config: RunConfig | None = None) -> bool:
-    """Return whether replies take a moment, so that a person can watch: in the guided run and what continues it.
+    """Return whether replies are slowed so that a person can watch: in the guided run and its continuations.
 
-    `started` is how that run began; `config` how it continues, where that is not the same.
+    `started` is the run's first record; `config` its options from now on, if they differ.
     """
     models = (config or started).models
     return task == DEMO_TASK and started.model == DEMO_MODEL and all(each.startswith("simulated:") for each in models)
@@ -74,22 +74,22 @@ class Result(Protocol):
 
     @property
     def status(self) -> str:
-        """How it ended, as its journal says it."""
+        """Its status, as journaled."""
 
     @property
     def exit_code(self) -> int:
-        """What a command ends with."""
+        """The exit code."""
 
     @property
     def error(self) -> dict[str, Any] | str | None:
-        """Why it did not succeed."""
+        """Why it failed."""
 
 
 ResultT = TypeVar("ResultT", bound=Result, covariant=True, default="RunResult")
 
 
 class Kernel(Protocol[ResultT]):
-    """What is run, once: it performs, journals, and says how it ended."""
+    """A kernel, run once: it performs, journals and returns how it ended."""
 
     def run(self) -> ResultT: ...
     def abort(self) -> None: ...
@@ -100,79 +100,79 @@ OnLine = Callable[[bytes], None]
 
 
 class Job(ABC):
-    """What a Runner does."""
+    """The job of a Runner."""
 
     what: ClassVar[str] = "run"
     task: str
     keeps_journal = True
-    """False once it turned out that the journal cannot be written."""
+    """False once the journal has turned out to be unwritable."""
 
     @property
     def beside(self) -> Path | None:
-        """The journal of the run that it is to be compared with."""
+        """The journal of the run to compare it with."""
         return None
 
     @abstractmethod
     def prepare(self) -> None:
-        """Make sure that it can begin. Raises UsageError and ModelUnavailableError, before anything is written."""
+        """Check that it can start. Raises UsageError and ModelUnavailableError, before anything is written."""
 
     def discard(self) -> None:  # noqa: B027  # most hold nothing
-        """Release what `prepare` holds open: it is not run."""
+        """Release what `prepare` opened, if the job will not run."""
 
     @abstractmethod
     def journal_in(self, runs_dir: Path) -> Path:
-        """Return the journal that it writes: a new one, in this directory unless the job has one of its own."""
+        """Return the journal that it writes: a new one in this directory, or the job's own."""
 
     @abstractmethod
     def source(self, journal: Path) -> LiveSource[Any]:
-        """Return where the screen takes its records from."""
+        """Return the source of the screen's records."""
 
     @abstractmethod
     def build(self, journal: Path, on_line: OnLine, stream: Stream | None, approver: Approver | None) -> Kernel[Result]:
-        """Make what is run, on the thread that will run it; `stream` gets replies as they come. Raises AeonError."""
+        """Build the kernel, on the thread that will run it; `stream` gets replies as they arrive. Raises AeonError."""
 
     def warning(self) -> str:
-        """Return what a person should know from the start on; mostly nothing."""
+        """Return a warning to show from the start; usually empty."""
         return ""
 
     @abstractmethod
     def continues_after(self, result: Any) -> bool:
-        """Return whether to continue it is the next thing to do."""
+        """Return whether the user should continue it next."""
 
     def failure(self, run_id: str, error: AeonError) -> Any:  # noqa: ARG002  # for what has no such result
-        """Return the result of what could not start, where its screen shows one."""
+        """Return the result of a job that could not start, if its screen shows one."""
         return None
 
 
 class StartRequest(ABC):
-    """What a person asks the app to start. `today` gives the configuration as it is now."""
+    """A request to start something in the app. `today` returns the current configuration."""
 
     def missing_trust(self, today: Callable[[], LoadedConfig]) -> ProjectTrust | None:
-        """Return the consent that is asked for first, None if none is missing. Raises UsageError."""
+        """Return the consent to ask for first, None if none is missing. Raises UsageError."""
         loaded = today()
         return loaded.trust if loaded.ignored else None
 
     @abstractmethod
     def job(self, today: Callable[[], LoadedConfig], runs_dir: Path) -> Job:
-        """Return the job, to be prepared. Raises AeonError for what cannot be used."""
+        """Return the job, not yet prepared. Raises AeonError for unusable options."""
 
 
 @dataclass
 class RunJob(Job):
-    """A run: a new one, one that is resumed, a fork of one."""
+    """A run: new, resumed, or a fork."""
 
     task: str
     config: RunConfig
     _: KW_ONLY
     tools: ToolRegistry | None = None
-    """Those of the configuration where none are given."""
+    """The configuration's if none are given."""
     guide: str = ""
-    """A notice on the screen; mostly empty."""
+    """A notice on the screen; usually empty."""
     paced: bool = False
-    """Whether replies take a moment to watch."""
+    """Whether replies are slowed for watching."""
 
     def prepare(self) -> None:
-        """Load the tools, and make sure that the model can be used."""
+        """Load the tools, and check that the model can be used."""
         from aeon_core.runs.factory import build_tools
 
         tools = self.tools if self.tools is not None else build_tools(self.config)
@@ -188,12 +188,12 @@ class RunJob(Job):
         return new_journal(runs_dir)
 
     def source(self, journal: Path) -> LiveSource:
-        """Return where the screen takes its records from: a source that begins with the run."""
+        """Return the source of the screen's records, which starts with the run."""
         return LiveSource(journal)
 
     @abstractmethod
     def build(self, journal: Path, on_line: OnLine, stream: Stream | None, approver: Approver | None) -> Kernel:
-        """Do the same for a run."""
+        """Build the kernel of a run."""
 
     def discard(self) -> None:
         """Close the tools."""
@@ -201,7 +201,7 @@ class RunJob(Job):
             self.tools.close()
 
     def warning(self) -> str:
-        """Return what commands are not kept from."""
+        """Return the isolation warning."""
         return isolation_warning(self.config)
 
     def continues_after(self, result: RunResult) -> bool:
@@ -226,7 +226,7 @@ class RunJob(Job):
 
 @dataclass
 class NewRunJob(RunJob):
-    """A new run, of a plan where one is given; `memory` is empty if none is."""
+    """A new run, optionally of a plan; `memory` is empty by default."""
 
     plan: Plan | None = None
     memory: Memory | None = field(default=None, kw_only=True)
@@ -248,10 +248,10 @@ def kernel_parts(
     approver: Approver | None,
     approve: Sequence[Approval] | None = None,
 ) -> Iterator[dict[str, Any]]:
-    """Give what every kernel takes: its model, slowed where that is `paced`, its tools, its approver and its listeners.
+    """Return the arguments of every kernel: its model (slowed if `paced`), tools, approver and listeners.
 
-    The approver is asked about what `approve` says, by default the configuration. The kernel closes them in the end;
-    they are closed here where it cannot be made.
+    The approver is asked at the points in `approve`, by default those of the configuration. The kernel closes them;
+    they are closed here if it cannot be built.
     """
     from aeon_core.approvals.inbox import about
     from aeon_core.config.journal_trust import remembers_run
@@ -282,9 +282,9 @@ def kernel_parts(
 
 
 def isolation_warning(config: RunConfig) -> str:
-    """Return what commands are not kept from on this machine, in one line; empty if a run has no shell or all holds.
+    """Return in one line what isolation leaves open here; empty if a run has no shell or isolation is complete.
 
-    The first call in a process tries it out, which takes about as long as a command.
+    The first call in a process probes it, which takes about as long as a command.
     """
     if "shell" not in config.tools:
         return ""
@@ -302,21 +302,21 @@ def new_journal(runs_dir: Path) -> Path:
 
 
 _WHO_AND_WHERE = frozenset({"model", "base_url", "tools", "approve", "wait", "project_root", "runs_dir"})
-"""What may be overridden in addition to the kernel's options: it changes nothing that is recorded."""
+"""Overridable options besides the kernel's: they change nothing that is recorded."""
 
 
 @dataclass
 class ResumeJob(RunJob):
     """A run that continues after the end of its journal.
 
-    `options` are overrides: `approve`, for example, is what the user is asked about from here on.
+    `options` are overrides: for example, `approve` lists the approval points from here on.
     """
 
     path: Path
     options: Mapping[str, Any]
 
     def prepare(self) -> None:
-        """Do the same, and remember what the run may do."""
+        """Prepare the run, and remember what it may do."""
         from aeon_core.config.journal_trust import remember_run
 
         super().prepare()
@@ -327,11 +327,11 @@ class ResumeJob(RunJob):
         return self.path
 
     def source(self, journal: Path) -> LiveSource:
-        """Return a source that begins with what the journal holds."""
+        """Return a source that starts with the journal's records."""
         return resumed_source(journal)
 
     def build(self, journal: Path, on_line: OnLine, stream: Stream | None, approver: Approver | None) -> Kernel:
-        """Return what continues the run; its journal is locked from here on."""
+        """Return the kernel that continues the run; its journal is locked from here on."""
         from aeon_core.approvals.inbox import forget_left
         from aeon_core.runs.resume import Resumption
 
@@ -342,9 +342,9 @@ class ResumeJob(RunJob):
 
 
 def resumed_source(journal: Path) -> LiveSource:
-    """Return a source of the journal of a run, followed by the lines of the kernel that continues it.
+    """Return a source of a run's journal, followed by the lines of the kernel that continues it.
 
-    An ending that is taken back is not shown: the records from it on are left out from the first.
+    A superseded ending is not shown: the records from it on are left out.
     """
     return LiveSource(journal, first=ReadAheadSource(journal, read=retained_records))
 
@@ -377,7 +377,7 @@ class Ended(Struct, frozen=True):
 
 
 def ended_for_good(path: Path) -> Ended | None:
-    """Return how a run has ended if there is nothing to continue, else None. Raises UsageError."""
+    """Return how a run ended if there is nothing to continue, else None. Raises UsageError."""
     from aeon_core.entities import EXIT_CODES
     from aeon_core.journal.values import dict_of, int_of
 
@@ -391,11 +391,11 @@ def ended_for_good(path: Path) -> Ended | None:
 
 
 def resume_job(path: Path, today: LoadedConfig, said: Mapping[str, Any], *, in_app: bool) -> ResumeJob:
-    """Return the job that continues a run: with its own options, overridden by those `said`.
+    """Return the job that continues a run with its own options, overridden by those `said`.
 
-    In the app a person is asked about passes and about what a rule, the budget or a crash leaves open, unless a
-    configuration says otherwise; elsewhere about nothing that is not said today: nobody might be there to answer. What
-    the run stopped over is asked about again, unless `said` leaves it out. What the command line says has passed
+    In the app, passes and whatever a rule, the budget or a crash leaves open need approval, unless a
+    configuration says otherwise; elsewhere only what today's options name, since nobody might be there to answer. What
+    the run stopped over is asked about again, unless `said` leaves it out. Options of the command line have passed
     `check_said`. Raises UsageError if the journal names options that nobody knows.
     """
     from aeon_core.config.journal_trust import recorded_rules
@@ -417,7 +417,7 @@ def resume_job(path: Path, today: LoadedConfig, said: Mapping[str, Any], *, in_a
 
 
 def check_said(names: Iterable[str]) -> None:
-    """Raise UsageError for a command-line option that a resume cannot override: the run began with it."""
+    """Raise UsageError for a command-line option that a resume cannot override, since the run started with it."""
     from aeon_core.runs.resume import OPTIONS
 
     for name in names:

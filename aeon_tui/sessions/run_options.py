@@ -1,4 +1,4 @@
-"""The options of a run: what a person is asked about, and what a run from another's journal keeps."""
+"""The options of a run: its approval points, and what a resumed or forked run keeps."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ _ASKED_AS: dict[ApprovalPoint, Approval] = {"plan": "plan", "pass": "pass", "too
 
 
 def approval_points(today: LoadedConfig, *, in_app: bool) -> list[Approval]:
-    """Return what is asked about: what a configuration or the command line says, else the default."""
+    """Return the approval points: those of a configuration or the command line, else the default."""
     return list(_IN_APP) if in_app and "approve" not in today.sources else list(today.config.approve)
 
 
 def resumed_approval_points(today: LoadedConfig, path: Path, *, in_app: bool) -> list[Approval]:
-    """Return the same for a run that is resumed, and the point that it stopped at, if it asked there.
+    """Return the approval points of a resumed run, plus the point that it stopped at, if it asked there.
 
-    Else a plan that somebody wanted to see would run because its process has died. Raises UsageError, JournalError.
+    Otherwise a plan that a person wanted to see would run because its process died. Raises UsageError, JournalError.
     """
     from aeon_core.approvals.pending import asked_again
 
@@ -37,13 +37,13 @@ def resumed_approval_points(today: LoadedConfig, path: Path, *, in_app: bool) ->
 
 
 _NEVER_WRITTEN = ("mcp_servers", "bedrock", "prices")
-"""Options that are taken from today's configuration: a journal holds no secrets."""
+"""Options that come from today's configuration, since a journal holds no secrets."""
 _OF_TODAY = ("wait",)
-"""Options about who is there today, not when the journal was started."""
+"""Options about who can answer today, not when the journal was started."""
 
 
 def started_of(path: Path) -> dict[str, Any]:
-    """Return the `run_started` record of a journal. Raises UsageError if the file is none."""
+    """Return the `run_started` record of a journal. Raises UsageError if the file is not a journal."""
     from aeon_core.journal.recovery import sound_records
 
     return next(sound_records(path))
@@ -56,10 +56,10 @@ def merge_overrides(
     said: Mapping[str, Any],
     rules: Sequence[str] = (),
 ) -> RunConfig:
-    """Return a run's own options, with overrides and with what no journal holds.
+    """Return a run's own options, with overrides and with what journals leave out.
 
-    An overriding `policy` is added to the run's rules; `rules` are those that the user allowed during the run. Raises
-    UsageError if the journal names what needs consent and has none.
+    An overriding `policy` is added to the run's rules; `rules` are those that the user added during the run. Raises
+    UsageError if the journal names something that needs consent and lacks it.
     """
     from aeon_core.config.journal_trust import check_journal
     from aeon_core.config.schema import providers_of
@@ -69,7 +69,7 @@ def merge_overrides(
     hidden = recorded.base_url is None and started["config"].get("base_url") is not None
     elsewhere = "model" in said and providers_of(said["model"]) != providers_of(recorded.model)
     if "base_url" not in said and (hidden or elsewhere):
-        # The address of one provider is none for another; within one, nothing goes elsewhere unasked.
+        # The address of one provider is not valid for another; within one, nothing is redirected without a request.
         kept["base_url"] = today.base_url
     if (added := said.get("policy")) is not None:
         kept["policy"] = recorded.policy.joined(added)
@@ -78,7 +78,7 @@ def merge_overrides(
 
 
 def usable_model(config: RunConfig) -> LLMAdapter:
-    """Return the configured model, ready to be asked. Raises ModelUnavailableError, UsageError."""
+    """Return the configured model, checked. Raises ModelUnavailableError, UsageError."""
     from aeon_core.runs.factory import connect_model
 
     model = connect_model(config)

@@ -1,4 +1,4 @@
-"""The thread bridge: the kernel runs in a worker thread and never waits for the screen (design: Decision 5)."""
+"""The thread bridge: the kernel runs in a worker thread and never waits for the screen (Decision 5)."""
 
 from __future__ import annotations
 
@@ -31,9 +31,9 @@ def _build(job: Job, journal: Path, on_line: OnLine, stream: Stream, approver: A
 
 
 class Runner(Generic[JobT]):
-    """Does one job. `source`, `stream` and `broker` are what the screen needs.
+    """Runs one job. `source`, `stream` and `broker` serve the screen.
 
-    The app starts it, ends it, and says at its end how it went: `result`, or the `error` why there is none.
+    The app starts and ends it. Afterwards it has a `result`, or the `error` why there is none.
     """
 
     def __init__(self, job: JobT, journal: Path, build: Build = _build) -> None:
@@ -53,12 +53,12 @@ class Runner(Generic[JobT]):
 
     @property
     def waiting(self) -> ApprovalRequest | None:
-        """The question that it waits with, the same object for as long as it waits; None if it asks nothing."""
+        """The waiting question, the same object for as long as it waits; None if there is none."""
         return self.broker.waiting
 
     @property
     def journal(self) -> Path | None:
-        """The journal, which need not be there yet; None if it turned out that it cannot be written."""
+        """The journal, which may not exist yet; None if it has turned out to be unwritable."""
         return self.source.journal
 
     @property
@@ -68,7 +68,7 @@ class Runner(Generic[JobT]):
 
     @property
     def active(self) -> bool:
-        """Whether it is running and its outcome is open: what comes after that only closes files."""
+        """Whether it is running and its outcome is open: what follows only closes files."""
         return self.running and self.result is None and self.error is None
 
     @property
@@ -78,38 +78,38 @@ class Runner(Generic[JobT]):
 
     @property
     def status(self) -> str:
-        """How it ended, in a few words; empty before."""
+        """How it ended, in a few words; empty until then."""
         if self.error is not None:
             return f"failed: {self.error.message}"
         return words(self.result.status) if self.result is not None else ""
 
     @property
     def exit_code(self) -> int:
-        """What a command ends with: the result's code, the error's, or 1 if it has not ended."""
+        """The exit code: the result's, the error's, or 1 if it has not ended."""
         if self.result is not None:
             return self.result.exit_code
         return self.error.exit_code if self.error is not None else 1
 
     def listen(self, listener: Callable[[], object]) -> None:
-        """Have it called on any thread when a question comes or goes, and when the job has ended."""
+        """Set a listener, called on any thread when a question arrives or is decided and when the job has ended."""
         self._listener = self.broker.listener = listener
 
     def start(self) -> None:
-        """Begin; once."""
+        """Start the job; call this once."""
         if self._thread is None:
             self._thread = threading.Thread(target=self._work, name=f"aeon-{self.job.what}", daemon=True)
             self._thread.start()
 
     def abort(self) -> None:
-        """Ask it to end; returns at once."""
+        """Request the end; returns immediately."""
         self.aborting = True
-        # The kernel first: it must know when the question it waits with is answered with an abort.
+        # The kernel first: it must know before its question is answered with an abort.
         if (kernel := self._kernel) is not None:
             kernel.abort()
         self.broker.close()
 
     def wait(self, seconds: float | None = None) -> bool:
-        """Wait for the end, at most so long, or as long as it takes; return whether it has ended."""
+        """Wait for the end, at most this long if a limit is given; return whether it has ended."""
         return self._thread is None or self._done.wait(seconds)
 
     def ending(self) -> Any:
@@ -117,7 +117,7 @@ class Runner(Generic[JobT]):
         return self.result if self.error is None else self.job.failure(self.run_id, self.error)
 
     def outcome(self) -> str:
-        """Return one line about how it ended, with its id."""
+        """Return one line about its end, with its id."""
         from aeon_widgets.text import one_line
 
         if self.error is not None:
@@ -137,7 +137,7 @@ class Runner(Generic[JobT]):
         return f"{prefix}{what}{label}: {words(result.status)}{reason}{next_step}"
 
     def run(self) -> None:
-        """Build the kernel and run it, on the job's own thread. May raise whatever goes wrong."""
+        """Build the kernel and run it, on the job's own thread. May raise any error."""
         self._kernel = kernel = self._build(self.job, self._new_journal, self._on_line, self.stream, self.broker)
         if self.aborting:
             kernel.abort()
@@ -158,7 +158,7 @@ class Runner(Generic[JobT]):
             self._listener()
 
     def _close(self) -> None:
-        """Close the kernel, let nobody wait for an answer, and let the source end."""
+        """Close the kernel, release every waiting question, and end the source."""
         try:
             if self._kernel is not None:
                 self._kernel.close()

@@ -1,4 +1,4 @@
-"""The runs of a client that drives this process: started, followed on an asyncio loop, their questions answered."""
+"""Runs for a client that drives this process: start them, follow them on an asyncio loop, answer their questions."""
 
 from __future__ import annotations
 
@@ -54,9 +54,9 @@ Event = dict[str, Any] | Delta
 
 
 class StreamedRun(Runner):
-    """Runs one job, and passes on its events. Made on the loop that reads them.
+    """Runs one job and forwards its events. Create it on the loop that reads them.
 
-    With `tools`, the record of a call that starts has in `preview` the `diff` it is about to make to a file.
+    With `tools`, the record of a call that starts has the `diff` that it will make to a file, in `preview`.
     """
 
     result: RunResult | None
@@ -74,10 +74,10 @@ class StreamedRun(Runner):
     async def follow(
         self, show: Callable[[Event], Awaitable[object]], ask: Callable[[ApprovalRequest], Awaitable[T | None]]
     ) -> T | None:
-        """Show the events from here on until the run has ended, and have each question asked meanwhile.
+        """Show the events from here on until the run has ended, and ask each question meanwhile.
 
-        Asking is cancelled where somebody decides elsewhere. What `ask` returns, if anything, is returned at once: the
-        run waits on, and can be followed again. Raises what `show` or `ask` raise.
+        Asking is cancelled if somebody decides elsewhere. What `ask` returns, if anything, is returned immediately: the
+        run keeps waiting and can be followed again. Raises what `show` or `ask` raise.
         """
         asking: asyncio.Future[T | None] | None = None
         asked: ApprovalRequest | None = None
@@ -92,7 +92,7 @@ class StreamedRun(Runner):
                         asking.cancel()
                     asked, asking = self.waiting, None
                     if asked is not None and asked.digest != self._shown:
-                        asked = None  # its record is still to come, and this event once more after that
+                        asked = None  # its record is still to come, and this event again after that
                     if asked is not None:
                         asking = asyncio.ensure_future(ask(asked))
                         asking.add_done_callback(lambda _: self._post("asked"))
@@ -104,7 +104,7 @@ class StreamedRun(Runner):
                 asking.cancel()
 
     def _post(self, event: Event | Literal["asked", "ended"]) -> None:
-        """Append an event, a change of what is asked or the end, from any thread. A closed loop needs none."""
+        """Post an event, a changed question or the end, from any thread. A closed loop needs none."""
         with contextlib.suppress(RuntimeError):
             self._loop.call_soon_threadsafe(self._events.put_nowait, event)
 
@@ -115,8 +115,8 @@ class StreamedRun(Runner):
         self._post(record)
 
     def _preview(self, record: dict[str, Any]) -> str | None:
-        """Return the diff that a call would make. On the kernel's thread: once that continues, the file has changed."""
-        with contextlib.suppress(Exception):  # the call itself will say what is wrong with it
+        """Return the diff that a call would make. Runs on the kernel's thread, before the call changes the file."""
+        with contextlib.suppress(Exception):  # the call itself will report what is wrong with it
             tool = self._tools.get(record["tool_name"]) if self._tools is not None else None
             return tool.preview(record["arguments"]) if tool is not None else None
         return None
@@ -128,18 +128,18 @@ class _Deltas(Stream):
         self._run = run
 
     def add(self, purpose: str, step_id: str | None, text: str) -> None:
-        """Pass on what has arrived."""
+        """Forward what has arrived."""
         self._run._post(Delta(purpose, step_id, text))
 
 
 ENDING_SECONDS = 3.0
-"""Seconds that runs get to end after they were asked to; their journals can be resumed."""
+"""Seconds that runs get to end after an abort; their journals can be resumed."""
 
 
 def errors_as(
     translate: Callable[[Exception], Exception],
 ) -> Callable[[Callable[P, Awaitable[T]]], Callable[P, Awaitable[T]]]:
-    """Return a decorator that raises what is wrong, an AeonError or an OSError, as the protocol's own error."""
+    """Return a decorator that raises AeonErrors and OSErrors as the protocol's own error."""
 
     def decorate(method: Callable[P, Awaitable[T]]) -> Callable[P, Awaitable[T]]:
         @functools.wraps(method)
@@ -161,7 +161,7 @@ class ServedRuns:
     config: RunConfig
     runs_dir: Path
     live: dict[str, StreamedRun] = field(default_factory=dict)
-    """Those that are running here, and those whose end nobody has taken yet."""
+    """Runs in this process whose end has not been read yet."""
 
     async def start(
         self, task: str, plan: Any = None, memory: Memory | None = None, journal: Path | None = None, **changes: Any

@@ -72,7 +72,7 @@ class RecordSource(Generic[V]):
 
     @property
     def ended(self) -> bool:
-        """Whether all there is has been taken, and no more comes."""
+        """Whether all records have been taken and no more will come."""
         return True
 
     @property
@@ -86,7 +86,7 @@ class RecordSource(Generic[V]):
         return None
 
     def take(self, seconds: float) -> list[dict[str, Any]]:
-        """Return the next records there are, after at most about that time."""
+        """Return the next records within about this time."""
         raise NotImplementedError
 
     def take_view(self) -> V | None:
@@ -102,7 +102,7 @@ class RecordSource(Generic[V]):
         return False
 
     def close(self) -> None:
-        """Read no more."""
+        """Stop reading."""
 
 
 def failure(journal: Path | None, error: AeonError | OSError) -> AeonError:
@@ -137,7 +137,7 @@ class ReadAheadSource(RecordSource[V]):
         return self._finished.is_set() and self._ready.empty()
 
     def take(self, seconds: float) -> list[dict[str, Any]]:
-        """Return the next records there are, after at most about that time."""
+        """Return the next records within about this time."""
         deadline = time.perf_counter() + seconds
         records: list[dict[str, Any]] = []
         while time.perf_counter() < deadline:
@@ -148,7 +148,7 @@ class ReadAheadSource(RecordSource[V]):
         return records
 
     def close(self) -> None:
-        """Read no more."""
+        """Stop reading."""
         self._closed.set()
 
     def _work(self) -> None:

@@ -57,13 +57,13 @@ class FollowedSource(JournalSource[V]):
 
     @property
     def ended(self) -> bool:
-        """Whether all there is has been taken, and nobody writes; a resume begins it again."""
+        """Whether all records have been taken and nobody writes; a resume restarts it."""
         over = self._change.status in ("ended", "interrupted", "gone") or self._finished.is_set()
         return over and not self._ready
 
     @property
     def reading(self) -> str:
-        """What is waited for, or how far a long journal has been read."""
+        """What the source waits for, or how far a long journal has been read."""
         if self.waiting:
             return f"waiting for {self._awaited.words} …"
         if words := super().reading:
@@ -73,7 +73,7 @@ class FollowedSource(JournalSource[V]):
         return f"reading {100 * follower.offset // follower.size} %" if follower is not None and behind else ""
 
     def take(self, seconds: float) -> list[dict[str, Any]]:
-        """Return the next records there are, after at most about that time, up to where a view is to be taken."""
+        """Return the next records within about this time, up to the point where a view is ready."""
         deadline, ready = time.perf_counter() + seconds, self._ready
         records: list[dict[str, Any]] = []
         while ready and time.perf_counter() < deadline:
@@ -93,7 +93,7 @@ class FollowedSource(JournalSource[V]):
             self._follow(self._follower_of(path))
 
     def _found(self) -> Path | None:
-        """Wait until there is such a run; return its journal, None if nobody wants it any more."""
+        """Wait until the run exists; return its journal, or None once the source is closed."""
         path = self._awaited.find()
         if path is None:
             near = self._awaited.near()
@@ -103,7 +103,7 @@ class FollowedSource(JournalSource[V]):
         return path
 
     def _follower_of(self, path: Path) -> Follower:
-        """Return what reads the journal; where it is long, from where the view of the whole ends."""
+        """Return the reader of the journal; for a long one, from where the view of the whole ends."""
         shown = self._follower is not None or self._too_fast
         place = None
         if self._projection.shows_ends and (self._too_fast or _size(path) >= LONG):
@@ -121,7 +121,7 @@ class FollowedSource(JournalSource[V]):
             self._report(StatusChange("running" if _is_live(self.journal) else "reading"))
 
     def _follow(self, follower: Follower) -> None:
-        """Hand over what comes, until a long journal has to be read again."""
+        """Forward records until a long journal must be read again."""
         try:
             while not self._closed.is_set() and self._read_on(follower):
                 self._note_damage(follower)
@@ -133,7 +133,7 @@ class FollowedSource(JournalSource[V]):
             follower.close()
 
     def _read_on(self, follower: Follower) -> bool:
-        """Hand over what has come; return False if all of a long journal has to be read again."""
+        """Forward new records; return False if all of a long journal must be read again."""
         fresh: V | None = None
         for generation, record in follower.read():
             if self._closed.is_set():
@@ -157,7 +157,7 @@ class FollowedSource(JournalSource[V]):
         return True
 
     def _note_damage(self, follower: Follower) -> None:
-        """Report what cannot be read, and nothing twice if a file is read again."""
+        """Report unreadable lines, none twice if a file is read again."""
         new = follower.damage[self._damage_read :]
         self._damage_read += len(new)
         self.damage += [problem for problem in new if problem not in self.damage]
@@ -175,7 +175,7 @@ class FollowedSource(JournalSource[V]):
 
 
 def _size(path: Path) -> int:
-    """Return the bytes of a file, 0 if there is none."""
+    """Return the size of a file in bytes, 0 if it does not exist."""
     try:
         return path.stat().st_size
     except (OSError, ValueError):
@@ -208,5 +208,5 @@ def notice_of(status: FollowStatus, journal: Path) -> str:
 
 
 def near_runs(names: list[str]) -> str:
-    """Return the names of runs that may be meant, in words."""
+    """Return the ids of similar runs, in words."""
     return f"of a similar name {'is' if len(names) == 1 else 'are'} {', '.join(map(repr, names))}"

@@ -1,4 +1,4 @@
-"""A journal of any size: its end is there at once, and the whole is read behind the screen (Decision 5)."""
+"""A source for a journal of any size: its end is shown immediately, the whole read in the background (Decision 5)."""
 
 from __future__ import annotations
 
@@ -21,28 +21,28 @@ if TYPE_CHECKING:
     from aeon_core.journal.view.last_states import LastStates
 
 PIECE_SECONDS = 0.004
-"""How long the thread works before it lets the screen have its turn."""
+"""How long the thread works before it yields to the screen."""
 PAUSE_SECONDS = 0.001
 OPENING_SECONDS = 0.2
 FIRST_SECONDS = 0.5
-"""How long the screen has to itself when it has taken the view of the end: it is being drawn for the first time."""
+"""How long the thread pauses after the screen has taken the view of the end, for the first paint."""
 TURN_SECONDS = 0.02
 LEFT = 128 * 1024
-"""Bytes that may have come by the time the whole was read."""
+"""Bytes that may have been added while the whole was read."""
 FREEZE_SECONDS = 0.25
-"""How often what was read is taken out of the collector's sight: going over it would keep a key waiting."""
+"""Records between freezes of the garbage collector: scanning what was read would delay keys."""
 RECENT = 100
-"""Lines that a view of the end of a growing journal has without a gap."""
+"""Consecutive lines in a view of a growing journal's end."""
 WITHIN = 16 * 1024 * 1024
-"""Bytes of such a journal's end that are looked through at first."""
+"""Bytes at the end of such a journal that are searched first."""
 CALM = 3_000
-"""Records a second, below which the whole is read."""
+"""Records per second below which the whole is read."""
 VIEW_SECONDS = 0.08
-"""How often, at most, the view of the end is refreshed."""
+"""The least seconds between refreshes of the view of the end."""
 LATE_SECONDS = 0.12
-"""How often at least, whatever it costs."""
+"""The most seconds between them, whatever the cost."""
 VIEW_SHARE = 0.15
-"""The share of a core that making such views may take until then."""
+"""The share of a core that building these views may take until then."""
 
 
 class StatusChange(NamedTuple):
@@ -53,16 +53,16 @@ class StatusChange(NamedTuple):
 
 
 class JournalSource(RecordSource[V]):
-    """Gives two views of a journal that nobody writes: first of its end, then of the whole.
+    """Provides two views of a journal that nobody writes: first of its end, then of the whole.
 
-    The whole leaves large values in the journal, and `record` reads them: what it holds for 400,000 records is about
-    90 MB, index included, whatever the bytes of the file. A short journal is whole at once.
+    The whole leaves large values in the journal, and `record` reads them: for 400,000 records it takes about
+    90 MB, index included, whatever the size of the file. A short journal is read whole immediately.
     """
 
     follows = False
     notice = ""
     snapshots: SnapshotStore | None = None
-    """Views of the run's past: what is read for the whole is read for them."""
+    """Views of the run's past, which share what is read for the whole."""
 
     def __init__(self, path: Path | None) -> None:
         super().__init__(path)
@@ -72,30 +72,30 @@ class JournalSource(RecordSource[V]):
         self._ready: deque[Any] = deque()
         """Records, views and changes of status, in order."""
         self._change = StatusChange("reading")
-        """The last that was taken."""
+        """The last view taken."""
         self._reads_whole = False
         self._fast = False
-        """Whether a journal grows too fast for the whole to be read."""
+        """Whether the journal grows too fast to read the whole."""
         self._seen: deque[tuple[float, int]] = deque()
-        """When how many of its lines had been seen."""
+        """Times, and the number of lines seen by then."""
         self._due = 0.0
-        """When the view of its end is to be refreshed."""
+        """When to refresh the view of its end."""
         self._first, self._taken = threading.Event(), threading.Event()
         self._closed, self._finished = threading.Event(), threading.Event()
         threading.Thread(target=self._work, name="aeon-journal-source", daemon=True).start()
 
     @property
     def live(self) -> bool:
-        """Whether a process is writing the run, as far as has been taken."""
+        """Whether a process writes the run, as of what has been taken."""
         return self._is_now("running")
 
     @property
     def waiting(self) -> bool:
-        """Whether the run is not there yet, as far as has been taken."""
+        """Whether the run does not exist yet, as of what has been taken."""
         return self._is_now("awaited")
 
     def _is_now(self, status: FollowStatus) -> bool:
-        # The thread that takes sets the change, the one that reads ends: neither overwrites what the other has said.
+        # The taking thread sets the change, the reading thread the end: neither overwrites the other.
         return self._change.status == status and not self._finished.is_set()
 
     @property
@@ -105,29 +105,29 @@ class JournalSource(RecordSource[V]):
 
     @property
     def reading(self) -> str:
-        """How far the whole has been read, in words; empty if it is there."""
+        """How much of the whole has been read, in words; empty once it is complete."""
         if not self._reads_whole or self.snapshots is None:
             return ""
         return "too fast to show in full" if self._fast else self.snapshots.reading or "reading 0 %"
 
     def wait(self, seconds: float = OPENING_SECONDS) -> None:
-        """Wait until the view of the end is there, at most so long: a screen that opens then is drawn once."""
+        """Wait for the view of the end, at most this long, so that a new screen is drawn once."""
         self._first.wait(seconds)
 
     def take(self, seconds: float) -> list[dict[str, Any]]:
-        """Return no records: they are folded here."""
+        """Return no records, since they are folded here."""
         del seconds
         return []
 
     def take_view(self) -> V | None:
-        """Return, once, a view that takes the place of the one before."""
+        """Return once a view that replaces the previous one."""
         if self._ready and not isinstance(self._ready[0], (dict, StatusChange)):
             self._taken.set()
             return cast("V", self._ready.popleft())
         return None
 
     def record(self, seq: int) -> dict[str, Any] | None:
-        """Return a record in full where the view leaves a part of it in the journal; None if it cannot be read."""
+        """Return a record with the parts that the view leaves in the journal; None if it cannot be read."""
         return self.snapshots.record(seq) if self.snapshots is not None else None
 
     def listen(self, listener: Listener) -> bool:
@@ -136,7 +136,7 @@ class JournalSource(RecordSource[V]):
         return True
 
     def close(self) -> None:
-        """Read no more, and release the file."""
+        """Stop reading, and release the file."""
         self._closed.set()
         self._taken.set()
         if self.snapshots is not None:
@@ -164,14 +164,14 @@ class JournalSource(RecordSource[V]):
         self._read_whole(self.journal)
 
     def _show(self, view: RunView) -> None:
-        """Give a view that takes the place of all that waits to be taken, except for the run's status."""
+        """Provide a view that replaces everything not yet taken, except for the run's status."""
         self._ready = deque([*(item for item in self._ready.copy() if isinstance(item, StatusChange)), view])
         self._notify()
 
     def _read_whole(self, path: Path) -> FollowPosition | None:
-        """Show the end, of a journal that is followed as it grows, then the whole; return where that ends.
+        """Show the end (as it grows, if the journal is followed), then the whole; return where that ends.
 
-        None if it is short, and should be read from its beginning, or nobody wants it.
+        None if it is short and should be read from the beginning, or the source is closed.
         """
         from aeon_core.journal.view.last_states import LastStates
 
@@ -198,7 +198,7 @@ class JournalSource(RecordSource[V]):
         grown, read_to = True, 0
         while grown and not self._closed.is_set():
             whole = self.snapshots.read_on(partial(self._pieces, states))
-            # What came meanwhile may be as much again: only a little of it is left to those who follow the journal.
+            # As much may have been added meanwhile: leave only a little of it to the follower.
             grown, read_to = whole.read_to > read_to and self.snapshots.unread > LEFT, whole.read_to
         if self._closed.is_set():
             return None
@@ -208,7 +208,7 @@ class JournalSource(RecordSource[V]):
         return place
 
     def _pieces(self, states: LastStates, work: Work) -> Iterator[None]:
-        """Work piece by piece until there is no more to do, or nobody wants it."""
+        """Work piece by piece until it is done, or the source is closed."""
         froze = time.perf_counter()
         while not self._closed.is_set() and work(PIECE_SECONDS):
             yield
@@ -220,7 +220,7 @@ class JournalSource(RecordSource[V]):
         gc.freeze()
 
     def _keep_up(self, states: LastStates) -> None:
-        """Look at a growing journal when it is time, and again and again while it grows too fast."""
+        """Refresh the view of a growing journal's end while it grows too fast."""
         while self.follows and not self._closed.is_set():
             wait = self._due - time.monotonic()
             if wait > 0 and not self._fast:
@@ -229,7 +229,7 @@ class JournalSource(RecordSource[V]):
             self._look(states)
 
     def _look(self, states: LastStates) -> None:
-        """Show the last states where there are new ones, and note how fast the journal grows."""
+        """Show the last states if they are new, and measure how fast the journal grows."""
         began, used = time.monotonic(), time.thread_time()
         new = states.read_on()
         lines = self._seen[-1][1] + new if self._seen else 0
@@ -258,7 +258,7 @@ def tail_view(path: Path) -> tuple[RunView, bool]:
 
 
 def whole_view(path: Path) -> RunView:
-    """Return the view of a short journal, with what cannot be read of it by line number. Raises AeonError, OSError."""
+    """Return the view of a short journal, with unreadable lines by number. Raises AeonError, OSError."""
     from aeon_core.journal.reader import read_records
     from aeon_core.journal.view.reducer import fold
 

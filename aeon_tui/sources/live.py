@@ -15,23 +15,23 @@ if TYPE_CHECKING:
     from aeon_tui.sources.snapshots import SnapshotStore
 
 Follow = Callable[[Path], RecordSource[V]]
-"""Returns what follows a journal of which a view is shown already, its first view included."""
+"""Returns a source that follows a journal whose first view is already shown."""
 
 CAPACITY = 20_000
-"""Lines that are kept for the screen at most."""
+"""The most lines kept for the screen."""
 WAITING = 3_000
-"""Lines that may wait when a frame is drawn, before the screen reads the journal instead."""
+"""The most lines that may wait for a frame before the screen reads the journal instead."""
 
 
 class LiveSource(RecordSource[V]):
     """Lines as the kernel writes them. `put` only appends: a slow screen never slows the run.
 
-    When they come too fast to be folded one by one, or more wait than there is room for, the journal is followed
-    instead, as if another process wrote it. `first` are records that come before those lines.
+    If they arrive too fast to be folded one by one, or too many wait, the journal is followed
+    instead, as if another process wrote it. `first` are records that precede those lines.
     """
 
     notice = ""
-    """What a person should know of this run; whoever runs it sets it."""
+    """A notice about this run, set by whoever runs it."""
 
     def __init__(
         self,
@@ -46,7 +46,7 @@ class LiveSource(RecordSource[V]):
         self._first = first
         self._follow: Callable[[Path], RecordSource[Any]] = follow if follow is not None else _follow
         self._followed: RecordSource[V] | None = None
-        """What reads the journal, once it has to be."""
+        """The follower of the journal, once it is needed."""
         self._pace = RateMeter()
         self._notify: Listener = nobody
         self._overflowed = False
@@ -54,50 +54,50 @@ class LiveSource(RecordSource[V]):
 
     @property
     def reading(self) -> str:
-        """How far the journal has been read, where it is followed."""
+        """How far the journal has been read, if it is followed."""
         return self._followed.reading if self._followed is not None else ""
 
     @property
     def snapshots(self) -> SnapshotStore | None:
-        """Views of the run's past, where the journal is followed."""
+        """Views of the run's past, if the journal is followed."""
         return self._followed.snapshots if self._followed is not None else None
 
     @property
     def live(self) -> bool:
-        """Whether the run is still running, or has ended and is not shown to its end yet."""
+        """Whether the run is running, or its last records have not been taken yet."""
         return not self.ended
 
     @property
     def ended(self) -> bool:
-        """Whether all there is has been taken, and no more comes."""
+        """Whether all records have been taken and no more will come."""
         if self._followed is not None:
             return self._finished and (self._followed.ended or self._followed.waiting)
         return self._finished and not self._lines and self._first is None
 
     @property
     def follows(self) -> bool:
-        """Whether the journal is followed, also once the kernel puts no more."""
+        """Whether the journal is followed, even after the kernel's last line."""
         return self._followed is not None or not self._finished
 
     def finish(self) -> None:
-        """Note that the kernel puts no more lines."""
+        """Record that the kernel will write no more lines."""
         self._finished = True
         self._notify()
 
     def put(self, line: bytes) -> None:
-        """Take a line from the kernel's thread."""
+        """Append a line, on the kernel's thread."""
         if self._followed is None:
             self._overflowed = self._overflowed or len(self._lines) == self._lines.maxlen
             self._lines.append(line)
             self._notify()
 
     def listen(self, listener: Listener) -> bool:
-        """Call the listener for each line, on the kernel's thread, and from what follows the journal."""
+        """Call the listener for each line, on the kernel's thread or the follower's."""
         self._notify = listener
         return self._followed is None or self._followed.listen(listener)
 
     def take(self, seconds: float) -> list[dict[str, Any]]:
-        """Return the next records there are, after at most about that time."""
+        """Return the next records within about this time."""
         if self._followed is not None:
             self.error, self.damage = self._followed.error, self._followed.damage
             return self._followed.take(seconds)
@@ -114,7 +114,7 @@ class LiveSource(RecordSource[V]):
         self._followed = self._follow(self.journal)
         self._followed.listen(self._notify)
         self._lines.clear()
-        return []  # what was taken is in the view that comes
+        return []  # the next view contains what was taken
 
     def _taken(self, seconds: float) -> list[dict[str, Any]]:
         deadline = time.perf_counter() + seconds
@@ -127,15 +127,15 @@ class LiveSource(RecordSource[V]):
         return records
 
     def take_view(self) -> V | None:
-        """Return, once, a view that takes the place of the one folded so far, where the journal is followed."""
+        """Return once a view that replaces the folded one, if the journal is followed."""
         return self._followed.take_view() if self._followed is not None else None
 
     def record(self, seq: int) -> dict[str, Any] | None:
-        """Return a record in full, where the journal is followed."""
+        """Return a record with its long texts, if the journal is followed."""
         return self._followed.record(seq) if self._followed is not None else None
 
     def close(self) -> None:
-        """Read no more from the journal."""
+        """Stop reading the journal."""
         for source in (self._first, self._followed):
             if source is not None:
                 source.close()

@@ -18,21 +18,21 @@ if TYPE_CHECKING:
     from aeon_core.runs.replay import Replay
 
 PAUSE_SECONDS = 3.0
-"""A wait in the recorded run, for a model or for a person, is shown for so long at most, whatever the speed."""
+"""The longest time that a wait for a model or a person is replayed, whatever the speed."""
 AT_ONCE = float("inf")
 SPEEDS = (0.25, 0.5, 1.0, 2.0, 5.0, 10.0, 20.0, 50.0, 100.0, AT_ONCE)
 AHEAD = 1_000
-"""Records that are read ahead; the journal is never held as a whole."""
+"""The number of records read ahead; the journal is never held as a whole."""
 CHECKED_BYTES = 64_000_000
-"""A larger journal is not checked while it is shown: the kernel would need all of it in memory."""
+"""The largest journal that is checked while it is shown, since the kernel needs all of it in memory."""
 
 Clock = Callable[[], float]
 
 
 class ReplaySource(RecordSource):
-    """The records of a journal, each when it is due: as long after the one before as it was, divided by the speed.
+    """The records of a journal, each at its recorded distance from the previous one, divided by the speed.
 
-    `clock` counts seconds. All else is used on the screen's thread alone.
+    `clock` counts seconds. Use everything else on the screen's thread only.
     """
 
     def __init__(
@@ -56,7 +56,7 @@ class ReplaySource(RecordSource):
         return not self._waiting and self._source.ended
 
     def take(self, seconds: float) -> list[dict[str, Any]]:
-        """Return the records that are due, after at most about that time."""
+        """Return the records that are due, within about this time."""
         self._pass_time()
         deadline = time.perf_counter() + seconds
         records: list[dict[str, Any]] = []
@@ -76,20 +76,20 @@ class ReplaySource(RecordSource):
         self._steps += 1
 
     def faster(self) -> None:
-        """Take the next higher speed."""
+        """Play at the next higher speed."""
         self._take_speed(next((speed for speed in SPEEDS if speed > self.speed), SPEEDS[-1]))
 
     def slower(self) -> None:
-        """Take the next lower speed."""
+        """Play at the next lower speed."""
         self._take_speed(next((speed for speed in reversed(SPEEDS) if speed < self.speed), SPEEDS[0]))
 
     def jump_to_end(self) -> None:
-        """Show all the rest at once."""
+        """Skip to the end."""
         self.paused = False
         self._take_speed(AT_ONCE)
 
     def close(self) -> None:
-        """Read no more."""
+        """Stop reading."""
         self._source.close()
 
     def _take_speed(self, speed: float) -> None:
@@ -104,13 +104,13 @@ class ReplaySource(RecordSource):
         if not self._waiting:
             self._waiting.extend(self._source.take(seconds))
             if not self._waiting:
-                # What is read late is not shown in a rush afterwards.
+                # Do not rush through records that were read late.
                 self._waited = min(self._waited, PAUSE_SECONDS)
         return bool(self._waiting)
 
     def _is_due(self, record: dict[str, Any]) -> bool:
         if self._steps:
-            # A long text alone is nothing to see.
+            # A long text alone shows nothing.
             self._steps -= record.get("type") != "text"
             self._waited = 0.0
             return True
@@ -135,7 +135,7 @@ def speed_of(text: str) -> float | None:
 
 
 def make_sure_it_is_over(path: Path) -> None:
-    """Raise UsageError if a process is still writing the run: shown to where it is, it would look cut off."""
+    """Raise UsageError if a process is still writing the run, since its replay would look cut off."""
     from aeon_core.journal.summary import is_being_written
 
     with contextlib.suppress(OSError):
@@ -152,10 +152,10 @@ def speed_words(speed: float) -> str:
 
 
 class ReplayCheck:
-    """The kernel goes over the recorded effects, on a thread of its own: does Aeon do the same today?
+    """Checks on a thread of its own whether the kernel still does what was recorded.
 
-    `finding` is one line about the first difference, or about why there is no answer; None if all is the same, and
-    until that is known. `differs_at` is the record's seq.
+    `finding` is one line about the first difference, or why there is no answer; None if there is no difference, and
+    until then. `differs_at` is the record's seq.
     """
 
     def __init__(self, path: Path, replay: Callable[[Path], Replay] | None = None) -> None:

@@ -1,4 +1,4 @@
-"""What there is to be listed or opened: the runs of the runs directory, the project's workflows and transcripts."""
+"""The runs, workflows and transcripts that can be listed or opened."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ _DEFAULT = _FOLDER / "runs"
 
 
 def root_of_project(start: Path | None = None) -> Path:
-    """Return the project that a folder, or else the working directory, belongs to: its git root, else itself."""
+    """Return the project of a folder, by default the working directory: its git root, else the folder itself."""
     here = (start or Path.cwd()).absolute()
     return next((folder for folder in (here, *here.parents) if (folder / ".git").exists()), here)
 
 
 def transcripts_folder(project_root: Path | None = None) -> Path:
-    """Return where the transcripts of a project are. Its settings are only read where it has any."""
+    """Return the folder of a project's transcripts. Settings are read only if the project has any."""
     root = project_root if project_root is not None else root_of_project()
     if not (root / _FOLDER / _CONFIG).is_file():
         return root / _DEFAULT
@@ -31,7 +31,7 @@ def transcripts_folder(project_root: Path | None = None) -> Path:
     try:
         return root / applied_settings(root, None, None, "ignore", lambda _: None)[0].transcript_dir
     except UsageError:
-        return root / _DEFAULT  # settings that no workflow starts with
+        return root / _DEFAULT  # no workflow starts with such settings
 
 
 def is_workflow(path: Path) -> bool:
@@ -46,7 +46,7 @@ def is_workflow(path: Path) -> bool:
 def find_journal(run: str, runs_dir: Path, *, newest_of_all: bool = False) -> Path:
     """Return the journal of a run or a workflow as `find_run` does, else the transcript of the project with that id.
 
-    A transcript leads to the journal that it was written from, where that is there. With `newest_of_all`, `last` may be
+    A transcript leads to the journal that it was written from, if that exists. With `newest_of_all`, `last` may be
     a transcript of an earlier version, which had no journal. Raises UsageError.
     """
     from aeon_core.journal.listing import find_run
@@ -62,14 +62,14 @@ def find_journal(run: str, runs_dir: Path, *, newest_of_all: bool = False) -> Pa
 
 
 def _source_of(path: Path, runs_dir: Path) -> Path:
-    """Return the journal that a transcript was written from, where it is there; else the file itself."""
+    """Return the journal that a transcript was written from, if it exists; else the file itself."""
     first = head(path) or {}
     journal = runs_dir / f"{first.get('journal')}.jsonl"
     return journal if first.get("type") == "workflow_start" and journal.is_file() else path
 
 
 def transcript_of(run: str | None) -> Path | None:
-    """Return the transcript of the project that an id, or the beginning of one, names; None if there is none."""
+    """Return the project's transcript with an id, or a prefix of one; None if there is none."""
     if not run or "/" in run:
         return None
     known = [Path(each.path) for each in journal_entries(transcripts_folder()) if each.name.startswith(run)]
@@ -90,18 +90,18 @@ def _began(path: Path) -> str:
 
 
 class RunIndex:
-    """Lists again and again what has changed. Workflows are those of the project that the working directory is in."""
+    """Lists runs and the current project's workflows repeatedly, reading only what has changed."""
 
     def __init__(self, runs_dir: Path) -> None:
         self._runs = Listing(runs_dir)
         self._workflows = Listing(transcripts_folder(), cache=False)
 
     def runs(self) -> list[RunSummary]:
-        """Return runs and workflows, the newest first. Raises UsageError if the runs directory cannot be read."""
+        """Return runs and workflows, newest first. Raises UsageError if the runs directory cannot be read."""
         return self._all(Listing.runs)
 
     def live(self) -> list[RunSummary]:
-        """Return those that a process writes, as `Listing.live` does."""
+        """Return those that a process is writing, as `Listing.live` does."""
         return self._all(Listing.live)
 
     def _all(self, listed: Callable[[Listing], list[RunSummary]]) -> list[RunSummary]:
@@ -116,5 +116,5 @@ class RunIndex:
         try:
             return [each for each in listed(self._workflows) if each.kind == WORKFLOW]
         except UsageError:
-            # The list is of runs first of all: a folder of a project that cannot be read does not keep them away.
+            # Runs are listed even if a project's folder cannot be read.
             return []

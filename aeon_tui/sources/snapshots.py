@@ -1,4 +1,4 @@
-"""A run as it was at any of its records: folded from the journal up to there, on a thread."""
+"""Snapshots of a run at any of its records, folded from the journal on a thread."""
 
 from __future__ import annotations
 
@@ -22,24 +22,24 @@ if TYPE_CHECKING:
     from aeon_core.journal.view.model import RunView
 
 SPACING = 2_000
-"""Lines between two states that are kept of the whole run; as many are folded for a moment at most."""
+"""Lines between two stored states of a run, and so the most that are folded for a snapshot."""
 WEIGHT = 2_000_000
-"""Bytes that these states may take. Beyond, every second one is given up."""
+"""The most bytes of these states. Beyond it, every second one is dropped."""
 SOON = 10_000
-"""Lines that are folded at once for a moment: a person hardly waits for them."""
+"""Lines that are folded without yielding, since nobody notices the wait."""
 NEAR = 64
-"""Lines between two states that are kept near the last moment: the next one is usually adjacent."""
+"""Lines between two stored states near the last snapshot, since the next one is usually adjacent."""
 NEARBY = 256
 PIECE_SECONDS = 0.004
-"""How long the thread works before it lets the screen have its turn."""
+"""How long the thread works before it yields to the screen."""
 PAUSE_SECONDS = 0.001
 TURN_SECONDS = 0.02
 """Seconds between checks whether another thread has read far enough."""
 
 Work = Callable[[float], bool]
-"""Works for about so many seconds; returns whether there is more to do."""
+"""Works for about this many seconds; returns whether there is more to do."""
 Pieces = Callable[[Work], Iterator[None]]
-"""Has work done piece by piece, and yields after each."""
+"""Does work piece by piece, and yields after each piece."""
 
 
 class Snapshot(Struct, frozen=True):
@@ -48,22 +48,22 @@ class Snapshot(Struct, frozen=True):
     view: RunView
     seq: int
     position: int
-    """Which of the run's records it is, counted from 0; long texts are not counted."""
+    """The index of the record, from 0; long texts are not counted."""
     positions: int
-    """How many there are, as far as the journal was read."""
+    """The number of records, as far as the journal has been read."""
 
     @property
     def whole(self) -> bool:
-        """Whether the view is of all records up to there, rather than of the last of them."""
+        """Whether the view covers all records up to here, not only the last ones."""
         return not self.view.whole_from
 
 
 class Closed(Exception):
-    """Nobody wants the moment any more."""
+    """The snapshot is no longer wanted."""
 
 
 class _Fold:
-    """What is known about a journal as long as it only grows: its timeline, and states of the run along the way."""
+    """A journal's timeline and stored states of the run, valid as long as the file only grows."""
 
     def __init__(self, index: OffsetIndex) -> None:
         from aeon_core.journal.reader import superseded_lines
@@ -74,21 +74,21 @@ class _Fold:
         self.gone = superseded_lines(index.path)
         self.reader = TimelineReader(index, self.gone)
         self.whole = IncrementalFold(index, self.reader.note)
-        """Reads on to the journal's end."""
+        """Reads to the journal's end."""
         self.reading = threading.Lock()
         self.past = IncrementalFold(index)
-        """Goes from one moment to another."""
+        """Moves from one moment to another."""
         self._states: list[Folded] = []
         self._spacing = SPACING
         self._near: deque[Folded] = deque(maxlen=2 * NEARBY // NEAR)
 
     @property
     def timeline(self) -> Timeline:
-        """Where one can stop."""
+        """The positions to stop at."""
         return self.reader.timeline
 
     def is_void(self) -> bool:
-        """Return whether the file was replaced, or lines that were read are superseded."""
+        """Return whether the file was replaced, or lines already read are superseded."""
         from aeon_core.journal.reader import superseded_lines
 
         if self._generation != self.index.generation:
@@ -96,11 +96,11 @@ class _Fold:
         return self.reader.void and superseded_lines(self.index.path) != self.gone
 
     def next_state(self) -> int:
-        """Return the line before which the next state is kept."""
+        """Return the line before which to store the next state."""
         return (self.whole.folded // self._spacing + 1) * self._spacing
 
     def keep(self) -> None:
-        """Keep the state that was read to, where that is one to be kept."""
+        """Store the current state, if it is due."""
         if self.whole.folded % self._spacing:
             return
         state = self.whole.state()
@@ -111,16 +111,16 @@ class _Fold:
             self._states = [state for state in self._states if not state.line % self._spacing]
 
     def state_before(self, line: int) -> Folded:
-        """Return the last state that is kept of the lines before one."""
+        """Return the last stored state before a line."""
         from aeon_core.journal.view.incremental import Folded, FrozenView
         from aeon_core.journal.view.model import RunView
 
-        # A list, made at once: another thread may add a state meanwhile.
+        # A list, since another thread may add a state meanwhile.
         known = [state for state in [*self._states, *self._near] if state.line <= line]
         return max(known, key=lambda state: state.line, default=Folded(0, 0, FrozenView(RunView())))
 
     def go_to(self, until: int, pieces: Pieces) -> RunView:
-        """Return the view of the lines before one."""
+        """Return the view of the lines before this one."""
         fold, nearest = self.past, self.state_before(until)
         if not nearest.line <= fold.folded <= until:
             fold.go_to(nearest)
@@ -135,11 +135,11 @@ class _Fold:
 
 
 class SnapshotStore:
-    """Makes views of a run's past, on threads. It reads what the journal holds by now.
+    """Builds views of a run's past, on threads, from the current journal.
 
-    A view leaves large values in the journal, and `record` reads them. A moment takes some ms, however long the run is:
-    states along the way are kept while the journal is read, and what two of them have in common is there once. Of a
-    moment that was not read to yet, there is the end at once, and the whole as soon as it was.
+    A view leaves large values in the journal, and `record` reads them. A snapshot takes some ms, however long the run:
+    states are stored while the journal is read, and share what they have in common. For a
+    moment not read yet, a view of its end is available immediately, and the whole once it has been read.
     """
 
     def __init__(self, journal: Path) -> None:
@@ -152,7 +152,7 @@ class SnapshotStore:
         self._nobody_waits.set()
 
     def snapshot(self, base: int | None, moves: Sequence[Move]) -> Snapshot | None:
-        """Return the run at the record to which the moves lead from the one at `base`; None if that is now.
+        """Return the run at the record to which the moves lead from `base`; None if that is now.
 
         `base` is a seq, or None for now. Raises AeonError, OSError if the journal cannot be read, and Closed.
         """
@@ -178,7 +178,7 @@ class SnapshotStore:
         return _snapshot(fold, position, self._end_of(fold, position))
 
     def whole(self, seq: int, wanted: Callable[[], bool] = lambda: True) -> Snapshot:
-        """Return the run at a record with everything that is known about it by then, once the journal was read so far.
+        """Return the run at a record, complete, once the journal has been read that far.
 
         Raises what `snapshot` does; Closed also once it is no longer `wanted`.
         """
@@ -192,9 +192,9 @@ class SnapshotStore:
         raise Closed
 
     def at_pass_ends(self, passes: Sequence[int]) -> list[Snapshot]:
-        """Return the run as each of these passes had ended; 0 is the first plan that there was, as it was made.
+        """Return the run at the end of each of these passes; 0 is the first plan, as generated.
 
-        For a pass in progress, it is the last record. Raises what `snapshot` does.
+        For a pass in progress, that is the last record. Raises what `snapshot` does.
         """
         timeline = self._look().timeline
         ends = [timeline.end_of_pass(number) if number else timeline.first_plan or 0 for number in passes]
@@ -202,7 +202,7 @@ class SnapshotStore:
 
     @property
     def reading(self) -> str:
-        """How far the journal has been read, in words, while it is; else empty."""
+        """How far the journal has been read, in words; empty unless it is being read."""
         fold = self._fold
         if fold is not None and fold.reading.locked():
             return f"reading {100 * fold.whole.read_to // max(1, fold.index.indexed)} %"
@@ -210,12 +210,12 @@ class SnapshotStore:
 
     @property
     def unread(self) -> int:
-        """Bytes of the journal that have not been folded."""
+        """The number of bytes not folded yet."""
         fold = self._fold
         return fold.index.size - fold.whole.read_to if fold is not None else 0
 
     def read_on(self, pieces: Pieces) -> IncrementalFold:
-        """Read what the journal holds by now, and return what it was folded with; `pieces` may end early.
+        """Read the current journal, and return its states; `pieces` may end early.
 
         Raises what `snapshot` does.
         """
@@ -234,19 +234,19 @@ class SnapshotStore:
             return None
 
     def stop(self) -> None:
-        """Make no more moments."""
+        """Stop building snapshots."""
         self._closed.set()
 
     def close(self) -> None:
-        """Make no more moments, and release the file."""
+        """Stop building snapshots, and release the file."""
         self.stop()
         if self._index is not None:
             self._index.close()
 
     def _look(self, pieces: Pieces | None = None) -> _Fold:
-        """Index the lines that the journal has by now; start over where it is no longer what it was.
+        """Index the journal's current lines; start over if the file was replaced.
 
-        Where lines are to be folded in `pieces`, the timeline grows with them.
+        If lines are folded in `pieces`, the timeline grows with them.
         """
         from aeon_core.journal.index import OffsetIndex
 
@@ -270,7 +270,7 @@ class SnapshotStore:
             pass
 
     def _read(self, fold: _Fold, pieces: Pieces, wanted: Callable[[], bool]) -> bool:
-        """Fold on, keeping states; return False, after a moment, where another thread does."""
+        """Continue folding and store states; return False, after a moment, if another thread does so."""
         if not fold.reading.acquire(timeout=TURN_SECONDS):
             return False
         before = fold.whole.folded
@@ -287,7 +287,7 @@ class SnapshotStore:
         finally:
             fold.reading.release()
         if fold.whole.folded - before > SPACING:
-            gc.freeze()  # going over what was read would keep a key waiting
+            gc.freeze()  # scanning what was read would delay keys
         return True
 
     def _snapshot_at(self, fold: _Fold, position: int) -> Snapshot:
@@ -295,7 +295,7 @@ class SnapshotStore:
             return _snapshot(fold, position, fold.go_to(fold.timeline.line(position) + 1, self._pieces))
 
     def _end_of(self, fold: _Fold, position: int) -> RunView:
-        """Return the view of the last records before a moment."""
+        """Return a view of the last records before a moment."""
         from aeon_core.journal.view.last_states import LastStates
 
         _, until = fold.index.span(fold.timeline.line(position))
@@ -304,7 +304,7 @@ class SnapshotStore:
             return end.view()
 
     def _pieces(self, work: Work) -> Iterator[None]:
-        """Work piece by piece until there is no more to do. Raises Closed if nobody wants it."""
+        """Work piece by piece until it is done. Raises Closed if it is no longer wanted."""
         while work(PIECE_SECONDS):
             if self._closed.is_set():
                 raise Closed
@@ -313,7 +313,7 @@ class SnapshotStore:
 
 
 def _lacks(fold: _Fold, until: int, wanted: Callable[[], bool] = lambda: True) -> bool:
-    """Return whether lines before one are yet to be read, and wanted."""
+    """Return whether lines before this one are still to be read, and wanted."""
     return fold.whole.folded < until and wanted()
 
 

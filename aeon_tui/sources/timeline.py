@@ -1,4 +1,4 @@
-"""Where one can stop in a run's past: its records, the ends of its passes and of their phases."""
+"""The timeline of a run's past: its records, and the ends of its passes and phases."""
 
 from __future__ import annotations
 
@@ -22,11 +22,11 @@ _ENVELOPE = re.compile(
     rb'(?:,"pass_number":(\d{1,9}),)?'
 )
 _PARSED = (b"phase", b"run_started", b"run_resumed")
-"""Types of records of which more than the envelope is needed."""
+"""Types of records that must be parsed beyond their envelope."""
 
 
 class PhasePositions(Struct):
-    """One phase of a pass. Places are indices of positions; `end` is None while it runs."""
+    """One phase of a pass. Places are indices of stops; `end` is None while it runs."""
 
     pass_number: int
     phase: str
@@ -39,16 +39,16 @@ class PhasePositions(Struct):
 
 
 class Timeline:
-    """The records that a person can stop at, in order and numbered from 0. A long text alone is nothing to see."""
+    """The records to stop at, in order, numbered from 0. A long text alone shows nothing."""
 
     def __init__(self) -> None:
         self._lines = array("I")
         self._seqs = array("Q")
         self.phases: list[PhasePositions] = []
         self.pass_ends: list[tuple[int, int]] = []
-        """Each pass that has ended, and the stop at which it had."""
+        """Each ended pass, with the stop of its end."""
         self.first_plan: int | None = None
-        """Where the plan was made that the first pass began with."""
+        """The stop at which the first plan was generated."""
 
     def __len__(self) -> int:
         return len(self._seqs)
@@ -86,11 +86,11 @@ class Timeline:
         return self._seqs[position]
 
     def at(self, seq: int) -> int:
-        """Return the stop of a record; where it is none, the one before it, or the first."""
+        """Return the stop of a record, else the previous stop, else the first."""
         return max(0, bisect_right(self._seqs, seq) - 1)
 
     def end_of_pass(self, number: int) -> int:
-        """Return where a pass ended; of one that was cut short, its last record."""
+        """Return the stop at which a pass ended, or the last record of a pass cut short."""
         known = next((position for ended, position in reversed(self.pass_ends) if ended == number), None)
         if known is not None:
             return known
@@ -98,7 +98,7 @@ class Timeline:
         return max(0, later[0] - 1) if later else len(self) - 1
 
     def end_of_phase(self, number: int, phase: str) -> int | None:
-        """Return where a phase ended, the last of that name in its pass; of one that was cut short, its last record.
+        """Return the stop at which the last phase of this name in a pass ended, or its last record if it was cut short.
 
         None if there is no such phase.
         """
@@ -111,7 +111,7 @@ class Timeline:
 class TimelineReader:
     """Adds the lines of an index to `timeline`, mostly without parsing them, or as another thread reads them.
 
-    `void` says that a process has continued the run from an earlier record since: what was added is superseded.
+    `void` means that a process has since continued the run from an earlier record, so what was added is superseded.
     """
 
     def __init__(self, index: OffsetIndex, gone: list[range]) -> None:
@@ -129,7 +129,7 @@ class TimelineReader:
                 self._add(number, record)
 
     def extend(self, max_seconds: float) -> bool:
-        """Read on for about so long, one block at least; return whether there is more to read."""
+        """Read for about this long, at least one block; return whether there is more to read."""
         deadline = time.perf_counter() + max_seconds
         while self._next < len(self._index):
             with self._reading:
@@ -169,11 +169,11 @@ class TimelineReader:
 
 
 Move = Callable[[Timeline, int], int | None]
-"""From one stop to another; None is now."""
+"""A move from one stop to another; None is now."""
 
 
 def by_records(count: int) -> Move:
-    """Go so many records on, or back where it is less than 0. From the last one on it is now."""
+    """Go forward by this many records, or back if it is negative. After the last one comes now."""
 
     def move(timeline: Timeline, position: int) -> int | None:
         return _or_now(timeline, position + count)
@@ -182,19 +182,19 @@ def by_records(count: int) -> Move:
 
 
 def back_a_pass(timeline: Timeline, position: int) -> int | None:
-    """Go to the last moment before this one at which a pass ended; before the first, to the beginning."""
+    """Go to the previous end of a pass; before the first, to the beginning."""
     place = bisect_left(timeline.pass_ends, position, key=lambda ended: ended[1])
     return timeline.pass_ends[place - 1][1] if place else 0
 
 
 def on_a_pass(timeline: Timeline, position: int) -> int | None:
-    """Go to the next moment at which a pass ended; after the last, to now."""
+    """Go to the next end of a pass; after the last, to now."""
     place = bisect_right(timeline.pass_ends, position, key=lambda ended: ended[1])
     return timeline.pass_ends[place][1] if place < len(timeline.pass_ends) else None
 
 
 def to_pass(number: int) -> Move:
-    """Go to the end of a pass; for the one in progress that is now."""
+    """Go to the end of a pass; for the pass in progress, that is now."""
     return lambda timeline, _: _or_now(timeline, timeline.end_of_pass(number))
 
 
@@ -209,12 +209,12 @@ def to_phase(number: int, phase: str) -> Move:
 
 
 def to_share(share: float) -> Move:
-    """Go to a place between the first record, 0, and now, 1."""
+    """Go to a fraction of the way from the first record, 0, to now, 1."""
     return lambda timeline, _: _or_now(timeline, round(share * (len(timeline) - 1)))
 
 
 def to_seq(seq: int) -> Move:
-    """Go to a record, be it the last."""
+    """Go to a record, even the last."""
     return lambda timeline, _: timeline.at(seq)
 
 

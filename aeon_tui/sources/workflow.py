@@ -1,4 +1,4 @@
-"""Where a workflow's screen gets its records from: the workflow of this process, or a file."""
+"""The source of a workflow's records for its screen: the workflow of this process, or a file."""
 
 from __future__ import annotations
 
@@ -17,27 +17,27 @@ from system2.view import WorkflowView
 
 
 class WorkflowState:
-    """Takes records one by one, live and past alike."""
+    """Folds records one by one, live and past alike."""
 
     def __init__(self) -> None:
         self.view = WorkflowView()
         self.damage: list[str] = []
-        """Records that are not what a workflow writes."""
+        """Problems of records that no workflow writes."""
         self._entries = TranscriptEntries()
         self.last_seq = -1
         self.last_ts = ""
         self.seconds: dict[str, float] = {}
-        """How long each agent has worked in the rounds that have ended; what a person took at a gate is not in it."""
+        """How long each agent has worked in ended rounds, without the time that people took at gates."""
         self.began: dict[str, str] = {}
-        """When the round began that an agent works on."""
+        """When the current round of the running agent began."""
         self.busy: Activity | None = None
-        """What the running agent does: it writes, or a tool is at work."""
+        """What the running agent is doing: writing, or using a tool."""
         self.busy_since = ""
         self.ceilings = 1
-        """How often the ceiling counts: once, and once more for each time that it was lifted."""
+        """The multiple of the ceiling that applies: one more for each time that it was raised."""
 
     def apply(self, record: dict[str, Any]) -> list[Entry]:
-        """Take the next record; return the entries that it gives. Never raises on one that it does not understand."""
+        """Fold the next record; return its entries. Never raises for a record that it does not understand."""
         self.last_seq, self.last_ts = record["seq"], str(record.get("ts", ""))
         try:
             self._note_activity(record)
@@ -77,7 +77,7 @@ class WorkflowState:
             self.seconds[agent] = self.seconds.get(agent, 0.0) + seconds_after(began, self.last_ts)
 
     def seconds_worked(self, agent: str, now: str) -> float | None:
-        """Return the seconds that an agent has worked until now; None if it has not."""
+        """Return the seconds that an agent has worked so far; None if it has not."""
         if agent not in self.seconds and agent not in self.began:
             return None
         running = seconds_after(self.began[agent], now) if agent in self.began else 0.0
@@ -90,7 +90,7 @@ class WorkflowState:
 
     @property
     def warning_usd(self) -> float:
-        """The cost from which on there is a warning."""
+        """The cost from which there is a warning."""
         return float(self.view.config.get("cost_warning_usd") or 0.0)
 
     @property
@@ -99,7 +99,7 @@ class WorkflowState:
         return float(self.view.config.get("cost_ceiling_usd") or 0.0) * self.ceilings
 
     def status(self, *, live: bool, reading: bool) -> str:
-        """Return the workflow's status in a word or a few: how it ended, or what it does."""
+        """Return the workflow's status in a few words: how it ended, or what it is doing."""
         view = self.view
         if view.end is not None:
             return str(view.end["status"])
@@ -109,7 +109,7 @@ class WorkflowState:
 
     @property
     def current(self) -> str:
-        """The key of the row where the workflow is: an agent, a gate such as `gate 2`, or the workflow as a whole."""
+        """The key of the current row: an agent, a gate such as `gate 2`, or the whole workflow."""
         view = self.view
         if view.end is not None:
             return WORKFLOW_ROW
@@ -135,7 +135,7 @@ def _reason(error: Exception) -> str:
 
 
 WORKFLOW_ROW = "workflow"
-"""The key of the row of the workflow as a whole."""
+"""The key of the row of the whole workflow."""
 
 
 def gate_key(number: int) -> str:
@@ -155,6 +155,6 @@ WORKFLOW = Projection(WorkflowState, WorkflowState.apply)
 def follow_workflow(path: Path, *, fast: bool = False) -> FollowedSource[WorkflowState]:
     """Return the source of a journal or a transcript that another process writes, or wrote.
 
-    It is `fast` where a view of it is shown already.
+    It is `fast` if a view of it is already shown.
     """
     return FollowedSource(Awaited(path, path.parent), fast=fast, projection=WORKFLOW)
