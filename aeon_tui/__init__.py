@@ -2,6 +2,6 @@
 
 import os
 
-# How often a second Textual paints at most. With its own 60, what a key does waits up to two such periods, 33 ms, where
-# something else has just been painted. It has to be said before Textual is loaded.
+# The most frames that Textual paints per second. With its default of 60, the effect of a key waits up to 33 ms if
+# something else has just been painted. This must be set before Textual is loaded.
 os.environ.setdefault("TEXTUAL_FPS", "120")

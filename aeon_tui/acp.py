@@ -47,15 +47,15 @@ TOOL_KINDS: dict[str, ToolKind] = {
     "Bash": "execute",
 }
 STATUSES: dict[str, PlanEntryStatus] = {"pending": "pending", "running": "in_progress"}
-"""Of a step; all others have ended."""
+"""Statuses of steps that have not ended."""
 MESSAGES = {
     "answer": acp.update_agent_message_text,
     "reason": acp.update_agent_thought_text,
     "fallback": acp.update_agent_thought_text,
 }
-"""What shows a reply, by the call's purpose. Plans and verdicts are shown once they are complete."""
+"""How a reply is shown, by the call's purpose. Plans and verdicts are shown once they are complete."""
 MAX_OUTPUT = 20_000
-"""How many characters of a tool's result are shown."""
+"""The most characters shown of a tool's result."""
 _HUNK = re.compile(r"^@@ .*\n", re.MULTILINE)
 
 
@@ -68,9 +68,9 @@ class Updates:
         self._entries: list[PlanEntry] = []
         self._streams = self._has_diff = False
         self._answer = ""
-        """What the editor shows as the last answer."""
+        """The answer that the editor shows last."""
         self.call = ""
-        """The tool call that is under way or asked about, else empty: one at a time."""
+        """The tool call in progress or waiting for approval; empty if none."""
 
     def of(self, event: Event) -> Iterator[Any]:
         """Yield the updates for an event."""

@@ -1,1 +1,1 @@
-"""The terminal, the browser, the editor and the process that the app runs in. Nothing here knows a run."""
+"""The terminal, browser, editor and process around the app. Nothing here knows a run."""

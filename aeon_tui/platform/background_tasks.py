@@ -1,4 +1,4 @@
-"""Work on threads: a notification says what came of it; of what a LatestWorker is asked meanwhile, the last is done."""
+"""Work on threads, with notifications of failures; a LatestWorker does only the newest of the waiting requests."""
 
 from __future__ import annotations
 
@@ -19,13 +19,13 @@ NOTICE_SECONDS = 20
 
 
 class BackgroundTasks:
-    """Does work on threads of an app, and tells what goes wrong with it."""
+    """Runs work on threads of an app, and notifies the user of failures."""
 
     def __init__(self, app: App[Any], group: str) -> None:
         self._app, self._group = app, group
 
     def run(self, work: Callable[[], None]) -> None:
-        """Run it on a thread; an AeonError or an OSError is shown as a warning. Called by the app."""
+        """Run it on a thread; an AeonError or an OSError is shown as a warning. Call this on the app's thread."""
         self._app.run_worker(lambda: self._run(work), thread=True, exit_on_error=False, group=self._group)
 
     def _run(self, work: Callable[[], None]) -> None:
@@ -35,40 +35,40 @@ class BackgroundTasks:
             self.notify(reason(error), warn=True)
 
     def in_app(self, act: Callable[[], object]) -> None:
-        """Do something in the app, from a thread."""
+        """Call a function on the app's thread, from another thread."""
         # The app may have ended meanwhile.
         with contextlib.suppress(RuntimeError):
             self._app.call_from_thread(act)
 
     def notify(self, text: str, *, warn: bool = False) -> None:
-        """Say something, from a thread."""
+        """Notify the user, from a thread."""
         self.in_app(lambda: self.notify_here(text, warn=warn))
 
     def notify_here(self, text: str, *, warn: bool = False) -> None:
-        """Say something. Called by the app."""
+        """Notify the user. Call this on the app's thread."""
         show_notice(self._app, text, warn=warn)
 
 
 def show_notice(app: App[Any], text: str, *, warn: bool = False) -> None:
-    """Show one notification in place of those there are: several would hide the screen that they are about."""
+    """Show one notification in place of all others: several would hide the screen that they are about."""
     app.clear_notifications()
     severity: SeverityLevel = "warning" if warn else "information"
     app.notify(text, severity=severity, timeout=PROBLEM_SECONDS if warn else SHOWN_SECONDS, markup=False)
 
 
 def reason(error: AeonError | OSError) -> str:
-    """Return in one line why something did not work."""
+    """Return in one line why something failed."""
     if isinstance(error, AeonError):
         return error.message
     return f"{error.filename}: {error.strerror}" if error.filename else str(error)
 
 
 LatestWork = Callable[[], Callable[[], None]]
-"""Runs on a thread, and returns what is then to be done with the screen; where it raises, that is nothing."""
+"""Runs on a thread, and returns the update of the screen; if it raises, there is none."""
 
 
 class LatestWorker:
-    """Does one piece of work at a time. What is asked for meanwhile waits, and only the last of it is done."""
+    """Does one piece of work at a time. Of the requests that arrive meanwhile, only the last is done."""
 
     def __init__(self, screen: Screen[Any], group: str) -> None:
         self._screen, self._group = screen, group
@@ -76,13 +76,13 @@ class LatestWorker:
         self.busy = False
 
     def submit(self, work: LatestWork) -> None:
-        """Do this next, and nothing else that waits."""
+        """Do this next, and drop waiting requests."""
         self._next = work
         if not self.busy:
             self._begin()
 
     def drop(self) -> None:
-        """Do nothing that waits."""
+        """Drop waiting requests."""
         self._next = None
 
     def _begin(self) -> None:

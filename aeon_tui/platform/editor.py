@@ -1,4 +1,4 @@
-"""A text or a file in the person's own editor or pager, and what is wrong with it, line by line."""
+"""A text or a file in the user's own editor or pager, and its problems, line by line."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ _QUOTED = re.compile(r"['\"]([\w.-]+)['\"]")
 
 @dataclass(frozen=True)
 class TextProblem:
-    """One thing that is wrong. `line` counts from 1."""
+    """A problem of a text. `line` counts from 1."""
 
     reason: str
     line: int | None = None
@@ -50,7 +50,7 @@ class TextProblem:
 
 
 def text_problems(error: AeonError, text: str, file: Path) -> list[TextProblem]:
-    """Return what an error says of a YAML text; `file`, which it names, is left out."""
+    """Return the problems that an error reports about a YAML text; the name of `file` is left out."""
     listed = error.context.get("problems")
     if not isinstance(listed, list):
         message = error.message
@@ -77,9 +77,9 @@ def _located(reason: str, root: Any) -> TextProblem:
 
 
 def _paths(reason: str) -> Iterator[list[str | int]]:
-    """Yield what may be the path of the value that a reason is about.
+    """Yield candidates for the path of the value that a reason is about.
 
-    That is what it begins with, what it quotes below that, and what it quotes of `the` part that it names.
+    These are its beginning, what it quotes below that, and what it quotes of `the` part that it names.
     """
     start = _PATH.match(reason)
     parts = [int(index) if index else key for index, key in _PART.findall(start[1])] if start is not None else []
@@ -92,7 +92,7 @@ def _paths(reason: str) -> Iterator[list[str | int]]:
 
 
 def _place(node: Any, path: list[str | int]) -> tuple[int, int | None]:
-    """Return how much of the path there is, and the line where that leads; None for nothing of it."""
+    """Return how much of the path exists, and its line; None if nothing of it exists."""
     line: int | None = None
     for depth, part in enumerate(path):
         if isinstance(part, int):
@@ -109,9 +109,9 @@ def _place(node: Any, path: list[str | int]) -> tuple[int, int | None]:
 
 @contextlib.contextmanager
 def terminal_given(app: App[Any]) -> Iterator[None]:
-    """Give the terminal away, to an editor. Raises SuspendNotSupported if the app cannot.
+    """Suspend the app and give the terminal to an editor. Raises SuspendNotSupported.
 
-    What goes wrong meanwhile is raised once the app has it back: Textual would not take it back then.
+    An error meanwhile is raised once the app has the terminal back, since Textual would not resume otherwise.
     """
     raised: Exception | None = None
     with app.suspend():
@@ -124,7 +124,7 @@ def terminal_given(app: App[Any]) -> Iterator[None]:
 
 
 def named_editor(otherwise: str) -> list[str]:
-    """Return the command of `$VISUAL`, else `$EDITOR`; raises UsageError if there is none, with what else to do."""
+    """Return the command of `$VISUAL` or `$EDITOR`; raises UsageError, with the alternative, if there is none."""
     named = os.environ.get("VISUAL") or os.environ.get("EDITOR") or ""
     try:
         words = shlex.split(named)
@@ -136,18 +136,18 @@ def named_editor(otherwise: str) -> list[str]:
 
 
 def has_own_editor() -> bool:
-    """Return whether the person has named an editor, and it would have a terminal: an app in a browser has none."""
+    """Return whether an editor is set and would have a terminal, which an app in a browser does not."""
     return not is_served() and bool((os.environ.get("VISUAL") or os.environ.get("EDITOR") or "").strip())
 
 
 def run_editor(editor: list[str], file: Path, kind: str = "editor", named_by: str = "VISUAL or EDITOR") -> int:
     """Open a file in an editor, or another `kind` of program, and return its exit code.
 
-    Raises UsageError if it cannot be started; `named_by` is said to be what to set.
+    Raises UsageError if it cannot be started; the message asks to set `named_by`.
     """
     screen = _terminal()
     try:
-        # Ctrl-C in the editor is not meant for what waits for it.
+        # Ctrl-C in the editor is not meant for this process.
         with handled(lambda *_: None, signal.SIGINT):
             command = [*editor, str(file)]
             return subprocess.run(command, check=False, stdout=screen, stderr=screen).returncode  # noqa: S603  # the person's own editor
@@ -158,7 +158,7 @@ def run_editor(editor: list[str], file: Path, kind: str = "editor", named_by: st
 
 
 def _terminal() -> TextIO | None:
-    """Return what the person sees: where the app is on screen, descriptor 1 leads elsewhere. None for what there is."""
+    """Return the terminal, since descriptor 1 leads elsewhere while the app is on screen; else None."""
     return next((each for each in (sys.__stdout__, sys.__stderr__) if each is not None and each.isatty()), None)
 
 
@@ -177,20 +177,20 @@ _EXAMPLES = {
 
 
 def config_file_of(whose: str, project_root: Path | None, environ: Mapping[str, str] = os.environ) -> Path:
-    """Return the person's configuration file (`own`), or the project's."""
+    """Return the user's configuration file (`own`), or the project's."""
     if whose == "own" or project_root is None:
         return user_config_file(environ)
     return project_root / PROJECT_FOLDER / "config.yml"
 
 
 def initial_config(whose: str) -> str:
-    """Return a head that says what a configuration file may hold."""
+    """Return a header comment with the keys that a configuration file may contain."""
     lines = "\n".join(f"# {key}: {value}   # {CONFIG_KEYS[key].expected}" for key, value in _EXAMPLES.items())
     return HEAD.format(whose="" if whose == "own" else " in this project", lines=lines)
 
 
 def make_sure_it_is_there(file: Path, whose: str) -> None:
-    """Make a file with a head that says what it may hold, where there is none. Raises UsageError."""
+    """Create the file with a header comment if it does not exist. Raises UsageError."""
     if file.exists():
         return
     try:
@@ -203,7 +203,7 @@ def make_sure_it_is_there(file: Path, whose: str) -> None:
 
 
 class ConfigText:
-    """A configuration file as a text to edit; a valid one takes its place. Raises UsageError if it is unreadable."""
+    """A configuration file as an editable text; a valid one replaces it. Raises UsageError if it is unreadable."""
 
     def __init__(self, file: Path, whose: str) -> None:
         self._file = file
@@ -211,7 +211,7 @@ class ConfigText:
         self.before = self._on_disk or initial_config(whose)
 
     def save(self, text: str) -> None:
-        """Write a text to the file. Raises UsageError if it is no configuration, or the file has changed since."""
+        """Write a text to the file. Raises UsageError if it is invalid, or the file has changed since."""
         read_config_file(self._file, text)
 
         def edit(now: str) -> str:
@@ -223,12 +223,12 @@ class ConfigText:
         self._on_disk = text
 
     def problems(self, error: AeonError, text: str) -> list[TextProblem]:
-        """Return what an error of `save` says of the text, by line."""
+        """Return the problems in an error of `save`, by line."""
         return text_problems(error, text, self._file)
 
 
 def edit_config(file: Path) -> str | None:
-    """Open a file in `$VISUAL`, else `$EDITOR`; return what is wrong with it afterwards, None if nothing is.
+    """Open a file in `$VISUAL` or `$EDITOR`; return what is wrong with it afterwards, None if nothing is.
 
     Raises UsageError if there is no editor, or it fails.
     """
@@ -251,14 +251,14 @@ def pager_command() -> list[str]:
 
 
 def editor_command() -> list[str]:
-    """Return the command of the person's editor. Raises UsageError if there is none."""
+    """Return the command of the user's editor. Raises UsageError if there is none."""
     return named_editor("copy the text instead")
 
 
 def open_text(command: list[str], text: str, suffix: str, *, in_pager: bool) -> None:
-    """Open a text in the pager or the editor as a file that only this user can read, and that is gone afterwards.
+    """Open a text in the pager or the editor as a temporary file that only this user can read.
 
-    The program has the terminal meanwhile. Raises UsageError if it cannot be started, OSError if the file cannot be
+    The program gets the terminal meanwhile. Raises UsageError if it cannot be started, OSError if the file cannot be
     written.
     """
     with tempfile.TemporaryDirectory(prefix="aeon-") as folder:

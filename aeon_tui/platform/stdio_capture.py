@@ -1,4 +1,4 @@
-"""Where prints of tools go: their own, and those of the programs and libraries they use, which Python does not see."""
+"""Redirects the prints of tools, including those of programs and libraries that bypass Python."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from typing import BinaryIO
 
 @contextlib.contextmanager
 def capture_stdio() -> Iterator[None]:
-    """Send to standard error what is printed meanwhile, by whatever means: standard output is the result's alone."""
+    """Redirect everything printed meanwhile to standard error: standard output is reserved for the result."""
     with contextlib.ExitStack() as stack:
         stack.enter_context(_descriptor_as(1, 2))
         if sys.stderr is not None and not sys.stderr.closed:
@@ -33,9 +33,9 @@ def reserve_stdio() -> Iterator[tuple[BinaryIO, BinaryIO]]:
 
 @contextlib.contextmanager
 def reserve_terminal() -> Iterator[None]:
-    """Keep the terminal to Python's own `sys.__stderr__`, on which the app draws; drop all else that is printed.
+    """Reserve the terminal for Python's own `sys.__stderr__`, on which the app draws; drop everything else printed.
 
-    What opens the terminal by its name (`/dev/tty`) still reaches it.
+    A program that opens the terminal by its name (`/dev/tty`) still reaches it.
     """
     before = sys.stderr, sys.__stderr__
     try:
@@ -57,7 +57,7 @@ def reserve_terminal() -> Iterator[None]:
 
 @contextlib.contextmanager
 def _descriptor_as(fd: int, other: int) -> Iterator[None]:
-    """Let a descriptor be another one meanwhile. Where one of them is closed nothing is changed."""
+    """Replace a descriptor by another one meanwhile. If either is closed, nothing changes."""
     _flush()
     try:
         kept = os.dup(fd)
@@ -75,7 +75,7 @@ def _descriptor_as(fd: int, other: int) -> Iterator[None]:
 
 
 def _flush() -> None:
-    """Write out what waits in buffers, C's too, while it still goes where it was meant to."""
+    """Flush all buffers, C's too, while they still go where they were meant to."""
     for stream in {id(each): each for each in (sys.stdout, sys.__stdout__, sys.stderr)}.values():
         with contextlib.suppress(OSError, ValueError):
             if stream is not None:

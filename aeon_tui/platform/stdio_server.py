@@ -1,4 +1,4 @@
-"""Serving a client over standard input and output: JSON-RPC messages, one a line, until it hangs up."""
+"""A server over standard input and output: JSON-RPC messages, one per line, until the client hangs up."""
 
 from __future__ import annotations
 
@@ -23,13 +23,13 @@ class _Message(BaseModel, extra="allow"):
 
 
 class JsonLines:
-    """Sends and receives messages. What is no message is answered with an error, and reading continues."""
+    """Sends and receives messages. Anything else is answered with an error, and reading continues."""
 
     def __init__(self, reader: BinaryIO, writer: BinaryIO) -> None:
         self._reader, self._writer, self._writing = reader, writer, asyncio.Lock()
 
     async def send(self, message: dict[str, Any]) -> None:
-        """Write a message. Nothing is written to a client that has gone."""
+        """Write a message, unless the client has gone."""
         line = json.dumps(message, ensure_ascii=True, default=str).encode() + b"\n"
         async with self._writing:
             with contextlib.suppress(OSError):
@@ -53,7 +53,7 @@ class JsonLines:
 async def serve_until_hung_up(serve: Callable[[], Awaitable[object]], close: Callable[[], Awaitable[None]]) -> None:
     """Serve until the client hangs up, then close.
 
-    A read of standard input cannot be interrupted: a signal closes, and ends this process as it would have.
+    A read of standard input cannot be interrupted: a signal closes the server, then ends this process as usual.
     """
     loop, ending = asyncio.get_running_loop(), set[asyncio.Task[None]]()
 

@@ -18,23 +18,23 @@ if TYPE_CHECKING:
 
 
 LIMIT = 80
-"""Characters of a title."""
+"""The most characters of a title."""
 _KEEP, _GIVE_BACK = "\x1b[22;2t", "\x1b[23;2t"
 
 
 def title(text: str) -> str:
-    """Return what names the terminal's window or tab; nothing in the text can steer the terminal."""
+    """Return the sequence that sets the terminal's title; nothing in the text can control the terminal."""
     return f"\x1b]2;{_one_line(text)}\x07"
 
 
 def notification(text: str) -> str:
-    """Return what shows a notification in terminals that have them; others ignore it."""
+    """Return the sequence that shows a notification in terminals that support it; others ignore it."""
     return f"\x1b]9;{_one_line(text)}\x07"
 
 
 @contextlib.contextmanager
 def title_given_back() -> Iterator[None]:
-    """Leave the terminal with the title that it had."""
+    """Restore the terminal's title."""
     _write(_KEEP)
     try:
         yield
@@ -43,7 +43,7 @@ def title_given_back() -> Iterator[None]:
 
 
 def sized(driver: type[Driver]) -> type[Driver]:
-    """Return a driver that asks the screen's own descriptor for its size: standard output is away meanwhile."""
+    """Return a driver that asks the screen's own descriptor for its size, since standard output is redirected."""
 
     class Sized(driver):  # type: ignore[misc,valid-type]
         def _get_terminal_size(self) -> tuple[int, int]:
@@ -72,7 +72,7 @@ NO_TERMINAL = "Cannot suspend: the app is not on a terminal of its own."
 
 
 def suspend(app: App[Any], running: int) -> str:
-    """Stop this process and what it runs until the shell continues it; return why that cannot be, else nothing."""
+    """Stop this process and its children until the shell continues it; return why that is impossible, if it is."""
     from textual.app import SuspendNotSupported
 
     if app.is_headless or not hasattr(signal, "SIGTSTP"):
@@ -85,7 +85,7 @@ def suspend(app: App[Any], running: int) -> str:
                 them = "1 run stops" if running == 1 else f"{running} runs stop"
                 sys.stderr.write(f"aeon-tui: {them} until you continue with fg\n")
                 sys.stderr.flush()
-            # The whole job, so that a shell that waits for a program which started this one notices.
+            # Stop the whole job, so that a shell waiting for a parent program notices.
             os.killpg(0, signal.SIGTSTP)
     except SuspendNotSupported:
         return NO_TERMINAL
@@ -93,5 +93,5 @@ def suspend(app: App[Any], running: int) -> str:
 
 
 def _has_job_control() -> bool:
-    """Return whether a shell made this a job of its own: else nobody would continue what has stopped."""
+    """Return whether a shell made this a job: otherwise nobody would continue a stopped process."""
     return os.getpgrp() != os.getsid(0)

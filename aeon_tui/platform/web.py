@@ -1,4 +1,4 @@
-"""The app in a browser: a child of `aeon-tui serve`, which it talks to over its standard input and output."""
+"""The app in a browser: a child of `aeon-tui serve`, connected over standard input and output."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ _DRIVER = "textual.drivers.web_driver:WebDriver"
 
 
 def is_served() -> bool:
-    """Return whether the app is drawn in a browser, and not in a terminal."""
+    """Return whether the app is drawn in a browser instead of a terminal."""
     return os.environ.get("TEXTUAL_DRIVER") == _DRIVER
 
 
 @contextlib.contextmanager
 def pipe_to_itself() -> Iterator[None]:
-    """Keep the pipe to the server to Python's own `sys.__stdout__`, on which the app draws; drop what is printed.
+    """Reserve the pipe to the server for Python's own `sys.__stdout__`, on which the app draws; drop other prints.
 
     The app ends when the server does, as if its terminal had been closed.
     """
@@ -38,7 +38,7 @@ def pipe_to_itself() -> Iterator[None]:
 
 def _hang_up_with_the_server() -> None:
     server = select.poll()
-    # Without an event to wait for, poll reports the end of the pipe alone: what comes through it is the driver's.
+    # Without events to wait for, poll reports only the end of the pipe: its content belongs to the driver.
     server.register(0, 0)
     server.poll()
     os.kill(os.getpid(), signal.SIGHUP)

@@ -1,4 +1,4 @@
-"""The server of `aeon-tui serve`: textual-serve's, for this machine's browser only, and ended at once."""
+"""The server of `aeon-tui serve`: textual-serve's, limited to this machine's browser, with a prompt shutdown."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from aiohttp import web
 from textual_serve.server import Server
 
 ENDING_SECONDS = 3.0
-"""How long apps may take to end when the server does. Then they are hung up on, which aborts their runs."""
+"""How long apps may take to end with the server. Then they are disconnected, which aborts their runs."""
 _FOREIGN_FONT = re.compile(r'<link[^>]*"https://fonts\.[^>]*>')
 _HEAD = """<title>aeon-tui</title>
 <link rel="icon" href="data:," />
@@ -35,10 +35,10 @@ _HEADERS = {
 
 
 class AppServer(Server):
-    """Serves the app that `command` starts, one process for each tab. Pages of other sites cannot reach it.
+    """Serves the app that `command` starts, one process per tab. Pages of other sites cannot reach it.
 
-    A browser lets any page open a websocket to this machine: only the page that was served here is let in. Nor is it
-    served under a foreign name, which could be made to lead here.
+    A browser lets any page open a websocket to this machine, so only the page served here is accepted. It is not
+    served under a foreign name either, which could be made to resolve to this machine.
     """
 
     def __init__(self, command: str, host: str, port: int) -> None:
@@ -47,11 +47,11 @@ class AppServer(Server):
         self._sessions: set[asyncio.Task[object]] = set()
 
     def initialize_logging(self) -> None:
-        """Log what textual-serve finds wrong, on standard error; with `debug` all it does."""
+        """Log textual-serve's errors to standard error; with `debug`, everything."""
         logging.basicConfig(level="DEBUG" if self.debug else "ERROR", format="aeon-tui: %(message)s")
 
     async def on_startup(self, app: web.Application) -> None:  # noqa: ARG002  # textual-serve's signature
-        """Say where the app is."""
+        """Print the app's address."""
         sys.stderr.write(f"aeon-tui: the app is at {self.public_url} · press Ctrl-C to stop\n")
         sys.stderr.flush()
 
@@ -63,18 +63,18 @@ class AppServer(Server):
             await asyncio.wait(self._sessions, timeout=ENDING_SECONDS)
 
     async def handle_index(self, request: web.Request) -> web.StreamResponse:
-        """Return the page; its addresses are those that the browser has asked for."""
+        """Return the page, with the addresses that the browser requested."""
         self._check(request)
         asked = copy.copy(self)
         asked.public_url = f"{request.scheme}://{request.host}"
         response = await Server.handle_index(asked, request)
-        assert isinstance(response, web.Response)  # a template, drawn
+        assert isinstance(response, web.Response)  # a rendered template
         response.text = _FOREIGN_FONT.sub("", response.text or "").replace("</head>", _HEAD, 1)
         response.headers.update(_HEADERS)
         return response
 
     async def handle_websocket(self, request: web.Request) -> web.WebSocketResponse:
-        """Run an app for as long as its tab is open."""
+        """Run an app while its tab is open."""
         self._check(request)
         session = asyncio.current_task()
         assert session is not None  # a handler is a task
@@ -92,7 +92,7 @@ class AppServer(Server):
             raise web.HTTPForbidden(text="The app is not served under this name; use the address printed at startup.")
 
     def _is_ours(self, name: str) -> bool:
-        """Return whether the name cannot be one that somebody else has made to lead here."""
+        """Return whether a host name is safe: nobody else can have made it resolve to this machine."""
         if name.casefold() in self._names:
             return True
         try:

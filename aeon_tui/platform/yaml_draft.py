@@ -1,4 +1,4 @@
-"""A value in a person's own editor, as a file of YAML; what was typed is kept until it has been used."""
+"""A value in the user's own editor, as a YAML file; what was typed is kept until it has been used."""
 
 from __future__ import annotations
 
@@ -22,29 +22,29 @@ from aeon_tui.platform.editor import named_editor, run_editor
 Value = TypeVar("Value")
 HEAD = "# {what}.\n"
 CLOSE_HINT = "# Save and close the file to continue; empty it to cancel.\n"
-"""What the file says of itself, with the second line for an editor of the person's own."""
+"""The header of the file; the second line is for an external editor."""
 _PLAIN = re.compile(r"[A-Za-z][^\n]*")
 _WORDS = frozenset({"null", "true", "false"})
 
 
 @dataclass(frozen=True)
 class DraftForm(Generic[Value]):
-    """How a kind of value is edited. `load` raises UsageError, in one line, where a file holds none."""
+    """How to edit a kind of value. `load` raises UsageError, in one line, for an invalid file."""
 
     noun: str
-    """What it is called, such as `plan`; names the file, too."""
+    """Its name, such as `plan`; also in the name of the file."""
     write: Callable[[Value], str]
     load: Callable[[Path], Value]
     hint: str = ""
-    """The comment about it in the file: whole lines, each with a `#`."""
+    """The comment in the file: whole lines, each with a `#`."""
     elsewhere: str = "reject it and say what you want"
-    """What else there is to do where no editor is named."""
+    """The alternative if no editor is set."""
 
 
 class YamlDraft(Generic[Value]):
-    """A value in a file, to be edited as often as it takes; what was typed stays there until it is forgotten.
+    """A value in a file, edited as often as needed; what was typed stays there until it is discarded.
 
-    `what` says what it is; `typed` is what the file is to hold where that is not the value.
+    `what` names it; `typed` is the content of the file if that is not the value.
     """
 
     def __init__(self, form: DraftForm[Value], value: Value, what: str, typed: str = "") -> None:
@@ -57,10 +57,10 @@ class YamlDraft(Generic[Value]):
             file.write(typed or f"{self._head}{CLOSE_HINT}{form.hint}{form.write(value)}")
 
     def edit(self, hint: str) -> Value | None:
-        """Open the file in `$VISUAL`, else `$EDITOR`; return the value it then holds, None if it is as it was.
+        """Open the file in `$VISUAL` or `$EDITOR`; return the edited value, None if it is unchanged.
 
-        Raises UsageError if there is no editor, it fails, or what it left is no such value: then the file is kept and
-        named, and `hint` says what to do with it. A file that was emptied is forgotten.
+        Raises UsageError if there is no editor, it fails, or the text is invalid: then the file is kept and
+        named, with `hint` as the next step. An emptied file is discarded.
         """
         try:
             editor = named_editor(self._form.elsewhere)
@@ -77,9 +77,9 @@ class YamlDraft(Generic[Value]):
             raise UsageError(f"{error.message}; {hint.format(file=self.file)}") from None
 
     def save(self, text: str) -> Value | None:
-        """Put into the file what was typed in the app itself; return the value it then holds, None if it is as it was.
+        """Write what was typed in the app's own editor to the file; return the value, None if it is unchanged.
 
-        Raises UsageError if it is no such value, OSError if it cannot be written.
+        Raises UsageError if it is invalid, OSError if it cannot be written.
         """
         if _is_empty(text):
             raise UsageError(f"the {self._form.noun} is empty")
@@ -91,14 +91,14 @@ class YamlDraft(Generic[Value]):
         return None if value == self.value else value
 
     def text(self) -> str:
-        """Return what the file holds. Raises UsageError."""
+        """Return the content of the file. Raises UsageError."""
         try:
             return read_start(self.file, MAX_BYTES).decode("utf-8", "replace")
         except OSError as error:
             raise UsageError(f"{str(self.file)!r} cannot be read: {error.strerror}") from None
 
     def text_here(self) -> str:
-        """Return the same for the app's own editor, which has what it is as its title."""
+        """Return the text for the app's own editor, which shows its name as the title."""
         return self.text().replace(f"{self._head}{CLOSE_HINT}", "", 1)
 
     def forget(self) -> None:
@@ -123,12 +123,12 @@ def _is_empty(text: str) -> bool:
 
 
 def as_yaml(data: Any) -> str:
-    """Return plain data as YAML that `read_data` reads as the same data."""
+    """Return plain data as YAML that `read_data` reads back as the same data."""
     return yaml.dump(data, Dumper=_Dumper, sort_keys=False, allow_unicode=True, width=100)
 
 
 class _Dumper(yaml.SafeDumper):
-    """Quotes what a reader might take for a number, and writes a text of several lines as such."""
+    """Quotes what a reader might take for a number, and writes multi-line texts as blocks."""
 
     def ignore_aliases(self, data: Any) -> bool:
         """Return True: a value that occurs twice is written twice."""

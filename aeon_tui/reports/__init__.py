@@ -3,4 +3,4 @@
 from typing import Literal
 
 ExportFormat = Literal["md", "html", "json"]
-"""The forms of a report that are written to files."""
+"""The formats of report files."""

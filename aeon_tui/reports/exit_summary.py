@@ -1,4 +1,4 @@
-"""How a headless run ended, in one line, and why there is no result to use, in another (contract: exit codes)."""
+"""The end of a headless run in one line, and why there is no usable result in another (contract: exit codes)."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ from aeon_core.journal.view.reducer import assessment_of
 from aeon_core.paths import run_command
 
 _LONGEST = 300
-"""Characters of a cause that are shown."""
+"""The most characters shown of a cause."""
 
 
 def ending(result: RunResult, *, scores: bool = True) -> str:
-    """Return status, passes and scores; of a plain loop the status alone."""
+    """Return status, passes and scores; for a plain loop, only the status."""
     status = f"run {formatting.words(result.status)}"
     if result.convergence is None:
         return status
@@ -25,7 +25,7 @@ def ending(result: RunResult, *, scores: bool = True) -> str:
 
 
 def why_not_usable(result: RunResult) -> str | None:
-    """Return why there is no result to use, and what to do; None if there is one."""
+    """Return why there is no usable result, and what to do; None if there is one."""
     if result.error is not None:
         return " ".join(str(result.error.get("message", result.status)).split())
     if result.status == "ttl_expired":
@@ -54,7 +54,7 @@ def _not_converged(result: RunResult) -> str:
 
 
 def _cause(result: RunResult) -> str:
-    """Return the one thing to look at first: what failed, then what nobody judged, then what is not satisfied."""
+    """Return the main cause: a failure, then a missing judgement, then an unsatisfied requirement."""
     shown = _assessed(result)
     unmet = sorted((each for each in shown.requirements if each.met != "yes"), key=lambda each: each.met != "no")
     if failure := _failure(result):

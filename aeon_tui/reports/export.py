@@ -1,4 +1,4 @@
-"""Reports on runs and workflows as the text of a file, written whole or not at all (contract: show --export)."""
+"""Reports on runs and workflows as files, written completely or not at all (contract: show --export)."""
 
 from __future__ import annotations
 
@@ -25,9 +25,9 @@ Report = RunReport | WorkflowReport
 
 
 def report_on(path: Path, runs_dir: Path, pass_number: int | None = None, *, at_once: bool = False) -> Report:
-    """Return the report on a journal's run or workflow, which is read whole, unless `at_once` asks for its end alone.
+    """Return the report on a journal's run or workflow, read whole unless `at_once` asks for its end only.
 
-    With a `pass_number` it is on that pass. Raises AeonError.
+    With a `pass_number`, it covers that pass. Raises AeonError.
     """
     if is_workflow(path):
         if pass_number is not None:
@@ -59,14 +59,14 @@ def export_journal(path: Path, form: ExportFormat, runs_dir: Path) -> str:
 
 
 def write_file(path: Path, text: str) -> None:
-    """Write a text in UTF-8; a file that is there is replaced, once the new one is whole. Raises UsageError."""
+    """Write a text in UTF-8; an existing file is replaced once the new one is complete. Raises UsageError."""
     data = text.encode("utf-8", "backslashreplace")
     try:
         target = real_path(path)
         if target.is_file() or not target.exists():
             replace_file(target, data, target.stat() if target.exists() else None, mode=0o666, durable=False)
         else:
-            # A device or a pipe is written to; a folder is an error.
+            # A device or a pipe is written to directly; a folder is an error.
             target.write_bytes(data)
     except (OSError, RuntimeError, ValueError) as error:
         reason = error.strerror if isinstance(error, OSError) else str(error)
@@ -76,7 +76,7 @@ def write_file(path: Path, text: str) -> None:
 _ENTITIES = {"&": "&amp;", "<": "&lt;", ">": "&gt;"}
 _MARKUP = re.compile(r"[\\`*_\[\]|~$]")
 _BLOCK = re.compile(r"^(?=[#+=\-])|^(\d{1,9})(?=[.)])")
-"""What would begin a heading, a list or a rule at the beginning of a line."""
+"""What would start a heading, a list or a rule at the beginning of a line."""
 
 
 def markdown(report: RunReport) -> str:
@@ -122,7 +122,7 @@ def _step(step: StepView, view: RunView) -> Iterable[str]:
 def _output(output: dict[str, Any]) -> str:
     if len(output) == 1 and isinstance(output.get("text"), str):
         return "Result:\n\n" + _quote(output["text"])
-    # In JSON, too, a `<` has a form that no reader takes for markup; it means the same.
+    # JSON has an equivalent form of `<` that nothing mistakes for markup.
     text = escape_controls(json.dumps(output, indent=2, ensure_ascii=False), keep="\n").replace("<", r"\u003c")
     fence = "`" * max(3, 1 + max((len(run) for run in re.findall("`+", text)), default=0))
     return f"Result:\n\n{fence}json\n{text}\n{fence}"
@@ -133,13 +133,13 @@ def _list(items: Iterable[str]) -> str:
 
 
 def _quote(text: str) -> str:
-    """Return a text of any number of lines as a quotation that keeps them."""
+    """Return a text as a quotation that keeps its lines."""
     lines = text.replace("\r\n", "\n").rstrip().split("\n") if text.strip() else []
     return "\\\n".join(f"> {_line(line)}" if line.strip() else "> &nbsp;" for line in lines)
 
 
 def _line(text: str) -> str:
-    """Return a text on one line, every character in it standing for itself."""
+    """Return a text on one line, with every character literal."""
     shown = escape_controls(text, keep="\t").replace("\t", "    ").rstrip()
     indent = len(shown) - len(shown.lstrip(" "))
     escaped = _MARKUP.sub(r"\\\g<0>", shown[indent:])

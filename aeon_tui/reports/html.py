@@ -25,13 +25,13 @@ from aeon_widgets.step_text import prompt_blocks, repair_blocks, spent_on, tool_
 from aeon_widgets.text import Block, count, pretty, readable
 
 _TEXTS = ("json", "markdown", "code", "diff")
-"""Styles of blocks that hold what a model or a tool wrote."""
+"""Styles of blocks with text of a model or a tool."""
 _TITLE = 300
-"""How many characters of the task the page's title has."""
+"""The most characters of the task in the page's title."""
 _WHOLE = 20_000
-"""How many characters of the task, the answer and a step's result are shown at first."""
+"""The most characters of the task, the answer and a step's result shown at first."""
 _LONG = 200
-"""From this many characters on, any other block is shown as a text, too."""
+"""The characters from which any other block is shown as a long text, too."""
 
 
 def html_page(report: RunReport) -> str:
@@ -40,7 +40,7 @@ def html_page(report: RunReport) -> str:
 
 
 class _Page:
-    """Writes the sections of one report in order, and keeps its long texts apart."""
+    """Writes the sections of one report in order, and stores its long texts separately."""
 
     def __init__(self, report: RunReport) -> None:
         self.report, self.view, self.changes = report, report.view, report.changes
@@ -82,7 +82,7 @@ class _Page:
         return page(title, body, archive=self.texts.packed())
 
     def _states(self) -> dict[str, Any]:
-        """Return what the script shows of a moment: plans and statuses, TTL and cost, passes and phases."""
+        """Return the script's data for each moment: plans and statuses, TTL and cost, passes and phases."""
         last = self.view.last_seq
         log = self.view.log
         return {
@@ -219,7 +219,7 @@ class _Page:
         )
 
     def _plan_change(self, each: PassSpan) -> Html | None:
-        """Return what the pass changed in the plan it began with."""
+        """Return the changes that the pass made to its first plan."""
         begun = max(each.first, self.changes.plans[0][0]) if self.changes.plans else each.first
         before, after = (plan_view(self.changes.plan_at(seq)) for seq in (begun, each.last))
         before.last_seq, after.last_seq = begun, each.last
@@ -286,7 +286,7 @@ class _Page:
         (_, head), *rest = tool_blocks(replace(step, tool_calls=[call]), self._live)
         status = shown_status("failed" if call.error else "complete" if call.finished else "running", self._live)
         title = f"{ROW_ICONS[status]} tool · {head.removeprefix('━━ ')}"
-        # The first two blocks hold the arguments, the last one the result; here both show what they change.
+        # The first two blocks are the arguments, the last one the result; here both show the change.
         rest[:2] = [("accent", "arguments"), *argument_blocks(call.arguments)]
         if call.result is not None and isinstance(diff := call.result.get("diff"), str):
             others = {key: value for key, value in call.result.items() if key != "diff"}
@@ -330,7 +330,7 @@ class _Page:
         return tag("ul", *rows, class_="rows") if rows else None
 
     def _step_link(self, step_id: str) -> Html:
-        """Return a link to a step, its id alone where the page does not have the step."""
+        """Return a link to a step, or only its id if the page does not have the step."""
         name = brief(step_id, 40)
         return tag("a", name, href=f"#{_anchor(step_id)}") if step_id in self.view.steps else tag("span", name)
 
@@ -430,7 +430,7 @@ def _tree_row(step_id: str, depth: int, description: str, status: str) -> Html:
 
 
 def _notes(told: Sequence[Note]) -> Html | None:
-    """Return notes as a list; those that are part of another are nested in it."""
+    """Return notes as a list, nested by depth."""
     items: list[Html] = []
     index = 0
     while index < len(told):

@@ -1,4 +1,4 @@
-"""The content of a report on a run, in whatever form: facts, repairs, warnings, passes, answer (contract: show)."""
+"""The content of a report on a run in any format: facts, repairs, warnings, passes, answer (contract: show)."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ ISSUES_SHOWN = 20
 
 @dataclass(frozen=True)
 class Note:
-    """One line of a section. `level` is `text`, `info` or `warning`; `depth` counts the notes it is part of.
+    """One line of a section. `level` is `text`, `info` or `warning`; `depth` counts its parent notes.
 
     `kind` is `evidence` for the judge's quotes on coherence and consistency, which a page folds.
     """
@@ -43,14 +43,14 @@ class Note:
 
 @dataclass(frozen=True)
 class Section:
-    """A title and the notes under it, of which there is at least one."""
+    """A title with at least one note."""
 
     title: str
     notes: list[Note]
 
 
 def score_trend(assessments: list[AssessmentView]) -> str:
-    """Return how each score went from pass to pass; empty if nothing was assessed."""
+    """Return the course of each score over the passes; empty if nothing was assessed."""
     if not assessments:
         return ""
     completeness, coherence = (
@@ -61,7 +61,7 @@ def score_trend(assessments: list[AssessmentView]) -> str:
 
 
 def person_sections(view: RunView) -> list[Section]:
-    """Return what is left to a person: questions about the task, and fragments to look at (adaptive FR-011, FR-065)."""
+    """Return what is left to a person: questions about the task, and fragments to check (adaptive FR-011, FR-065)."""
     questions = [Note("text", brief(question, 400)) for question in view.follow_up_questions]
     fragments = [Note("warning", formatting.intervention(each)) for each in view.manual_interventions]
     return _filled(Section("Questions about the task", questions), Section("Needs your attention", fragments))
@@ -95,7 +95,7 @@ def _assessment_of(view: RunView, number: int) -> AssessmentView | None:
 
 
 def _profiles(view: RunView, number: int, *, alone: bool) -> Iterator[Note]:
-    """Yield the profiles of a pass, each with its dimensions where its version is new."""
+    """Yield the profiles of a pass, with the dimensions of each new version."""
     known = 0
     for profile in view.profiles:
         new, known = profile.version != known, profile.version
@@ -126,7 +126,7 @@ def _assessment(assessment: AssessmentView, before: AssessmentView | None) -> It
 
 
 def _scores(assessment: AssessmentView, before: AssessmentView | None) -> str:
-    """Return both scores, each with what it gained on the pass before."""
+    """Return both scores, each with its difference from the previous pass."""
     earlier = (before.completeness_score, before.coherence_score) if before is not None else (None, None)
     now = (assessment.completeness_score, assessment.coherence_score)
     named = zip(("completeness", "coherence"), now, earlier, strict=True)
@@ -222,12 +222,12 @@ def answer_title(simulated: bool) -> str:
 
 
 def status_of(step: StepView, view: RunView) -> str:
-    """Return the status to show of a step: nothing is running in a run that is not."""
+    """Return the status to show for a step: in a run that has stopped, no step is running."""
     return shown_status(step.status, live=view.status == "running")
 
 
 def notes(step: StepView, view: RunView) -> list[tuple[str, str]]:
-    """Return level and text of what is to be said about a step: what was wrong, repaired, replaced, or failed."""
+    """Yield level and text of notes about a step: what was wrong, repaired, replaced, or failed."""
     found = [("warning", f"warning: {brief(text)}") for text in step.validator_errors]
     found += [("warning", repair_text(repair)) for repair in step.repairs]
     if step.mode == "fallback":
@@ -250,7 +250,7 @@ def repair_text(repair: RepairView) -> str:
 
 
 def readable(output: dict[str, Any]) -> str:
-    """Return a step's output: a model's text as it is, all else as JSON."""
+    """Return a step's output: a model's text as it is, anything else as JSON."""
     if len(output) == 1 and isinstance(output.get("text"), str):
         return str(output["text"])
     return json.dumps(output, ensure_ascii=False)
@@ -258,7 +258,7 @@ def readable(output: dict[str, Any]) -> str:
 
 @dataclass
 class ApprovalChange:
-    """One question to a person, and the decision; `decided` is the decision's record, None while it is open."""
+    """A question to a person with its decision; `decided` is the decision's record, None while it is open."""
 
     seq: int
     pass_number: int
@@ -271,7 +271,7 @@ class ApprovalChange:
 
 @dataclass
 class PassSpan:
-    """The first and the last record of a pass, and the record each of its phases begins with."""
+    """The first and last record of a pass, and the first record of each of its phases."""
 
     number: int
     first: int
@@ -281,9 +281,9 @@ class PassSpan:
 
 @dataclass
 class RunChanges:
-    """What a run's view keeps only the latest of: plans, statuses of steps, TTL and cost, passes, approvals.
+    """The history of what a view keeps only the latest of: plans, step statuses, TTL and cost, passes, approvals.
 
-    Each list is in the order of the journal; every entry begins with, or has, the seq of its record."""
+    Each list is in journal order; every entry starts with, or contains, the seq of its record."""
 
     plans: list[tuple[int, dict[str, Any]]] = field(default_factory=list)
     statuses: list[tuple[int, str, str]] = field(default_factory=list)
@@ -294,7 +294,7 @@ class RunChanges:
     approvals: list[ApprovalChange] = field(default_factory=list)
 
     def apply(self, record: Mapping[str, Any]) -> None:
-        """Fold one record in, read leniently."""
+        """Fold in one record, read leniently."""
         kind, seq = record.get("type"), int_of(record.get("seq"))
         number = int_of(record.get("pass"))
         if number > 0 and kind not in ("profile", "label"):
@@ -323,7 +323,7 @@ class RunChanges:
             self.approvals[-1].decided = dict(record)
 
     def plan_at(self, seq: int) -> dict[str, Any]:
-        """Return the plan after the record `seq`, with the statuses that steps had got; {} before there is one."""
+        """Return the plan after the record `seq`, with the statuses of steps by then; {} before the first plan."""
         found = [(at, plan) for at, plan in self.plans if at <= seq]
         if not found:
             return {}
@@ -337,11 +337,11 @@ ITS_END = "only the end of a long journal; to read all of it, use --pass N, --ex
 _REPORTED_ELSEWHERE = frozenset(
     {"supervisor", "run_finished", "validation", "refinement", "advisory", "questions", "manual_intervention"}
 )
-"""Types of records that a report has in other places than among the warnings."""
+"""Types of records that a report shows elsewhere than among the warnings."""
 
 
 class RunReport:
-    """The view and the history of a run, or of one pass of it, put into words. A web page shows its changes, too."""
+    """A report on a run, or on one pass of it, from its view and history. A web page shows its changes, too."""
 
     def __init__(
         self,
@@ -363,7 +363,7 @@ class RunReport:
 
     @property
     def damage(self) -> list[str]:
-        """What could not be read of the journal."""
+        """What could not be read in the journal."""
         return self.view.damage
 
     def as_json(self) -> dict[str, Any]:
@@ -372,12 +372,12 @@ class RunReport:
 
     @property
     def one_pass(self) -> bool:
-        """Whether the report is on one pass alone."""
+        """Whether the report covers only one pass."""
         return self._pass_number is not None
 
     @property
     def facts(self) -> list[tuple[str, str]]:
-        """Labels and values of the header; several values have a line each, under the same label."""
+        """Labels and values of the header; each of several values has a line under the same label."""
         view, statistics = self.view, self._history.overall_statistics
         passes = f"{statistics.total_passes}, " if self._pass_number is None else f"pass {self._pass_number}, "
         trend = score_trend(view.assessments)
@@ -402,7 +402,7 @@ class RunReport:
         ]
 
     def _labels(self) -> Iterator[tuple[str, str]]:
-        """Yield the verdict of a person on each pass that has one: the last one counts."""
+        """Yield each labelled pass's verdict by a person; the last label counts."""
         for number, each in {each.pass_number: each for each in self.view.labels}.items():
             yield "label", f"pass {number} {brief(each.verdict, 10)}{f': {brief(each.why, 1_000)}' if each.why else ''}"
 
@@ -421,7 +421,7 @@ class RunReport:
 
     @property
     def plan_repairs(self) -> list[str]:
-        """The repairs that belong to no step: those of the plan itself."""
+        """Repairs of the plan itself, which belong to no step."""
         return [repair_text(repair) for repair in self.view.repairs if repair.step_id is None]
 
     @property
@@ -431,12 +431,12 @@ class RunReport:
 
     @property
     def warnings(self) -> list[LogLine]:
-        """What went wrong or was done in another way than planned, and is no repair attempt."""
+        """What failed or deviated from the plan, apart from repair attempts."""
         return [line for line in self.view.log if line.level != "info" and line.type not in _REPORTED_ELSEWHERE]
 
     @property
     def passes(self) -> list[Section]:
-        """What is to be said before the answer; nothing of a run without evaluation (adaptive FR-071 to FR-078)."""
+        """The sections before the answer; empty for a run without evaluation (adaptive FR-071 to FR-078)."""
         view = self.view
         if not (view.assessments or view.reports or view.refinements or view.profiles):
             return []
@@ -449,7 +449,7 @@ class RunReport:
 
     @property
     def pass_notes(self) -> dict[int, list[Note]]:
-        """The notes on each pass by its number, even where nothing was evaluated: its verdict, then what led to it."""
+        """The notes on each pass by number, even without an evaluation: its verdict, then its causes."""
         view = self.view
         begun = {phase.pass_number for phase in view.phases}
         numbers = sorted(begun | {each.pass_number for each in view.profiles})
@@ -462,7 +462,7 @@ class RunReport:
 
     @property
     def across_passes(self) -> list[Note]:
-        """What shows only across passes."""
+        """What shows only across several passes."""
         return [] if self.one_pass else list(_patterns(self._history))
 
     @property
@@ -472,7 +472,7 @@ class RunReport:
 
     @property
     def answer(self) -> str | None:
-        """The answer of the run; of one pass, what its record holds."""
+        """The answer of the run, or that in the record of one pass."""
         if self.view.result is not None:
             return self.view.result.answer
         given = self._history.passes[-1].execution_results.get("answer") if self._history.passes else None
@@ -480,5 +480,5 @@ class RunReport:
 
     @property
     def error(self) -> dict[str, Any] | None:
-        """Why the run has no result to use."""
+        """Why the run has no usable result."""
         return self.view.result.error if self.view.result is not None else None

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from markdown_it import MarkdownIt
 
 _RATIO = 8
-"""A text that would have to get smaller than this to fit is not tried."""
+"""The smallest size to which a text is cut; smaller ones are dropped."""
 _VOID = frozenset({"input", "meta"})
 _POLICY = (
     "default-src 'none'; style-src '{style}'; script-src '{script}'; base-uri 'none'; form-action 'none'; "
@@ -38,7 +38,7 @@ class Html(str):
 
 
 def escaped(text: str) -> Html:
-    """Return text as markup that shows it; control characters are made visible."""
+    """Return text as escaped markup, with control characters made visible."""
     return Html(html.escape(escape_controls(text.replace("\r\n", "\n"), keep="\n\t")))
 
 
@@ -58,16 +58,16 @@ def tag(name: str, /, *children: str | None, **attributes: str | float | bool | 
 
 
 class TextArchive:
-    """Long texts, each held once and compressed, of which a page shows the beginnings.
+    """Long texts, stored once each and compressed; a page shows their beginnings.
 
-    `limit` bounds what the archive adds to the page, `inline` what is shown of texts without it, each in bytes. What
-    does not fit is left to the journal, and the page says so.
+    `limit` bounds what the archive adds to the page, `inline` the text shown without it, each in bytes. What
+    does not fit stays in the journal, which the page mentions.
     """
 
     SHORT = 600
-    """Characters up to which a text is shown whole; of a longer one the page shows as much, and the script the rest."""
+    """The most characters of a text on the page; the script shows the rest."""
     AGAIN = 120
-    """Characters that are shown of a long text that the page has shown before."""
+    """Characters of a long text that the page has shown before."""
 
     def __init__(self, head: dict[str, Any], limit: int = 3_000_000, inline: int = 1_000_000) -> None:
         self._deflate = zlib.compressobj(9)
@@ -84,9 +84,9 @@ class TextArchive:
         return self._inline > 0
 
     def shown(self, text: str, class_: str | None = None, most: int | None = None) -> Html:
-        """Return the text as a block: whole where it is short and the page has room, else its beginning.
+        """Return the text as a block: whole if it is short and the page has room, else its beginning.
 
-        `most` is the characters of a text that is to be shown even if the page has shown it before.
+        `most` is the number of characters to show even if the page has shown the text before.
         """
         text = text.replace("\r\n", "\n")
         again = most is None and text in self._known
@@ -144,7 +144,7 @@ def _lines(text: str, class_: str | None) -> Html:
 def _parser() -> MarkdownIt:
     from markdown_it import MarkdownIt
 
-    # Links and images are text, too: a shared page must not lead to an address that a model chose.
+    # Links and images become text: a shared page must not lead to an address that a model chose.
     return (
         MarkdownIt("commonmark", {"html": False, "breaks": True, "xhtmlOut": False})
         .enable("table")
@@ -163,7 +163,7 @@ def markdown(text: str) -> Html:
 
 
 def page(title: str, body: Html, *, archive: Html | None = None) -> str:
-    """Return the whole page, ending without a newline; `archive` brings the script with it."""
+    """Return the whole page, ending without a newline; `archive` adds the script."""
     style, script = f"{_variables()}{_asset('report.css')}", _asset("report.js")
     policy = _POLICY.format(style=_digest(style), script=_digest(script))
     head = join(

@@ -1,4 +1,4 @@
-"""What a workflow did: the rows of its pipeline, and its history as text, JSON, Markdown or a web page."""
+"""The report on a workflow: the rows of its pipeline, and its history as text, JSON, Markdown or a web page."""
 
 from __future__ import annotations
 
@@ -41,14 +41,14 @@ WORDS = {
     "interrupted": "stopped",
     "unreadable": "",
 }
-"""Of the workflow as a whole, where its status is too long for a row."""
+"""The whole workflow's word if its status is too long for a row."""
 STOPPED = ("◼", "medium", "stopped")
 _AFTER = {gate.agent: gate.number for gate in GATES if gate.agent is not None}
 _LAST = next(gate.number for gate in GATES if gate.agent is None)
 
 
 def pipeline_rows(state: WorkflowState, status: str, now: str, *, goes_on: bool) -> list[PipelineRow]:
-    """Return the rows in the order of the work; of a workflow that has stopped, none is running."""
+    """Return the rows in order of work; in a stopped workflow, none is running."""
     rows = [_whole(state, status)]
     for name in _names(state):
         rows.append(_agent_row(state, state.view.agents[name], now, goes_on=goes_on))
@@ -82,7 +82,7 @@ def _agent_row(state: WorkflowState, agent: AgentView, now: str, *, goes_on: boo
 
 
 def agent_detail(agent: AgentView) -> str:
-    """Return in a line why an agent was skipped or halted, or what it said when it was done."""
+    """Return in one line why an agent was skipped or halted, or its summary."""
     if agent.state == "skipped":
         return agent.skip_reason or ""
     if agent.state == "halted":
@@ -102,14 +102,14 @@ def _gate_row(state: WorkflowState, gate: GateView, *, goes_on: bool) -> Pipelin
 
 
 class ReportPart(NamedTuple):
-    """A heading, and the lines under it."""
+    """A heading with its lines."""
 
     title: str
     lines: list[str]
 
 
 class WorkflowReport:
-    """The report on a transcript, which is read whole. Raises UsageError if the file is none."""
+    """The report on a transcript, read whole. Raises UsageError if the file is not one."""
 
     def __init__(self, path: Path) -> None:
         self.damage: list[str] = []

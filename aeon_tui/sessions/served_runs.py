@@ -175,14 +175,14 @@ class ServedRuns:
         return run
 
     def offered(self, mcp_servers: dict[str, Any]) -> ServedRuns:
-        """Return runs with a client's MCP servers as tools, too. Raises UsageError for settings that are none."""
+        """Return runs that also have a client's MCP servers as tools. Raises UsageError for invalid settings."""
         if not (servers := RunConfig(mcp_servers=mcp_servers).mcp_servers):
             return self
         update = {"mcp_servers": {**self.config.mcp_servers, **servers}, "tools": [*self.config.tools, "mcp"]}
         return replace(self, config=self.config.model_copy(update=update))
 
     async def past(self, status: str | None = None) -> list[RunSummary]:
-        """Return the runs in the directory, of a status where one is given, the newest first."""
+        """Return the runs in the directory, newest first, optionally only those with a status."""
         found = await asyncio.to_thread(list_runs, self.runs_dir)
         return [each for each in found if each.kind == "run" and status in (None, each.status)]
 
@@ -221,7 +221,7 @@ class ProgressLines:
         self.view = RunView()
 
     def line(self, record: Mapping[str, Any]) -> str:
-        """Return what a record says about the progress; mostly nothing."""
+        """Return a line of progress for a record; usually empty."""
         apply(self.view, record)
         kind = record["type"]
         if kind == "phase" and record["state"] == "started":
@@ -234,12 +234,12 @@ class ProgressLines:
 
 
 def answers(request: ApprovalRequest) -> list[Choice]:
-    """Return the choices that need a reason at most, the one that continues first."""
+    """Return the choices that need at most a reason, the one that continues first."""
     return [each for each in choices(request.point, request.subject, request.pass_number) if each.answer != "edit"]
 
 
 def decision(request: ApprovalRequest, answer: str | None, reason: str = "") -> ApprovalDecision:
-    """Return the decision that an answer makes. One that was not offered ends the run, which asks again if resumed."""
+    """Return the decision of an answer. One that was not offered ends the run, which asks again if resumed."""
     if answer not in {each.answer for each in answers(request)}:
         return ApprovalDecision(decision="abort", feedback=f"the client answered {answer!r}" if answer else None)
     if answer == ALWAYS:
@@ -255,24 +255,24 @@ ConversationMode = Literal["passes", "single", "plan"]
 
 @dataclass
 class Conversation:
-    """A conversation. Its first run has its id, the others that and a number."""
+    """A conversation. Its first run has its id; later ones add a number."""
 
     id: str
     runs: ServedRuns
     mode: ConversationMode = "passes"
     turns: list[tuple[str, str]] = field(default_factory=list)
-    """What was asked and answered."""
+    """The prompts and answers so far."""
     allowed: list[str] = field(default_factory=list)
-    """Rules that a person has allowed for the conversation."""
+    """Rules that the user has allowed for the conversation."""
     run: StreamedRun | None = None
     """The run in progress, or the last one."""
     question: ApprovalRequest | None = None
     """The question that the next prompt answers."""
     notice: str = ""
-    """What to show once, before what follows the prompt."""
+    """A text to show once, before the updates of the prompt."""
 
     def past(self) -> Iterator[list[dict[str, Any]]]:
-        """Yield the records of each run that there is, and add its prompt and answer to the turns."""
+        """Yield the records of each existing run, and add its prompt and answer to the turns."""
         for path in itertools.takewhile(Path.exists, self._journals()):
             records, task = list(read_journal(path, [])), ""
             for record in records:
@@ -283,7 +283,7 @@ class Conversation:
             yield records
 
     async def prompt(self, text: str) -> StreamedRun:
-        """Start the next run, or tell the one that waits for words. Raises UsageError, ModelUnavailableError."""
+        """Start the next run, or pass the prompt to the waiting one. Raises UsageError, ModelUnavailableError."""
         question, self.question = self.question, None
         if self.run is None or self.run.ended:
             self.run = await self._start(text)
@@ -302,7 +302,7 @@ class Conversation:
     ) -> RunResult | None:
         """Return the run's result; None if it waits for the next prompt, or was aborted during a call.
 
-        `ask` returns the question if the next prompt is to answer it. Raises what the run could not start for.
+        `ask` returns the question if the next prompt is to answer it. Raises the error of a run that could not start.
         """
         try:
             self.question = await run.follow(show, ask)
@@ -318,9 +318,9 @@ class Conversation:
         return run.result
 
     def decide(self, request: ApprovalRequest, decision: ApprovalDecision) -> bool:
-        """Answer the run's question; a rule that is allowed with it is allowed from here on.
+        """Answer the run's question; a rule in the decision applies from here on.
 
-        Return whether the run still waited for that.
+        Return whether the run was still waiting for it.
         """
         if decision.allow is not None:
             self.allowed.append(decision.allow.rule)

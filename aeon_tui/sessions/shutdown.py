@@ -1,4 +1,4 @@
-"""How the app ends: its runs first, and where a signal says so, or the app is stuck."""
+"""The end of the app: its runs end first, also after a signal, and if the app is stuck."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ from aeon_core.stdio import handled
 from aeon_tui.sessions.session import SessionList
 
 ABORT_SECONDS = 2.0
-"""How long quitting waits for the runs to be journaled as aborted, before it gives the terminal back."""
+"""How long quitting waits for runs to be journaled as aborted before it releases the terminal."""
 HANGUP_SECONDS = 10.0
-"""How long the runs may take to end when their terminal has been closed."""
+"""How long runs may take to end after their terminal has been closed."""
 ENDING_SECONDS = 0.3
-"""A run that takes longer than that to end is in a tool: model calls are left at once."""
+"""A run that takes longer than this to end is in a tool: model calls are abandoned immediately."""
 WAITING = "aeon-tui: waiting for the running tool …; press Ctrl-C to stop now\n"
 
 
@@ -30,14 +30,14 @@ class Quittable(Protocol):
     sessions: SessionList
 
     def quit_soon(self) -> None:
-        """Quit; from any thread."""
+        """Quit; may be called from any thread."""
 
 
 @contextlib.contextmanager
 def ended_by_signals(app: Quittable) -> Iterator[None]:
-    """Quit on SIGTERM and SIGHUP. End the process where the terminal is gone, and where the app is stuck.
+    """Quit on SIGTERM and SIGHUP. End the process if the terminal is gone or the app is stuck.
 
-    A terminal that is gone takes no output: the app would wait for it, and not end.
+    A closed terminal accepts no output: the app would wait for it forever.
     """
     closed = threading.Event()
     hung_up: list[threading.Thread] = []
@@ -68,7 +68,7 @@ def ended_by_signals(app: Quittable) -> Iterator[None]:
 
 
 def _has_terminal() -> bool:
-    """Return whether there is a terminal to be given back: one that was closed answers no more."""
+    """Return whether there is a terminal to restore: a closed one no longer responds."""
     try:
         termios.tcgetattr(0)
     except (termios.error, OSError):
@@ -77,7 +77,7 @@ def _has_terminal() -> bool:
 
 
 def let_end(sessions: SessionList) -> None:
-    """Abort all runs and wait for their end: a tool is never cut, but by the person or signal that interrupts."""
+    """Abort all runs and wait for their end: only a person or a signal interrupts a running tool."""
     if not sessions.running:
         return
     sessions.abort()

@@ -1,4 +1,4 @@
-"""A model that takes its time: what a person is to watch must not be over before they look."""
+"""A model that replies slowly, so that a person can watch."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ PIECES = 12
 
 
 class SlowedModel(LLMAdapter):
-    """Gives another model's replies over `seconds` each, in pieces where they are listened to."""
+    """Delivers another model's replies over `seconds` each, in pieces if there is a listener."""
 
     def __init__(self, inner: LLMAdapter, seconds: float = REPLY_SECONDS) -> None:
         self.model = inner.model

@@ -7,13 +7,13 @@ from collections.abc import Callable
 
 CHARACTERS_PER_TOKEN = 4
 MEASURED_SECONDS = 0.3
-"""From this long after its first piece the rate of a reply is shown."""
+"""Seconds after its first piece from which the rate of a reply is shown."""
 STREAM_LIMIT = 20_000
-"""Characters of a reply in progress that are kept for the screen."""
+"""The most characters of a reply in progress kept for the screen."""
 
 
 class Stream:
-    """The reply that is being written. Filled on the call's thread, read by the screen."""
+    """The reply in progress. The call's thread fills it, the screen reads it."""
 
     def __init__(self, now: Callable[[], float] = time.monotonic) -> None:
         self.purpose = ""
@@ -32,7 +32,7 @@ class Stream:
         self._append(self._parts, text)
 
     def add_call(self, tool_name: str, step_id: str | None, text: str) -> None:
-        """Append what has arrived of a tool call's arguments; without text, the call begins."""
+        """Append a piece of a tool call's arguments; an empty piece starts the call."""
         self.step_id = step_id
         if not text:
             self._calls.append((tool_name, []))
@@ -48,7 +48,7 @@ class Stream:
             self.version += 1
 
     def clear(self) -> None:
-        """Forget it: the call has ended, or another begins."""
+        """Clear the reply: the call has ended, or another one starts."""
         if self._arrived or self._calls:
             self._parts, self._calls = [], []
             self._kept = self._arrived = 0
@@ -56,7 +56,7 @@ class Stream:
 
     @property
     def tokens_per_second(self) -> float | None:
-        """How fast it comes, by the usual four characters a token; None until that can be told."""
+        """Tokens per second, at the usual four characters per token; None until it can be measured."""
         seconds = self._now() - self._since
         return self._arrived / CHARACTERS_PER_TOKEN / seconds if self._arrived and seconds >= MEASURED_SECONDS else None
 
@@ -67,5 +67,5 @@ class Stream:
 
     @property
     def calls(self) -> list[tuple[str, str]]:
-        """The tool calls that have started so far: the tool's name, and what has arrived of the arguments' JSON."""
+        """The tool calls started so far: the tool's name, and the arguments' JSON so far."""
         return [(tool_name, "".join(parts)) for tool_name, parts in self._calls]

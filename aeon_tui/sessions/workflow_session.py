@@ -1,4 +1,4 @@
-"""A workflow of system2 as a job of this process: a new one, or one that is continued."""
+"""A workflow of system2 as a job of this process, new or continued."""
 
 from __future__ import annotations
 
@@ -44,24 +44,24 @@ class WorkflowJob(Job, StartRequest):
     model: str | None = None
     base_url: str | None = None
     config: Path | None = None
-    """The settings of system2; None for those of the project."""
+    """The settings file of system2; None for the project's."""
     unsafe_bash: bool = False
     auto_approve: bool = False
     trust: TrustMode = "ignore"
-    """What becomes of what the project asks for without consent."""
+    """How to treat project settings without consent."""
     spec: SpecChoice | None = None
-    """What becomes of an earlier workflow's documents; None to ask."""
+    """How to treat an earlier workflow's documents; None to ask."""
     runs_dir: Path | None = None
-    """Where the journal is kept; None for where the project's runs are."""
+    """The folder of the journal; None for that of the project's runs."""
     warnings: list[str] = field(default_factory=list, init=False)
-    """What was warned of, in order."""
+    """Warnings, in order."""
 
     def job(self, _today: object, _runs_dir: Path) -> WorkflowJob:
-        """Return itself: its settings are its project's."""
+        """Return this job: its settings are its project's."""
         return self
 
     def missing_trust(self, _today: object = None) -> ProjectTrust | None:
-        """Return what the project asks for and has no consent to, less what this job overrides. Raises UsageError."""
+        """Return what the project asks for without consent, except for what this job overrides. Raises UsageError."""
         from aeon_core.config.trust import refusal
         from system2.trust import assess_workflow, settings_given
 
@@ -71,7 +71,7 @@ class WorkflowJob(Job, StartRequest):
         return missing.trust if missing is not None else None
 
     def prepare(self) -> None:
-        """Make sure that the model can be used."""
+        """Check that the model can be used."""
         from system2.connect import connect_model
         from system2.trust import applied_settings
 
@@ -83,20 +83,20 @@ class WorkflowJob(Job, StartRequest):
             model.close()
 
     def journal_in(self, _runs_dir: Path) -> Path:
-        """Return the workflow's own journal, or a new one where the project's are."""
+        """Return the workflow's own journal, or a new one among the project's."""
         from aeon_core.paths import default_runs_directory
 
         return self.resume or new_journal((self.runs_dir or default_runs_directory(self.project_root)).absolute())
 
     def source(self, journal: Path) -> LiveSource[WorkflowState]:
-        """Return a source that begins with what the journal holds, less an ending that is taken back."""
+        """Return a source that starts with the journal's records, without a superseded ending."""
         before = ReadAheadSource[WorkflowState](journal, read=retained_records) if self.resume is not None else None
         return LiveSource(journal, first=before, follow=partial(follow_workflow, fast=True))
 
     def build(
         self, journal: Path, on_line: OnLine, stream: Stream | None, approver: Approver | None
     ) -> Kernel[WorkflowResult]:
-        """Return what does the workflow, or continues it."""
+        """Return the kernel that runs or continues the workflow."""
         from system2.logs import Log
         from system2.orchestrator import Orchestrator
         from system2.policies import AutoApproveGates
@@ -125,7 +125,7 @@ class WorkflowJob(Job, StartRequest):
         return _Work(self, orchestrator, journal)
 
     def continues_after(self, result: WorkflowResult) -> bool:
-        """Return whether it is not complete."""
+        """Return whether it is incomplete."""
         return result.exit_code != 0
 
     def _on_log(self, line: str) -> None:
@@ -151,26 +151,26 @@ class _Work:
     journal: Path
 
     def run(self) -> WorkflowResult:
-        """Do the workflow, or the rest of it."""
+        """Run the workflow, or the rest of it."""
         if self.job.resume is not None:
             return self.orchestrator.resume(self.job.resume)
         return self.orchestrator.run(self.job.task, spec=self.job.spec, run_id=self.journal.stem)
 
     def abort(self) -> None:
-        """End it soon."""
+        """Request the end."""
         self.orchestrator.abort()
 
     def close(self) -> None:
-        """Nothing is open: it closes what it opens."""
+        """Do nothing: the workflow closes what it opens."""
 
 
 def resume_workflow(
     path: Path, model: str | None = None, base_url: str | None = None, project_root: Path | None = None
 ) -> WorkflowJob:
-    """Return what resumes a workflow, in its project and with its model unless another is named.
+    """Return the job that resumes a workflow in its project, with its model unless another is named.
 
     From here on a person decides, whatever the options were before. Raises UsageError if the file is not a journal of a
-    workflow, where its project is not there any more, or where the workflow is complete.
+    workflow, its project no longer exists, or the workflow is complete.
     """
     from system2.trust import started_by
 
@@ -193,9 +193,9 @@ def resume_workflow(
 
 
 def fork_workflow(path: Path, gate: int, runs_dir: Path, feedback: str | None = None) -> Path:
-    """Write a workflow that starts at a gate of another, and return its journal, to be resumed. Raises UsageError.
+    """Write a workflow that starts at a gate of another, and return its journal to resume. Raises UsageError.
 
-    What this user started is theirs when forked.
+    A fork of a workflow that this user started counts as started by them.
     """
     from aeon_core.config.journal_trust import remember
     from system2.fork import discard, fork

@@ -1,4 +1,4 @@
-"""What a screen takes its records from, and what all sources share. Sources are drained, never waited for."""
+"""The interface of sources, from which screens get records. Sources are drained, never waited for."""
 
 from __future__ import annotations
 
@@ -19,50 +19,50 @@ if TYPE_CHECKING:
 
 Records = Iterator[dict[str, Any]]
 Listener = Callable[[], object]
-"""Called on any thread; it returns at once."""
+"""Called on any thread; must not block."""
 Reader = Callable[[Path, list[str]], Records]
-"""Yields the records of a journal, and appends to the list what cannot be read."""
+"""Yields the records of a journal, and appends problems to the list."""
 V = TypeVar("V", default="RunView")
-"""The view that records are folded into."""
+"""The view into which records are folded."""
 
 
 class Projection(NamedTuple, Generic[V]):
-    """What the records of a journal become for a screen."""
+    """How a journal's records become a screen's view."""
 
     new: Callable[[], V]
-    """Makes the view before the first record."""
+    """Creates the view before the first record."""
     apply: Callable[[V, dict[str, Any]], object]
     shows_ends: bool = False
-    """Whether a view of a journal's end can be made, too: one that is long or grows fast is shown by that first."""
+    """Whether a view of a journal's end can be built, which is shown first for a long or fast-growing one."""
 
 
 class RecordSource(Generic[V]):
-    """Records of one run or workflow, in order, or views of what was folded elsewhere. One of records only, by default.
+    """Records of one run or workflow, in order, or views folded elsewhere. By default, only records.
 
-    Drained by the screen, never waited for.
+    The screen drains it and never waits for it.
     """
 
     def __init__(self, journal: Path | None = None) -> None:
         self.error: AeonError | None = None
-        """Why no more can be read."""
+        """Why nothing more can be read."""
         self.damage: list[str] = []
-        """What could not be read, with line numbers."""
+        """Unreadable lines, with their numbers."""
         self.journal = journal
-        """The file that holds the records; None if there is none."""
+        """The file with the records; None if there is none."""
 
     @property
     def notice(self) -> str:
-        """What has become of the process that writes the run, or of its file, in words; mostly nothing."""
+        """A notice about the process that writes the run, or about its file; usually empty."""
         return ""
 
     @property
     def waiting(self) -> bool:
-        """Whether the run is not there yet."""
+        """Whether the run does not exist yet."""
         return False
 
     @property
     def reading(self) -> str:
-        """What is waited for or being read, in words; empty if nothing is, or the records show it themselves."""
+        """What the source waits for or reads, in words; empty if nothing, or if the records show it."""
         return ""
 
     @property
@@ -77,12 +77,12 @@ class RecordSource(Generic[V]):
 
     @property
     def follows(self) -> bool:
-        """Whether records come that are written to the journal from now on."""
+        """Whether records written to the journal from now on will arrive."""
         return False
 
     @property
     def snapshots(self) -> SnapshotStore | None:
-        """Views of the run's past, where the source reads the whole journal anyway."""
+        """Views of the run's past, if the source reads the whole journal anyway."""
         return None
 
     def take(self, seconds: float) -> list[dict[str, Any]]:
@@ -90,15 +90,15 @@ class RecordSource(Generic[V]):
         raise NotImplementedError
 
     def take_view(self) -> V | None:
-        """Return, once, a view that replaces the one folded so far; later records continue it."""
+        """Return once a view that replaces the folded one; later records continue it."""
         return None
 
     def record(self, seq: int) -> dict[str, Any] | None:  # noqa: ARG002  # for those whose views hold all there is
-        """Return a record in full where the view leaves a part of it in the journal. Reads the file."""
+        """Return a record with the parts that the view leaves in the journal. Reads the file."""
         return None
 
     def listen(self, listener: Listener) -> bool:  # noqa: ARG002  # for those that have to be polled
-        """Call the listener whenever there may be something new; return False if the source has to be polled."""
+        """Call the listener whenever there may be news; return False if the source has to be polled."""
         return False
 
     def close(self) -> None:
@@ -106,21 +106,21 @@ class RecordSource(Generic[V]):
 
 
 def failure(journal: Path | None, error: AeonError | OSError) -> AeonError:
-    """Return why no more of a journal can be read."""
+    """Return why a journal cannot be read further."""
     from aeon_core.journal.reader import unreadable
 
     return unreadable(journal, error) if isinstance(error, OSError) else error
 
 
 def read_journal(path: Path, damage: list[str]) -> Records:
-    """Yield a journal's records, long texts in full."""
+    """Yield a journal's records with their long texts."""
     from aeon_core.journal.reader import read_records
 
     return read_records(path, damage=damage)
 
 
 class ReadAheadSource(RecordSource[V]):
-    """The records of a journal file after one `seq`, read on a thread of its own as fast as they are taken."""
+    """The records of a journal file after one `seq`, read on a thread as fast as they are taken."""
 
     def __init__(self, path: Path, after: int = -1, read: Reader = read_journal, *, ahead: int = 2_000) -> None:
         super().__init__(path)
@@ -133,7 +133,7 @@ class ReadAheadSource(RecordSource[V]):
 
     @property
     def ended(self) -> bool:
-        """Whether all there was has been taken."""
+        """Whether all records have been taken."""
         return self._finished.is_set() and self._ready.empty()
 
     def take(self, seconds: float) -> list[dict[str, Any]]:
@@ -178,17 +178,17 @@ class ReadAheadSource(RecordSource[V]):
 
 
 def nobody() -> None:
-    """Nobody listens yet."""
+    """No listener yet."""
 
 
 FAST = 4_000
-"""Records a second, from which on only the last states are shown: parsing and folding all would keep keys waiting."""
+"""Records per second from which only the last states are shown, since folding all would delay keys."""
 WINDOW_SECONDS = 0.5
 QUIET_SECONDS = 2.0
 
 
 class RateMeter:
-    """Tells whether records come faster than they can be folded one by one, and how soon to look for more."""
+    """Measures whether records arrive too fast to be folded one by one, and how soon to poll again."""
 
     def __init__(self) -> None:
         self._since = 0.0
@@ -196,7 +196,7 @@ class RateMeter:
         self._last = 0.0
 
     def too_fast(self, count: int) -> bool:
-        """Count records that have just come; return whether there were too many lately."""
+        """Count new records; return whether there were too many lately."""
         now = time.monotonic()
         if now - self._since > WINDOW_SECONDS:
             self._since, self._count = now, 0
@@ -205,5 +205,5 @@ class RateMeter:
         return self._count > FAST * WINDOW_SECONDS
 
     def pause(self, seconds: float) -> float:
-        """Return how long to wait before the next look: this long, or three times as long if nothing comes."""
+        """Return the seconds until the next poll: these, or three times as many without news."""
         return 3 * seconds if time.monotonic() - self._last > QUIET_SECONDS else seconds

@@ -1,4 +1,4 @@
-"""Where a screen's records come from when another process writes the run, or will, or has died over it."""
+"""The source of a run that another process writes, will write, or died writing."""
 
 from __future__ import annotations
 
@@ -22,23 +22,23 @@ if TYPE_CHECKING:
 POLL_SECONDS = 0.05
 """Seconds between checks whether the file has grown, or its writer has ended."""
 AWAIT_SECONDS = 0.2
-"""Seconds between checks whether the run is there."""
+"""Seconds between checks whether the run exists."""
 BEHIND = 1024 * 1024
 """Unread bytes from which reading progress is shown."""
 LONG = 16 * 1024 * 1024
-"""Bytes from which on a journal is shown by its end first."""
+"""The size from which a journal's end is shown first."""
 AHEAD = 2_000
 GONE = "the journal was deleted or moved"
 RUN = Projection(RunView, reducer.apply, shows_ends=True)
 
 
 class FollowedSource(JournalSource[V]):
-    """The records of a run of another process, read on a thread as they come; the run need not be there yet.
+    """The records of a run of another process, read on a thread as they arrive; the run need not exist yet.
 
-    A run that has ended, or whose process has, is followed on: `aeon-tui resume` in another terminal continues the
-    same journal. What such a resume takes back is left out of the view that `take_view` then gives. A long journal is
-    shown by its end, as it grows, until the whole has been read behind it; so is one that grows `fast`, too fast for
-    its records to be taken one by one. What such a view leaves in the journal, `record` reads.
+    Following continues after the run or its process has ended: `aeon-tui resume` in another terminal continues the
+    same journal. What such a resume supersedes is left out of the view that `take_view` then returns. A long journal is
+    shown by its end, as it grows, until the whole has been read in the background; so is one that grows too `fast` for
+    its records to be folded one by one. `record` reads what such a view leaves in the journal.
     """
 
     follows = True
