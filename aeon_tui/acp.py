@@ -183,7 +183,7 @@ MODES: dict[ConversationMode, tuple[str, str]] = {
 }
 KINDS: dict[str, Any] = {ALWAYS: "allow_always", "reject": "reject_once", "abort": "reject_once"}
 LISTED = 50
-"""How many sessions are listed, newest first."""
+"""The most sessions listed, newest first."""
 WHAT_TO_CHANGE = "\n\nWhat should change? The run is waiting for your next message."
 NOT_FOUND, INVALID_REQUEST, INVALID_PARAMS, INTERNAL_ERROR = -32002, -32600, -32602, -32603
 
@@ -194,12 +194,12 @@ class Session(Conversation):
 
     cwd: Path = field(default_factory=Path)
     updates: Updates = field(init=False)
-    """Of the run."""
+    """The part of the run that the editor has seen."""
     turn: asyncio.Task[schema.StopReason] | None = None
-    """The prompt under way, or the last one."""
+    """The prompt in progress, or the last one."""
 
     def modes(self) -> schema.SessionModeState:
-        """Return the current mode and those there are."""
+        """Return the current mode and all modes."""
         modes = [schema.SessionMode(id=mode, name=name, description=about) for mode, (name, about) in MODES.items()]
         return schema.SessionModeState(current_mode_id=self.mode, available_modes=modes)
 
@@ -252,7 +252,7 @@ class AeonAgent:
     async def load_session(
         self, cwd: str, session_id: str, mcp_servers: Iterable[Any] = (), **_: Any
     ) -> schema.LoadSessionResponse:
-        """Show a past run, and those that followed it in its conversation."""
+        """Show a past run, and later runs of its conversation."""
         if session_id in self._sessions:
             await self._session(session_id, idle=True).runs.close()
         runs, notice = await self._runs(cwd, mcp_servers)
@@ -280,7 +280,7 @@ class AeonAgent:
         return schema.ListSessionsResponse(sessions=found)
 
     async def set_session_mode(self, session_id: str, mode_id: str, **_: Any) -> None:
-        """Choose how the next prompts run."""
+        """Set how the next prompts run."""
         if mode_id not in MODES:
             raise RequestError(INVALID_PARAMS, f"unknown mode {mode_id!r}; choose from {', '.join(MODES)}")
         self._session(session_id).mode = mode_id
@@ -365,7 +365,7 @@ class AeonAgent:
 
 
 def _servers(offered: Iterable[Any] | None) -> dict[str, Any]:
-    """Return the MCP servers that an editor offers, as the configuration names them."""
+    """Return an editor's MCP servers in the form of the configuration."""
     found: dict[str, Any] = {}
     for each in offered or ():
         name = re.sub("[^A-Za-z0-9]", "-", each.name).strip("-")[:32]

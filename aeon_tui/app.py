@@ -1,4 +1,4 @@
-"""The app: wires screens, sources and the runner, and ends cleanly."""
+"""The app: connects screens, sources and the runner, and ends cleanly."""
 
 from __future__ import annotations
 
@@ -49,28 +49,28 @@ if TYPE_CHECKING:
 
 
 def todays_config() -> LoadedConfig:
-    """Return the configuration of all layers but the command line's. Raises UsageError."""
+    """Return the configuration of all layers except the command line's. Raises UsageError."""
     from aeon_core.config.loading import load_config
 
     return load_config()
 
 
 def palette_provider() -> type[Provider]:
-    """Return what the palette offers; it is loaded when that is opened."""
+    """Return the provider of the palette's commands, loaded when the palette opens."""
     from aeon_tui.commands import PaletteProvider
 
     return PaletteProvider
 
 
 class AeonApp(Navigation):
-    """Browses runs, and shows the one that was started with it. `today` gives what a journal does not hold."""
+    """Browses runs, and shows the one that it was started with. `today` returns the current configuration."""
 
     TITLE = "aeon"
     theme: Reactive[str] = Reactive(DEFAULT_THEME)
     COMMANDS: ClassVar = {palette_provider}
     HELP_TITLE = "Everywhere"
-    # Textual dims muted text a second time, which is unreadable in some themes.
-    # Notifications are at the top, as the choices of a question are at the bottom, and cover no more than they say.
+    # Textual dims muted text twice, which is unreadable in some themes.
+    # Notifications are at the top, since the choices of a question are at the bottom, and only as wide as their text.
     CSS = """
     CommandPalette > .command-palette--help-text { text-style: not bold; }
     ToastRack { dock: top; align: right top; margin: 2 0 0 0; }
@@ -112,7 +112,7 @@ class AeonApp(Navigation):
         self.actions = RunActions(self, today)
         self.items = ItemActions(self)
         self.untrusted: ProjectTrust | None = None
-        """What the folder asks for, where the person is to be asked about it at first."""
+        """What the folder asks for, if the user is asked about it at the start."""
         add_themes(self)
         self.user_settings = UserSettings(self, self.today)
         open_with_theme(self, self.user_settings.configured)
@@ -121,23 +121,23 @@ class AeonApp(Navigation):
 
     @cached_property
     def labelled_runs(self) -> LabelledRuns:
-        """The labelled passes of the runs directory, kept as long as their journals do not change."""
+        """The labelled passes of the runs directory, cached while their journals do not change."""
         from aeon_core.judge.agreement import LabelledRuns
 
         return LabelledRuns(self.runs_dir)
 
     def apply_settings(self, settings: AppSettings) -> None:
-        """Take on the settings of the app that a configuration holds. Before it opens."""
+        """Apply the app's settings from a configuration, before the app opens."""
         self.user_settings.configured, self.user_settings.known = settings, True
         open_with_theme(self, settings)
 
     @override
     def get_theme(self, theme_name: str) -> Theme | None:
-        """Return a theme by name: Aeon's own even before they are added, or the stylesheet would be made twice."""
+        """Return a theme by name, Aeon's own even unregistered, so that the stylesheet is built only once."""
         return super().get_theme(theme_name) or THEMES.get(theme_name)
 
     def get_theme_variable_defaults(self) -> dict[str, str]:
-        """Return the variables of our widgets for a theme that does not define them."""
+        """Return our widgets' variables for a theme that does not define them."""
         return fallback_variables(self.current_theme)
 
     @override
@@ -154,7 +154,7 @@ class AeonApp(Navigation):
 
     @override
     async def on_event(self, event: Event) -> None:
-        """Show what is typed to the screen's question first, if there is one: it may be too early for it."""
+        """Offer a key to the screen's question first, if there is one: it may come too early for it."""
         if isinstance(event, (Key, Paste)) and not event.is_forwarded and self.screen_stack:
             if isinstance(event, Key):
                 event = await self._without_escape(event)
@@ -166,8 +166,8 @@ class AeonApp(Navigation):
     async def _without_escape(self, event: Key) -> Key:
         """Return the key that is to be handled.
 
-        A terminal that gets Escape and another key in quick succession delivers both as one. Where a question is
-        behind the screen on top and that key opens its field, Escape is done here first.
+        A terminal delivers Escape and another key in quick succession as one. If a question is
+        behind the top screen and that key opens its field, Escape is handled here first.
         """
         key = key_after_escape(event)
         if not key or not any(_opens_field(screen, key) for screen in self.screen_stack[:-1]):
@@ -179,9 +179,9 @@ class AeonApp(Navigation):
         return single
 
     def on_key(self, event: Key) -> None:
-        """Take a letter that comes up to here while a line is being typed as one of that line.
+        """Add a letter that reaches this point while a line is being typed to that line.
 
-        It was typed before the key ahead of it had opened the line: as a key it could decide something.
+        It was typed before the key ahead of it had opened the line: as a key, it could decide something.
         """
         if isinstance(self.focused, Input) and event.is_printable and event.character:
             event.prevent_default()
@@ -189,7 +189,7 @@ class AeonApp(Navigation):
 
     def on_ready(self) -> None:
         self._running_loop = asyncio.get_running_loop()
-        # What is there after the start stays: the collector need not look at it while keys wait.
+        # Objects of the start stay alive: the collector can skip them while keys wait.
         gc.freeze()
         gc.set_threshold(20_000, 20, 20)
         self.monitor.begin()
@@ -206,7 +206,7 @@ class AeonApp(Navigation):
         self.user_settings.apply_keys()
 
     def today(self) -> LoadedConfig:
-        """Return the configuration of all layers as it is now. It reads files: for a thread. Raises UsageError."""
+        """Return the current configuration of all layers. Reads files, so call it on a thread. Raises UsageError."""
         return self.actions.today()
 
     def on_show_runs(self) -> None:
@@ -246,14 +246,14 @@ class AeonApp(Navigation):
         self.tell_terminal(message.text, urgent=message.urgent)
 
     def _answer(self, answered: messages.Answered, start: Callable[[], str | None]) -> None:
-        """Start something on a thread, and answer with the reason why not."""
+        """Start something on a thread, and reply with the reason if it fails."""
         self.run_worker(
             lambda: self.call_from_thread(answered, start()), thread=True, group="start", exit_on_error=False
         )
 
     @override
     def get_system_commands(self, screen: Screen[object]) -> Iterable[SystemCommand]:
-        """Yield what the palette has beside the actions that have keys."""
+        """Yield the palette's commands besides actions with keys."""
         yield SystemCommand("Theme", "Change the colours", self.action_change_theme)
         yield SystemCommand("Demo", "Start the guided run on the simulated model; needs no key", self.action_demo)
         yield SystemCommand("Trust this folder", "What its settings ask for", self.actions.trust_folder)
@@ -268,7 +268,7 @@ class AeonApp(Navigation):
 
     @work(exclusive=True, group="compare")
     async def action_compare(self) -> None:
-        """Ask with which run the chosen one is compared; say what is missing where there is no other."""
+        """Ask which run to compare with the chosen one; report if there is no other."""
         from aeon_tui.commands import choose_other_run, comparable, newest_runs
         from aeon_tui.screens.browser.screen import BrowserScreen
 
@@ -288,7 +288,7 @@ class AeonApp(Navigation):
         self.actions.demo()
 
     async def action_new_run(self) -> None:
-        """Ask for a task, and how it is to be run."""
+        """Open the form for a new run."""
         await self.actions.new_run()
 
     def _past_run(self, screen: Screen[object], what: str) -> Path | None:
@@ -314,7 +314,7 @@ class AeonApp(Navigation):
         return super().check_action(action, parameters)
 
     def action_past_run(self, what: Literal["resume", "replay", "fork", "label"]) -> None:
-        """Do something with the run that is chosen."""
+        """Do something with the chosen run."""
         screen = self.shown_screen
         if (run := self._past_run(screen, what)) is None:
             return
@@ -328,7 +328,7 @@ class AeonApp(Navigation):
         self.monitor.show_next_decision()
 
     def action_next_session(self) -> None:
-        """Show the next of the runs of this app."""
+        """Show the next run of this app."""
         if (session := self.monitor.next_session) is not None:
             self.show_session(session)
 
@@ -340,18 +340,18 @@ class AeonApp(Navigation):
 
     @override
     def action_suspend_process(self) -> None:
-        """Give the terminal back to the shell until `fg`, or say why that cannot be."""
+        """Suspend the app until `fg`, or report why that is impossible."""
         from aeon_tui.platform.terminal import suspend
 
         if problem := suspend(self, len(self.sessions.active)):
             self.notify(problem, severity="warning", markup=False)
 
     def action_copy_item(self) -> None:
-        """Copy what the focused pane has."""
+        """Copy the item of the focused pane."""
         self.items.copy(self.shown_screen)
 
     def action_copy_run_id(self) -> None:
-        """Copy the id of the run that is chosen."""
+        """Copy the id of the chosen run."""
         if (run := getattr(self.shown_screen, "chosen_run", None)) is not None:
             self.items.copy_run_id(run)
 
@@ -360,16 +360,16 @@ class AeonApp(Navigation):
         self.actions.open_journal()
 
     def action_export(self) -> None:
-        """Ask for a file, and write the report of the run that is chosen to it."""
+        """Ask for a file, and write the report of the chosen run to it."""
         if (run := getattr(self.shown_screen, "chosen_run", None)) is not None:
             self.actions.export(run)
 
     def action_open_item(self, editor: bool = False) -> None:
-        """Open what the focused pane has, in the pager or in the editor."""
+        """Open the item of the focused pane in the pager or the editor."""
         self.items.open(self.shown_screen, editor=editor)
 
     async def action_quit(self) -> None:
-        """Quit; while anything runs only after one question, as all of it is aborted then."""
+        """Quit, after one question if anything is running, since that aborts it."""
         if (active := self.sessions.active) and not self._quitting:
             from aeon_tui.screens.dialogs import QuitDialog
             from aeon_tui.screens.run.screen import RunScreen
@@ -384,7 +384,7 @@ class AeonApp(Navigation):
             await self.abort_and_quit()
 
     async def abort_and_quit(self) -> None:
-        """Quit; what is running is aborted first, and journaled as such. A second time: at once."""
+        """Quit, after aborting and journaling what is running. The second time, quit immediately."""
         running = self.sessions.running
         if not running or self._quitting:
             self.exit()
@@ -392,7 +392,7 @@ class AeonApp(Navigation):
         self._quitting = True
         self.sessions.abort()
         self.notify("Aborting the run …" if len(running) == 1 else f"Aborting {len(running)} runs …", markup=False)
-        # Not here: the next key must be heard, and what was said be drawn.
+        # Not here: the next key must be handled, and the notification drawn.
         self.run_worker(self._exit_when_ended(), exit_on_error=False)
 
     async def _exit_when_ended(self) -> None:
@@ -402,25 +402,25 @@ class AeonApp(Navigation):
         self.exit()
 
     async def action_copied_or_quit(self) -> None:
-        """Quit: nothing was selected, else the screen would have copied it."""
+        """Quit: nothing is selected, or the screen would have copied it."""
         await self.action_quit()
 
     def tell_terminal(self, text: str, *, urgent: bool = False) -> None:
-        """Name the terminal so; what is urgent is a notification too, where the person looks elsewhere."""
+        """Set the terminal's title; if urgent, also notify a user who looks elsewhere."""
         if self._driver is not None and not self.is_headless:
             self._driver.write(title(text))
             if urgent and not self.app_focus:
                 self._driver.write(notification(text))
 
     def quit_soon(self) -> None:
-        """Quit; from any thread, and from a signal's handler."""
+        """Quit; may be called from any thread, and from a signal handler."""
         if self._running_loop is not None:
             with contextlib.suppress(RuntimeError):
                 self._running_loop.call_soon_threadsafe(lambda: self.run_worker(self.abort_and_quit()))
 
 
 def _opens_field(screen: Screen[object], key: str) -> bool:
-    """Return whether a screen has a question whose field a key opens."""
+    """Return whether a key opens the text field of a question on a screen."""
     opens = getattr(screen, "opens_field", None)
     return opens is not None and opens(key)
 
@@ -431,10 +431,10 @@ def run_app(
     today: Today = todays_config,
     prepare: Callable[[AeonApp], None] | None = None,
 ) -> int:
-    """Open the app on the list of runs, on a work that it starts, or as `prepare` says; return the exit code.
+    """Open the app on the list of runs, on a job that it starts, or as `prepare` sets it up; return the exit code.
 
-    That is the work's, and 0 for browsing. After the app has closed, one line on stderr for each run that it ran says
-    how it ended and what its id is.
+    That is the job's, and 0 for browsing. After the app has closed, a line on stderr for each of its runs reports
+    its id and how it ended.
     """
     runner = None
     if job is not None:

@@ -1,4 +1,4 @@
-"""What the command palette offers: every action that has a key now, runs and steps to go to, themes."""
+"""The command palette: every action that has a key now, runs and steps to go to, themes."""
 
 from __future__ import annotations
 
@@ -30,19 +30,19 @@ if TYPE_CHECKING:
     from aeon_tui.navigation import Navigation
 
 NEWEST = 500
-"""So many runs can be gone to from here; the list of runs searches all of them."""
+"""The most runs in the palette; the list of runs searches all of them."""
 _RUNS_AT_FIRST = 3
-"""So many of them are offered before anything is typed."""
+"""The most runs offered before anything is typed."""
 _WIDTH = 60
 _MOVES = ("lines.", "step.tab", "pane.", "field.")
-"""Actions that move about: they are found, but not offered first."""
+"""Actions that only navigate: they can be found, but are not suggested."""
 _BEHIND = 0.8
-"""What a place to go to weighs against an action that fits as well."""
+"""The weight of a place against an action that matches equally well."""
 
 
 @dataclass(frozen=True)
 class Command:
-    """One line of the palette: what it is called, what it does, and the doing. `at_first`: before anything is typed."""
+    """One line of the palette: name, help and callback. `at_first` shows it before anything is typed."""
 
     name: str
     help: str
@@ -52,12 +52,12 @@ class Command:
 
 
 class PaletteProvider(Provider):
-    """Offers commands in their own order. Nothing in a name is markup, whoever wrote it."""
+    """Offers commands in their own order. Nothing in a name is parsed as markup."""
 
     _runs: Sequence[RunSummary] = ()
 
     def commands(self) -> Iterator[Command]:
-        """Yield what there is where the person is now: its keys, then the app's, then places to go to."""
+        """Yield the commands of the current context: its keys, then the app's, then places to go to."""
         app = cast("Navigation", self.app)
         yield from key_commands(app, self.screen)
         for each in app.get_system_commands(self.screen):
@@ -86,11 +86,11 @@ class PaletteProvider(Provider):
 
 
 class ThemesProvider(PaletteProvider):
-    """The themes alone."""
+    """Only the themes."""
 
     @override
     async def startup(self) -> None:
-        """Read nothing."""
+        """Do nothing: there is nothing to read."""
 
     @override
     def commands(self) -> Iterator[Command]:
@@ -98,7 +98,7 @@ class ThemesProvider(PaletteProvider):
 
 
 def key_commands(app: App[Any], screen: Screen[Any]) -> Iterator[Command]:
-    """Yield every action of ours that has a key now: of the focused pane, of the screen, and everywhere."""
+    """Yield every action that has a key now: of the focused pane, of the screen, and everywhere."""
     active = [each for each in screen.active_bindings.values() if each.enabled and each.binding.id is not None]
     keys: dict[tuple[object, str], list[str]] = {}
     for each in active:
@@ -118,7 +118,7 @@ def key_commands(app: App[Any], screen: Screen[Any]) -> Iterator[Command]:
 
 
 def step_commands(screen: Screen[Any]) -> Iterator[Command]:
-    """Yield the steps of the run that is shown."""
+    """Yield the steps of the run on screen."""
     from aeon_tui.screens.run.screen import RunScreen
 
     if not isinstance(screen, RunScreen):
@@ -130,7 +130,7 @@ def step_commands(screen: Screen[Any]) -> Iterator[Command]:
 
 
 def run_commands(app: Navigation, runs: Sequence[RunSummary]) -> Iterator[Command]:
-    """Yield runs, the newest first."""
+    """Yield runs, newest first."""
     for number, run in enumerate(runs):
         act = partial(app.open_journal, Path(run.path))
         yield Command(f"Go to run: {_task(run)}", _about(run), act, number < _RUNS_AT_FIRST, _BEHIND)
@@ -144,17 +144,17 @@ def theme_commands(app: Navigation, before: str = "Theme: ") -> Iterator[Command
 
 
 def choose_theme(app: App[Any]) -> None:
-    """Let a person look for a theme."""
+    """Open the palette on the themes."""
     app.push_screen(CommandPalette([ThemesProvider], placeholder="Which theme?"))
 
 
 def choose_other_run(app: Navigation, chosen: Path, others: Sequence[RunSummary]) -> None:
-    """Let a person look among these runs for the one that the chosen one is compared with."""
+    """Open the palette on runs to compare with the chosen one."""
 
     class OthersProvider(PaletteProvider):
         @override
         async def startup(self) -> None:
-            """Read nothing: they are listed."""
+            """Do nothing: the runs are given."""
 
         @override
         def commands(self) -> Iterator[Command]:
@@ -165,12 +165,12 @@ def choose_other_run(app: Navigation, chosen: Path, others: Sequence[RunSummary]
 
 
 def comparable(runs: Sequence[RunSummary], chosen: Path | None) -> Sequence[RunSummary]:
-    """Return the runs that the chosen one can be compared with."""
+    """Return the runs that can be compared with the chosen one."""
     return [run for run in runs if Path(run.path) != chosen and run.kind != WORKFLOW]
 
 
 async def newest_runs(app: Navigation) -> Sequence[RunSummary]:
-    """Return the newest runs, read on a thread; none if they cannot be."""
+    """Return the newest runs, read on a thread; none if that fails."""
     try:
         return (await asyncio.to_thread(app.listed_runs))[:NEWEST]
     except (AeonError, OSError):
@@ -183,7 +183,7 @@ def _go_to_step(screen: Screen[Any], step_id: str) -> None:
 
 
 def _marked(matcher: Matcher, query: str, name: str) -> Content:
-    """Return a name with the letters that were found marked."""
+    """Return a name with the matching letters marked."""
     content = Content(name)
     for offset in matcher.fuzzy_search.match(query, name)[1]:
         if not name[offset].isspace():
@@ -192,7 +192,7 @@ def _marked(matcher: Matcher, query: str, name: str) -> Content:
 
 
 def _plain(text: str) -> str:
-    """Return a help text that is not parsed as markup: the palette would do so with a `str`."""
+    """Return a help text that is not parsed as markup, as the palette would parse a `str`."""
     return cast("str", Content(text))
 
 

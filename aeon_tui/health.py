@@ -1,4 +1,4 @@
-"""What `doctor` finds of each provider and extra: usable, or the one step that would make it so."""
+"""The checks of `doctor`: whether each provider and extra is usable, or the one step that would make it so."""
 
 from __future__ import annotations
 
@@ -21,12 +21,12 @@ EXTRAS = {
     "serve": "the app in a browser",
     "acp": "Aeon as an agent in an editor",
 }
-"""What each extra is for."""
+"""The purpose of each extra."""
 
 
 @dataclass(frozen=True)
 class HealthCheck:
-    """One line of the report. `step` is what would make it usable, None if it is; `code` what that is to a run."""
+    """One line of the report. `step` would make it usable, None if it is; `code` is the exit code without it."""
 
     name: str
     text: str
@@ -35,7 +35,7 @@ class HealthCheck:
 
 
 def providers(config: RunConfig) -> list[HealthCheck]:
-    """Return what is found of each provider of models."""
+    """Return the checks of model providers."""
     own = {"bedrock": lambda: _bedrock(config), "llama-cpp": _llama_cpp, "simulated": _simulated}
     return [own[name]() if name in own else _provider(name, config.base_url) for name in PROVIDERS]
 

@@ -1,4 +1,4 @@
-"""Which keys a person can give to which action, and what is wrong with those that they gave."""
+"""The keymap: which keys the user can bind to which action, and the problems of their bindings."""
 
 from __future__ import annotations
 
@@ -26,12 +26,12 @@ _SIGNS = {
 _TITLES = {"LinesView": "Lists and texts", "RowsView": "Lists and texts"}
 ALL_ACTIONS = "`Change keys` in the palette lists them"
 _ESCAPES = frozenset({"escape", "ctrl+q", "ctrl+c"})
-"""Keys that lead out of everything: they are given to nothing else."""
+"""Keys that always lead out; they cannot be bound to anything else."""
 
 
 @dataclass(frozen=True)
 class KnownKey:
-    """An action that has keys: its id, the part of the app that it belongs to, what it does, its own keys."""
+    """An action with keys: its id, its part of the app, its description, its default keys."""
 
     id: str
     title: str
@@ -42,7 +42,7 @@ class KnownKey:
 
 @dataclass(frozen=True)
 class CheckedKeys:
-    """Keys by action, as they can be used, and what was wrong with the others."""
+    """Usable keys by action, and the problems of the others."""
 
     keymap: Mapping[str, str]
     problems: tuple[str, ...] = ()
@@ -50,9 +50,9 @@ class CheckedKeys:
 
 @cache
 def contexts() -> tuple[tuple[str, tuple[Binding, ...]], ...]:
-    """Return the bindings of ours, by the title of the part of the app that they work in, inherited ones too.
+    """Return our bindings, including inherited ones, by the title of the part of the app in which they work.
 
-    It loads every screen: not for the way to the first paint.
+    Loads every screen, so do not call it before the first paint.
     """
     found: dict[str, list[Binding]] = {}
     for kind in kinds():
@@ -64,7 +64,7 @@ def contexts() -> tuple[tuple[str, tuple[Binding, ...]], ...]:
 
 
 def kinds() -> Iterator[type[DOMNode]]:
-    """Return our classes that may have keys: the app first, then screens, then widgets."""
+    """Return our classes that may have keys: the app, then screens, then widgets."""
     for package in PACKAGES:
         for module in pkgutil.walk_packages(importlib.import_module(package).__path__, f"{package}."):
             if not module.name.startswith(("aeon_widgets.demo", "aeon_widgets.__")):
@@ -82,17 +82,17 @@ def _below(kind: type[DOMNode]) -> Iterator[type[DOMNode]]:
 
 
 def has_title(kind: type[DOMNode]) -> bool:
-    """Return whether a part of the app is one that a person meets, and not what others are made of."""
+    """Return whether users see a part of the app as such, rather than as a base class."""
     return getattr(kind, "HELP_TITLE", None) is not None or kind.__name__ in _TITLES
 
 
 def title_of(kind: type[DOMNode]) -> str:
-    """Return what a part of the app is called in the help."""
+    """Return the name of a part of the app in the help."""
     return getattr(kind, "HELP_TITLE", None) or _TITLES.get(kind.__name__, kind.__name__)
 
 
 def known_keys() -> dict[str, KnownKey]:
-    """Return every action of ours that has keys, by its id."""
+    """Return every action with keys, by id."""
     found: dict[str, KnownKey] = {}
     for title, bindings in contexts():
         for binding in bindings:
@@ -105,7 +105,7 @@ def known_keys() -> dict[str, KnownKey]:
 
 
 def checked_keys(keys: Mapping[str, str]) -> CheckedKeys:
-    """Return those of the wanted keys that can be used; a problem is one line that says what to do."""
+    """Return the usable ones of the wanted keys; a problem is one line that says what to do."""
     known, problems = known_keys(), list[str]()
     wanted = dict[str, str]()
     for action, text in keys.items():
@@ -118,13 +118,13 @@ def checked_keys(keys: Mapping[str, str]) -> CheckedKeys:
     while clashing := _first_clash(wanted):
         action, key, other = clashing
         problems.append(f"keys: {action!r} uses {key!r}, which belongs to {other!r}; give that one another key")
-        # Its default keys may have been given to other actions, so check all of them again.
+        # Its default keys may have been bound to other actions, so check all of them again.
         del wanted[action]
     return CheckedKeys(wanted, tuple(problems))
 
 
 def _first_clash(wanted: Mapping[str, str]) -> tuple[str, str, str] | None:
-    """Return the first action that wants a key which another one has, with the key and that other."""
+    """Return the first action that wants a key of another one, with the key and the other action."""
     current = {**own_keys(), **wanted}
     found = ((action, clash(action, text, current)) for action, text in wanted.items())
     return next(((action, *bound) for action, bound in found if bound is not None), None)
@@ -136,7 +136,7 @@ def own_keys() -> dict[str, str]:
 
 
 def clash(action: str, wanted: str, current: Mapping[str, str]) -> tuple[str, str] | None:
-    """Return the first wanted key that another action has where this one works, and that action's id.
+    """Return the first wanted key that another action has in the same place, and that action's id.
 
     `current` are the keys of all actions.
     """
@@ -165,7 +165,7 @@ def long_name(key: str) -> str:
 
 
 def why_no_key(key: str, action: str = "") -> str | None:
-    """Return why a text names no key that can be given, None if it does."""
+    """Return why a text names no bindable key, None if it does."""
     *modifiers, last = long_name(key).split("+")
     if long_name(key) in _ESCAPES and action.partition(".")[2] not in ("back", "cancel", "close"):
         return f"{key!r} is reserved for quitting; choose another key"
@@ -180,6 +180,6 @@ def _is_key(name: str) -> bool:
 
 
 def _or_near(name: str, known: tuple[str, ...], otherwise: str) -> str:
-    """Return the end of a message that names the nearest known name, else what else there is to do."""
+    """Return the end of a message: the nearest known name, or else what to do."""
     near = close(name, known, 0.5)
     return f"; did you mean {near!r}?" if near else f"; {otherwise}"

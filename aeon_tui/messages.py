@@ -1,4 +1,4 @@
-"""What a screen requests of the app. Screens post these messages to it; only `app.py` handles them."""
+"""The messages with which screens request something of the app; only `app.py` handles them."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from aeon_tui.sessions.run_jobs import StartRequest
 
 Answered = Callable[[str | None], None]
-"""Called in the app with the reason why nothing was started, None if something was or if the app asks first."""
+"""Called in the app with the reason why nothing was started; None if something was, or if the app asks first."""
 
 
 class SessionChanged(Message):
@@ -37,7 +37,7 @@ class OpenJournal(Message):
 
 @message
 class CompareRuns(Message):
-    """Show two runs beside each other. Without `right`, the app asks for it."""
+    """Show two runs side by side. Without `right`, the app asks for it."""
 
     left: Path
     right: Path | None = None
@@ -75,13 +75,13 @@ class ForkWorkflow(Message):
     gate: int
     feedback: str | None
     model: str | None
-    """The model where it is not the parent's."""
+    """The model, if it is not the parent's."""
     answered: Answered
 
 
 @message
 class KeepDraft(Message):
-    """Keep what was filled in of a new run for the next time, or nothing."""
+    """Keep the content of the form for a new run for the next time, or clear it."""
 
     form: NewRunForm | None
 

@@ -1,4 +1,4 @@
-"""Which screen the app shows, and which run or workflow it runs."""
+"""Navigation: which screen the app shows, and which runs and workflows it runs."""
 
 from __future__ import annotations
 
@@ -25,20 +25,20 @@ if TYPE_CHECKING:
     from aeon_tui.sources.run_index import RunIndex
 
 COPY_OR_QUIT = Binding("ctrl+c", "copied_or_quit", "Copy, or quit", show=False, id="app.copy")
-"""The screen's own binding of the key comes first, and copies where text is selected."""
+"""The screen's own binding of the key comes first, and copies if text is selected."""
 
 
 class Navigation(App[None]):
-    """Puts screens in place of one another. The list of runs is never far: Escape leads to it."""
+    """Switches between screens. Escape always leads to the list of runs."""
 
     runs_dir: Path
     first_screen: Screen[None] | None = None
-    """Set to open on another screen."""
+    """Set this to open on another screen."""
 
     first_notice = ""
-    """What is said at first."""
+    """The notice shown at the start."""
     next_notice = ""
-    """What is said, once, with the next run that is shown: it concerns that run."""
+    """A notice shown once with the next run, which it concerns."""
     user_settings: UserSettings
 
     _listing: RunIndex | None = None
@@ -48,14 +48,14 @@ class Navigation(App[None]):
         self.sessions = SessionList()
         """All runs and workflows that this app has started."""
         self._session_screens: dict[AnyRunner, Screen[None]] = {}
-        """Kept as they are while their sessions run, on the stack or not."""
+        """Screens kept while their sessions run, on the stack or not."""
 
     def listed_runs(self) -> Sequence[RunSummary]:
-        """Return the runs of the runs directory, the newest first. It reads files: for a thread. Raises UsageError."""
+        """Return the runs, newest first. Reads files, so call it on a thread. Raises UsageError."""
         return self._index().runs()
 
     def live_runs(self) -> Sequence[RunSummary]:
-        """Return those that a process writes, as they are known every few seconds. Otherwise as `listed_runs`."""
+        """Return the live runs, updated every few seconds. Otherwise like `listed_runs`."""
         return self._index().live()
 
     def _index(self) -> RunIndex:
@@ -67,7 +67,7 @@ class Navigation(App[None]):
 
     @property
     def shown_screen(self) -> Screen[object]:
-        """The screen that a person works with: the one below the dialogs, and the palette, that are open."""
+        """The screen that the user works with: the one below open dialogs and the palette."""
         return next(each for each in reversed(self.screen_stack) if not each.is_modal)
 
     @work(thread=True, exclusive=True, group="open")
@@ -104,11 +104,11 @@ class Navigation(App[None]):
         self.first_screen = RunScreen(FollowedSource(awaited))
 
     def session_on(self, screen: Screen[Any]) -> AnyRunner | None:
-        """Return the session of this app that a screen shows; None if it shows another thing."""
+        """Return the session of this app that a screen shows; None if it shows something else."""
         return next((each for each, shown in self._session_screens.items() if shown is screen), None)
 
     def show_session(self, session: AnyRunner, seq: int | None = None) -> None:
-        """Show a session of this app as its screen was left, at a record where one is named."""
+        """Show a session of this app as its screen was left, or at a record if one is given."""
         from aeon_tui.screens.run.screen import RunScreen
 
         screen = self._session_screens.get(session)
@@ -121,9 +121,9 @@ class Navigation(App[None]):
             screen.show_moment(seq)
 
     def show_run(self, shown: Screen[None], *, closes: bool = True) -> None:
-        """Show a run, in place of the one that is shown where there is one.
+        """Show a run, in place of the one on screen if there is one.
 
-        What is open above that one is closed, or else is there again when the run is left.
+        Screens above that one are closed; otherwise they are back when the run is left.
         """
         from aeon_tui.screens.browser.screen import BrowserScreen
         from aeon_tui.screens.compare import CompareScreen
@@ -135,9 +135,9 @@ class Navigation(App[None]):
         while closes and len(self.screen_stack) > 1 and not isinstance(self.screen, places):
             self.pop_screen()
         left = self.screen
-        # The screen that the app opened on stays: nothing can be put in its place.
+        # The screen that the app opened on stays: nothing can replace it.
         if left is not shown:
-            # One that a comparison was opened from is below that on the stack, too.
+            # A screen from which a comparison was opened is below it on the stack, too.
             if self.is_screen_installed(shown) and shown not in self.screen_stack:
                 self.uninstall_screen(shown)
             if isinstance(left, (RunScreen, WorkflowScreen)) and len(self.screen_stack) > 1:
@@ -150,12 +150,12 @@ class Navigation(App[None]):
             self.next_notice = ""
 
     def show_browser(self) -> None:
-        """Go back to the list of runs, or to where the run was opened from. A run that is left continues."""
+        """Go back to the list of runs, or to where the run was opened. The run continues."""
         from aeon_tui.screens.browser.screen import BrowserScreen
         from aeon_tui.screens.run.screen import RunScreen
         from aeon_tui.screens.workflow.screen import WorkflowScreen
 
-        # What was told of that run would hide this list.
+        # Notifications about that run would hide this list.
         self.clear_notifications()
         left, below = self.screen, self.screen_stack[-2:-1]
         if not below:
@@ -168,9 +168,9 @@ class Navigation(App[None]):
             self.pop_screen()
 
     def _keep_or_drop(self, left: Screen[Any]) -> None:
-        """Keep the screen of a session as it is left, until the person knows of its end.
+        """Keep the screen of a session until the user has seen its end.
 
-        Called before it leaves the stack, as Textual removes at once what is neither on the stack nor installed.
+        Called before it leaves the stack, since Textual removes screens that are neither on the stack nor installed.
         """
         session = self.session_on(left)
         if session is not None and self.sessions.has_reported(session):
@@ -179,13 +179,13 @@ class Navigation(App[None]):
             self.install_screen(left, f"session-{id(session)}")
 
     def compare_runs(self, a: Path, b: Path, side: int = 0) -> None:
-        """Show two runs beside one another; `side` is the one that is chosen."""
+        """Show two runs side by side; `side` is the chosen one."""
         from aeon_tui.screens.compare import CompareScreen
 
         self.push_screen(CompareScreen(a, b, side))
 
     def start_job(self, job: Job) -> Path | None:
-        """Run something, and show it; return its journal."""
+        """Run a job, and show it; return its journal."""
         from aeon_tui.sessions.runner import Runner
 
         runner: AnyRunner = Runner(job, job.journal_in(self.runs_dir))
@@ -194,7 +194,7 @@ class Navigation(App[None]):
         return runner.journal
 
     def session_screen(self, session: AnyRunner) -> Screen[None]:
-        """Return the screen of what this app runs or is about to."""
+        """Return the screen of a job that this app runs or will run."""
         screen: Screen[None]
         if session.job.what == "workflow":
             from aeon_tui.screens.workflow.screen import WorkflowScreen
@@ -209,15 +209,15 @@ class Navigation(App[None]):
         return screen
 
     def start_session(self, session: AnyRunner) -> None:
-        """Start a session: it runs beside all others."""
+        """Start a session, which runs beside all others."""
         session.listen(lambda: self.post_message(SessionChanged()))
         session.start()
         self.post_message(SessionChanged())
-        # What can be done with a past run cannot be done with this one yet.
+        # Actions on past runs do not apply to this one yet.
         self.screen.refresh_bindings()
 
     def note_record(self, path: Path, record: dict[str, Any]) -> None:
-        """Show a record that this app has written to the journal of a run that has ended, where that run is open."""
+        """Show a record that this app has written to the journal of an ended run, if that run is open."""
         for screen in self.screen_stack:
             if getattr(screen, "journal", None) == path and (note := getattr(screen, "note_record", None)) is not None:
                 note(record)
@@ -231,15 +231,15 @@ class Navigation(App[None]):
             self.push_screen(KeysScreen(bindings))
 
     async def action_settings(self) -> None:
-        """Show what is configured."""
+        """Show the settings."""
         from aeon_tui.screens.settings import SettingsScreen
 
         if not any(isinstance(screen, SettingsScreen) for screen in self.screen_stack):
-            # Awaited: the next key is meant for the screen that was asked for.
+            # Awaited, because the next key is meant for the requested screen.
             await self.push_screen(SettingsScreen())
 
     async def action_edit_keys(self) -> None:
-        """Show all keys, to give actions others."""
+        """Show all keys, to rebind actions."""
         from aeon_tui.screens.key_settings import KeySettingsScreen
 
         if not any(isinstance(screen, KeySettingsScreen) for screen in self.screen_stack):

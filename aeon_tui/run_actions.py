@@ -1,4 +1,4 @@
-"""What can be done with runs from the screens that show them: start, resume, replay, fork, label, export, delete."""
+"""Actions on runs, requested by screens: start, resume, replay, fork, label, export, delete."""
 
 from __future__ import annotations
 
@@ -29,20 +29,20 @@ if TYPE_CHECKING:
 
 @dataclass
 class RunActions:
-    """Does what a person asks for with a run. Journals are read on a thread; what goes wrong is a notification."""
+    """Performs actions on runs. Journals are read on a thread; failures become notifications."""
 
     app: Navigation
     today: Today
     draft: NewRunForm | None = None
-    """The form of a new run that was left before it started."""
+    """The form of a new run that was closed before it started."""
     declined: set[str] = field(default_factory=set)
-    """Digests of what the user declined to trust: they are not asked about it again."""
+    """Digests of what the user declined to trust, which is not asked about again."""
 
     def __post_init__(self) -> None:
         self._tasks = BackgroundTasks(self.app, "actions")
 
     def resume(self, path: Path) -> None:
-        """Go on with a run, and show it."""
+        """Resume a run, and show it."""
         self._tasks.run(partial(self._resume, path))
 
     def replay(self, path: Path) -> None:
@@ -50,26 +50,26 @@ class RunActions:
         self._tasks.run(partial(self._replay, path))
 
     def fork(self, path: Path, start: int | None = None) -> None:
-        """Ask from where on and how, and run the fork.
+        """Ask where a fork starts and what it changes, and run it.
 
-        `start` is the pass that the shown moment is followed by, or the workflow's gate that is selected.
+        `start` is the pass after the moment shown, or the selected gate of a workflow.
         """
         self._tasks.run(partial(self._ask_for_fork, path, start))
 
     def label(self, path: Path) -> None:
-        """Ask whether the result of a run is good, and keep the answer in its journal."""
+        """Ask whether the result of a run is good, and save the answer in its journal."""
         self._tasks.run(partial(self._ask_for_label, path))
 
     async def new_run(self) -> None:
-        """Ask for a task and how it is to be run, and run it."""
+        """Open the form for a new run, and run it."""
         from aeon_tui.screens.new_run import NewRunScreen
 
-        # The key may have been pressed more than once.
+        # The key may have been pressed twice.
         if not isinstance(self.app.screen, NewRunScreen):
             await self.app.push_screen(NewRunScreen(self.draft))
 
     def new_workflow(self) -> None:
-        """Ask for the task of a workflow, and do it in the project of the working directory, on Bedrock."""
+        """Ask for the task of a workflow, and run it in the project of the working directory, on Bedrock."""
         from aeon_tui.screens.workflow.dialogs import WorkflowTaskScreen
         from aeon_tui.sessions.workflow_session import WorkflowJob
         from aeon_tui.sources.run_index import root_of_project
@@ -78,7 +78,7 @@ class RunActions:
             self.app.push_screen(WorkflowTaskScreen(WorkflowJob(root_of_project())))
 
     def start(self, request: StartRequest) -> str | None:
-        """Start a run, a fork or a workflow as it was asked for, or return why not. Called from a thread."""
+        """Start a requested run, fork or workflow, or return why not. Called from a thread."""
         return self._start_with_consent(
             partial(request.missing_trust, self.today),
             lambda: self._begin(request.job(self.today, self.app.runs_dir), request),
@@ -92,7 +92,7 @@ class RunActions:
     def _start_with_consent(
         self, missing: Callable[[], ProjectTrust | None], begin: Callable[[], object]
     ) -> str | None:
-        """Begin something, or return why not; where consent is missing, ask for it, and begin once it is given."""
+        """Start something, or return why not; if consent is missing, ask for it, and start once it is given."""
         try:
             again = partial(self._start_with_consent, missing, begin)
             if not self._lacks_trust(missing(), lambda: self._tasks.run(lambda: self._notify_refusal(again()))):
@@ -128,14 +128,14 @@ class RunActions:
             self._tasks.notify("This folder's settings ask for nothing that needs your trust.")
 
     def _ask_one_by_one(self, parts: Sequence[ProjectTrust], then: Callable[[], object]) -> None:
-        """Ask about what a run asks for, then about what a workflow does."""
+        """Ask for the consent that runs need, then for that of workflows."""
         if parts:
             self.ask_for_trust(parts[0], partial(self._ask_one_by_one, parts[1:], then))
         else:
             then()
 
     def revoke_trust(self, then: Callable[[], object] = lambda: None) -> None:
-        """Take back every consent to this folder."""
+        """Revoke every consent to this folder."""
         self._tasks.run(partial(self._revoke_trust, then))
 
     def _revoke_trust(self, then: Callable[[], object]) -> None:
@@ -143,7 +143,7 @@ class RunActions:
         from aeon_tui.sources.run_index import root_of_project
 
         root = self.today().trust.root
-        # All of them: `any` would stop at the first that was trusted.
+        # All of them: `any` would stop at the first trusted one.
         had = True in [revoke_trust(each) for each in {root, root_of_project()}]
         self._tasks.notify(f"{root} is {'no longer trusted.' if had else 'not trusted; there is nothing to revoke.'}")
         self._tasks.in_app(then)
@@ -154,7 +154,7 @@ class RunActions:
         return loaded.trust if loaded.ignored else None
 
     def _lacks_trust(self, trust: ProjectTrust | None, then: Callable[[], object]) -> bool:
-        """Ask for a consent that is missing, unless the person has answered that; return whether it is asked for.
+        """Ask for a missing consent, unless the user has already answered; return whether it is asked for.
 
         Called from a thread; `then` is called by the app once there is an answer.
         """
@@ -167,7 +167,7 @@ class RunActions:
         """Show what a folder asks for; continue with either answer. Without one, the app `quits`."""
         from aeon_tui.screens.trust import TrustScreen
 
-        # The key may have been pressed more than once.
+        # The key may have been pressed twice.
         if not isinstance(self.app.screen, TrustScreen):
             self.app.clear_notifications()
             answered = partial(self._trust_answered, trust, then, quits=quits)
@@ -183,14 +183,14 @@ class RunActions:
             if quits:
                 self._tasks.notify_here(without_trust(trust))
             else:
-                # The run that comes next takes the notifications of the screens before it away.
+                # The next run removes the notifications of earlier screens.
                 self.app.next_notice = without_trust(trust)
             then()
         elif quits:
             self.app.exit()
 
     def continue_without(self, trust: ProjectTrust) -> None:
-        """Ask about that no more, and say at first what does not apply. Before the app opens."""
+        """Record a declined consent, and show at the start what does not apply. Before the app opens."""
         self.declined.add(trust.digest)
         self.app.first_notice = without_trust(trust)
 
@@ -201,7 +201,7 @@ class RunActions:
         self._tasks.in_app(then)
 
     def _runs_here(self, journal: Path | None) -> bool:
-        """Show the session that writes a journal where there is one: the key may have been pressed more than once."""
+        """Show the session that writes a journal, if there is one: the key may have been pressed twice."""
         session = self.app.sessions.of(journal)
         if session is None or not session.running:
             return False
@@ -316,7 +316,7 @@ class RunActions:
             self._tasks.notify(f"Written: {file}")
 
     def delete(self, run: RunSummary, forks: int, then: Callable[[], object]) -> None:
-        """Ask, and delete the run; `forks` were made of it. Then call `then` in the app."""
+        """Delete the run after asking; `forks` counts its forks. Then call `then` in the app."""
         self._tasks.run(lambda: self._ask_to_delete(run, forks, then))
 
     def _ask_to_delete(self, run: RunSummary, forks: int, then: Callable[[], object]) -> None:
@@ -336,19 +336,19 @@ class RunActions:
         self._confirm("Delete this run?", lines, "Delete", "Keep", remove)
 
     def _confirm(self, title: str, lines: Sequence[str], yes: str, no: str, act: Callable[[], None]) -> None:
-        """Ask, from a thread, and do it where the answer is yes."""
+        """Ask, from a thread, and do it if the answer is yes."""
         from aeon_tui.screens.dialogs import ConfirmDialog
 
         self._ask(lambda: ConfirmDialog(title, lines, yes, no), lambda _: act())
 
     def _ask(self, dialog: Callable[[], Screen[Any]], act: Callable[[Any], None] = lambda _: None) -> None:
-        """Open a dialog, from a thread, and do something with its answer."""
+        """Open a dialog, from a thread, and use its answer."""
         self._tasks.in_app(partial(self._open, dialog, act))
 
     def _open(self, dialog: Callable[[], Screen[Any]], act: Callable[[Any], None]) -> None:
-        """Open a dialog, unless one is open: the key may have been pressed more than once.
+        """Open a dialog, unless one is open: the key may have been pressed twice.
 
-        Something is done with the answer on a thread; nothing if there is none.
+        Its answer, if any, is used on a thread.
         """
 
         def answered(answer: Any) -> None:
@@ -378,7 +378,7 @@ class RunActions:
 
 def without_trust(trust: ProjectTrust) -> str:
     """Return the notice for a user who continues without trusting a folder."""
-    # A key is that of a setting, such as `policy.allow`, or a file.
+    # A key is a setting, such as `policy.allow`, or a file.
     keys = [item.key if "/" in item.key else item.key.partition(".")[0] for item in trust.items]
     keys = list(dict.fromkeys(map(escape_controls, keys)))
     named = ", ".join(keys[:3] + ([f"{len(keys) - 3} more"] if len(keys) > 3 else []))

@@ -1,4 +1,4 @@
-"""Notices about runs that are not on screen: how many there are, what waits, and what has ended."""
+"""The monitor of runs that are not on screen: how many there are, which wait, and which have ended."""
 
 from __future__ import annotations
 
@@ -23,16 +23,16 @@ if TYPE_CHECKING:
     from aeon_tui.sessions.runner import AnyRunner
 
 ELSEWHERE_SECONDS = 3.0
-"""Seconds between looks at the runs of other processes."""
+"""Seconds between polls of the runs of other processes."""
 _TASK_CELLS = 50
 _WAITS = "waits for you"
 
 
 class SessionMonitor:
-    """Keeps the tally of every header, notifies of what happens off screen, and leads to it.
+    """Updates the tally of every header, notifies the user of events off screen, and navigates to them.
 
-    What waits forms one queue: the runs of this app, the longest wait first; those of other processes; then what has
-    ended unseen.
+    Waiting runs form one queue: those of this app, longest wait first; those of other processes; then runs that
+    have ended unseen.
     """
 
     def __init__(self, app: Navigation) -> None:
@@ -40,19 +40,19 @@ class SessionMonitor:
         self._elsewhere: Sequence[RunSummary] = ()
         """The live runs of other processes, the oldest first."""
         self._waited: dict[str, str] | None = None
-        """What each of them waited for at the last look, by journal; None before the first."""
+        """What each of them waited for at the last poll, by journal; None before the first."""
         self._unseen: list[AnyRunner] = []
         """Ended while something else was on screen."""
         self._shown: object = None
 
     def begin(self) -> None:
-        """Look from now on at what other processes do, and at each change of screen. On the app's loop."""
+        """Start polling other processes, and watch changes of the screen. Call this on the app's loop."""
         self._app.set_interval(ELSEWHERE_SECONDS, self._look_elsewhere)
         self._app.screen_change_signal.subscribe(self._app, lambda _: self._app.call_later(self.look))
         self._look_elsewhere()
 
     def look(self) -> None:
-        """Take note of what has changed, and tell it."""
+        """Record changes, and notify the user."""
         if not self._app.screen_stack:
             return  # the app is ending
         here = self._app.session_on(self._app.shown_screen)
@@ -63,7 +63,7 @@ class SessionMonitor:
         self.show_tally()
 
     def _is_last(self, session: AnyRunner) -> bool:
-        """Whether nothing has continued the session's journal since."""
+        """Whether no process has continued the session's journal since."""
         return session.journal is None or self._app.sessions.of(session.journal) is session
 
     def _report_change(self, change: SessionChange) -> None:
@@ -71,7 +71,7 @@ class SessionMonitor:
         if session.aborting:
             return
         if change.kind == "waits":
-            self._notify(session.job.task, _WAITS)  # its panel rings by itself
+            self._notify(session.job.task, _WAITS)  # its panel rings the bell itself
             return
         self._unseen.append(session)
         self._app.bell()
@@ -92,7 +92,7 @@ class SessionMonitor:
 
     def _read_elsewhere(self) -> None:
         found: Sequence[RunSummary] = []
-        with contextlib.suppress(AeonError, OSError):  # the list itself says what is wrong with the folder
+        with contextlib.suppress(AeonError, OSError):  # the list itself reports what is wrong with the folder
             found = self._app.live_runs()
         with contextlib.suppress(RuntimeError):  # the app has ended
             self._app.call_from_thread(self._apply_elsewhere, found)
@@ -111,7 +111,7 @@ class SessionMonitor:
         self.show_tally()
 
     def tally(self) -> Tally:
-        """Return what there is, in this process and in others; nothing if the screen itself says all of it."""
+        """Return the tally of this process and others; empty if the screen itself shows all of it."""
         if not self._app.screen_stack:
             return Tally()
         sessions, shown = self._app.sessions, self._app.shown_screen
@@ -126,7 +126,7 @@ class SessionMonitor:
         return [Path(each.path) for each in self._elsewhere if each.waits_for]
 
     def show_tally(self) -> None:
-        """Show the tally in the header of the screen, and the keys that lead to what it counts."""
+        """Show the tally in the header of the screen, and the keys that lead to the runs that it counts."""
         tally = self.tally()
         shown = (tally, self.has_next, self.next_session is not None, self._app.screen)
         if shown == self._shown:
@@ -135,17 +135,17 @@ class SessionMonitor:
         for header in self._app.screen.query(TallyHeader):
             header.tally = tally
         self._app.screen.refresh_bindings()
-        if not hasattr(self._app.shown_screen, "asking"):  # the screen of a run names the terminal itself
+        if not hasattr(self._app.shown_screen, "asking"):  # the screen of a run sets the terminal's title itself
             words = "".join(text for text, _ in tally.parts(ROOMY))
             self._app.post_message(TitleTerminal(f"aeon: {words}" if words else "aeon"))
 
     @property
     def has_next(self) -> bool:
-        """Whether there is anything to decide or to look at beside what is on screen."""
+        """Whether anything off screen needs a decision or a look."""
         return bool(self._queue())
 
     def _queue(self) -> list[AnyRunner | Path]:
-        """Return what waits except for what is on screen, in the order of the whole queue from that on."""
+        """Return the waiting runs other than the one on screen, in queue order after it."""
         shown = self._app.shown_screen
         here: AnyRunner | Path | None = self._app.session_on(shown) or _journal(shown)
         queue: list[AnyRunner | Path] = [*self._app.sessions.waiting, *self._waiting_elsewhere, *self._unseen]
@@ -153,7 +153,7 @@ class SessionMonitor:
         return [each for each in queue[place:] + queue[:place] if each != here]
 
     def show_next_decision(self) -> None:
-        """Go to the next thing that waits; a screen's own question comes before, by the screen's own key."""
+        """Go to the next waiting run; a screen's own question comes first, through the screen's own key."""
         from aeon_tui.screens.pane_screen import PaneScreen
 
         following = next(iter(self._queue()), None)
@@ -161,7 +161,7 @@ class SessionMonitor:
             self._app.open_journal(following)
         elif following is not None:
             self._app.show_session(following)
-            # The panel takes the focus itself where it has not come yet.
+            # A panel that is not there yet takes the focus itself.
             if isinstance(screen := self._app.screen, PaneScreen):
                 screen.focus_question()
 
@@ -176,5 +176,5 @@ class SessionMonitor:
 
 
 def _journal(screen: Screen[object]) -> Path | None:
-    """Return the journal of the run that a screen shows; a list shows none, whatever it has selected."""
+    """Return the journal of the run that a screen shows; a list shows none, whatever is selected."""
     return getattr(screen, "chosen_run", None) if hasattr(screen, "asking") else None

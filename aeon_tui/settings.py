@@ -1,4 +1,4 @@
-"""What a person chooses in the app and finds again the next time, its theme and its keys; and the themes there are."""
+"""The user's settings of the app, its theme and keys, and the available themes."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 
 _NOTICES = 2
-"""As many problems are shown; all of them are logged."""
+"""The most problems shown; all of them are logged."""
 
 logger = logging.getLogger("aeon")
 
@@ -38,33 +38,33 @@ DEFAULT_THEME = PALETTES[0].name
 
 
 def wanted_theme(settings: AppSettings) -> tuple[str | None, str]:
-    """Return the name of the theme that is asked for, None if none is, and what asks for it."""
+    """Return the name of the configured theme, None if there is none, and its source."""
     if from_environment := os.environ.get(THEME_VARIABLE, "").strip():
         return from_environment, THEME_VARIABLE
     return settings.theme, settings.sources.get("theme", "the configuration")
 
 
 def known_themes() -> tuple[str, ...]:
-    """Return the names of Aeon's themes, Textual's, and those in the folders of the person and of the project."""
+    """Return the names of Aeon's themes, Textual's, and those in the folders of the user and the project."""
     palettes, _ = _read(theme_files(theme_folders(find_project_root())))
     return tuple(dict.fromkeys((*THEMES, *(palette.name for palette in palettes), *BUILTIN_THEMES)))
 
 
 def add_themes(app: App[Any]) -> None:
-    """Give the app Aeon's themes."""
+    """Register Aeon's themes."""
     for theme in THEMES.values():
         app.register_theme(theme)
 
 
 def open_with_theme(app: App[Any], settings: AppSettings) -> None:
-    """Let the app open with the wanted theme, where that is known before its file was read."""
+    """Open the app with the configured theme, if that is known before its file is read."""
     wanted, _ = wanted_theme(settings)
     if wanted is not None and wanted in app.available_themes:
         app.theme = wanted
 
 
 def add_own_themes(app: App[Any], settings: AppSettings) -> None:
-    """Give the app the themes of the person and of the project, and say what is wrong with them.
+    """Register the themes of the user and the project, and report problems with them.
 
     Called from a thread, since this reads files.
     """
@@ -90,7 +90,7 @@ def _add(app: App[Any], palettes: Iterable[Palette], problems: list[str], settin
             app.register_theme(palette.theme())
     wanted, source = wanted_theme(settings)
     if wanted is not None and wanted in app.available_themes:
-        # A theme that a person has chosen meanwhile stays.
+        # Keep a theme that the user has chosen meanwhile.
         if opened_with == DEFAULT_THEME:
             app.theme = wanted
     elif wanted is not None:
@@ -110,23 +110,23 @@ def _show_problems(app: App[Any], problems: Sequence[str], what: str) -> None:
 
 
 Today = Callable[[], "LoadedConfig"]
-"""Returns the configuration of all layers as it is now. Raises UsageError."""
+"""Returns the current configuration of all layers. Raises UsageError."""
 
 
 class UserSettings:
-    """The app's settings. Files are read and written on a thread; what goes wrong is a notification."""
+    """The app's settings. Files are read and written on a thread; failures become notifications."""
 
     def __init__(self, app: App[Any], today: Today) -> None:
         self._app, self._today = app, today
         self.configured = AppSettings()
-        """What the configuration says."""
+        """The configured values."""
         self.keymap: dict[str, str] = {}
-        """The keys that actions have in place of their own."""
+        """The keys that replace the defaults of actions."""
         self.known = False
         """Whether it has been read."""
 
     def apply_keys(self) -> None:
-        """Give the actions the keys that the configuration says. Called from a thread: it loads every screen."""
+        """Bind the configured keys. Called from a thread, since it loads every screen."""
         if not self.configured.keys:
             return
         from aeon_tui.keymap import checked_keys
@@ -136,7 +136,7 @@ class UserSettings:
         self._app.call_from_thread(_show_problems, self._app, checked.problems, "keys")
 
     def keep_theme(self, name: str) -> None:
-        """Use a theme from now on, in this app and in the next."""
+        """Use and save a theme."""
         self._app.theme = name
         if os.environ.get(THEME_VARIABLE, "").strip():
             self._warn(f"The theme applies until you quit: {THEME_VARIABLE} sets it at the next start.")
@@ -144,7 +144,7 @@ class UserSettings:
         self._on_thread(partial(self._keep, ("theme",), name, f"The theme is {name}"))
 
     def keep_keys(self, changes: Mapping[str, str | None]) -> None:
-        """Give actions other keys from now on, or their own again where they are None."""
+        """Bind and save other keys of actions, or restore the defaults for None."""
         merged = {**self.keymap, **changes}
         self._use_keys({action: keys for action, keys in merged.items() if keys is not None})
         self._on_thread(partial(self._keep_all, changes))

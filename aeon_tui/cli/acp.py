@@ -1,4 +1,4 @@
-"""`aeon-tui acp`: an agent for the Agent Client Protocol, which an editor starts and drives."""
+"""`aeon-tui acp`: an agent for the Agent Client Protocol, started and driven by an editor."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Asking a person at the terminal of a headless run (`--approve`)."""
+"""Approvals at the terminal of a headless run (`--approve`)."""
 
 from __future__ import annotations
 
@@ -30,15 +30,15 @@ if TYPE_CHECKING:
 
 
 _BODY = 60
-"""Lines that are shown of a pass, which may have a long answer."""
+"""The most lines shown of a pass, which may have a long answer."""
 _FEW = 10
-"""Lines that are shown of what else is known about the question."""
+"""The most lines shown of each further section."""
 _WIDEST = 10_000
-"""Cells: the terminal breaks a line of code itself."""
+"""The width of code lines in cells: the terminal wraps them itself."""
 
 
 def question_lines(question: ApprovalQuestion, journal: Path | None) -> Iterator[Block]:
-    """Yield what a person decides about, of a plan or a call all of it, and the first lines of what else is known."""
+    """Yield the question (all of a plan or call) and the first lines of each further section."""
     body = [line for block in question.body for line in _plain(*block)]
     yield from _cut(body, _BODY if question.kind == "pass" else len(body), journal)
     for section in question.sections:
@@ -47,7 +47,7 @@ def question_lines(question: ApprovalQuestion, journal: Path | None) -> Iterator
 
 
 def _plain(style: str, text: str) -> Iterator[Block]:
-    """Yield a block's lines: a diff with its line numbers, all else as it is."""
+    """Yield a block's lines: a diff with its line numbers, anything else as it is."""
     if style.startswith("diff "):
         yield from ((line.style, line.text) for line in block_lines(style, text, _WIDEST))
     else:
@@ -56,7 +56,7 @@ def _plain(style: str, text: str) -> Iterator[Block]:
 
 
 def _cut(blocks: Sequence[Block], most: int, journal: Path | None) -> Iterator[Block]:
-    """Yield the first blocks, and how many more there are."""
+    """Yield the first blocks, and the number of those left out."""
     yield from islice(blocks, most)
     if len(blocks) > most:
         see = f"; see all with {run_command('show', journal)}" if journal is not None else ""
@@ -64,7 +64,7 @@ def _cut(blocks: Sequence[Block], most: int, journal: Path | None) -> Iterator[B
 
 
 def answer_lines(question: ApprovalQuestion) -> list[str]:
-    """Return a line for each answer: its letter, and what it does."""
+    """Return a line for each answer: its letter and effect."""
     lines = [f"{_letters(each):<9} {each.words}" for each in question.choices]
     return [*lines, f"{'enter':<9} Answer the open questions"] if _is_open(question) else lines
 
@@ -80,7 +80,7 @@ def _letters(choice: Choice) -> str:
 
 
 def prompt(question: ApprovalQuestion) -> str:
-    """Return the text before the cursor."""
+    """Return the prompt before the cursor."""
     enter = ["enter"] if _is_open(question) else []
     return f"[{', '.join([*map(_letters, question.choices), *enter])}] "
 
@@ -100,14 +100,14 @@ _WORDS = {"approve": "a", "yes": "a", "reject": "w", "no": "w", "replay": "r", "
 
 
 class _Interrupted(BaseException):
-    """Ctrl-C or a termination while the question waits."""
+    """Ctrl-C or a termination signal while the question waits."""
 
 
 class TerminalApprover:
     """Shows the question on stderr and reads the answer from standard input, both a terminal.
 
-    While it waits it also takes a decision from another terminal, through the inbox of `journal`. `view` gives the run
-    up to here: a pass is shown against those before it.
+    While it waits, it also accepts a decision from another terminal, through the inbox of `journal`. `view` returns the
+    run so far, since a pass is compared with earlier ones.
     """
 
     def __init__(self, out: Output, view: Callable[[], RunView] = RunView, journal: Path | None = None) -> None:
@@ -119,7 +119,7 @@ class TerminalApprover:
         """Answers to the open questions, sent with the decision."""
 
     def __call__(self, request: ApprovalRequest) -> ApprovalDecision:
-        """Return what the person types; the end of the input rejects, of a plan or a pass as nobody; Ctrl-C aborts."""
+        """Return the person's decision. The end of the input rejects, Ctrl-C aborts."""
         question = question_of(request, self._view())
         self._answers = given_answers(request.subject)
         print_question(self._out, question, self._journal)
@@ -158,9 +158,9 @@ class TerminalApprover:
                 return self._with_answers(edited)
 
     def _answer_questions(self, request: ApprovalRequest, inbox: Inbox) -> ApprovalDecision | str | None:
-        """Read an answer to each open question; an empty line keeps what there is.
+        """Read an answer to each open question; an empty line keeps the current one.
 
-        Return what was decided elsewhere in the meantime, "" at the end of the input, else None.
+        Return a decision made elsewhere meanwhile, "" at the end of the input, else None.
         """
         for question in strs_of(request.subject.get("questions")):
             known = self._answers.get(question)
@@ -176,7 +176,7 @@ class TerminalApprover:
         return None
 
     def _edited(self, request: ApprovalRequest) -> ApprovalDecision | None:
-        """Return the decision with what the person made of it in their editor; None, said why, without one."""
+        """Return the decision with an edit from the person's editor; without one, print why and return None."""
         from aeon_tui.sessions.approval_edits import UNCHANGED, ApprovalEdits
 
         self._edits = self._edits or ApprovalEdits(self._view().tools)
@@ -193,24 +193,24 @@ class TerminalApprover:
 
 
 def question_of(request: ApprovalRequest, view: RunView) -> ApprovalQuestion:
-    """Return the question of a request; `view` is the run up to here."""
+    """Return the question of a request; `view` is the run so far."""
     return run_question(request.point, request.subject, request.pass_number, view.assessments)
 
 
 def print_question(out: Output, question: ApprovalQuestion, journal: Path | None) -> None:
-    """Print what a person decides about."""
+    """Print the question."""
     out.line((question.headline, "bold yellow"))
     for style, text in question_lines(question, journal):
         out.block(text, next((STYLES[part] for part in style.split() if part in STYLES), ""), indent="  ")
 
 
 def show(out: Output, request: ApprovalRequest, view: RunView, journal: Path) -> None:
-    """Print what a request asks; `view` is the run up to here."""
+    """Print the question of a request; `view` is the run so far."""
     print_question(out, question_of(request, view), journal)
 
 
 def _line(inbox: Inbox) -> ApprovalDecision | str:
-    """Return the next line that is typed, "" at the end of the input, or what was decided elsewhere before it."""
+    """Return the next typed line, "" at the end of the input, or a decision made elsewhere before it."""
     sys.stderr.flush()
     while not _has_line():
         if (elsewhere := _elsewhere(inbox)) is not None:
@@ -219,9 +219,9 @@ def _line(inbox: Inbox) -> ApprovalDecision | str:
 
 
 def _read(line: str, request: ApprovalRequest, question: ApprovalQuestion, out: Output) -> ApprovalDecision | None:
-    """Return the decision that a line makes; None if it makes none."""
+    """Return the decision of a line; None if it has none."""
     if not line:
-        # A rejected plan would be refined and asked about again, without end.
+        # A rejected plan would be refined and asked about again, endlessly.
         why = NOBODY if question.kind in REVIEWED else "the input ended without an answer"
         return ApprovalDecision(decision="reject", feedback=why)
     word, _, reason = line.strip().partition(" ")
@@ -234,14 +234,14 @@ def _read(line: str, request: ApprovalRequest, question: ApprovalQuestion, out: 
         return None
     if choice.answer == ALWAYS:
         return _with_rule(request, reason, out)
-    # With more words it is no plain yes: `a but not the last file` must not run anything.
+    # With more words, this is no plain yes: `a but not the last file` must not run anything.
     if reason and not choice.typed:
         return None
     return ApprovalDecision(decision=cast("Decision", choice.answer), feedback=reason or None)
 
 
 def _with_rule(request: ApprovalRequest, typed: str, out: Output) -> ApprovalDecision | None:
-    """Return the approval with a rule for this run: the one that was typed, else the one that is proposed."""
+    """Return the approval with a rule for this run: the typed one, or else the proposed one."""
     from aeon_core.approvals.pending import AllowedRule
     from aeon_core.policy import rule_problem
 
@@ -255,7 +255,7 @@ def _with_rule(request: ApprovalRequest, typed: str, out: Output) -> ApprovalDec
 
 
 def _has_line() -> bool:
-    """Wait a moment for a line that the terminal has; return whether it has one, or cannot be asked."""
+    """Wait briefly for a line from the terminal; return whether there is one, or the terminal cannot be polled."""
     try:
         return bool(select.select([sys.stdin], [], [], POLL_SECONDS)[0])
     except (OSError, ValueError):
@@ -263,7 +263,7 @@ def _has_line() -> bool:
 
 
 def _elsewhere(inbox: Inbox) -> ApprovalDecision | None:
-    """Return what was decided in another terminal, None if nothing was; what is typed here meanwhile is dropped."""
+    """Return a decision from another terminal, or None; then what is typed here is dropped."""
     if (decision := inbox.take()) is not None:
         sys.stderr.write(f"\r\x1b[Kdecided in another terminal: {decision.decision}\n")
         drop_typed_ahead(sys.stdin)
@@ -272,7 +272,7 @@ def _elsewhere(inbox: Inbox) -> ApprovalDecision | None:
 
 @contextlib.contextmanager
 def _interruptible() -> Iterator[None]:
-    """Let Ctrl-C and a termination interrupt the read: with any other handler it would be resumed."""
+    """Let Ctrl-C and a termination signal interrupt the read; with any other handler it would resume."""
 
     def interrupt(*_: Any) -> NoReturn:
         raise _Interrupted

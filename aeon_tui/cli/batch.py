@@ -1,4 +1,4 @@
-"""`aeon-tui batch`: many tasks, each a run of its own, over processes or a Dask cluster."""
+"""`aeon-tui batch`: many tasks, each as its own run, over processes or a Dask cluster."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ class BatchReport:
         self._known = 0
 
     def result(self, result: Result) -> None:
-        """Print one task's result; those known before anything ran are one line together."""
+        """Print one task's result; results known before the start share one line."""
         self._known += 1
         if result["ended"] == "before":
             self._before += 1
@@ -139,9 +139,9 @@ MAX_JOBS = 1000
 
 
 def execute(args: Namespace) -> int:
-    """Run what is missing and return 0, or the highest exit code of a run.
+    """Run the missing tasks and return 0, or the highest exit code of a run.
 
-    Raises UsageError or ModelUnavailableError before anything starts: for a bad line, option or configuration.
+    Raises UsageError or ModelUnavailableError before anything starts, for a bad line, option or configuration.
     """
     jobs = _jobs(args.jobs)
     config = options.load(args).config
@@ -186,7 +186,7 @@ def _cores() -> int:
 
 
 def _tasks(args: Namespace, config: RunConfig) -> tuple[str, list[BatchTask]]:
-    """Return what the tasks' source is called, and the tasks. Raises UsageError."""
+    """Return the name of the tasks' source, and the tasks. Raises UsageError."""
     if args.name is not None and not args.name.strip():
         raise UsageError("--name is empty; give a prefix for the run ids")
     if args.tasks == "-":
@@ -205,9 +205,9 @@ def _tasks(args: Namespace, config: RunConfig) -> tuple[str, list[BatchTask]]:
 
 
 def _check(tasks: Sequence[BatchTask], where: str, *, here: bool, trusts_project: bool) -> None:
-    """Raise AeonError if a task's model, tools or criteria cannot be used; each is looked at once.
+    """Raise AeonError if a task's model, tools or criteria cannot be used; each is checked once.
 
-    Of a cluster's workers only this is known here: that a model is named.
+    For a cluster's workers, only the presence of a model name can be checked here.
     """
     seen: set[str] = set()
     for task in tasks:
@@ -233,7 +233,7 @@ def _check_run(config: RunConfig, seen: set[str], *, here: bool) -> None:
         f"files {config.criteria} {config.requirements}": _check_files,
     }
     for what, check in checks.items() if here else ():
-        # Of many lines with the same values the first is enough.
+        # Of several lines with the same values, one is enough.
         if what not in seen:
             seen.add(what)
             check(config)

@@ -1,4 +1,4 @@
-"""`aeon-tui calibrate`: how far the judge agrees with labelled outcomes, or with the labels of one's own runs."""
+"""`aeon-tui calibrate`: how well the judge agrees with labelled outcomes, or with the labels of your own runs."""
 
 from __future__ import annotations
 
@@ -30,9 +30,9 @@ from aeon_widgets.text import count
 BELOW = 5
 INTERRUPTED = 1
 _EVERY = 20
-"""Outcomes between two reports of progress."""
+"""Outcomes between reports of progress."""
 _IN_A_ROW = 3
-"""Calls that fail one after the other, each after its attempts, after which no more are made."""
+"""Consecutive failed calls, each after all its attempts, after which calibration stops."""
 _SIMULATED = "the simulated model judges its own texts by a simple rule, so this does not measure a real judge"
 _NOTHING = "no result in {} has both a label and a judge's verdict yet; add a label with `aeon-tui label RUN good|bad`"
 _MEASURED_ONLY = ("model", "base_url", "judge_model", "judge_votes", "limit", "budget")
@@ -40,23 +40,23 @@ _MEASURED_ONLY = ("model", "base_url", "judge_model", "judge_votes", "limit", "b
 
 @dataclass
 class _Measured:
-    """What there is to print: the comparisons so far, and what they cost."""
+    """What to print: the comparisons so far, and their cost."""
 
     source: str
     by: str
-    """What the comparisons are grouped by."""
+    """The field by which the comparisons are grouped."""
     comparisons: list[Comparison] = field(default_factory=list)
     more: dict[str, Any] = field(default_factory=dict)
     cost: str = ""
     failure: AeonError | None = None
-    """Why there are not more."""
+    """Why there are no more."""
     interrupted: bool = False
 
 
 def execute(args: Namespace) -> int:
-    """Print the agreement; return 5 where it is below `--least`, 1 if it was interrupted, else 0.
+    """Print the agreement; return 5 if it is below `--least`, 1 if it was interrupted, else 0.
 
-    Raises UsageError; ModelUnavailableError and CostCeilingReached after what was judged by then is printed.
+    Raises UsageError; also ModelUnavailableError and CostCeilingReached, after printing what was judged by then.
     """
     least = _share(args.least)
     measured = _history(args) if args.history else _judged(args)
@@ -91,7 +91,7 @@ def _history(args: Namespace) -> _Measured:
 
 
 def _judged(args: Namespace) -> _Measured:
-    """Ask the judge about each outcome, one after the other. Raises UsageError, ModelUnavailableError."""
+    """Ask the judge about each outcome in turn. Raises UsageError, ModelUnavailableError."""
     limit = options.whole_number(args.limit, "--limit")
     outcomes = read_labels(expanded(args.labels, "the labels")) if args.labels is not None else shipped_labels()
     outcomes = spread(outcomes, limit) if limit is not None else outcomes
@@ -138,7 +138,7 @@ def _judged(args: Namespace) -> _Measured:
 
 
 def _with_progress(outcomes: list[LabelledOutcome], engine: Any) -> Iterator[Comparison]:
-    """Yield the comparisons, and say on stderr how far it is."""
+    """Yield the comparisons, and report progress on stderr."""
     err, done = stderr(), []
     for each in measure(outcomes, engine):
         done.append(each)
@@ -204,7 +204,7 @@ def _as_json(measured: _Measured, found: Agreement) -> dict[str, Any]:
 
 
 def _shown(share: float | None) -> str:
-    """Return a share with two decimals; it never looks as if it had reached what it has not."""
+    """Return a share with two decimals, rounded down so that it never seems to reach a limit."""
     return "–" if share is None else f"{math.floor(share * 100 + 1e-9) / 100:.2f}"
 
 

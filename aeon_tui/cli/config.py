@@ -1,4 +1,4 @@
-"""`aeon-tui config`: show settings and their sources, or change one in its file, comments kept."""
+"""`aeon-tui config`: show settings and their sources, or change one in its file, keeping comments."""
 
 from __future__ import annotations
 
@@ -25,11 +25,11 @@ from aeon_tui.sessions.new_run_form import checked_model
 from aeon_tui.sessions.run_options import approval_points
 
 _FREE = {"keys", "mcp_servers", "prices"}
-"""Settings below which a person chooses the names."""
+"""Settings whose keys the user names."""
 
 
 def execute(args: Namespace) -> int:
-    """Show or change settings, and return 0. Raises UsageError for an unknown name or a value that does not fit."""
+    """Show or change settings, and return 0. Raises UsageError for an unknown name or an invalid value."""
     if args.action != "set" and (args.value is not None or args.unset):
         raise UsageError(f"{args.action} takes no value; to change a setting, use `aeon-tui config set NAME VALUE`")
     if args.json and args.action != "get":
@@ -44,7 +44,7 @@ def execute(args: Namespace) -> int:
 
 
 def setting_path(name: str) -> KeyPath:
-    """Return the keys that lead to a setting. Raises UsageError that names the nearest known one."""
+    """Return the path of keys of a setting. Raises UsageError, which names the nearest known one."""
     key, _, below = name.partition(".")
     if key not in CONFIG_KEYS:
         hint = did_you_mean(name, CONFIG_KEYS) or "; `aeon-tui config get` lists them"
@@ -160,7 +160,7 @@ def _set(args: Namespace) -> int:
 
 
 def _values(path: KeyPath, text: str, name: str, file: Path) -> Iterator[Any]:
-    """Yield the values that a text may mean, the likeliest first. Raises UsageError if it cannot mean any."""
+    """Yield the values that a text may mean, likeliest first. Raises UsageError if there are none."""
     if path[0] in ("model", "judge_model"):
         yield checked_model(text)
         return
@@ -183,7 +183,7 @@ def _values(path: KeyPath, text: str, name: str, file: Path) -> Iterator[Any]:
 
 
 def _check_use(key: str, held: Mapping[str, Any]) -> None:
-    """Raise UsageError if nothing could use the setting as the file would hold it."""
+    """Raise UsageError if the new value of the setting would be unusable."""
     if (value := held.get(key)) is None:
         return
     if key == "keys":
@@ -205,7 +205,7 @@ def _relative(path: Path, file: Path) -> str:
 
 
 def _reservation(args: Namespace, key: str, file: Path) -> str:
-    """Return why a change has no effect yet; empty if it has."""
+    """Return why a change has no effect yet; empty if it has one."""
     loaded = options.load(args)
     if args.project and key in loaded.ignored and not assess_project(named_project_root(args.project_root)).allowed:
         return "; it applies once you trust this project: `aeon-tui trust`"

@@ -1,4 +1,4 @@
-"""`aeon-tui decide`: what a run waits for is answered from another terminal; the run's own process takes it."""
+"""`aeon-tui decide`: answer what a run waits for from another terminal."""
 
 from __future__ import annotations
 
@@ -38,9 +38,9 @@ REASONED = ("reject", "abort", "accept")
 
 
 def execute(args: Namespace) -> int:
-    """Decide, and return 0 once the run has taken the decision, 1 if it did not.
+    """Send the decision, and return 0 once the run has accepted it, 1 if it did not.
 
-    Raises UsageError if the run waits for no decision, for another one, or with a process that has ended.
+    Raises UsageError if the run waits for no decision or for another one, or its process has ended.
     """
     directory = options.runs_dir(args)
     if args.run == "last":
@@ -62,7 +62,7 @@ def execute(args: Namespace) -> int:
 
 
 def _check_only_one_waits(directory: Path) -> None:
-    """Raise UsageError if `last` leaves open which of several runs is meant."""
+    """Raise UsageError if several runs wait, so that `last` is ambiguous."""
     waiting = [run for run in list_runs(directory) if run.status == "running" and run.waits_for]
     if len(waiting) > 1:
         which = ", ".join(f"{run.run_id} ({run.waits_for}: {one_line(run.task, 40)})" for run in waiting[:5])
@@ -70,7 +70,7 @@ def _check_only_one_waits(directory: Path) -> None:
 
 
 def _question(path: Path) -> PendingApproval:
-    """Return what the run waits for. Raises UsageError if it waits for nothing, or nobody waits any more."""
+    """Return the waiting question of the run. Raises UsageError if there is none, or its process has ended."""
     question = pending_approval(path)
     if is_being_written(path):
         if question is None:
@@ -91,7 +91,7 @@ def _question(path: Path) -> PendingApproval:
 
 
 def _decision(args: Namespace, request: ApprovalRequest, path: Path) -> ApprovalDecision:
-    """Return what the command line decides. Raises UsageError if the question does not take it."""
+    """Return the decision of the command line. Raises UsageError if it does not fit the question."""
     answers = ANSWERS[request.point]
     if args.decision not in answers:
         raise UsageError(
@@ -114,7 +114,7 @@ def _decision(args: Namespace, request: ApprovalRequest, path: Path) -> Approval
 
 
 def _answers(args: Namespace, request: ApprovalRequest) -> dict[str, str] | None:
-    """Return the answers to the open questions, by question; None for none. Raises UsageError for one too many."""
+    """Return the answers to the open questions, by question, or None. Raises UsageError for too many."""
     given, questions = args.answer or [], strs_of(request.subject.get("questions"))
     if len(given) > len(questions):
         asks = f"{count(len(questions), 'question')} {'is' if len(questions) == 1 else 'are'} open"
@@ -124,7 +124,7 @@ def _answers(args: Namespace, request: ApprovalRequest) -> dict[str, str] | None
 
 @contextlib.contextmanager
 def _file(given: str) -> Iterator[Path]:
-    """Give the file that was named; what standard input holds as one, for `-`."""
+    """Yield the named file, or for `-` a file with the content of standard input."""
     if given != "-":
         yield expanded(given, "the option --edited")
         return

@@ -1,4 +1,4 @@
-"""`aeon-tui doctor`: what is configured, what is missing, which model would be used. No key is ever printed."""
+"""`aeon-tui doctor`: what is configured, what is missing, and which model would be used. Never prints a key."""
 
 from __future__ import annotations
 
@@ -20,9 +20,9 @@ from aeon_tui.health import HealthCheck, optional, providers
 
 
 def execute(args: Namespace) -> int:
-    """Print what was found; return what a run would end with for it: 2 for a configuration that cannot be used, a
-    place where no run can be kept, a model of an unknown provider or without the price that a budget needs; 3 for a
-    model that cannot be used, tools or traces that are asked for without their package, else 0.
+    """Print the findings; return the exit code that a run would have: 2 for an unusable configuration, a
+    runs directory that cannot be written, or a model of an unknown provider or without the price for a budget; 3 for a
+    model that cannot be used, or tools or traces without their package; else 0.
     """
     out = stdout()
     findings = [HealthCheck("aeon", versions()["aeon"]), HealthCheck("python", platform.python_version())]
@@ -56,7 +56,7 @@ def _config(loaded: LoadedConfig, broken: UsageError | None) -> HealthCheck:
 
 
 def _trust(loaded: LoadedConfig, broken: UsageError | None) -> list[HealthCheck]:
-    """Return whether the project is trusted, for each of what it asks for; a redirection is named even where it is."""
+    """Return for each thing that the project asks for whether it is trusted; a redirection is named even if it is."""
     root = loaded.config.project_root
     if broken is not None or root is None:
         return []
@@ -86,7 +86,7 @@ def _trust(loaded: LoadedConfig, broken: UsageError | None) -> list[HealthCheck]
 
 
 def _values(loaded: LoadedConfig) -> list[HealthCheck]:
-    """Return where each effective value comes from that is no default; of what may hold a key only the source."""
+    """Return each effective value that is not a default, with its source; only the source if it may hold a key."""
     sources = {key: loaded.source_of(key) for key in (*loaded.sources, *loaded.app.sources)}
     width = max((len(key) for key in sources), default=0)
     return [

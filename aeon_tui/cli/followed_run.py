@@ -1,4 +1,4 @@
-"""A run of another process, followed at the terminal: its progress, its questions, its result."""
+"""A run of another process, followed at the terminal: progress, questions, result."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ NO_RESULT = 1
 
 
 def follow_headless(args: Namespace, awaited: Awaited, path: Path | None) -> int:
-    """Print a run as written; return the exit code of its result, or 1 if its process has died."""
+    """Print a run as it is written; return the exit code of its result, or 1 if its process has died."""
     err = stderr()
     if path is None:
         near = awaited.near()
@@ -71,7 +71,7 @@ def _print(args: Namespace, progress: Progress, path: Path) -> int:
 
 
 class FollowedRun:
-    """A run that is followed, and its progress, printed as it comes; nothing is printed twice."""
+    """A followed run, whose progress is printed as it arrives; nothing is printed twice."""
 
     def __init__(self, path: Path, err: Output, progress: Callable[[], Progress]) -> None:
         self.follower = Follower(path)
@@ -85,7 +85,7 @@ class FollowedRun:
         self._question_reported = -1
 
     def read_on(self) -> None:
-        """Print what has come."""
+        """Print what has arrived."""
         for generation, record in self.follower.read():
             if generation != self._generation:
                 self._generation = generation
@@ -102,9 +102,9 @@ class FollowedRun:
             self._err.line(("warning: ", "yellow"), f"the journal is damaged: {problem}")
 
     def tell_question(self) -> None:
-        """Print what the run waits for, and how to decide it, once.
+        """Print once what the run waits for, and how to decide it.
 
-        Only where its process takes decisions from elsewhere: it makes an inbox for them a moment later.
+        This needs a process that accepts decisions from elsewhere: its inbox appears a moment later.
         """
         view = self.progress.view
         if not view.asked or self._question_reported == view.last_seq:
@@ -115,7 +115,7 @@ class FollowedRun:
             self._err.line((f"to decide: {how_to_decide(self.follower.path, request.point)}", "bold yellow"))
 
     def _restart(self, *, same_run: bool) -> None:
-        """Start over; of a run that is still the same, nothing is printed twice."""
+        """Start over; if it is still the same run, nothing is printed twice."""
         self.progress = self._new_progress()
         self._damage_reported = 0
         if not same_run:

@@ -26,7 +26,7 @@ from aeon_tui.sources.run_index import find_journal, is_workflow
 def execute(args: Namespace) -> int:
     """Fork a run and return the exit code of the new one's result.
 
-    Raises UsageError if there is no such run or pass, or an option is wrong, ModelUnavailableError without a model.
+    Raises UsageError if there is no such run or pass or an option is wrong, ModelUnavailableError without a model.
     """
     if in_app(args):
         options.ask_for_trust(args)
@@ -65,7 +65,7 @@ def _those_there_are(path: Path) -> str:
 
 @contextlib.contextmanager
 def _edited(args: Namespace, before: PlanEdit, what: str) -> Iterator[PlanEdit | None]:
-    """Give the plan that a person wants instead, None if there is none; what they typed is kept where that fails."""
+    """Yield the edited plan, or None; if the fork fails, what was typed is kept."""
     if not args.edit:
         yield load_edited_plan(Path(args.plan)) if args.plan is not None else None
         return

@@ -1,4 +1,4 @@
-"""What `resume`, `fork` and `run` share: where a run is shown, overridden options, and who is asked headless."""
+"""What `resume`, `fork` and `run` share: the display of a run, overridden options, and the approver without the app."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ ABORTING = b"aeon-tui: aborting; press Ctrl-C again to stop at once\n"
 
 @contextlib.contextmanager
 def forwarded_signals(wish: Callable[[], None], said: bytes = ABORTING) -> Iterator[None]:
-    """Call `wish` at the first Ctrl-C or termination, and say so on stderr; the next one is a KeyboardInterrupt."""
+    """Call `wish` at the first Ctrl-C or termination, and report it; the next one raises KeyboardInterrupt."""
     asked = False
 
     def pass_on(*_: Any) -> None:
@@ -50,12 +50,12 @@ def forwarded_signals(wish: Callable[[], None], said: bytes = ABORTING) -> Itera
 
 
 def progress_of(args: Namespace, *, guided: bool = False) -> Progress:
-    """Return what prints the progress of a command on stderr, as much as `--quiet` and `--verbose` say."""
+    """Return the printer of a command's progress on stderr, with the detail of `--quiet` and `--verbose`."""
     return Progress(Output(None) if args.quiet else stderr(), guided=guided, verbose=args.verbose)
 
 
 def given_options(args: Namespace, config: RunConfig) -> dict[str, Any]:
-    """Return the options that the command line gives, by key, as the configuration has read them."""
+    """Return the options of the command line by key, as parsed by the configuration."""
     said = {key: getattr(config, key) for key in KEYS if getattr(args, key, None) is not None}
     if args.allow is not None:
         said["policy"] = PolicyRules(allow=args.allow)
@@ -63,7 +63,7 @@ def given_options(args: Namespace, config: RunConfig) -> dict[str, Any]:
 
 
 def approver_of(wait: float, journal: Path, progress: Progress) -> TerminalApprover | RemoteApprover | None:
-    """Return who decides for a headless run: the person at the terminal, else, for `wait` seconds, one at another.
+    """Return the approver of a headless run: the person at the terminal, or else, for `wait` seconds, at another one.
 
     None if there is neither.
     """
@@ -85,7 +85,7 @@ def approver_of(wait: float, journal: Path, progress: Progress) -> TerminalAppro
 
 
 def warn_of_isolation(config: RunConfig) -> None:
-    """Say on stderr, at the start of a run, what commands are not kept from."""
+    """Warn on stderr, at the start of a run, about incomplete isolation of commands."""
     if warning := isolation_warning(config):
         stderr().line((f"! {warning}", "yellow"))
 
@@ -93,9 +93,9 @@ def warn_of_isolation(config: RunConfig) -> None:
 def warn_of_approvals(
     config: RunConfig, tools: ToolRegistry, plan: Plan | None, approver: TerminalApprover | RemoteApprover | None
 ) -> None:
-    """Say on stderr, before a run costs anything, which tools it could use only with an approval that nobody can give.
+    """Warn on stderr, before a run costs anything, about tools that need an approval that nobody can give.
 
-    Of a plan that is given these are the tools that it names, otherwise all tools of the run.
+    With a given plan, only the tools that it names count, otherwise all tools of the run.
     """
     if approver is not None and "tool" in config.approve:
         return
@@ -111,14 +111,14 @@ def warn_of_approvals(
 
 
 def run_live(args: Namespace, job: RunJob, directory: Path) -> int:
-    """Do the work in the app, and return its exit code."""
+    """Run the job in the app, and return its exit code."""
     from aeon_tui.app import run_app
 
     return run_app(directory, job, lambda: options.load(args), options.without_trust(args))
 
 
 def run_headless(args: Namespace, job: RunJob, journal: Path, progress: Progress) -> int:
-    """Do the work to its end, print its progress and its result, and return its exit code."""
+    """Run the job to its end, print its progress and result, and return its exit code."""
     with diagnostics(args.debug), capture_stdio():
         warn_of_isolation(job.config)
         approver = approver_of(job.config.wait, journal, progress)

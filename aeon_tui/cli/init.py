@@ -1,4 +1,4 @@
-"""`aeon-tui init` and `schema`: a project's commented configuration, its files' schemas, and what git leaves out."""
+"""`aeon-tui init` and `schema`: a project's commented configuration, the schemas of its files, and a .gitignore."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from aeon_core.schemas import FILES, field_docs, schema, schema_names
 from aeon_tui.cli.output import stderr, stdout
 
 SCHEMA_LINE = "# yaml-language-server: $schema={}\n"
-"""The first line of a YAML file; editors take the schema of the file from it."""
+"""The first line of a YAML file, which names its schema for editors."""
 SCHEMAS = "schemas"
 """The folder of the schemas, beside the configuration."""
 GITIGNORE = """\
@@ -38,7 +38,7 @@ _HEAD = """\
 ## `aeon-tui config get` shows what applies, and where each value comes from.
 """
 _DEFAULTS: dict[str, Any] = {"approve": ["pass", "tool"], "theme": None, "keys": {}}
-"""Defaults of the app; where a run without it has another, a file that says that one would change the app."""
+"""The app's own defaults: writing a headless run's default to the file would change the app."""
 _WIDTH = 110
 
 
@@ -72,7 +72,7 @@ def _create(file: Path, text: str) -> bool:
 
 
 def config_template() -> str:
-    """Return `.aeon/config.yml` with every setting commented out, its default, and what it means and takes."""
+    """Return `.aeon/config.yml` with every setting commented out, with its default, meaning and possible values."""
     parts = [SCHEMA_LINE.format(f"{SCHEMAS}/config-file.json") + _HEAD]
     for key, spec in CONFIG_KEYS.items():
         default = (
@@ -112,7 +112,7 @@ def _value(default: Any) -> str:
 
 
 def schemas(args: Namespace) -> int:
-    """Print a schema, or the names there are, and return 0. Raises UsageError for an unknown name."""
+    """Print a schema, or the known names, and return 0. Raises UsageError for an unknown name."""
     out = stdout()
     if args.name is None:
         for name in schema_names():

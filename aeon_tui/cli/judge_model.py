@@ -1,4 +1,4 @@
-"""The model behind `lint --judge` and `calibrate`: asked without a run, as a run asks its models."""
+"""The model behind `lint --judge` and `calibrate`, called without a run in the same way as in one."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from aeon_tui.cli.output import Output
 
 
 class JudgeModel:
-    """Asks the configured judge, else the model or the next of a chain, and counts what it costs.
+    """Calls the configured judge, else the model or the next of a chain, and counts the cost.
 
     `refusal` is the error of a model that cannot be used at all: a wrong key, an unknown name. `failures` are the
     errors since the last reply; `calls` counts attempts.
@@ -37,7 +37,7 @@ class JudgeModel:
         self.failures: list[LLMError] = []
 
     def complete(self, request: LLMRequest) -> LLMResponse:
-        """Return the first reply that a model gives. Raises LLMError, CostCeilingReached before a call (exit 4)."""
+        """Return the first model's reply. Raises LLMError; CostCeilingReached before a call (exit 4)."""
         try:
             response = self._effects.complete(request, pass_number=1, step_id=None)
         except LLMError as error:
@@ -49,7 +49,7 @@ class JudgeModel:
 
     @property
     def model(self) -> str:
-        """The model that is in use."""
+        """The current model."""
         return self._models.model.model
 
     @property
@@ -64,27 +64,27 @@ class JudgeModel:
 
     @property
     def cost_usd(self) -> float | None:
-        """What all calls cost; None if one was of a model without a known price."""
+        """The cost of all calls; None if one was of a model without a known price."""
         return self._models.cost_usd
 
     @property
     def label(self) -> str:
-        """The model, and whether it is the simulated one, for a person."""
+        """The model, marked if it is simulated, for display."""
         return f"{self.model}{' (simulated)' if self.simulated else ''}"
 
     @property
     def spent(self) -> str:
-        """Tokens and US dollars, for a person."""
+        """Tokens and US dollars, for display."""
         cost = "price unknown" if self.cost_usd is None else money(self.cost_usd)
         return f"{self.usage['input_tokens']:,} tokens in, {self.usage['output_tokens']:,} out · {cost}"
 
     def tell_cost(self) -> None:
-        """Print which model was asked, the tokens of all calls, and US dollars where prices are known."""
+        """Print the model, the tokens of all calls, and US dollars if prices are known."""
         if any(self.usage.values()):
             self._out.line((f"judged by {self.label} · {self.spent}", "dim"))
 
     def _record(self, line: bytes) -> None:
-        """Count the calls, and print what a person should know of them."""
+        """Count the calls, and print notices about them."""
         record = json.loads(line)
         self.calls += record["type"] == "llm" and record["state"] == "started"
         if record["type"] == "notice":
@@ -98,7 +98,7 @@ class JudgeModel:
 
 
 def warnings_on(out: Output) -> contextlib.AbstractContextManager[None]:
-    """Print what Aeon logs as a warning meanwhile, one line each: that a judge's advice is left out, and why."""
+    """Print Aeon's warnings meanwhile, one line each, such as why a judge's advice is left out."""
     return logged_to(_Lines(out))
 
 

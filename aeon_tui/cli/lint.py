@@ -24,9 +24,9 @@ STYLES = {"high": "bold red", "medium": "yellow", "low": "cyan"}
 
 
 def execute(args: Namespace) -> int:
-    """Print the issues of each plan; return 1 if one is as severe as `--fail-on` says, else 0.
+    """Print the issues of each plan; return 1 if one reaches the severity of `--fail-on`, else 0.
 
-    Raises UsageError, with `--judge` also ModelUnavailableError and CostCeilingReached, and then prints no report.
+    Raises UsageError, with `--judge` also ModelUnavailableError and CostCeilingReached; then no report is printed.
     """
     config = options.load(args).config
     with capture_stdio():
@@ -60,7 +60,7 @@ def _print(out: Output, path: Path, report: SemanticValidationReport) -> None:
 
 
 def _judged_report(path: Path, registry: ToolRegistry, config: RunConfig) -> SemanticValidationReport:
-    """Return the report with what the model finds beyond the rules; where the model fails, what the rules found."""
+    """Return the report with the model's findings in addition to the rules'; if the model fails, only the rules'."""
     from aeon_tui.cli.judge_model import JudgeModel, warnings_on
 
     llm = connect_model(config)

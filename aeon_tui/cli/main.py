@@ -9,7 +9,7 @@ import sys
 def main(argv: list[str] | None = None) -> int:
     """Run one command and return its exit code. Prints errors as one line; a traceback only with `--debug`."""
     arguments = sys.argv[1:] if argv is None else argv
-    # What a start makes stays: the collector need not look at it. The app lowers this once it is there.
+    # Objects made at startup stay alive, so the collector can skip them. The app lowers this later.
     gc.set_threshold(200_000, 20, 20)
     _open_standard_streams()
     try:
@@ -33,7 +33,7 @@ def _dispatch(arguments: list[str]) -> int:
     from aeon_tui.cli.parser import build_parser
 
     args = build_parser(next(iter(arguments), None)).parse_args(arguments)
-    # After the parser: `--help` needs nothing of the core.
+    # After the parser: `--help` needs nothing from the core.
     from aeon_core.process_privacy import hide_process
 
     hide_process()
@@ -66,7 +66,7 @@ def _report(message: str, code: int) -> int:
 
 
 def _open_standard_streams() -> None:
-    """Fill closed standard descriptors, or a journal would be opened as one and get what is printed there."""
+    """Fill closed standard descriptors; otherwise a journal could be opened as one and receive what is printed."""
     import os
 
     for fd in (0, 1, 2):
@@ -80,7 +80,7 @@ def _open_standard_streams() -> None:
 
 
 def _flush(code: int) -> int:
-    """Write out what is buffered. A reader that has gone is no error; a full disk is."""
+    """Flush the buffers. A reader that has gone is no error; a full disk is."""
     import os
 
     for stream in (sys.stdout, sys.stderr):
@@ -88,7 +88,7 @@ def _flush(code: int) -> int:
             if stream is not None and not stream.closed:
                 stream.flush()
         except OSError as error:
-            # The interpreter flushes again when it ends, and would complain.
+            # The interpreter flushes again at exit, and would complain.
             os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
             if stream is sys.stdout and not isinstance(error, BrokenPipeError):
                 code = _report(f"cannot write the output: {error.strerror}", code or 1)

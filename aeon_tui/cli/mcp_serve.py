@@ -60,16 +60,16 @@ def execute(args: Namespace) -> int:
 
 
 def _served(args: Namespace) -> tuple[ServedRuns, Callable[[], ToolRegistry], Callable[[int | None], list[str]]]:
-    """Return the runs to serve, what finds the tools that plans are checked against, and what measures the judge."""
+    """Return the runs to serve, a function that finds the tools for checking plans, and one that measures the judge."""
     loaded = options.load(args)
-    # The client waits for the call, so a person is asked only where one must be, not after every pass.
+    # The client waits for the call, so a person is asked only if necessary, not after every pass.
     config = loaded.config if "approve" in loaded.sources else loaded.config.model_copy(update={"approve": ["tool"]})
     runs = ServedRuns(config, options.writable(runs_directory(config)))
     return runs, partial(inspected_tools, args, config), partial(_calibrate, args)
 
 
 def _calibrate(args: Namespace, limit: int | None) -> list[str]:
-    """Return the command that measures the judge; as its own process, it can be ended at any time."""
+    """Return the command that measures the judge; as a separate process, it can be ended at any time."""
     command = [sys.executable, "-P", "-m", "aeon_tui", "calibrate", "--json"]
     command += ["--history"] if limit is None else ["--limit", str(limit)]
     for name in (*(() if limit is None else _OF_THE_JUDGE), *_FILES):

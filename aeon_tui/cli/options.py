@@ -1,4 +1,4 @@
-"""From options to what a run needs: configuration, runs directory, tools, model."""
+"""What the options of a command yield: configuration, runs directory, tools, model."""
 
 from __future__ import annotations
 
@@ -20,9 +20,9 @@ if TYPE_CHECKING:
     from aeon_tui.app import AeonApp
 
 _REQUIRING = frozenset({"run", "batch", "resume", "fork"})
-"""Commands that need consent to what a project asks for; the others leave it out, and say so."""
+"""Commands that need consent to what a project asks for; others leave it out and report that."""
 _SILENT = frozenset({None, "config", "demo", "doctor", *_REQUIRING})
-"""Commands that say it themselves, or use nothing of it anyway."""
+"""Commands that report it themselves, or use none of it."""
 
 
 def load(args: Namespace) -> LoadedConfig:
@@ -50,7 +50,7 @@ def trust_mode(args: Namespace) -> TrustMode:
 
 
 def _report_ignored(args: Namespace, loaded: LoadedConfig | LoadedValues) -> None:
-    """Say once on stderr what of the project does not apply to a command that works without it."""
+    """Report once on stderr which project settings do not apply to a command that works without them."""
     if (
         loaded.ignored
         and "told_ignored" not in args
@@ -67,9 +67,9 @@ def _report_ignored(args: Namespace, loaded: LoadedConfig | LoadedValues) -> Non
 
 
 def ask_for_trust(args: Namespace) -> None:
-    """Ask on the screen for the consent that a command in the app needs, before it reads anything that does.
+    """Ask on the screen for the consent that a command in the app needs, before it reads anything that needs it.
 
-    From then on the app asks where it needs more. Raises AeonError if the person leaves without an answer.
+    From then on the app asks if it needs more. Raises AeonError if the user leaves without an answer.
     """
     required = trust_mode(args) == "require"
     args.asked_for_trust = True
@@ -83,7 +83,7 @@ def ask_for_trust(args: Namespace) -> None:
 
 
 def ask_for_workflow_trust(args: Namespace, trust: ProjectTrust) -> None:
-    """Do the same for what a workflow lacks."""
+    """Ask for the consent that a workflow needs."""
     _prompt_for(trust, args, load_light(args))
 
 
@@ -108,19 +108,19 @@ def _prompt_for(trust: ProjectTrust, args: Namespace, loaded: LoadedValues) -> N
 
 
 def without_trust(args: Namespace) -> Callable[[AeonApp], None] | None:
-    """Return what tells the app that the user continues without trusting the folder, None otherwise."""
+    """Return a notice for the app if the user continues without trusting the folder, else None."""
     declined = getattr(args, "declined_trust", None)
     return (lambda app: app.actions.continue_without(declined)) if declined is not None else None
 
 
 def runs_dir(args: Namespace) -> Path:
-    """Return the runs directory that the options and the configuration say. Raises UsageError."""
+    """Return the runs directory of the options and the configuration. Raises UsageError."""
     return runs_dir_of(load_light(args))
 
 
 def load_light(args: Namespace) -> LoadedValues:
-    """Return the values of all layers without what checks them as a whole: it loads much. Raises UsageError."""
-    # Where runs are is looked for before a command that needs consent asks for it.
+    """Return the values of all layers without validating them as a whole, which loads much. Raises UsageError."""
+    # The runs directory is needed before a command asks for consent.
     mode = trust_mode(args)
     mode = "ignore" if mode == "require" else mode
     loaded = load_values(_options(args), config_file=_config_file(args), trust=mode)
@@ -129,7 +129,7 @@ def load_light(args: Namespace) -> LoadedValues:
 
 
 def runs_dir_of(loaded: LoadedValues) -> Path:
-    """Return the runs directory that these values say."""
+    """Return the runs directory of these values."""
     values = loaded.values
     return values["runs_dir"] if "runs_dir" in values else default_runs_directory(values["project_root"])
 
@@ -159,7 +159,7 @@ def _config_file(args: Namespace) -> Path | None:
 
 
 def whole_number(text: str | None, option: str) -> int | None:
-    """Return the number that an option gives, 1 or more; None if it is not given. Raises UsageError."""
+    """Return the number of an option, at least 1; None if it is not given. Raises UsageError."""
     if text is None:
         return None
     if not (text.isascii() and text.isdecimal()) or len(text) > 9 or int(text) < 1:
@@ -168,7 +168,7 @@ def whole_number(text: str | None, option: str) -> int | None:
 
 
 def why_not_writable(directory: Path) -> str | None:
-    """Return why runs cannot be written there, None if they can; the folder may be yet to be made."""
+    """Return why runs cannot be written there, None if they can; the folder may not exist yet."""
     nearest = directory
     while not os.path.lexists(nearest) and nearest != nearest.parent:
         nearest = nearest.parent

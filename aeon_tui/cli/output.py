@@ -1,4 +1,4 @@
-"""Text for a terminal, or for a pipe: plain there, coloured here. Foreign text is made visible and never markup."""
+"""Text output: coloured on a terminal, plain in a pipe. Foreign text is escaped and never markup."""
 
 from __future__ import annotations
 
@@ -40,18 +40,18 @@ STATUS_STYLES = {
 
 
 class Output:
-    """A stream to print on. What cannot be delivered because the reader has gone, or never was, is dropped."""
+    """A stream to print on. If its reader has gone, or never existed, text is dropped."""
 
     def __init__(self, stream: TextIO | None) -> None:
         self._stream = stream if stream is not None and not stream.closed else None
         self._console = _console(self._stream)
 
     def line(self, *parts: StyledText) -> None:
-        """Print one line; control characters, line breaks too, are made visible."""
+        """Print one line; control characters, including line breaks, are made visible."""
         self._print([(escape_controls(text), style) for text, style in map(_styled, parts)])
 
     def paragraph(self, text: str, style: str = "", indent: int = 0) -> None:
-        """Print one line of prose after `indent` blanks; on a terminal too narrow for it, wrapped at words under it."""
+        """Print one line of prose indented by `indent` blanks; on a narrow terminal, wrap it at words."""
         if self._console is None or indent >= self._console.width // 2:
             self.line(" " * indent, (text, style))
             return
@@ -102,17 +102,17 @@ class Output:
 
 
 def stdout() -> Output:
-    """Return what a command's result is printed on."""
+    """Return the output for a command's result."""
     return Output(sys.stdout)
 
 
 def stderr() -> Output:
-    """Return what progress and warnings are printed on."""
+    """Return the output for progress and warnings."""
     return Output(sys.stderr)
 
 
 def has_screen() -> bool:
-    """Return whether a person types on standard input and sees standard output: what the app needs."""
+    """Return whether standard input and output are terminals, which the app needs."""
     return is_terminal(sys.stdin) and is_terminal(sys.stdout)
 
 
@@ -134,5 +134,5 @@ def _console(stream: TextIO | None) -> Console | None:
 
 
 def diagnostics(debug: bool) -> contextlib.AbstractContextManager[None]:
-    """Send what Aeon logs to stderr with --debug, else nowhere: what users need is in the records."""
+    """Log to stderr with --debug, otherwise nowhere: what users need is in the records."""
     return logged_to(logging.StreamHandler() if debug else logging.NullHandler())

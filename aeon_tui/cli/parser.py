@@ -1,4 +1,4 @@
-"""The commands and their options. `--help` imports argparse alone; a command makes its options when it is used."""
+"""The commands and their options. `--help` imports only argparse; a command adds its options when it is used."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 
 
 class Parser(argparse.ArgumentParser):
-    """Says what is wrong in one line, and knows the nearest name for a misspelt one."""
+    """Reports errors in one line, and suggests the nearest name for a misspelt one."""
 
     def __init__(self, fill: Callable[[Parser], None] | None = None, **options: Any) -> None:
         super().__init__(allow_abbrev=False, formatter_class=_Help, **options)
@@ -57,7 +57,7 @@ class _Help(argparse.HelpFormatter):
 
 
 class Version(argparse.Action):
-    """Prints the version, and ends."""
+    """Prints the version and exits."""
 
     def __init__(self, option_strings: list[str], dest: str) -> None:
         super().__init__(option_strings, dest, nargs=0, help="show the version and exit")
@@ -80,9 +80,9 @@ _JSON_RESULT = "run without the app and print only the RunResult, as JSON"
 
 
 def build_parser(command: str | None = None) -> argparse.ArgumentParser:
-    """Return the parser; what it parses has `module`, the command's in this package, with its function if not execute.
+    """Return the parser; its result has `module`, the command's module, with a function if that is not `execute`.
 
-    Where what is parsed begins with a `command`, the others are left out.
+    If the arguments start with a `command`, other commands are left out.
     """
     parser = Parser(
         prog="aeon-tui",
@@ -102,9 +102,9 @@ def build_parser(command: str | None = None) -> argparse.ArgumentParser:
 
 
 def _add(to: argparse._ActionsContainer, form: str, text: str, *, dest: str = "", **options: Any) -> None:
-    """Add an argument in the form in which help shows it: `-o, --output FILE`, `--json`, `RUN`, `[TASK]`, `PLAN…`.
+    """Add an argument as help shows it: `-o, --output FILE`, `--json`, `RUN`, `[TASK]`, `PLAN…`.
 
-    An option without a value is a flag, where it has no `choices`.
+    An option without a value and `choices` is a flag.
     """
     if not form.startswith("-"):
         value = form.strip("[]…")
@@ -123,7 +123,7 @@ def _add(to: argparse._ActionsContainer, form: str, text: str, *, dest: str = ""
 
 
 def _common(parser: Parser, default: Any = argparse.SUPPRESS) -> None:
-    """Add the options of every command, less those that it has in a form of its own."""
+    """Add the options of every command, except those that it defines itself."""
     for form, text in (
         ("--project-root DIR", "project folder (default: the nearest parent with .aeon or .git)"),
         ("--runs-dir DIR", "folder for run journals"),
@@ -135,7 +135,7 @@ def _common(parser: Parser, default: Any = argparse.SUPPRESS) -> None:
 
 
 def _settings(parser: Parser, *keys: str, **helps: str) -> None:
-    """Add the options of these keys of the configuration, with their own help unless another is given."""
+    """Add the options of these configuration keys, with their own help unless another is given."""
     from aeon_core.config.keys import CONFIG_KEYS
 
     for key in dict.fromkeys((*keys, *helps)):
@@ -153,7 +153,7 @@ def _settings(parser: Parser, *keys: str, **helps: str) -> None:
 
 
 def _options(parser: Parser, **helps: str) -> None:
-    """Add the options of a run that its configuration takes, with their own help unless another is given."""
+    """Add the options of a run's configuration, with their own help unless another is given."""
     from aeon_core.config.keys import OPTIONS
 
     _settings(parser, *OPTIONS, **helps)
@@ -174,7 +174,7 @@ def _run_id(parser: Parser) -> None:
 
 
 def _where(parser: Parser, *, json: bool = True) -> None:
-    """Add the options for where and in how much detail a run is shown."""
+    """Add the options for the display of a run."""
     text = "run without the app (the default without a terminal): progress on stderr, result on stdout"
     _add(parser, "--headless", text)
     if json:
@@ -200,7 +200,7 @@ def _new_run(parser: Parser, **helps: str) -> None:
 
 
 def _without_defaults(*keys: str) -> dict[str, str]:
-    """Return the help of these keys' options for a run that continues another, whose own values are the defaults."""
+    """Return the help of these keys' options for a continued run, whose own values are the defaults."""
     from aeon_core.config.keys import CONFIG_KEYS
 
     found = ((key, CONFIG_KEYS[key].option) for key in keys)
@@ -276,7 +276,7 @@ def _resume(parser: Parser) -> None:
     }
     _settings(parser, *same, **other)
     _trust_project(parser)
-    # Said in one line to be fork's, rather than to be unknown.
+    # Reported in one line as fork's, rather than as unknown.
     _add(parser, "--plan PLAN", argparse.SUPPRESS)
     _settings(parser, **{key: argparse.SUPPRESS for key in OPTIONS if key not in (*same, *other)})
 

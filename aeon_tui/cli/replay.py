@@ -84,7 +84,7 @@ def _speed(given: str | None) -> float:
 
 
 def _path(args: Namespace) -> Path:
-    """Return the run's journal. A path needs no configuration, so that a check works in any folder."""
+    """Return the run's journal. A path needs no configuration, so a check works in any folder."""
     if is_path(args.run):
         return find_run(Path(args.run))
     return find_journal(args.run, options.runs_dir(args))

@@ -19,7 +19,7 @@ from aeon_tui.sources.run_index import find_journal, is_workflow
 
 
 def execute(args: Namespace) -> int:
-    """Continue a run and return the exit code of its result; one that has ended for good is printed again.
+    """Continue a run and return the exit code of its result; the result of a finished run is printed again.
 
     Raises UsageError if there is no such run or it cannot be continued, ModelUnavailableError without its model.
     """

@@ -63,7 +63,7 @@ def execute(args: Namespace) -> int:
 
 
 def _task(args: Namespace, plan: Plan | None) -> str:
-    """Return the task: the argument, standard input for `-`, else the plan's goal, else what a person types."""
+    """Return the task: the argument, standard input for `-`, else the plan's goal, else what the person types."""
     if args.command == "demo":
         return DEMO_TASK if plan is None else plan.goal
     task = args.task if args.task is not None or plan is None else plan.goal
@@ -87,7 +87,7 @@ def _standard_input() -> str:
 
 
 def _own_command() -> str:
-    """Return what to type for this program: its name, or its location if it is not on PATH, as in a checkout."""
+    """Return how to call this program: its name, or its path if it is not on PATH, as in a checkout."""
     if shutil.which("aeon-tui"):
         return "aeon-tui"
     return min(os.path.relpath(sys.argv[0]), str(Path(sys.argv[0]).absolute()), key=len)

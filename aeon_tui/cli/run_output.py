@@ -1,4 +1,4 @@
-"""A run's progress and result as text: the one on stderr, the other on stdout (core FR-071 to FR-073)."""
+"""A run's progress (on stderr) and result (on stdout) as text (core FR-071 to FR-073)."""
 
 from __future__ import annotations
 
@@ -18,19 +18,19 @@ from aeon_tui.reports.exit_summary import ending, why_not_usable
 from aeon_tui.reports.run_report import Section, answer_title, notes, person_sections, readable, status_of
 
 QUIET = frozenset({"phase", "memory", "run_started", "run_finished", "pass", "validation"})
-"""Types whose lines are printed only when they warn."""
+"""Record types whose lines are printed only if they warn."""
 VERBOSE = frozenset({"ttl", "profile", "llm", "tool"})
-"""Types whose lines are printed with --verbose, or when they warn."""
+"""Record types whose lines are printed with --verbose, or if they warn."""
 UNGUIDED = frozenset({"advisory", "questions"})
-"""Types whose lines a guided run leaves out: it tells the story, not the bookkeeping."""
+"""Record types whose lines a guided run leaves out: it shows the story, not the bookkeeping."""
 GUIDED_CELLS = 110
 MARKS = {"warning": ("warning: ", "yellow"), "error": ("error: ", "bold red")}
 
 
 class Progress:
-    """Takes every record, folds it into `view` and prints what a person wants to know meanwhile.
+    """Folds every record into `view` and prints progress.
 
-    A guided run's is short: what was found, repaired, done and decided.
+    A guided run's progress is short: what was found, repaired, done and decided.
     """
 
     def __init__(self, out: Output, *, guided: bool = False, verbose: bool = False) -> None:
@@ -63,7 +63,7 @@ class Progress:
 
     @property
     def printed_all_steps(self) -> bool:
-        """Whether every step of the plan was printed as it ended."""
+        """Whether every step of the plan was printed when it ended."""
         return self._steps_printed.issuperset(self.view.steps)
 
     def _reported(self, record: dict[str, Any], kind: Any) -> bool:
@@ -73,7 +73,7 @@ class Progress:
         elif kind == "convergence":
             self._assessed()
         elif kind == "notice" and record.get("kind") == "questions":
-            pass  # The result ends with them.
+            pass  # The result contains them.
         elif kind == "step" and self.guided and record.get("status") == "running":
             pass
         else:
@@ -81,7 +81,7 @@ class Progress:
         return True
 
     def _reported_before(self, kind: Any) -> bool:
-        """Return whether validation repeats its last findings, as it does at the end of a run."""
+        """Return whether validation repeats its last findings, as at the end of a run."""
         if kind != "validation" or not self.view.log:
             return False
         before, self._last_found = self._last_found, self.view.log[-1].text
@@ -98,7 +98,7 @@ class Progress:
             self._out.line((f"── pass {number} ──", "bold"))
 
     def _assessed(self) -> None:
-        """Print an assessment and the reasons that its line does not name; of a pass assessed twice, only new ones."""
+        """Print an assessment and further reasons; for a pass assessed twice, only new ones."""
         found = self.view.assessments[-1]
         reasons = [
             reason
@@ -151,7 +151,7 @@ NOTE_STYLES = {"text": "", "info": "dim", "warning": "yellow", "error": "red"}
 
 
 def print_steps(out: Output, view: RunView) -> None:
-    """Print each step: how it was executed, what was wrong and repaired, and its output or errors."""
+    """Print each step: how it was executed, its problems and repairs, and its output or errors."""
     for step in view.steps.values():
         _print_step(out, step, view)
 
@@ -166,7 +166,7 @@ def print_sections(out: Output, sections: list[Section]) -> None:
 
 
 def print_answer(out: Output, answer: str | None, *, simulated: bool) -> None:
-    """Print the answer, where there is one; a simulated model's is labelled."""
+    """Print the answer, if there is one; a simulated model's is labelled."""
     if answer is None:
         return
     out.line()
@@ -192,9 +192,9 @@ def _print_step(out: Output, step: StepView, view: RunView) -> None:
 
 
 def print_result(args: Namespace, result: RunResult, progress: Progress, where: str) -> int:
-    """Print a result, as JSON or with its steps, and return its exit code; `where` says where it is kept.
+    """Print a result, as JSON or with its steps, and return its exit code; `where` is the place of its journal.
 
-    With `--quiet` it is the answer as it is. What progress has already shown on the same terminal is left out.
+    With `--quiet`, that is only the answer. What progress has already shown on the same terminal is left out.
     """
     out, err, view = stdout(), stderr(), progress.view
     on_screen = not args.quiet and progress.printed_all_steps and is_terminal(sys.stdout) and is_terminal(sys.stderr)
@@ -219,7 +219,7 @@ def print_result(args: Namespace, result: RunResult, progress: Progress, where: 
 
 
 def _continuation(result: RunResult, view: RunView) -> str:
-    """Return how a run continues that an error ended; nothing if it cannot, or the error says how."""
+    """Return how to continue a run after an error; empty if that is impossible, or the error explains it."""
     is_explained = result.error is None or "resume" in str(result.error.get("message"))
     if result.journal is None or is_explained or not view.resumable:
         return ""

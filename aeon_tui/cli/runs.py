@@ -1,4 +1,4 @@
-"""`aeon-tui runs`, `delete` and `label`: past and live runs, and what is done with those that have ended."""
+"""`aeon-tui runs`, `delete` and `label`: list past and live runs; delete or label past ones."""
 
 from __future__ import annotations
 
@@ -60,10 +60,10 @@ TASK_CELLS = 60
 
 
 def delete(args: Namespace) -> int:
-    """Ask, and delete the runs; return 0, or 1 if the answer was no or a run could not be deleted.
+    """Delete the runs after asking; return 0, or 1 if the answer was no or a run could not be deleted.
 
-    Everything is looked up before anything is deleted. Raises UsageError if a run does not exist, is live or is named
-    ambiguously, or nobody can be asked.
+    All runs are looked up before any is deleted. Raises UsageError if a run does not exist, is live or is named
+    ambiguously, or if nobody can be asked.
     """
     from aeon_widgets.text import count, size
 
@@ -96,7 +96,7 @@ def delete(args: Namespace) -> int:
 
 
 def _journal(run: str, directory: Path, *, sure: bool) -> Path:
-    """Return the journal of a run; without a question only one that is named in full."""
+    """Return the journal of a run; without asking, only for a full id."""
     journal = find_journal(run, directory).absolute()
     if sure and not is_path(run) and run not in (journal.stem, "last"):
         raise UsageError(f"with --yes, name the run in full: {journal.stem}")
@@ -104,7 +104,7 @@ def _journal(run: str, directory: Path, *, sure: bool) -> Path:
 
 
 def label(args: Namespace) -> int:
-    """Label the run and return 0. Raises UsageError if there is no such run, or no result of it to label."""
+    """Label the run and return 0. Raises UsageError if there is no such run, or it has no result."""
     from aeon_core.journal.labels import label_run
 
     path = find_journal(args.run, options.runs_dir(args))

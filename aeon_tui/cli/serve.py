@@ -21,7 +21,7 @@ EXPOSED = "anyone who can reach this address can start runs and tools as you: th
 def execute(args: Namespace) -> int:
     """Serve the app until it is interrupted, and return 0.
 
-    Raises UsageError for an address that cannot be used, and for one beyond this machine without `--expose`;
+    Raises UsageError for an unusable address, or one beyond this machine without `--expose`;
     MissingExtraError.
     """
     host, port = args.host or HOST, _port(args.port)
@@ -41,7 +41,7 @@ def execute(args: Namespace) -> int:
 
 
 def command(args: Namespace) -> str:
-    """Return the shell command that starts the app of one tab, with the options that are its too."""
+    """Return the shell command that starts the app of one tab, with the options that also apply to it."""
     parts = [sys.executable, "-P", "-m", "aeon_tui"]
     for name in ("project_root", "runs_dir", "config"):
         if (value := getattr(args, name)) is not None:

@@ -20,7 +20,7 @@ from aeon_tui.sources.run_index import find_journal
 
 DAMAGE_SHOWN = 20
 LONG = 64 * 1024 * 1024
-"""Bytes from which on a journal is shown from its end, at once; with --pass, --json and --export it is read whole."""
+"""The size from which only a journal's end is shown; with --pass, --json and --export it is always read whole."""
 
 
 def execute(args: Namespace) -> int:
@@ -85,7 +85,7 @@ def _report_damage(damage: Sequence[str]) -> None:
 
 
 def _report_question(path: Path) -> None:
-    """Say what the run waits for and how to decide it, where another terminal can."""
+    """Report what the run waits for and how to decide it, if another terminal can."""
     from aeon_core.approvals.inbox import how_to_decide
     from aeon_tui.sessions.pending_approval import pending_request
     from aeon_widgets.run_question import headline

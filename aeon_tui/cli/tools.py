@@ -1,4 +1,4 @@
-"""`aeon-tui tools`: what a plan's steps can call."""
+"""`aeon-tui tools`: the tools that a plan's steps can call."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from aeon_tui.platform.stdio_capture import capture_stdio
 
 
 def inspected_tools(args: Namespace, config: RunConfig) -> ToolRegistry:
-    """Return the configured tools without what would run code of the project or start a server; say what is left out.
+    """Return the configured tools without those that would run project code or start a server; report what is left out.
 
     The caller closes them. Raises UsageError for tools that cannot be loaded.
     """
@@ -56,7 +56,7 @@ def _print(out: Output, tool: dict[str, Any], *, asks: bool) -> None:
 
 
 def _shape(schema: Any) -> str:
-    """Return the fields of an object on one line; a schema of something else as it is."""
+    """Return the fields of an object on one line; any other schema as it is."""
     properties = schema.get("properties") if isinstance(schema, dict) else None
     if properties == {}:
         return "nothing"

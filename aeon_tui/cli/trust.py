@@ -1,4 +1,4 @@
-"""`aeon-tui trust`: what this project asks for beyond harmless settings, and a person's consent to exactly that."""
+"""`aeon-tui trust`: what this project asks for beyond harmless settings, and consent to exactly that."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ from aeon_tui.cli.output import Output, has_screen, stderr, stdout
 
 
 def execute(args: Namespace) -> int:
-    """Show what the project asks for, and with a yes consent to it; return 0 if nothing is left to ask, else 1.
+    """Show what the project asks for, and record consent after a yes; return 0 if nothing is left to ask, else 1.
 
-    Raises UsageError if nobody can be asked, the project cannot be read, or the consent cannot be kept.
+    Raises UsageError if nobody can be asked, the project cannot be read, or the consent cannot be saved.
     """
     root = named_project_root(args.project_root)
     if args.json and not args.show:
@@ -81,9 +81,9 @@ _STYLES = {"+": "green", "-": "red", "@": "cyan"}
 
 
 def ask_for(args: Namespace, error: TrustRequired) -> None:
-    """Ask for what a command that opens the app lacks; raise the error where nobody can be asked, or the answer is no.
+    """Ask for the consent that a command in the app lacks; raise the error if nobody can be asked or the answer is no.
 
-    Nobody is asked by a headless command, even at a terminal: it would hang a script there.
+    A headless command never asks, even at a terminal: it would hang a script.
     """
     if getattr(args, "headless", False) or getattr(args, "json", False) or not (has_screen() and can_answer()):
         raise error

@@ -1,4 +1,4 @@
-"""`aeon-tui watch`: a run of another process is followed, in the app or headless, before it is there if need be."""
+"""`aeon-tui watch`: follow a run of another process, in the app or headless, even before it starts."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ if TYPE_CHECKING:
 
 
 def execute(args: Namespace) -> int:
-    """Follow a run; headless, return the exit code of its result once it has ended, 1 if its process has died.
+    """Follow a run; headless, return the exit code of its result, or 1 if its process has died.
 
-    Raises UsageError if the name is the beginning of several runs, or the file is not a journal.
+    Raises UsageError if the name is a prefix of several runs, or the file is not a journal.
     """
     loaded = options.load_light(args)
     directory = options.runs_dir_of(loaded)
@@ -46,7 +46,7 @@ def execute(args: Namespace) -> int:
 
 
 def _check(path: Path) -> None:
-    """Raise UsageError if there is a file that is not a journal: the app is not opened for that."""
+    """Raise UsageError if the file is not a journal, before the app opens."""
     if path.exists() and head(path) is None:
         follower = Follower(path)
         try:

@@ -1,4 +1,4 @@
-"""`aeon-tui workflow`, and what `resume`, `fork` and `watch` do with a workflow of system2's agents."""
+"""`aeon-tui workflow`, and `resume`, `fork` and `watch` for workflows of system2's agents."""
 
 from __future__ import annotations
 
@@ -26,10 +26,10 @@ NO_SCREEN = "the workflow app needs a terminal; without one, add --headless --au
 
 
 def execute(args: Namespace) -> int:
-    """Do a workflow, in the app or headless, and return system2's exit code.
+    """Run a workflow, in the app or headless, and return system2's exit code.
 
     Raises before anything is written: UsageError for bad arguments, ModelUnavailableError (exit 3) without a model,
-    AeonError where the person leaves the question whether to trust the project without an answer.
+    AeonError if the user leaves the question whether to trust the project without an answer.
     """
     if args.headless:
         from system2.command import execute
@@ -43,7 +43,7 @@ def execute(args: Namespace) -> int:
     if not has_screen():
         raise UsageError(NO_SCREEN)
     request = _request(args, task)
-    # --config and --project-root are system2's here: the app's own settings are those of the person.
+    # --config and --project-root are system2's here: the app uses the user's own settings.
     own = Namespace(**{**vars(args), "config": None, "model": None, "base_url": None, "project_root": None})
     if (trust := request.missing_trust()) is not None:
         options.ask_for_workflow_trust(own, trust)
@@ -111,7 +111,7 @@ def _shown(own: Namespace, request: WorkflowJob) -> int:
 
 
 def _task(given: str | None) -> str:
-    """Return the task, empty if the app is to ask for it. Raises UsageError for an empty one."""
+    """Return the task, empty if the app will ask for it. Raises UsageError for an empty one."""
     if given is None:
         return ""
     task = sys.stdin.read() if given == "-" and sys.stdin is not None else given
@@ -162,7 +162,7 @@ INTERRUPTED = 1
 
 
 def watch(args: Namespace, path: Path) -> int:
-    """Follow a workflow in the app, view only; headless, print it as it comes and return its exit code."""
+    """Follow a workflow in the app, view only; headless, print it as it arrives and return its exit code."""
     if not args.headless:
         from aeon_tui.app import run_app
 
@@ -195,7 +195,7 @@ def _headless(path: Path) -> int:
 
 
 def _exit_code(view: WorkflowView, status: FollowStatus) -> int | None:
-    """Return the exit code of a workflow that has ended, having said so where it did not; None while it continues."""
+    """Return the exit code of an ended workflow, after reporting an interruption; None while it continues."""
     if view.end is not None and status != "running":
         return int(view.end["exit_code"])
     if status in ("interrupted", "gone"):
