@@ -8,10 +8,10 @@ from typing import NamedTuple
 
 
 class ToolSet(NamedTuple):
-    """Built-in tools that a run is given together."""
+    """A set of built-in tools that a run gets together."""
 
     consent: str
-    """What it lets a model do, for whoever is asked to consent."""
+    """What it lets a model do, for the person asked to consent."""
     names: tuple[str, ...] = ()
     """Its tools; none if servers name them."""
 
@@ -23,4 +23,4 @@ TOOL_SETS: Mapping[str, ToolSet] = {
     "shell": ToolSet("let the model run commands", ("Bash",)),
     "mcp": ToolSet("start the configured MCP servers"),
 }
-"""What `tools` may name besides Python. Here, where reading it loads no tool."""
+"""The sets that `tools` can name besides Python specs. Defined here so that reading it loads no tool."""

@@ -15,12 +15,12 @@ _SPECIAL = re.compile(r"[*?\[]")
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """What is to happen with a call, and why, in words for a person."""
+    """How to treat a call, and why, in words for a person."""
 
     answer: Answer
     reason: str
     proposal: dict[str, Any] | None = None
-    """For `ask`: `rule`, which would allow calls like this one, and `about`, the text that it is held against; or
+    """For `ask`: `rule`, which would allow calls like this one, and `about`, the text that it is matched against; or
     `why_not`, why no rule is proposed."""
 
 
@@ -36,9 +36,9 @@ def exact_pattern(text: str) -> str:
 
 
 class Tool(ABC):
-    """A capability that a plan's step can call: the specification's five members, and what is optional (core FR-019).
+    """A capability that a plan's step can call: the specification's five members, and optional ones (core FR-019).
 
-    The registry reads the members once, when the tool is registered. `effect` says what a second call would do:
+    The registry reads the members once, at registration. `effect` is what a second call would do:
     nothing (`pure`), the same again (`idempotent`), or something else (`unsafe`).
     """
 
@@ -53,19 +53,19 @@ class Tool(ABC):
 
     effect: Effect = "unsafe"
     needs_approval: bool = False
-    """Whether a person is asked before each call."""
+    """Whether each call needs approval."""
     examples: tuple[dict[str, Any], ...] = ()
     """Arguments of example invocations, shown to the model."""
 
     def verdict(self, arguments: dict[str, Any]) -> Verdict | None:  # noqa: ARG002  # for those that demand something
-        """Return what the tool itself demands for this call, whatever the rules say; None if it demands nothing.
+        """Return the tool's own verdict on this call, which overrides rules; None if it has none.
 
-        `deny` refuses the call, `ask` has a person asked even where a rule allows it.
+        `deny` refuses the call, `ask` requires approval even if a rule allows the call.
         """
         return None
 
     def parts(self, arguments: dict[str, Any]) -> list[dict[str, Any]] | None:
-        """Return the arguments as policy rules are to see them; several where one call does several things.
+        """Return the arguments in the form that policy rules match; several if one call does several things.
 
         A rule that allows must allow every part; one that asks or denies needs to match one. None means that the
         effect of the call is unknown: then no rule can allow it.
@@ -73,13 +73,13 @@ class Tool(ABC):
         return [arguments]
 
     def spellings(self, arguments: dict[str, Any]) -> list[dict[str, Any]]:  # noqa: ARG002  # for those with several
-        """Return the arguments in their plainest forms, which rules that ask or deny are held against too."""
+        """Return the arguments in their plainest forms, which rules that ask or deny also match."""
         return []
 
     def rule_pattern(self, arguments: dict[str, Any]) -> str | None:
-        """Return the pattern of the rule that is proposed for a call; None for a rule about the tool as a whole.
+        """Return the pattern of the rule proposed for a call; None for a rule about the whole tool.
 
-        It fits this call and none that a person would not expect from reading it: here the first argument as it is,
+        It matches this call, and no call that a reader would not expect: here the first argument, unchanged,
         if that is a text. Raises ToolError if no rule should allow calls like it, with the reason.
         """
         first = next(iter(self.input_schema.get("properties", {})), None)
@@ -89,17 +89,17 @@ class Tool(ABC):
     def preview(self, arguments: dict[str, Any]) -> str | None:  # noqa: ARG002  # for those that change a file
         """Return what the call would change now, as a unified diff of one file; None if it changes no file.
 
-        A person who is asked about the call sees it, and is asked again where it has become another by the time that
-        they have approved. Raises ToolError if the call would fail.
+        The person asked about the call sees it, and is asked again if it has changed by the time
+        they approve. Raises ToolError if the call would fail.
         """
         return None
 
-    # **args is for type checkers alone: with it, a tool may declare the parameters that it takes.
+    # **args is only for type checkers: with it, a tool may declare its own parameters.
     @abstractmethod
     def invoke(self, *args: Any, **arguments: Any) -> Any:
-        """Run the tool: called with the validated arguments as keywords, returns a dict that fits `output_schema`.
+        """Run the tool with the validated arguments as keywords, and return a dict that fits `output_schema`.
 
-        The same arguments must give the same result. Whatever it raises fails the step, not the run (core FR-054).
+        The same arguments must give the same result. Any exception fails the step, not the run (core FR-054).
         """
 
 

@@ -1,4 +1,4 @@
-"""Reading the arguments of a tool call out of a reply: native tool use, or text in any usual form (core FR-024)."""
+"""Tool calls in replies: native tool use, or text in any usual form (core FR-024)."""
 
 from __future__ import annotations
 
@@ -27,27 +27,27 @@ _MAX_SENTENCE = 200
 
 @dataclass(slots=True)
 class Call:
-    """A call of one tool, as far as it could be read. Without problems, `arguments` fit the tool."""
+    """A call of one tool, as far as it could be parsed. Without problems, `arguments` fit the tool."""
 
     original: dict[str, Any]
     text: str
     arguments: Any = None
-    """The arguments as far as they could be read, None if the text is not JSON."""
+    """The arguments as far as they could be parsed, None if the text is not JSON."""
     changed: bool = False
-    """Whether it took a local repair to read it."""
+    """Whether parsing needed a local repair."""
     written: str | None = None
     """The arguments, or the whole call, as text that is not JSON."""
     problems: list[str] = field(default_factory=list)
 
     @property
     def is_empty(self) -> bool:
-        """Whether it gives nothing that a repair could keep."""
+        """Whether it contains nothing that a repair could keep."""
         given = self.arguments.values() if isinstance(self.arguments, dict) else [self.arguments]
         return all(map(is_blank, given)) and '"' not in (self.written or "")
 
 
 class CallReader:
-    """Reads calls of one tool."""
+    """Parses calls of one tool."""
 
     def __init__(self, tool: str, registry: ToolRegistry) -> None:
         self._tool = tool
@@ -70,12 +70,12 @@ class CallReader:
         return self._into(call, text, cut)
 
     def fitting(self, arguments: Any) -> Any:
-        """Return arguments in the tool's own spelling and types, where that makes them fit, else as they are.
+        """Return arguments in the tool's spelling and types if that makes them fit, else unchanged.
 
         Raises ValidationError with problems if they do not fit.
         """
         if errors := self._errors(arguments):
-            # An argument for a tool with effects must not get lost, even an unknown one.
+            # Never drop an argument of a tool with effects, even an unknown one.
             form = coerced(arguments, self._schema.schema, drop=self._is_pure)
             if self._errors(form):
                 raise ValidationError(errors[0], problems=errors)
@@ -100,12 +100,12 @@ class CallReader:
         original = {"tool_name": self._tool, "arguments": arguments}
         call = Call(original, _written(original), changed=matching[0]["name"] != self._tool or len(matching) > 1)
         if isinstance(arguments, str):
-            # Some servers send no text at all where a tool takes nothing.
+            # Some servers send no text at all for a tool without parameters.
             return self._into(call, arguments if arguments.strip() else "{}", cut)
         return self._checked(call, arguments)
 
     def _is_meant(self, name: str, count: int) -> bool:
-        """Return whether a name is the tool's; of one call, any that is no other tool's."""
+        """Return whether a name is the tool's; for a single call, any name that is not another tool's."""
         return named(name, [self._tool]) is not None or (count == 1 and name not in self._registry)
 
     def _into(self, call: Call, text: str, cut: bool) -> Call:
@@ -140,19 +140,19 @@ class CallReader:
         return call
 
     def _read(self, value: Any, doubt: Doubt) -> tuple[dict[str, Any], bool]:
-        """Return the arguments in a value, and whether they were there in the contract's form and fit."""
+        """Return the arguments in a value, and whether they had the contract's form and fit."""
         arguments = self._arguments_in(value)
         form = self.fitting(arguments)
         in_form = isinstance(value, dict) and (value.keys() == {"tool_name", "arguments"} or value == form)
         in_form = in_form and form == arguments
-        # Where the end is a guess, an optional argument may be missing.
+        # If the end is a guess, an optional argument may be missing.
         whole = in_form or doubt < 2 or form.keys() >= self._keys.keys()
         if doubt and (form != arguments or not whole):
             raise ValidationError("the arguments do not fit", problems=["the arguments do not fit"])
         return form, in_form
 
     def _arguments_in(self, value: Any) -> Any:
-        """Return the arguments that a call in any form gives. Raises ValidationError if it is another tool's."""
+        """Return the arguments of a call in any form. Raises ValidationError if it is another tool's."""
         for _ in range(_MAX_WRAPPED):
             if isinstance(value, str) and value.lstrip()[:1] in ("{", "["):
                 value = _parsed(value)

@@ -56,10 +56,10 @@ class FunctionTool(Tool, Generic[P, R]):
         return self._function(*args, **kwargs)
 
     def invoke(self, /, **arguments: Any) -> dict[str, Any]:
-        """Return the function's result as a dict: itself where the annotation is an object, else `{"result": …}`.
+        """Return the function's result as a dict: itself if the annotation is an object, else `{"result": …}`.
 
-        Raises ToolError if the arguments do not fit the signature or the result does not fit the annotation; what
-        the function raises goes through.
+        Raises ToolError if the arguments do not fit the signature or the result does not fit the annotation;
+        exceptions of the function propagate.
         """
         try:
             values = self._arguments.validator.validate_python(ArgsKwargs((), arguments))
@@ -147,7 +147,7 @@ def _hints(function: Callable[..., Any]) -> dict[str, Any]:
 
 
 def _typed_dict(annotation: Any) -> Any:
-    """Return the TypedDict as typing_extensions makes it: before Python 3.12 pydantic takes no other."""
+    """Return the TypedDict of typing_extensions: before Python 3.12, pydantic accepts no other."""
     required = annotation.__required_keys__
     fields = {
         name: hint if get_origin(hint) in (Required, NotRequired) or name in required else NotRequired[hint]
@@ -167,7 +167,7 @@ def _enclosing_names(function: Callable[..., Any]) -> dict[str, Any]:
 
 
 def _collector(function: Callable[..., Any], hints: dict[str, Any]) -> Callable[..., dict[str, Any]]:
-    """Return a function of the same signature that gives back its arguments: to validate them before the call."""
+    """Return a function with the same signature that returns its arguments, to validate them before the call."""
 
     def collect(**arguments: Any) -> dict[str, Any]:
         return arguments
@@ -226,6 +226,6 @@ def _first_line(error: Exception) -> str:
 
 
 def first_fault(error: pydantic.ValidationError) -> str:
-    """Return the first thing that does not fit, and where, in one line."""
+    """Return the first mismatch and its place, in one line."""
     fault = error.errors(include_url=False, include_context=False)[0]
     return f"{'.'.join(map(str, fault['loc']))}: {fault['msg']}"

@@ -14,7 +14,7 @@ OPERATIONS = ("add", "subtract", "multiply", "divide")
 
 
 class EchoTool(Tool):
-    """Gives back the text it is given."""
+    """Returns the text that it gets."""
 
     name = "echo"
     description = "Returns the given text unchanged."
@@ -48,10 +48,10 @@ class CalculatorTool(Tool):
     )
 
     def invoke(self, operation: str, a: float, b: float) -> dict[str, Any]:
-        """Return `{"result": number}`, an int where the operation on ints is exact.
+        """Return `{"result": number}`, an int if the operation on ints is exact.
 
-        Raises ToolError for an unknown operation, for what is not a number, for a division by zero, and for a result
-        too large for a number.
+        Raises ToolError for an unknown operation, a value that is not a number, a division by zero, or a result
+        that is too large.
         """
         for name, number in (("a", a), ("b", b)):
             if not _is_number(number):

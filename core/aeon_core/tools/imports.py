@@ -1,4 +1,4 @@
-"""Which files of a project an import would execute, found without importing anything, and a check when it does."""
+"""The project files that an import would execute, found without importing anything, and a check at import."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ from aeon_core.paths import real_path
 from aeon_core.regular_file import read_start
 
 MAX_FILES = 2000
-"""So many files of a project are looked at; what imports more is refused when it is imported."""
+"""The most files of a project that are analysed; further imports are refused when they happen."""
 MAX_SOURCE = 2_000_000
-"""Bytes of a source that is searched for imports."""
+"""The largest source searched for imports, in bytes."""
 _SUFFIXES = (*importlib.machinery.EXTENSION_SUFFIXES, ".py", ".pyc")
 
 
@@ -32,8 +32,8 @@ def module_file(name: str, folder: Path) -> Path | None:
 def module_files(names: Iterable[str], folder: Path, known: Iterable[Path] = ()) -> set[Path]:
     """Return the files below the folder that importing the modules would execute, `known` ones included.
 
-    Followed are import statements, also within functions, and calls of `import_module` and `__import__` with a literal
-    name. What a name is made of only at run time cannot be seen.
+    This follows import statements, also within functions, and calls of `import_module` and `__import__` with a literal
+    name. Names built at run time cannot be seen.
     """
     files = set(known)
     todo = deque(names)
@@ -54,7 +54,7 @@ def module_files(names: Iterable[str], folder: Path, known: Iterable[Path] = ())
 
 
 def file_digest(file: Path) -> str:
-    """Return the SHA-256 of a regular file's bytes, or a word for what cannot be read; nothing is waited for."""
+    """Return the SHA-256 of a regular file's bytes, or a word for what cannot be read. Never blocks."""
     data = file_bytes(file)
     return sha256_of(data) if data is not None else "unreadable"
 
@@ -67,7 +67,7 @@ def sha256_of(data: bytes) -> str:
 
 
 def file_bytes(file: Path, most: int | None = None) -> bytes | None:
-    """Return what a regular file holds, its beginning where `most` is given; None if it cannot be read."""
+    """Return the content of a regular file, or its start if `most` is given; None if it cannot be read."""
     try:
         return read_start(file, sys.maxsize if most is None else most)
     except OSError:
@@ -75,9 +75,9 @@ def file_bytes(file: Path, most: int | None = None) -> bytes | None:
 
 
 class ProjectFinder:
-    """Finds modules of a project and compiles them from the bytes whose digest a person has consented to.
+    """Finds modules of a project and compiles them from the bytes to whose digest a person has consented.
 
-    It stays in place for what those modules import later; a cached `.pyc` of the project is never executed.
+    It stays installed for later imports of those modules; a cached `.pyc` of the project is never executed.
     """
 
     def __init__(self, root: Path, digests: Mapping[str, str]) -> None:
@@ -85,10 +85,10 @@ class ProjectFinder:
         self._digests = {os.path.realpath(path): digest for path, digest in digests.items()}
         self._packages: set[str] = set()
         self.is_open = False
-        """Whether top-level modules are looked for, too."""
+        """Whether to find top-level modules, too."""
 
     def install(self) -> None:
-        """Have Python ask it before the path, and after what is built in."""
+        """Install it before Python's path, and after built-in modules."""
         paths = [place for place, each in enumerate(sys.meta_path) if each is importlib.machinery.PathFinder]
         sys.meta_path.insert(paths[0] if paths else len(sys.meta_path), self)
 
@@ -128,13 +128,13 @@ class _VerifiedSource(importlib.machinery.SourceFileLoader):
         self._finder = finder
 
     def get_code(self, fullname: str) -> CodeType | None:  # noqa: ARG002  # the interface's
-        # Compiled from the bytes that were compared: a cached file could hold other code.
+        # Compiled from the bytes that were compared: a cached file could contain other code.
         code: CodeType = self.source_to_code(self._finder.verified(self.path), self.path)
         return code
 
 
 def _imports(file: Path, module: str, *, package: bool) -> Iterator[str]:
-    """Yield the names of the modules that a source imports, as far as its text says."""
+    """Yield the names of the modules that a source imports, as far as its text shows."""
     if file.suffix != ".py" or (source := file_bytes(file, MAX_SOURCE)) is None:
         return
     try:

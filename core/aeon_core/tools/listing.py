@@ -1,6 +1,6 @@
-"""Which files of a project Grep and Glob see: no `.git`, nothing that a `.gitignore` leaves out, nothing denied.
+"""The files of a project that Grep and Glob see: no `.git`, nothing ignored by a `.gitignore`, nothing denied.
 
-And the patterns for them, in expressions that end in time.
+Also patterns for them, as expressions with a time limit.
 """
 
 from __future__ import annotations
@@ -20,11 +20,11 @@ from aeon_core.errors import ToolError
 from aeon_core.tools.sandbox import FolderEntry, Sandbox
 
 SECONDS = 2.0
-"""How long one match may compute: a pattern that backtracks without end is an error then."""
+"""The time limit of one match, after which an endlessly backtracking pattern is an error."""
 _QUICK_STEPS = 10_000_000
-"""As many steps are taken without looking at the clock: to set a timeout takes longer than to search a line."""
+"""Steps without a look at the clock: setting a timeout takes longer than searching a line."""
 _MAX_SIZE = 200_000
-"""What the repeats of a pattern may add up to: they are written out when it is compiled."""
+"""The limit for the repeats of a pattern, which are expanded at compilation."""
 _GROUP = re.compile(r"\(\?(?::|P<\w+>)")
 _OF_LINES = re.compile(r"\(\?|\(\*|[*+?}]\+|\\(?![dDwWsSbtnr.]|\W)")
 """What a pattern may see of the whole text, or keep from matching in it: look-around, possessive repeats, `\\Z`…"""
@@ -32,14 +32,14 @@ _FIRST_LOOK = 0.1
 
 
 class PatternError(ValueError):
-    """A pattern that cannot be used; the message says why, in a few words."""
+    """A pattern that cannot be used; the message is the reason in a few words."""
 
 
 class Expression:
     """A compiled pattern, in Python's syntax with the additions of `regex` (version 0).
 
     `label` names it in an error, `stars` is how often a glob repeats something: with that known, short texts are
-    searched without a timeout. Raises PatternError for a pattern that is not well formed, or too large.
+    searched without a timeout. Raises PatternError for a malformed or too large pattern.
     """
 
     def __init__(self, label: str, pattern: str, flags: int = 0, *, stars: int | None = None) -> None:
@@ -77,7 +77,7 @@ class Expression:
             return self._regex.search(text, timeout=seconds)
 
     def matches(self, text: str, deadline: float) -> Iterator[regex.Match[str]]:
-        """Yield the matches from left to right, none within another. Raises as `search`, SECONDS for all of them."""
+        """Yield the matches from left to right, without overlaps. Raises as `search`; SECONDS covers all of them."""
         with self._limited(deadline) as seconds:
             yield from self._regex.finditer(text, timeout=seconds)
 
@@ -151,8 +151,8 @@ _REPOSITORY = ".git"
 def glob_matcher(label: str, pattern: str, deadline: float) -> Callable[[str], bool]:
     """Return a test of relative POSIX paths: `*`, `?`, `[…]`, `**` as in a `.gitignore`, and `{a,b}` (REQ-025).
 
-    The whole path has to fit. Raises PatternError for a pattern that is empty, absolute, leaves its directory, names
-    one, or is not well formed.
+    The whole path must match. Raises PatternError for a pattern that is empty, absolute, leaves its directory, names
+    one, or is malformed.
     """
     expressions = [_expression(label, f"/{_checked(text)}")[0] for text in _expanded(pattern)]
     return lambda path: any(expression.search(path, deadline) for expression in expressions)
@@ -173,7 +173,7 @@ def _expanded(pattern: str) -> list[str]:
 
 
 def _checked(pattern: str) -> str:
-    """Return a pattern without what changes nothing: `.` and doubled slashes."""
+    """Return a pattern without redundant parts: `.` and doubled slashes."""
     if not pattern.strip():
         raise PatternError("it is empty")
     if pattern.startswith("/"):
@@ -189,9 +189,9 @@ def _checked(pattern: str) -> str:
 
 
 def _expression(label: str, pattern: str) -> tuple[Expression, bool]:
-    """Return a pattern of a `.gitignore` compiled, and whether it ignores; a folder's path is to end with a slash.
+    """Return a compiled pattern of a `.gitignore`, and whether it ignores; a folder's path must end with a slash.
 
-    Only the path itself is held against it, not the folders above. Raises PatternError.
+    Only the path itself is matched, not the folders above. Raises PatternError.
     """
     with suppress(GitIgnorePatternError, PatternError):
         source, ignores = GitIgnoreSpecPattern.pattern_to_regex(pattern)
@@ -207,12 +207,12 @@ class Listing:
     """The files below a place, regular ones and symbolic links, by path relative to the project root."""
 
     start: str
-    """Where the place really is, relative to the project root; `.` for the root."""
+    """The resolved place, relative to the project root; `.` for the root."""
     files: list[str]
     links: list[str]
 
     def below(self, path: str) -> str:
-        """Return a listed path relative to the start; of a file that is the start itself, its name."""
+        """Return a listed path relative to the start; for a file that is the start itself, its name."""
         if path == self.start:
             return path.rpartition("/")[2]
         return path if self.start == "." else path[len(self.start) + 1 :]
@@ -221,10 +221,10 @@ class Listing:
 def list_files(
     sandbox: Sandbox, path: str, *, hidden: Callable[[str], bool] | None, include_ignored: bool, deadline: float
 ) -> Listing:
-    """Return the files below a folder, or the one file, that `path` names.
+    """Return the files below a folder, or the single file, that `path` names.
 
-    Names with a leading dot count like all others; what is named `.git` does not, and symbolic links are not followed.
-    What the project's `.gitignore` files leave out is left out too, except with `include_ignored`; a folder or file
+    Names with a leading dot are included, `.git` is not, and symbolic links are not followed.
+    Files ignored by the project's `.gitignore` files are left out, except with `include_ignored`; a folder or file
     named by `path` is itself never left out. A path for which `hidden` is true, and all below it, is not there. Raises
     ToolError if the path leads outside the root (REQ-110) or to nothing, TimeoutError at the deadline (monotonic
     seconds).
@@ -235,7 +235,7 @@ def list_files(
     ignores = None if include_ignored else _Ignores(sandbox, start, deadline)
 
     def is_seen(entry: FolderEntry) -> bool:
-        # Named so is the repository's own data; in a work tree, the file that says where they are.
+        # This is the name of the repository's own data, or in a work tree of the file that refers to them.
         is_repository = entry.path.rpartition("/")[2] == _REPOSITORY
         return not is_repository and (ignores is None or not ignores.ignores(entry.path, entry.is_dir))
 
@@ -272,14 +272,14 @@ class _Ignores:
     _top: str = "."
 
     def __post_init__(self) -> None:
-        # Inside an ignored folder that was asked for, only its own ignore files count.
+        # Inside an ignored folder that was requested, only its own ignore files count.
         parts = self.start.split("/")
         above = ["/".join(parts[: length + 1]) for length in range(len(parts))] if self.start != "." else []
         if any(self.ignores(folder, True) for folder in above):
             self._top = self.start
 
     def ignores(self, path: str, is_folder: bool) -> bool:
-        """Return what the last fitting rule says; those of a deeper folder come after those of a higher one."""
+        """Return the verdict of the last matching rule; rules of a deeper folder come later."""
         folder, _, relative = path.rpartition("/")
         while True:
             for expression, ignores in self._rules_of(folder or "."):
@@ -297,7 +297,7 @@ class _Ignores:
         return rules
 
     def _read(self, path: str) -> Iterator[tuple[Expression, bool]]:
-        """Yield the rules of a file, the last one first, without those that can fit nothing."""
+        """Yield the rules of a file, last one first, without those that match nothing."""
         try:
             data = self.sandbox.read_bytes(path, _MAX_IGNORE_FILE)
         except ToolError:

@@ -27,10 +27,10 @@ from aeon_core.tools.registry import ToolRegistry
 logger: logging.Logger = logging.getLogger("aeon")
 
 GROUP = "aeon.tools"
-"""The entry points under which an installed package offers tools."""
+"""The entry points with which an installed package offers tools."""
 _MAX_REASON = 200
 _LOADING = threading.RLock()
-"""Loading changes where Python looks for modules and where prints go, for the whole process; runs load side by side."""
+"""Loading changes Python's module path and redirects prints for the whole process, and runs may load concurrently."""
 
 
 def load_tools(
@@ -38,8 +38,8 @@ def load_tools(
 ) -> None:
     """Register what `module:attribute` names: a Tool or its class, a function, a list of these, or a ToolRegistry.
 
-    A module of the project is imported with the project root first on the path, and with `verified` only where each of
-    its files has the SHA-256 that is given for it; for any other module the project is not looked at. What it prints
+    A module of the project is imported with the project root first on the path, and with `verified` only if each of
+    its files has the given SHA-256; other modules are never looked up in the project. What it prints
     goes to stderr. Raises UsageError, one line that names the spec, for anything that goes wrong.
     """
     module_name, attribute = _parts(spec)
@@ -51,7 +51,7 @@ def load_tools(
 def load_installed_tools(registry: ToolRegistry) -> None:
     """Register what installed packages offer under the entry points `aeon.tools`, each a `module:attribute`.
 
-    A package whose tools cannot be loaded is left out with a warning in the log: it is not what was asked for.
+    A package whose tools cannot be loaded is skipped with a warning in the log, since nobody requested it.
     """
     for point in sorted(entry_points(group=GROUP), key=lambda point: point.name):
         spec = f"{point.name} = {point.value}"
@@ -86,7 +86,7 @@ def _parts(spec: str) -> tuple[str, str]:
 
 @contextlib.contextmanager
 def _importable(module_name: str, project_root: Path, verified: Mapping[str, str]) -> Iterator[None]:
-    """Let the project provide the module, where it has it: else its files could pose as what the module imports."""
+    """Let the project provide the module if it has it: otherwise its files could pose as what the module imports."""
     root = real_path(project_root)
     if not module_files([module_name], root):
         yield

@@ -1,4 +1,4 @@
-"""The places of a project that other programs act upon later, outside all that holds a tool back.
+"""The places of a project that other programs act upon later, beyond the tools' limits.
 
 A command may not change them, and writing to one with a file tool needs a person's approval whatever the rules allow.
 """
@@ -29,11 +29,11 @@ PROTECTED = {
     ".pre-commit-config.yaml": "configures what runs before a commit",
     ".git": "configures what git runs",
 }
-"""The names, at any depth of a project, and what hangs on each. Of `.git`, commands may change all but `_GIT_PARTS`."""
+"""The names, at any depth of a project, and their purpose. In `.git`, commands may change all but `_GIT_PARTS`."""
 
 _GIT_PARTS = ("config", "hooks", "info", "commondir", "config.worktree", "gitdir")
 _MAX_DEPTH = 4
-"""How many folders down other repositories are looked for."""
+"""The depth to which other repositories are searched."""
 _NOT_SEARCHED = {"node_modules", "target", "build", "dist", "site-packages", "__pycache__", ".venv", "venv", ".tox"}
 
 
@@ -42,17 +42,17 @@ class ProtectedPaths:
     """What a command may not change: absolute paths, below the project root or one of `git_folders`."""
 
     existing: tuple[Path, ...]
-    """Without symbolic links: of one that leads somewhere in the project, its target."""
+    """Without symbolic links: the target of one that leads into the project."""
     missing: tuple[Path, ...]
-    """What must not be made either."""
+    """Paths that must not be created either."""
     git_folders: tuple[Path, ...] = ()
     """For a worktree or submodule whose repository is outside the project root: git must be able to write there."""
 
 
 def change_reason(root: Path, place: PurePosixPath) -> str | None:
-    """Return what hangs on the file at `place`, relative to the root; None if only the project's own code does.
+    """Return what the file at `place`, relative to the root, controls; None if only the project's own code.
 
-    Names count in upper and lower case and with invisible characters, which some file systems take for the same.
+    Case and invisible characters are ignored, as some file systems ignore them.
     """
     for part in place.parts:
         if reason := PROTECTED.get(_folded(part)):
@@ -103,7 +103,7 @@ def find_protected(root: Path, repositories: Iterable[Path] = ()) -> ProtectedPa
 
 
 def _git_places(folder: Path, root: Path) -> Iterator[Path]:
-    """Yield what git takes settings and hooks from, of one repository; some only where they exist."""
+    """Yield the settings and hooks of one repository; some only if they exist."""
     text = _text(folder / "config").lower()
     for part in _GIT_PARTS:
         path = folder / part
@@ -118,12 +118,12 @@ def _git_places(folder: Path, root: Path) -> Iterator[Path]:
 
 
 def _hooks_folder(folder: Path, root: Path) -> Path | None:
-    """Return where a repository's own settings say that its hooks are, if that is in the project."""
+    """Return the folder of hooks in a repository's own settings, if that is in the project."""
     found = re.findall(r"(?im)^\s*hookspath\s*=\s*\"?([^\"\n#;]+?)\"?\s*(?:[#;].*)?$", _text(folder / "config"))
     if not found:
         return None
-    place = Path(os.path.normpath(root / Path(found[-1]).expanduser()))  # what is not there, too
-    # Husky's are generated in a folder of that name, from those next to it.
+    place = Path(os.path.normpath(root / Path(found[-1]).expanduser()))  # missing ones, too
+    # Husky generates its hooks in a folder of that name, from those next to it.
     place = place.parent if place.name == "_" else place
     return place if place != root and place.is_relative_to(root) else None
 
@@ -131,7 +131,7 @@ def _hooks_folder(folder: Path, root: Path) -> Path | None:
 def git_folders(pointer: Path) -> list[Path]:
     """Return the folders of the repository that a `.git` refers to: its own, and for a worktree the common one.
 
-    A `.git` file is believed only where what it names points back, as git itself sets it up: it would otherwise open
+    A `.git` file counts only if what it names points back, as git itself sets it up: it would otherwise open
     any folder to commands.
     """
     if pointer.is_dir():
@@ -151,7 +151,7 @@ def git_folders(pointer: Path) -> list[Path]:
 
 
 def _below(top: Path, name: str) -> Iterator[Path]:
-    """Yield what has the name, down to `_MAX_DEPTH` folders; folders of the name are not searched."""
+    """Yield paths with this name, down to `_MAX_DEPTH` folders; folders with this name are not searched."""
     folders = [(os.fspath(top), 0)]
     while folders:
         folder, depth = folders.pop()
@@ -179,7 +179,7 @@ def _folded(name: str) -> str:
 
 
 def _text(path: Path) -> str:
-    """Return the beginning of a small file; empty if there is none, or something that is no regular file."""
+    """Return the start of a small file; empty if it does not exist or is not a regular file."""
     try:
         if not path.is_file():
             return ""
@@ -191,16 +191,16 @@ def _text(path: Path) -> str:
 
 _COMMON = "commondir"
 _SAME = b".\n"
-"""What git takes for no other folder than its own; it does not start where that file is empty or a folder."""
+"""A name that git reserves for itself; git does not start if that file is empty or a folder."""
 _LONGEST_WAIT = 1.0
 
 
 @contextmanager
 def placeholders(root: Path, missing: Sequence[Path]) -> Iterator[tuple[Path, ...]]:
-    """Make a stand-in for each of `missing`, yield those that are there now, and remove them.
+    """Create a placeholder for each of `missing`, yield the existing ones, and remove them.
 
-    Nobody's own file is taken for one or lost: what has content is left alone. The last process that has a command
-    running in the project removes them. A path that cannot be made here can be made by no command either.
+    No user's file is mistaken for one or lost: anything with content is left alone. The last process that has a command
+    running in the project removes them. If a path cannot be created here, no command can create it either.
     """
     lock = os.open(root, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
     try:
@@ -243,7 +243,7 @@ def _made(path: Path) -> bool:
 
 
 def _make_whole(path: Path, content: bytes) -> None:
-    """Make a file that nobody sees without its content. Raises FileExistsError."""
+    """Create a file atomically with its content. Raises FileExistsError."""
     temporary = path.with_name(f"{path.name}.{os.urandom(8).hex()}")
     try:
         temporary.write_bytes(content)

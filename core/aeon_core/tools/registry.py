@@ -32,7 +32,7 @@ class ToolRegistry:
     """Tools by name, in order of registration.
 
     A tool's members are read and its schemas compiled once, at registration: what its author or a reader of the export
-    changes later changes nothing here. Reading from another thread while tools come and go is safe. `tools` are
+    changes later has no effect here. Reading from another thread while tools come and go is safe. `tools` are
     registered in order, as `register` does.
     """
 
@@ -49,8 +49,8 @@ class ToolRegistry:
     def register(self, tool: Tool | Callable[..., Any] | object) -> None:
         """Add a Tool, any object with a Tool's five members, or a typed function with a docstring (core FR-020).
 
-        Raises ToolError, one line, for what is not a tool: a missing member, a blank or taken name, a blank
-        description, no valid JSON Schema, examples that do not fit, an unknown effect.
+        Raises ToolError, in one line, for an invalid tool: a missing member, a blank or used name, a blank
+        description, an invalid JSON Schema, examples that do not fit, an unknown effect.
         """
         entry = _entry(_as_tool(tool))
         if entry.name in self._entries:
@@ -68,7 +68,7 @@ class ToolRegistry:
         self._version += 1
 
     def get(self, name: str) -> Tool | None:
-        """Return the tool of that name, or None. An object that is no Tool comes wrapped as one."""
+        """Return the tool with this name, or None. An object that is not a Tool is wrapped as one."""
         entry = self._entries.get(name)
         return None if entry is None else entry.tool
 
@@ -98,11 +98,11 @@ class ToolRegistry:
         return exported
 
     def closes_with(self, close: Callable[[], None]) -> None:
-        """Have `close` called by `close()`: it ends what tools hold open."""
+        """Register a function that `close()` calls to end what tools hold open."""
         self._closing.append(close)
 
     def close(self) -> None:
-        """End what the tools hold open, the last opened first; any number of times, from any thread."""
+        """End what the tools hold open, last opened first; any number of times, from any thread."""
         closing, self._closing = self._closing, []
         for end in reversed(closing):
             end()

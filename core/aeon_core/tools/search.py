@@ -21,7 +21,7 @@ from aeon_core.tools.sandbox import Sandbox, own_secrets
 MAX_FILE = 50_000_000
 """Bytes of the largest file that is searched."""
 MAX_LINE = 2_000
-"""Characters of a line that are shown."""
+"""The most characters of a line that are shown."""
 MAX_TOTAL = 100_000
 """Bytes of paths and lines in one answer."""
 _BINARY_CHECK = 8_000

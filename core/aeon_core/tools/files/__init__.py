@@ -15,7 +15,7 @@ from aeon_core.tools.search import GlobTool, GrepTool
 def file_tools(root: Path, hidden: Callable[[str], bool] | None = None) -> list[Tool]:
     """Return Read, Write, Edit, Grep and Glob for one project (REQ-020).
 
-    Paths for which `hidden` is true are left out of what Grep and Glob find. Raises SandboxError if there is no such
+    Grep and Glob leave out paths for which `hidden` is true. Raises SandboxError if there is no such
     project.
     """
     sandbox = Sandbox(root)

@@ -1,4 +1,4 @@
-"""The tools that change a file: Write as a whole, Edit in part (REQ-022, REQ-023, REQ-023a, REQ-096)."""
+"""The tools that change a file: Write replaces it, Edit changes a part (REQ-022, REQ-023, REQ-023a, REQ-096)."""
 
 from __future__ import annotations
 
@@ -20,16 +20,16 @@ _MAX_SHOWN_LINE = 200
 _MAX_SHOWN = 12
 _AROUND = 2
 _MAX_CANDIDATES = 200
-"""Lines that are compared in full: those that share the most words."""
+"""The number of lines compared in full: those that share the most words."""
 _MAX_SEARCHED = 250_000
-"""Lines; in a file with more, no text is looked for that may have been meant: it would take many seconds."""
+"""The most lines of a file in which similar text is searched: beyond it, the search would take many seconds."""
 _NUMBERED = re.compile(r"^ *\d+\t", re.MULTILINE)
 
 
 def found_instead(data: bytes, wanted: str, expected: int = 0) -> str:
-    """Return what is found where `wanted` may have been meant: the first difference, and the lines, numbered.
+    """Return the place that `wanted` probably means: the first difference, and the numbered lines.
 
-    `expected` is the line (from 0) to show where nothing is similar. A file of very many lines is not searched.
+    `expected` is the line (from 0) to show if nothing is similar. A file of very many lines is not searched.
     """
     if not data:
         return "the file is empty"
@@ -59,9 +59,9 @@ def found_instead(data: bytes, wanted: str, expected: int = 0) -> str:
 
 
 def _closest(lines: list[str], sought: list[str]) -> int | None:
-    """Return the line where the first of the sought lines would be, by lines that are the same except for whitespace.
+    """Return the line where the first of the sought lines would be, matching lines up to whitespace.
 
-    Without any, it is where the longest of them is most similar to one of the file.
+    Without a match, align the longest of them with the most similar line of the file.
     """
     places: dict[str, list[int]] = {}
     for index, line in enumerate(sought):
@@ -107,7 +107,7 @@ _MAX_QUOTED = 100
 class _Hunk:
     number: int
     start: int | None
-    """The line in the old file that it says to begin at; None if it does not say."""
+    """The line in the old file at which it starts; None if it has none."""
     old: list[bytes] = field(default_factory=list)
     new: list[bytes] = field(default_factory=list)
     old_ends: bool = False
@@ -185,7 +185,7 @@ def _hunk(number: int, header: bytes, lines: list[bytes], names: set[str]) -> _H
 
 
 def _counted(lines: list[bytes], old: int, new: int) -> int:
-    """Return how many lines belong to a hunk that has so many old and new ones; at most all."""
+    """Return the number of lines of a hunk with this many old and new lines, at most all."""
     for index, line in enumerate(lines):
         if old <= 0 and new <= 0 and not line.startswith(b"\\"):
             return index
@@ -197,7 +197,7 @@ def _counted(lines: list[bytes], old: int, new: int) -> int:
 
 
 def _length(lines: list[bytes]) -> int:
-    """Return how many lines a hunk has that does not say so, or says too few: all but blank ones at the end."""
+    """Return the number of lines of a hunk with no count, or too low a one: all except blank lines at the end."""
     length = len(lines)
     while length and not lines[length - 1].strip(b"\r"):
         length -= 1
@@ -207,7 +207,7 @@ def _length(lines: list[bytes]) -> int:
 def _filled(hunk: _Hunk, lines: list[bytes]) -> _Hunk:
     last = b""
     for line in lines:
-        # Many a tool takes the space off a blank line.
+        # Many tools strip the space of a blank line.
         kind, content = (b" ", line) if line in (b"", b"\r") else (line[:1], line[1:])
         if kind == b"\\" and last:
             hunk.old_ends = hunk.old_ends or last != b"+"
@@ -297,11 +297,11 @@ def _quoted(line: bytes) -> str:
 
 
 MAX_SHOWN = 200
-"""Lines of a diff that are shown."""
+"""The most lines of a diff that are shown."""
 MAX_PREVIEWED = 5_000
-"""Lines of a diff that a person sees before they decide."""
+"""The most lines of a diff shown before a decision."""
 CUT_AT = "… ["
-"""What a line begins with that says where a diff was cut."""
+"""The prefix of the line that marks where a diff was cut."""
 _MAX_LINE = 500
 _MAX_COMPARED = 5_000
 _CONTEXT = 3
@@ -309,7 +309,7 @@ _LINE = re.compile(rb"[^\n]*\n|[^\n]+")
 
 
 def diff_view(path: str, before: bytes, after: bytes, most: int = MAX_SHOWN, longest: int = _MAX_LINE) -> str:
-    """Return the unified diff of two versions of a file, cut after so many lines; it says where it was cut.
+    """Return the unified diff of two versions of a file, cut after this many lines, with a note.
 
     A line is cut after `longest` characters.
     """
@@ -320,7 +320,7 @@ def diff_view(path: str, before: bytes, after: bytes, most: int = MAX_SHOWN, lon
 
 
 def whole_diff(path: str, before: bytes, after: bytes) -> str:
-    """Return the same for a person to decide about: no line is cut, and only a diff of very many lines is."""
+    """Return the diff for a decision: no line is cut, and only a diff of very many lines is."""
     return diff_view(path, before, after, MAX_PREVIEWED, max(len(before), len(after)) + 1)
 
 
@@ -337,7 +337,7 @@ def _diff(path: str, old: list[bytes], new: list[bytes], longest: int) -> Iterat
     groups = list(matcher.get_grouped_opcodes(_CONTEXT))
     end = _MAX_COMPARED
     if is_long and len(groups) > 1 and max(groups[-1][-1][2], groups[-1][-1][4]) == _MAX_COMPARED:
-        # Where the comparison breaks off, lines look changed that are not.
+        # If the comparison stops early, unchanged lines look changed.
         end = groups.pop()[0][1]
     for group in groups:
         yield _header(group, first)
@@ -366,7 +366,7 @@ def _header(group: list[tuple[str, int, int, int, int]], first: int) -> str:
 
 
 def _span(start: int, end: int) -> str:
-    # An empty range begins at the line before it.
+    # An empty range starts at the line before it.
     count = end - start
     return f"{start + 1}" if count == 1 else f"{start + (count > 0)},{count}"
 
@@ -385,7 +385,7 @@ _MAX_LISTED = 10
 
 
 class WriteTool(FileTool):
-    """Makes a file, or replaces one as a whole (REQ-022)."""
+    """Creates or replaces a file (REQ-022)."""
 
     name = "Write"
     description = (
@@ -411,7 +411,7 @@ class WriteTool(FileTool):
     examples: tuple[dict[str, Any], ...] = ({"file_path": "docs/notes.md", "content": "# Notes\n"},)
 
     def preview(self, arguments: dict[str, Any]) -> str | None:
-        """Return how the file that is there would change; None if the content as such says it, of a new file."""
+        """Return the change of an existing file; None for a new one, whose content is the change."""
         file_path, data = arguments["file_path"], encoded("content", arguments["content"])
         path = str(self._sandbox.relative(file_path))
         if not self._sandbox.exists(file_path):
@@ -430,7 +430,7 @@ class WriteTool(FileTool):
 
 
 class EditTool(FileTool):
-    """Changes a part of a file and leaves every other byte as it is (REQ-023)."""
+    """Changes a part of a file and no other byte (REQ-023)."""
 
     name = "Edit"
     description = (
@@ -464,7 +464,7 @@ class EditTool(FileTool):
     )
 
     def _run(self, **arguments: Any) -> dict[str, Any]:
-        """Return what was replaced and how. Where anything does not fit, the file stays as it was."""
+        """Return what was replaced and how. If anything does not match, the file stays unchanged."""
         path, before, after, count, method = self._edited(**arguments)
         self._sandbox.write_bytes(arguments["file_path"], after)
         return {
@@ -487,7 +487,7 @@ class EditTool(FileTool):
         replace_all: bool = False,
         diff: str | None = None,
     ) -> tuple[str, bytes, bytes, int, str]:
-        """Return the path, the file before and after, and how often it would change how."""
+        """Return the path, the content before and after, and the number and kind of changes."""
         _check(old_string, new_string, diff)
         path = str(self._sandbox.relative(file_path))
         before = self._sandbox.read_bytes(file_path, MAX_BYTES)
@@ -526,7 +526,7 @@ def _check(old: str | None, new: str | None, diff: str | None) -> None:
 
 
 def _replaced(path: str, data: bytes, old: str, new: str, replace_all: bool) -> tuple[bytes, int]:
-    # Read shows no CR, so text without one is meant to fit a CRLF file.
+    # Read shows no CR, so text without one should match a CRLF file.
     crlf = uses_crlf(data) and "\r" not in old
     text = data.replace(b"\r\n", b"\n") if crlf else data
     wanted, replacement = encoded("old_string", old), encoded("new_string", new)

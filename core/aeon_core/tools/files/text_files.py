@@ -1,4 +1,4 @@
-"""The Read tool, and what all tools have in common that work on one file of the project (REQ-020, REQ-021)."""
+"""The Read tool, and the base of all tools that work on one file of the project (REQ-020, REQ-021)."""
 
 from __future__ import annotations
 
@@ -27,10 +27,10 @@ class FileTool(Tool):
         self._sandbox = sandbox
 
     def verdict(self, arguments: dict[str, Any]) -> Verdict | None:
-        """Deny what leads outside the project: nobody need be asked about it.
+        """Deny paths outside the project, without asking anybody.
 
-        Have a person asked, whatever the rules allow, before what is changed that other programs act upon later,
-        outside all that holds a tool back: another policy, a server to start, a hook, a task of the editor.
+        Require approval, whatever the rules allow, before changing files that other programs act upon later,
+        beyond the tools' limits: another policy, a server to start, a hook, a task of the editor.
         """
         try:
             place = self._sandbox.relative(arguments["file_path"])
@@ -43,7 +43,7 @@ class FileTool(Tool):
         return None
 
     def parts(self, arguments: dict[str, Any]) -> list[dict[str, Any]] | None:
-        """Return the arguments with `file_path` as where it really leads, relative to the project root.
+        """Return the arguments with `file_path` resolved, relative to the project root.
 
         None if it leads outside or cannot be followed: no rule can allow that.
         """
@@ -53,7 +53,7 @@ class FileTool(Tool):
             return None
 
     def rule_pattern(self, arguments: dict[str, Any]) -> str | None:
-        """Return a pattern for all files in the file's folder; for the file alone at the root and where names hide."""
+        """Return a pattern for all files in the file's folder; only the file itself at the root or for hidden names."""
         place = self._sandbox.relative(arguments["file_path"])
         if len(place.parts) < 2 or any(part.startswith(".") for part in place.parts):
             return exact_pattern(str(place))
@@ -67,15 +67,15 @@ class FileTool(Tool):
             error.context.setdefault("tool_name", self.name)
             raise
 
-    # **_ is for type checkers alone, as *args in Tool.invoke.
+    # **_ is only for type checkers, as **args in Tool.invoke.
     @abstractmethod
     def _run(self, *_: Any, **arguments: Any) -> dict[str, Any]: ...
 
 
 MAX_LINE = 2000
-"""Characters of a line that are shown."""
+"""The most characters of a line that are shown."""
 MAX_CHARACTERS = 250_000
-"""Characters that one window holds."""
+"""The most characters of one window."""
 CUT = "… [line cut]"
 
 _HEAD = 8192
@@ -85,7 +85,7 @@ _LINE_BYTES = 4 * MAX_LINE + 2
 
 
 def refuse_binary(path: str, head: bytes) -> None:
-    """Raise ToolError if a file that begins so is not text: one with a NUL byte among its first 8,192."""
+    """Raise ToolError if the start of a file is not text: if its first 8,192 bytes contain a NUL."""
     if b"\0" not in head[:_HEAD]:
         return
     if head.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
@@ -94,7 +94,7 @@ def refuse_binary(path: str, head: bytes) -> None:
 
 
 def encoded(name: str, text: str) -> bytes:
-    """Return the text as UTF-8. Raises ToolError, which names the argument, for what has no such form."""
+    """Return the text as UTF-8. Raises ToolError, which names the argument, if it has no such form."""
     try:
         return text.encode()
     except UnicodeEncodeError as error:
@@ -102,7 +102,7 @@ def encoded(name: str, text: str) -> bytes:
 
 
 def uses_crlf(data: bytes) -> bool:
-    """Return whether every line of the text that ends, ends in CRLF; turning these into LF and back is lossless."""
+    """Return whether every complete line ends in CRLF, so that turning these into LF and back is lossless."""
     return 0 < data.count(b"\n") == data.count(b"\r\n")
 
 
@@ -117,7 +117,7 @@ def is_utf8(data: bytes) -> bool:
 
 @dataclass
 class Window:
-    """Some lines of a file, with what is special about them."""
+    """Some lines of a file, with their peculiarities."""
 
     lines: list[str] = field(default_factory=list)
     """Without line ends and byte order mark."""
@@ -134,7 +134,7 @@ class Window:
 
 
 def read_window(stream: BinaryIO, path: str, start: int, count: int) -> Window:
-    """Return at most `count` lines from line `start` (1-based), and fewer where they exceed MAX_CHARACTERS.
+    """Return at most `count` lines from line `start` (1-based), fewer if they exceed MAX_CHARACTERS.
 
     Holds no more than a megabyte of the file at a time. Raises ToolError for a binary file, and for a start beyond the
     end.
@@ -161,7 +161,7 @@ def _shown_line(window: Window, raw: bytes, complete: bool) -> str:
         raw = raw[:-2]
     raw = raw.removesuffix(b"\n")
     try:
-        # Where the line was cut, its last character may be too.
+        # Where the line was cut, its last character may be cut too.
         line = codecs.getincrementaldecoder("utf-8")("strict").decode(raw, final=complete)
     except UnicodeDecodeError:
         window.not_utf8 = True
@@ -173,7 +173,7 @@ def _shown_line(window: Window, raw: bytes, complete: bool) -> str:
 
 
 def _finish_line(stream: BinaryIO) -> bool:
-    """Read to the end of the line; return whether there was nothing left of it."""
+    """Read to the end of the line; return whether it had already ended."""
     complete = True
     while rest := stream.readline(_CHUNK):
         complete = False
@@ -183,7 +183,7 @@ def _finish_line(stream: BinaryIO) -> bool:
 
 
 def _skip(stream: BinaryIO, count: int) -> int:
-    """Read past that many lines; return how many there were."""
+    """Skip this many lines; return how many there were."""
     skipped, chunk = 0, b""
     while skipped < count and (read := stream.read(_CHUNK)):
         chunk = read
@@ -212,7 +212,7 @@ DEFAULT_LINES = 2000
 
 
 class ReadTool(FileTool):
-    """Gives lines of a text file, numbered (REQ-021)."""
+    """Returns numbered lines of a text file (REQ-021)."""
 
     name = "Read"
     description: str = (
@@ -245,7 +245,7 @@ class ReadTool(FileTool):
     )
 
     def _run(self, file_path: str, offset: int = 1, limit: int = DEFAULT_LINES) -> dict[str, Any]:
-        """Return the numbered lines, how many there are in all, and in `notes` what is special about them."""
+        """Return the numbered lines, their total, and in `notes` their peculiarities."""
         start = int(offset)
         path = str(self._sandbox.relative(file_path))
         with self._sandbox.open_read(file_path) as stream:

@@ -1,4 +1,4 @@
-"""One connection with an MCP server, from its start until it ends: over a process's streams, or HTTP."""
+"""One connection with an MCP server, from start to end, over a process's streams or HTTP."""
 
 from __future__ import annotations
 
@@ -37,17 +37,17 @@ _CHUNK = 65_536
 _MAX_LINE = 4_000
 _MAX_EVENT = 16 * 1024 * 1024
 _CLOSE_SECONDS = {"command": 10.0, "url": 2.0}
-"""How long a connection may take to end by itself; the SDK stops a process within some 7 s."""
+"""How long a connection may take to end by itself; the SDK stops a process within about 7 s."""
 _CONNECTION_CLOSED = -32000
-"""The code of the SDK's error for an answer that did not come before the connection ended."""
+"""The code of the SDK's error for a missing reply when the connection ends."""
 
 
 class Unusable(Exception):
-    """A server cannot be started or reached; the message is why, and what to do."""
+    """A server cannot be started or reached; the message is the reason and what to do."""
 
 
 class SessionLost(ToolError):
-    """An HTTP server did not take a call, since it does not know our session any more."""
+    """An HTTP server rejected a call because it no longer knows our session."""
 
 
 _PASSED_ON = re.compile(
@@ -55,16 +55,16 @@ _PASSED_ON = re.compile(
     r"|SSL_CERT_(?:FILE|DIR)|REQUESTS_CA_BUNDLE|CURL_CA_BUNDLE|NODE_EXTRA_CA_CERTS"
     r"|(?:HTTPS?|ALL|NO)_PROXY|(?:https?|all|no)_proxy"
 )
-"""Variables that programs need to find files, hosts and their language. All others have to be named in `env`."""
+"""Variables that programs need to find files, hosts and their language. All others must be named in `env`."""
 _STATUS = 3
 _FILTER = 4
 _IN_FOLDER = f'cd -- "$0" && calls=$1 && shift && exec "$@" {_STATUS}>/dev/null {_FILTER}<"$calls"'
-"""The SDK passes on no descriptors: what isolation reports of the exit code goes nowhere."""
+"""The SDK passes on no descriptors, so isolation's report of the exit code is dropped."""
 
 
 @dataclass(frozen=True, slots=True)
 class Program:
-    """What is started in place of a server's command."""
+    """The program started in place of a server's command."""
 
     command: str
     args: list[str]
@@ -73,7 +73,7 @@ class Program:
 
 
 def folder(server: McpServer, project_root: Path) -> Path:
-    """Return where a server's program runs. Raises Unusable if that is not a folder."""
+    """Return the working directory of a server's program. Raises Unusable if that is not a folder."""
     place = project_root / (server.cwd or Path()).expanduser()
     if not place.is_dir():
         raise Unusable(f"its 'cwd' {str(place)!r} is not a folder; fix it")
@@ -81,15 +81,15 @@ def folder(server: McpServer, project_root: Path) -> Path:
 
 
 def surroundings(environ: Mapping[str, str]) -> dict[str, str]:
-    """Return the variables that a program gets beside those of its `env`: none that could hold a key."""
+    """Return the variables that a program gets besides those of its `env`: none that could hold a key."""
     return {name: value for name, value in environ.items() if _PASSED_ON.fullmatch(name)}
 
 
 @contextmanager
 def program(server: McpServer, values: Mapping[str, str], project_root: Path) -> Iterator[Program]:
-    """Give the program that runs a server, in the sandbox where its settings say so. Blocks while it looks for one.
+    """Yield the program that runs a server, in the sandbox if its settings say so. Blocks while it probes for one.
 
-    Raises Unusable if there is not a folder, no such command, or no sandbox.
+    Raises Unusable if there is no such folder, command or sandbox.
     """
     assert server.command is not None
     cwd = folder(server, project_root)
@@ -128,12 +128,12 @@ def _isolated(isolation: Isolation, server: McpServer, env: dict[str, str], cwd:
 
 
 def _from(cwd: Path, command: str) -> str:
-    """Return a command such as `./server` as seen from its folder; a bare name stays one."""
+    """Return a command such as `./server` relative to its folder; a bare name stays unchanged."""
     return str(cwd / command) if os.sep in command else command
 
 
 class Watched:
-    """An SDK stream that sets `ended` when it is read to its end, which the SDK does not report."""
+    """An SDK stream that sets `ended` at its end, which the SDK does not report."""
 
     def __init__(self, stream: Any, ended: asyncio.Event) -> None:
         self._stream = stream
@@ -164,7 +164,7 @@ class Watched:
 
 
 class ErrorOutput:
-    """What one server's process writes to its standard error: into the log, the last line kept."""
+    """The standard error of one server's process: logged, with the last line kept."""
 
     def __init__(self, server: str, words: Words) -> None:
         self._server = server
@@ -172,7 +172,7 @@ class ErrorOutput:
         self._read_end = -1
         self._rest = b""
         self.last: str = ""
-        """The last line that says anything, for messages."""
+        """The last non-empty line, for messages."""
 
     def open(self) -> TextIO:
         """Return the file to hand to the process; the running loop reads what arrives. The caller closes it."""
@@ -182,7 +182,7 @@ class ErrorOutput:
         return os.fdopen(write_end, "w")
 
     def close(self) -> None:
-        """Take what is there still, and stop reading."""
+        """Read the rest, and stop reading."""
         while self._read_end >= 0 and self._read():
             pass
         self._stop()
@@ -216,7 +216,7 @@ class ErrorOutput:
 
 
 class Connection:
-    """One connection with a server. It holds the SDK's client in a task of its own.
+    """One connection with a server. It runs the SDK's client in a task of its own.
 
     `values` are the `env` or `headers` of the settings with all variables replaced, and `words` hides these. All
     methods but the constructor run on the loop.
@@ -254,7 +254,7 @@ class Connection:
             raise Unusable(f"{why}{noise}{said}") from None
 
     async def call(self, tool: McpTool, arguments: dict[str, Any]) -> Answer:
-        """Return the server's answer. Raises ToolError, after the settings' `timeout` too."""
+        """Return the server's reply. Raises ToolError, also after the settings' `timeout`."""
         assert self._client is not None
         self._status = None
         try:
@@ -269,7 +269,7 @@ class Connection:
         return Answer(blocks, result.structured_content, result.is_error)
 
     async def _failed(self, tool: McpTool, error: Exception) -> ToolError:
-        """Return the error of a call that failed so."""
+        """Return the error of a failed call."""
         from mcp import MCPError
 
         said = self._words.of(error)
@@ -292,7 +292,7 @@ class Connection:
         return kind(f"MCP server {self._name!r} {what}", tool_name=tool.name)
 
     async def close(self) -> None:
-        """End the connection, by force where it takes too long."""
+        """Close the connection, by force if it takes too long."""
         self._closing = True
         self.ended.set()
         if self._task is None:
@@ -350,7 +350,7 @@ class Connection:
         )
 
     async def _heard(self, message: object) -> None:
-        """Note what the server wrote that is no message; its notifications need no answer."""
+        """Record what the server wrote that is not a message; its notifications need no reply."""
         if not isinstance(message, Exception):
             return
         level = logging.DEBUG if self._noise else logging.WARNING
@@ -363,7 +363,7 @@ class Connection:
         from mcp import StdioServerParameters, stdio_client
 
         starting = program(self._settings, self._values, self._root)
-        # Looking for a sandbox that holds takes a while, when it is done first.
+        # The first probe for a working sandbox takes a while.
         started = await asyncio.to_thread(starting.__enter__)
         with contextlib.ExitStack() as stack:
             stack.push(starting)
@@ -391,7 +391,7 @@ class Connection:
         assert settings.url is not None
         client = create_mcp_http_client(headers=self._values)
         client.event_hooks = {"response": [note]}
-        # Our own time-outs hold: a server may be silent for all of a call's time.
+        # Our own timeouts apply: a server may be silent for all of a call's time.
         client.timeout = (settings.start_timeout, None, settings.timeout, settings.timeout)
         async with (
             client,
@@ -413,8 +413,8 @@ async def _listed(client: Client) -> list[Listed]:
 
 
 def _leave_results_to_the_port(client: Client) -> None:
-    # The SDK would check results against the server's schema on the loop, with patterns that may run for ever; the
-    # port checks them too, with an engine that does not.
+    # The SDK would validate results against the server's schema on the loop, with patterns that may run forever; the
+    # port validates them too, with an engine that cannot.
     async def accept(name: str, result: CallToolResult) -> None:
         pass
 
@@ -422,7 +422,7 @@ def _leave_results_to_the_port(client: Client) -> None:
 
 
 def why_unusable(server: McpServer, error: BaseException, status: int | None, said: Words) -> str:
-    """Return why a server could not be started; `status` is the HTTP status it refused with, None for none."""
+    """Return why a server could not be started; `status` is the HTTP status of its refusal, if any."""
     error = innermost(error)
     if isinstance(error, Unusable):
         return str(error)
@@ -442,7 +442,7 @@ def why_unusable(server: McpServer, error: BaseException, status: int | None, sa
 
 
 def innermost(error: BaseException) -> BaseException:
-    """Return the first error in nested groups: the SDK's task groups wrap what happened."""
+    """Return the first error in nested groups, since the SDK's task groups wrap errors."""
     while isinstance(error, BaseExceptionGroup):
         error = error.exceptions[0]
     return error

@@ -34,7 +34,7 @@ class McpTools:
     def __init__(self, servers: Mapping[str, McpServer], *, project_root: Path) -> None:
         """`project_root` is where programs run and the answer to servers that ask for the roots.
 
-        Raises UsageError for wrong settings and where no server is enabled.
+        Raises UsageError for invalid settings, and if no server is enabled.
         """
         enabled = {name: server for name, server in servers_from(servers).items() if server.enabled}
         if not enabled:
@@ -46,10 +46,10 @@ class McpTools:
         self._tools: list[Tool] | None = None
 
     def connect(self) -> list[Tool]:
-        """Start all servers at once and return their tools, in the settings' order; a second call gives the same.
+        """Start all servers concurrently and return their tools, in the settings' order, also on a second call.
 
-        Raises MissingExtraError; UsageError, one line with what to do, where a variable is not set, or a server cannot
-        be used: then none is left running.
+        Raises MissingExtraError; UsageError, one line with what to do, if a variable is not set or a server cannot
+        be used, in which case none is left running.
         """
         if self._tools is None:
             _check_package()
@@ -62,7 +62,7 @@ class McpTools:
         return list(self._tools)
 
     def close(self) -> None:
-        """End all servers and wait for that; from any thread, any number of times. A call under way fails."""
+        """Stop all servers and wait for that; from any thread, any number of times. A call in progress fails."""
         self._released()
 
     def __enter__(self) -> Self:
@@ -110,13 +110,13 @@ def _check_package() -> None:
         import mcp  # noqa: F401
     except ImportError:
         raise missing_extra("`--tools mcp`", "mcp") from None
-    # Else Python prints the SDK's warnings on the screen where nobody has configured logging.
+    # Otherwise Python prints the SDK's warnings on the screen if nobody has configured logging.
     for name in ("mcp", "client"):
         logging.getLogger(name).addHandler(_SILENT)
 
 
 class Server:
-    """One server of the settings, connected again when it has ended. All methods run on the loop."""
+    """One server of the settings, reconnected after it has ended. All methods run on the loop."""
 
     def __init__(self, name: str, settings: McpServer, project_root: Path) -> None:
         self.name = name
@@ -129,7 +129,7 @@ class Server:
         self._closed = False
 
     async def start(self) -> list[Listed]:
-        """Return the tools of the server, which runs from now on. Raises UsageError."""
+        """Start the server and return its tools. Raises UsageError."""
         key = "headers" if self.settings.command is None else "env"
         self._values = resolved(self.name, key, getattr(self.settings, key))
         self._words = Words(self._values.values())
@@ -139,12 +139,12 @@ class Server:
             raise UsageError(f"cannot use the MCP server {self.name!r}: {why}", server=self.name) from None
 
     async def call(self, tool: McpTool, arguments: dict[str, Any]) -> Any:
-        """Return the result of one call. Raises ToolError; a server that ended before is started again, once."""
+        """Return the result of one call. Raises ToolError; a server that ended before is restarted once."""
         try:
             connection = await self._live(tool)
             answer = await connection.call(tool, arguments)
         except SessionLost:
-            # It says that it did not take the call, so that the call may be made again.
+            # The server says that it did not accept the call, so the call may be repeated.
             await self._end()
             connection = await self._live(tool)
             answer = await connection.call(tool, arguments)
@@ -157,7 +157,7 @@ class Server:
             raise connection.error(tool, f"answered {tool.shown_name!r}, but {error}") from None
 
     async def close(self) -> None:
-        """End the connection; there will be no other."""
+        """Close the connection for good."""
         self._closed = True
         await self._end()
 
@@ -182,7 +182,7 @@ class Server:
             await self._connection.close()
 
 
-class LoopClosed(Exception):  # it says what is, not what went wrong
+class LoopClosed(Exception):  # it describes the state, not the error
     """The loop ended before the work was done."""
 
 
@@ -190,7 +190,7 @@ class LoopThread:
     """Runs coroutines on its thread. The thread starts with the first one and ends with `close()`."""
 
     def __init__(self, name: str, last: Callable[[], Coroutine[Any, Any, None]]) -> None:
-        """`last` runs on the loop when it is closed, before what is still under way there is cancelled."""
+        """`last` runs on the loop when it is closed, before work in progress is cancelled."""
         self._name = name
         self._last = last
         self._lock = threading.Lock()
@@ -200,9 +200,9 @@ class LoopThread:
         self._closed = False
 
     def run(self, work: Callable[[], Coroutine[Any, Any, T]]) -> T:
-        """Return what the coroutine of `work` returns, or raise what it raises. Raises LoopClosed after `close()`.
+        """Return the result of the coroutine of `work`, or raise its exception. Raises LoopClosed after `close()`.
 
-        Whatever interrupts the waiting thread, such as Ctrl-C, cancels the work.
+        An interruption of the waiting thread, such as Ctrl-C, cancels the work.
         """
         future = self._submit(work)
         try:
@@ -218,7 +218,7 @@ class LoopThread:
             self._closed = True
             thread, loop, end = self._thread, self._loop, self._end
             if loop is not None and end is not None:
-                # Under the lock, so that all that was submitted before is on the loop by now.
+                # Under the lock, so that everything submitted before is on the loop by now.
                 with contextlib.suppress(RuntimeError):  # closed already
                     loop.call_soon_threadsafe(end.set)
         # A finalizer may run on the loop's own thread, which cannot wait for itself.
@@ -236,7 +236,7 @@ class LoopThread:
 
     def _start(self) -> None:
         started = threading.Event()
-        # A daemon: an interpreter that ends must reach the finalizer that closes it.
+        # A daemon, since an interpreter at exit must reach the finalizer that closes it.
         self._thread = threading.Thread(target=self._main, args=(started,), name=self._name, daemon=True)
         self._thread.start()
         started.wait()

@@ -1,4 +1,4 @@
-"""What `mcp_servers` of the configuration may say; it loads nothing of MCP itself."""
+"""The settings under `mcp_servers`; this loads nothing of MCP itself."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ class McpServer(BaseModel):
     env: dict[str, str] = Field(default_factory=dict, repr=False)
     """Environment variables of the program; `${NAME}` in a value is taken from our own environment."""
     cwd: Path | None = None
-    """Where the program runs; a relative folder is the project root's, which is also the default."""
+    """The working directory of the program, relative to the project root, which is also the default."""
     sandbox: bool = False
     """Whether the program runs in the isolation that Bash commands have: it writes only in the project and reads no
     folders with keys. Where no isolation works, it is not started."""
@@ -76,11 +76,11 @@ class McpServer(BaseModel):
     start_timeout: _Seconds = 30.0
     """Seconds within which the server must have listed its tools."""
     tools: Annotated[list[str], Field(min_length=1)] | None = None
-    """Which of the server's tools are taken, `*` and `?` allowed; None for all."""
+    """The server's tools to use, with `*` and `?` as wildcards; None for all."""
     enabled: bool = True
-    """Whether it is used."""
+    """Whether it is enabled."""
     trust_annotations: bool = False
-    """Whether what the server says of its tools' effects is believed; else all are unsafe and ask first."""
+    """Whether to trust the server's hints about its tools' effects; otherwise all are unsafe and need approval."""
 
     @field_serializer("cwd")
     def _as_text(self, cwd: Path | None) -> str | None:
@@ -129,7 +129,7 @@ def _replacement(where: str, known: Mapping[str, str], match: re.Match[str]) -> 
 
 
 def _check_entry(where: str, key: str, entry: str, text: str) -> None:
-    """Refuse what no program's environment and no HTTP request can hold, before it fails in there."""
+    """Refuse what no program's environment and no HTTP request can contain, before it fails there."""
     if key == "headers":
         fits = bool(_HEADER.fullmatch(entry)) and text.isascii() and (text.isprintable() or not text)
         expected = "a header's name and printable ASCII text"

@@ -1,6 +1,6 @@
-"""A tool of an MCP server as a Tool: its name, what is believed of what the server says of it, and its results.
+"""A tool of an MCP server as a Tool: its name, the trusted part of its description, and its results.
 
-A result is bounded here, and holds no binary data.
+Results are bounded here, and contain no binary data.
 """
 
 from __future__ import annotations
@@ -28,10 +28,10 @@ _LEAST_SECRET = 6
 
 
 class Words:
-    """Makes foreign text fit for a message; a server's own secrets do not get into one, even where it echoes them."""
+    """Prepares foreign text for a message, without a server's own secrets, even if it echoes them."""
 
     def __init__(self, secrets: Iterable[str] = ()) -> None:
-        # The longest first: one may be a part of another. Short ones, such as `1`, are no secrets.
+        # The longest first, since one may contain another. Short ones, such as `1`, are no secrets.
         self._secrets = sorted((value for value in secrets if len(value) >= _LEAST_SECRET), key=len, reverse=True)
 
     def __call__(self, text: str, limit: int = _MAX_SHOWN) -> str:
@@ -47,11 +47,11 @@ class Words:
 
 
 words: Words = Words()
-"""For text that comes from no server with secrets."""
+"""For text of servers without secrets."""
 
 
 MAX_TEXT = 1_000_000
-"""The most characters of text, or of structured content as JSON, that are kept of one result."""
+"""The most characters of text, or of structured content as JSON, kept of one result."""
 _MAX_BLOCKS = 100
 _LINK_KEYS = ("uri", "name", "title", "description", "mimeType", "size")
 
@@ -64,7 +64,7 @@ class TooLarge(ValueError):
 
 @dataclass(frozen=True)
 class Answer:
-    """What a server gave for a call: blocks of content as MCP's JSON, structured content, whether it is an error."""
+    """A server's reply to a call: content blocks as MCP's JSON, structured content, and whether it is an error."""
 
     blocks: Sequence[Block]
     structured: Any
@@ -72,7 +72,7 @@ class Answer:
 
 
 def result_of(answer: Answer, *, declared: bool) -> Any:
-    """Return structured content where there is any, else `{"text": …}`, with other kinds of blocks summed up.
+    """Return structured content if there is any, else `{"text": …}`, with other kinds of blocks summarised.
 
     `declared` says that the tool has an output schema. Raises TooLarge for structured content of more than MAX_TEXT
     characters that this schema wants whole.
@@ -94,7 +94,7 @@ def result_of(answer: Answer, *, declared: bool) -> Any:
 
 
 def text_of(blocks: Iterable[Block], limit: int = MAX_TEXT) -> str:
-    """Return the text of all blocks, one after the other; a note says what is cut after `limit` characters."""
+    """Return the text of all blocks, cut after `limit` characters with a note."""
     text = "\n".join(part for block in blocks if (part := _text(block)))
     more = len(text) - limit
     return text if more <= 0 else f"{text[:limit]}\n[cut: {more:,} more characters]"
@@ -138,7 +138,7 @@ Invoke = Callable[["McpTool", dict[str, Any]], Any]
 
 
 class McpTool(Tool):
-    """A tool of an MCP server. All that it says of itself is the server's word."""
+    """A tool of an MCP server. Its whole description is the server's word."""
 
     def __init__(self, listed: Listed, *, server: str, name: str, trusted: bool, invoke: Invoke) -> None:
         self.name = name
@@ -149,7 +149,7 @@ class McpTool(Tool):
         self.description: str = _description(listed, server)
         self.input_schema: dict[str, Any] = _with_properties(listed["inputSchema"])
         self.declared: bool = "outputSchema" in listed
-        """Whether the server says what a result looks like."""
+        """Whether the server declares the form of results."""
         self.output_schema: dict[str, Any] = listed.get("outputSchema", {"type": "object"})
         self.effect: Effect = _effect(listed.get("annotations") or {}) if trusted else "unsafe"
         self.needs_approval: bool = self.effect != "pure"
@@ -161,11 +161,11 @@ class McpTool(Tool):
 
 
 def tools_from(server: str, settings: McpServer, listed: Iterable[Listed], invoke: Invoke) -> list[Tool]:
-    """Return the tools that the settings take of what a server lists, in its order.
+    """Return the listed tools of a server that the settings select, in its order.
 
     A tool that cannot be registered, such as one with an invalid schema, is left out with a warning, as is one that
-    runs only as a task of MCP, where every plain call fails. Raises UsageError for an entry of `tools` in the settings
-    that no tool fits.
+    runs only as a task of MCP and fails in plain calls. Raises UsageError for an entry of `tools` in the settings
+    that no tool matches.
     """
     by_name: dict[str, Listed] = {}
     for tool in listed:
@@ -181,10 +181,10 @@ def tools_from(server: str, settings: McpServer, listed: Iterable[Listed], invok
 
 
 def tool_names(server: str, names: Iterable[str]) -> dict[str, str]:
-    """Return the name here of each of a server's tools: `mcp__<server>__<tool>`, in what every provider takes.
+    """Return our name of each of a server's tools, `mcp__<server>__<tool>`, in characters that every provider accepts.
 
-    Other characters become `_`, and what is longer than MAX_NAME is cut; where two names would then be the same, and
-    where one was cut, a digest of the server's own name tells them apart.
+    Other characters become `_`, and a name longer than MAX_NAME is cut; if two names would then be the same, or
+    one was cut, a digest of the server's own name distinguishes them.
     """
     full = {name: f"mcp__{server}__{_UNFIT.sub('_', name)}" for name in names}
     count = Counter(full.values())
