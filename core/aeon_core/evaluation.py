@@ -32,9 +32,9 @@ from aeon_core.validation.validator import SemanticValidator, issues_of
 
 
 def current_plan(plan: Plan) -> Plan:
-    """Return the plan without the substeps of replaced steps that no stand-in takes up; itself where there are none.
+    """Return the plan without the substeps of replaced steps that no replacement reuses; itself if there are none.
 
-    Their results no longer count: the stand-in has parts of its own (adaptive FR-069).
+    Their results no longer count: the replacement has parts of its own (adaptive FR-069).
     """
     stand_ins = {step.replaces: step for step in plan.walk() if step.replaces is not None}
     dropped = {step.step_id for step in plan.walk() if _is_redone(step, stand_ins)}
@@ -48,7 +48,7 @@ def current_plan(plan: Plan) -> Plan:
 
 
 def _is_redone(step: PlanStep, stand_ins: Mapping[str, PlanStep]) -> bool:
-    """Return whether one of the steps that stand in for a step one after another has parts of its own."""
+    """Return whether one of a step's successive replacements has parts of its own."""
     if step.subplan is None:
         return False
     seen: set[str] = set()
@@ -80,14 +80,14 @@ class Evaluator:
         self._exact = SemanticValidator(registry)
 
     def of_plan(self, plan: Plan, requirements: Sequence[str] = (), ask: Ask | None = None) -> SemanticValidationReport:
-        """Return the report on a plan that is still to run: exact checks, and a model's review where `ask` is given."""
+        """Return the report on a plan before it runs: exact checks, and a model's review if `ask` is given."""
         if ask is None:
             return self._exact.validate_plan(plan, task=self._task)
         validator = SemanticValidator(self._registry, ask, prompts_dir=self._prompts_dir)
         return validator.validate_plan(plan, task=self._task, requirements=requirements)
 
     def of_step(self, step: PlanStep, plan: Plan) -> list[ValidationIssue]:
-        """Return what exact checks say of one step within a plan: how a refined fragment is validated (FR-049)."""
+        """Return the exact checks' findings on one step within a plan, which validate a refined fragment (FR-049)."""
         return self._exact.validate_step(step, plan, task=self._task).issues
 
     def of_pass(
@@ -101,9 +101,9 @@ class Evaluator:
         requirements: Sequence[str] = (),
         ask: Ask | None,
     ) -> tuple[SemanticValidationReport, ConvergenceAssessment]:
-        """Return the report on what a pass gave, and whether it converged; without `ask` by exact checks alone.
+        """Return the report on a pass's results, and whether it converged; without `ask`, by exact checks only.
 
-        What invalid steps gave does not count, nor what their parts gave where other steps replace all of them.
+        Outputs of invalid steps do not count, nor those of their parts if other steps replace all of them.
         """
         left = current_plan(plan)
         valid = {step.step_id for step in left.walk() if step.status != "invalid"}
@@ -135,7 +135,7 @@ def depth_evidence(
     refinements: int,
     questions: int,
 ) -> DepthEvidence:
-    """Return what a pass found, as adaptive depth takes it (FR-031 to FR-033).
+    """Return a pass's findings as evidence for adaptive depth (FR-031 to FR-033).
 
     The steps that failed are those that the assessment saw: refinement may have replaced them since.
     """
@@ -157,7 +157,7 @@ def depth_evidence(
 
 @dataclass(frozen=True)
 class Findings:
-    """A plan and what was found of it: what refinement starts from. `failures` are why steps failed, by step_id."""
+    """A plan with its findings, the input of refinement. `failures` are why steps failed, by step_id."""
 
     plan: Plan
     report: SemanticValidationReport
@@ -174,7 +174,7 @@ class Findings:
 
 
 class RecursivePlanner:
-    """Rewrites the fragments of a plan that validation, convergence or failure points at, within the limits."""
+    """Rewrites the fragments of a plan that validation, convergence or a failure points at, within the limits."""
 
     def __init__(
         self, task: str, registry: ToolRegistry, evaluator: Evaluator, *, max_tokens: int, prompts_dir: Path | None
@@ -188,7 +188,7 @@ class RecursivePlanner:
     def request(
         self, found: Findings, *, requirements: Sequence[str], outputs: Mapping[str, Any], ttl: TTLState
     ) -> LLMRequest | None:
-        """Return the request for refinement, None if nothing needs it or may be refined any more."""
+        """Return the request for refinement, None if nothing needs it or can still be refined."""
         fragments = found.fragments()
         if all(fragment.exhausted for fragment in fragments):
             return None
@@ -214,9 +214,9 @@ class RecursivePlanner:
         report: SemanticValidationReport | None,
         assessment: ConvergenceAssessment | None,
     ) -> dict[str, str]:
-        """Return what an answer is shown of the verdict on the one before it, as `assessment`; nothing for the first.
+        """Return the part of the last verdict shown in the request for an answer, as `assessment`; empty for the first.
 
-        `answer`, `report` and `assessment` are those of the pass before.
+        `answer`, `report` and `assessment` are those of the previous pass.
         """
         if report is None or assessment is None or assessment.converged:
             return {}
@@ -231,10 +231,10 @@ class RecursivePlanner:
         return {"assessment": to_line({key: value for key, value in verdict.items() if value})}
 
     def answer_again(self, found: Findings) -> RefinementReply | None:
-        """Return the request for another answer where the verdict is about the answer alone; None if it is not.
+        """Return the request for another answer if the verdict concerns only the answer; else None.
 
-        Every step is done, plan, steps and memory are consistent, and each issue is with the answer: refinement could
-        change nothing else, so that no model is asked for it.
+        Every step is done, plan, steps and memory are consistent, and each issue concerns the answer: refinement could
+        change nothing else, so no model is asked for one.
         """
         if (assessment := found.assessment) is None or (reply := self.last_answer(found)) is None:
             return None
@@ -248,7 +248,7 @@ class RecursivePlanner:
     def last_answer(self, found: Findings) -> RefinementReply | None:
         """Return the request for another answer with the verdict on the last one; None if that would not help.
 
-        It would not where a step is failed or missing, and once the answer was refined as often as it may be.
+        It would not if a step failed or is missing, or once the answer has been refined as often as allowed.
         """
         assessment = found.assessment
         if assessment is None or assessment.converged or not assessment.judged or found.plan.pending:
@@ -267,7 +267,7 @@ class RecursivePlanner:
 
 
 def answer_alone(refinements: Sequence[Mapping[str, Any]]) -> bool:
-    """Return whether what was accepted of these refinements asked for another answer and for nothing else."""
+    """Return whether the accepted refinements requested only another answer."""
     accepted = [each["action"]["target"] for each in refinements if each["accepted"]]
     return bool(accepted) and set(accepted) == {ANSWER}
 

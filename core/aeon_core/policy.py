@@ -1,4 +1,4 @@
-"""Which tool calls may happen: rules that allow, ask or deny, by tool and by argument; deny over ask over allow.
+"""The policy for tool calls: rules that allow, ask or deny, by tool and argument; deny over ask over allow.
 
 And the rule that is proposed to a person who always wants to allow calls like the one they are asked about.
 """
@@ -34,11 +34,11 @@ class PolicyRules(BaseModel):
     model_config: ClassVar[ConfigDict] = ConfigDict(extra="forbid", frozen=True, defer_build=True)
 
     allow: tuple[str, ...] = Field(default=())
-    """Calls that are made without asking."""
+    """Calls made without asking."""
     ask: tuple[str, ...] = Field(default=())
-    """Calls that a person is asked about, whatever allows them."""
+    """Calls that need approval, whatever allows them."""
     deny: tuple[str, ...] = Field(default=())
-    """Calls that are refused."""
+    """Refused calls."""
 
     @field_validator("allow", "ask", "deny")
     @classmethod
@@ -64,7 +64,7 @@ class _Rule:
         return fnmatchcase(tool.name, self.tool)
 
     def fits(self, tool: Tool, arguments: Mapping[str, Any]) -> bool:
-        """Return whether the arguments are among those that the rule is about."""
+        """Return whether the rule matches the arguments."""
         if self.pattern is None:
             return True
         names = list(tool.input_schema.get("properties", {}))
@@ -83,13 +83,13 @@ class _Rule:
 
 
 class Policy:
-    """Says whether a call is allowed, asked about or denied: by the rules, and by what the tool itself demands."""
+    """Decides whether a call is allowed, needs approval or is denied: by the rules, and by the tool's own verdict."""
 
     def __init__(self, rules: PolicyRules | None = None) -> None:
         given = rules if rules is not None else PolicyRules()
         self._rules = [_rule(answer, text) for answer in _STRICTEST for text in getattr(given, answer)]
         self.allowed: list[str] = []
-        """The rules that a person has allowed since."""
+        """The rules that a person has added since."""
 
     def allow(self, text: str) -> None:
         """Add a rule that allows calls from now on. Raises UsageError if the text is not a rule."""
@@ -113,9 +113,9 @@ class Policy:
         substitutes: str | None = None,
         objection: str | None = None,
     ) -> Verdict:
-        """Return what is to happen with a call of these, its final arguments. The strictest word holds.
+        """Return the verdict on a call with these, its final, arguments. The strictest one wins.
 
-        Without a rule about the call, a tool that needs approval is asked about and any other is allowed; but one that
+        Without a matching rule, a tool that needs approval is asked about and any other is allowed; but one that
         is not pure and that a repair put in the place of another (`substitutes`, "" for none) is asked about too. A
         call that would be allowed is asked about where a review has an `objection` to it.
         """
@@ -130,7 +130,7 @@ class Policy:
         return tool.needs_approval and not any(rule.answer == "allow" and rule.is_about(tool) for rule in self._rules)
 
     def hides(self, path: str) -> bool:
-        """Return whether a rule denies to read the file at that path of the project: searches leave it out too."""
+        """Return whether a rule denies reading the file at this path, so that searches leave it out too."""
         return any(
             rule.answer == "deny"
             and rule.pattern is not None
@@ -140,7 +140,7 @@ class Policy:
         )
 
     def check(self, known: Iterable[str]) -> None:
-        """Raise UsageError for a rule that names no known tool and looks like a slip: it would protect nothing."""
+        """Raise UsageError for a rule that names no known tool and looks like a typo: it would protect nothing."""
         names = sorted(known)
         for rule in self._rules:
             if any(fnmatchcase(name, rule.tool) for name in names):
@@ -151,7 +151,7 @@ class Policy:
                 )
 
     def restricted(self, tool: Tool, arguments: Mapping[str, Any]) -> Verdict | None:
-        """Return what the rules that ask or deny say of a call; None if none of them is about it."""
+        """Return the verdict of the rules that ask or deny; None if none of them matches the call."""
         stricter = [rule for rule in self._rules if rule.is_about(tool) and rule.answer != "allow"]
         if not stricter:
             return None
@@ -180,7 +180,7 @@ class Policy:
 
 
 def unruled(tool: Tool, substitutes: str | None = None) -> str:
-    """Return why a call of a tool that needs approval is asked about where no rule is about it: one may allow it."""
+    """Return why a call of a tool that needs approval is asked about although no rule matches: one may allow it."""
     if substitutes is None or tool.effect == "pure":
         return f"{tool.name!r} needs approval"
     named = f"the tool {substitutes!r}" if substitutes else "no tool"
@@ -203,7 +203,7 @@ def _rule(answer: str, text: str) -> _Rule:
 
 
 MAX_RULE = 200
-"""Characters of a rule; a longer one is neither proposed nor taken: nobody reads what it allows."""
+"""The most characters of a rule; a longer one is neither proposed nor accepted, since nobody reads it."""
 _ARGUMENT = re.compile(r"(\w+)=")
 
 
@@ -236,9 +236,9 @@ def propose_rule(
 
 
 def rule_problem(rule: str, tool_name: str, about: str | None, names: Sequence[str] = ()) -> str | None:
-    """Return what is wrong with a rule that a person wants for a call, None if nothing is: one line.
+    """Return in one line what is wrong with a person's rule for a call, None if nothing is.
 
-    `about` is the text of the proposal that the rule is held against, `names` are those of the tool's arguments.
+    `about` is the text of the proposal that the rule is matched against, `names` are those of the tool's arguments.
     """
     text = rule.strip()
     form = _FORM.fullmatch(text)

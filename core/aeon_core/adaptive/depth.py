@@ -12,9 +12,9 @@ from aeon_core.entities import Entity
 from aeon_core.plan.models import NonBlank
 
 _MANY_ISSUES = 2
-"""Medium issues from which a plan is harder than it looked."""
+"""The number of medium issues from which a plan is harder than expected."""
 _GOOD = 0.9
-"""Scores from which a result is nearly there."""
+"""The scores from which a result is nearly complete."""
 _CONTRADICTIONS = frozenset({"incoherent", "inconsistent", "contradiction_detected", "hallucinated_tool"})
 
 Move = tuple[list[str], tuple[str, ...], dict[str, int]]
@@ -28,7 +28,7 @@ class DepthEvidence:
     high_issues: int = 0
     medium_issues: int = 0
     specificity_issues: int = 0
-    """High and medium ones of type specificity."""
+    """High and medium issues of type specificity."""
     converged: bool | None = None
     """None if convergence was not assessed."""
     completeness_score: float | None = None
@@ -42,14 +42,14 @@ class DepthEvidence:
 
     @property
     def nearly_there(self) -> bool:
-        """Whether the result lacks so little that deeper reasoning is not what it needs."""
+        """Whether the result lacks so little that deeper reasoning would not help."""
         scores = (self.completeness_score, self.coherence_score)
         good = all(score is not None and score >= _GOOD for score in scores)
         return good and not _CONTRADICTIONS.intersection(self.reason_codes)
 
 
 def harder(evidence: DepthEvidence) -> Move:
-    """Return why the task is harder than its profile says, and how the profile moves; no causes where it is not."""
+    """Return why the task is harder than its profile, and how the profile moves; no causes if it is not."""
     causes: list[str] = []
     sources: list[str] = []
     steps: dict[str, int] = {}
@@ -82,7 +82,7 @@ def harder(evidence: DepthEvidence) -> Move:
 
 
 def easier(evidence: DepthEvidence) -> Move:
-    """Return why the task is simpler than its profile says, and how the profile moves; no causes where it is not."""
+    """Return why the task is simpler than its profile, and how the profile moves; no causes if it is not."""
     assessed = evidence.converged is True or evidence.nearly_there
     if harder(evidence)[0] or evidence.medium_issues or evidence.follow_up_questions or not assessed:
         return [], (), {}
@@ -103,7 +103,7 @@ _DEMAND = {
     "output_breadth": 1,
     "confidence_requirement": 1,
 }
-"""What a tier of each dimension adds to the demand; sufficiency takes away from it."""
+"""What a tier of each dimension adds to the demand; sufficiency reduces it."""
 _MOST_DEMAND = sum(abs(weight) * (len(DIMENSIONS[dimension]) - 1) for dimension, weight in _DEMAND.items())
 _FIRST_PASS = 6
 """Cycles of the first pass besides its steps: profile, plan, refining it, judge, answer, refinement."""
@@ -124,15 +124,15 @@ class AdaptiveDepthConfiguration(Entity):
     uncertainty_score: _Score
     """How far what is known falls short of the confidence that is required."""
     allocated_ttl: Annotated[int, Field(ge=0)]
-    """Cycles of the whole run, those that are spent included; never above the limit."""
+    """Cycles of the whole run, including spent ones; never above the limit."""
     reasoning_mode: ReasoningMode
     adjustment_reason: NonBlank
-    """Why it is as it is, with its cause (adaptive FR-078)."""
+    """Why it was chosen, with its cause (adaptive FR-078)."""
     heuristics_used: list[str]
 
 
 class Revision(NamedTuple):
-    """A profile that was revised at a pass boundary, and what follows from it."""
+    """A profile revised at a pass boundary, with its consequences."""
 
     profile: TaskProfile
     configuration: AdaptiveDepthConfiguration
@@ -156,11 +156,11 @@ class AdaptiveDepth:
         cause: str = "inferred from the task",
         heuristics: tuple[str, ...] = (),
     ) -> AdaptiveDepthConfiguration:
-        """Return the configuration for a profile; TTL and mode never fall where a dimension asks for more (FR-029).
+        """Return the configuration for a profile; TTL and mode never fall if a dimension asks for more (FR-029).
 
         `steps` are those of the plan that are still to run, None before there is a plan; `spent` the cycles used so
         far; `least` what is allocated in any case, within the limit. The allocation covers one pass over the steps
-        where the limit allows; a cap is said in adjustment_reason.
+        if the limit allows; adjustment_reason mentions a cap.
         """
         complexity = _complexity(profile)
         to_run = steps if steps is not None else _expected_steps(profile)
@@ -188,7 +188,7 @@ class AdaptiveDepth:
         pass_number: int,
         spent: int,
     ) -> Revision | None:
-        """Return profile and configuration that hold from here on, None if they stay as they were `before`.
+        """Return the profile and configuration from here on, None if they stay as `before`.
 
         With `evidence`, at a pass boundary, the profile may be revised; without, the cycles follow the plan. What
         proved harder does not get fewer cycles than it had, however little of the plan is left.
@@ -217,10 +217,10 @@ class AdaptiveDepth:
         spent: int = 0,
         least: int = 0,
     ) -> Revision | None:
-        """Return the profile that a pass boundary calls for, None if what was found changes nothing (FR-080).
+        """Return the profile that a pass boundary calls for, None if the findings change nothing (FR-080).
 
-        Each dimension moves by at most one tier, up on what validation, convergence or the planner found, down where
-        the task proved simpler. The version counts on. `pass_number` is that of the pass to come, `least` what is
+        Each dimension moves by at most one tier, up on findings of validation, convergence or the planner, down if
+        the task proved simpler. The version increases. `pass_number` is that of the next pass, `least` what is
         allocated in any case.
         """
         causes, sources, steps_up = harder(evidence)
@@ -248,7 +248,7 @@ class AdaptiveDepth:
 
 
 def _complexity(profile: TaskProfile) -> float:
-    """Return what the profile demands, 0…1."""
+    """Return the profile's demand, 0…1."""
     demand = sum(
         weight * tier(profile, dimension) if weight > 0 else -weight * _below_top(profile, dimension)
         for dimension, weight in _DEMAND.items()
@@ -265,7 +265,7 @@ def _short_of(profile: TaskProfile) -> float:
 
 
 def _expected_steps(profile: TaskProfile) -> int:
-    """Return how many steps to expect before there is a plan."""
+    """Return the number of steps expected before there is a plan."""
     return 2 + tier(profile, "expected_tool_usage") + tier(profile, "output_breadth") + tier(profile, "reasoning_depth")
 
 
@@ -279,7 +279,7 @@ def _reasoning_mode(profile: TaskProfile) -> ReasoningMode:
 
 
 def _heuristics(profile: TaskProfile, sources: tuple[str, ...], *, capped: bool) -> list[str]:
-    """Return what the decision rests on: the dimensions that demand something, what was found, the cap."""
+    """Return the basis of the decision: demanding dimensions, findings, the cap."""
     demanding = [
         dimension
         for dimension, weight in _DEMAND.items()

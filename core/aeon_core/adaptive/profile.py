@@ -1,4 +1,4 @@
-"""TaskProfile: what a task asks for, in five dimensions, coherent and versioned (adaptive FR-026 to FR-030)."""
+"""TaskProfile: the demands of a task in five dimensions, coherent and versioned (adaptive FR-026 to FR-030)."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ class ReasoningStrategy:
     """How the requests of a pass are made."""
 
     instruction: str
-    """The text of a prompt's `reasoning` section; empty if nothing needs to be said."""
+    """The text of a prompt's `reasoning` section; may be empty."""
     effort: Literal["low", "high"] | None
-    """For providers that take one: reasoning effort, or the thinking that corresponds to it; None asks for nothing."""
+    """Reasoning effort, or the corresponding thinking, for providers that support it; None requests nothing."""
     output_characters: int
-    """Characters of one step's output that a prompt shows."""
+    """The most characters of one step's output in a prompt."""
     max_tokens_factor: float
-    """What the configured max_tokens are multiplied by, so that thinking does not use up the reply."""
+    """The factor of the configured max_tokens, so that thinking does not use up the reply."""
 
 
 _STRATEGIES: dict[ReasoningMode, ReasoningStrategy] = {
@@ -54,7 +54,7 @@ _STRATEGIES: dict[ReasoningMode, ReasoningStrategy] = {
 
 
 def strategy(mode: ReasoningMode) -> ReasoningStrategy:
-    """Return how requests are made in a reasoning_mode."""
+    """Return how to make requests in a reasoning_mode."""
     return _STRATEGIES[mode]
 
 
@@ -69,7 +69,7 @@ DIMENSIONS: dict[str, tuple[str, ...]] = {
     "output_breadth": get_args(Breadth),
     "confidence_requirement": get_args(Tier),
 }
-"""The tiers of each dimension, the lowest first."""
+"""The tiers of each dimension, lowest first."""
 
 _NEEDS_THOUGHT = {
     "information_sufficiency": ("low", "low information_sufficiency: what is missing has to be found out"),
@@ -86,7 +86,7 @@ class TaskProfile(Entity):
     profile_version: Annotated[int, Field(ge=1)]
     reasoning_depth: Tier
     information_sufficiency: Tier
-    """How much of what is needed the task says; vague words and missing details lower it (adaptive FR-028)."""
+    """How much of the needed information the task has; vague words and missing details lower it (adaptive FR-028)."""
     expected_tool_usage: ToolUsage
     output_breadth: Breadth
     confidence_requirement: Tier
@@ -100,7 +100,7 @@ def tier(profile: TaskProfile, dimension: str) -> int:
 
 
 def contradictions(profile: TaskProfile) -> list[str]:
-    """Return what in a profile does not go together, one sentence each; none if it is coherent (FR-NEW-006)."""
+    """Return the contradictions in a profile, one sentence each; none if it is coherent (FR-NEW-006)."""
     if profile.reasoning_depth != "low":
         return []
     return [
@@ -111,7 +111,7 @@ def contradictions(profile: TaskProfile) -> list[str]:
 
 
 def coherent(profile: TaskProfile) -> TaskProfile:
-    """Return the profile itself, or with the reasoning_depth that its other dimensions need; raw_inference says so."""
+    """Return the profile, if needed with the reasoning_depth that its other dimensions need, noted in raw_inference."""
     found = contradictions(profile)
     if not found:
         return profile
@@ -135,7 +135,7 @@ def drift(before: TaskProfile, after: TaskProfile) -> TaskProfile:
 
 
 def moved(profile: TaskProfile, steps: dict[str, int]) -> dict[str, str]:
-    """Return the values that dimensions have after moving by so many tiers; those at their end stay out."""
+    """Return the values of dimensions after moving by this many tiers; those at their limit are left out."""
     values = {}
     for dimension, by in steps.items():
         tiers, place = DIMENSIONS[dimension], tier(profile, dimension)

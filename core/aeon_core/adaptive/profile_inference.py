@@ -20,7 +20,7 @@ from aeon_core.tools.base import object_schema
 
 MAX_REQUIREMENTS = 8
 _MAX_REQUIREMENT = 300
-"""Characters of one requirement."""
+"""The most characters of one requirement."""
 
 _TEXTS: dict[str, Any] = {"type": "array", "items": {"type": "string"}}
 PROFILE_SCHEMA: dict[str, Any] = object_schema(
@@ -33,16 +33,16 @@ PROFILE_SCHEMA: dict[str, Any] = object_schema(
     },
     ["profile_version", "requirements", *DIMENSIONS, "raw_inference", "follow_up_questions"],
 )
-"""The profile as it is asked of a model: every key required, so that strict modes take it."""
+"""The schema of the requested profile: every key is required, so that strict modes accept it."""
 
 
 @dataclass(frozen=True)
 class ProfileReply:
-    """What a model says of a task before it is planned."""
+    """A model's assessment of a task before it is planned."""
 
     profile: TaskProfile
     requirements: list[str] = field(default_factory=list)
-    """What a finished answer must satisfy, in the task's own language; the task itself where there are none."""
+    """What a finished answer must satisfy, in the task's own language; the task itself if there are none."""
     follow_up_questions: list[str] = field(default_factory=list)
 
 
@@ -58,7 +58,7 @@ def profile_request(
 ) -> LLMRequest:
     """Return the request for the profile of a task: the task unaltered, the tools, the TTL (adaptive FR-NEW-010).
 
-    `memory` is the section of what the memory holds.
+    `memory` is the section with the content of the memory.
     """
     sections = {
         "task": task,
@@ -70,9 +70,9 @@ def profile_request(
 
 
 def read_profile_reply(reply: Any) -> ProfileReply:
-    """Return the profile, the requirements and the questions of a reply: its text, or the value it holds.
+    """Return the profile, requirements and questions of a reply: its text, or its value.
 
-    Raises ValidationError, with `problems`, where the profile is incomplete.
+    Raises ValidationError, with `problems`, if the profile is incomplete.
     """
     profile = read_profile(reply)
     value = object_in(reply, "an object")
@@ -89,10 +89,10 @@ def read_requirements(value: dict[str, Any]) -> list[str]:
 
 
 def read_profile(reply: Any) -> TaskProfile:
-    """Return the coherent profile of a reply, version 1: its text, or the value it holds.
+    """Return the coherent profile of a reply, version 1: its text, or its value.
 
-    Case and blanks around a tier do not matter, unknown keys are left out. Raises ValidationError, with `problems`,
-    where a dimension or raw_inference is missing or no tier.
+    Case and blanks around a tier are ignored, as are unknown keys. Raises ValidationError, with `problems`,
+    if a dimension or raw_inference is missing or not a tier.
     """
     try:
         value = object_in(reply, "an object with the seven fields of a TaskProfile")
@@ -116,9 +116,9 @@ def read_profile(reply: Any) -> TaskProfile:
 
 
 def default_profile(*, tools: int = 0) -> TaskProfile:
-    """Return the profile of a task of which no model said anything usable: the middle of each dimension.
+    """Return the profile of a task without a usable assessment: the middle of each dimension.
 
-    `tools` is how many tools are registered.
+    `tools` is the number of registered tools.
     """
     middle = {name: tiers[len(tiers) // 2] for name, tiers in DIMENSIONS.items()}
     middle["expected_tool_usage"] = "moderate" if tools else "none"

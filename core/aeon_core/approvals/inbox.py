@@ -43,27 +43,27 @@ from aeon_core.json_safe import NotJsonSafeError, json_safe
 from aeon_core.paths import run_command
 
 POLL_SECONDS = 0.1
-"""How often a waiting run looks for a decision made elsewhere, and its sender for the outcome."""
+"""Seconds between a waiting run's checks for a decision made elsewhere, and its sender's checks for the outcome."""
 MAX_LETTER = 8 * 1024 * 1024
-"""Bytes of a line; a longer one is not read."""
+"""The most bytes of a line; a longer one is not read."""
 _MAX_RECEIPT = 1_000
 _CHUNK = 256 * 1024
 _CHUNKS = 64
-"""Read at one look at the most: what waits must be able to end, whatever is written into the file."""
+"""The most bytes read in one check: a waiting process must be able to end, whatever is written into the file."""
 _MODE = stat.S_IRUSR | stat.S_IWUSR
 
 Fate = Literal["waits", "taken", "passed", "died"]
-"""The outcome of a decision: not read yet; the run applies it; another was there first, or the run waits no
+"""The outcome of a decision: not read yet; the run applies it; another came first, or the run no longer
 longer; or the run's process ended over it."""
 
 
 def inbox_of(journal: Path) -> Path:
-    """Return where the decisions about a run go."""
+    """Return the file for decisions about a run."""
     return journal.with_name(f"{journal.stem}{INBOX}")
 
 
 class _Letter(BaseModel):
-    """One line of a decider."""
+    """One line with a decision."""
 
     v: Literal[1]
     id: str = Field(min_length=1, max_length=64)
@@ -77,7 +77,7 @@ class _Letter(BaseModel):
 
 
 class _Receipt(BaseModel):
-    """The line with which the run's process ends: what was decided, null if it waits no longer, and by whom."""
+    """The last line of the run's process: the decision (null if it no longer waits), and whose it was."""
 
     v: Literal[1]
     taken: str | None
@@ -88,7 +88,7 @@ class _Receipt(BaseModel):
 class Inbox:
     """The decisions about one question, for the process that waits with it; a context.
 
-    Nothing is raised: where no file can be made, `problem` says why, and nothing comes. Not for several threads.
+    Nothing is raised: if the file cannot be created, `problem` is the reason, and no decision comes. Not thread-safe.
     """
 
     def __init__(self, journal: Path | None, request: ApprovalRequest) -> None:
@@ -127,7 +127,7 @@ class Inbox:
         self._offset, self._rest = 0, b""
 
     def take(self) -> ApprovalDecision | None:
-        """Return the first decision that has come for the question, None if none has."""
+        """Return the first decision about the question, None if there is none."""
         if self._fd is None:
             return None
         try:
@@ -167,7 +167,7 @@ class Inbox:
         self._close()
 
     def _read(self) -> None:
-        """Read on; nothing of a file that others may write. One that was removed is made again. Raises OSError."""
+        """Read new lines, unless others may write the file. A removed file is created again. Raises OSError."""
         assert self._fd is not None
         found = os.fstat(self._fd)
         if found.st_nlink == 0:
@@ -177,20 +177,20 @@ class Inbox:
             self._offset, self._rest = found.st_size, b""
             return
         if found.st_size < self._offset:
-            # Somebody has emptied it; what is written into it now counts.
+            # Somebody has emptied it; what is written now counts.
             self._offset, self._rest = 0, b""
         for _ in range(_CHUNKS):
             chunk = os.pread(self._fd, _CHUNK, self._offset)
             self._offset += len(chunk)
             *whole, self._rest = (self._rest + chunk).split(b"\n")
             self._letters.extend(letter for line in whole if (letter := _letter(line)) is not None)
-            # One byte too many is enough to know by, when its end comes, that the line is too long.
+            # One byte too many is enough to recognise, at its end, that the line is too long.
             self._rest = self._rest[: MAX_LETTER + 1]
             if len(chunk) < _CHUNK:
                 break
 
     def _decision_of(self, letter: _Letter) -> ApprovalDecision | None:
-        """Return what a letter decides; None if it is of another question, or no answer to this one."""
+        """Return the decision of a letter; None if it is about another question, or not an answer to this one."""
         if (letter.seq, letter.digest) != (self._seq, self._request.digest):
             return None
         if letter.decision not in ANSWERS[self._request.point] or (letter.decision == "edit") != (
@@ -215,7 +215,7 @@ class Sent:
 
     def __init__(self, journal: Path, question: PendingApproval, fd: int, letter: str) -> None:
         self.decided: Decision | None = None
-        """The decision that the run applies, once known; if this one came too late, somebody else's."""
+        """The decision that the run applies, once known; somebody else's if this one came too late."""
         self._journal = journal
         self._question = question
         self._fd = fd
@@ -223,7 +223,7 @@ class Sent:
         self._receipt: _Receipt | None = None
 
     def fate(self) -> Fate:
-        """Return what has become of it; it was taken once the journal says so. Raises AeonError, OSError."""
+        """Return its outcome; it was accepted once the journal shows it. Raises AeonError, OSError."""
         # In this order: the process writes the receipt before the journal, and both while it lives.
         alive = is_being_written(self._journal)
         last = pending_approval(self._journal, texts=False)
@@ -235,14 +235,14 @@ class Sent:
         return "taken" if receipt is not None and receipt.taken == self._letter else "passed"
 
     def close(self) -> None:
-        """Let go of the file."""
+        """Release the file."""
         os.close(self._fd)
 
 
 def send(journal: Path, question: PendingApproval, decision: ApprovalDecision) -> Sent:
-    """Write a decision about the question that the run of a journal waits with, for its own process to take.
+    """Write a decision about the question of a waiting run, for its own process to read.
 
-    Raises UsageError if that takes no decisions from elsewhere, AeonError if the line cannot be written.
+    Raises UsageError if that accepts no decisions from elsewhere, AeonError if the line cannot be written.
     """
     letter = secrets.token_hex(8)
     body = {"v": 1, "id": letter, "seq": question.seq, "digest": question.digest, **decision.model_dump()}
@@ -258,14 +258,14 @@ def send(journal: Path, question: PendingApproval, decision: ApprovalDecision) -
 
 
 def forget_left(journal: Path) -> None:
-    """Remove the inbox that a process left which has ended. Raises OSError if the journal cannot be read."""
+    """Remove the inbox of a process that has ended. Raises OSError if the journal cannot be read."""
     if not is_being_written(journal):
         with contextlib.suppress(OSError):
             inbox_of(journal).unlink()
 
 
 def takes_decisions(journal: Path) -> bool:
-    """Return whether the run of a journal waits with an inbox that this user may write to."""
+    """Return whether a run waits with an inbox that this user may write to."""
     try:
         os.close(_open(inbox_of(journal)))
     except UsageError:
@@ -274,7 +274,7 @@ def takes_decisions(journal: Path) -> bool:
 
 
 def _open(path: Path) -> int:
-    """Return a descriptor of the inbox there is. Raises UsageError."""
+    """Return a descriptor of the inbox. Raises UsageError if there is none."""
     try:
         fd = os.open(path, os.O_RDWR | os.O_APPEND | os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLOCK)
     except FileNotFoundError:
@@ -312,7 +312,7 @@ def _letter(line: bytes) -> _Letter | None:
 
 
 def _receipt_in(fd: int) -> _Receipt | None:
-    """Return the receipt that the file holds, None if there is none yet; a letter that came too late follows it."""
+    """Return the receipt in the file, None if there is none yet; late letters follow it."""
     size = os.fstat(fd).st_size
     for line in os.pread(fd, 2 * MAX_LETTER, max(0, size - 2 * MAX_LETTER)).split(b"\n"):
         if len(line) <= _MAX_RECEIPT:
@@ -322,13 +322,13 @@ def _receipt_in(fd: int) -> _Receipt | None:
 
 
 _CALLS = frozenset({"tool", "budget"})
-"""Points that are asked about with `tool`. The kernel itself knows when the others are."""
+"""Points that need approval with `tool`. The kernel itself knows when the others do."""
 
 
 def about(approve: Sequence[str], approver: Approver | None) -> Approver | None:
-    """Return an approver that is asked before calls only where `approve` has `tool`: else nobody can be.
+    """Return an approver that is asked before calls only if `approve` has `tool`; otherwise nobody can be asked.
 
-    So it is where a decision from another terminal is waited for, too: to wait alone makes nobody askable.
+    This also holds for decisions from another terminal: `--wait` alone does not make anybody askable.
     """
     if "tool" in approve or approver is None:
         return approver
@@ -342,9 +342,9 @@ def how_to_decide(journal: Path, point: ApprovalPoint) -> str:
 
 
 class RemoteApprover:
-    """An approver that waits so many seconds for each decision; then it refuses, as where there was no one to ask.
+    """An approver that waits this many seconds for each decision, then refuses as if nobody could be asked.
 
-    `say` gets lines about what is waited for and what came of it. `pause` waits for some seconds, `clock` gives them.
+    `say` gets lines about waiting and its outcome. `pause` waits for some seconds, `clock` returns the time.
     """
 
     def __init__(
@@ -363,7 +363,7 @@ class RemoteApprover:
         self._ending = False
 
     def __call__(self, request: ApprovalRequest) -> ApprovalDecision:
-        """Return what was decided elsewhere; `abort` once `abort` was called."""
+        """Return the decision made elsewhere; `abort` once `abort` was called."""
         if self._show is not None:
             self._show(request)
         with Inbox(self._journal, request) as inbox:
@@ -376,7 +376,7 @@ class RemoteApprover:
             return inbox.settle(decision) if decision is not None else _undecided(TOO_LATE)
 
     def _decided(self, inbox: Inbox) -> ApprovalDecision | None:
-        """Return the decision, None if none comes in time."""
+        """Return the decision, None if none arrives in time."""
         deadline = self._clock() + self._seconds
         while not self._ending:
             if (decision := inbox.take()) is not None:
@@ -389,7 +389,7 @@ class RemoteApprover:
         return ApprovalDecision(decision="abort")
 
     def abort(self) -> None:
-        """Answer what waits, and whatever else is asked, with `abort`; from any thread, and from a signal's handler."""
+        """Answer the waiting question and all later ones with `abort`; from any thread, and from a signal handler."""
         self._ending = True
 
 
@@ -398,7 +398,7 @@ def _undecided(why: str) -> ApprovalDecision:
 
 
 def _what(request: ApprovalRequest) -> str:
-    """Return what is decided about, in a few words."""
+    """Return the subject of the decision in a few words."""
     if request.point in ("plan", "pass"):
         return f"the plan of pass {request.pass_number}" if request.point == "plan" else f"pass {request.pass_number}"
     if request.point == "budget":

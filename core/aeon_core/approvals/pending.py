@@ -1,4 +1,4 @@
-"""What a run waits for a decision about, from its journal alone: whoever decides from elsewhere sees what was asked."""
+"""The question that a run waits with, from its journal alone, so that a decider elsewhere sees what was asked."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from aeon_core.json_safe import NotJsonSafeError, json_safe
 
 
 class ApprovalRequest(Entity):
-    """What is to be decided. `digest` binds the decision to `subject`, which is what was shown."""
+    """A question. `digest` binds the decision to `subject`, which is what was shown."""
 
     point: ApprovalPoint
     pass_number: int
@@ -36,14 +36,14 @@ class ApprovalRequest(Entity):
 
 
 class AllowedRule(Entity):
-    """A policy rule that a person allows together with a call, and where it is kept."""
+    """A policy rule that a person allows together with a call, and where it is saved."""
 
     rule: str
     scope: Scope
 
 
 class ApprovalDecision(Entity):
-    """What was decided, with words or an edited subject where there are any."""
+    """A decision, with feedback or an edited subject if given."""
 
     decision: Decision
     feedback: str | None = None
@@ -55,13 +55,13 @@ class ApprovalDecision(Entity):
 
 
 REVIEWED = frozenset({"plan", "pass"})
-"""Points at which a rejection is refined for."""
+"""Points at which a rejection leads to a refinement."""
 
 Approver = Callable[[ApprovalRequest], ApprovalDecision]
 
 
 def ask(approver: Approver | None, request: ApprovalRequest) -> ApprovalDecision:
-    """Return what was decided; where nobody can be asked, or the approver fails, a refusal that says so."""
+    """Return the decision; if nobody can be asked, or the approver fails, a refusal with that reason."""
     if approver is None:
         return _reject(NOBODY)
     try:
@@ -82,7 +82,7 @@ def ask(approver: Approver | None, request: ApprovalRequest) -> ApprovalDecision
 
 
 def _failed(request: ApprovalRequest, why: str) -> ApprovalDecision:
-    """Return an abort where a rejection would be refined for and asked about again, else a rejection."""
+    """Return an abort if a rejection would lead to a refinement and another question, else a rejection."""
     return ApprovalDecision(decision="abort", feedback=why) if request.point in REVIEWED else _reject(why)
 
 
@@ -91,7 +91,7 @@ def _reject(why: str) -> ApprovalDecision:
 
 
 def unattended(on_unknown: str) -> ApprovalDecision | None:
-    """Return what `on_unknown` decides of a call whose outcome is unknown; None if a person is asked."""
+    """Return the decision of `on_unknown` about a call whose outcome is unknown; None if a person is asked."""
     if on_unknown == "ask":
         return None
     if on_unknown == "retry":
@@ -104,9 +104,9 @@ _CLOSING = STATE_TYPES - {"run_resumed"}
 _CALL: tuple[Decision, ...] = ("approve", "edit", "reject", "abort")
 NOBODY = "there was no one to ask"
 TOO_LATE = "no one decided in time"
-"""The feedback of a decision that no person made: there was none, or they took longer than `wait`."""
+"""The feedback of a decision that no person made: nobody was there, or they took longer than `wait`."""
 UNASKED = "a {} no longer needs approval"
-"""That of an approval that no person gave, by its point."""
+"""The feedback of an approval that no person gave, by its point."""
 ANSWERS: dict[ApprovalPoint, tuple[Decision, ...]] = {
     "plan": _CALL,
     "pass": get_args(Decision),
@@ -120,7 +120,7 @@ ANSWERS: dict[ApprovalPoint, tuple[Decision, ...]] = {
 
 
 class PendingApproval(BaseModel):
-    """A record in the state `asked`. `seq` and `digest` together are of this question and no other."""
+    """A record in the state `asked`. `seq` and `digest` together identify the question."""
 
     model_config: ClassVar[ConfigDict] = ConfigDict(frozen=True, defer_build=True)
 
@@ -133,9 +133,9 @@ class PendingApproval(BaseModel):
 
 
 def pending_approval(path: Path, *, texts: bool = True) -> PendingApproval | None:
-    """Return the question that the journal ends with, None if the last one was decided or the run has gone on.
+    """Return the question that the journal ends with, None if the last one was decided or the run has continued.
 
-    Whether a process waits with it is another matter: `is_being_written` tells. Without `texts` long texts are left
+    `is_being_written` returns whether a process still waits with it. Without `texts`, long texts are left
     as references. Raises UsageError if the file cannot be opened, JournalError if it cannot be read.
     """
     record = _last(tail(path)) or _last_of_all(path)
@@ -149,17 +149,17 @@ def pending_approval(path: Path, *, texts: bool = True) -> PendingApproval | Non
 
 
 def nobody_answered(feedback: object) -> bool:
-    """Return whether a decision's feedback says that no person made it; older journals use other words."""
+    """Return whether a decision's feedback means that no person made it; older journals use other words."""
     return feedback in (NOBODY, TOO_LATE, "nobody could be asked")
 
 
 def was_unasked(feedback: object, point: str) -> bool:
-    """Return whether a decision's feedback says that the point no longer needed one; older journals use other words."""
+    """Return whether a decision's feedback means that none was needed any more; older journals use other words."""
     return feedback in (UNASKED.format(point), f"nobody is asked about a {point} any more")
 
 
 def asked_again(path: Path) -> ApprovalPoint | None:
-    """Return the point of the question that a resume comes to first: it was open, there was no one to ask, or a person
+    """Return the point of the question that a resume reaches first: it was open, nobody could be asked, or a person
     aborted the run over it.
 
     None if there is none. Raises UsageError if the file cannot be opened, JournalError if it cannot be read.
@@ -193,7 +193,7 @@ def _last(newest_first: Iterable[dict[str, Any]]) -> dict[str, Any] | None:
 
 
 def _last_of_all(path: Path) -> dict[str, Any] | None:
-    """Return the same where what `tail` reads holds only what is passed over: the question may be a long line."""
+    """Return that question if `tail` reads only records to skip, since the question may be a long line."""
     last: dict[str, Any] | None = None
     for record in read_records(path, texts=False):
         last = record if record["type"] in _CLOSING else last
@@ -208,7 +208,7 @@ def _in_full(path: Path, subject: dict[str, Any]) -> dict[str, Any]:
 
 
 def _texts(path: Path, wanted: set[str]) -> dict[str, str]:
-    """Return those of the wanted texts that the journal holds, by sha256; read no further than to the last of them."""
+    """Return the wanted texts in the journal by sha256; read no further than the last of them."""
     found: dict[str, str] = {}
     with open_journal(path) as file:
         for line in file:

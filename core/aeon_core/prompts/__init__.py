@@ -1,4 +1,4 @@
-"""Every prompt: the system prompts are text files beside this module, the user message is made of named sections.
+"""Every prompt: system prompts are text files beside this module, the user message consists of named sections.
 
 A section is written as `<name>` on a line, its text, and `</name>` on a line, so that a model (and the simulated one)
 can tell the parts from each other. A folder with files of the same names replaces the system prompts one by one.
@@ -21,7 +21,7 @@ _MAX_BYTES = 1_000_000
 
 
 def check_prompts(folder: Path) -> None:
-    """Read the prompts of a folder, which a run keeps from here on. Raises UsageError if it cannot be used."""
+    """Read the prompts of a folder, which the run uses from here on. Raises UsageError if it is unusable."""
     if not folder.is_dir():
         raise UsageError(f"the prompts_dir {str(folder)!r} is not a folder; make it, or leave the key out")
     for purpose in get_args(Purpose):
@@ -29,13 +29,13 @@ def check_prompts(folder: Path) -> None:
 
 
 def system_prompt(purpose: Purpose, folder: Path | None = None) -> str:
-    """Return the system prompt for a purpose; it begins with the line `Aeon <purpose>`. Raises UsageError."""
+    """Return the system prompt for a purpose; it starts with the line `Aeon <purpose>`. Raises UsageError."""
     return f"Aeon {purpose}\n\n{prompt_text(purpose, folder)}\n"
 
 
 @lru_cache(maxsize=64)
 def prompt_text(name: str, folder: Path | None = None) -> str:
-    """Return the text of a prompt: that of the folder, else the one that comes with Aeon. Raises UsageError."""
+    """Return the text of a prompt: the folder's, else Aeon's own. Raises UsageError."""
     if folder is None or not os.path.lexists(own := folder / f"{name}.md"):
         return resources.files(__package__).joinpath(f"{name}.md").read_text(encoding="utf-8").strip()
     return read_text(own, f"the prompt {str(own)!r}", _MAX_BYTES).strip()

@@ -16,7 +16,7 @@ from aeon_core.plan.models import Plan, PlanStep
 from aeon_core.redaction import cut_place
 
 THOUGHT_OVER: frozenset[Purpose] = frozenset({"plan", "reason", "fallback", "review", "judge", "answer", "refine"})
-"""The purposes whose replies gain by thought.
+"""The purposes whose replies benefit from reasoning.
 
 The arguments of a `tool_call` are read off the step and the results, and a provider may refuse effort beside tools. The
 `profile` comes before there is a mode, and a `repair` adds no meaning.
@@ -24,10 +24,10 @@ The arguments of a `tool_call` are read off the step and the results, and a prov
 
 
 def in_reasoning_mode(request: LLMRequest, mode: ReasoningMode) -> LLMRequest:
-    """Return the request as it is made in a reasoning_mode; the one that was given stays as it is (FR-026, FR-030).
+    """Return the request for a reasoning_mode; the given one is not changed (FR-026, FR-030).
 
     The mode's instruction is a last section, `reasoning`, of the last user message. With a factor above 1 the
-    `max_tokens` leave room for thinking, and `reply_tokens` says what they were. `balanced` changes nothing.
+    `max_tokens` leave room for thinking, and `reply_tokens` keeps the original. `balanced` changes nothing.
     """
     if request.purpose not in THOUGHT_OVER:
         return request
@@ -55,12 +55,12 @@ def _with_section(messages: list[Message], text: str, name: str) -> list[Message
 _ASKED_FOR: frozenset[Purpose] = frozenset(
     {"plan", "reason", "fallback", "tool_call", "review", "judge", "answer", "refine"}
 )
-"""The purposes that a person's answers matter to: all that turn the task into something."""
+"""The purposes for which a person's answers matter: all that act on the task."""
 _ANSWERED = "A person has answered these questions about the task. Take the answers as part of it."
 
 
 def with_answers(request: LLMRequest, answers: Mapping[str, str]) -> LLMRequest:
-    """Return the request with a last section, `answers`, of what a person has answered; as it is without any."""
+    """Return the request with a last section, `answers`, if a person has answered questions."""
     if not answers or request.purpose not in _ASKED_FOR:
         return request
     lines = [to_line({"question": question, "answer": words}) for question, words in answers.items()]
@@ -68,16 +68,16 @@ def with_answers(request: LLMRequest, answers: Mapping[str, str]) -> LLMRequest:
 
 
 WHOLE = 32
-"""Up to so many steps a plan is shown whole."""
+"""The most steps with which a plan is shown whole."""
 BEFORE = 24
 AFTER = 8
 _WORD = re.compile(r"[\w.-]*\w")
 
 
 def plan_excerpt(plan: Plan, step_id: str | None) -> frozenset[str] | None:
-    """Return the ids of the steps that the step at hand is shown, itself included; None for all of them.
+    """Return the ids of the steps shown to the current step, including itself; None for all of them.
 
-    Those are the ones around it, what it depends on, names in its description or replaces, the steps that it is part
+    Those are its neighbours, what it depends on, names in its description or replaces, the steps that it is part
     of, and its own parts.
     """
     steps = list(plan.walk())
@@ -98,7 +98,7 @@ def _parts(step: PlanStep) -> set[str]:
 
 
 CLIPPED_AT = 4000
-"""Characters of one step's output, or of one entry of the memory, that a prompt shows where nothing else is said."""
+"""The default most characters of one step's output, or of one memory entry, in a prompt."""
 
 
 to_line: Callable[[Any], str] = json.JSONEncoder(ensure_ascii=False).encode
@@ -116,7 +116,7 @@ def run_sections(
 ) -> dict[str, str]:
     """Return the sections that every request of a run has: goal, plan, results and TTL.
 
-    Of a long plan a request for the step `at` hand holds what is near to that.
+    For a long plan, a request for the step `at` contains its surroundings.
     """
     only = plan_excerpt(plan, at)
     return {
@@ -128,13 +128,13 @@ def run_sections(
 
 
 _NOT_IN_A_LINE = frozenset({"subplan", "arguments"})
-"""The fields of a step that its line in a plan leaves out."""
+"""The fields of a step that are left out of its line in a plan."""
 
 
 def plan_section(plan: Plan, *, only: Collection[str] | None = None) -> str:
     """Return the plan's state: the goal, then a line for each step of the tree.
 
-    If `only` some are to be shown, a line for each gap says how many of each status are left out.
+    If `only` some are shown, a line for each gap counts those left out by status.
     """
     lines, left_out = [to_line({"goal": plan.goal})], Counter[str]()
     for step in plan.walk():
@@ -160,10 +160,10 @@ def results_section(
     only: Collection[str] | None = None,
     characters: int = CLIPPED_AT,
 ) -> str:
-    """Return a line for each step that was executed and holds: its output, or why it failed.
+    """Return a line for each executed, valid step: its output, or why it failed.
 
-    What invalid steps gave does not count. Of an output longer than so many `characters` both ends are shown. Where
-    `only` some are to be shown, the first line says how many are left out.
+    Outputs of invalid steps are left out. Of an output longer than `characters`, both ends are shown. If
+    `only` some are shown, the first line counts those left out.
     """
     lines, left_out = [], 0
     for step in plan.walk():
@@ -186,7 +186,7 @@ def _output_line(step_id: str, output: dict[str, Any], characters: int) -> str:
 
 
 def _clip(text: str, characters: int) -> str:
-    """Return both ends of a long text, and how much is missing between them."""
+    """Return both ends of a long text, and the size of the gap."""
     left_out = len(text) - characters
     head = 3 * characters // 4
     first, last = cut_place(text, head), cut_place(text, head + left_out)
@@ -196,9 +196,9 @@ def _clip(text: str, characters: int) -> str:
 def memory_section(
     entries: Mapping[str, Any], shown: Mapping[str, Any] | None = None, *, characters: int = CLIPPED_AT
 ) -> str:
-    """Return a line for each entry of the memory, except for step outputs that are `shown` already as they are.
+    """Return a line for each entry of the memory, except for step outputs that are already `shown`.
 
-    Of a value longer than so many `characters` both ends are shown.
+    Of a value longer than `characters`, both ends are shown.
     """
     lines = []
     for key in sorted(entries):
@@ -218,12 +218,12 @@ _BEFORE_THE_PLAN = (
 
 
 def initial_memory_section(entries: Mapping[str, Any], *, characters: int = CLIPPED_AT) -> str:
-    """Return what the memory holds before there is a plan, below a line that says so; empty if it holds nothing."""
+    """Return the content of the memory before planning, under a heading; empty if there is none."""
     return f"{_BEFORE_THE_PLAN}\n{memory_section(entries, characters=characters)}" if entries else ""
 
 
 def step_section(step: PlanStep) -> str:
-    """Return the step at hand."""
+    """Return the current step."""
     return to_line(step.model_dump(exclude_none=True, exclude={"subplan"}))
 
 
@@ -238,5 +238,5 @@ def requirements_section(requirements: Iterable[str]) -> str:
 
 
 def ttl_section(remaining: int, limit: int) -> str:
-    """Return how many cycles are left."""
+    """Return the number of cycles left."""
     return f"{remaining} cycles remaining of {limit}"
