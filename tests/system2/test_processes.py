@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import signal
@@ -120,8 +121,12 @@ def silent() -> Iterator[tuple[str, threading.Event]]:
                 return
             asked.set()
 
-    threading.Thread(target=take, daemon=True).start()
+    thread = threading.Thread(target=take)
+    thread.start()
     yield f"http://127.0.0.1:{server.getsockname()[1]}", asked
+    with contextlib.suppress(OSError):  # on Linux, closing alone would not wake the thread
+        server.shutdown(socket.SHUT_RDWR)
+    thread.join()
     server.close()
     for connection in taken:
         connection.close()
