@@ -10,6 +10,7 @@ from pathlib import Path
 
 from aeon_core.config.schema import runs_directory
 from aeon_core.errors import UsageError
+from aeon_core.paths import run_argument
 from aeon_core.plan.models import Plan
 from aeon_core.plan.parsing import load_plan_file
 from aeon_core.stdio import is_terminal
@@ -26,7 +27,7 @@ DEMO_GUIDE = (
     f"Task: {DEMO_TASK}",
 )
 DEMO_NEXT = (
-    "See every prompt and repair: `{command} show last`. Run a task of your own, still without a key: "
+    "See every prompt and repair: `{command} show {run}`. Run a task of your own, still without a key: "
     "`{command} run --headless --model simulated:default 'add 5 and 10'`"
 )
 NO_TASK = "no task given; put it in quotes after `run`, or use '-' to read it from standard input"
@@ -56,9 +57,11 @@ def execute(args: Namespace) -> int:
     if demo and not args.quiet:
         for line in DEMO_GUIDE if guided else (f"Task: {task}",):
             stderr().line((line, "bold"))
-    code = run_headless(args, job, job.journal_in(directory), progress_of(args, guided=demo))
+    journal = job.journal_in(directory)
+    code = run_headless(args, job, journal, progress_of(args, guided=demo))
     if demo and not args.json and not args.quiet:
-        stderr().line(DEMO_NEXT.format(command=_own_command()))
+        named = run_argument(journal)
+        stderr().line(DEMO_NEXT.format(command=_own_command(), run="last" if named == journal.stem else named))
     return code
 
 

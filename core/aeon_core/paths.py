@@ -73,18 +73,22 @@ def default_runs_directory(project_root: Path | None = None) -> Path:
     return user_state_path("aeon", appauthor=False) / "runs"
 
 
-def run_command(verb: str, journal: Path | str, more: str = "") -> str:
-    """Return the command, in backquotes, that does something with a run, wherever its journal is.
+def run_argument(journal: Path | str) -> str:
+    """Return the name of a run on the command line, quoted for a shell.
 
-    The run's id names it in the directory where commands look by default, its path elsewhere.
+    That is its id in the directory where commands look by default, and its path elsewhere.
     """
     path = Path(journal).absolute()
     try:
         is_found = path.parent == default_runs_directory().absolute()
     except UsageError:
         is_found = False
-    run = shlex.quote(path.stem if is_found else str(path))
-    return f"`{escape_controls(' '.join(filter(None, ('aeon-tui', verb, run, more))))}`"
+    return escape_controls(shlex.quote(path.stem if is_found else str(path)))
+
+
+def run_command(verb: str, journal: Path | str, more: str = "") -> str:
+    """Return the command, in backquotes, that does something with a run, wherever its journal is."""
+    return f"`{' '.join(filter(None, ('aeon-tui', verb, run_argument(journal), more)))}`"
 
 
 def named_project_root(given: str | None) -> Path:

@@ -274,6 +274,14 @@ def test_a_lost_reader_of_stderr_does_not_stop_the_run(
     assert (done.code, json.loads(done.out)["status"]) == (0, "completed")
 
 
+def test_the_demo_ends_with_a_command_that_shows_its_run_wherever_that_is(cli: Cli, tmp_path: Path) -> None:
+    last = cli("demo", "--headless").err.splitlines()[-1]
+    assert "show last`" in last
+    last = cli("demo", "--headless", "--runs-dir", str(tmp_path / "my runs")).err.splitlines()[-1]
+    (journal,) = (tmp_path / "my runs").glob("*.jsonl")
+    assert f"show '{journal}'`" in last
+
+
 def test_the_demo_runs_a_plan_that_it_is_given(cli: Cli) -> None:
     Path("plan.json").write_text(json.dumps({**steps(add(20, 1)), "goal": "twenty and one"}))
     done = cli("demo", "--headless", "--json", "--single-pass", "--plan", "plan.json")
