@@ -29,7 +29,7 @@ from aeon_core.tools.protected_paths import (
     placeholders,
 )
 from aeon_core.tools.shell.blocklist import Match, judge
-from aeon_core.tools.shell.commands import policy_texts, rule_pattern, spellings, unknown_program
+from aeon_core.tools.shell.commands import HOOKS, policy_texts, rule_pattern, spellings, unknown_program
 from aeon_core.tools.shell.isolation import Isolation, Limits, probe
 from aeon_core.tools.shell.process import WHOLE_LIMIT, Ended, Job, Output, run, shell_words
 from aeon_core.tools.shell.secret_paths import hidden_and_shown, homes, words
@@ -115,14 +115,6 @@ _WAY_OUT = frozenset(
 )
 """Sockets and credentials of the user's session: agents that sign, daemons that run things outside."""
 
-_HOOK = re.compile(
-    r"LD_PRELOAD|LD_AUDIT|DYLD_INSERT_LIBRARIES|BASH_ENV|ENV|BASH_FUNC_.*|SHELLOPTS|BASHOPTS|PROMPT_COMMAND|PS[0-4]|IFS|CDPATH|GLOBIGNORE|INPUTRC"
-    r"|BASH_XTRACEFD|PYTHONSTARTUP|PYTHONINSPECT|PYTHONBREAKPOINT|PYTHONHOME|PERL5OPT|PERL5DB|RUBYOPT|NODE_OPTIONS"
-    r"|JAVA_TOOL_OPTIONS|_JAVA_OPTIONS|LESSOPEN|LESSCLOSE|BROWSER|SUDO_ASKPASS|SSH_ASKPASS|GIT_ASKPASS"
-    r"|GIT_SSH(?:_COMMAND)?|GIT_EXTERNAL_DIFF|GIT_SEQUENCE_EDITOR|GIT_PROXY_COMMAND|GIT_CONFIG_.*|GIT_EXEC_PATH"
-)
-"""Variables through which something runs, or acts otherwise, before or beside the command itself."""
-
 
 def child_environment(environ: Mapping[str, str], allowed: Collection[str] = (), temp: str = "/tmp") -> dict[str, str]:  # noqa: S108  # the sandbox's own
     """Return the environment for a command: `environ` without secrets, session sockets and hooks (REQ-115).
@@ -138,7 +130,7 @@ def child_environment(environ: Mapping[str, str], allowed: Collection[str] = (),
 def _is_withheld(name: str, value: str) -> bool:
     if name in _NEEDED:
         return False
-    if name in _WAY_OUT or _HOOK.fullmatch(name) or _SECRET_NAME.search(name):
+    if name in _WAY_OUT or HOOKS.fullmatch(name) or _SECRET_NAME.search(name):
         return True
     return _PEM in value or holds_secret(value)
 

@@ -8,10 +8,11 @@ start another cannot be seen. Isolation is what holds then.
 
 from __future__ import annotations
 
+import os
 import posixpath
 import re
 import shlex
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
 
@@ -29,6 +30,7 @@ from aeon_core.tools.shell.programs import (
     SIMPLE_RUNNERS,
     TAKES_DATA,
     operand_start,
+    reads_environment,
     runs_others,
     writes_files,
 )
@@ -49,6 +51,8 @@ _ASSIGNMENT = re.compile(r"([A-Za-z_]\w*)\+?=", re.ASCII)
 _GLOB = re.compile(r"[*?\[]")
 _NAMING = {"read", "export", "unset", "wait"}
 """Builtins whose arguments are names of variables."""
+_BECOMES_OPTION = re.compile(r"[*?]|-[^/]*[*?\[]|\[[^]]*-|\[[!^]")
+"""A pattern that may match a name with a hyphen at its start."""
 _SETTERS = {"env", "sudo", "doas"}
 """Programs that take assignments in front of what they run."""
 _ENDS_WORD = " \t\n;&|<>()"
@@ -57,12 +61,29 @@ _TAKES_INPUT = (READERS | TAKES_DATA | CLIENTS | {"git", "printf", "read", ""}) 
 """Programs to which input is data, not something to do."""
 _INPUTS = ("/dev/stdin", "/dev/fd/", "/proc/")
 SINKS = {"/dev/null", "/dev/stdout", "/dev/stderr"}
-_DECIDES = re.compile(
-    r"PATH|IFS|BASH_ENV|ENV|PROMPT_COMMAND|PS\d|SHELLOPTS|BASHOPTS|LD_\w+|BASH_\w+|HOME|PWD|SHELL|\w*_COMMAND|\w*EDITOR"
-    r"|\w*PAGER|VISUAL|BROWSER|\w*_ASKPASS|GIT_EXTERNAL_DIFF|GIT_CONFIG\w*|GIT_SSH|LESSOPEN"
-    r"|S?RANDOM|OPTIND|HISTCMD|TAR_OPTIONS|RSYNC_RSH|RIPGREP_CONFIG_PATH"
+HOOKS = re.compile(
+    r"LD_PRELOAD|LD_AUDIT|DYLD_INSERT_LIBRARIES|BASH_ENV|ENV|BASH_FUNC_.*|SHELLOPTS|BASHOPTS|PROMPT_COMMAND|PS[0-4]|IFS"
+    r"|CDPATH|GLOBIGNORE|INPUTRC|BASH_XTRACEFD|PYTHONSTARTUP|PYTHONINSPECT|PYTHONBREAKPOINT|PYTHONHOME|PERL5OPT|PERL5DB|RUBYOPT|NODE_OPTIONS"
+    r"|JAVA_TOOL_OPTIONS|_JAVA_OPTIONS|LESSOPEN|LESSCLOSE|BROWSER|SUDO_ASKPASS|SSH_ASKPASS|GIT_ASKPASS"
+    r"|GIT_SSH(?:_COMMAND)?|GIT_EXTERNAL_DIFF|GIT_SEQUENCE_EDITOR|GIT_PROXY_COMMAND|GIT_CONFIG_.*|GIT_EXEC_PATH"
 )
-"""Variables that decide which program a word names, or what else is run; of some, bash evaluates the value."""
+"""Variables through which something runs, or acts otherwise, before or beside the command itself."""
+_DECIDES = re.compile(
+    rf"{HOOKS.pattern}|PATH|GCONV_PATH|LD_\w+|BASH_\w+|HOME|PWD|SHELL|\w*_COMMAND|\w*EDITOR|\w*PAGER|VISUAL|\w*_ASKPASS"
+    r"|S?RANDOM|OPTIND|HISTCMD|POSIXLY_CORRECT|PERL5?LIB|RUBYLIB|MAKEFLAGS|MAKEFILES|OPENSSL_(?:CONF|MODULES|ENGINES)"
+    r"|npm_config_script_shell"
+)
+"""The same for a line: what bash does with its other words, and what programs of many kinds load or run. Of some, bash
+evaluates the value.
+"""
+_HARMLESS = re.compile(
+    r"LANG|LANGUAGE|LC_[A-Z]+|TZ|TERM|COLUMNS|LINES|COLORTERM|NO_COLOR|FORCE_COLOR|CLICOLOR(?:_FORCE)?|PY_COLORS|CI|DEBUG"
+    r"|VERBOSE|DEBIAN_FRONTEND|SOURCE_DATE_EPOCH|BLOCK_?SIZE|NODE_ENV|MYPYPATH|RUST_BACKTRACE|RUST_LOG|GOOS|GOARCH"
+    r"|CGO_ENABLED|PYTHON(?:UNBUFFERED|DONTWRITEBYTECODE|IOENCODING|UTF8|HASHSEED)"
+    r"|GIT_(?:AUTHOR|COMMITTER)_(?:NAME|EMAIL|DATE)|GIT_(?:OPTIONAL_LOCKS|TERMINAL_PROMPT|MERGE_AUTOEDIT)"
+    r"|PG(?:PASSWORD|HOST|PORT|USER|DATABASE)|MYSQL_PWD"
+)
+"""Variables by which no program that reads or moves data runs another."""
 _EVALUATED_IN_LOOPS = "SECONDS"
 
 
@@ -95,6 +116,8 @@ class SimpleCommand:
     """The here-document or here-string that it reads."""
     piped: bool = False
     """Whether it reads the output of another command."""
+    has_open_pattern: bool = False
+    """Whether one of its patterns may match a name that the program takes as an option."""
 
     @property
     def program(self) -> str:
@@ -148,13 +171,19 @@ def read(text: str, *, piped: bool = False) -> Line:
         reader.read("")
     except _NotPlainError as error:
         doubt = f"{error} is not read as plain commands"
-    for command in [inner for outer in reader.commands for inner in _with_inner(outer)]:
-        script = _script(command)
-        fed = command.piped or command.stdin is not None
-        inside = read(script, piped=fed) if script is not None else Line()
-        commands += [command, *inside.commands]
-        doubt = doubt or inside.doubt or _doubt(command)
-    return Line(tuple(commands), doubt or reader.doubt)
+    exported: list[str] = []
+    for outer in reader.commands:
+        run: list[SimpleCommand] = []
+        for command in _with_inner(outer):
+            script = _script(command)
+            fed = command.piped or command.stdin is not None
+            inside = read(script, piped=fed) if script is not None else Line()
+            run += [command, *inside.commands]
+            doubt = doubt or inside.doubt or _doubt(command) or _pattern_doubt(inside.commands)
+        doubt = doubt or _variable_doubt([*outer.assignments, *_setter_words(run)], run)
+        exported += _exported(outer)
+        commands += run
+    return Line(tuple(commands), doubt or reader.doubt or _variable_doubt([*exported, *reader.loops], commands))
 
 
 def policy_texts(text: str) -> list[str] | None:
@@ -235,10 +264,14 @@ def _doubt(command: SimpleCommand) -> str | None:
         return f"what {_cut(command.text)!r} runs is not read"
     end = _inner_start(command) or len(words)
     unknown = next((word for word, known in zip(words[:end], command.literal, strict=False) if not known), None)
-    takes_data = words[1:2] in {("add",), ("commit",)} if program == "git" else program in READERS
-    if unknown is None or takes_data or (program == "printf" and command.literal[1]):
+    if unknown is None or _takes_data(command) or (program == "printf" and command.literal[1]):
         return None
     return f"the value of {_cut(unknown)!r} is only known when the line runs"
+
+
+def _takes_data(command: SimpleCommand) -> bool:
+    """Return whether no argument makes the command destroy or run anything."""
+    return command.words[1:2] in {("add",), ("commit",)} if command.program == "git" else command.program in READERS
 
 
 def _set_names(command: SimpleCommand) -> Iterator[str]:
@@ -247,6 +280,41 @@ def _set_names(command: SimpleCommand) -> Iterator[str]:
         yield from (re.split(r"\+?=", assigned)[0] for assigned in command.assignments)
     if command.program in {"read", "export", "env", "sudo", "doas", "for"}:
         yield from (re.split(r"\+?=", word)[0] for word in command.arguments)
+    if command.program == "unset":
+        yield from {"GLOBIGNORE"}.intersection(command.arguments)
+
+
+def _setter_words(commands: Iterable[SimpleCommand]) -> Iterator[str]:
+    """Yield what `env`, `sudo` and their like set for what they run."""
+    for command in commands:
+        if command.program in _SETTERS:
+            yield from command.words[1 : _inner_start(command)]
+
+
+def _exported(command: SimpleCommand) -> Iterator[str]:
+    """Yield what a command sets for those after it: exported, or in the environment already."""
+    if command.program == "export":
+        yield from command.arguments
+    names = command.assignments if not command.words else command.arguments if command.program == "read" else ()
+    yield from (name for name in names if re.split(r"\+?=", name)[0] in os.environ)
+
+
+def _variable_doubt(assigned: Iterable[str], commands: Iterable[SimpleCommand]) -> str | None:
+    """Return why variables may make one of the commands run another program; None if they cannot."""
+    names = [re.split(r"\+?=", each)[0] for each in assigned]
+    name = next((name for name in names if not _HARMLESS.fullmatch(name)), None)
+    program = next((command.program for command in commands if reads_environment(command.program)), None)
+    if name is None or program is None:
+        return None
+    return f"it sets {_cut(name)}, which may make {program!r} run another program"
+
+
+def _pattern_doubt(commands: Iterable[SimpleCommand]) -> str | None:
+    """Return why a pattern in a shell of its own may become an option; in the first one, none can (`shell_words`)."""
+    for command in commands:
+        if command.has_open_pattern and not _takes_data(command):
+            return f"a pattern of {_cut(command.text)!r} may match a name that is an option"
+    return None
 
 
 def _script(command: SimpleCommand) -> str | None:
@@ -286,6 +354,10 @@ def _gives_code(command: SimpleCommand) -> bool:
         return command.stdin is not None or any(word.startswith(_INPUTS) for word in arguments)
     if program in {"test", "[", "printf"}:
         return any(word.startswith("-v") for word in arguments) or (program == "[" and arguments[-1:] != ("]",))
+    if program == "set":
+        return not all(re.fullmatch(r"[-+][ETbefhmnuvx]*o?|--|[^-+].*", word) for word in arguments) or bool(
+            {"allexport", "keyword", "posix", "privileged"}.intersection(arguments)
+        )
     # Bash evaluates a subscript.
     return program in _NAMING and any("[" in word.partition("=")[0] for word in arguments)
 
@@ -318,7 +390,7 @@ class _Word:
 
     def add(self, text: str, *, bare: bool = False) -> None:
         self.text += text
-        self.bare += text if bare else "x"
+        self.bare += text if bare else "x" * len(text)
 
     @property
     def shown(self) -> str:
@@ -360,6 +432,7 @@ class _Parts:
             tuple(self.assignments),
             self.stdin,
             piped,
+            any(_GLOB.search(word.bare) and _BECOMES_OPTION.match(word.text) for word in self.words),
         )
 
 
@@ -369,6 +442,8 @@ class _Reader:
     def __init__(self, text: str, piped: bool) -> None:
         self.commands: list[SimpleCommand] = []
         self.doubt: str | None = None
+        self.loops: list[str] = []
+        """The variables of loops that are in the environment already."""
         self._text = text
         self._at = 0
         self._depth = 0
@@ -432,6 +507,7 @@ class _Reader:
             name = parts.words[1].source if len(parts.words) > 1 else ""
             if not re.fullmatch(r"\w+", name) or _DECIDES.fullmatch(name) or name == _EVALUATED_IN_LOOPS:
                 self.doubt = f"a loop over {_cut(name)!r} changes what other words run"
+            self.loops += [name] if name in os.environ else []
         self._awaited[awaited:] = [(*document[:3], len(self.commands)) for document in self._awaited[awaited:]]
         if not parts.loops or awaited < len(self._awaited):
             self.commands.append(parts.command(self._piped))

@@ -96,6 +96,10 @@ TIMEOUT_CODE = 124
 _MORE_PROCESSES = 2048
 """How many processes and threads a command may have."""
 _BOUND = 'ulimit -u "$1" 2>/dev/null; ulimit -c 0; shift; exec "$@"'
+_WITHOUT_OPTIONS = "GLOBIGNORE=-*; shopt -u dotglob; "
+"""What is put before a line, so that no pattern in it matches a name like `--pre=x`, which programs take as an option.
+It is part of the same line, since errors are numbered by line.
+"""
 _THREADS_FIELD = 17
 _TICK = 0.05
 _CHUNK = 65536
@@ -158,10 +162,11 @@ def run(job: Job, output: Output, cancelled: threading.Event | None = None) -> E
 def shell_words(shell: str, command: str) -> list[str]:
     """Return the words that run a command line with the given bash, without start-up files, dumps, or endless forking.
 
-    The bound on processes does not hold for root, whom the kernel exempts.
+    Patterns in the line match no name that begins with a hyphen. The bound on processes does not hold for root, whom
+    the kernel exempts.
     """
     bare = [shell, "--noprofile", "--norc", "-c"]
-    return [*bare, _BOUND, "bash", str(_own_threads() + _MORE_PROCESSES), *bare, command]
+    return [*bare, _BOUND, "bash", str(_own_threads() + _MORE_PROCESSES), *bare, _WITHOUT_OPTIONS + command]
 
 
 def _own_threads() -> int:

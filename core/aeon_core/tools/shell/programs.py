@@ -9,7 +9,6 @@ are asked about.
 from __future__ import annotations
 
 import re
-from itertools import pairwise
 
 
 def _words(text: str) -> frozenset[str]:
@@ -108,6 +107,25 @@ TAKES_DATA = (
 """Their operands are files, patterns, names or text: never what is done."""
 
 
+_IGNORES_ENVIRONMENT = READERS | _words(
+    """
+    tree file find fd which ps date jq sort uniq tr cp mv rm ln install chmod chown chgrp test [ printf od xxd hexdump
+    strings truncate dd split shred mktemp id groups whoami hostname uname yes cal printenv top htop pgrep kill pkill
+    killall mount umount lsof info help type whereis whatis hash export declare local readonly typeset unset read set
+    alias unalias trap let wait jobs fg bg useradd userdel usermod groupadd passwd getent logger cloc
+    """
+)
+_RUNS_CODE = _words("jest vitest mocha rspec unittest phpunit ctest nosetests pytest")
+
+
+def reads_environment(program: str) -> bool:
+    """Return whether a program that only reads or moves data may run another because of some variable.
+
+    Interpreters, builds and tests are not meant: they run what they are given with any variables.
+    """
+    return program in (TAKES_DATA | ONLY_READ | {"git"}) - _IGNORES_ENVIRONMENT - _RUNS_CODE
+
+
 GIT_OPTIONS = frozenset({"-C", "-c", "--git-dir", "--work-tree", "--namespace", "--exec-path", "--super-prefix"})
 """Options of git itself, before its sub-command, whose value is the next word."""
 
@@ -199,10 +217,47 @@ _ESCAPES = re.compile(
 _AWK_RUNS = re.compile(r"system\s*\(|\|\s*&?\s*(?:getline|\"|\w)|\"\s*\||@load|@include")
 _AWK_WRITES = re.compile(r"print[^;\n}]*>")
 _AWKS = {"awk", "gawk", "mawk", "nawk"}
-_ADDRESS = r"(?:\d+|\$|/[^/\\\[]*/)"
-_SED_READS = re.compile(
-    rf"(?:{_ADDRESS}(?:,\s*{_ADDRESS})?)?\s*!?\s*(?:[pdqDPnNgGhHxl=]?|s([/|,#])(?:(?!\1)[^\\\n]|\\.)*\1(?:(?!\1)[^\\\n]|\\.)*\1[gpiI\d]*)"
+_SEDS = {"sed", "gsed", "ssed"}
+_SED_OPTION = re.compile(
+    r"-[nErsuz]*(?:e(?P<script>.*)|l\d*)?|--e\w*(?:=(?P<long>.*))?"
+    r"|--(?:quiet|silent|regexp-extended|null-data|separate|unbuffered|posix|debug|sandbox|line-length=\d+)",
+    re.DOTALL,
 )
+"""The options of sed that write nothing, with the script that one may have."""
+_SED_FILE = re.compile(r"-[nErsuz]*f.*|--f.*", re.DOTALL)
+
+
+_BRACKETS = r"\[\^?+\]?+(?:\[[:.=][^\]\n]*\]|\[(?![:.=])|[^][\\\n]|\\[^]\n])*\]"
+"""A set of characters in an expression, in which the delimiter is one of them. `\\]` means not the same to all seds."""
+
+
+def _regex(delimiter: str) -> str:
+    return rf"(?:(?!(?P={delimiter}))[^[\\\n]|\\.|{_BRACKETS})*(?P={delimiter})"
+
+
+def _delimited(delimiter: str) -> str:
+    return rf"(?:(?!(?P={delimiter}))[^\\\n]|\\.)*(?P={delimiter})"
+
+
+def _address(name: str) -> str:
+    return rf"(?:\d+(?:~\d+)?|\$|(?:\\(?=[^\\\n])|(?=/))(?P<{name}>.){_regex(name)}[IM]*)"
+
+
+_SED_COMMAND = re.compile(
+    rf"[\s;]*(?:{_address('first')}(?:\s*,\s*(?:[+~]\d+|{_address('last')}))?)?\s*(?:!\s*)*(?P<name>.)", re.DOTALL
+)
+_SED_ARGUMENTS = {
+    **dict.fromkeys("=dDgGhHnNpPxzF{}", re.compile("")),
+    **dict.fromkeys("lLqQ", re.compile(r"[ \t]*\d*")),
+    **dict.fromkeys(":btTv", re.compile(r"[ \t]*[^\s;}]*")),
+    **dict.fromkeys("rR#weW", re.compile(r"[^\n]*")),
+    **dict.fromkeys("aic", re.compile(r"(?:[^\\\n]|\\.)*", re.DOTALL)),
+    "y": re.compile(rf"(?P<by>[^\\\n]){_delimited('by')}{_delimited('by')}", re.DOTALL),
+    "s": re.compile(
+        rf"(?P<by>[^\\\n]){_regex('by')}{_delimited('by')}(?P<flags>[gpiImMe\d]*w?)(?:(?<=w)[^\n]*)?", re.DOTALL
+    ),
+}
+"""What may follow each command of sed."""
 
 
 def operand_start(words: tuple[str, ...], valued: frozenset[str]) -> int:
@@ -221,8 +276,8 @@ def writes_files(program: str, words: tuple[str, ...]) -> bool:
         return True
     if program in {"uniq", "xxd"}:
         return len([word for word in words if not word.startswith("-")]) > 2
-    if program == "sed":
-        return not _only_reads(words)
+    if program in _SEDS:
+        return bool(_sed_effects(words))
     if program in _AWKS:
         options = ("-f", "-i", "-l", "-E", "--file", "--include", "--load", "--exec")
         return any(_AWK_RUNS.search(word) or _AWK_WRITES.search(word) or word.startswith(options) for word in words[1:])
@@ -241,6 +296,8 @@ def runs_others(program: str, words: tuple[str, ...], stdin: str) -> bool:
         return bool(stdin) or program in {"ex", "ed"} or any(word.startswith(("-", "+")) for word in words[1:])
     if program in _AWKS:
         return any(map(_AWK_RUNS.search, words[1:]))
+    if program in _SEDS:
+        return "e" in _sed_effects(words)
     if program in CLIENTS:
         return any(map(_ESCAPES.search, (*words[1:], stdin)))
     if program in {"make", "gmake"}:
@@ -267,10 +324,37 @@ def _has(words: tuple[str, ...], names: str) -> bool:
     return False
 
 
-def _only_reads(words: tuple[str, ...]) -> bool:
-    """Return whether a sed script only prints, deletes and replaces."""
-    if any(word.startswith("-") and not re.fullmatch(r"-[nEru]+e?|-e|--quiet", word) for word in words[1:]):
-        return False
-    scripts = [script for option, script in pairwise(words) if re.fullmatch(r"-\w*e", option)]
-    scripts = scripts or [word for word in words[1:] if not word.startswith("-")][:1]
-    return all(_SED_READS.fullmatch(part.strip()) for script in scripts for part in script.split(";"))
+def _sed_effects(words: tuple[str, ...]) -> set[str]:
+    """Return `w` if a sed command writes a file, `e` if its script runs a program, both if that is unknown.
+
+    A script in a file counts as one that writes.
+    """
+    scripts: list[str] = []
+    operands: list[str] = []
+    effects, in_file, rest = set[str](), False, iter(words[1:])
+    for word in rest:
+        option = _SED_OPTION.fullmatch(word)
+        if word == "--":
+            operands += rest
+        elif not word.startswith("-") or word == "-":
+            operands.append(word)
+        elif option is None:
+            effects.add("w")
+            in_file = in_file or _SED_FILE.fullmatch(word) is not None
+        elif word.startswith("--e") or option["script"] is not None:
+            scripts.append(option["long"] or option["script"] or next(rest, ""))
+    if not scripts and not in_file:
+        scripts = operands[:1]
+    return effects | _script_effects("\n".join(scripts))
+
+
+def _script_effects(script: str) -> set[str]:
+    effects, at = set[str](), 0
+    while found := _SED_COMMAND.match(script, at):
+        name = found["name"]
+        arguments = _SED_ARGUMENTS[name].match(script, found.end()) if name in _SED_ARGUMENTS else None
+        if arguments is None:
+            return {"w", "e"}
+        effects |= {"w", "e"} & {name.lower(), *arguments.groupdict().get("flags", "")}
+        at = arguments.end()
+    return effects

@@ -203,6 +203,17 @@ def test_temporary_files_go_with_the_tool(tmp_path: Path) -> None:
     assert not place.exists()
 
 
+def test_a_pattern_matches_no_name_that_a_program_would_take_as_an_option(tmp_path: Path) -> None:
+    (tmp_path / "--pre=.").mkdir()
+    for name in ("--pre=sh", "-rf", "a", ".hidden", "--pre=./b"):
+        (tmp_path / name).touch()
+    run = BashTool(tmp_path, isolation=OPEN).invoke
+    assert run("echo *; echo [!a]*; echo */b; echo ./*\necho $LINENO")["stdout"].split("\n") == [
+        "a", "[!a]*", "*/b", "./--pre=. ./--pre=sh ./-rf ./a", "2", "",
+    ]  # fmt: skip
+    assert run("bash -c 'echo *'; env | grep GLOB")["stdout"] == "--pre=. --pre=sh -rf a\n"
+
+
 def test_the_isolation_is_tried_out_only_when_needed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     probed: list[Path] = []
     monkeypatch.setattr(bash, "probe", lambda root, settings: probed.append(root) or OPEN)

@@ -138,7 +138,7 @@ def test_redirections_and_assignments_belong_to_their_command() -> None:
         ("git status; rm x", ["git status", "rm x"]),
         ("git log > out", ["git log > out", "> out"]),
         ("git log 2>&1 < in", ["git log"]),
-        ("FOO=x git status", ["FOO=x git status"]),
+        ("FOO=x make test", ["FOO=x make test"]),
         ("ls *.py $x", ["ls *.py $x"]),
         ("{ ls; } > out", ["ls", "> out"]),
         ("ls; ls", ["ls"]),
