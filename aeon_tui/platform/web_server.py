@@ -37,8 +37,9 @@ _HEADERS = {
 class AppServer(Server):
     """Serves the app that `command` starts, one process per tab. Pages of other sites cannot reach it.
 
-    A browser lets any page open a websocket to this machine, so only the page served here is accepted. It is not
-    served under a foreign name either, which could be made to resolve to this machine.
+    A browser lets any page open a websocket to this machine, so only the page served here is accepted; every browser
+    says which page opens one. The page is not served under a foreign name either, which could be made to resolve to
+    this machine.
     """
 
     def __init__(self, command: str, host: str, port: int) -> None:
@@ -76,6 +77,8 @@ class AppServer(Server):
     async def handle_websocket(self, request: web.Request) -> web.WebSocketResponse:
         """Run an app while its tab is open."""
         self._check(request)
+        if "Origin" not in request.headers:
+            raise web.HTTPForbidden(text="Only a page served here can use this app; open the address in a browser.")
         session = asyncio.current_task()
         assert session is not None  # a handler is a task
         self._sessions.add(session)

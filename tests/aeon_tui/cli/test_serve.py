@@ -124,9 +124,18 @@ async def test_pages_from_elsewhere_are_refused(served: Served, headers: dict[st
     assert refused.value.status == 403
 
 
+@pytest.mark.parametrize("origin", [None, "null", "http://127.0.0.1:1", "http://127.0.0.1"])
+async def test_no_page_but_the_one_served_opens_the_app(served: Served, origin: str | None) -> None:
+    async with ClientSession() as session:
+        with pytest.raises(WSServerHandshakeError) as refused:
+            await session.ws_connect(f"{served.url}/ws", origin=origin)
+    assert refused.value.status == 403
+
+
 async def test_a_tab_shows_the_runs_and_takes_keys(served: Served) -> None:
     write(Path("kept"), started())
-    async with ClientSession() as session, session.ws_connect(f"{served.url}/ws?width=100&height=30") as tab:
+    url = f"{served.url}/ws?width=100&height=30"
+    async with ClientSession() as session, session.ws_connect(url, origin=served.url) as tab:
         await drawn(tab, "interrupted")
         await tab.send_json(["stdin", "q"])
         async with asyncio.timeout(PATIENCE):
@@ -168,7 +177,7 @@ def _bytes(data: bytes | str) -> bytes:
 
 @pytest.mark.parametrize("number", sample([signal.SIGTERM, signal.SIGINT, signal.SIGKILL]))
 async def test_no_app_outlives_the_server(served: Served, number: signal.Signals) -> None:
-    async with ClientSession() as session, session.ws_connect(f"{served.url}/ws") as tab:
+    async with ClientSession() as session, session.ws_connect(f"{served.url}/ws", origin=served.url) as tab:
         await drawn(tab, "Runs")
         served.process.send_signal(number)
         while (await tab.receive()).type in (WSMsgType.BINARY, WSMsgType.TEXT):
