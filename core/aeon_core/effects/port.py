@@ -66,6 +66,10 @@ Ending = TypeVar("Ending", bound=Exception)
 logger: logging.Logger = logging.getLogger("aeon")
 
 
+def _key(step_id: str, tool: Tool, arguments: Mapping[str, Any]) -> str:
+    return json.dumps([step_id, tool.name, arguments], sort_keys=True)
+
+
 class Effects:
     """Performs, journals, remembers. One instance a run; used by the kernel's thread, `abort` by any.
 
@@ -100,6 +104,8 @@ class Effects:
         if sleep is not None:
             self._stream.sleep = sleep
         self._options: dict[str, Any] = {}
+        self._judged: dict[str, Any] = {}
+        """What each call would do, as far as rules can see, at the time of its verdict; until it is made."""
         self._answered = 0
         """The number of resumes replayed when an open question was last decided."""
         self._on_unknown = config.on_unknown
@@ -299,13 +305,20 @@ class Effects:
             outcome = refused
         else:
             self._stream.sync(needed)
-            outcome = self._invoke_live(tool, arguments, output_schema)
+            judged = self._judged.pop(_key(step_id, tool, arguments), ...)
+            outcome = self._invoke_live(tool, arguments, output_schema, judged)
         self.emit(record(state="finished", result=outcome.result, error=outcome.error, duration_ms=outcome.duration_ms))
         self._stream.sync(needed)
         return outcome
 
-    def _invoke_live(self, tool: Tool, arguments: dict[str, Any], output_schema: Schema) -> ToolOutcome:
-        """Invoke a tool with the secrets in its arguments, which must then still satisfy its input_schema."""
+    def _invoke_live(
+        self, tool: Tool, arguments: dict[str, Any], output_schema: Schema, judged: Any = ...
+    ) -> ToolOutcome:
+        """Invoke a tool with the secrets in its arguments, which must then still satisfy its input_schema.
+
+        It is not invoked if the call would do something else than what was `judged`, such as to write elsewhere because
+        a folder became a link while a person decided.
+        """
         try:
             live = self._secrets.reveal(arguments)
         except LostSecretError as error:
@@ -313,6 +326,11 @@ class Effects:
         if live is not arguments and (problems := Schema(tool.input_schema).errors(live, shown=self._secrets.conceal)):
             message = f"the arguments of {tool.name!r} do not fit: {'; '.join(problems)}"
             return ToolOutcome(None, {"error_type": "ValidationError", "message": self._secrets.conceal(message)})
+        if judged is not ... and tool.parts(dict(live)) != judged:
+            message = (
+                f"the call of {tool.name!r} would no longer do what it was allowed to: a path leads elsewhere by now"
+            )
+            return ToolOutcome(None, {"error_type": "ToolError", "message": f"{message}; make the call again"})
         return invoke_tool(tool, json_safe(live), output_schema, self._secrets.conceal)
 
     def _decide_unknown(self, tool: Tool, started: ToolRecord) -> ToolOutcome | None:
@@ -426,6 +444,8 @@ class Effects:
             verdict = recorded or Verdict("allow", "as recorded")
         else:
             verdict = self._verdict(policy, tool, arguments, substitutes, objection)
+            if verdict.answer != "deny":
+                self._judged[_key(step_id, tool, arguments)] = tool.parts(dict(self._secrets.reveal(arguments)))
             noted = tool.needs_approval or verdict.answer != "allow"
         if noted:
             self.emit(

@@ -11,6 +11,7 @@ import pytest
 from aeon_core import ApprovalDecision, ApprovalRequest, Orchestrator, RunConfig, RunResult, ToolRegistry
 from aeon_core.journal.reader import read_records
 from aeon_core.tools.files import file_tools
+from aeon_core.tools.files.text_files import ReadTool
 from tests.aeon_core.kernel.test_passes import model
 from tests.fakes import steps
 from tests.replays import replays_the_same
@@ -96,3 +97,30 @@ def test_what_replaces_a_file_is_shown_against_it_and_a_new_file_has_no_diff(tmp
     folder.mkdir()
     run(folder, new, write)
     assert new.previews == [None]
+
+
+@pytest.mark.parametrize(
+    "step",
+    [
+        {"tool": "Write", "arguments": {"file_path": "docs/commit-msg", "content": "x"}},
+        {"tool": "Read", "arguments": {"file_path": "docs/description"}},
+    ],
+)
+def test_a_call_whose_path_leads_elsewhere_by_the_time_it_is_approved_is_not_made(
+    tmp_path: Path, step: dict[str, Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "docs").mkdir()
+    (tmp_path / ".git/hooks").mkdir(parents=True)
+    (tmp_path / ".git/hooks/description").write_text("secret")
+    monkeypatch.setattr(ReadTool, "needs_approval", True)
+
+    def swap() -> None:
+        (tmp_path / "docs").rmdir()
+        (tmp_path / "docs").symlink_to(".git/hooks")
+
+    run(tmp_path, Person(swap), step)
+    assert not (tmp_path / ".git/hooks/commit-msg").exists()
+    records = list(read_records(tmp_path / "r.jsonl"))
+    (called,) = [each for each in records if each["type"] == "tool" and each["state"] == "finished"]
+    assert "would no longer do what it was allowed to" in called["error"]["message"]
+    replays_the_same(records)
