@@ -8,6 +8,7 @@ import os
 import re
 import secrets
 import stat
+import threading
 from collections import deque
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
@@ -179,11 +180,12 @@ class Sandbox:
             raise ToolError(f"{_shown(path)} is too large: it has more than {limit:,} bytes")
         return content
 
-    def write_bytes(self, path: str, data: bytes) -> bool:
+    def write_bytes(self, path: str, data: bytes, instead_of: bytes | None = None) -> bool:
         """Make or replace the file at the path in one step, with the folders above it; return whether it is new.
 
         Through a symbolic link its target is written. An existing file keeps its mode. Raises SandboxError if the
-        path leads outside, ToolError if it names no regular file or the system refuses.
+        path leads outside, ToolError if it names no regular file, the system refuses, or it has another content by now
+        than `instead_of`.
         """
         with self._place(path) as place:
             name, status = place.file_name(), None
@@ -192,8 +194,15 @@ class Sandbox:
                 status = os.fstat(fd)
                 os.close(fd)
             place.make_parents()
-            _replace(place.fd, name, data, status)
+            _replace(place.fd, name, data, status, lambda: self._check_content(place, path, instead_of))
             return status is None
+
+    def _check_content(self, place: _Place, path: str, expected: bytes | None) -> None:
+        if expected is None:
+            return
+        with os.fdopen(self._open_file(place, path, os.O_RDONLY), "rb") as stream:
+            if stream.read(len(expected) + 1) != expected:
+                raise ToolError(f"{_shown(path)} has been changed meanwhile, so it was left as it is; Read it again")
 
     def walk(self, path: str = ".", enter: Callable[[FolderEntry], bool] | None = None) -> Iterator[FolderEntry]:
         """Return what is below a folder, each folder before its content and names in order; a file gives itself.
@@ -413,7 +422,11 @@ def _keeps_all_private() -> bool:
     return False
 
 
-def _replace(folder: int, name: str, data: bytes, existing: os.stat_result | None) -> None:
+_replacing = threading.Lock()
+"""Held between a last look at a file and its replacement, so that no edit of another run is lost."""
+
+
+def _replace(folder: int, name: str, data: bytes, existing: os.stat_result | None, check: Callable[[], None]) -> None:
     temporary = f".aeon-{secrets.token_hex(8)}.tmp"
     flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
     fd = os.open(temporary, flags, 0o666 if existing is None else 0o600, dir_fd=folder)
@@ -427,7 +440,9 @@ def _replace(folder: int, name: str, data: bytes, existing: os.stat_result | Non
                     os.fchown(fd, existing.st_uid, existing.st_gid)
                 os.fchmod(fd, stat.S_IMODE(existing.st_mode) & 0o777)
             os.fsync(fd)
-        os.replace(temporary, name, src_dir_fd=folder, dst_dir_fd=folder)
+        with _replacing:
+            check()
+            os.replace(temporary, name, src_dir_fd=folder, dst_dir_fd=folder)
     except BaseException:
         with suppress(OSError):
             os.unlink(temporary, dir_fd=folder)

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import os
 import re
 from pathlib import Path
 from typing import Any
@@ -315,3 +316,22 @@ def test_the_diff_that_is_shown_makes_the_same_change(
     data = before + ("\n" if ends else "")
     after, result = edit(folder, data, old_string=before, new_string=wanted)
     assert edit(folder, data, diff=result["diff"])[0] == after
+
+
+@pytest.mark.parametrize("meanwhile", [b"one\nTWO\n", b"one\ntwo\nthree\n", b"", None])
+def test_what_others_change_in_a_file_while_it_is_edited_is_not_lost(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, meanwhile: bytes | None
+) -> None:
+    place, fsync = tmp_path / "a", os.fsync
+    place.write_bytes(b"one\ntwo\n")
+
+    def change(descriptor: int) -> None:
+        fsync(descriptor)
+        place.unlink() if meanwhile is None else place.write_bytes(meanwhile)
+
+    monkeypatch.setattr(os, "fsync", change)
+    with pytest.raises(ToolError, match=r"has been changed meanwhile, so it was left as it is|there is no 'a'"):
+        EditTool(Sandbox(tmp_path)).invoke(file_path="a", old_string="one", new_string="1")
+    assert {each.name: each.read_bytes() for each in tmp_path.iterdir()} == (
+        {} if meanwhile is None else {"a": meanwhile}
+    )

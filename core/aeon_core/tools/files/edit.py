@@ -466,7 +466,7 @@ class EditTool(FileTool):
     def _run(self, **arguments: Any) -> dict[str, Any]:
         """Return what was replaced and how. If anything does not match, the file stays unchanged."""
         path, before, after, count, method = self._edited(**arguments)
-        self._sandbox.write_bytes(arguments["file_path"], after)
+        self._sandbox.write_bytes(arguments["file_path"], after, before)
         return {
             "file_path": path,
             "replacements": count,
