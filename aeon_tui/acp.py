@@ -35,7 +35,7 @@ from aeon_tui.sessions.served_runs import (
 )
 from aeon_widgets.run_list import cost
 from aeon_widgets.run_question import ALWAYS, REVIEWED, headline, run_question
-from aeon_widgets.text import one_line
+from aeon_widgets.text import exact, one_line
 
 Record = Mapping[str, Any]
 TOOL_KINDS: dict[str, ToolKind] = {
@@ -135,7 +135,7 @@ class Updates:
             content.append(_text(str(reason)))
         return acp.start_tool_call(
             self.call,
-            one_line(str(command), 200) if name == "Bash" else headline("tool", about).removesuffix("?"),
+            exact(str(command), 200) if name == "Bash" else headline("tool", about).removesuffix("?"),
             kind=TOOL_KINDS.get(name, "other"),
             status=status,
             content=content or None,

@@ -68,10 +68,24 @@ def _escape(match: re.Match[str]) -> str:
     character = match.group()
     if _has_effect(match):
         return character
-    if named := _NAMED.get(character):
-        return named
+    return _NAMED.get(character) or _coded(character)
+
+
+def _coded(character: str) -> str:
     code = ord(character)
     return f"\\x{code:02x}" if code < 0x100 else f"\\u{code:04x}" if code < 0x10000 else f"\\U{code:08x}"
+
+
+_BLANKS = re.compile("[\xa0\u1680\u2000-\u200a\u202f\u205f\u2800\u3000]")
+"""What looks like a space and is none."""
+
+
+def escape_blanks(text: str) -> str:
+    """Return a command, path or other exact text with every blank but the space as an escape such as `\\u3000`.
+
+    It is for what a person approves: a shell takes such a blank for a letter. Prose has some, in French and Japanese.
+    """
+    return text if text.isascii() else _BLANKS.sub(lambda match: _coded(match.group()), text)
 
 
 def escape_json(text: str) -> str:

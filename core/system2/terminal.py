@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from typing import Any, TextIO
 
 from aeon_core.approvals.pending import ApprovalDecision, ApprovalRequest
-from aeon_core.escape import escape_controls
+from aeon_core.escape import escape_blanks, escape_controls
 from aeon_core.stdio import drop_typed_ahead
 from system2.changes import FileChange, diffs_of
 from system2.constants import GATES
@@ -114,7 +114,7 @@ class Terminal:
 
     def _command(self, command: str, *, is_blocklisted: bool) -> ApprovalDecision:
         """Show the whole command, and return whether it may run, or why not; a blocklisted one needs the word `run`."""
-        self.say(f"\nThe agent wants to run:\n{command}")
+        self.say(f"\nThe agent wants to run:\n{escape_blanks(command)}")
         prompt = "run it? [a, w REASON] "
         if is_blocklisted:
             self.say("WARNING: this command is on the list of destructive commands.")

@@ -1,13 +1,14 @@
 from __future__ import annotations
 
 import json
+import unicodedata
 
 import pytest
 import regex
 from hypothesis import given
 from hypothesis import strategies as st
 
-from aeon_core.escape import escape_controls, escape_json
+from aeon_core.escape import escape_blanks, escape_controls, escape_json
 
 ANY_TEXT = st.text(st.characters(exclude_categories=()))
 
@@ -59,3 +60,11 @@ def test_json_made_visible_means_the_same(text: str) -> None:
     assert json.loads(shown) == {"text": text}
     assert "\x9b" not in shown
     assert "\u202e" not in shown
+
+
+def test_every_blank_but_the_space_becomes_an_escape_in_what_a_person_approves_and_stays_in_prose() -> None:
+    blanks = [each for each in map(chr, range(0x110000)) if unicodedata.category(each) == "Zs" and each != " "]
+    assert len(blanks) == 16
+    assert [each for each in [*blanks, "\u2800"] if not escape_blanks(f"rm a{each}b c").isascii()] == []
+    assert escape_blanks("rm -rf\xa0x\u3000/ 日本") == "rm -rf\\xa0x\\u3000/ 日本"
+    assert escape_controls("«\xa0Bonjour\u202f!\xa0» 東京\u3000天気") == "«\xa0Bonjour\u202f!\xa0» 東京\u3000天気"

@@ -235,12 +235,12 @@ def test_a_gate_takes_words_and_no_rejection_without_a_reason(
 )
 def test_a_command_runs_only_on_a_plain_yes(typed: list[str], blocklisted: bool, said: tuple[str, str | None]) -> None:
     terminal, shown = at_terminal(*typed)
-    command = {"command": "rm -r build\nls"}
+    command = {"command": "rm -r build\nls\u3000a"}
     decision = terminal(
         asked("tool", tool_name="Bash", arguments=command, blocklisted=blocklisted, reason="it is listed")
     )
     assert (decision.decision, decision.feedback) == said
-    assert "rm -r build\nls" in shown.getvalue()
+    assert "rm -r build\nls\\u3000a" in shown.getvalue()
 
 
 def test_a_question_takes_the_beginning_of_a_choice_and_nothing_is_the_safe_one() -> None:

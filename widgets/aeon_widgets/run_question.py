@@ -11,6 +11,7 @@ from typing import Any, Literal
 from msgspec import Struct
 from msgspec.structs import replace
 
+from aeon_core.escape import escape_blanks
 from aeon_core.journal.values import dict_of, dicts_of, int_of, number_of, str_of, strs_of
 from aeon_core.journal.view.formatting import flags, reasons, score, told_by_verdicts
 from aeon_core.journal.view.model import AssessmentView, RefinementView
@@ -22,7 +23,7 @@ from aeon_widgets.issues import issue_blocks
 from aeon_widgets.plan_difference import plan_change
 from aeon_widgets.rendered_text import QUOTED
 from aeon_widgets.reply_text import checks, suspicions, verdicts
-from aeon_widgets.text import MAX_SHOWN, Block, count, fit, one_line, spaced
+from aeon_widgets.text import MAX_SHOWN, Block, count, exact, fit, one_line, spaced
 
 Typed = Literal["", "reason", "run"]
 """What must be typed before an answer is sent: nothing, a reason, or the word `run`."""
@@ -79,6 +80,8 @@ SHORT = 40
 """The longest value next to its name, in characters; longer ones are below, so that none can pass for a name."""
 CUT_AT = "… ["
 """The beginning of the line that says that a diff was cut."""
+_EXACT = ("command", "file_path", "url")
+"""Arguments in which every character counts; longer ones with other names may be prose."""
 _SHOWN_BY_DIFF = ("file_path", "old_string", "new_string", "replace_all", "diff", "content")
 DIFF_LINES = 5_000
 """The most lines that are compared; longer texts are shown one after the other, as comparing them takes too long."""
@@ -94,11 +97,11 @@ def call_title(subject: Subject) -> str:
     name, arguments = str_of(subject.get("tool_name")), dict_of(subject.get("arguments")) or {}
     path, url = str_of(arguments.get("file_path")), str_of(arguments.get("url"))
     if name in ("Edit", "Write") and path:
-        return f"{name} {one_line(path, 120)}?"
+        return f"{name} {exact(path, 120)}?"
     if name == "Bash" and str_of(arguments.get("command")):
         return "Run this command?"
     if name.lower().rpartition("__")[2] in ("fetch", "webfetch") and url:
-        return f"Fetch {one_line(url, 120)}?"
+        return f"Fetch {exact(url, 120)}?"
     return f"Call {one_line(name or 'a tool', 120)}?"
 
 
@@ -129,7 +132,7 @@ def call_blocks(point: str, subject: Subject) -> Iterator[Block]:
     # Arguments that the diff shows in full are not repeated.
     hidden = () if any(line.startswith(CUT_AT) for line in diff.split("\n")) else _SHOWN_BY_DIFF
     yield from argument_blocks({name: value for name, value in arguments.items() if name not in hidden})
-    path = one_line(str_of(arguments.get("file_path")), 200)
+    path = exact(str_of(arguments.get("file_path")), 200)
     yield from whole(f"diff {path}", diff)
 
 
@@ -142,10 +145,11 @@ def argument_blocks(arguments: Mapping[str, Any]) -> Iterator[Block]:
             continue
         named = one_line(name, 100)
         if len(value) <= SHORT and "\n" not in value and name != "command":
-            yield "bold", f"{named}: {value}"
+            yield "bold", f"{named}: {escape_blanks(value)}"
         else:
             yield "bold", f"{named}:"
-            yield from whole(SHELL if name == "command" else "", value)
+            shown = escape_blanks(value) if name in _EXACT else value
+            yield from whole(SHELL if name == "command" else "", shown)
     if compared:
         yield from _difference(str(old), str(new))
 

@@ -9,7 +9,7 @@ from typing import Any
 
 from rich.cells import cell_len, chop_cells, set_cell_size
 
-from aeon_core.escape import escape_controls
+from aeon_core.escape import escape_blanks, escape_controls
 
 Piece = tuple[str, str]
 """Text that is safe to show, and the name of its style (empty for the pane's own)."""
@@ -36,6 +36,11 @@ def block(text: str, limit: int = MAX_SHOWN) -> str:
 def one_line(text: str, limit: int = 1_000) -> str:
     """Return the first `limit` characters of a text as one line, with whitespace collapsed."""
     return escape_controls(" ".join(text[:limit].split()))
+
+
+def exact(text: str, limit: int = 1_000) -> str:
+    """Return the first `limit` characters of a command or path as one line that shows each of them as what it is."""
+    return escape_controls(escape_blanks(text[:limit]))
 
 
 def fit(text: str, width: int) -> str:

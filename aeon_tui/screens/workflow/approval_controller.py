@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from textual.widget import Widget
 
+from aeon_core.escape import escape_blanks
 from aeon_core.journal.values import dict_of
 from aeon_tui.screens.panel_controller import PanelController
 from aeon_tui.screens.workflow.transcript import change_blocks, detail_blocks, summary_blocks
@@ -93,7 +94,7 @@ def _command(subject: Mapping[str, Any], question: Question) -> ApprovalQuestion
     always = (Choice("A", f"Always allow {fit(one_line(rule), 40)}", ALWAYS),) if isinstance(rule, str) else ()
     hint = "why not? the agent reads it"
     answers = (run, *always, _REFUSE, _END)
-    return ApprovalQuestion("command", headline, (*blocks, (SHELL, question.text)), answers, hint=hint)
+    return ApprovalQuestion("command", headline, (*blocks, (SHELL, escape_blanks(question.text))), answers, hint=hint)
 
 
 def _option(question: Question) -> ApprovalQuestion:

@@ -391,10 +391,10 @@ def _named(files: tuple[Path, ...], root: Path) -> str:
 
 def clean_text(text: str) -> str:
     """Return a project's text, safe to print: with visible control characters, without secrets, clipped."""
-    from aeon_core.escape import escape_controls
+    from aeon_core.escape import escape_blanks, escape_controls
     from aeon_core.redaction import redact_text
 
-    text = redact_text(escape_controls(text))
+    text = redact_text(escape_controls(escape_blanks(text)))
     return text if len(text) <= 400 else f"{text[:400]}…"
 
 

@@ -325,8 +325,10 @@ def test_servers_name_what_they_would_start_and_the_files_of_the_project(folder:
     assert "passing it ${OPENAI_API_KEY}" in item.text
     assert set(item.files) == {server, lib}
     folder.says(
-        "mcp_servers:\n  mine: {command: sh, args: [-c, 'cd .; exec ./srv/lib.py --x'], env: {A: abcdefgh-secret}}\n"
+        "mcp_servers:\n  mine: {command: sh, args: [-c, 'cd .; exec ./srv/lib.py --x\xa0y'],"
+        " env: {A: abcdefgh-secret}}\n"
     )
+    assert r"--x\xa0y" in folder.trust.items[0].text
     assert folder.trust.items[0].files == (lib,)
     folder.grant()
     folder.says(Path(folder.root, ".aeon", "config.yml").read_text().replace("abcdefgh", "ijklmnop"))

@@ -20,7 +20,7 @@ from aeon_tui.sessions.runner import Runner
 from aeon_tui.sessions.stream import Stream
 from aeon_widgets.approval_panel import ApprovalPanel, ApprovalText
 from aeon_widgets.rendered_text import block_lines
-from aeon_widgets.run_question import budget_blocks, call_blocks
+from aeon_widgets.run_question import budget_blocks, call_blocks, call_title
 from aeon_widgets.step_pane import StepText
 from aeon_widgets.text import MAX_SHOWN
 from tests.fakes import ScriptedModel, steps
@@ -273,6 +273,18 @@ def test_an_answer_to_another_question_is_none() -> None:
     broker.close()
     request = ApprovalRequest(point="tool", pass_number=1, subject={}, digest="digest")
     assert broker(request).decision == "abort"
+
+
+def test_a_blank_that_is_no_space_is_shown_in_commands_and_paths_and_not_in_prose() -> None:
+    command = "cat notes\u3000.txt &&\nls a\xa0b" + " x" * 30
+    shown = list(call_blocks("tool", {"tool_name": "Bash", "arguments": {"command": command}}))
+    assert shown[-1][1].startswith("cat notes\\u3000.txt &&\nls a\\xa0b x x")
+    write = {"tool_name": "Write", "arguments": {"file_path": "a\u2003b  c", "content": "Voilà\u202f: « Oui\xa0! »\n"}}
+    assert call_title(write) == "Write a\\u2003b  c?"
+    assert [text for _, text in call_blocks("tool", write)][0::2] == [
+        "file_path: a\\u2003b  c",
+        "Voilà\u202f: « Oui\xa0! »\n",
+    ]
 
 
 def test_an_edit_is_shown_as_a_difference() -> None:
