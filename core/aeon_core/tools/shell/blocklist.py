@@ -11,8 +11,8 @@ from __future__ import annotations
 import posixpath
 import re
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
-from itertools import pairwise, takewhile
+from dataclasses import dataclass, replace
+from itertools import islice, pairwise, takewhile
 
 from aeon_core.tools.shell.commands import SimpleCommand, read
 from aeon_core.tools.shell.programs import (
@@ -20,6 +20,8 @@ from aeon_core.tools.shell.programs import (
     DATA_VERBS,
     GIT_OPTIONS,
     INTERPRETERS,
+    ONLY_READ,
+    READERS,
     RUNNERS_OF_TASKS,
     SHELLS,
     SIMPLE_RUNNERS,
@@ -92,7 +94,7 @@ def judge(text: str, extra: Sequence[str] = ()) -> Match | None:
             return Match(pattern.pattern, _cut(text), why)
     line = read(text)
     for command in line.commands:
-        if found := destruction(command, text):
+        if found := destruction(command, text) or _passed_on(command, text):
             return Match(found[0], _cut(command.text), found[1])
         if command.code and (name := _in_text(command.code)):
             return Match(name, _cut(command.code), f"it is in another language, and contains {name!r}")
@@ -123,6 +125,9 @@ def _cut(text: str) -> str:
     return text if len(text) <= _SHOWN else text[: _SHOWN - 1] + "…"
 
 
+_KNOWN = READERS | ONLY_READ | TAKES_DATA | CLIENTS | WRITERS | TASK_RUNNERS | SHELLS | SIMPLE_RUNNERS | {"git"}
+_DESTROYS = re.compile(r"rm|find|chmod|dd|dcfldd|dc3dd|mkfs(?:\..*)?|mke2fs|newfs\w*|git")
+_MAX_PARTS = 20
 Finding = tuple[str, str]
 """The name of a blocklist pattern, and why a command matches it."""
 
@@ -193,7 +198,9 @@ def _forced_push(command: SimpleCommand) -> Finding | None:
 
 _DISK = re.compile(r"/dev/(?:sd|nvme|vd|hd|xvd|mmcblk|disk)")
 _EVERYTHING = {"/", "~", ".", "..", "*", "/*", "~/*", "./*", "../*", ".*", "./.*"}
-_NARROWS = re.compile(r"-(?:i?name|i?path|i?regex|i?wholename|[acm]?(?:newer|time|min)\w*|size|user|group|empty|perm)")
+_NARROWS = re.compile(
+    r"-(?:i?name|i?path|i?regex|i?wholename|[ac]?newer\w*|[acmB](?:time|min)|size|user|group|empty|perm)"
+)
 _ALL_RIGHTS = re.compile(r"(?:0*[0-7]?777|(?:[ugo]*[ao][ugoa]*)?[+=](?=\w*r)(?=\w*w)(?=\w*[xX])[rwxXst]+)")
 _SQL = {
     "DROP TABLE": re.compile(r"\bDROP\s+TABLE\b", re.IGNORECASE),
@@ -212,6 +219,15 @@ def destruction(command: SimpleCommand, line: str) -> Finding | None:
         return _disk(command)
     found = (rule(command) for rule in _RULES)
     return next((finding for finding in found if finding), None) or _sql(command, line)
+
+
+def _passed_on(command: SimpleCommand, line: str) -> Finding | None:
+    """Return a finding for `valgrind rm -rf /`: a program that is not known may run what its words say."""
+    if not command.words or command.program in _KNOWN or INTERPRETERS.fullmatch(command.program):
+        return None
+    starts = (at for at, word in enumerate(command.words) if at and _DESTROYS.fullmatch(posixpath.basename(word)))
+    parts = (replace(command, words=command.words[at:], redirects=(), stdin=None) for at in islice(starts, _MAX_PARTS))
+    return next((found for part in parts if (found := destruction(part, line))), None)
 
 
 def _remove(command: SimpleCommand) -> Finding | None:

@@ -155,7 +155,7 @@ class Line:
     """Why something else may run, or other values than the words show; None if that cannot be."""
 
 
-_CODE = re.compile(r"-[a-zA-Z]*[ceEprR]|--eval|--print|--run|eval")
+_CODE = re.compile(r"-[a-zA-Z]*[ceEprR]|--?eval|--print|--run|eval")
 
 
 @lru_cache(maxsize=16)

@@ -16,7 +16,10 @@ def _words(text: str) -> frozenset[str]:
 
 
 SHELLS = _words("sh bash dash zsh ksh mksh ash fish rbash csh tcsh yash pwsh")
-INTERPRETERS = re.compile(r"(?:python|perl|ruby|node|nodejs|php|lua|deno|bun|pypy|osascript)[\d.]*")
+INTERPRETERS = re.compile(
+    r"(?:python|perl|ruby|node|nodejs|php|lua|luajit|deno|bun|pypy|osascript|R|Rscript|julia|octave|groovy|scala|elixir|erl"
+    r"|guile|raku|gnuplot|dc|tsx|ts-node|ghc|sbcl|tclsh|jshell)[\d.]*"
+)
 
 SIMPLE_RUNNERS = _words("env sudo doas timeout time nice nohup setsid command builtin exec")
 """They run what follows: after a duration for `timeout`, assignments for `env` and `sudo`. Options are not read."""
@@ -193,7 +196,10 @@ _RUNNING = {
     "git archive": "--exec",
     "git rebase": "-x --exec",
     "git grep": "-O --open-files-in-pager",
-    "git clone": "-u --upload-pack",
+    "git clone": "-u --upload-pack --template",
+    "git init": "--template",
+    "git fetch-pack": "--upload-pack --exec",
+    "git send-pack": "--receive-pack --exec",
 }
 """The same for the options that name another program to run."""
 _ENVIRONMENTS = re.compile(
@@ -203,7 +209,8 @@ _ENVIRONMENTS = re.compile(
 )
 """Commands that run others somewhere else: in an environment, a container."""
 _SETTINGS = re.compile(
-    r"config .*(?:pager|editor|command|helper|textconv|clean|smudge|process|cmd|driver|alias|hook|fsmonitor|program).*"
+    r"(?:config|clone (?:.* )?(?:-c|--config)).*(?:pager|editor|command|helper|textconv|clean|smudge|process|cmd|driver"
+    r"|alias|hook|fsmonitor|program|include|askpass|external|gitproxy|uploadpack|receivepack|template|browser|protocol|\.update).*"
     r"|(?:bisect|submodule|filter-branch|difftool|mergetool|send-email|daemon|instaweb|remote-ext|merge-index"
     r"|for-each-repo|shell|hook)\b.*",
     re.IGNORECASE,

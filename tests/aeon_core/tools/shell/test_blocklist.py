@@ -38,6 +38,9 @@ HARMLESS = [
     "find . -name node_modules -exec rm -rf {} +",
     "find / -name x -print",
     "find src -type f -delete",
+    "find . -mmin +5 -delete",
+    "mytool rm -rf build",
+    "gh pr create --title 'Refuse rm -rf /'",
     "find . -name '*.tmp' | xargs rm -f",
     "man mkfs",
     "which mkfs.ext4",
@@ -248,6 +251,9 @@ HEAVY = {
     "unknown": "$x " * 8_000,
     "quotes": "'" * 49_999,
     "backquotes": "`" * 49_999,
+    "passed on": "x" + " rm" * 16_000,
+    "sed": "sed '" + "s/[[:" * 9_000 + "'",
+    "assigned": "A=1 " * 5_000 + "git status;" * 2_000,
 }
 
 
