@@ -421,8 +421,9 @@ _EPILOGS = {
         "process ended, 2 if the run is waiting for nothing or for something else."
     ),
     "workflow": (
-        "With --headless, this is the command system2. Exit code: 0 all gates approved, 1 aborted or fatal error, 2 "
-        "bad arguments, 3 no usable model or rejected credentials, 4 cost ceiling reached."
+        "With --headless, this is the command system2. Exit code: 0 all gates approved and nothing left open, 1 "
+        "aborted, failed or left open, 2 bad arguments or nobody to decide at the gates, 3 no usable model or rejected "
+        "credentials, 4 cost ceiling reached."
     ),
     "trust": (
         "You trust exactly what is shown. When the project's configuration or a file that it can run changes, you are"

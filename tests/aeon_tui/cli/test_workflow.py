@@ -12,6 +12,7 @@ import pytest
 
 from aeon_tui.cli.main import main
 from aeon_tui.cli.workflow import NO_ONE
+from system2.command import EPILOG
 from tests.aeon_tui.workflows import at_a_gate, completed, failed
 
 PATHS = os.pathsep.join(str(Path(__file__).parents[3] / part) for part in (".", "core", "widgets", "themes"))
@@ -257,3 +258,9 @@ def test_what_cannot_begin_says_so_before_the_app_opens(
     monkeypatch.delenv("ANTHROPIC_API_KEY", raising=False)
     assert main(["workflow", *arguments]) == code
     assert said in capsys.readouterr().err
+
+
+def test_the_help_explains_the_exit_codes_as_system2_does(capsys: pytest.CaptureFixture[str]) -> None:
+    """A workflow that leaves a blocker open exits with 1 although every gate was approved."""
+    assert main(["workflow", "--help"]) == 0
+    assert EPILOG in " ".join(capsys.readouterr().out.split())
