@@ -6,7 +6,7 @@ import ast
 import inspect
 import re
 import textwrap
-from functools import cache, lru_cache
+from functools import cache
 from importlib import import_module
 from typing import Any
 
@@ -15,7 +15,7 @@ from pydantic.json_schema import GenerateJsonSchema
 
 from aeon_core.entities import Entity, Timestamp
 from aeon_core.errors import UsageError
-from aeon_core.journal import records
+from aeon_core.journal.records import RECORDS, Record
 from aeon_core.plan.models import NonBlank
 from aeon_core.suggest import close
 from aeon_core.tools.base import Effect
@@ -78,19 +78,9 @@ class Envelope(BaseModel):
     run: str
 
 
-@lru_cache(maxsize=1)
-def _records() -> dict[str, type[records.Record]]:
-    found = {record.tag: record for record in vars(records).values() if _is_record(record)}
-    return dict(sorted(found.items()))
-
-
-def _is_record(value: Any) -> bool:
-    return isinstance(value, type) and issubclass(value, records.Record) and value is not records.Record
-
-
 def schema_names() -> list[str]:
     """Return the names that `schema` takes: files that people write, entities, then the journal's record types."""
-    return [*FILES, *_ENTITIES, *_records()]
+    return [*FILES, *_ENTITIES, *sorted(RECORDS)]
 
 
 def schema(name: str) -> dict[str, Any]:
@@ -102,8 +92,8 @@ def schema(name: str) -> dict[str, Any]:
         return {"$schema": DIALECT, **body}
     if name in FILES:
         return {"$schema": DIALECT, **_file_schema(name)}
-    if name in _records():
-        return _record_schema(name, _records()[name])
+    if name in RECORDS:
+        return _record_schema(name, RECORDS[name])
     folded = {known.lower(): known for known in schema_names()}
     if name.lower() in folded:
         raise UsageError(f"the schema {name!r} is unknown; did you mean {folded[name.lower()]!r}?")
@@ -112,7 +102,7 @@ def schema(name: str) -> dict[str, Any]:
     raise UsageError(f"the schema {name!r} is unknown; {hint} (`aeon-tui schema` lists all)")
 
 
-def _record_schema(name: str, model: type[records.Record]) -> dict[str, Any]:
+def _record_schema(name: str, model: type[Record]) -> dict[str, Any]:
     body, envelope = _described(model), _described(Envelope)
     fields = {key: value for key, value in body.pop("properties").items() if key != "type"}
     required = [*envelope["required"], "type", *(key for key in body.pop("required", []) if key != "type")]

@@ -14,7 +14,7 @@ from aeon_core.entities import Entity, RunResult
 from aeon_core.errors import UsageError
 from aeon_core.journal.listing import find_run
 from aeon_core.journal.reader import read_records
-from aeon_core.journal.records import RECORD, TYPES
+from aeon_core.journal.records import RECORD, RECORDS
 from aeon_core.journal.summary import is_being_written
 from aeon_core.journal.values import dict_of, dicts_of, int_of, str_of, strs_of
 from aeon_core.journal.view import reducer
@@ -240,17 +240,6 @@ def _change(before: float | None, after: float | None) -> float | None:
     return round(after - before, 3) if before is not None and after is not None else None
 
 
-__all__ = [
-    "ExecutionHistory",
-    "ExecutionPass",
-    "ExecutionPatterns",
-    "OverallStatistics",
-    "open_end",
-    "open_history",
-    "open_run",
-]
-
-
 class OverallStatistics(Entity):
     """A whole run in numbers; `total_time` is in seconds, from the first record to the last.
 
@@ -465,7 +454,7 @@ def final_result(view: RunView) -> RunResult | None:
 
 def _fault(record: dict[str, Any]) -> str | None:
     """Return what is wrong with a record of a known type, None if nothing is. A result's problem is in the view."""
-    if record["type"] not in TYPES or record["type"] == "run_finished":
+    if record["type"] not in RECORDS or record["type"] == "run_finished":
         return None
     try:
         RECORD.validate_python(record, strict=True, extra="ignore")

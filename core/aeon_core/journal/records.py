@@ -1,4 +1,4 @@
-"""Every record of the journal, as a discriminated union (contract: The journal).
+"""Every record of the journal, one class a type (contract: The journal).
 
 A record here is a line's body; the writer puts the envelope (`v`, `seq`, `ts`, `run`, `type`) before it. Readers ignore
 what they do not know.
@@ -6,7 +6,9 @@ what they do not know.
 
 from __future__ import annotations
 
-from typing import Annotated, Any, ClassVar, Literal, get_args
+from functools import reduce
+from operator import or_
+from typing import Annotated, Any, ClassVar, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, TypeAdapter
 
@@ -452,80 +454,14 @@ class RunFinished(Record):
     """The seq from which a resume continues; the lines after it came of the ending. None if the run is finished."""
 
 
-AnyRecord = Annotated[
-    RunStarted
-    | RunResumed
-    | JournalRecovered
-    | PhaseRecord
-    | PlanRecord
-    | StepRecord
-    | LLMRecord
-    | ToolRecord
-    | SupervisorRecord
-    | MemoryRecord
-    | TTLRecord
-    | ApprovalRecord
-    | GateRecord
-    | QuestionRecord
-    | AgentRecord
-    | ObservationRecord
-    | NoticeRecord
-    | ProfileRecord
-    | ValidationRecord
-    | ConvergenceRecord
-    | RefinementRecord
-    | PolicyRecord
-    | LabelRecord
-    | CycleRecord
-    | PassRecord
-    | TextRecord
-    | RunFinished,
-    Field(discriminator="type"),
-]
-
-RECORD: TypeAdapter[Any] = TypeAdapter(AnyRecord, config=ConfigDict(defer_build=True))
+RECORDS: dict[str, type[Record]] = {
+    kind.tag: kind for kind in list(vars().values()) if isinstance(kind, type) and issubclass(kind, Record) and kind.tag
+}
+"""Every kind of record that this version knows, by its type."""
+_ANY: Any = reduce(or_, RECORDS.values())
+RECORD: TypeAdapter[Any] = TypeAdapter(
+    Annotated[_ANY, Field(discriminator="type")], config=ConfigDict(defer_build=True)
+)
 """Validates a parsed line into its record; raises pydantic's ValidationError."""
-
-_KINDS: tuple[type[Record], ...] = get_args(get_args(AnyRecord)[0])
-TYPES = frozenset(record.tag for record in _KINDS)
-"""The types of records that this version knows."""
-EMITTED = frozenset(record.tag for record in _KINDS if record.emitted)
-"""Those that the kernel emits."""
-
-
-__all__ = [
-    "EMITTED",
-    "ENVELOPE",
-    "RECORD",
-    "TYPES",
-    "AgentRecord",
-    "AnyRecord",
-    "ApprovalRecord",
-    "ConvergenceRecord",
-    "CycleRecord",
-    "GateRecord",
-    "JournalRecovered",
-    "LLMRecord",
-    "LabelRecord",
-    "MemoryRecord",
-    "NoticeRecord",
-    "ObservationRecord",
-    "PassRecord",
-    "PhaseRecord",
-    "PlanRecord",
-    "PolicyRecord",
-    "ProfileRecord",
-    "QuestionRecord",
-    "Record",
-    "RefinementRecord",
-    "RunFinished",
-    "RunResumed",
-    "RunStarted",
-    "StepRecord",
-    "SupervisorRecord",
-    "TTLRecord",
-    "TextRecord",
-    "ToolRecord",
-    "ValidationRecord",
-    "Verdict",
-]
+EMITTED = frozenset(tag for tag, kind in RECORDS.items() if kind.emitted)
+"""The types that the kernel emits."""

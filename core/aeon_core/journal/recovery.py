@@ -14,7 +14,7 @@ from pydantic import ValidationError
 from aeon_core.errors import UsageError
 from aeon_core.journal.lock import holder, is_locked, lock
 from aeon_core.journal.reader import BEGINNINGS, VERSION, read_records
-from aeon_core.journal.records import RECORD, TYPES, JournalRecovered
+from aeon_core.journal.records import RECORD, RECORDS, JournalRecovered
 from aeon_core.journal.writer import JournalWriter, LineListener, OpenFile, TextTable, sync_folder
 from aeon_core.suggest import first_problem
 
@@ -71,7 +71,7 @@ def _beginning_fault(record: dict[str, Any]) -> str | None:
 
 def _fault_of(record: dict[str, Any]) -> str | None:
     """Return what is wrong with the fields of a record; those of a type that is not known are ignored."""
-    if record["type"] not in TYPES:
+    if record["type"] not in RECORDS:
         return None
     try:
         RECORD.validate_python(record)
