@@ -21,7 +21,7 @@ from aeon_core.journal.view import reducer
 from aeon_core.journal.view.last_states import LastStates
 from aeon_core.journal.view.model import AssessmentView, ProfileView, RefinementView, RunView
 from aeon_core.journal.view.reducer import mode_of
-from aeon_core.plan.refinement.actions import end_of_chain
+from aeon_core.plan import end_of_chain
 from aeon_core.suggest import first_problem
 from aeon_core.units import seconds_after
 

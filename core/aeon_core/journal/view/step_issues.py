@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from aeon_core.journal.view.model import AdvisoryView, IssueView, RefinementView, RunView
+from collections import Counter
 
-_CHAIN = 100
-"""Replacements that are followed from a step to the first one; a damaged journal may hold a circle."""
+from aeon_core.journal.view.model import AdvisoryView, IssueView, RefinementView, RunView
+from aeon_core.plan import end_of_chain
 
 
 def found_issues(view: RunView) -> list[tuple[int, IssueView]]:
@@ -63,11 +63,7 @@ def superseded(view: RunView) -> dict[str, str]:
     """
     replaced, found = replacements(view), dict[str, str]()
     for step_id, step in view.steps.items():
-        last = step_id
-        for _ in range(_CHAIN):
-            if last not in replaced:
-                break
-            last = replaced[last]
+        last = end_of_chain(step_id, replaced)
         if last in replaced:
             continue
         if last != step_id:
@@ -80,27 +76,14 @@ def superseded(view: RunView) -> dict[str, str]:
 
 def times_refined(view: RunView) -> dict[str, int]:
     """Return how often each fragment was refined, by the step that it is now: replacing a step refines it."""
-    counts: dict[str, int] = {}
-    for each in view.refinements:
-        if each.accepted:
-            origin = _origin(view, each.target)
-            counts[origin] = counts.get(origin, 0) + 1
+    replaces = {step_id: step.replaces for step_id, step in view.steps.items() if step.replaces is not None}
+    counts = Counter(end_of_chain(each.target, replaces) for each in view.refinements if each.accepted)
     replaced = replacements(view)
     return {
         step_id: counts[origin]
         for step_id in view.steps
-        if step_id not in replaced and (origin := _origin(view, step_id)) in counts
+        if step_id not in replaced and (origin := end_of_chain(step_id, replaces)) in counts
     }
-
-
-def _origin(view: RunView, step_id: str) -> str:
-    """Return the step that this one replaces, by way of all between; itself where it replaces none."""
-    for _ in range(_CHAIN):
-        step = view.steps.get(step_id)
-        if step is None or step.replaces is None:
-            break
-        step_id = step.replaces
-    return step_id
 
 
 def _touched(refinement: RefinementView) -> set[str]:

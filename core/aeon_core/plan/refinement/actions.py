@@ -9,7 +9,7 @@ from typing import Annotated, Any, ClassVar, Literal
 from pydantic import ConfigDict, Field, JsonValue
 
 from aeon_core.entities import Entity
-from aeon_core.plan import StepStatus
+from aeon_core.plan import StepStatus, end_of_chain
 from aeon_core.plan.models import MAX_NESTING_DEPTH, NonBlank, Plan
 from aeon_core.validation.report import ValidationIssue
 
@@ -110,18 +110,6 @@ class RefinementLedger(Entity):
     def exhausted(self, fragment: str) -> bool:
         """Return whether the fragment may no longer be refined."""
         return self.left_to_a_person(fragment) or self.refusal(fragment) is not None
-
-
-def end_of_chain(step_id: str, links: Mapping[str, str]) -> str:
-    """Follow the links from a step to the end and return that step; the step itself if it has no link.
-
-    Following what each step replaces gives the fragment that the ledger counts.
-    """
-    seen = {step_id}
-    while (linked := links.get(step_id)) is not None and linked not in seen:
-        seen.add(linked)
-        step_id = linked
-    return step_id
 
 
 @dataclass(frozen=True, slots=True)

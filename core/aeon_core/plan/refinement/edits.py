@@ -8,9 +8,10 @@ from dataclasses import dataclass, field
 from itertools import chain, islice
 from typing import Any
 
+from aeon_core.plan import end_of_chain
 from aeon_core.plan.models import MAX_NESTING_DEPTH
 from aeon_core.plan.parsing import shown
-from aeon_core.plan.refinement.actions import ANSWER, PLAN, RefinementAction, end_of_chain
+from aeon_core.plan.refinement.actions import ANSWER, PLAN, RefinementAction
 from aeon_core.plan.refinement.tree import (
     DEFINITION,
     Node,

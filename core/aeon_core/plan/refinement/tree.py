@@ -9,8 +9,8 @@ from typing import Any
 
 from aeon_core.errors import ValidationError
 from aeon_core.json_safe import MAX_DEPTH
+from aeon_core.plan import end_of_chain
 from aeon_core.plan.parsing import FLAT_FIELDS, STEP_FIELDS, arguments_in, dump_plan, parse_plan, shown
-from aeon_core.plan.refinement.actions import end_of_chain
 
 Node = dict[str, Any]
 
