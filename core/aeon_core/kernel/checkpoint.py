@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from contextlib import suppress
 from typing import Any, Literal
 
-from pydantic import Field
+from pydantic import Field, ValidationError
 
 from aeon_core.adaptive.depth import AdaptiveDepthConfiguration
 from aeon_core.adaptive.profile import TaskProfile
@@ -18,6 +18,7 @@ from aeon_core.kernel.result import Progress
 from aeon_core.kernel.state import OrchestrationState
 from aeon_core.plan.models import Plan
 from aeon_core.plan.refinement.actions import RefinementLedger
+from aeon_core.suggest import first_problem
 from aeon_core.validation.report import SemanticValidationReport
 
 
@@ -65,23 +66,25 @@ class Checkpoint(Entity):
     def after_pass(cls, record: Mapping[str, Any]) -> Checkpoint | None:
         """Return the state of a run after a `pass` record; None if the record does not hold it.
 
-        Raises pydantic's ValidationError if what it holds is not a run's state.
+        Raises UsageError if what it holds is not a run's state.
         """
         if (standing := record.get("standing")) is None:
             return None
         found = record.get("evaluation_results") or {}
-        return cls.model_validate(
-            {
-                **{key: value for key, value in standing.items() if key in cls.model_fields},
-                "pass_number": record["pass_number"],
-                "task_profile": record.get("task_profile"),
-                "adaptive_depth": record.get("adaptive_depth"),
-                "report": found.get("semantic_validation"),
-                "assessment": found.get("convergence"),
-                "results": record.get("execution_results"),
-                "refinements": record.get("refinement_changes"),
-            }
-        )
+        held = {
+            **{key: value for key, value in standing.items() if key in cls.model_fields},
+            "pass_number": record["pass_number"],
+            "task_profile": record.get("task_profile"),
+            "adaptive_depth": record.get("adaptive_depth"),
+            "report": found.get("semantic_validation"),
+            "assessment": found.get("convergence"),
+            "results": record.get("execution_results"),
+            "refinements": record.get("refinement_changes"),
+        }
+        try:
+            return cls.model_validate(held)
+        except ValidationError as error:
+            raise UsageError(f"cannot continue from the pass at seq {record['seq']}: {first_problem(error)}") from None
 
     def restore(self, state: OrchestrationState, progress: Progress, executor: Executor) -> None:
         """Restore the run's state after the pass: the next pass follows, or the end."""

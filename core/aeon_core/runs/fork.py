@@ -184,9 +184,7 @@ def _begun(path: Path, pass_number: int) -> _Begun:
     for record in records:
         if record["type"] == "memory":
             note_memory(begun.memory, record)
-        elif (
-            record["type"] == "pass" and (checkpoint := _checkpoint_of(record)) is not None and checkpoint.ended is None
-        ):
+        elif record["type"] == "pass" and (checkpoint := Checkpoint.after_pass(record)) and checkpoint.ended is None:
             begun.apply(checkpoint)
             begun.passes.append(checkpoint.pass_number + 1)
             if pass_number == checkpoint.pass_number + 1:
@@ -230,13 +228,6 @@ def _approved_requirements(path: Path) -> list[str]:
         elif record["type"] == "phase" and record["phase"] == "execute":
             return settled
     return []
-
-
-def _checkpoint_of(record: Mapping[str, Any]) -> Checkpoint | None:
-    try:
-        return Checkpoint.after_pass(record)
-    except ValidationError as error:
-        raise UsageError(f"cannot continue from the pass at seq {record['seq']}: {first_problem(error)}") from None
 
 
 def _edited(plan: Plan | None, secrets: RunSecrets) -> Plan | None:

@@ -149,10 +149,7 @@ def _start_after_last_pass(recorded: ReplayCursor) -> Start | None:
     """Return the run's state after its last pass, and skip the lines up to there; None if no pass has ended."""
     if (last := recorded.last_pass) is None:
         return None
-    try:
-        checkpoint = Checkpoint.after_pass(last)
-    except ValidationError as error:
-        raise UsageError(f"cannot continue from the pass at seq {last['seq']}: {first_problem(error)}") from None
+    checkpoint = Checkpoint.after_pass(last)
     memory = dict(recorded.first["memory"])
     for line in recorded.skip_to(last):
         if line["type"] == "memory":
