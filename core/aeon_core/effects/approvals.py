@@ -18,7 +18,8 @@ from aeon_core.plan.parsing import dump_plan
 from aeon_core.policy import Policy, unruled
 from aeon_core.tools.base import Tool
 from aeon_core.tools.schema import Schema
-from aeon_core.validation.report import IssueLocation, SemanticValidationReport, ValidationIssue, report_of
+from aeon_core.validation.report import Finding, SemanticValidationReport, report_of
+from aeon_core.validation.validator import issues_of
 
 Point = Literal["plan", "pass"]
 _LABELLING = frozenset({"accept", "approve", "reject"})
@@ -151,18 +152,8 @@ def with_feedback(
     descriptions += [
         f"a person answers the question {question!r}: {answer}" for question, answer in (answers or {}).items()
     ]
-    issues = list(report.issues)
-    for description in descriptions:
-        issues.append(
-            ValidationIssue(
-                issue_id=f"issue-{len(issues) + 1}",
-                type="relevance",
-                severity="high",
-                description=description,
-                location=IssueLocation(artifact="plan"),
-                proposed_repair="do as the person says",
-            )
-        )
+    found = [Finding("relevance", "high", None, each, "do as the person says") for each in descriptions]
+    issues = [*report.issues, *issues_of(found, "plan", start=len(report.issues) + 1)]
     return report_of(f"{report.validation_id}-person", report.artifact_type, issues)
 
 

@@ -228,20 +228,14 @@ def _readable(reading: PlanReader) -> Plan | None:
 
 
 def _report(reading: PlanReader, findings: list[Finding]) -> SemanticValidationReport:
-    inputs = [reading.goal, [entry.fields for entry in reading.walk()], [finding.description for finding in findings]]
-    return _report_of(json.dumps(inputs, ensure_ascii=True, sort_keys=True), findings[:MAX_ISSUES])
+    inputs = [reading.goal, [entry.fields for entry in reading.walk()]]
+    return report_on("plan", "plan", findings[:MAX_ISSUES], inputs)
 
 
 def lint_refusal(reason: str) -> SemanticValidationReport:
     """Return the report on a JSON or YAML file that is not plain data: one high issue."""
     repair = "Write the plan as plain data: text keys, each once per object, and values instead of anchors and tags."
-    return _report_of(reason, [Finding("consistency", "high", None, f"plan: {reason}", repair)])
-
-
-def _report_of(inputs: str, findings: list[Finding]) -> SemanticValidationReport:
-    return report_of(
-        f"validation-{hashlib.sha256(inputs.encode()).hexdigest()[:12]}", "plan", issues_of(findings, "plan")
-    )
+    return report_on("plan", "plan", [Finding("consistency", "high", None, f"plan: {reason}", repair)], reason)
 
 
 def _entry_findings(entry: PlanEntry, order: dict[str, int], registry: ToolRegistry) -> Iterator[Finding]:
