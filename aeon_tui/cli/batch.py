@@ -18,18 +18,8 @@ from aeon_core.journal.values import brief
 from aeon_core.journal.view.formatting import words
 from aeon_core.plan.edit import load_requirements
 from aeon_core.regular_file import open_regular
-from aeon_core.runs.batch.batch import (
-    Batch,
-    BatchTask,
-    Pool,
-    ProcessPool,
-    Work,
-    check_journals,
-    dask_pool,
-    exit_code,
-    read_tasks,
-)
-from aeon_core.runs.batch.tasks import AUTO_APPROVE
+from aeon_core.runs.batch.batch import Batch, Pool, ProcessPool, Work, dask_pool, exit_code
+from aeon_core.runs.batch.tasks import AUTO_APPROVE, BatchTask, check_journals, read_tasks
 from aeon_core.runs.factory import NO_MODEL, build_tools, connect_model
 from aeon_core.units import money
 from aeon_tui.cli import options

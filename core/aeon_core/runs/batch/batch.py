@@ -25,7 +25,7 @@ from urllib.parse import urlsplit
 
 from aeon_core.errors import AeonError, UsageError
 from aeon_core.installation import missing_extra
-from aeon_core.runs.batch.tasks import BatchTask, check_journals, read_tasks, run_name
+from aeon_core.runs.batch.tasks import BatchTask
 from aeon_core.runs.batch.worker import (
     Job,
     ended_result,
@@ -243,20 +243,6 @@ class _DaskPool(ExecutorPool):
         threads: int = sum(self._client.nthreads().values())
         return threads if self._jobs is None else min(threads, self._jobs)
 
-
-__all__ = [
-    "Batch",
-    "BatchTask",
-    "ExecutorPool",
-    "Pool",
-    "ProcessPool",
-    "Work",
-    "check_journals",
-    "dask_pool",
-    "exit_code",
-    "read_tasks",
-    "run_name",
-]
 
 MAX_TRIES = 3
 """How often a task is tried whose worker dies, including the first time."""

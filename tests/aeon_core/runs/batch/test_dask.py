@@ -16,7 +16,8 @@ import pytest
 from aeon_core.config.schema import RunConfig
 from aeon_core.errors import UsageError
 from aeon_core.installation import MissingExtraError
-from aeon_core.runs.batch.batch import Batch, BatchTask, dask_pool, read_tasks
+from aeon_core.runs.batch.batch import Batch, dask_pool
+from aeon_core.runs.batch.tasks import BatchTask, read_tasks
 from tests.waiting import PATIENCE, wait_until
 
 distributed = pytest.importorskip("distributed", reason="the extra `dask` is not installed")
