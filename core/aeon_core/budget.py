@@ -95,18 +95,10 @@ class Budget:
     that are no amounts.
     """
 
-    def __init__(
-        self,
-        limit_usd: float | None,
-        warn_at_usd: float | None = None,
-        *,
-        spent_usd: float = 0.0,
-        held_usd: float = 0.0,
-    ) -> None:
+    def __init__(self, limit_usd: float | None, warn_at_usd: float | None = None) -> None:
         self._asked_warning = None if warn_at_usd is None else _checked(warn_at_usd, "amount to warn at")
         self._warned = False
-        self._spent = _amount(spent_usd, ROUND_HALF_EVEN)
-        self._held = _amount(held_usd, ROUND_CEILING)
+        self._spent = self._held = _ZERO
         self._open: Decimal | None = None
         self.limit_usd = limit_usd
 

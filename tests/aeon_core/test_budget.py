@@ -97,7 +97,9 @@ def test_it_says_what_is_spent_and_what_is_held() -> None:
     budget.reserve(0.05)
     budget.settle(None)
     assert budget.summary() == ("$0.00 of the budget of $0.10 spent, $0.05 reserved for calls of unknown cost")
-    assert Budget(None, spent_usd=0.03).summary() == "$0.03 spent"
+    unlimited = Budget(None)
+    unlimited.settle(0.03)
+    assert unlimited.summary() == "$0.03 spent"
 
 
 def test_an_open_reserve_stays_held_when_another_call_begins() -> None:
@@ -177,7 +179,8 @@ def test_a_lifted_ceiling_lets_the_call_pass_and_warns_again() -> None:
 
 
 def test_a_run_continues_with_what_was_spent_before() -> None:
-    budget = Budget(0.10, spent_usd=0.06, held_usd=0.03)
+    budget = Budget(0.10)
+    budget.restore({"limit_usd": 0.10, "spent_usd": 0.06, "held_usd": 0.03, "warned": False})
     with pytest.raises(CostCeilingReached):
         budget.reserve(0.02)
     budget.reserve(0.01)

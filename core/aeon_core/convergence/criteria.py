@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from pathlib import Path
-from typing import Annotated, Any, Literal, get_args
+from typing import Annotated, Any
 
 from pydantic import AfterValidator, Field, ValidationError
 
@@ -16,7 +16,7 @@ from aeon_core.suggest import nearest, shown
 from aeon_core.validation.result_checks import Flag
 from aeon_core.yaml_file import load_yaml, without_schema_line
 
-ReasonCode = Literal[
+REASON_CODES = (
     "complete",
     "coherent",
     "consistent",
@@ -30,8 +30,7 @@ ReasonCode = Literal[
     "no_progress",
     "not_judged",
     "ttl_expired",
-]
-REASON_CODES: tuple[str, ...] = get_args(ReasonCode)
+)
 
 
 def _no_repeats(values: list[Any]) -> list[Any]:

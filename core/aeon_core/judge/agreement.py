@@ -29,7 +29,6 @@ from aeon_core.validation.result_checks import Artifacts
 if TYPE_CHECKING:
     from aeon_core.convergence.engine import ConvergenceAssessment
     from aeon_core.judge.judgement import Judgement
-    from aeon_core.validation.result_checks import Artifacts
 
 
 MAX_BYTES = 100_000_000

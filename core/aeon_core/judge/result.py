@@ -9,7 +9,7 @@ from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import cache, partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from aeon_core.errors import LLMError, SupervisorError
 from aeon_core.judge.judgement import (
@@ -27,10 +27,6 @@ from aeon_core.prompts import build_request
 from aeon_core.prompts.sections import memory_section, plan_section, requirements_section, results_section, to_line
 from aeon_core.validation.report import Finding, clip
 from aeon_core.validation.result_checks import Artifacts
-
-if TYPE_CHECKING:
-    from aeon_core.validation.result_checks import Artifacts
-
 
 _ELISION = re.compile(r"…|\.{3,}|\[[^\]\w]*\]")
 _ESCAPE = re.compile(r"\\[nrt]")
@@ -123,9 +119,7 @@ class Case:
     """What exact checks proved, which the judge need not repeat."""
 
 
-def judge_result(
-    case: Case, ask: Ask, *, votes: int = 1, folder: Path | None = None, max_tokens: int = DEFAULT_MAX_TOKENS
-) -> Judgement:
+def judge_result(case: Case, ask: Ask, *, votes: int = 1, folder: Path | None = None) -> Judgement:
     """Return the judgement of a result, by majority of `votes` if the first verdict is not a clear yes.
 
     A verdict against the result must quote words of an artifact, and verdicts must agree with the reply's issues;
@@ -133,7 +127,7 @@ def judge_result(
     LLMError and SupervisorError if the first reply fails or is unusable.
     """
     evidence = Evidence(case.artifacts, case.requirements)
-    judge = partial(_judged, case, ask, evidence, folder=folder, max_tokens=max_tokens)
+    judge = partial(_judged, case, ask, evidence, folder=folder)
     first = judge()
     if votes == 1 or (first.good and not case.suspicions):
         return first
@@ -146,9 +140,7 @@ def judge_result(
     return majority(verdicts)
 
 
-def judge_request(
-    case: Case, *, doubts: Iterable[str] = (), folder: Path | None = None, max_tokens: int = DEFAULT_MAX_TOKENS
-) -> LLMRequest:
+def judge_request(case: Case, *, doubts: Iterable[str] = (), folder: Path | None = None) -> LLMRequest:
     """Return the request to judge a result; `doubts` say what was wrong with the previous reply."""
     artifacts = case.artifacts
     outputs = {key: value if isinstance(value, dict) else {"result": value} for key, value in artifacts.results.items()}
@@ -164,7 +156,7 @@ def judge_request(
         "known": "\n".join(map(to_line, case.known)),
         "doubts": "\n".join(map(to_line, doubts)),
     }
-    return build_request("judge", sections, schema=JUDGE_SCHEMA, max_tokens=max_tokens, folder=folder)
+    return build_request("judge", sections, schema=JUDGE_SCHEMA, max_tokens=DEFAULT_MAX_TOKENS, folder=folder)
 
 
 def majority(verdicts: Sequence[Judgement]) -> Judgement:
@@ -189,10 +181,10 @@ def majority(verdicts: Sequence[Judgement]) -> Judgement:
     )
 
 
-def _judged(case: Case, ask: Ask, evidence: Evidence, *, folder: Path | None, max_tokens: int) -> Judgement:
+def _judged(case: Case, ask: Ask, evidence: Evidence, *, folder: Path | None) -> Judgement:
     steps = [step.step_id for step in case.artifacts.plan.walk()]
     read = partial(read_judgement, requirements=len(case.requirements), suspicions=len(case.suspicions), steps=steps)
-    request = partial(judge_request, case, folder=folder, max_tokens=max_tokens)
+    request = partial(judge_request, case, folder=folder)
     judgement = _marked(ask(request(), "the judgement", read), evidence)
     if doubts := list(_doubts(judgement, case)):
         # If that fails, the first judgement is kept, with its marks.
