@@ -122,7 +122,7 @@ def load_values(
     values = loaded.values
 
     def add(layer: Mapping[str, Any], source: str) -> None:
-        values.update({key: _joined(values.get(key), value) for key, value in layer.items()})
+        values.update({key: joined(values.get(key), value) for key, value in layer.items()})
         loaded.sources.update(dict.fromkeys(layer, source))
 
     from_environment = _environment(environ)
@@ -185,7 +185,7 @@ def _option(key: str) -> str:
     return "--allow" if key == "policy" else f"--{key.replace('_', '-')}"
 
 
-def _joined(before: Any, value: Any) -> Any:
+def joined(before: Any, value: Any) -> Any:
     """Merge two layers: rules add up, prices and servers are merged by name, and otherwise the later value wins."""
     if hasattr(before, "joined"):
         return before.joined(value)

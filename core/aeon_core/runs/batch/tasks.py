@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import hashlib
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from aeon_core.config.keys import KEYS, PATH_KEYS
+from aeon_core.config.loading import joined
 from aeon_core.config.schema import RunConfig
 from aeon_core.errors import UsageError
 from aeon_core.journal.reader import head
@@ -161,9 +162,5 @@ def _config(fields: dict[str, Any], config: RunConfig, folder: Path, place: str)
 
 
 def _value(key: str, value: Any, before: Any, folder: Path, place: str) -> Any:
-    """Merge the line's options with the batch's: rules and named entries add up, otherwise the line wins."""
-    if key in PATH_KEYS:
-        return folder / expanded(value, f"{place}: {key!r}")
-    if hasattr(before, "joined"):
-        return before.joined(value)
-    return {**before, **value} if isinstance(before, Mapping) else value
+    """Return what the line's value comes to on top of the batch's; a path is relative to the folder."""
+    return folder / expanded(value, f"{place}: {key!r}") if key in PATH_KEYS else joined(before, value)
