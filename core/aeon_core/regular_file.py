@@ -25,14 +25,14 @@ _KINDS = (
 )
 
 
-def open_regular(path: Path | str, flags: int = os.O_RDONLY) -> int:
+def open_regular(path: Path | str) -> int:
     """Return a descriptor of a regular file, not inherited by children; the caller closes it.
 
     Raises OSError for anything else, whose `strerror` says what it is; a device or a socket is not even opened.
     """
     try:
         _check_kind(Path(path).stat().st_mode)
-        descriptor = os.open(path, flags | os.O_NONBLOCK | os.O_CLOEXEC | os.O_NOCTTY)
+        descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC | os.O_NOCTTY)
     except ValueError:
         raise OSError(errno.EINVAL, "its name contains a NUL character") from None
     try:
