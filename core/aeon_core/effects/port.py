@@ -220,11 +220,6 @@ class Effects:
         self.resumes_from(self._stream.resumes_at if self._stream.resumes_at is not None else self._stream.next_seq)
 
     @property
-    def aborted(self) -> bool:
-        """Whether the run was asked to end."""
-        return self._stream.aborted.is_set()
-
-    @property
     def next_seq(self) -> int:
         """The seq of the next record."""
         return self._stream.next_seq

@@ -46,7 +46,6 @@ def build_request(
     sections: Mapping[str, str],
     *,
     schema: dict[str, Any] | None = None,
-    tools: list[dict[str, Any]] | None = None,
     max_tokens: int = DEFAULT_MAX_TOKENS,
     folder: Path | None = None,
 ) -> LLMRequest:
@@ -56,7 +55,6 @@ def build_request(
         purpose=purpose,
         system=system_prompt(purpose, folder),
         messages=[{"role": "user", "content": content}],
-        tools=tools or [],
         schema=schema,
         max_tokens=max_tokens,
     )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 from aeon_core.llm.base import LLMResponse, Purpose
@@ -47,7 +48,7 @@ def lines(values: Sequence[Any]) -> str:
 
 
 def ask(model: SimulatedModel, purpose: Purpose, native: Tools | None = None, **sections: str) -> LLMResponse:
-    return model.complete(build_request(purpose, sections, tools=native))
+    return model.complete(replace(build_request(purpose, sections), tools=native or []))
 
 
 def plan_of(task: str, tools: Tools | None = None, model: SimulatedModel | None = None) -> dict[str, Any]:

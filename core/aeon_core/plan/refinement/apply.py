@@ -21,7 +21,6 @@ from aeon_core.plan.refinement.actions import (
     PLAN,
     Advisory,
     Cause,
-    ManualIntervention,
     RefinementAction,
     RefinementLedger,
 )
@@ -75,20 +74,6 @@ class RefinementOutcome:
     @property
     def accepted(self) -> list[Refinement]:
         return [each for each in self.refinements if each.accepted]
-
-    @property
-    def refused(self) -> list[Refinement]:
-        return [each for each in self.refinements if not each.accepted]
-
-    @property
-    def replaced(self) -> dict[str, str]:
-        """The steps that were marked invalid, and the steps that replace them."""
-        return {old: new for each in self.refinements for old, new in each.replaced.items()}
-
-    @property
-    def manual_intervention(self) -> list[ManualIntervention]:
-        """The fragments of the whole run that a person should look at."""
-        return self.ledger.manual_intervention
 
 
 def apply_actions(

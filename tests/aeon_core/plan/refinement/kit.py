@@ -8,7 +8,7 @@ from typing import Any
 from aeon_core import Plan, PlanStep
 from aeon_core.plan.parsing import dump_plan, parse_plan
 from aeon_core.plan.refinement.actions import RefinementAction, RefinementLedger
-from aeon_core.plan.refinement.apply import RefinementOutcome, apply_actions
+from aeon_core.plan.refinement.apply import Refinement, RefinementOutcome, apply_actions
 from aeon_core.validation.report import IssueLocation, ValidationIssue
 
 
@@ -47,15 +47,29 @@ def no_issues(step: PlanStep, plan: Plan) -> Sequence[ValidationIssue]:
     return ()
 
 
+class Outcome(RefinementOutcome):
+    """What became of actions, and what tests ask of it."""
+
+    @property
+    def refused(self) -> list[Refinement]:
+        return [each for each in self.refinements if not each.accepted]
+
+    @property
+    def replaced(self) -> dict[str, str]:
+        """The steps that were marked invalid, and the steps that replace them."""
+        return {old: new for each in self.refinements for old, new in each.replaced.items()}
+
+
 def applied(
     plan: Plan,
     *actions: RefinementAction,
     ledger: RefinementLedger | None = None,
     validate: Callable[[PlanStep, Plan], Sequence[ValidationIssue]] = no_issues,
     issues: Sequence[ValidationIssue] = (),
-) -> RefinementOutcome:
+) -> Outcome:
     ledger = ledger if ledger is not None else RefinementLedger()
-    return apply_actions(plan, actions, ledger=ledger, validate=validate, issues=issues)
+    made = apply_actions(plan, actions, ledger=ledger, validate=validate, issues=issues)
+    return Outcome(made.plan, made.ledger, made.refinements, made.advisories)
 
 
 def by_id(plan: Plan) -> dict[str, dict[str, Any]]:

@@ -23,7 +23,7 @@ def test_a_fragment_is_refined_three_times_and_then_left_to_a_person() -> None:
     assert [each.accepted for each in outcome.refinements] == [True, True, True, False]
     assert by_id(outcome.plan)["s1"]["description"] == "version 3"
     assert outcome.ledger.fragments == {"s1": 3}
-    assert [entry.model_dump() for entry in outcome.manual_intervention] == [
+    assert [entry.model_dump() for entry in outcome.ledger.manual_intervention] == [
         {
             "step_id": "s1",
             "cause": "refinement_limit",
@@ -39,7 +39,7 @@ def test_the_plan_is_refined_ten_times_in_all() -> None:
     assert [each.accepted for each in outcome.refinements] == [True] * 10 + [False] * 2
     assert "refined 10 times, the most in all" in outcome.refused[0].explanation
     assert outcome.ledger.total == 10
-    assert outcome.manual_intervention == []
+    assert outcome.ledger.manual_intervention == []
 
 
 def test_the_counts_continue_over_passes_through_plain_json() -> None:
@@ -70,7 +70,7 @@ def test_the_deepest_level_may_be_reached_and_not_passed() -> None:
     assert len(deepest.accepted) == 1
     assert unchanged(plan, deepest.plan)
     assert same(beyond.plan, deepest.plan)
-    (entry,) = beyond.manual_intervention
+    (entry,) = beyond.ledger.manual_intervention
     assert (entry.step_id, entry.cause) == ("d5", "nesting_limit")
     assert "deeper than 5 levels" in entry.reason
 
@@ -88,7 +88,7 @@ def test_a_subplan_that_is_too_deep_in_itself_is_left_to_a_person(flat: bool) ->
     outcome = applied(PLAN, action)
 
     assert same(outcome.plan, PLAN)
-    assert [entry.cause for entry in outcome.manual_intervention] == ["nesting_limit"]
+    assert [entry.cause for entry in outcome.ledger.manual_intervention] == ["nesting_limit"]
 
 
 def test_a_fragment_that_is_left_to_a_person_is_not_refined_any_more() -> None:
