@@ -170,13 +170,8 @@ class Plan(_Declarative):
 
     @property
     def pending(self) -> list[PlanStep]:
-        """The pending steps of the tree."""
+        """The pending steps of the tree; when none is left, the loop ends (core FR-004)."""
         return [step for step in self.walk() if step.status == "pending"]
-
-    @property
-    def finished(self) -> bool:
-        """Whether no step is left to run (core FR-004)."""
-        return all(step.executed for step in self.walk())
 
 
 PlanStep.model_rebuild()
