@@ -512,14 +512,11 @@ def arguments_by_tool(tools: ToolRegistry) -> dict[str, list[str]]:
     return {tool.name: list(properties(tools.input_schema(tool.name).schema)) for tool in tools}
 
 
-def load_plan_file(path: Path, *, fresh: bool = True) -> Plan:
-    """Return the plan of a JSON or YAML file. Raises UsageError, one line with the file and the first problems.
-
-    `fresh` is as in `parse_plan`.
-    """
+def load_plan_file(path: Path) -> Plan:
+    """Return the plan of a JSON or YAML file. Raises UsageError, one line with the file and the first problems."""
     data = read_plan_data(path)
     try:
-        return parse_plan(data, fresh=fresh)
+        return parse_plan(data)
     except ValidationError as error:
         problems = error.context["problems"]
         line = "; ".join(problems[:_PROBLEMS_IN_A_LINE])
