@@ -1,32 +1,36 @@
-"""A run of another process, followed at the terminal: progress, questions, result."""
+"""A run or workflow of another process, followed at the terminal: progress, questions, result."""
 
 from __future__ import annotations
 
 import time
 from argparse import Namespace
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from functools import partial
 from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 from aeon_core.approvals.inbox import how_to_decide
-from aeon_core.errors import JournalError
+from aeon_core.errors import JournalError, UsageError
 from aeon_core.journal.follow import Follower
 from aeon_core.journal.history import final_result
 from aeon_core.journal.listing import Awaited
-from aeon_core.journal.view import reducer
+from aeon_core.journal.summary import is_workflow_start
 from aeon_tui.cli.approval_prompt import show
 from aeon_tui.cli.headless import progress_of
-from aeon_tui.cli.output import Output, stderr
+from aeon_tui.cli.output import Output, stderr, stdout
 from aeon_tui.cli.run_output import Progress, print_result
 from aeon_tui.sessions.pending_approval import pending_request
 from aeon_tui.sources.followed import AWAIT_SECONDS, POLL_SECONDS, near_runs, notice_of
+
+if TYPE_CHECKING:
+    from aeon_tui.cli.workflow import WorkflowLines
 
 NO_RESULT = 1
 """A run that has not ended has no exit code of its own."""
 
 
 def follow_headless(args: Namespace, awaited: Awaited, path: Path | None) -> int:
-    """Print a run as it is written; return the exit code of its result, or 1 if its process has died."""
+    """Print a run or workflow as it is written; return the exit code of its result, or 1 if its process has died."""
     err = stderr()
     if path is None:
         near = awaited.near()
@@ -34,7 +38,7 @@ def follow_headless(args: Namespace, awaited: Awaited, path: Path | None) -> int
     while path is None:
         time.sleep(AWAIT_SECONDS)
         path = awaited.find()
-    followed = FollowedRun(path, err, partial(progress_of, args))
+    followed = FollowedRun(path, err, partial(_printer, args))
     try:
         return _follow(args, followed, awaited, err)
     finally:
@@ -47,7 +51,8 @@ def _follow(args: Namespace, followed: FollowedRun, awaited: Awaited, err: Outpu
         followed.read_on()
         status, path = followed.follower.status, followed.follower.path
         if status == "ended":
-            return _print(args, followed.progress, path)
+            progress = followed.progress
+            return _print(args, progress, path) if isinstance(progress, Progress) else progress.result(path)
         followed.tell_question()
         if notice := notice_of(status, path):
             err.line(f"aeon-tui: {notice}")
@@ -70,12 +75,25 @@ def _print(args: Namespace, progress: Progress, path: Path) -> int:
     return print_result(args, result, progress, f"journal {path}")
 
 
-class FollowedRun:
-    """A followed run, whose progress is printed as it arrives; nothing is printed twice."""
+def _printer(args: Namespace, first: Mapping[str, Any]) -> Progress | WorkflowLines:
+    """Return what prints the progress of the run or workflow with this first record."""
+    if not is_workflow_start(first):
+        return progress_of(args)
+    from aeon_tui.cli.workflow import WorkflowLines
 
-    def __init__(self, path: Path, err: Output, progress: Callable[[], Progress]) -> None:
+    if args.json:
+        raise UsageError("a workflow has no RunResult to print while it is followed; use `aeon-tui show --json`")
+    return WorkflowLines(stdout(), stderr())
+
+
+class FollowedRun:
+    """A followed run or workflow, whose progress is printed as it arrives; nothing is printed twice."""
+
+    def __init__(
+        self, path: Path, err: Output, progress: Callable[[Mapping[str, Any]], Progress | WorkflowLines]
+    ) -> None:
         self.follower = Follower(path)
-        self.progress = progress()
+        self.progress = progress({})
         self._new_progress = progress
         self._err = err
         self._generation = 0
@@ -91,12 +109,12 @@ class FollowedRun:
                 self._generation = generation
                 self._restart(same_run=record == self._first)
             if record["seq"] == 0:
-                self._first = record
+                self._first, self.progress = record, self._new_progress(record)
             if record["seq"] > self._last_seq:
                 self._last_seq = record["seq"]
                 self.progress(record)
             else:
-                reducer.apply(self.progress.view, record)
+                self.progress.fold(record)
         for problem in self.follower.damage[self._damage_reported :]:
             self._damage_reported += 1
             self._err.line(("warning: ", "yellow"), f"the journal is damaged: {problem}")
@@ -106,17 +124,17 @@ class FollowedRun:
 
         This needs a process that accepts decisions from elsewhere: its inbox appears a moment later.
         """
-        view = self.progress.view
-        if not view.asked or self._question_reported == view.last_seq:
+        progress, since = self.progress, self.progress.waits_since
+        if since is None or self._question_reported == since:
             return
         if (request := pending_request(self.follower.path)) is not None:
-            self._question_reported = view.last_seq
-            show(self._err, request, view, self.follower.path)
+            self._question_reported = since
+            if isinstance(progress, Progress):
+                show(self._err, request, progress.view, self.follower.path)
             self._err.line((f"to decide: {how_to_decide(self.follower.path, request.point)}", "bold yellow"))
 
     def _restart(self, *, same_run: bool) -> None:
         """Start over; if it is still the same run, nothing is printed twice."""
-        self.progress = self._new_progress()
         self._damage_reported = 0
         if not same_run:
             self._last_seq = -1

@@ -45,7 +45,7 @@ class Progress:
 
     def __call__(self, record: dict[str, Any]) -> None:
         before = self.view.log_count
-        reducer.apply(self.view, record)
+        self.fold(record)
         kind = record.get("type")
         if kind == "run_started":
             self._started()
@@ -60,6 +60,15 @@ class Progress:
                 break
             if kind == "plan" and index == 0:
                 self._plan()
+
+    def fold(self, record: dict[str, Any]) -> None:
+        """Fold a record without printing it."""
+        reducer.apply(self.view, record)
+
+    @property
+    def waits_since(self) -> int | None:
+        """The seq of the record since which the run waits for a person; None if it does not."""
+        return self.view.last_seq if self.view.asked else None
 
     @property
     def printed_all_steps(self) -> bool:

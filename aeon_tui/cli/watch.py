@@ -1,4 +1,4 @@
-"""`aeon-tui watch`: follow a run of another process, in the app or headless, even before it starts."""
+"""`aeon-tui watch`: follow a run or workflow of another process, in the app or headless, even before it starts."""
 
 from __future__ import annotations
 
@@ -26,10 +26,6 @@ def execute(args: Namespace) -> int:
     directory = options.runs_dir_of(loaded)
     awaited = Awaited(args.run, directory)
     path = awaited.find() or transcript_of(args.run)
-    if path is not None and is_workflow(path):
-        from aeon_tui.cli import workflow
-
-        return workflow.watch(args, path)
     if not in_app(args):
         from aeon_tui.cli.followed_run import follow_headless
 
@@ -40,7 +36,10 @@ def execute(args: Namespace) -> int:
 
     def prepare(app: AeonApp) -> None:
         app.apply_settings(loaded.app)
-        app.open_on_watched(awaited)
+        if path is not None and is_workflow(path):
+            app.open_on_transcript(path)
+        else:
+            app.open_on_watched(awaited)
 
     return run_app(directory, prepare=prepare)
 

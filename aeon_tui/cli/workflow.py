@@ -1,24 +1,22 @@
-"""`aeon-tui workflow`, and `resume`, `fork` and `watch` for workflows of system2's agents."""
+"""`aeon-tui workflow`, and what `resume`, `fork` and `watch` do with workflows of system2's agents."""
 
 from __future__ import annotations
 
 import sys
-import time
 from argparse import Namespace
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
-from aeon_core.errors import UsageError
-from aeon_core.journal.follow import Follower, FollowStatus
+from aeon_core.errors import JournalError, UsageError
 from aeon_core.stdio import can_answer
 from aeon_tui.cli import options
-from aeon_tui.cli.output import Output, has_screen, stderr, stdout
+from aeon_tui.cli.output import Output, has_screen
 from aeon_tui.screens.workflow.transcript import items_of
 from aeon_tui.sessions.workflow_session import WorkflowJob
 from aeon_tui.sources.run_index import transcripts_folder
 from aeon_tui.sources.workflow import WorkflowState
 from system2.command import parse_arguments, project_root
-from system2.view import WorkflowView
 
 NO_TASK = "no task given; put it in quotes after `workflow`, or use '-' to read it from standard input"
 NO_ONE = "there is no terminal to decide the gates on; use one, or add --wait SECONDS and use `aeon-tui decide`"
@@ -156,63 +154,36 @@ def _journal(args: Namespace, root: Path) -> Path:
     return journal_of(path, runs_dir)
 
 
-POLL_SECONDS = 0.1
-INTERRUPTED = 1
-"""A workflow that was cut off has no exit code of its own."""
+class WorkflowLines:
+    """Folds every record of a workflow that is followed, and prints what each adds."""
 
+    def __init__(self, out: Output, err: Output) -> None:
+        self._state = WorkflowState()
+        self._out, self._err = out, err
 
-def watch(args: Namespace, path: Path) -> int:
-    """Follow a workflow in the app, view only; headless, print it as it arrives and return its exit code."""
-    if not args.headless:
-        from aeon_tui.app import run_app
+    def __call__(self, record: dict[str, Any]) -> None:
+        known = len(self._state.damage)
+        for entry in self.fold(record):
+            if entry["type"] == "gate_asked":
+                self._out.line(f"? gate {entry['gate']}: {entry['artifact']} is waiting for a decision")
+            for item in items_of(entry):
+                self._out.line(f"{entry.get('agent') or '':<22} {item.icon} {item.head}")
+        for problem in self._state.damage[known:]:
+            self._err.line(("warning: ", "yellow"), f"the journal is damaged: {problem}")
 
-        directory = options.runs_dir(args)
-        return run_app(directory, None, lambda: options.load(args), lambda app: app.open_on_transcript(path))
-    if args.json:
-        raise UsageError("a workflow has no RunResult to print while it is followed; use `aeon-tui show --json`")
-    return _headless(path)
+    def fold(self, record: dict[str, Any]) -> list[dict[str, Any]]:
+        """Fold a record, and return its entries."""
+        return self._state.apply(record)
 
+    @property
+    def waits_since(self) -> int | None:
+        """The seq of the record since which it waits for a person; None if it does not."""
+        view = self._state.view
+        return self._state.last_seq if view.question is not None or view.open_gate is not None else None
 
-def _headless(path: Path) -> int:
-    out, state = stdout(), WorkflowState()
-    follower, generation, shown_lines = Follower(path), 0, set[str]()
-    try:
-        while True:
-            for number, record in follower.read():
-                if number != generation:
-                    generation, state, shown_lines = number, WorkflowState(), set()
-                for entry in state.apply(record):
-                    _print(out, entry)
-            for problem in dict.fromkeys([*follower.damage, *state.damage]):
-                if problem not in shown_lines:
-                    stderr().line(("warning: ", "yellow"), f"the journal is damaged: {problem}")
-                    shown_lines.add(problem)
-            if (code := _exit_code(state.view, follower.status)) is not None:
-                return code
-            time.sleep(POLL_SECONDS)
-    finally:
-        follower.close()
-
-
-def _exit_code(view: WorkflowView, status: FollowStatus) -> int | None:
-    """Return the exit code of an ended workflow, after reporting an interruption; None while it continues."""
-    if view.end is not None and status != "running":
-        return int(view.end["exit_code"])
-    if status in ("interrupted", "gone"):
-        stderr().line("aeon-tui: the workflow was interrupted; continue it with `aeon-tui resume`")
-        return INTERRUPTED
-    if status == "ended":
-        stderr().line("aeon-tui: the workflow has ended, but how it ended cannot be read from its journal")
-        return INTERRUPTED
-    return None
-
-
-def _print(out: Output, record: dict[str, object]) -> None:
-    kind = record.get("type")
-    if kind == "gate_asked":
-        out.line(f"? gate {record['gate']}: {record['artifact']} is waiting for a decision")
-    elif kind == "workflow_end":
-        out.line(f"{record['status']}")
-    for item in items_of(record):
-        agent = f"{record.get('agent') or ''}"
-        out.line(f"{agent:<22} {item.icon} {item.head}")
+    def result(self, path: Path) -> int:
+        """Print how the workflow ended, and return its exit code. Raises JournalError if it cannot be read."""
+        if (end := self._state.view.end) is None:
+            raise JournalError(f"the workflow in {str(path)!r} has ended, but how it ended cannot be read")
+        self._out.line(end["status"])
+        return int(end["exit_code"])

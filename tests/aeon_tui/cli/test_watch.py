@@ -131,7 +131,7 @@ def test_what_was_reported_is_not_repeated_when_a_resume_takes_lines_back(
     writer = Writer(tmp_path / f"{RUN_ID}.jsonl")
     writer.begin()
     writer.write(*records)
-    followed = FollowedRun(writer.path, stderr(), lambda: Progress(stderr()))
+    followed = FollowedRun(writer.path, stderr(), lambda _: Progress(stderr()))
     followed.read_on()
     assert capsys.readouterr().err.startswith(f"run {RUN_ID} · ")
     writer.write(more := resumed(records[-1], continues_at=6))

@@ -6,6 +6,7 @@ import json
 import os
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import pytest
@@ -172,7 +173,16 @@ def test_watch_prints_a_workflow_and_ends_as_it_did(project: Path, capsys: pytes
 def test_watch_says_that_a_workflow_was_cut_off(project: Path, capsys: pytest.CaptureFixture[str]) -> None:
     path = transcript(project, "20260103-030405", at_a_gate().records)
     assert main(["watch", str(path), "--headless"]) == 1
-    assert "was interrupted" in capsys.readouterr().err
+    assert "the run's process has ended; continue it with" in capsys.readouterr().err
+
+
+def test_a_workflow_that_starts_while_watch_waits_is_followed_as_a_workflow(
+    project: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = project / ".system2" / "runs" / "20260103-030405.jsonl"
+    monkeypatch.setattr(time, "sleep", lambda _: transcript(project, path.stem, completed().records))
+    assert main(["watch", str(path), "--headless"]) == 0
+    assert "? gate 0: spec/scope.md is waiting for a decision" in capsys.readouterr().out
 
 
 def test_watch_ends_with_a_workflow_whose_end_cannot_be_read(project: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -183,7 +193,7 @@ def test_watch_ends_with_a_workflow_whose_end_cannot_be_read(project: Path, caps
     seq = records[-1]["seq"]
     assert told == [
         f"warning: the journal is damaged: the record with seq {seq} cannot be read: exit_code: expected int, got str",
-        "aeon-tui: the workflow has ended, but how it ended cannot be read from its journal",
+        f"aeon-tui: the workflow in {str(path)!r} has ended, but how it ended cannot be read",
     ]
 
 
