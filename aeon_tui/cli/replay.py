@@ -1,4 +1,4 @@
-"""`aeon-tui replay`: replay a run from its journal; --check reports whether the kernel still does the same."""
+"""`aeon-tui replay`: replay a run or workflow from its journal; --check reports whether it still does the same."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from pathlib import Path
 from aeon_core.errors import UsageError
 from aeon_core.journal.listing import find_run, is_path
 from aeon_core.journal.view.formatting import words
-from aeon_core.journal.writer import as_dicts
+from aeon_core.journal.writer import LineListener, as_dicts
 from aeon_core.runs.replay import Replay, replay
 from aeon_tui.cli import options
 from aeon_tui.cli.headless import progress_of
@@ -29,13 +29,11 @@ def execute(args: Namespace) -> int:
     or its journal cannot be replayed.
     """
     speed, path = _speed(args.speed), _path(args)
-    if is_workflow(path):
-        return _workflow(args, path)
     if not args.check and in_app(args):
         return _in_app(args, path, speed)
     progress = progress_of(args)
     with diagnostics(args.debug):
-        done = replay(path, None if args.check else as_dicts(progress))
+        done = _replay(path, None if args.check else as_dicts(progress))
     if args.check:
         return _check(stdout(), done)
     if done.result is None:
@@ -43,34 +41,28 @@ def execute(args: Namespace) -> int:
     return print_result(args, done.result, progress, f"replayed from {path}")
 
 
-def _workflow(args: Namespace, path: Path) -> int:
-    """Replay a workflow's journal, or show it in the app."""
+def _replay(path: Path, on_line: LineListener | None) -> Replay:
+    """Replay a run, whose records `on_line` gets, or a workflow."""
+    if not is_workflow(path):
+        return replay(path, on_line)
     from system2.replay import replay as replay_workflow
 
-    if not args.check and in_app(args):
-        from aeon_tui.app import run_app
-
-        return run_app(path.parent, None, lambda: options.load(args), lambda app: app.open_on_transcript(path))
-    done = replay_workflow(path)
-    if args.check:
-        return _check(stdout(), done)
-    if done.result is None:
-        return _without_result(done)
-    if args.json:
-        stdout().json(done.result.model_dump(mode="json"))
-    else:
-        stdout().line(f"{words(done.result.status)}; {_count(done)} identical")
-    return done.result.exit_code
+    return replay_workflow(path)
 
 
 def _in_app(args: Namespace, path: Path, speed: float) -> int:
     from aeon_tui.app import AeonApp, run_app
     from aeon_tui.screens.replay import replay_screen
 
-    make_sure_it_is_over(path)
+    workflow = is_workflow(path)
+    if not workflow:
+        make_sure_it_is_over(path)
 
     def show(app: AeonApp) -> None:
-        app.first_screen = replay_screen(path, speed)
+        if workflow:
+            app.open_on_transcript(path)
+        else:
+            app.first_screen = replay_screen(path, speed)
 
     return run_app(path.parent, None, lambda: options.load(args), show)
 

@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-import contextlib
 from pathlib import Path
 
 from aeon_core.config.schema import recorded_config
 from aeon_core.effects.port import Effects
-from aeon_core.effects.replay_cursor import RecordedModel, RecordingEnded, early_end, missing_outcome
+from aeon_core.effects.replay_cursor import RecordedModel
 from aeon_core.entities import RunResult
-from aeon_core.errors import ReplayMismatchError, UsageError
+from aeon_core.errors import UsageError
 from aeon_core.journal.reader import head
 from aeon_core.journal.records import RunStarted
 from aeon_core.journal.writer import JournalWriter, LineListener
-from aeon_core.runs.replay import ComparedLines, Replay, recorded_lines, recorded_tools
+from aeon_core.runs.replay import ComparedLines, Replay, recorded_lines, recorded_tools, replayed
 from system2.context import WorkflowContext
 from system2.cost import CostRecord
 from system2.session import RETRIES
@@ -46,12 +45,9 @@ def replay(path: Path, on_line: LineListener | None = None) -> Replay:
     )
     root, settings = Path(started.workflow["project_root"]), WorkflowSettings(**started.workflow["settings"])
     program = Program(WorkflowContext(root, settings, effects, registry, spent), started, lines[0]["run"])
-    ended = False
-    with contextlib.suppress(RecordingEnded, ReplayMismatchError):
+
+    def run() -> RunResult:
         program.run()
-        ended = True
-    difference = cursor.difference
-    if difference is None and (line := cursor.peek()) is not None:
-        difference = early_end(line) if ended else missing_outcome(line)
-    result = RunResult.model_validate(lines[-1]["result"]) if lines[-1]["type"] == "run_finished" else None
-    return Replay(str(lines[0]["run"]), cursor.passed, None if difference else result, difference)
+        return program.ending
+
+    return replayed(cursor, run)

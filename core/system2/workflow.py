@@ -335,6 +335,8 @@ class Program:
         """The only agent to work, without gates."""
         self.result: AgentResult | None = None
         """The result of the only agent."""
+        self.ending: RunResult
+        """How it ended, as it is recorded; set by `run`."""
 
     def run(self) -> BaseException | None:
         """Run the workflow or agent, and record how that ended; return the error that ended it, if any.
@@ -356,7 +358,8 @@ class Program:
             error = failure
         if error is not None:
             self._effects.end_resumable()
-        self._effects.emit(RunFinished(result=self._result(error)))
+        self.ending = self._ending(error)
+        self._effects.emit(RunFinished(result=self.ending))
         return error
 
     def _work(self) -> None:
@@ -389,7 +392,7 @@ class Program:
                 raise RunAborted(UNDECIDED)
         return kept_documents(present) if choice == "continue" else ()
 
-    def _result(self, error: BaseException | None) -> RunResult:
+    def _ending(self, error: BaseException | None) -> RunResult:
         models = self._effects.models
         described: dict[str, Any] | None = None
         if error is not None:

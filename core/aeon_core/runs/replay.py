@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -171,13 +171,18 @@ def replay_lines(
         start=recorded_start(started),
     )
     task, plan = (request.task, request.plan) if request is not None else (started["task"], given_plan_of(lines))
+    return replayed(cursor, lambda: orchestrator.run(task, plan))
+
+
+def replayed(cursor: ReplayCursor, run: Callable[[], RunResult]) -> Replay:
+    """Return what a replay comes to; `run` runs what emits the records that the cursor compares."""
     result = None
     with contextlib.suppress(RecordingEnded, ReplayMismatchError):
-        result = orchestrator.run(task, plan)
+        result = run()
     difference = cursor.difference
     if difference is None and (line := cursor.peek()) is not None:
         difference = early_end(line) if result is not None else missing_outcome(line)
-    return Replay(str(started["run"]), cursor.passed, None if difference else result, difference)
+    return Replay(str(cursor.first["run"]), cursor.passed, None if difference else result, difference)
 
 
 def recorded_lines(path: Path) -> list[dict[str, Any]]:

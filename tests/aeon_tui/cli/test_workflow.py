@@ -138,6 +138,8 @@ def test_a_workflow_is_resumed_forked_and_replayed_as_a_run_is(
     (run_id,) = (run["run_id"] for run in runs if run["task"] == "count the invoices")
     assert main(["replay", run_id, "--check"]) == 0
     assert "identical; the run ended as completed" in capsys.readouterr().out
+    assert main(["replay", run_id, "--headless"]) == 0
+    assert "completed · replayed from" in capsys.readouterr().err
     assert main(["show", run_id]) == 0
     assert "count the invoices" in capsys.readouterr().out
     assert main(["watch", run_id, "--headless"]) == 0
