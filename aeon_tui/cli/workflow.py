@@ -144,8 +144,7 @@ def _request(args: Namespace, task: str) -> WorkflowJob:
 
 
 def _journal(args: Namespace, root: Path) -> Path:
-    from system2.orchestrator import journal_of
-    from system2.workflow_journal import find_workflow
+    from system2.workflow_journal import find_workflow, journal_of
 
     runs_dir = options.runs_dir(args)
     path = find_workflow(args.resume, root, runs_dir, transcripts_folder(root))

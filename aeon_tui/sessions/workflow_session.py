@@ -12,8 +12,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from aeon_core.config.journal_trust import remembers
 from aeon_core.errors import AeonError, UsageError
-from aeon_core.journal.reader import head, tail
-from aeon_core.journal.summary import last_state
+from aeon_core.journal.reader import tail
 from aeon_tui.sessions.run_jobs import Job, Kernel, OnLine, StartRequest, new_journal, retained_records
 from aeon_tui.sources.base import ReadAheadSource
 from aeon_tui.sources.live import LiveSource
@@ -173,17 +172,11 @@ def resume_workflow(
     workflow, its project no longer exists, or the workflow is complete.
     """
     from system2.trust import started_by
+    from system2.workflow_journal import first_record, resume_point
 
-    first = head(path)
-    workflow = first.get("workflow") if first is not None else None
-    if first is None or not isinstance(workflow, dict):
-        earlier = ": a transcript can only be shown; start a new one with --spec continue" if first is not None else ""
-        raise UsageError(f"{str(path)!r} is not the journal of a workflow{earlier}")
-    last = last_state(tail(path))
-    if last.get("type") == "run_finished" and last.get("resumes_at") is None:
-        raise UsageError(f"the workflow {path.stem!r} is complete; start a new one with `aeon-tui workflow`")
-    known = str(workflow.get("project_root") or "")
-    root = project_root or Path(known)
+    first = first_record(path)
+    resume_point(path, tail(path))
+    root = project_root or Path(str(first["workflow"].get("project_root") or ""))
     if not root.is_absolute() or not root.is_dir():
         raise UsageError(f"the project of the workflow, {str(root)!r}, is no longer a folder; --project-root names one")
     if not remembers(root, started_by(first)):
@@ -200,12 +193,13 @@ def fork_workflow(path: Path, gate: int, runs_dir: Path, feedback: str | None = 
     from aeon_core.config.journal_trust import remember
     from system2.fork import discard, fork
     from system2.trust import started_by
+    from system2.workflow_journal import first_record
 
     child = fork(path, gate, runs_dir, feedback)
-    parent, first = head(path) or {}, head(child) or {}
+    first = first_record(child)
     root = Path(str(first["workflow"]["project_root"]))
     try:
-        if remembers(root, started_by(parent)):
+        if remembers(root, started_by(first_record(path))):
             remember(root, started_by(first))
     except BaseException:
         discard(child)

@@ -70,12 +70,9 @@ def _source_of(path: Path, runs_dir: Path) -> Path:
 
 def transcript_of(run: str | None) -> Path | None:
     """Return the project's transcript with an id, or a prefix of one; None if there is none."""
-    if not run or "/" in run:
-        return None
-    known = [Path(each.path) for each in journal_entries(transcripts_folder()) if each.name.startswith(run)]
-    exact = [path for path in known if path.stem == run]
-    fitting = exact or known
-    return fitting[0] if len(fitting) == 1 else None
+    from system2.workflow_journal import transcript_named
+
+    return transcript_named(run, transcripts_folder()) if run and "/" not in run else None
 
 
 def _newest_transcript() -> Path | None:

@@ -53,10 +53,8 @@ def given_model(first: Mapping[str, Any], settings: WorkflowSettings, project_ro
 
     `first` is the first record of its journal. Raises UsageError if only the journal says that this model was chosen.
     """
-    workflow, model = first.get("workflow"), str(first.get("model"))
-    if not isinstance(workflow, dict):
-        return None
-    then = settings.model_copy(update={"model": str_of((dict_of(workflow.get("settings")) or {}).get("model")) or None})
+    recorded, model = dict_of(first["workflow"].get("settings")) or {}, str(first.get("model"))
+    then = settings.model_copy(update={"model": str_of(recorded.get("model")) or None})
     if model == _named_model(then):
         return None
     check_recorded_model(first, project_root)

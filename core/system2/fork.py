@@ -18,6 +18,7 @@ from aeon_core.journal.summary import run_id_of
 from aeon_core.journal.writer import new_run_id
 from aeon_core.json_safe import clean_text
 from system2.transcript import free_path
+from system2.workflow_journal import first_record
 
 
 def fork(path: Path, gate: int, runs_dir: Path, feedback: str | None = None) -> Path:
@@ -58,11 +59,10 @@ def decided_gates(path: Path) -> dict[int, int]:
 
     Raises UsageError if the file is not a sound journal of a workflow.
     """
+    first_record(path)
     decided: dict[int, int] = {}
     asked = -1
     for record in sound_records(path):
-        if record["seq"] == 0 and not isinstance(record.get("workflow"), dict):
-            raise UsageError(f"{str(path)!r} is not the journal of a workflow: a transcript can only be shown")
         if record["type"] == "gate" and record["state"] == "asked":
             asked = record["subject"]["gate"]
         elif record["type"] == "gate" and record["decision"] != "abort":

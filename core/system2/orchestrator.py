@@ -22,10 +22,8 @@ from aeon_core.effects.replay_cursor import ReplayCursor
 from aeon_core.effects.secret_recovery import RunSecrets
 from aeon_core.errors import UsageError
 from aeon_core.installation import versions
-from aeon_core.journal.reader import head
 from aeon_core.journal.records import RunResumed, RunStarted
 from aeon_core.journal.recovery import reopen
-from aeon_core.journal.summary import last_state
 from aeon_core.journal.writer import LineListener, fan_out, new_run_id
 from aeon_core.json_safe import clean_text, json_safe
 from aeon_core.kernel.result import shown
@@ -58,7 +56,7 @@ from system2.snapshots import SnapshotStore
 from system2.transcript import TranscriptFile, free_path
 from system2.trust import applied_settings, trusted_agents
 from system2.workflow import Program, WorkflowResult, WorkflowStatus
-from system2.workflow_journal import WorkflowJournal, lock_project
+from system2.workflow_journal import WorkflowJournal, first_record, journal_of, lock_project, resume_point
 
 logger: logging.Logger = logging.getLogger("aeon")
 Lines = list[dict[str, Any]]
@@ -192,7 +190,8 @@ class Orchestrator:
         that of a completed one, and ReplayMismatchError if this version does something other than was recorded.
         """
         path = journal_of(Path(journal), self.runs_dir)
-        own = given_model(head(path) or {}, self.settings, self._root) if self._model is None else None
+        first = first_record(path)
+        own = given_model(first, self.settings, self._root) if self._model is None else None
         with self._hold_project(own=own) as model:
             return self._finish(self._reopen(path, model))
 
@@ -300,14 +299,8 @@ class Orchestrator:
         journal = reopen(path, fan_out([progress.on_line, self._on_line]), lines.append, WorkflowJournal)
         assert isinstance(journal, WorkflowJournal)
         try:
-            first = lines[0]
-            options = first.get("workflow")
-            if not isinstance(options, dict):
-                raise UsageError(f"{str(path)!r} is not a workflow; to continue a run, use `aeon-tui resume`")
-            last = last_state(reversed(lines))
-            ended = last.get("resumes_at") if last["type"] == "run_finished" else None
-            if last["type"] == "run_finished" and ended is None:
-                raise UsageError(f"the workflow {path.stem!r} is complete; start a new one")
+            first, ended = lines[0], resume_point(path, reversed(lines))
+            options = first["workflow"]
             # A journal is data: it may not decide where files are written.
             place = self.transcripts / Path(options["transcript"]).name
             transcript = TranscriptFile(place, first["run"], self._log.warning)
@@ -437,20 +430,6 @@ class Orchestrator:
             summary=progress.summary,
             journal=opened.journal.path,
         )
-
-
-def journal_of(path: Path, runs_dir: Path) -> Path:
-    """Return a workflow's journal, given that or its transcript. Raises UsageError if the transcript has none."""
-    first = head(path) or {}
-    if first.get("type") != "workflow_start":
-        return path
-    found = runs_dir / f"{first.get('journal')}.jsonl"
-    if not found.is_file():
-        raise UsageError(
-            f"the transcript {str(path)!r} has no journal in {str(runs_dir)!r}, so it cannot be resumed; start a new "
-            "workflow with --spec continue"
-        )
-    return found
 
 
 def _budget_of(lines: Lines, config: RunConfig) -> float | None:

@@ -8,8 +8,6 @@ from aeon_core.config.schema import recorded_config
 from aeon_core.effects.port import Effects
 from aeon_core.effects.replay_cursor import RecordedModel
 from aeon_core.entities import RunResult
-from aeon_core.errors import UsageError
-from aeon_core.journal.reader import head
 from aeon_core.journal.records import RunStarted
 from aeon_core.journal.writer import JournalWriter, LineListener
 from aeon_core.runs.replay import ComparedLines, Replay, recorded_lines, recorded_tools, replayed
@@ -18,6 +16,7 @@ from system2.cost import CostRecord
 from system2.session import RETRIES
 from system2.settings import WorkflowSettings
 from system2.workflow import Program
+from system2.workflow_journal import first_record
 
 
 def replay(path: Path, on_line: LineListener | None = None) -> Replay:
@@ -25,8 +24,7 @@ def replay(path: Path, on_line: LineListener | None = None) -> Replay:
 
     `on_line` gets each record as it is emitted. Raises UsageError if the file is not a sound workflow's journal.
     """
-    if not isinstance((head(path) or {}).get("workflow"), dict):
-        raise UsageError(f"{str(path)!r} is not the journal of a workflow: a transcript can only be shown")
+    first_record(path)
     lines = recorded_lines(path)
     started = RunStarted.model_validate(lines[0])
     assert started.workflow is not None

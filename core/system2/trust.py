@@ -104,9 +104,7 @@ def trusted_agents(root: Path, mode: TrustMode, trust: ProjectTrust) -> Callable
 
 def started_by(first: Mapping[str, Any]) -> list[Any]:
     """Return what is remembered about a workflow that this user started, from its first record."""
-    workflow = first.get("workflow")
-    root = workflow.get("project_root") if isinstance(workflow, dict) else None
-    return ["workflow", first.get("run"), first.get("ts"), first.get("model"), root]
+    return ["workflow", *map(first.get, ("run", "ts", "model")), first["workflow"].get("project_root")]
 
 
 def check_recorded_model(first: Mapping[str, Any], root: Path) -> None:

@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
+from typing import Any
 
 from aeon_core.errors import JournalError, UsageError
 from aeon_core.journal.listing import find_run, is_path, list_runs
 from aeon_core.journal.lock import holder, lock
 from aeon_core.journal.reader import head
-from aeon_core.journal.summary import WORKFLOW, is_being_written, journal_entries
+from aeon_core.journal.summary import WORKFLOW, is_being_written, journal_entries, last_state
 from aeon_core.journal.writer import JournalWriter, LineListener, OpenFile
 
 
@@ -55,6 +56,48 @@ class WorkflowJournal(JournalWriter):
         self.warn(self.problem)
 
 
+def first_record(path: Path) -> dict[str, Any]:
+    """Return the first record of a workflow's journal. Raises UsageError if the file is anything else."""
+    first = head(path) or {}
+    if not isinstance(first.get("workflow"), dict):
+        raise UsageError(f"{str(path)!r} is not the journal of a workflow: a transcript can only be shown")
+    return first
+
+
+def resume_point(path: Path, newest_first: Iterable[dict[str, Any]]) -> int | None:
+    """Return the seq from which a workflow that was ended continues; None if it was cut off.
+
+    Raises UsageError if it is complete.
+    """
+    last = last_state(newest_first)
+    if last.get("type") != "run_finished":
+        return None
+    if last.get("resumes_at") is None:
+        raise UsageError(f"the workflow {path.stem!r} is complete; start a new one")
+    return int(last["resumes_at"])
+
+
+def journal_of(path: Path, runs_dir: Path) -> Path:
+    """Return a workflow's journal, given that or its transcript. Raises UsageError if the transcript has none."""
+    first = head(path) or {}
+    if first.get("type") != "workflow_start":
+        return path
+    found = runs_dir / f"{first.get('journal')}.jsonl"
+    if not found.is_file():
+        raise UsageError(
+            f"the transcript {str(path)!r} has no journal in {str(runs_dir)!r}, so it cannot be resumed; start a new "
+            "workflow with --spec continue"
+        )
+    return found
+
+
+def transcript_named(run: str, transcripts: Path) -> Path | None:
+    """Return the only transcript with an id, or with a prefix of it; None if there is none, or more than one."""
+    known = [Path(each.path) for each in journal_entries(transcripts) if each.name.startswith(run)]
+    fitting = [path for path in known if path.stem == run] or known
+    return fitting[0] if len(fitting) == 1 else None
+
+
 def find_workflow(run: str, project_root: Path, runs_dir: Path, transcripts: Path) -> Path:
     """Return the journal or transcript of a workflow; `last` is the project's newest one.
 
@@ -70,11 +113,9 @@ def find_workflow(run: str, project_root: Path, runs_dir: Path, transcripts: Pat
     try:
         return find_run(run, runs_dir)
     except UsageError:
-        named = [Path(each.path) for each in journal_entries(transcripts) if each.name.startswith(run)]
-        exact = [path for path in named if path.stem == run] or named
-        if len(exact) != 1:
+        if (named := transcript_named(run, transcripts)) is None:
             raise
-        return exact[0]
+        return named
 
 
 def workflows_of(project_root: Path, runs_dir: Path) -> Iterator[Path]:

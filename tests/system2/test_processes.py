@@ -15,8 +15,8 @@ from pathlib import Path
 
 import pytest
 
-from system2.orchestrator import journal_of
 from system2.replay import replay
+from system2.workflow_journal import journal_of
 from tests.sampling import sample
 from tests.system2.test_main import SIMULATED, system2
 from tests.system2.workflows import last_transcript, transcript
