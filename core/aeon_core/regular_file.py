@@ -57,6 +57,14 @@ def read_start(path: Path | str, size: int) -> bytes:
         os.close(descriptor)
 
 
+def start_of_text(path: Path | str, size: int) -> str:
+    """Return the text of the first `size` bytes of a regular file, or in parentheses why it cannot be read."""
+    try:
+        return read_start(path, size).decode("utf-8", "replace")
+    except OSError as error:
+        return f"({(error.strerror or str(error)).lower()})"
+
+
 def read_whole(path: Path | str, most: int) -> bytes:
     """Return all of a regular file. Raises OSError, also for one of more than `most` bytes."""
     data = read_start(path, most + 1)

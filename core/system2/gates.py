@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
 from aeon_core.approvals.pending import ApprovalDecision
-from aeon_core.regular_file import read_start
+from aeon_core.regular_file import start_of_text
 from system2.changes import FileChange
 from system2.constants import GATES, LOG_FILE, Gate
 from system2.context import WorkflowContext
@@ -44,6 +44,7 @@ class Gates:
         `changes` lists the files that changed since the previous gate. Raises RunAborted if the workflow ends here,
         AeonError if the policy fails.
         """
+        place = self._context.project_root / gate.artifact
         subject = {
             "gate": gate.number,
             "title": gate.title,
@@ -51,7 +52,7 @@ class Gates:
             "artifact": gate.artifact,
             "summary": summary,
             "changes": [change.as_dict() for change in changes],
-            "content": self._effects.observe("artifact", lambda: _artifact(self._context.project_root / gate.artifact)),
+            "content": self._effects.observe("artifact", lambda: start_of_text(place, MAX_ARTIFACT)),
         }
         answer = self._effects.decide(
             "gate", subject, pass_number=gate.number, step_id=gate.agent, policy=lambda: self._automatic(problems)
@@ -127,10 +128,7 @@ def closing_summary(
 
 def logged_results(project_root: Path) -> dict[str, str]:
     """Return each agent's result in the project's post-execution log; empty if that cannot be read."""
-    try:
-        return log_entries(read_start(project_root / LOG_FILE, MAX_LOG_BYTES).decode("utf-8", "replace"))
-    except OSError:
-        return {}
+    return log_entries(start_of_text(project_root / LOG_FILE, MAX_LOG_BYTES))
 
 
 def log_entries(text: str) -> dict[str, str]:
@@ -157,11 +155,3 @@ def join_problems(problems: Sequence[str]) -> str:
     """Return the first problems in one line, and how many more there are."""
     more = f"; and {len(problems) - 3} more" if len(problems) > 3 else ""
     return "; ".join(problems[:3]) + more
-
-
-def _artifact(path: Path) -> str:
-    """Return the text of a gate's document, or in parentheses why it cannot be read."""
-    try:
-        return read_start(path, MAX_ARTIFACT).decode("utf-8", "replace")
-    except OSError as error:
-        return f"({(error.strerror or str(error)).lower()})"

@@ -16,7 +16,7 @@ from aeon_core.budget import CostCeilingReached
 from aeon_core.entities import RunResult, TTLState, UsageTotals
 from aeon_core.errors import AeonError, ReplayMismatchError, RunAborted
 from aeon_core.journal.records import RunFinished, RunStarted
-from aeon_core.regular_file import read_start
+from aeon_core.regular_file import start_of_text
 from system2.changes import LIMITS, SPEC_FOLDER, ChangeTracker, list_changes
 from system2.constants import DELEGATION_MAP, LOG_FILE, MAX_CYCLES, POST_EXECUTION, TASK_GATE, Gate
 from system2.context import WorkflowContext
@@ -301,13 +301,7 @@ class Workflow:
         return skip_reason(agent, self.task, self._scope(), self._changed_files())
 
     def _scope(self) -> str:
-        def read() -> str:
-            try:
-                return read_start(self._root / SCOPE_FILE, MAX_SCOPE_BYTES).decode("utf-8", "replace")
-            except OSError:
-                return ""
-
-        found: str = self._effects.observe("scope", read)
+        found: str = self._effects.observe("scope", lambda: start_of_text(self._root / SCOPE_FILE, MAX_SCOPE_BYTES))
         return found
 
     def _read_log(self) -> dict[str, str]:

@@ -13,7 +13,7 @@ from textual.binding import Binding, BindingType
 from textual.containers import Container
 
 from aeon_core.paths import real_path
-from aeon_core.regular_file import read_start
+from aeon_core.regular_file import start_of_text
 from aeon_core.units import seconds_after
 from aeon_tui.messages import ResumeRun, TitleTerminal
 from aeon_tui.platform.background_tasks import LatestWorker
@@ -71,12 +71,7 @@ def artifact_text(root: Path, name: str) -> str:
         inside = real_path(path).is_relative_to(real_path(root))
     except (OSError, ValueError, RuntimeError):
         inside = False
-    if not inside:
-        return "(not in the project)"
-    try:
-        return read_start(path, MAX_ARTIFACT).decode("utf-8", "replace")
-    except OSError as error:
-        return f"({(error.strerror or str(error)).lower()})"
+    return start_of_text(path, MAX_ARTIFACT) if inside else "(not in the project)"
 
 
 WIDTHS = [(0, "-narrow"), (72, "-normal"), (110, "-wide"), (160, "-roomy")]
