@@ -17,6 +17,7 @@ from aeon_core.regular_file import start_of_text
 from aeon_core.units import seconds_after
 from aeon_tui.messages import ResumeRun, TitleTerminal
 from aeon_tui.platform.background_tasks import LatestWorker
+from aeon_tui.reports.workflow_items import gate_items, items_of, reply_blocks, whole_items
 from aeon_tui.reports.workflow_report import pipeline_rows
 from aeon_tui.screens.dialogs import ConfirmDialog
 from aeon_tui.screens.pane_screen import PaneScreen
@@ -24,7 +25,6 @@ from aeon_tui.screens.panel_controller import APPROVAL, Place
 from aeon_tui.screens.run.approval_controller import broker_of
 from aeon_tui.screens.run.status import utc_now
 from aeon_tui.screens.workflow.approval_controller import WorkflowApprovalController
-from aeon_tui.screens.workflow.transcript import gate_items, items_of, reply_blocks, whole_items
 from aeon_tui.sources.base import RecordSource
 from aeon_tui.sources.workflow import WORKFLOW_ROW, WorkflowState, gate_of
 from aeon_widgets.approval_panel import ApprovalPanel
