@@ -9,9 +9,10 @@ from typing import Any, NamedTuple
 from aeon_core.escape import escape_controls
 from aeon_core.journal.reader import read_records
 from aeon_core.journal.summary import is_being_written
-from aeon_core.units import money, span
+from aeon_core.units import money
 from aeon_tui.reports import ExportFormat
 from aeon_tui.reports.web_page import Html, join, page, tag
+from aeon_tui.reports.workflow_items import items_of
 from aeon_tui.sources.workflow import WORKFLOW_ROW, WorkflowState, gate_key
 from aeon_widgets.icons import run_style
 from aeon_widgets.text import count, duration, one_line
@@ -206,21 +207,9 @@ def _spent(agent: AgentView) -> str:
 
 
 def _activity_lines(agent: AgentView) -> Iterator[str]:
-    for entry in agent.entries:
-        kind = entry.get("type")
-        if kind == "tool_exec":
-            sign, flagged = "✔" if entry["success"] else "✖", " ⚠ flagged" if entry.get("flags") else ""
-            took = span(entry["duration_ms"])
-            yield f"{sign} {entry['tool']} {one_line(entry['args_summary'], 200)} · {took}{flagged}"
-        elif kind == "agent_start" and entry.get("feedback"):
-            yield f"✎ round {entry['round']}: {one_line(entry['feedback'], 400)}"
-        elif kind == "question" and entry.get("state") == "decided":
-            yield f"→ {str(entry['kind']).replace('_', ' ')}: {entry.get('choice')} · {one_line(entry['text'], 200)}"
-        elif kind == "gate_decision":
-            words = f" · {one_line(entry['feedback'], 400)}" if entry.get("feedback") else ""
-            yield f"◆ gate {entry['gate']}: {entry['decision']}{words}"
-        elif kind == "api_response" and entry.get("error"):
-            yield f"✖ the call failed: {one_line(str(entry['error'].get('message', '')), 200)}"
+    for item in (item for entry in agent.entries for item in items_of(entry)):
+        words = one_line(" · ".join(text for _, text in item.body), 400) if item.is_open else ""
+        yield f"{item.icon} {one_line(item.head, 400)}{f' · {words}' if words else ''}"
 
 
 def _named(of: object, *names: str) -> dict[str, Any]:

@@ -63,7 +63,7 @@ def test_show_tells_agents_gates_costs_and_tool_calls(project: Path, capsys: pyt
         "✔ repo-governor",
         "repo-governor: 1 call, $0.21",
         "✔ Write file_path=spec/scope.md",
-        "◆ gate 0: reject · name the table",
+        "✎ gate 0: rejected · name the table",
     ):
         assert said in out
 
