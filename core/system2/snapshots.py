@@ -45,18 +45,6 @@ _SEALED = {
 }
 
 
-@dataclass(frozen=True)
-class GitListing:
-    """What is in a work tree, by path relative to the project root."""
-
-    tracked: list[str]
-    """Includes ignored files that git tracks."""
-    untracked: list[str]
-    """Without ignored files."""
-    folders: list[str]
-    """Nested repositories, whose files git does not list."""
-
-
 class GitFiles:
     """Asks git about the repository that a project is in."""
 
@@ -67,8 +55,9 @@ class GitFiles:
         self._git = _program(project_root) if self._top is not None else None
         self._excluded = _user_excludes(self._git) if self._git is not None else b""
 
-    def list(self) -> GitListing | None:
-        """Return what git lists; None if git fails, or the project belongs to no repository.
+    def list(self) -> tuple[list[str], list[str]] | None:
+        """Return the files that git tracks or does not ignore, and the folders of nested repositories, whose files it
+        does not list; None if git fails, or the project belongs to no repository.
 
         A project inside a work tree that tracks none of its files belongs to no repository.
         """
@@ -79,13 +68,16 @@ class GitFiles:
             others = self._run(environ, "ls-files", "-z", "--others", "--exclude-standard")
         if index is None or others is None or (not index and self._top != self._root):
             return None
-        tracked, untracked, folders = list[str](), list[str](), list[str]()
+        files, folders = list[str](), list[str]()
         for entry in index.split(b"\0")[:-1]:
             path = os.fsdecode(entry.partition(b"\t")[2])
-            (folders if entry.startswith(_SUBMODULE) else tracked).append(path)
+            (folders if entry.startswith(_SUBMODULE) else files).append(path)
         for path in map(os.fsdecode, others.split(b"\0")[:-1]):
-            (folders if path.endswith("/") else untracked).append(path.rstrip("/"))
-        return GitListing(tracked, untracked, folders)
+            if path.endswith("/"):
+                folders.append(path.rstrip("/"))
+            elif not _is_cache(path):
+                files.append(path)
+        return files, folders
 
     def _run(self, environ: dict[str, str], *words: str) -> bytes | None:
         command = [str(self._git), "-c", "core.fsmonitor=false", "-c", "core.hooksPath=/dev/null", *words]
@@ -327,12 +319,12 @@ class SnapshotStore:
         return self._contents.load(state.digest)
 
     def _list(self) -> tuple[list[str], tuple[str, ...]]:
-        listing = self._git.list()
-        if listing is None:
+        listed = self._git.list()
+        if listed is None:
             return self._walk(".")
-        paths = [*listing.tracked, *(path for path in listing.untracked if not _is_cache(path))]
+        paths, folders = listed
         notes: tuple[str, ...] = ()
-        for folder in listing.folders:
+        for folder in folders:
             files, more = self._walk(folder)
             paths, notes = [*paths, *files], (*notes, *more)
         return sorted(paths), notes
