@@ -8,7 +8,7 @@ from pathlib import Path
 from aeon_core.errors import UsageError
 from aeon_core.journal.listing import Listing
 from aeon_core.journal.reader import head
-from aeon_core.journal.summary import WORKFLOW, RunSummary, is_workflow_start, journal_entries
+from aeon_core.journal.summary import WORKFLOW, RunSummary, is_workflow_start, journal_entries, journal_named
 
 _FOLDER = Path(".system2")
 _CONFIG = "config.yml"
@@ -50,29 +50,21 @@ def find_journal(run: str, runs_dir: Path, *, newest_of_all: bool = False) -> Pa
     a transcript of an earlier version, which had no journal. Raises UsageError.
     """
     from aeon_core.journal.listing import find_run
+    from system2.workflow_journal import journal_of
 
     transcript = _newest_transcript() if newest_of_all and run == "last" else None
     try:
         found = find_run(run, runs_dir)
     except UsageError:
         if (named := transcript or transcript_of(run)) is not None:
-            return _source_of(named, runs_dir)
+            return journal_of(named, runs_dir)
         raise
-    return transcript if transcript is not None and _began(transcript) > _began(found) else _source_of(found, runs_dir)
-
-
-def _source_of(path: Path, runs_dir: Path) -> Path:
-    """Return the journal that a transcript was written from, if it exists; else the file itself."""
-    first = head(path) or {}
-    journal = runs_dir / f"{first.get('journal')}.jsonl"
-    return journal if first.get("type") == "workflow_start" and journal.is_file() else path
+    return transcript if transcript is not None and _began(transcript) > _began(found) else journal_of(found, runs_dir)
 
 
 def transcript_of(run: str | None) -> Path | None:
     """Return the project's transcript with an id, or a prefix of one; None if there is none."""
-    from system2.workflow_journal import transcript_named
-
-    return transcript_named(run, transcripts_folder()) if run and "/" not in run else None
+    return journal_named(run, transcripts_folder()) if run and "/" not in run else None
 
 
 def _newest_transcript() -> Path | None:

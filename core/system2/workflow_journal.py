@@ -12,7 +12,7 @@ from aeon_core.errors import JournalError, UsageError
 from aeon_core.journal.listing import find_run, is_path, list_runs
 from aeon_core.journal.lock import holder, lock
 from aeon_core.journal.reader import head
-from aeon_core.journal.summary import WORKFLOW, is_being_written, journal_entries, last_state
+from aeon_core.journal.summary import WORKFLOW, is_being_written, journal_named, last_state
 from aeon_core.journal.writer import JournalWriter, LineListener, OpenFile
 
 
@@ -59,8 +59,11 @@ class WorkflowJournal(JournalWriter):
 def first_record(path: Path) -> dict[str, Any]:
     """Return the first record of a workflow's journal. Raises UsageError if the file is anything else."""
     first = head(path) or {}
+    if first.get("type") == "workflow_start":
+        how = "it can only be shown; start a new workflow with --spec continue"
+        raise UsageError(f"the transcript {str(path)!r} has no journal: {how}")
     if not isinstance(first.get("workflow"), dict):
-        raise UsageError(f"{str(path)!r} is not the journal of a workflow: a transcript can only be shown")
+        raise UsageError(f"{str(path)!r} is not the journal of a workflow; see `aeon-tui runs`")
     return first
 
 
@@ -78,24 +81,10 @@ def resume_point(path: Path, newest_first: Iterable[dict[str, Any]]) -> int | No
 
 
 def journal_of(path: Path, runs_dir: Path) -> Path:
-    """Return a workflow's journal, given that or its transcript. Raises UsageError if the transcript has none."""
+    """Return the journal that a transcript was written from, if it is there; else the file itself."""
     first = head(path) or {}
-    if first.get("type") != "workflow_start":
-        return path
-    found = runs_dir / f"{first.get('journal')}.jsonl"
-    if not found.is_file():
-        raise UsageError(
-            f"the transcript {str(path)!r} has no journal in {str(runs_dir)!r}, so it cannot be resumed; start a new "
-            "workflow with --spec continue"
-        )
-    return found
-
-
-def transcript_named(run: str, transcripts: Path) -> Path | None:
-    """Return the only transcript with an id, or with a prefix of it; None if there is none, or more than one."""
-    known = [Path(each.path) for each in journal_entries(transcripts) if each.name.startswith(run)]
-    fitting = [path for path in known if path.stem == run] or known
-    return fitting[0] if len(fitting) == 1 else None
+    journal = runs_dir / f"{first.get('journal')}.jsonl"
+    return journal if first.get("type") == "workflow_start" and journal.is_file() else path
 
 
 def find_workflow(run: str, project_root: Path, runs_dir: Path, transcripts: Path) -> Path:
@@ -113,7 +102,7 @@ def find_workflow(run: str, project_root: Path, runs_dir: Path, transcripts: Pat
     try:
         return find_run(run, runs_dir)
     except UsageError:
-        if (named := transcript_named(run, transcripts)) is None:
+        if (named := journal_named(run, transcripts)) is None:
             raise
         return named
 

@@ -343,11 +343,11 @@ def test_a_workflow_is_found_by_id_by_its_beginning_and_as_the_last_of_its_proje
 
 def test_a_transcript_of_an_earlier_version_is_no_damaged_journal(tmp_path: Path) -> None:
     path = tmp_path / "20261101-120000.jsonl"
-    envelope = {"v": 1, "ts": "2026-11-01T12:00:00.000000Z", "run": path.stem}
+    envelope = {"ts": "2026-11-01T12:00:00.000000Z", "run": path.stem}
     lines = [
-        {**envelope, "seq": 0, "type": "workflow_start", "task": "count the invoices"},
-        {**envelope, "seq": 1, "type": "question", "agent": "executor", "kind": "bash", "state": "asked"},
+        {"v": 1, "seq": 0, **envelope, "type": "workflow_start", "task": "count the invoices"},
+        {"v": 1, "seq": 1, **envelope, "type": "question", "agent": "executor", "kind": "bash", "state": "asked"},
     ]
     path.write_text("".join(json.dumps(line) + "\n" for line in lines))
-    with pytest.raises(UsageError, match="is not the journal of a workflow: a transcript can only be shown"):
+    with pytest.raises(UsageError, match="has no journal: it can only be shown"):
         replay(path)

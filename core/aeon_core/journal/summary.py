@@ -250,6 +250,16 @@ def journal_entries(runs_dir: Path) -> list[os.DirEntry[str]]:
         raise UsageError(f"cannot read the runs folder {str(runs_dir)!r}: {reason}; choose another") from None
 
 
+def journal_named(name: str, folder: Path) -> Path | None:
+    """Return the only journal in a folder with an id, or with a prefix of it; None if there is none, or more than one.
+
+    Raises UsageError if the folder cannot be read.
+    """
+    known = [Path(each.path) for each in journal_entries(folder) if each.name.startswith(name)]
+    fitting = [path for path in known if path.stem == name] or known
+    return fitting[0] if len(fitting) == 1 else None
+
+
 def _is_file(entry: os.DirEntry[str]) -> bool:
     try:
         return entry.is_file()

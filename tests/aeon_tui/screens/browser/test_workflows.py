@@ -57,7 +57,7 @@ async def test_what_only_a_run_can_is_one_clear_line(project: Path) -> None:
         await until(pilot, lambda: "workflow · build" in drawn(app))
         assert not any(app.check_action("past_run", (what,)) for what in ("replay", "label"))
         await pilot.press("F")
-        await until(pilot, lambda: "a transcript can only be shown" in told(app))
+        await until(pilot, lambda: "it can only be shown" in told(app))
         await pilot.press("C")
         await until(pilot, lambda: "to compare" in told(app))
 
