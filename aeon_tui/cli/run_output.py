@@ -210,9 +210,9 @@ def print_result(args: Namespace, result: RunResult, progress: Progress, where: 
     if args.json:
         out.json(result.model_dump(mode="json"))
     elif args.quiet:
-        if result.simulated:
-            err.line((answer_title(simulated=True), "dim"))
         if result.answer is not None:
+            if result.simulated:
+                err.line((answer_title(simulated=True), "dim"))
             out.block(result.answer)
         print_sections(err, person_sections(view))
     else:

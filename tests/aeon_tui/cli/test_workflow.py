@@ -140,6 +140,8 @@ def test_a_workflow_is_resumed_forked_and_replayed_as_a_run_is(
     assert "identical; the run ended as completed" in capsys.readouterr().out
     assert main(["replay", run_id, "--headless"]) == 0
     assert "completed · replayed from" in capsys.readouterr().err
+    assert main(["replay", run_id, "--headless", "--quiet"]) == 0
+    assert capsys.readouterr() == ("", "")
     assert main(["show", run_id]) == 0
     assert "count the invoices" in capsys.readouterr().out
     assert main(["watch", run_id, "--headless"]) == 0
