@@ -8,7 +8,7 @@ from __future__ import annotations
 import contextlib
 import os
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -183,13 +183,13 @@ class AgentLibrary:
             raise UsageError(f"the agent file {str(path)!r} can run commands and is not trusted; see `aeon-tui trust`")
         return agent
 
-    def own(self) -> list[AgentDefinition]:
-        """Return the agents that the project's files define now, including those that may not be used."""
-        found = []
+    def own(self) -> Iterator[AgentDefinition]:
+        """Yield the agents that the project's files define now, including those that may not be used."""
         for path in self._candidates(self._root / AGENTS_FOLDER):
-            with contextlib.suppress(AgentParseError):
-                found.append(parse_agent(path))
-        return found
+            try:
+                yield parse_agent(path)
+            except AgentParseError as error:
+                self._warn(f"{error.message} (skipped)")
 
     def was_changed(self, agent: AgentDefinition) -> bool:
         """Return whether an agent of the project has changed since its files were first searched."""
@@ -208,15 +208,9 @@ class AgentLibrary:
         return self._places
 
     def _own_places(self) -> dict[str, Path]:
-        folder = self._root / AGENTS_FOLDER
         places: dict[str, Path] = {}
-        for path in self._candidates(folder):
-            try:
-                agent = parse_agent(path)
-            except AgentParseError as error:
-                self._warn(f"{error.message} (skipped)")
-                continue
-            name = agent.name
+        for agent in self.own():
+            name, path = agent.name, agent.source_path
             if not self._may_use(agent):
                 self._warn(f"the agent file {str(path)!r} can run commands and is not trusted (skipped)")
                 continue
