@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import base64
+import itertools
 import logging
 import re
 from typing import Any
@@ -11,6 +12,7 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from pydantic import TypeAdapter, ValidationError
 
 from aeon_core.errors import UsageError
 from aeon_core.json_safe import json_safe
@@ -216,6 +218,12 @@ def test_a_servers_own_secrets_do_not_get_into_a_message() -> None:
     assert words.of(ValueError()) == "ValueError"
 
 
+def test_a_mismatch_is_one_line_without_an_address() -> None:
+    with pytest.raises(ValidationError) as caught:
+        TypeAdapter(dict[str, int]).validate_python({"n": None})
+    assert Words().of(caught.value) == "n: Input should be a valid integer"
+
+
 @pytest.mark.parametrize(
     ("written", "last"),
     [("one\n\n  the last", "the last"), ("one\ntwo\n \n", "two"), ("x" * 10_000, "x" * 300 + "…"), ("", "")],
@@ -230,3 +238,21 @@ def test_the_last_line_of_error_output_is_known_once_it_is_closed(written: str, 
         return output.last
 
     assert asyncio.run(said()) == last
+
+
+def test_error_output_that_never_ends_is_closed_all_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
+    reads = itertools.count()
+
+    def flood(descriptor: int, size: int) -> bytes:
+        assert next(reads) < 100
+        return b"more\n"
+
+    async def said() -> str:
+        output = ErrorOutput("srv", Words())
+        output.open().close()
+        with monkeypatch.context() as patched:
+            patched.setattr("aeon_core.tools.mcp.connection.os.read", flood)
+            output.close()
+        return output.last
+
+    assert asyncio.run(said()) == "more"

@@ -34,6 +34,8 @@ if TYPE_CHECKING:
 logger: logging.Logger = logging.getLogger("aeon")
 
 _CHUNK = 65_536
+_MAX_CHUNKS = 16
+"""A pipe holds one chunk, or up to 16 where its program made it larger."""
 _MAX_LINE = 4_000
 _MAX_EVENT = 16 * 1024 * 1024
 _CLOSE_SECONDS = {"command": 10.0, "url": 2.0}
@@ -182,9 +184,10 @@ class ErrorOutput:
         return os.fdopen(write_end, "w")
 
     def close(self) -> None:
-        """Read the rest, and stop reading."""
-        while self._read_end >= 0 and self._read():
-            pass
+        """Read the rest, unless a process that was left behind keeps writing, and stop reading."""
+        for _ in range(_MAX_CHUNKS):
+            if self._read_end < 0 or not self._read():
+                break
         self._stop()
 
     def _read(self) -> bool:

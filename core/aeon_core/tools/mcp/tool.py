@@ -15,11 +15,14 @@ from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from typing import Any
 
+from pydantic import ValidationError
+
 from aeon_core.errors import ToolError, UsageError
 from aeon_core.escape import escape_controls
 from aeon_core.json_safe import clean_text
 from aeon_core.redaction import REDACTED, redact_text
 from aeon_core.tools.base import Effect, Tool
+from aeon_core.tools.decorator import first_fault
 from aeon_core.tools.mcp.settings import McpServer
 from aeon_core.tools.registry import ToolRegistry
 
@@ -43,7 +46,8 @@ class Words:
 
     def of(self, error: BaseException) -> str:
         """Return an error in one line of words."""
-        return self(str(error)) or type(error).__name__
+        said = first_fault(error) if isinstance(error, ValidationError) else str(error)
+        return self(said) or type(error).__name__
 
 
 words: Words = Words()
