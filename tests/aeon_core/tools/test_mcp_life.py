@@ -302,3 +302,13 @@ def test_a_tool_that_runs_only_as_a_task_is_not_offered(tmp_path: Path, caplog: 
     with caplog.at_level(logging.WARNING, logger="aeon"), connected(tmp_path, s=program(TASKS_ONLY)) as tools:
         assert list(tools) == ["mcp__s__either"]
     assert "MCP server 's': left out 'long', which runs only as a task (taskSupport: required)" in caplog.messages
+
+
+def test_an_answer_that_cannot_be_read_is_named_when_the_call_times_out(tmp_path: Path) -> None:
+    noise = "for line in sys.stdin:\n    if 'tools/call' in line:\n        print('oops', flush=True)\n        continue"
+    server = program(TASKS_ONLY.replace("for line in sys.stdin:", noise), timeout=0.5)
+    with (
+        connected(tmp_path, s=server) as tools,
+        pytest.raises(ToolError, match="see 'timeout'; it writes something that is not MCP: 'oops'"),
+    ):
+        tools["mcp__s__either"].invoke()

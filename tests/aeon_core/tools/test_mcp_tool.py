@@ -121,6 +121,14 @@ def test_of_two_tools_with_one_name_the_first_is_taken() -> None:
     assert tool.description == "one"
 
 
+def test_of_two_tools_that_would_have_one_name_the_second_is_left_out(caplog: pytest.LogCaptureFixture) -> None:
+    ours = made(listed("a?"), listed("a/"))[0].name.removeprefix("mcp__srv__")
+    first, _ = made(listed(ours, description="one"), listed("a?"), listed("a/"))
+    assert first.description == "one"
+    [message] = caplog.messages
+    assert message.startswith(f"MCP server 'srv': left out a tool that cannot be used: a tool named 'mcp__srv__{ours}'")
+
+
 def test_schemas_stay_as_they_are_given() -> None:
     schema = {"type": "object", "properties": {"x": {"default": None, "enum": [None, "a"]}}, "x-more": {"y": [None]}}
     [tool] = made(listed(inputSchema=schema, outputSchema=schema))

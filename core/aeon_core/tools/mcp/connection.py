@@ -252,9 +252,8 @@ class Connection:
         except Exception as error:
             await self.close()
             why = why_unusable(self._settings, error, self._status, self._words)
-            noise = f"; it writes something that is not MCP: {self._noise}" if self._noise else ""
             said = f"; its last words: {self._errors.last}" if self._errors.last else ""
-            raise Unusable(f"{why}{noise}{said}") from None
+            raise Unusable(f"{why}{self._noticed()}{said}") from None
 
     async def call(self, tool: McpTool, arguments: dict[str, Any]) -> Answer:
         """Return the server's reply. Raises ToolError, also after the settings' `timeout`."""
@@ -264,7 +263,7 @@ class Connection:
             async with asyncio.timeout(self._settings.timeout):
                 result = await self._client.call_tool(tool.remote_name, arguments)
         except TimeoutError:
-            limit = f"within {self._settings.timeout:g} s; see 'timeout'"
+            limit = f"within {self._settings.timeout:g} s; see 'timeout'{self._noticed()}"
             raise self.error(tool, f"gave no answer to {tool.shown_name!r} {limit}") from None
         except Exception as error:
             raise await self._failed(tool, error) from None
@@ -305,6 +304,9 @@ class Connection:
             await asyncio.wait([self._task], timeout=_CLOSE_SECONDS[kind])
         self._task.cancel()
         await asyncio.wait([self._task])
+
+    def _noticed(self) -> str:
+        return f"; it writes something that is not MCP: {self._noise}" if self._noise else ""
 
     def _last_words(self) -> str:
         if self._failure is not None:

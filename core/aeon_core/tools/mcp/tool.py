@@ -167,9 +167,9 @@ class McpTool(Tool):
 def tools_from(server: str, settings: McpServer, listed: Iterable[Listed], invoke: Invoke) -> list[Tool]:
     """Return the listed tools of a server that the settings select, in its order.
 
-    A tool that cannot be registered, such as one with an invalid schema, is left out with a warning, as is one that
-    runs only as a task of MCP and fails in plain calls. Raises UsageError for an entry of `tools` in the settings
-    that no tool matches.
+    A tool that cannot be registered, such as one with an invalid schema or a used name, is left out with a warning, as
+    is one that runs only as a task of MCP and fails in plain calls. Raises UsageError for an entry of `tools` in the
+    settings that no tool matches.
     """
     by_name: dict[str, Listed] = {}
     for tool in listed:
@@ -181,7 +181,8 @@ def tools_from(server: str, settings: McpServer, listed: Iterable[Listed], invok
         for own in chosen
         if not _needs_task(server, by_name[own])
     )
-    return [tool for tool in made if _fits(tool)]
+    registry = ToolRegistry()
+    return [tool for tool in made if _fits(tool, registry)]
 
 
 def tool_names(server: str, names: Iterable[str]) -> dict[str, str]:
@@ -245,9 +246,9 @@ def _needs_task(server: str, listed: Listed) -> bool:
     return True
 
 
-def _fits(tool: McpTool) -> bool:
+def _fits(tool: McpTool, registry: ToolRegistry) -> bool:
     try:
-        ToolRegistry().register(tool)
+        registry.register(tool)
     except ToolError as error:
         logger.warning("MCP server %r: left out a tool that cannot be used: %s", tool.server, words(error.message))
         return False
