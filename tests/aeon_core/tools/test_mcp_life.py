@@ -312,3 +312,17 @@ def test_an_answer_that_cannot_be_read_is_named_when_the_call_times_out(tmp_path
         pytest.raises(ToolError, match="see 'timeout'; it writes something that is not MCP: 'oops'"),
     ):
         tools["mcp__s__either"].invoke()
+
+
+def test_a_malformed_tool_is_left_out_by_name_and_the_others_are_offered(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    code = TASKS_ONLY.replace('"tools": [', '"tools": [{"name": "bad", "inputSchema": 5}, 7, ')
+    with caplog.at_level(logging.WARNING, logger="aeon"), connected(tmp_path, s=program(code)) as tools:
+        assert list(tools) == ["mcp__s__either"]
+    left_out = [message for message in caplog.messages if "malformed" in message]
+    assert [message.partition(": left out the malformed tool ")[2].partition(":")[0] for message in left_out] == [
+        "'bad'",
+        "'7'",
+    ]
+    assert "inputSchema: Input should be a valid dictionary" in left_out[0]

@@ -9,7 +9,7 @@ import os
 import re
 import shutil
 import tempfile
-from collections.abc import AsyncIterator, Iterator, Mapping
+from collections.abc import AsyncIterator, Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -135,11 +135,12 @@ def _from(cwd: Path, command: str) -> str:
 
 
 class Watched:
-    """An SDK stream that sets `ended` at its end, which the SDK does not report."""
+    """An SDK stream that sets `ended` at its end, which the SDK does not report, and passes each item to `seen`."""
 
-    def __init__(self, stream: Any, ended: asyncio.Event) -> None:
+    def __init__(self, stream: Any, ended: asyncio.Event, seen: Callable[[Any], None]) -> None:
         self._stream = stream
         self._ended = ended
+        self._seen = seen
 
     @property
     def last_context(self) -> Any:
@@ -156,7 +157,9 @@ class Watched:
         return self
 
     async def __anext__(self) -> Any:
-        return await self._stream.__anext__()
+        item = await self._stream.__anext__()
+        self._seen(item)
+        return item
 
     async def __aenter__(self) -> Self:
         return self
@@ -354,6 +357,25 @@ class Connection:
             cache=None,
         )
 
+    def _leave_out_malformed(self, item: Any) -> None:
+        """Remove the tools of a list that are none, since the SDK would refuse the whole list."""
+        from mcp.types import Tool
+        from pydantic import ValidationError
+
+        result = getattr(getattr(item, "message", None), "result", None)
+        if self._client is not None or result is None or not isinstance(result.get("tools"), list):
+            return
+        kept = []
+        for tool in result["tools"]:
+            try:
+                Tool.model_validate(tool, by_name=False)
+                kept.append(tool)
+            except ValidationError as error:
+                named = self._words(str(tool.get("name") if isinstance(tool, dict) else tool), 100)
+                why = self._words.of(error)
+                logger.warning("MCP server %r: left out the malformed tool %r: %s", self._name, named, why)
+        result["tools"] = kept
+
     async def _heard(self, message: object) -> None:
         """Record what the server wrote that is not a message; its notifications need no reply."""
         if not isinstance(message, Exception):
@@ -381,7 +403,7 @@ class Connection:
             )
             errlog = stack.enter_context(self._errors.open())
             async with stdio_client(parameters, errlog=errlog) as (read, write):
-                yield Watched(read, self.ended), write
+                yield Watched(read, self.ended, self._leave_out_malformed), write
 
     @contextlib.asynccontextmanager
     async def _http(self) -> AsyncIterator[TransportStreams]:
@@ -402,7 +424,7 @@ class Connection:
             client,
             streamable_http_client(settings.url, http_client=client, max_sse_event_size=_MAX_EVENT) as (read, write),
         ):
-            yield Watched(read, self.ended), write
+            yield Watched(read, self.ended, self._leave_out_malformed), write
 
 
 async def _listed(client: Client) -> list[Listed]:
