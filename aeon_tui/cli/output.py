@@ -46,6 +46,11 @@ class Output:
         self._stream = stream if stream is not None and not stream.closed else None
         self._console = _console(self._stream)
 
+    @property
+    def width(self) -> int | None:
+        """The columns of the terminal; None in a pipe, where lines are never shortened."""
+        return None if self._console is None else self._console.width
+
     def line(self, *parts: StyledText) -> None:
         """Print one line; control characters, including line breaks, are made visible."""
         self._print([(escape_controls(text), style) for text, style in map(_styled, parts)])

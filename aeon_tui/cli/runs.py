@@ -17,7 +17,9 @@ from aeon_tui.cli import options
 from aeon_tui.cli.output import STATUS_STYLES, Output, stderr, stdout
 from aeon_tui.sources.run_index import RunIndex, find_journal
 
-STATUS_CELLS, MODEL_CELLS, TASK_CELLS = 20, 40, 60
+STATUS_CELLS, MODEL_CELLS, TASK_CELLS, LEAST_TASK_CELLS = 20, 40, 60, 10
+WIDE = 100
+"""Columns from which a terminal has room for the models, too."""
 
 
 def execute(args: Namespace) -> int:
@@ -31,6 +33,8 @@ def execute(args: Namespace) -> int:
         return 0
     status_width = min(max((len(run.status) for run in found), default=0), STATUS_CELLS)
     model_width = min(max((len(run.model) for run in found), default=0), MODEL_CELLS)
+    if out.width is not None and out.width < WIDE:
+        model_width = 0
     for run in found:
         _print(out, run, status_width, model_width)
     if not found:
@@ -39,24 +43,24 @@ def execute(args: Namespace) -> int:
 
 
 def _print(out: Output, run: RunSummary, status_width: int, model_width: int) -> None:
-    kind = "workflow: " if run.kind == WORKFLOW else ""
+    """Print one run on one line: at a terminal the task has what the other columns leave, or a few cells."""
     cost = "" if not run.cost_usd else f"  {money(run.cost_usd)}"
     fork = "" if run.parent is None else f"  fork of {brief(run.parent)}{at_pass(run.forked_at)}"
-    out.line(
-        (run.run_id, "bold"),
-        "  ",
-        (brief(run.status, STATUS_CELLS).ljust(status_width), STATUS_STYLES.get(run.status, "")),
-        "  ",
-        (local_time(run.started, "%Y-%m-%d %H:%M"), "dim"),
-        f"  {brief(run.model, MODEL_CELLS).ljust(model_width)}  ",
-        (kind, "dim"),
-        brief(run.task[:400], TASK_CELLS),
-        cost,
-        (fork, "dim"),
-    )
+    status = brief(run.status, STATUS_CELLS).ljust(status_width)
+    started = local_time(run.started, "%Y-%m-%d %H:%M")
+    model = f"{brief(run.model, MODEL_CELLS).ljust(model_width)}  " if model_width else ""
+    kind = "workflow: " if run.kind == WORKFLOW else ""
+    task = brief(run.task[:400], TASK_CELLS)
+    if out.width is not None:
+        from rich.cells import cell_len
 
+        from aeon_widgets.text import fit
 
-TASK_CELLS = 60
+        others = f"{run.run_id}  {status}  {started}  {model}{kind}{cost}{fork}"
+        task = fit(task, max(out.width - cell_len(others), LEAST_TASK_CELLS))
+    status_style = STATUS_STYLES.get(run.status, "")
+    first = ((run.run_id, "bold"), "  ", (status, status_style), "  ", (started, "dim"), "  ", model)
+    out.line(*first, (kind, "dim"), task, cost, (fork, "dim"))
 
 
 def delete(args: Namespace) -> int:

@@ -6,10 +6,14 @@ import sys
 from pathlib import Path
 
 import pytest
+from rich.cells import cell_len
+from rich.text import Text
 
 from aeon_core.tools.registry import default_registry
+from aeon_tui.cli.main import main
 from tests.aeon_core.journal.build import RUN_ID, finished, lines, started, step, text, ttl, whole_run, write
 from tests.aeon_tui.cli.conftest import Cli, environment
+from tests.aeon_tui.cli.test_output import Terminal
 from tests.waiting import PATIENCE
 
 RUNS = Path(".aeon/runs")
@@ -65,6 +69,24 @@ def test_a_fork_is_marked_in_the_list(cli: Cli) -> None:
     done = cli("runs")
     assert done.out.endswith(r"calculate the sum of 5 and 10  fork of 20261120-\x1b[2J at pass 2" + "\n")
     assert "parent" not in json.loads(cli("runs", "--json").out)[0]
+
+
+@pytest.mark.parametrize(("columns", "has_model"), [(80, False), (120, True)])
+def test_each_run_is_one_line_of_a_terminal(
+    cli: Cli, monkeypatch: pytest.MonkeyPatch, columns: int, has_model: bool
+) -> None:
+    write(RUNS, started(task="count the words " * 20), run="20261120-100000-bbbbbb")
+    write(RUNS, started(task="数える" * 20))
+    monkeypatch.setenv("COLUMNS", str(columns))
+    monkeypatch.setenv("TERM", "xterm")
+    monkeypatch.delenv("NO_COLOR", raising=False)
+    terminal = Terminal()
+    monkeypatch.setattr("sys.stdout", terminal)
+    assert main(["runs"]) == 0
+    shown = [Text.from_ansi(line).plain for line in terminal.getvalue().splitlines()]
+    assert len(shown) == 2
+    assert all(cell_len(line) in (columns - 1, columns) and line.endswith("…") for line in shown)
+    assert all(("simulated:default" in line) is has_model for line in shown)
 
 
 def test_a_list_for_a_reader_that_has_gone_ends_quietly() -> None:
