@@ -7,7 +7,7 @@ from textual.app import App, ComposeResult
 
 from aeon_themes import fallback_variables
 from aeon_widgets.approval_panel import AnswerKeys, ApprovalPanel
-from aeon_widgets.run_question import run_question
+from aeon_widgets.run_question import choices, run_question
 
 MIDDLE = "w Tell it what to change · e Edit the plan"
 
@@ -54,3 +54,8 @@ async def test_a_click_answers_whatever_key_the_answer_has(monkeypatch: pytest.M
         await pilot.click(AnswerKeys, offset=(1 + len("f6 Run this plan · w Tell it what to change · e"), 0))
         await pilot.pause()
         assert app.answers == ["edit"]
+
+
+def test_a_single_pass_does_not_offer_to_change_a_plan_it_cannot_refine() -> None:
+    assert "reject" in [choice.answer for choice in choices("plan", {})]
+    assert [choice.answer for choice in choices("plan", {"single_pass": True})] == ["approve", "edit", "abort"]

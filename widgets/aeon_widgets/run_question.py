@@ -460,7 +460,8 @@ def choices(point: str, subject: Subject, pass_number: int = 1) -> list[Choice]:
     """Return the answers with different effects at this point, the one that continues first."""
     if point == "plan":
         edit = Choice("e", "Edit plan or requirements", "edit") if pass_number == 1 else _EDIT_PLAN
-        change = [Choice("w", "Tell it what to change", "reject", REASON)] if has_cycles(subject) else []
+        refines = has_cycles(subject) and not subject.get("single_pass")
+        change = [Choice("w", "Tell it what to change", "reject", REASON)] if refines else []
         return [Choice("a", "Run this plan", "approve"), *change, edit, END]
     if point == "pass":
         return _pass_choices(subject)

@@ -24,6 +24,7 @@ from aeon_core.approvals.pending import (
     ApprovalRequest,
     Approver,
     ask,
+    nobody_answered,
     unattended,
 )
 from aeon_core.budget import CostCeilingReached
@@ -408,6 +409,10 @@ class Effects:
         """The points at which the user is asked: as configured at the start, or as last overridden."""
         return list(self._options.get("approve", self._approve))
 
+    def asks_here(self, point: ApprovalPoint) -> bool:
+        """Return whether a person is asked here; in a recording, whether one was: earlier versions asked less often."""
+        return point in self.approve and (not self._stream.recording or self._stream.ahead().get("point") == point)
+
     @property
     def given_answers(self) -> dict[str, str]:
         """The answers that came with an abort which the last resume revoked, by question, until the next decision."""
@@ -528,7 +533,7 @@ class Effects:
         if decision.answers is None and (given := subject.get("answers")):
             decision = decision.model_copy(update={"answers": given})
         self.emit(record(state="decided", **decision.model_dump()))
-        if decision.decision == "abort":
+        if decision.decision == "abort" or (point in REVIEWED and nobody_answered(decision.feedback)):
             # The question is asked again when the run is resumed.
             self._stream.resumes_from(asked_at)
         elif point in REVIEWED:

@@ -46,7 +46,7 @@ from aeon_core.kernel.result import (
     profile_record,
     run_result,
 )
-from aeon_core.kernel.review import request_review, review_changes, review_plan
+from aeon_core.kernel.review import approve_single_pass, request_review, review_changes, review_plan
 from aeon_core.kernel.state import OrchestrationState
 from aeon_core.llm.base import LLMRequest
 from aeon_core.plan.models import Plan
@@ -142,7 +142,11 @@ class Loop:
             return "ttl_expired"
 
     def _single_pass(self) -> RunStatus:
+        self.state.requirements = self.progress.requirements
         self._phase("plan", self._plan)
+        edited = approve_single_pass(self.executor, self.progress, self.evaluator)
+        if edited is not None:
+            self._planned(edited, "edited")
         self._phase("execute", self._execute)
         self.progress.executed = 1
         self._answer()

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import Any, TypeVar
 
 from aeon_core.effects.approvals import Point, Review, review
-from aeon_core.errors import AeonError, LLMError, SupervisorError
+from aeon_core.errors import AeonError, LLMError, RunAborted, SupervisorError
 from aeon_core.evaluation import Evaluator
 from aeon_core.journal.records import NoticeRecord, ValidationRecord
 from aeon_core.judge.judgement import Ask
@@ -28,11 +28,35 @@ def request_review(point: Point, executor: Executor, progress: Progress) -> Revi
     if point not in executor.effects.approve or progress.report is None or (point == "plan" and known):
         return None
     report = progress.plan_report if point == "plan" and progress.plan_report is not None else progress.report
+    return _asked(point, executor, progress, report)
+
+
+def approve_single_pass(executor: Executor, progress: Progress, evaluator: Evaluator) -> Plan | None:
+    """Have a person approve the plan of a single pass; return the plan they want instead, None to run it as it is.
+
+    A single pass refines nothing: a rejection ends the run, which asks again when it is resumed. Raises RunAborted.
+    """
+    effects = executor.effects
+    if not effects.asks_here("plan"):
+        return None
+    asked_at = effects.next_seq
+    review = _asked("plan", executor, progress, evaluator.of_plan(executor.plan))
+    if review is None:
+        return None
+    if review.report is not None:
+        effects.resumes_from(asked_at)
+        raise RunAborted("the plan was rejected, and a single pass refines none; fork the run with --plan FILE")
+    return review.plan
+
+
+def _asked(point: Point, executor: Executor, progress: Progress, report: SemanticValidationReport) -> Review | None:
     subject = _plan(executor, report) | _given(executor)
     if point == "pass":
         subject |= _pass(progress)
     else:
         subject["refinements"] = progress.refinements or progress.earlier_refinements
+    if executor.config.single_pass:
+        subject["single_pass"] = True
     found = review(
         executor.effects,
         point,
@@ -46,8 +70,9 @@ def request_review(point: Point, executor: Executor, progress: Progress) -> Revi
         executor.state.answer(found.answers)
     if found is not None and found.requirements is not None:
         executor.state.requirements = found.requirements
-        why = "a person edited the requirements"
-        executor.effects.emit(profile_record(executor.state, executor.state.pass_number, why))
+        if executor.state.task_profile is not None:
+            why = "a person edited the requirements"
+            executor.effects.emit(profile_record(executor.state, executor.state.pass_number, why))
     return found
 
 

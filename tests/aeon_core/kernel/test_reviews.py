@@ -260,8 +260,61 @@ def test_a_program_that_makes_the_same_useless_edit_for_ever_ends_the_run(tmp_pa
     assert "the last one because: not a valid plan: goal" in result.error["message"]
 
 
-def test_a_single_pass_is_not_asked_about(tmp_path: Path) -> None:
+def single_pass(tmp_path: Path, person: Person | None, *approve: str) -> tuple[RunResult, ScriptedModel]:
+    """Return how a single pass ends, having made sure that a replay asks in the same places."""
+    scripted = model(reason="done")
+    config = RunConfig(approve=list(approve), single_pass=True, durability="off")
+    result = Orchestrator(scripted, config=config, approver=person, journal=tmp_path / "r.jsonl").run(TASK)
+    assert replay(tmp_path / "r.jsonl").difference is None
+    return result, scripted
+
+
+def test_the_plan_of_a_single_pass_is_shown_before_it_runs(tmp_path: Path) -> None:
     person = Person()
-    config = RunConfig(approve=["plan", "pass"], single_pass=True, durability="off")
-    result = Orchestrator(model(), config=config, approver=person, journal=tmp_path / "r.jsonl").run(TASK)
-    assert (result.status, person.asked) == ("completed", [])
+    result, _ = single_pass(tmp_path, person, "plan", "pass")
+    assert (result.status, person.points) == ("completed", [("plan", 1)])
+    assert {step["status"] for step in person.asked[0].subject["plan"]["steps"]} == {"pending"}
+    assert not of(records(tmp_path), "validation")
+
+
+def test_an_edited_plan_and_requirements_hold_for_a_single_pass(tmp_path: Path) -> None:
+    steps = [{"step_id": each, "description": each, "agent": "llm"} for each in ("own", "two")]
+    own = {"requirements": ["it is blue"], "goal": "g", "steps": steps}
+    result, scripted = single_pass(tmp_path, Person({"decision": "edit", "edited": own}), "plan")
+    assert (result.status, [step.step_id for step in result.steps]) == ("completed", ["own", "two"])
+    assert "it is blue" in next(request for request in scripted.requests if request.purpose == "answer").prompt
+
+
+def test_a_rejected_plan_ends_a_single_pass_which_asks_again_when_resumed(tmp_path: Path) -> None:
+    result, scripted = single_pass(tmp_path, Person({"decision": "reject", "feedback": "in French"}), "plan")
+    assert result.error is not None
+    assert "the plan was rejected, and a single pass refines none" in result.error["message"]
+    assert [request.purpose for request in scripted.requests] == ["plan"]
+    person, again = Person(), model()
+    assert resume(tmp_path / "r.jsonl", again, approver=person).status == "completed"
+    assert person.points == [("plan", 1)]
+    assert "plan" not in [request.purpose for request in again.requests]
+
+
+def test_a_single_pass_recorded_before_its_plan_was_asked_about_replays(tmp_path: Path) -> None:
+    single_pass(tmp_path, None, "none")
+    path = tmp_path / "r.jsonl"
+    first, rest = path.read_bytes().split(b"\n", 1)
+    path.write_bytes(first.replace(b'"approve":["none"]', b'"approve":["plan"]') + b"\n" + rest)
+    assert replay(path).difference is None
+
+
+def test_requirements_given_to_a_single_pass_are_in_its_prompts(tmp_path: Path) -> None:
+    scripted = model()
+    config = RunConfig(single_pass=True, durability="off")
+    orchestrator = Orchestrator(scripted, config=config, requirements=["it is blue"], journal=tmp_path / "r.jsonl")
+    assert orchestrator.run(TASK).status == "completed"
+    assert {request.purpose for request in scripted.requests if "it is blue" in request.prompt} >= {"plan", "answer"}
+    assert replay(tmp_path / "r.jsonl").difference is None
+
+
+def test_a_plan_that_nobody_could_approve_is_not_made_again(tmp_path: Path) -> None:
+    run(tmp_path, two_passes(), None, "plan")
+    again = two_passes()
+    resume(tmp_path / "r.jsonl", again, approver=Person())
+    assert {"profile", "plan"}.isdisjoint(request.purpose for request in again.requests)
