@@ -17,6 +17,7 @@ from aeon_core.errors import AeonError, ModelUnavailableError, UsageError
 from aeon_core.journal.values import brief
 from aeon_core.journal.view.formatting import words
 from aeon_core.plan.edit import load_requirements
+from aeon_core.plan.parsing import load_plan_file
 from aeon_core.regular_file import open_regular
 from aeon_core.runs.batch.batch import Batch, Pool, ProcessPool, Work, dask_pool, exit_code
 from aeon_core.runs.batch.tasks import AUTO_APPROVE, BatchTask, check_journals, read_tasks
@@ -135,9 +136,14 @@ def execute(args: Namespace) -> int:
     """
     jobs = _jobs(args.jobs)
     config = options.load(args).config
+    plan = load_plan_file(Path(args.plan)) if args.plan is not None else None
     where, tasks = _tasks(args, config)
     directory = options.writable(runs_directory(config))
     check_journals(tasks, directory, where)
+    if plan is not None and (line := next((task.line for task in tasks if task.workflow), None)) is not None:
+        raise UsageError(
+            f"{where}, line {line}: a workflow takes no plan; leave out --plan, or move the line to its own file"
+        )
     _check(tasks, where, here=args.scheduler is None, trusts_project=args.trust_project)
     report = BatchReport(stderr(), len(tasks))
     pool: Pool = ProcessPool(jobs or _cores()) if args.scheduler is None else dask_pool(args.scheduler, jobs)
@@ -153,6 +159,7 @@ def execute(args: Namespace) -> int:
         retry_failed=args.retry_failed,
         trusts_project=args.trust_project,
         workflows=workflows,
+        plan=plan,
         on_result=report.result,
     )
     with forwarded_signals(batch.stop, STOPPING):

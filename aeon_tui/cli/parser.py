@@ -218,6 +218,7 @@ def _batch(parser: Parser) -> None:
         "scheduler of a Dask cluster that shares the runs folder, such as tcp://HOST:8786",
     )
     _add(parser, "--name NAME", "prefix of the run ids (default: the file's name, or 'stdin')")
+    _add(parser, "--plan FILE", "run this plan (JSON or YAML) for every task instead of generating one")
     _add(parser, "--retry-failed", "rerun tasks that ended without a usable result; the old journals are renamed")
     _options(parser)
 

@@ -56,6 +56,21 @@ def without_times(text: str) -> list[str]:
     return [re.sub(r" +\d+\.\d s\b", " T s", line) for line in text.splitlines()]
 
 
+def test_each_task_of_a_batch_executes_the_given_plan(cli: Cli) -> None:
+    Path("p.yml").write_text("goal: add\nsteps: [{step_id: own, description: Add both, agent: llm}]\n")
+    jobs = write({"id": "a", "task": ADD}, {"id": "b", "task": DIVIDE})
+    done = cli("batch", jobs, *SIMULATED, "--jobs", "1", "--plan", "p.yml")
+    assert done.code == 0, done.err
+    for name in ("jobs.a", "jobs.b"):
+        result = open_history(RUNS / f"{name}.jsonl").final_result
+        assert result is not None
+        assert [(step.step_id, step.status) for step in result.steps] == [("own", "complete")]
+    jobs = write({"id": "w", "task": ADD, "workflow": "auto-approve"}, name="other.jsonl")
+    refused = cli("batch", jobs, *SIMULATED, "--plan", "p.yml")
+    assert (refused.code, refused.err.count("\n")) == (2, 1)
+    assert "line 1: a workflow takes no plan" in refused.err
+
+
 def test_progress_table_and_totals_go_to_stderr(cli: Cli) -> None:
     done = cli("batch", write({"id": "sum", "task": ADD}, {"id": "Ratio", "task": DIVIDE}), *SIMULATED, "--jobs", "1")
     assert done.out == ""

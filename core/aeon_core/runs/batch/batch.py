@@ -25,6 +25,7 @@ from urllib.parse import urlsplit
 
 from aeon_core.errors import AeonError, UsageError
 from aeon_core.installation import missing_extra
+from aeon_core.plan.models import Plan
 from aeon_core.runs.batch.tasks import BatchTask
 from aeon_core.runs.batch.worker import (
     Job,
@@ -255,7 +256,8 @@ class Batch:
 
     `retry_failed` repeats runs that ended without a usable result; the old journal gets another name. `trusts_project`
     lets a run continue with whatever its journal names. `workflows` runs the tasks that are workflows, in a worker.
-    `on_result` gets each task's result as soon as it is known, in the form that `run` returns.
+    Each new run executes a copy of `plan`, if one is given. `on_result` gets each task's result as soon as it is known,
+    in the form that `run` returns.
     """
 
     def __init__(
@@ -267,6 +269,7 @@ class Batch:
         retry_failed: bool = False,
         trusts_project: bool = False,
         workflows: Work | None = None,
+        plan: Plan | None = None,
         on_result: Callable[[dict[str, Any]], None] | None = None,
     ) -> None:
         self._tasks = tasks
@@ -275,6 +278,7 @@ class Batch:
         self._retry_failed = retry_failed
         self._trusts_project = trusts_project
         self._workflows = workflows
+        self._plan = plan
         self._on_result = on_result
         self._stop_file = runs_dir / f".batch-{secrets.token_hex(6)}.stop"
         self._stopped = False
@@ -380,7 +384,8 @@ class Batch:
         return no_result(self._job(task), "interrupted", why)
 
     def _job(self, task: BatchTask) -> Job:
-        return Job(task, task.journal(self._runs_dir), self._stop_file, self._trusts_project)
+        plan = self._plan.model_copy(deep=True) if self._plan is not None else None
+        return Job(task, task.journal(self._runs_dir), self._stop_file, self._trusts_project, plan)
 
     def _report(self, task: BatchTask, result: dict[str, Any]) -> None:
         self._results[task.run_id] = result

@@ -27,6 +27,7 @@ from aeon_core.journal.reader import head, read_records, tail
 from aeon_core.journal.recovery import sound_records
 from aeon_core.journal.summary import is_being_written, last_state
 from aeon_core.json_safe import clean_text
+from aeon_core.plan.models import Plan
 from aeon_core.process_privacy import hide_process
 from aeon_core.redaction import redact_text
 from aeon_core.runs.batch.rate_limit import rate_limited
@@ -43,12 +44,13 @@ _POLL = 0.2
 @dataclass(frozen=True)
 class Job:
     """A worker's job. `trusts_project` lets a run continue with whatever its journal names; `stop` is a file that, once
-    there, ends the run."""
+    there, ends the run; `plan` is what a new run executes, None if the model makes it."""
 
     task: BatchTask
     journal: Path
     stop: Path
     trusts_project: bool
+    plan: Plan | None = None
 
     @property
     def config(self) -> RunConfig:
@@ -117,7 +119,7 @@ def _performed(job: Job) -> RunResult:
         run = (
             Resumption(path, **parts)
             if continues
-            else PreparedRun(Orchestrator(config=config, journal=path, **parts), job.task.task)
+            else PreparedRun(Orchestrator(config=config, journal=path, **parts), job.task.task, job.plan)
         )
         with contextlib.closing(run), stopped_by(job.stop, run.abort, waiting):
             return run.run()
