@@ -6,9 +6,11 @@ import math
 import re
 import time
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from email.utils import mktime_tz, parsedate_tz
 from itertools import count
 from typing import TYPE_CHECKING, Any, cast
+from urllib.parse import urljoin
 
 from aeon_core.errors import LLMError
 from aeon_core.escape import escape_controls
@@ -186,13 +188,15 @@ def status_failure(
     *,
     meaning: int | None = None,
 ) -> LLMError:
-    """Return the LLMError for an HTTP status of 400 or more; 408, 409, 424, 425, 429 and 5xx are retryable (FR-048).
+    """Return the LLMError for an HTTP status of 300 or more; 408, 409, 424, 425, 429 and 5xx are retryable (FR-048).
 
     `meaning` is the status that the error stands for, if known to differ. An error that means there is no usable
     model (bad key, unknown model, no credit) ends a run with exit 3. A request that is too long for the model is not
     retryable, and the error's context has `context_too_long`.
     """
     url, message = place.shown_url, message_in(body)
+    if status < 400 and (target := (headers or {}).get("location")):
+        return _redirect_failure(status, target, place)
     if meaning is None and is_too_long(status, message, body):
         return _too_long_failure(message, place, status, usage)
     meaning = meaning or _meaning(status, body, message, place.name)
@@ -211,13 +215,22 @@ def status_failure(
         **place.advice,
     }.get(meaning)
     quoted = f": {one_line(message, place)[:_MAX_QUOTED]}" if message else ""
-    retryable = meaning >= 500 or meaning in _RETRYABLE_4XX
+    retryable = 500 <= meaning < 600 or meaning in _RETRYABLE_4XX
     context: dict[str, Any] = {"exit_code": 3} if meaning in _NO_USABLE_MODEL else {}
     if status == _UNAVAILABLE:
         context["unavailable"] = True
     wait = retry_after(headers) if retryable else None
     whole = f"{what}{quoted}{f'; {advice}' if advice else ''}"
     return llm_error(whole, place, retryable, wait, status, usage, **context)
+
+
+def _redirect_failure(status: int, target: str, place: Endpoint) -> LLMError:
+    try:
+        shown = replace(place, url=urljoin(place.url or place.default_url, target)).shown_url
+    except ValueError:
+        shown = "an address that cannot be read"
+    what = f"{place.shown_url} redirects to {shown} ({status}), and redirects are not followed"
+    return llm_error(f"{what}; if you trust that server, set its base URL", place, False, status=status)
 
 
 def _meaning(status: int, body: Any, message: str, model: str) -> int:

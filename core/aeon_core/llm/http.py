@@ -332,7 +332,7 @@ class SdkModel(RemoteModel):
         usage = usage or self._reported_usage(error)
         if isinstance(error, LLMError):
             return error
-        if isinstance(error, sdk.APIStatusError) and error.status_code >= 400:
+        if isinstance(error, sdk.APIStatusError) and error.status_code >= 300:
             return status_failure(error.status_code, error.body or error.message, place, error.response.headers, usage)
         if isinstance(error, sdk.APIError) and error.body is not None:
             return reported_failure(error.body, place, usage)
@@ -372,6 +372,9 @@ def make_client(
         request.extensions["trace"] = trace
 
     timeout = sdk.Timeout(place.timeout, connect=min(place.timeout, 10.0))
-    http = sdk.DefaultHttpxClient(event_hooks={"request": [watch]}, timeout=timeout, transport=transport)
+    # A redirect would take the prompt to a server that nobody chose.
+    http = sdk.DefaultHttpxClient(
+        event_hooks={"request": [watch]}, timeout=timeout, transport=transport, follow_redirects=False
+    )
     given = {"api_key": place.key, "base_url": place.url, "timeout": timeout, "max_retries": 0, "http_client": http}
     return sdk.Client(**{**given, **options})

@@ -231,3 +231,22 @@ def test_tokens_from_the_providers_cache_are_named_and_counted_among_the_input(
 ) -> None:
     server.script(Reply({**dialect.reply("x"), "usage": dialect.cached}))
     assert make().complete(ask()).usage == {**USAGE, "cache_read_tokens": 6}
+
+
+@pytest.mark.parametrize("streamed", [False, True])
+@pytest.mark.parametrize(
+    ("target", "named"),
+    [("http://elsewhere.example:81/v1?key=hidden", "http://elsewhere.example:81/v1"), ("/v2/chat", "/v2/chat")],
+)
+def test_a_redirect_is_a_final_error_that_names_the_target_and_is_not_followed(
+    make: Make, server: Server, target: str, named: str, streamed: bool
+) -> None:
+    error = failed(make, server, Reply({}, status=307, headers={"location": target}), streamed=streamed)
+    assert (error.retryable, error.status_code) == (False, 307)
+    assert f"{named} (307)" in error.message
+    assert "set its base URL" in error.message
+    assert "hidden" not in error.message
+
+
+def test_a_status_that_does_not_exist_is_final(make: Make, server: Server) -> None:
+    assert not failed(make, server, Reply({"message": "m"}, status=999)).retryable
