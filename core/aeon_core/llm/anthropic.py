@@ -50,6 +50,7 @@ class MessageReader(ReplyReader):
         for index, block in enumerate(body["content"]):
             self._take_block(index, block)
         self._end(body.get("stop_reason"))
+        self._count(body.get("usage"))
 
     def _take_event(self, event: Any) -> None:
         kind = event.get("type")
@@ -89,7 +90,9 @@ class MessageReader(ReplyReader):
         # The counts are cumulative, and an event omits those that have not changed.
         if isinstance(usage, dict):
             self._counts.update({key: value for key, value in usage.items() if value is not None})
-            self._usage = self.tokens(self._counts)
+        # Before its end, a reply of which nothing has been counted has cost its input at least.
+        so_far = {"output_tokens": 0} if self._stop is None else {}
+        self._usage = self.tokens({**so_far, **self._counts})
 
 
 DEFAULT_URL = "https://api.anthropic.com"

@@ -16,7 +16,7 @@ from aeon_core.llm.catalogue import takes_reasoning_effort
 from aeon_core.llm.connect import Endpoint, check_timeout, find_key, find_url
 from aeon_core.llm.errors import reported_failure, unusable
 from aeon_core.llm.http import ROOM_FOR_THINKING, Option, SdkModel
-from aeon_core.llm.wire import ReplyReader, ToolNames, arguments_text, is_strict, read_usage, with_ids
+from aeon_core.llm.wire import ReplyReader, ToolNames, arguments_text, is_strict, read_count, read_usage, with_ids
 
 
 def chat_messages(request: LLMRequest, names: ToolNames) -> list[dict[str, Any]]:
@@ -88,9 +88,9 @@ class CompletionReader(ReplyReader):
         """Return the tokens of a completion, including those read from a cache; None if there are no counts."""
         tokens = read_usage(usage, _TOKENS)
         details = usage.get("prompt_tokens_details") if isinstance(usage, dict) else None
-        cached = read_usage(details, {"input_tokens": "cached_tokens"})
-        if tokens is not None and cached is not None and cached["input_tokens"]:
-            tokens["cache_read_tokens"] = cached["input_tokens"]
+        cached = read_count(details.get("cached_tokens")) if isinstance(details, dict) else None
+        if tokens is not None and cached:
+            tokens["cache_read_tokens"] = cached
         return tokens
 
     def _take_document(self, body: Any) -> None:
@@ -112,7 +112,8 @@ class CompletionReader(ReplyReader):
         return index if isinstance(index, int) else call.get("id") or next(reversed(self._ids), 0)
 
     def _take_head(self, body: Any) -> None:
-        self._usage = self.tokens(body.get("usage")) or self._usage
+        if body.get("usage"):
+            self._usage = self.tokens(body["usage"])
         if body.get("error"):
             raise reported_failure(body, self._place, self._usage)
         model = body.get("model")

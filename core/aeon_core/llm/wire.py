@@ -127,18 +127,19 @@ def input_object(arguments: dict[str, Any] | str) -> dict[str, Any]:
 
 
 def read_usage(usage: Any, names: Mapping[str, str]) -> Usage | None:
-    """Return the token counts in a provider's `usage`, None if there are none.
+    """Return the token counts in a provider's `usage`; None if one is unusable, or that of the input or output missing.
 
     `names` maps our names to the provider's, whose cache counts are not part of its input count; zeros are left out.
     """
     if not isinstance(usage, Mapping):
         return None
-    counts = {ours: count for ours, name in names.items() if (count := _count(usage.get(name))) is not None}
-    if not counts:
+    counts = {ours: read_count(usage[name]) for ours, name in names.items() if usage.get(name) is not None}
+    if None in counts.values() or not counts.keys() >= {"input_tokens", "output_tokens"}:
         return None
-    cached = {kind: counts[kind] for kind in ("cache_read_tokens", "cache_write_tokens") if counts.get(kind)}
-    total = counts.get("input_tokens", 0) + sum(cached.values())
-    return cast("Usage", {"input_tokens": total, "output_tokens": counts.get("output_tokens", 0), **cached})
+    known = cast("dict[str, int]", counts)
+    cached = {kind: known[kind] for kind in ("cache_read_tokens", "cache_write_tokens") if known.get(kind)}
+    total = known["input_tokens"] + sum(cached.values())
+    return cast("Usage", {"input_tokens": total, "output_tokens": known["output_tokens"], **cached})
 
 
 def added(first: Usage | None, second: Usage | None) -> Usage | None:
@@ -149,10 +150,10 @@ def added(first: Usage | None, second: Usage | None) -> Usage | None:
     return cast("Usage", {kind: one.get(kind, 0) + other.get(kind, 0) for kind in {**one, **other}})
 
 
-def _count(value: Any) -> int | None:
-    if isinstance(value, bool) or not isinstance(value, (int, float)) or value < 0 or value != int(value):
-        return None
-    return int(value)
+def read_count(value: Any) -> int | None:
+    """Return a number of tokens, None if the value is not one."""
+    whole = isinstance(value, int) or (isinstance(value, float) and value.is_integer())
+    return None if isinstance(value, bool) or not whole or value < 0 else int(value)
 
 
 class _Call:

@@ -356,3 +356,13 @@ def test_a_tool_call_is_forced(anthropic_model: Make, server: Server) -> None:
     anthropic_model().complete(request(purpose="reason", tools=[TOOL]))
     assert server.bodies[0]["tool_choice"] == {"type": "tool", "name": "calculator"}
     assert "tool_choice" not in server.bodies[1]
+
+
+@pytest.mark.parametrize("last", [{}, {"output_tokens": -9}])
+def test_a_whole_stream_without_a_usable_count_of_its_output_has_unknown_usage(
+    anthropic_model: Make, server: Server, last: dict[str, Any]
+) -> None:
+    server.script(
+        named_stream(begin(input_tokens=11), block(0, type="text", text=""), said(0, "h"), *end("end_turn", **last))
+    )
+    assert anthropic_model().complete(request(on_delta=lambda _: None)).usage is None

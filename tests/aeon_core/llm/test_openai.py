@@ -193,19 +193,32 @@ def test_a_refusal_is_a_reply_with_its_usage(openai_model: Make, server: Server)
 @pytest.mark.parametrize(
     ("usage", "read"),
     [
-        ({"prompt_tokens": 3}, {"input_tokens": 3, "output_tokens": 0}),
-        ({"prompt_tokens": "3", "completion_tokens": 4.0}, {"input_tokens": 0, "output_tokens": 4}),
-        ({"prompt_tokens": True, "completion_tokens": -1}, None),
+        ({"prompt_tokens": 3}, None),
+        ({"completion_tokens": 3}, None),
+        ({"prompt_tokens": "3", "completion_tokens": 4}, None),
+        ({"prompt_tokens": 3.5, "completion_tokens": 4}, None),
+        ({"prompt_tokens": 3, "completion_tokens": -1}, None),
+        ({"prompt_tokens": True, "completion_tokens": 4}, None),
+        ({"prompt_tokens": 3.0, "completion_tokens": 0}, {"input_tokens": 3, "output_tokens": 0}),
         (
-            {"prompt_tokens": 3, "prompt_tokens_details": {"cached_tokens": 0}},
-            {"input_tokens": 3, "output_tokens": 0},
+            {"prompt_tokens": 3, "completion_tokens": 4, "prompt_tokens_details": {"cached_tokens": 0}},
+            {"input_tokens": 3, "output_tokens": 4},
         ),
         ("many", None),
     ],
 )
-def test_usage_is_kept_as_far_as_it_was_counted(openai_model: Make, server: Server, usage: Any, read: Any) -> None:
+def test_usage_is_unknown_unless_both_counts_are_usable(
+    openai_model: Make, server: Server, usage: Any, read: Any
+) -> None:
     server.script(Reply(completion({"content": "x"}, usage=usage)))
     assert openai_model().complete(request()).usage == read
+
+
+def test_an_unusable_last_count_of_a_stream_does_not_leave_an_earlier_one(openai_model: Make, server: Server) -> None:
+    early = {"choices": [], "usage": USAGE}
+    late = {"choices": [], "usage": {"prompt_tokens": 11, "completion_tokens": -1}}
+    server.script(stream(early, chunk(content="x"), chunk("stop"), late))
+    assert openai_model().complete(request(on_delta=lambda _: None)).usage is None
 
 
 def test_content_in_parts_is_joined_and_empty_content_is_empty_text(openai_model: Make, server: Server) -> None:
