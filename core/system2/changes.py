@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from typing import TYPE_CHECKING, Any, Literal
 
-from aeon_core.json_safe import clean_text
-from aeon_core.tools.files.edit import diff_view
+from aeon_core.escape import escape_controls
+from aeon_core.tools.files.edit import cut_diff, diff_lines
 from system2.constants import GATES, LOG_FILE
 from system2.contracts import DOCUMENTS
 from system2.protected_files import is_own_work, is_protected, steering_files
-from system2.snapshots import MAX_CONTENT, FileState, Snapshot, SnapshotStore
+from system2.snapshots import MAX_CONTENT, MAX_DIGESTED, FileState, Snapshot, SnapshotStore
 
 if TYPE_CHECKING:
     from aeon_core.effects.port import Effects
@@ -27,7 +28,7 @@ MAX_LISTED = 200
 _NOTES = {
     "binary": "binary",
     "large": f"larger than {MAX_CONTENT // 1_000_000} MB",
-    "unread": "not readable, or too large",
+    "unread": "not readable",
 }
 
 Status = Literal["created", "changed", "deleted", "renamed"]
@@ -38,12 +39,13 @@ class FileChange:
     """A file that changed."""
 
     path: str
+    """As shown: a control character in a file's name is escaped, so that no name looks like two files."""
     status: Status
     diff: str = ""
     """Unified, with three lines of context; empty if `note` says why."""
     added: int = 0
     removed: int = 0
-    """Lines in the diff."""
+    """Lines in the whole diff, of which `diff` shows the first."""
     was: str = ""
     """The path before it was renamed."""
     note: str = ""
@@ -75,7 +77,7 @@ def compare(
         if path in gone:
             continue
         was = moved.get(path, "")
-        change = _change(path, was, before.files.get(was or path), after.files.get(path))
+        change = _change(path, was, before.files.get(was or path), after.files.get(path), content)
         if diffs and not change.note and change.status != "renamed":
             change = _with_diff(change, before.files.get(path), after.files.get(path), content, left)
             left -= change.diff.count("\n")
@@ -100,19 +102,34 @@ def _renames(changed: Iterable[str], before: Mapping[str, FileState], after: Map
     return moved
 
 
-def _change(path: str, was: str, before: FileState | None, after: FileState | None) -> FileChange:
+def _change(
+    path: str,
+    was: str,
+    before: FileState | None,
+    after: FileState | None,
+    content: Callable[[FileState], bytes | None],
+) -> FileChange:
     status: Status = "changed"
     if was:
         status = "renamed"
     elif before is None or after is None:
         status = "created" if before is None else "deleted"
-    notes = [_NOTES.get(state.kind, "") for state in (after, before) if state is not None]
-    if "link" in {state.kind for state in (before, after) if state is not None}:
-        notes.append("" if before and after and before.kind == after.kind else "symbolic link")
+    notes = [_note(state) for state in (after, before) if state is not None]
+    if (before is None or before.kind != "link") and after is not None and after.kind == "link":
+        target = content(after)
+        notes.append("symbolic link" + (f" to {escape_controls(os.fsdecode(target))}" if target is not None else ""))
+    elif before is not None and before.kind == "link" and (after is None or after.kind != "link"):
+        notes.append("symbolic link")
     if before is not None and after is not None and before.executable != after.executable:
         same = before.digest == after.digest
         notes.append(("executable now" if after.executable else "no longer executable") if same else "")
-    return FileChange(clean_text(path), status, was=clean_text(was), note=next(filter(None, notes), ""))
+    return FileChange(escape_controls(path), status, was=escape_controls(was), note=next(filter(None, notes), ""))
+
+
+def _note(state: FileState) -> str:
+    if state.kind == "unread" and state.size > MAX_DIGESTED:
+        return f"larger than {MAX_DIGESTED // 1_000_000} MB: compared by size and time"
+    return _NOTES.get(state.kind, "")
 
 
 def _with_diff(
@@ -127,7 +144,7 @@ def _with_diff(
     texts = [content(state) if state is not None else b"" for state in (before, after)]
     if texts[0] is None or texts[1] is None:
         return replace(change, note="what was in it before is not known")
-    lines = diff_view(change.path, texts[0], texts[1], min(MAX_DIFF, left), MAX_LINE).split("\n")
+    lines = list(diff_lines(change.path, texts[0], texts[1], MAX_LINE))
     if before is None:
         lines[0] = "--- /dev/null"
     elif after is None:
@@ -135,7 +152,7 @@ def _with_diff(
     added, removed = (sum(line.startswith(sign) for line in lines[2:]) for sign in "+-")
     if len(lines) <= 2:
         return replace(change, note="empty")
-    return replace(change, diff="\n".join(lines), added=added, removed=removed)
+    return replace(change, diff="\n".join(cut_diff(lines, min(MAX_DIFF, left))), added=added, removed=removed)
 
 
 def list_changes(changes: Sequence[FileChange]) -> str:

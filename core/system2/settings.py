@@ -103,7 +103,7 @@ def load_settings(
     A wrong value falls back to its default, and all values do if the file is missing or not YAML; `warn` gets one line
     (REQ-094). A project without a settings file gets no warning.
 
-    Raises UsageError for a wrong blocklist, which must not be lost (REQ-028a).
+    Raises UsageError for a wrong or misplaced blocklist, which must not be lost (REQ-028a).
     """
     path = config_path if config_path is not None else project_root / CONFIG_FILE
     where = f"the config file {str(path)!r}"
@@ -112,6 +112,12 @@ def load_settings(
     bedrock = _mapping(providers.get("bedrock"), f"{where}: providers.bedrock", warn)
     given = _mapping(bedrock.get("orchestrator"), f"{where}: {NAMESPACE}", warn)
     defaults = _mapping(bedrock.get("defaults"), f"{where}: providers.bedrock.defaults", warn)
+    for place, found in (("the top level", data), ("providers", providers), ("providers.bedrock", bedrock)):
+        for key in [key for key in found if key in KEYS]:
+            what = f"{where}: {key} is at {place}, where it has no effect; move it to {NAMESPACE}"
+            if key == "bash_blocklist":
+                raise UsageError(what)
+            warn(what)
     for key in [key for key in given if key not in KEYS]:
         hint = nearest(str(key), KEYS)
         warn(f"{where}: {NAMESPACE} has an unknown key, {shown(key)}, which is ignored{hint}")

@@ -54,7 +54,9 @@ def summary_of(arguments: Mapping[str, Any]) -> str:
 def _argument(name: str, value: Any) -> str:
     if name in CONTENTS and isinstance(value, str):
         return f"<{len(value):,} characters>"
-    text = escape_controls(redact_text(value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)))
+    if not isinstance(value, str):
+        return escape_controls(redact_text(json.dumps(value, ensure_ascii=False)))
+    text = escape_controls(redact_text(value))
     return json.dumps(text, ensure_ascii=False) if not text or " " in text else text
 
 

@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 
 from aeon_core.tools.files.edit import apply_diff
 from system2 import snapshots
-from system2.changes import LOST, ChangeTracker, FileChange, compare, flag_of, list_changes
-from system2.snapshots import MAX_CONTENT, ContentFile, GitFiles, Snapshot, SnapshotStore
+from system2.changes import LOST, MAX_DIFF, ChangeTracker, FileChange, compare, flag_of, list_changes
+from system2.snapshots import MAX_CONTENT, MAX_DIGESTED, ContentFile, GitFiles, Snapshot, SnapshotStore
 from tests.system2.kit import Bench
 
 Change = Callable[[Path], object]
@@ -111,7 +111,8 @@ def test_a_file_is_changed_created_or_deleted_and_shown_as_a_unified_diff(projec
         (lambda root: (root / "a.py").rename(root / "c.py"), [("renamed", "c.py", "a.py")]),
         (lambda root: (root / "image.png").write_bytes(b"\0other"), [("changed", "image.png", "binary")]),
         (lambda root: (root / "big").write_bytes(b"x" * (MAX_CONTENT + 1)), [("created", "big", "larger than 1 MB")]),
-        (lambda root: (root / "link").symlink_to("/etc/passwd"), [("created", "link", "symbolic link")]),
+        (lambda root: (root / "link").symlink_to("/etc/passwd"), [("created", "link", "symbolic link to /etc/passwd")]),
+        (lambda root: truncated(root / "vast"), [("created", "vast", "larger than 100 MB: compared by size and time")]),
         (lambda root: (root / "a.py").chmod(0o755), [("changed", "a.py", "executable now")]),
         (lambda root: (root / "empty").touch(), [("created", "empty", "empty")]),
         (lambda root: (root / "a.py").touch(), []),
@@ -120,12 +121,36 @@ def test_a_file_is_changed_created_or_deleted_and_shown_as_a_unified_diff(projec
         (lambda root: ((root / "build").mkdir(), (root / "build/x").touch()), []),
         (lambda root: ((root / "__pycache__").mkdir(), (root / "__pycache__/x.pyc").touch()), []),
     ],
-    ids=["rename", "binary", "huge", "link", "mode", "empty", "touch", "pipe", "ignored", "build", "cache"],
+    ids=["rename", "binary", "huge", "link", "vast", "mode", "empty", "touch", "pipe", "ignored", "build", "cache"],
 )
 def test_what_is_no_plain_edit(change: Change, found: list[tuple[str, ...]], project: Path) -> None:
     changes = changed(project, change)
     assert summary(changes) == found
     assert not any(each.diff for each in changes)
+
+
+def test_a_file_name_with_a_line_break_is_one_entry_of_the_list(project: Path) -> None:
+    (change,) = changed(project, lambda root: (root / "a\n  deleted  b.py\r\x1b[2K").write_text("x\n"))
+    listed = list_changes([change])
+    assert listed == r"  created  a\n  deleted  b.py\r\x1b[2K  +1 −0"
+    assert change.diff.split("\n")[1] == r"+++ b/a\n  deleted  b.py\r\x1b[2K"
+
+
+def test_a_link_to_a_name_with_a_line_break_is_one_entry_of_the_list(project: Path) -> None:
+    (change,) = changed(project, lambda root: (root / "link").symlink_to("b\n  deleted  c"))
+    assert list_changes([change]) == r"  created  link  symbolic link to b\n  deleted  c"
+
+
+def test_the_list_counts_the_lines_that_a_long_diff_leaves_out(project: Path) -> None:
+    (change,) = changed(project, lambda root: (root / "new").write_text("x\n" * 5000))
+    assert (change.added, change.removed) == (5000, 0)
+    assert len(change.diff.split("\n")) == MAX_DIFF + 1
+    assert change.diff.endswith("[the diff is cut after 2000 lines]")
+
+
+def truncated(file: Path) -> None:
+    file.touch()
+    os.truncate(file, MAX_DIGESTED + 1)
 
 
 def test_a_file_that_gets_ignored_stays_in_sight(project: Path) -> None:

@@ -134,6 +134,12 @@ def test_the_content_of_files_is_not_in_the_summary() -> None:
     )
 
 
+def test_a_list_is_quoted_once() -> None:
+    assert summary_of({"blockers": ["no test", "b"], "summary": "all done"}) == (
+        'blockers=["no test", "b"] summary="all done"'
+    )
+
+
 @pytest.mark.parametrize(
     ("tool", "result", "text"),
     [

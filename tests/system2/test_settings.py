@@ -159,6 +159,27 @@ def test_an_unknown_key_is_reported_with_the_nearest_one(tmp_path: Path) -> None
     assert warned[0].endswith("has an unknown key, 'cost_ceiling', which is ignored; did you mean 'cost_ceiling_usd'?")
 
 
+@pytest.mark.parametrize(
+    ("text", "place"),
+    [
+        ("cost_ceiling_usd: 3", "the top level"),
+        ("providers: {cost_ceiling_usd: 3}", "providers"),
+        ("providers: {bedrock: {cost_ceiling_usd: 3}}", "providers.bedrock"),
+    ],
+)
+def test_a_setting_in_the_wrong_place_is_reported_with_the_right_one(text: str, place: str, tmp_path: Path) -> None:
+    settings, warned = load(tmp_path, text)
+    assert settings == WorkflowSettings()
+    assert [line.partition(": ")[2] for line in warned] == [
+        f"cost_ceiling_usd is at {place}, where it has no effect; move it to providers.bedrock.orchestrator"
+    ]
+
+
+def test_a_blocklist_in_the_wrong_place_is_never_lost(tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match="bash_blocklist is at the top level, where it has no effect; move it to"):
+        load(tmp_path, "bash_blocklist: [rm]")
+
+
 def test_a_file_that_is_named_and_not_there_is_reported(tmp_path: Path) -> None:
     warned: list[str] = []
     assert load_settings(tmp_path, tmp_path / "none.yml", warned.append) == WorkflowSettings()

@@ -5,7 +5,7 @@ from __future__ import annotations
 import posixpath
 import re
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from difflib import SequenceMatcher, get_close_matches
 from heapq import nlargest
@@ -313,10 +313,13 @@ def diff_view(path: str, before: bytes, after: bytes, most: int = MAX_SHOWN, lon
 
     A line is cut after `longest` characters.
     """
-    shown = list(islice(_diff(path, _LINE.findall(before), _LINE.findall(after), longest), most + 1))
-    if len(shown) > most:
-        shown[-1] = f"{CUT_AT}the diff is cut after {most} lines]"
-    return "\n".join(shown)
+    return "\n".join(cut_diff(islice(diff_lines(path, before, after, longest), most + 1), most))
+
+
+def cut_diff(lines: Iterable[str], most: int) -> list[str]:
+    """Return the lines of a diff, cut after this many, with a note."""
+    shown = list(lines)
+    return shown if len(shown) <= most else [*shown[:most], f"{CUT_AT}the diff is cut after {most} lines]"]
 
 
 def whole_diff(path: str, before: bytes, after: bytes) -> str:
@@ -324,8 +327,12 @@ def whole_diff(path: str, before: bytes, after: bytes) -> str:
     return diff_view(path, before, after, MAX_PREVIEWED, max(len(before), len(after)) + 1)
 
 
-def _diff(path: str, old: list[bytes], new: list[bytes], longest: int) -> Iterator[str]:
-    """Yield the diff's lines. Only lines between the first and the last change are compared, and not all of these."""
+def diff_lines(path: str, before: bytes, after: bytes, longest: int) -> Iterator[str]:
+    """Yield the lines of a unified diff, each cut after `longest` characters.
+
+    Only lines between the first and the last change are compared, and not all of these.
+    """
+    old, new = _LINE.findall(before), _LINE.findall(after)
     yield from (f"--- a/{path}", f"+++ b/{path}")
     head = _common(old, new, from_end=False)
     tail = min(_common(old, new, from_end=True), min(len(old), len(new)) - head)
