@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from argparse import Namespace
 from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
-from aeon_core.config.keys import KEYS
 from aeon_core.journal.reader import read_records
 from aeon_core.journal.view import reducer
 from aeon_core.runs.resume import finished_result
@@ -16,6 +16,9 @@ from aeon_tui.cli.run_output import print_result
 from aeon_tui.platform.stdio_capture import capture_stdio
 from aeon_tui.sessions.run_jobs import Ended, ResumeJob, check_said, ended_for_good, resume_job
 from aeon_tui.sources.run_index import find_journal, is_workflow
+
+if TYPE_CHECKING:
+    from aeon_core.config.loading import LoadedConfig
 
 
 def execute(args: Namespace) -> int:
@@ -28,7 +31,6 @@ def execute(args: Namespace) -> int:
         from aeon_tui.cli import workflow
 
         return workflow.resume(args, path)
-    check_said(name for name in (*KEYS, "plan", "allow") if getattr(args, name, None) is not None)
     if in_app(args):
         options.ask_for_trust(args)
     return _in_app(args, path) if in_app(args) else _headless(args, path)
@@ -36,6 +38,7 @@ def execute(args: Namespace) -> int:
 
 def _headless(args: Namespace, path: Path) -> int:
     progress = progress_of(args)
+    _overrides(args, path, options.load(args))
     for record in read_records(path):
         reducer.apply(progress.view, record)
     if (result := finished_result(path)) is None:
@@ -51,6 +54,7 @@ def _in_app(args: Namespace, path: Path) -> int:
     from aeon_tui.sources.followed import source_of
 
     directory = options.runs_dir(args)
+    _overrides(args, path, options.load(args))
     ended = ended_for_good(path)
     if ended is None:
         make_sure_nobody_writes(path)
@@ -67,10 +71,15 @@ def _in_app(args: Namespace, path: Path) -> int:
 
 def _work(args: Namespace, path: Path, *, live: bool = False) -> ResumeJob:
     loaded = options.load(args)
-    job = resume_job(path, loaded, given_options(args, loaded.config), in_app=live)
+    job = resume_job(path, loaded, _overrides(args, path, loaded), in_app=live)
     with capture_stdio():
         job.prepare()
     return job
+
+
+def _overrides(args: Namespace, path: Path, loaded: LoadedConfig) -> dict[str, Any]:
+    said = given_options(args, loaded.config)
+    return check_said(path, said if args.plan is None else {**said, "plan": args.plan})
 
 
 def _report_ended(ended: Ended) -> None:

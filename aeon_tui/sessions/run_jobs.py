@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Protocol
@@ -395,8 +395,8 @@ def resume_job(path: Path, today: LoadedConfig, said: Mapping[str, Any], *, in_a
 
     In the app, passes and whatever a rule, the budget or a crash leaves open need approval, unless a
     configuration says otherwise; elsewhere only what today's options name, since nobody might be there to answer. What
-    the run stopped over is asked about again, unless `said` leaves it out. Options of the command line have passed
-    `check_said`. Raises UsageError if the journal names options that nobody knows.
+    the run stopped over is asked about again, unless `said`, which is from `check_said`, leaves it out. Raises
+    UsageError if the journal names options that nobody knows.
     """
     from aeon_core.config.journal_trust import recorded_rules
     from aeon_core.journal.reader import read_records
@@ -416,10 +416,36 @@ def resume_job(path: Path, today: LoadedConfig, said: Mapping[str, Any], *, in_a
     return ResumeJob(task, config, path, options, paced=in_app and is_paced(task, recorded, config))
 
 
-def check_said(names: Iterable[str]) -> None:
-    """Raise UsageError for a command-line option that a resume cannot override, since the run started with it."""
+def check_said(path: Path, said: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the options of the command line that override those of the run; `said` may also have a `plan`.
+
+    Others must be what the run started with. Raises UsageError for one that is not.
+    """
     from aeon_core.runs.resume import OPTIONS
 
-    for name in names:
-        if name not in _WHO_AND_WHERE and name not in OPTIONS:
-            raise UsageError(f"--{name.replace('_', '-')} cannot change when a run is resumed; fork the run instead")
+    overrides = {name: value for name, value in said.items() if name in _WHO_AND_WHERE or name in OPTIONS}
+    for name in said.keys() - overrides.keys():
+        if not _started_with(path, name, said[name]):
+            option = "allow" if name == "policy" else name.replace("_", "-")
+            raise UsageError(f"--{option} cannot change when a run is resumed; fork the run instead")
+    return overrides
+
+
+def _started_with(path: Path, name: str, value: Any) -> bool:
+    from aeon_core.convergence.criteria import ConvergenceCriteria, load_criteria
+    from aeon_core.plan.edit import load_requirements
+    from aeon_core.plan.parsing import load_plan_file
+    from aeon_core.runs.fork import forked_config
+    from aeon_core.runs.replay import given_plan_of, recorded_criteria
+
+    started, recorded = started_of(path), forked_config(path)
+    if name == "criteria":
+        return load_criteria(value) == (recorded_criteria(started) or ConvergenceCriteria())
+    if name == "requirements":
+        return load_requirements(value) == started.get("requirements")
+    if name == "plan":
+        given = given_plan_of([started])
+        return given is not None and load_plan_file(Path(value)).model_dump() == given.model_dump()
+    if name == "policy":
+        return set(value.allow) <= set(recorded.policy.allow)
+    return bool(getattr(recorded, name) == value)

@@ -89,8 +89,7 @@ def test_a_run_that_another_process_writes_is_left_alone(cli: Cli) -> None:
     [
         (["nope"], "no run 'nope'"),
         (["last", "--ttl", "x"], "--ttl must be"),
-        (["last", "--criteria", "c.yml"], "--criteria cannot change when a run is resumed; fork the run instead"),
-        (["last", "--plan", "p.yml"], "--plan cannot change when a run is resumed; fork the run instead"),
+        (["last", "--criteria", "c.yml"], "cannot read the criteria file"),
         (["last", "--single-pass"], "--single-pass cannot change when a run is resumed; fork the run instead"),
         (["last", "--allow", "Bash"], "--allow cannot change when a run is resumed; fork the run instead"),
         (["last", "--on-unknown", "maybe"], "must be one of fail, retry, ask"),

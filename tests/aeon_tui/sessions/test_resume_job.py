@@ -13,12 +13,15 @@ from aeon_core import ApprovalDecision, Orchestrator, RunConfig, ToolRegistry, t
 from aeon_core.approvals.inbox import inbox_of
 from aeon_core.approvals.pending import NOBODY
 from aeon_core.config.loading import LoadedConfig
+from aeon_core.convergence.criteria import load_criteria
 from aeon_core.errors import UsageError
 from aeon_core.journal.history import final_result
 from aeon_core.journal.reader import read_records
 from aeon_core.journal.records import ApprovalPoint
 from aeon_core.journal.recovery import reopen
 from aeon_core.journal.view.reducer import fold
+from aeon_core.plan.parsing import load_plan_file
+from aeon_core.policy import PolicyRules
 from aeon_core.runs.replay import replay
 from aeon_tui.sessions.run_jobs import Ended, check_said, ended_for_good, resume_job, resumed_source, retained_records
 from aeon_tui.sessions.runner import Runner
@@ -224,25 +227,72 @@ def test_an_ending_with_an_odd_error_is_one_anyway(tmp_path: Path, error: Any) -
     assert ended_for_good(path) == Ended("failed", 1)
 
 
-def test_what_a_run_began_with_cannot_be_overridden() -> None:
-    check_said(
-        [
-            "model",
-            "base_url",
-            "durability",
-            "ttl",
-            "budget",
-            "on_unknown",
-            "approve",
-            "tools",
-            "project_root",
-            "runs_dir",
-        ]
-    )
-    for name, option in [("criteria", "--criteria"), ("single_pass", "--single-pass"), ("plan", "--plan")]:
-        with pytest.raises(UsageError) as caught:
-            check_said(["ttl", name])
-        assert caught.value.message == f"{option} cannot change when a run is resumed; fork the run instead"
+def test_an_override_is_anything_that_the_run_did_not_start_with(tmp_path: Path) -> None:
+    path = begun_with(tmp_path)
+    overrides = {"model": "simulated:x", "ttl": 9, "durability": "off", "tools": ["files"], "runs_dir": tmp_path}
+    assert check_said(path, overrides) == overrides
+
+
+def begun_with(tmp_path: Path) -> Path:
+    """Record a single pass with criteria, requirements, a rule and a plan, whose files it also writes."""
+    (tmp_path / "criteria.yml").write_text("completeness: 0.7\n")
+    (tmp_path / "requirements.txt").write_text("It is short.\nIt has a title.\n")
+    (tmp_path / "plan.yml").write_text("goal: add\nsteps: [{step_id: '1', description: add, agent: llm}]\n")
+    path = tmp_path / "r.jsonl"
+    config = RunConfig(single_pass=True, ttl=1, policy=PolicyRules(allow=["Bash(ls)", "Read"]))
+    Orchestrator(
+        ScriptedModel(reason="x", answer="3"),
+        config=config,
+        journal=path,
+        criteria=load_criteria(tmp_path / "criteria.yml"),
+        requirements=["It is short.", "It has a title."],
+    ).run("add", plan=load_plan_file(tmp_path / "plan.yml"))
+    return path
+
+
+def test_what_a_run_started_with_may_be_given_again_and_overrides_nothing(tmp_path: Path) -> None:
+    path = begun_with(tmp_path)
+    said = {
+        "single_pass": True,
+        "judge_votes": 1,
+        "criteria": tmp_path / "criteria.yml",
+        "requirements": tmp_path / "requirements.txt",
+        "plan": str(tmp_path / "plan.yml"),
+        "policy": PolicyRules(allow=["Read"]),
+    }
+    assert check_said(path, {**said, "ttl": 9}) == {"ttl": 9}
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "option"),
+    [
+        ("criteria", "completeness: 0.8\n", "--criteria"),
+        ("requirements", "It is long.\n", "--requirements"),
+        ("plan", "goal: add\nsteps: [{step_id: '1', description: other, agent: llm}]\n", "--plan"),
+        ("policy", PolicyRules(allow=["Write"]), "--allow"),
+        ("judge_votes", 3, "--judge-votes"),
+    ],
+)
+def test_what_a_run_started_with_cannot_change(name: str, text: Any, option: str, tmp_path: Path) -> None:
+    path = begun_with(tmp_path)
+    value = text
+    if isinstance(text, str):
+        value = tmp_path / f"other.{'txt' if name == 'requirements' else 'yml'}"
+        value.write_text(text)
+    with pytest.raises(UsageError) as caught:
+        check_said(path, {"ttl": 9, name: value})
+    assert caught.value.message == f"{option} cannot change when a run is resumed; fork the run instead"
+
+
+def test_the_defaults_count_as_what_a_run_started_with(tmp_path: Path) -> None:
+    path = tmp_path / "r.jsonl"
+    Orchestrator(ScriptedModel(plan=steps(add(1, 2)), answer="3"), journal=path, config=RunConfig(ttl=1)).run("add")
+    (tmp_path / "criteria.yml").write_text("{}\n")
+    assert check_said(path, {"criteria": tmp_path / "criteria.yml"}) == {}
+    for name in ("single_pass", "plan", "requirements"):
+        (tmp_path / "file.yml").write_text("- x\n")
+        with pytest.raises(UsageError):
+            check_said(path, {name: True if name == "single_pass" else tmp_path / "file.yml"})
 
 
 def test_a_feed_without_a_kernel_shows_what_the_journal_holds(tmp_path: Path) -> None:
