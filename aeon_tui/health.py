@@ -13,15 +13,11 @@ from aeon_core.installation import extras, install_command
 from aeon_core.llm import PROVIDERS
 
 EXTRAS = {
-    "bedrock": "models on Amazon Bedrock",
-    "local": "GGUF models in this process",
-    "mcp": "tools of MCP servers",
-    "otel": "traces and metrics",
     "dask": "batches on a Dask cluster",
     "serve": "the app in a browser",
     "acp": "Aeon as an agent in an editor",
 }
-"""The purpose of each extra."""
+"""The purpose of each extra that has no other check."""
 
 
 @dataclass(frozen=True)
@@ -41,7 +37,7 @@ def providers(config: RunConfig) -> list[HealthCheck]:
 
 
 def optional(config: RunConfig) -> list[HealthCheck]:
-    """Return the checks of external programs, then of every extra."""
+    """Return the checks of external programs, then of the other extras."""
     return [_files(), _shell(config), _mcp(config), *_installed_tools(), _otel(config), *_extras()]
 
 

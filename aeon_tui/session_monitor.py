@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from textual.screen import Screen
+from textual.widgets import Input, TextArea
 
 from aeon_core.errors import AeonError
 from aeon_tui.messages import TitleTerminal
@@ -79,8 +80,10 @@ class SessionMonitor:
 
     def _notify(self, task: str, words: str, *, failed: bool = False) -> None:
         task = fit(one_line(task), _TASK_CELLS)
+        types = isinstance(self._app.focused, Input | TextArea)
+        shows = "" if types else f" · {key_of(self._app, 'app.next_decision')} shows it"
         self._app.notify(
-            f"{task}: {one_line(words, 300)} · {key_of(self._app, 'app.next_decision')} shows it",
+            f"{task}: {one_line(words, 300)}{shows}",
             severity="warning" if failed else "information",
             timeout=NOTICE_SECONDS,
             markup=False,

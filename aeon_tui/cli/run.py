@@ -27,8 +27,8 @@ DEMO_GUIDE = (
     f"Task: {DEMO_TASK}",
 )
 DEMO_NEXT = (
-    "See every prompt and repair: `{command} show {run}`. Run a task of your own, still without a key: "
-    "`{command} run --headless --model simulated:default 'add 5 and 10'`"
+    "See every prompt and repair: `{command} show {run}`",
+    "Run a task of your own, still without a key: `{command} run -m simulated:default 'add 5 and 10'`",
 )
 NO_TASK = "no task given; put it in quotes after `run`, or use '-' to read it from standard input"
 
@@ -61,7 +61,8 @@ def execute(args: Namespace) -> int:
     code = run_headless(args, job, journal, progress_of(args, guided=demo))
     if demo and not args.json and not args.quiet:
         named = run_argument(journal)
-        stderr().line(DEMO_NEXT.format(command=_own_command(), run="last" if named == journal.stem else named))
+        for line in DEMO_NEXT:
+            stderr().line(line.format(command=_own_command(), run="last" if named == journal.stem else named))
     return code
 
 

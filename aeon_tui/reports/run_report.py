@@ -6,6 +6,7 @@ import json
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
+from itertools import groupby
 from typing import Any
 
 from aeon_core.journal.history import DepthAdjustment, ExecutionHistory, with_statuses
@@ -115,8 +116,9 @@ def _assessment(assessment: AssessmentView, before: AssessmentView | None) -> It
         yield Note("info" if each.met == "yes" else "warning", f"requirement {formatting.requirement(each)}", 1)
     for suspect in assessment.suspicions:
         yield Note("warning" if suspect.stands else "info", f"suspicion {formatting.suspicion(suspect)}", 1)
-    for check in assessment.checks:
-        yield Note("info" if check.ok else "warning", f"evidence {formatting.check(check)}", 1, "evidence")
+    for _, same in groupby(assessment.checks, lambda check: (check.ok, check.evidence, check.quote_found)):
+        first, *more = same
+        yield Note("info" if first.ok else "warning", f"evidence {formatting.check(first, *more)}", 1, "evidence")
     if assessment.not_judged:
         yield Note("warning", f"not judged: {brief(assessment.not_judged, 400)}", 1)
     if not assessment.converged:

@@ -20,6 +20,7 @@ from aeon_tui.platform import terminal
 from aeon_tui.screens.browser.screen import BrowserScreen
 from aeon_tui.screens.compare import CompareScreen
 from aeon_tui.screens.dialogs import ConfirmDialog, QuitDialog
+from aeon_tui.screens.new_run import NewRunScreen, TaskArea
 from aeon_tui.screens.pane_screen import PaneScreen
 from aeon_tui.screens.run.screen import RunScreen
 from aeon_tui.screens.settings import SettingsScreen
@@ -162,6 +163,15 @@ async def test_a_run_that_is_shown_from_a_comparison_opened_on_it_can_be_left_tw
         first.abort()
         second.abort()
         await until(pilot, lambda: not app.sessions.running)
+
+
+async def test_while_a_text_field_takes_the_keys_a_notice_names_none(tmp_path: Path) -> None:
+    app = AeonApp(tmp_path)
+    async with app.run_test(size=(100, 30)) as pilot:
+        start(app, "add 1 and 2", approve=["pass"])
+        app.push_screen(NewRunScreen())
+        await until(pilot, lambda: isinstance(app.focused, TaskArea))
+        await until(pilot, lambda: said(app) == ["add 1 and 2: waits for you"])
 
 
 async def test_what_ends_off_screen_is_reported_and_shown_by_the_same_key(tmp_path: Path) -> None:

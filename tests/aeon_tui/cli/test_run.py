@@ -275,9 +275,10 @@ def test_a_lost_reader_of_stderr_does_not_stop_the_run(
 
 
 def test_the_demo_ends_with_a_command_that_shows_its_run_wherever_that_is(cli: Cli, tmp_path: Path) -> None:
-    last = cli("demo", "--headless").err.splitlines()[-1]
-    assert "show last`" in last
-    last = cli("demo", "--headless", "--runs-dir", str(tmp_path / "my runs")).err.splitlines()[-1]
+    show, run = cli("demo", "--headless").err.splitlines()[-2:]
+    assert "show last`" in show
+    assert "run -m simulated:default 'add 5 and 10'`" in run
+    last = cli("demo", "--headless", "--runs-dir", str(tmp_path / "my runs")).err.splitlines()[-2]
     (journal,) = (tmp_path / "my runs").glob("*.jsonl")
     assert f"show '{journal}'`" in last
 

@@ -221,6 +221,13 @@ def test_requirements_verdicts_quotes_and_marks_are_in_every_form(cli: Cli, form
     assert "issue: requirement 2 is not met" not in told, "the verdict has told it"
 
 
+def test_verdicts_with_the_same_quote_are_one_line(cli: Cli) -> None:
+    assert cli("run", "--headless", "--model", "simulated:default", "add 5 and 10").code == 0
+    lines = [line.strip() for line in cli("show", "last").out.splitlines()]
+    (evidence,) = [line for line in lines if line.startswith("evidence")]
+    assert evidence == "evidence ✔ coherent, plan, step, answer, memory — “The sum of 5 and 10 is 15.”"
+
+
 def test_json_has_the_requirements_and_the_verdicts(cli: Cli) -> None:
     path = Path("r.jsonl")
     path.write_text("".join(f"{json.dumps(record)}\n" for record in given_up_run().records))

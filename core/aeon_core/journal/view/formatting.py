@@ -328,9 +328,10 @@ def requirement(shown: RequirementView) -> str:
     return f"{MET_ICONS.get(shown.met, '?')} {brief(shown.text, 300)}{_quote(shown)}"
 
 
-def check(shown: CheckView) -> str:
-    """Return one line about coherence or a consistency flag, and the words that the judge quotes for it."""
-    return f"{'✔' if shown.ok else '✖'} {words(shown.name)}{_quote(shown)}"
+def check(shown: CheckView, *more: CheckView) -> str:
+    """Return one line about coherence or consistency flags, and the words that the judge quotes for all of them."""
+    names = ", ".join(words(each.name) for each in (shown, *more))
+    return f"{'✔' if shown.ok else '✖'} {names}{_quote(shown)}"
 
 
 def suspicion(shown: SuspicionView) -> str:
