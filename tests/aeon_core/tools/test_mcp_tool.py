@@ -17,7 +17,7 @@ from pydantic import TypeAdapter, ValidationError
 from aeon_core.errors import UsageError
 from aeon_core.json_safe import json_safe
 from aeon_core.tools.base import Tool
-from aeon_core.tools.mcp.connection import ErrorOutput
+from aeon_core.tools.mcp.process import ErrorOutput
 from aeon_core.tools.mcp.settings import McpServer
 from aeon_core.tools.mcp.tool import (
     MAX_NAME,
@@ -259,7 +259,7 @@ def test_error_output_that_never_ends_is_closed_all_the_same(monkeypatch: pytest
         output = ErrorOutput("srv", Words())
         output.open().close()
         with monkeypatch.context() as patched:
-            patched.setattr("aeon_core.tools.mcp.connection.os.read", flood)
+            patched.setattr("aeon_core.tools.mcp.process.os.read", flood)
             output.close()
         return output.last
 
