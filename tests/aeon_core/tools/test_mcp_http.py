@@ -8,11 +8,13 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
 from aeon_core.errors import ToolError, UsageError
+from aeon_core.tools.mcp.connection import _is_request
 from aeon_core.tools.mcp.servers import McpTools
 from tests.aeon_core.tools.mcp_help import assert_nothing_is_left, connected, http_server, pids
 
@@ -235,3 +237,20 @@ def test_a_server_that_is_gone_fails_the_call_and_is_reached_again_when_it_is_ba
         with http_server(notes, port):
             assert tools["mcp__web__add"].invoke(a=1, b=1) == {"sum": 2}
     assert len(pids(notes)) == 2
+
+
+@pytest.mark.parametrize(
+    ("method", "content", "expected"),
+    [
+        ("POST", '{"jsonrpc": "2.0", "id": 1, "method": "tools/call"}', True),
+        ("POST", '{"jsonrpc": "2.0", "method": "notifications/cancelled"}', False),
+        ("POST", '{"jsonrpc": "2.0", "id": 1, "result": {}}', False),
+        ("POST", "[]", False),
+        ("POST", "", False),
+        ("DELETE", "", False),
+    ],
+)
+def test_only_the_status_of_a_request_says_whether_the_session_is_known(
+    method: str, content: str, expected: bool
+) -> None:
+    assert _is_request(SimpleNamespace(method=method, content=content)) is expected

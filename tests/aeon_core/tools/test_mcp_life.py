@@ -9,6 +9,7 @@ import os
 import signal
 import subprocess
 import sys
+import textwrap
 import threading
 from pathlib import Path
 from typing import Any
@@ -326,3 +327,106 @@ def test_a_malformed_tool_is_left_out_by_name_and_the_others_are_offered(
         "'7'",
     ]
     assert "inputSchema: Input should be a valid dictionary" in left_out[0]
+
+
+def answering(reply: str, **settings: Any) -> dict[str, Any]:
+    """Settings of a server that runs a piece of Python, with `message` and `give(text)`, at each `tools/call`."""
+    told = f"""
+import os, subprocess
+
+def give(text):
+    result = {{"content": [{{"type": "text", "text": text}}]}}
+    print(json.dumps({{"jsonrpc": "2.0", "id": message["id"], "result": result}}), flush=True)
+
+def reply():
+{textwrap.indent(textwrap.dedent(reply), "    ")}
+
+for line in sys.stdin:
+    if "tools/call" in line:
+        message = json.loads(line)
+        reply()
+        continue
+"""
+    return program(TASKS_ONLY.replace("for line in sys.stdin:\n", told), **settings)
+
+
+@pytest.mark.parametrize(
+    ("reply", "why"),
+    [
+        (
+            'print(\'{"jsonrpc":"2.0","id":%d,"result":{oops}}\' % message[\'id\'], flush=True)',
+            "Invalid JSON: key must be a string",
+        ),
+        (
+            'print(\'{"jsonrpc":"2.0","result":{oops},"id":%d}\' % message[\'id\'], flush=True)',
+            "Invalid JSON: key must be a string",
+        ),
+        ("print(json.dumps({'id': message['id'], 'result': {}}), flush=True)", "jsonrpc: Field required"),
+        ("give('x' * 17_000_000)", "longer than 16 MB"),
+    ],
+    ids=["id first", "id last", "no version", "long"],
+)
+def test_a_malformed_answer_fails_its_call_at_once_and_the_server_is_used_on(
+    reply: str, why: str, tmp_path: Path
+) -> None:
+    first = f"if not os.path.exists('done'):\n    open('done', 'w')\n    {reply}\nelse:\n    give('fine')"
+    with connected(tmp_path, s=answering(first, timeout=600)) as tools:
+        with pytest.raises(ToolError) as caught:
+            tools["mcp__s__either"].invoke()
+        assert caught.value.message.startswith(
+            "MCP server 's' answered 'either' with an error: its answer is malformed: "
+        )
+        assert why in caught.value.message
+        assert tools["mcp__s__either"].invoke() == {"text": "fine"}
+
+
+def test_a_line_of_a_log_is_no_answer(tmp_path: Path) -> None:
+    logs = (
+        'print(\'{"id":%d,"level":"info"}\' % message[\'id\'])\n'
+        'print(\'{"jsonrpc":"2.0","id":%d,"method":oops}\' % message[\'id\'])\n'
+        "print('[\"id\", %d]' % message['id'])\n"
+        "give('fine')"
+    )
+    with connected(tmp_path, s=answering(logs)) as tools:
+        assert tools["mcp__s__either"].invoke() == {"text": "fine"}
+
+
+def test_a_long_answer_is_read(tmp_path: Path) -> None:
+    with connected(tmp_path, s=answering("give('x' * 15_000_000)")) as tools:
+        assert tools["mcp__s__either"].invoke()["text"].startswith("xxx")
+
+
+def test_what_a_server_started_ends_with_it(tmp_path: Path) -> None:
+    starts = "child = subprocess.Popen(['sleep', '1000']); give(str(child.pid))"
+    with connected(tmp_path, s=answering(starts)) as tools:
+        child = int(tools["mcp__s__either"].invoke()["text"])
+        assert is_alive(child)
+    wait_until(lambda: not is_alive(child) or is_zombie(child))
+
+
+def is_zombie(pid: int) -> bool:
+    """Return whether a process has ended that nobody waits for, as in a container without an init."""
+    state = subprocess.run(["ps", "-o", "stat=", "-p", str(pid)], capture_output=True, text=True, check=False).stdout
+    return state.startswith("Z")
+
+
+def test_a_server_that_dies_is_noticed_while_another_process_holds_its_output(tmp_path: Path) -> None:
+    dies = f"subprocess.Popen(['sleep', '{LEFT_SECONDS}'], start_new_session=True); os._exit(3)"
+    with (
+        connected(tmp_path, s=answering(dies, timeout=600)) as tools,
+        pytest.raises(ToolError, match="'s' ended during 'either'; whether it took effect is unknown"),
+    ):
+        tools["mcp__s__either"].invoke()
+
+
+LEFT_SECONDS = 30
+"""How long the process that a test leaves behind lives: longer than the test."""
+
+
+def test_a_server_that_sends_requests_and_takes_no_answers_is_stopped(tmp_path: Path) -> None:
+    floods = 'while True: print(\'{"jsonrpc":"2.0","id":1,"method":"ping"}\', flush=True)'
+    with (
+        connected(tmp_path, s=answering(floods, timeout=600)) as tools,
+        pytest.raises(ToolError, match=r"'s' ended during 'either'.* \(it sent 1,000 requests and took no answers"),
+    ):
+        tools["mcp__s__either"].invoke()

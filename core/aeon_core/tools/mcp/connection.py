@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import json
 import logging
 from collections.abc import AsyncIterator, Callable
 from pathlib import Path
@@ -13,6 +14,7 @@ from aeon_core.errors import ToolError
 from aeon_core.installation import versions
 from aeon_core.tools.mcp.process import ErrorOutput, Unusable, program
 from aeon_core.tools.mcp.settings import McpServer
+from aeon_core.tools.mcp.stdio_transport import MAX_MESSAGE, StdioTransport
 from aeon_core.tools.mcp.tool import Answer, Listed, McpTool, Words, words
 
 if TYPE_CHECKING:
@@ -23,9 +25,8 @@ if TYPE_CHECKING:
 
 logger: logging.Logger = logging.getLogger("aeon")
 
-_MAX_EVENT = 16 * 1024 * 1024
 _CLOSE_SECONDS = {"command": 10.0, "url": 2.0}
-"""How long a connection may take to end by itself; the SDK stops a process within about 7 s."""
+"""How long a connection may take to end by itself; a process is stopped within about 6 s."""
 _CONNECTION_CLOSED = -32000
 """The code of the SDK's error for a missing reply when the connection ends."""
 
@@ -87,6 +88,7 @@ class Connection:
         self._root = project_root
         self._errors = ErrorOutput(name, words)
         self._noise = ""
+        self._warned = False
         self._status: int | None = None
         self._client: Client | None = None
         self._failure: BaseException | None = None
@@ -108,7 +110,7 @@ class Connection:
     async def call(self, tool: McpTool, arguments: dict[str, Any]) -> Answer:
         """Return the server's reply. Raises ToolError, also after the settings' `timeout`."""
         assert self._client is not None
-        self._status = None
+        self._status, self._noise = None, ""
         try:
             async with asyncio.timeout(self._settings.timeout):
                 result = await self._client.call_tool(tool.remote_name, arguments)
@@ -227,30 +229,22 @@ class Connection:
         """Record what the server wrote that is not a message; its notifications need no reply."""
         if not isinstance(message, Exception):
             return
-        level = logging.DEBUG if self._noise else logging.WARNING
+        level = logging.DEBUG if self._warned else logging.WARNING
+        self._warned = True
         details = getattr(message, "errors", None)
         self._noise = repr(self._words(str(details()[0].get("input", "") if callable(details) else message), 100))
         logger.log(level, "MCP server %r wrote something that is not MCP, ignored: %s", self._name, self._noise)
 
     @contextlib.asynccontextmanager
     async def _process(self) -> AsyncIterator[TransportStreams]:
-        from mcp import StdioServerParameters, stdio_client
-
         starting = program(self._settings, self._values, self._root)
         # The first probe for a working sandbox takes a while.
         started = await asyncio.to_thread(starting.__enter__)
         with contextlib.ExitStack() as stack:
             stack.push(starting)
-            parameters = StdioServerParameters(
-                command=started.command,
-                args=started.args,
-                env=started.env,
-                cwd=started.cwd,
-                encoding_error_handler="replace",
-            )
-            errlog = stack.enter_context(self._errors.open())
-            async with stdio_client(parameters, errlog=errlog) as (read, write):
-                yield Watched(read, self.ended, self._leave_out_malformed), write
+            errors = stack.enter_context(self._errors.open())
+            async with StdioTransport(errors).running(started) as streams:
+                yield Watched(streams, self.ended, self._leave_out_malformed), streams
 
     @contextlib.asynccontextmanager
     async def _http(self) -> AsyncIterator[TransportStreams]:
@@ -258,7 +252,8 @@ class Connection:
         from mcp.shared._httpx_utils import create_mcp_http_client
 
         async def note(response: Any) -> None:
-            if response.request.method == "POST":
+            # Notifications and answers are sent during a call, too.
+            if _is_request(response.request):
                 self._status = response.status_code if response.status_code >= 400 else None
 
         settings = self._settings
@@ -269,9 +264,20 @@ class Connection:
         client.timeout = (settings.start_timeout, None, settings.timeout, settings.timeout)
         async with (
             client,
-            streamable_http_client(settings.url, http_client=client, max_sse_event_size=_MAX_EVENT) as (read, write),
+            streamable_http_client(settings.url, http_client=client, max_sse_event_size=MAX_MESSAGE) as (read, write),
         ):
             yield Watched(read, self.ended, self._leave_out_malformed), write
+
+
+def _is_request(sent: Any) -> bool:
+    """Return whether an HTTP request holds a JSON-RPC request, which has an answer."""
+    if sent.method != "POST":
+        return False
+    try:
+        data = json.loads(sent.content)
+    except ValueError:
+        return False
+    return isinstance(data, dict) and {"id", "method"} <= data.keys()
 
 
 async def _listed(client: Client) -> list[Listed]:

@@ -1,0 +1,202 @@
+"""The messages of an MCP server over its process's standard input and output.
+
+In place of the SDK's transport, which reports no exit, leaves the server's children running, answers no call whose
+reply is malformed, and bounds neither a message nor the requests of a server.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import json
+import os
+import re
+import signal
+from collections.abc import AsyncIterator, Callable
+from typing import TYPE_CHECKING, Any, Self, TextIO
+
+from aeon_core.tools.mcp.process import Program
+from aeon_core.tools.mcp.tool import words
+
+if TYPE_CHECKING:
+    from mcp.shared.message import SessionMessage
+
+MAX_MESSAGE = 16 * 1024 * 1024
+"""Bytes of the longest message that is read."""
+_MAX_UNANSWERED = 1_000
+"""The most requests of a server whose answers it has not taken."""
+_GRACE_SECONDS = 2.0
+"""How long a server may take to end: once its input is closed, and again after SIGTERM and SIGKILL."""
+_OUTPUT_SECONDS = 1.0
+"""How long its output is read after its end, if a process that it left keeps it open."""
+_SHOWN = 1_000
+_ID = rb'"id"\s*:\s*(\d{1,18})\s*'
+_ANSWER = re.compile(
+    rb'\s*\{\s*"jsonrpc"\s*:\s*"2\.0"\s*,\s*(?:'
+    + _ID
+    + rb',\s*"(?:result|error)"|"(?:result|error)".*,\s*'
+    + _ID
+    + rb"\}\s*$)",
+    re.DOTALL,
+)
+"""An answer that cannot be parsed, with its id before or after its content."""
+
+
+class Flooded(Exception):
+    """A server sends requests without taking the answers."""
+
+
+class _Protocol(asyncio.subprocess.SubprocessStreamProtocol):
+    def __init__(self, exited: Callable[[], None]) -> None:
+        super().__init__(limit=MAX_MESSAGE, loop=asyncio.get_running_loop())
+        self._exited = exited
+
+    def process_exited(self) -> None:
+        super().process_exited()
+        self._exited()
+
+
+class StdioTransport:
+    """The SDK's read and write stream in one. It ends when the process exits, along with all that it started."""
+
+    def __init__(self, errors: TextIO) -> None:
+        self._errors = errors
+        self._exited = asyncio.Event()
+        self._unanswered = 0
+
+    @contextlib.asynccontextmanager
+    async def running(self, program: Program) -> AsyncIterator[Self]:
+        """Start the process, and stop it in the end. Raises OSError if it cannot be started."""
+        self._transport, self._process = await asyncio.get_running_loop().subprocess_exec(
+            lambda: _Protocol(self._note_exit),
+            program.command,
+            *program.args,
+            env=program.env,
+            cwd=program.cwd,
+            stderr=self._errors,
+            start_new_session=True,
+        )
+        try:
+            yield self
+        finally:
+            await self._stop()
+
+    def _note_exit(self) -> None:
+        self._exited.set()
+        self._signal(signal.SIGKILL)
+        asyncio.get_running_loop().call_later(_OUTPUT_SECONDS, self._end_output)
+
+    def _end_output(self) -> None:
+        output = self._transport.get_pipe_transport(1)
+        assert output is not None
+        output.close()
+
+    def _signal(self, number: int) -> None:
+        """Signal the process and those that it started, except what left its session."""
+        with contextlib.suppress(ProcessLookupError, PermissionError):
+            os.killpg(self._transport.get_pid(), number)
+
+    async def _stop(self) -> None:
+        try:
+            self._stdin.close()
+            for number in (signal.SIGTERM, signal.SIGKILL, None):
+                with contextlib.suppress(TimeoutError):
+                    async with asyncio.timeout(_GRACE_SECONDS):
+                        await self._exited.wait()
+                        return
+                if number is not None:
+                    self._signal(number)
+        finally:
+            if not self._exited.is_set():
+                self._signal(signal.SIGKILL)
+            with contextlib.suppress(PermissionError):
+                self._transport.close()
+
+    @property
+    def _stdin(self) -> asyncio.StreamWriter:
+        assert self._process.stdin is not None
+        return self._process.stdin
+
+    @property
+    def _stdout(self) -> asyncio.StreamReader:
+        assert self._process.stdout is not None
+        return self._process.stdout
+
+    async def send(self, item: SessionMessage) -> None:
+        """Write a message; if the process takes no more, the output ends, too."""
+        line = item.message.model_dump_json(by_alias=True, exclude_unset=True)
+        try:
+            self._stdin.write(f"{line}\n".encode())
+            await self._stdin.drain()
+        except ConnectionError:
+            self._end_output()
+        if not hasattr(item.message, "method"):
+            self._unanswered -= 1
+
+    async def receive(self) -> SessionMessage | Exception:
+        """Return the next message, or why a line is none. Raises StopAsyncIteration at the end, Flooded."""
+        return await self.__anext__()
+
+    def __aiter__(self) -> Self:
+        return self
+
+    async def __anext__(self) -> SessionMessage | Exception:
+        while (line := await self._line()) is not None:
+            if line.strip():
+                return self._message(line)
+        raise StopAsyncIteration
+
+    async def aclose(self) -> None:
+        """Do nothing: `running` stops the process."""
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        pass
+
+    async def _line(self) -> bytes | None:
+        """Return the next line; of one that is too long, its start and its end as two. None at the end."""
+        start = end = b""
+        while True:
+            try:
+                line = await self._stdout.readuntil()
+            except asyncio.IncompleteReadError as error:
+                line = error.partial
+            except asyncio.LimitOverrunError as error:
+                part = await self._stdout.readexactly(error.consumed)
+                start, end = start or part[:_SHOWN], part[-_SHOWN:]
+                continue
+            return start + b"\n" + (end + line)[-_SHOWN:] if start else line or None
+
+    def _message(self, line: bytes) -> SessionMessage | Exception:
+        from mcp.shared.message import SessionMessage
+        from mcp.types import PARSE_ERROR, ErrorData, JSONRPCError, JSONRPCRequest, jsonrpc_message_adapter
+
+        try:
+            if b"\n" in line[:-1]:
+                raise ValueError(f"longer than {MAX_MESSAGE // 1024**2} MB")
+            message = jsonrpc_message_adapter.validate_json(line.decode("utf-8", "replace"), by_name=False)
+        except ValueError as error:
+            if (number := _answered(line)) is None:
+                return error
+            why = f"its answer is malformed: {words.of(error).lstrip(': ')}"
+            message = JSONRPCError(jsonrpc="2.0", id=number, error=ErrorData(code=PARSE_ERROR, message=why))
+        if isinstance(message, JSONRPCRequest):
+            self._unanswered += 1
+            if self._unanswered > _MAX_UNANSWERED:
+                raise Flooded(f"it sent {_MAX_UNANSWERED:,} requests and took no answers")
+        return SessionMessage(message)
+
+
+def _answered(line: bytes) -> int | None:
+    """Return the id of the request that a malformed message answers, None if it answers none."""
+    try:
+        data: Any = json.loads(line)
+    except (ValueError, RecursionError):
+        found = _ANSWER.match(line[:_SHOWN] + line[-_SHOWN:])
+        return None if found is None else int(found[1] or found[2])
+    if not isinstance(data, dict) or "method" in data or not {"jsonrpc", "result", "error"} & data.keys():
+        return None
+    number = data.get("id")
+    return number if isinstance(number, int) else None
