@@ -445,7 +445,9 @@ class ModelCalls:
     def _call(self, adapter: LLMAdapter, request: LLMRequest) -> ModelOutcome:
         outcome = call_model(adapter, request, self._stream.aborted, self._secrets.conceal)
         price, usage = self.model.price, outcome.usage
-        return replace(outcome, cost_usd=None if price is None or usage is None else price.cost(usage))
+        if price is None or (usage is None and (price.input or price.output)):
+            return outcome
+        return replace(outcome, cost_usd=price.cost(usage) if usage is not None else 0.0)
 
     def _reveal(self, request: LLMRequest) -> LLMRequest:
         """Return the request as it is sent to a model. Raises LostSecretError."""
@@ -511,7 +513,7 @@ class ModelCalls:
         self._count(usage, outcome.cost_usd)
         if self._on_cost is not None and usage:
             self._on_cost(call.step_id, self.model.model, usage, outcome.cost_usd)
-        if self.model.price is None and outcome.response is not None:
+        if outcome.cost_usd is None and outcome.response is not None:
             self._cost_usd = None
         free = outcome.cost_usd is None and _is_free(outcome)
         self._budget.settle(0.0 if free else outcome.cost_usd, partly=_is_partial(outcome))

@@ -114,7 +114,8 @@ class CompletionReader(ReplyReader):
     def _take_head(self, body: Any) -> None:
         if body.get("usage"):
             self._usage = self.tokens(body["usage"])
-        if body.get("error"):
+        # Some servers send an error without the key.
+        if body.get("error") or ("choices" not in body and isinstance(body.get("message", body.get("detail")), str)):
             raise reported_failure(body, self._place, self._usage)
         model = body.get("model")
         self._model = model if isinstance(model, str) and model else self._model

@@ -85,6 +85,17 @@ def test_without_a_known_price_the_cost_is_null() -> None:
     assert {record["cost_usd"] for record in of(records, "llm", state="finished")} == {None}
 
 
+def test_without_token_counts_the_cost_is_null_unless_the_model_is_free() -> None:
+    uncounted = LLMResponse(text="x", usage=None)
+    result, records = run(ScriptedModel(reason=uncounted, answer=reply("y")))
+    assert result.cost_usd is None, "what is known of it would be too little"
+    assert [record["cost_usd"] is None for record in of(records, "llm", state="finished")][-2:] == [True, False]
+    result, _ = run(
+        ScriptedModel(reason=uncounted, answer=reply("y")), prices={"scripted:test": {"input": 0, "output": 0}}
+    )
+    assert result.cost_usd == 0.0
+
+
 def test_a_budget_without_a_known_price_is_refused_before_anything_is_asked() -> None:
     model = ScriptedModel(reason=reply("x"), answer=reply("y"))
     with pytest.raises(UsageError, match="the price of the model 'scripted:test' is unknown"):

@@ -360,6 +360,7 @@ def test_an_error_inside_a_stream_is_judged_by_its_kind(openai_model: Make, serv
     events = [
         {"error": {"message": "slow down", "type": "rate_limit_error"}},
         {"error": {"message": "no", "code": 400}},
+        {"object": "error", "message": "too fast", "code": 429},
     ]
     server.script(*(stream(chunk(content="a"), event) for event in events))
     model = openai_model()
@@ -368,8 +369,18 @@ def test_an_error_inside_a_stream_is_judged_by_its_kind(openai_model: Make, serv
         with pytest.raises(LLMError) as caught:
             model.complete(request(on_delta=lambda _: None))
         seen.append((caught.value.status_code, caught.value.retryable))
-    assert seen == [(429, True), (400, False)]
-    assert len(server.requests) == 2
+    assert seen == [(429, True), (400, False), (429, True)]
+    assert len(server.requests) == 3
+
+
+@pytest.mark.parametrize("body", [{"message": "out of memory"}, {"detail": "out of memory"}])
+@pytest.mark.parametrize("streamed", [True, False])
+def test_an_error_without_its_key_is_shown(
+    openai_model: Make, server: Server, body: dict[str, Any], streamed: bool
+) -> None:
+    server.script(stream(body) if streamed else Reply(body))
+    with pytest.raises(LLMError, match="sent an error instead of a reply: out of memory"):
+        openai_model().complete(request(on_delta=(lambda _: None) if streamed else None))
 
 
 @pytest.mark.parametrize(
