@@ -1,4 +1,4 @@
-"""The rules of a run's money: what a request may cost at most, and a ceiling that holds before a call is made."""
+"""A run's budget: the most that a request may cost, and a ceiling that is checked before each call."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ class CostCeilingReached(RunEnding):
 
 
 def request_bytes(described: Mapping[str, Any]) -> int:
-    """Return the UTF-8 bytes of all that a described request sends: system, messages, tools and schema."""
+    """Return the number of UTF-8 bytes in a described request: system, messages, tools and schema."""
     texts = [described.get("system") or "", *described.get("messages", ()), *described.get("tools", ())]
     if described.get("schema") is not None:
         texts.append(described["schema"])
@@ -63,7 +63,7 @@ def request_bytes(described: Mapping[str, Any]) -> int:
 
 
 def request_tokens_at_most(described: Mapping[str, Any]) -> int:
-    """Return more tokens than the described request can have, as any byte-level tokenizer counts.
+    """Return an upper bound of the described request's tokens, for any byte-level tokenizer.
 
     Such a tokenizer makes no more tokens than there are UTF-8 bytes; the margins cover what templates add.
     """
@@ -74,9 +74,9 @@ def request_tokens_at_most(described: Mapping[str, Any]) -> int:
 
 
 def estimated_tokens(described: Mapping[str, Any], ratio: float | None = None) -> int:
-    """Return about how many tokens the described request has.
+    """Return an estimate of the described request's tokens.
 
-    `ratio` is tokens per byte as an earlier call of the run had it: its input tokens by its `request_bytes`.
+    `ratio` is tokens per byte in an earlier call of the run: its input tokens divided by its `request_bytes`.
     """
     return math.ceil(request_bytes(described) * (_TOKENS_PER_BYTE if ratio is None else ratio))
 
@@ -87,12 +87,12 @@ def _bytes(value: Any) -> int:
 
 
 class Budget:
-    """What a run has spent, and what it may spend; used on one thread, one call after the other.
+    """What a run has spent and may still spend; for one thread, one call at a time.
 
-    Each attempt of a call is reserved at its worst case before it is made and settled with its cost after it. A reserve
-    whose cost stays unknown (a time-out, an abort, a reply without usage) stays held, since it may have been charged.
-    With no limit it only counts. `warn_at_usd` is 80 % of the limit if it is not given. Raises UsageError for limits
-    that are no amounts.
+    Before each attempt of a call, its worst case is reserved; afterwards the reserve is settled with the cost. If the
+    cost stays unknown (a timeout, an abort, a reply without usage), the reserve stays held, since it may have been
+    charged. Without a limit it only counts. `warn_at_usd` defaults to 80 % of the limit. Raises UsageError for limits
+    that are not amounts.
     """
 
     def __init__(self, limit_usd: float | None, warn_at_usd: float | None = None) -> None:
@@ -104,7 +104,7 @@ class Budget:
 
     @property
     def limit_usd(self) -> float | None:
-        """The ceiling in US dollars; None if there is none. Changing it may make a warning due again."""
+        """The ceiling in US dollars; None if there is none. Changing it may make another warning due."""
         return None if self._limit is None else float(self._limit)
 
     @limit_usd.setter
@@ -114,12 +114,12 @@ class Budget:
 
     @property
     def spent_usd(self) -> float:
-        """What settled calls cost, in US dollars."""
+        """The cost of all settled calls, in US dollars."""
         return float(self._spent)
 
     @property
     def held_usd(self) -> float:
-        """The reserves of calls whose cost is not known, the one in flight included, in US dollars."""
+        """The reserves of calls whose cost is unknown, including the one in flight, in US dollars."""
         return float(self._unsettled)
 
     @property
@@ -127,9 +127,9 @@ class Budget:
         return self._held + (self._open or _ZERO)
 
     def reserve(self, worst_case_usd: float) -> None:
-        """Hold what the next call may cost at most. Raises CostCeilingReached, and then holds nothing for it.
+        """Reserve the most that the next call may cost. Raises CostCeilingReached, and then reserves nothing.
 
-        A reserve that is still open stays held as well.
+        A reserve that is still open stays held.
         """
         worst_case = _amount(worst_case_usd, ROUND_CEILING)
         if self._limit is not None and self._spent + self._unsettled + worst_case > self._limit:
@@ -137,9 +137,9 @@ class Budget:
         self._held, self._open = self._unsettled, worst_case
 
     def settle(self, cost_usd: float | None, *, partly: bool = False) -> None:
-        """End the last reserve with what the call cost, in US dollars; 0 if nothing was sent.
+        """Settle the last reserve with the cost of the call, in US dollars; 0 if nothing was sent.
 
-        None leaves it held for good; `partly` what is left of it, since the call may have cost more than is known.
+        None keeps it held for good; `partly` keeps what is left of it, since the call may have cost more than is known.
         Without an open reserve the cost is only added.
         """
         cost = _ZERO if cost_usd is None else _amount(cost_usd, ROUND_HALF_EVEN)
@@ -149,7 +149,7 @@ class Budget:
         self._open = None
 
     def state(self) -> dict[str, Any]:
-        """Return its state between two calls, in US dollars, as plain JSON: what `restore` takes."""
+        """Return the state between two calls, in US dollars, as plain JSON for `restore`."""
         return {
             "limit_usd": self.limit_usd,
             "spent_usd": self.spent_usd,
@@ -158,14 +158,14 @@ class Budget:
         }
 
     def restore(self, state: Mapping[str, Any]) -> None:
-        """Restore what `state` returned."""
+        """Restore a state from `state`."""
         self.limit_usd = state["limit_usd"]
         self._spent = _amount(state["spent_usd"], ROUND_HALF_EVEN)
         self._held = _amount(state["held_usd"], ROUND_CEILING)
         self._warned, self._open = state["warned"], None
 
     def summary(self) -> str:
-        """Return what is spent, of which budget, and what is held, for people."""
+        """Return what is spent and held, and of which budget, for the user."""
         # Rounded up, so that what is shown comes to more than the budget where it does.
         limit = "" if self._limit is None else f" of the budget of {money(float(self._limit))}"
         held = f", {_up(self._unsettled)} reserved for calls of unknown cost" if self._unsettled else ""
@@ -203,7 +203,7 @@ def _up(amount: Decimal) -> str:
 
 
 def _checked(usd: float, what: str) -> Decimal:
-    """Return a limit that a person gave, rounded down. Raises UsageError."""
+    """Return a limit that the user gave, rounded down. Raises UsageError."""
     number = isinstance(usd, int | float) and not isinstance(usd, bool)
     if not number or not math.isfinite(usd) or usd < 0:
         raise UsageError(

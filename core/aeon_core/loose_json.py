@@ -1,7 +1,7 @@
-"""The JSON value in a reply: strictly parsed, else repaired without loss and without a model (core FR-029; Decision 4).
+"""The JSON value in a reply: parsed strictly, else repaired without loss or a model (core FR-029; Decision 4).
 
-The repair cuts the text into tokens and writes every token but commas and comments out again, exactly once and in
-order, for the strict parser. What that cannot do, `json_repair` may, where its value provably holds the same content.
+The repair splits the text into tokens and writes every token except commas and comments exactly once and in order, for
+the strict parser. What that cannot repair is left to `json_repair`, if its value provably has the same content.
 """
 
 from __future__ import annotations
@@ -65,7 +65,7 @@ MAX_REPAIRABLE = 50_000
 
 
 class UnreadableError(ValidationError):
-    """A reply nothing can be made of. `value` is its JSON value, where it certainly has one, else `text` is all."""
+    """A reply that cannot be read. `value` is its JSON value if it certainly has one, else `text` is all there is."""
 
     def __init__(self, problems: list[str], text: str, value: Any = None) -> None:
         super().__init__(problems[0], problems=problems)
@@ -75,12 +75,12 @@ class UnreadableError(ValidationError):
 
 
 def without_thinking(text: str) -> str:
-    """Return a reply without the `<think>…</think>` block that reasoning models put before it."""
+    """Return a reply without the leading `<think>…</think>` block of reasoning models."""
     return _THINKING.sub("", text, count=1)
 
 
 def breaks_off(text: str) -> bool:
-    """Return whether a text ends before its value can have: in a string, or with a list and an object still open."""
+    """Return whether a text ends before its value can: in a string, or with a list and an object still open."""
     text = _bare(without_thinking(text))
     opening = _OPENING.search(text)
     open_braces = open_lists = 0
@@ -104,9 +104,10 @@ def _is_json(text: str) -> bool:
 
 
 def read_reply(text: str, read: Read[T], *, cut: Callable[[], bool] = lambda: False, depth: int = 0) -> tuple[T, bool]:
-    """Return what `read` makes of the one value in a reply, and whether the text took a repair.
+    """Return what `read` makes of the one value in a reply, and whether the text was repaired.
 
-    In a reply that is `cut` no bracket is guessed; that is asked where it is not JSON. Raises UnreadableError.
+    In a reply that was `cut`, no bracket is guessed; `cut` is called only if the reply is not JSON. Raises
+    UnreadableError.
     """
     said = without_thinking(clean_text(text)).strip()
     text = _bare(said)
@@ -126,7 +127,7 @@ def read_reply(text: str, read: Read[T], *, cut: Callable[[], bool] = lambda: Fa
 
 
 def _bare(text: str) -> str:
-    """Return a reply without what no model means by it: its thinking, a fence around all of it, invisible signs."""
+    """Return a reply without what carries no meaning: its thinking, a fence around all of it, invisible characters."""
     text = text.strip("\ufeff\u200b \t\r\n")
     if "</think>" in text:
         text = text.rpartition("</think>")[2]
@@ -167,12 +168,12 @@ def _repaired(text: str, read: Read[T], cut: Callable[[], bool], strict: str) ->
 
 
 def _has_content(value: Any) -> bool:
-    """Return whether a value is more than an aside in the prose, such as [1] or {}."""
+    """Return whether a value is more than an aside in prose, such as [1] or {}."""
     return (isinstance(value, dict) and bool(value)) or (isinstance(value, list) and any(map(_has_content, value)))
 
 
 def values_in(text: str) -> Iterator[tuple[int, int, Any]]:
-    """Yield the outermost values that can be repaired, with their places."""
+    """Yield the outermost values that can be repaired, with their positions."""
     place = tried = 0
     while (
         tried < (_MAX_TRIED if len(text) <= MAX_REPAIRABLE else _MAX_TRIED_LONG)
@@ -189,7 +190,7 @@ def values_in(text: str) -> Iterator[tuple[int, int, Any]]:
 
 
 def _outside(text: str, found: list[tuple[int, int, Any]]) -> str | None:
-    """Return why the values cannot be all that the text says: what is around them belongs to them, or to another."""
+    """Return why the values cannot be all of the text's content: what surrounds them belongs to them, or to another."""
     if not found:
         return "there is no value that can be read"
     ends = [0, *(end for _, end, _ in found)]
@@ -248,7 +249,7 @@ def _scanned(text: str, place: int) -> Iterator[_Token]:
 
 
 def _rebracketed(text: str) -> Iterator[Any]:
-    """Yield every value that the text holds once one bracket is added, taken out, or becomes one of the other kind."""
+    """Yield every value that the text has once one bracket is added, removed, or replaced by one of the other kind."""
     opening, end = _OPENING.search(text), max(text.rfind("}"), text.rfind("]")) + 1
     if opening is None:
         return
@@ -335,7 +336,7 @@ def _token_text(token: _Token, following: str) -> str:
 
 
 def decoded(body: str) -> str:
-    """Return what is written between two quotes. Raises ValueError if a backslash may be an escape or itself."""
+    """Return the text between two quotes. Raises ValueError if a backslash may be an escape or itself."""
     escapes = list(_ESCAPE.finditer(body))
     literal = [match for match in escapes if match[4] is not None and match[4] not in _ESCAPED]
     if literal and any(match[4] is None or match[4] in "bfnrt" or match[4] in "\r\n" for match in escapes):
@@ -353,7 +354,7 @@ def _unescaped(match: re.Match[str]) -> str:
 
 
 def _lossless(text: str) -> Iterator[Any]:
-    """Yield what `json_repair` makes of the text, where that holds all of its content, in order, and nothing else."""
+    """Yield what `json_repair` makes of the text, if that has all of its content, in order, and nothing else."""
     if text.count("{") + text.count("[") > MAX_REPAIRABLE // MAX_DEPTH:
         return
     import json_repair  # what most replies need no repair for is not loaded
@@ -414,10 +415,10 @@ _IGNORED = frozenset({"status", "errors", "parent_step_id", "depthlevel", "creat
 def text_refusal(
     text: str, repaired: Any, *, cut: bool, name: Callable[[str], str], ignored: frozenset[str] = _IGNORED
 ) -> str | None:
-    """Return why a value is refused in place of a text that is not JSON.
+    """Return why a value is refused as the meaning of a text that is not JSON.
 
-    Every value that can be read in the text stays, in order; every value of the repair is written there. Where the
-    text was cut, the repair may continue from there. `name` gives keys one spelling.
+    Every value that can be read in the text must be in it, in order, and every value of the repair must be in the text.
+    Where the text was cut, the repair may continue from there. `name` gives keys one spelling.
     """
     said, made = (_by_name(found, name, ignored) for found in (_pairs(text), _leaves(repaired)))
     for key, values in said.items():
@@ -451,7 +452,7 @@ def _by_name(
 
 
 def _pairs(text: str) -> Iterator[tuple[str, Any]]:
-    """Yield every scalar that is written whole under a key, with that; those of a list one by one."""
+    """Yield every scalar that is written whole under a key, with the key; those of a list one by one."""
     for match in _PAIR.finditer(text):
         if match["list"] is not None:
             with suppress(ValueError):
@@ -461,7 +462,7 @@ def _pairs(text: str) -> Iterator[tuple[str, Any]]:
 
 
 def _leaves(value: Any, key: str = "") -> Iterator[tuple[str, Any]]:
-    """Yield every scalar in a JSON value as `pairs` would in its text; blank ones are left out."""
+    """Yield every scalar in a JSON value as `_pairs` would in its text, except blank ones."""
     if isinstance(value, dict):
         for name, item in value.items():
             yield from _leaves(item, name)
@@ -473,7 +474,7 @@ def _leaves(value: Any, key: str = "") -> Iterator[tuple[str, Any]]:
 
 
 def keys(text: str) -> list[str]:
-    """Return all that looks like a key, in order."""
+    """Return everything that looks like a key, in order."""
     return [match["key"] for match in re.finditer(_KEY, text)]
 
 
@@ -484,7 +485,7 @@ def _broken_off(text: str) -> tuple[str, str] | None:
 
 
 def _is_written(text: str, value: Any) -> bool:
-    """Return whether a scalar is written in a text as a value, whole; quotes, blanks and escapes do not count."""
+    """Return whether a scalar is written in a text as a whole value, ignoring quotes, blanks and escapes."""
     if isinstance(value, bool):
         return re.search(rf"\b{value}\b", text, re.IGNORECASE) is not None
     if isinstance(value, (int, float)):

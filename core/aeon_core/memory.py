@@ -11,7 +11,7 @@ from aeon_core.json_safe import clean_text, json_safe
 
 
 class Memory(ABC):
-    """A key/value store. The kernel reaches it through these three methods only (core FR-018)."""
+    """A key/value store. The kernel uses only these three methods (core FR-018)."""
 
     @abstractmethod
     def write(self, key: str, value: Any) -> None:
@@ -31,10 +31,10 @@ _LISTS = (list, tuple, set, frozenset)
 
 
 class InMemoryStore(Memory):
-    """A key/value store in memory. What goes in and what comes out are copies, so nobody changes a stored value.
+    """A key/value store in memory. Values are copied in and out, so that nobody can change a stored one.
 
-    One thread writes; others may read meanwhile. A stored value is never changed, only replaced, and a search goes over
-    a copy of the dict, which is made in one step: a reader sees the entries of one moment and never raises.
+    One thread writes; others may read at the same time. A stored value is never changed, only replaced, and a search
+    copies the dict in one step: a reader sees the entries of one moment, and never raises.
     """
 
     def __init__(self) -> None:
@@ -58,7 +58,7 @@ class InMemoryStore(Memory):
         self._entries[name] = stored
 
     def read(self, key: str, default: Any = None) -> Any | None:
-        """Return a copy of the value under `key`, or `default` where there is none (core FR-016).
+        """Return a copy of the value under `key`, or `default` if there is none (core FR-016).
 
         `default`, or `key in store`, distinguishes that from a stored None. Raises MemoryStoreError for a blank key.
         """
@@ -69,9 +69,9 @@ class InMemoryStore(Memory):
         return isinstance(key, str) and clean_text(key) in self._entries
 
     def search(self, prefix: str) -> list[tuple[str, Any]]:
-        """Return copies of all entries whose key starts with `prefix`, by key; all of them for "" (core FR-017).
+        """Return copies of all entries whose key starts with `prefix`, sorted by key; all of them for "" (core FR-017).
 
-        Raises MemoryStoreError if `prefix` is no string.
+        Raises MemoryStoreError if `prefix` is not a string.
         """
         if not isinstance(prefix, str):
             raise MemoryStoreError(f"expected a prefix as a string, got {type(prefix).__name__}")

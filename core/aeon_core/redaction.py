@@ -1,12 +1,12 @@
-"""Secrets in records: what a record holds instead of a secret, and how the secret comes back where it is used.
+"""Secrets in records: what a record holds instead of a secret, and how the secret returns where it is used.
 
 A secret is never altered where it is used: in a request to a model, a tool's arguments, a file, a question to the
 person at the terminal. Every record (journal, transcript, log, export, telemetry, error line) holds a token instead,
-`[redacted:<12 hex digits>]`: a digest of the secret, keyed with a file that belongs to the user. So two records can be
-compared without the secret, and nobody can find the secret by trying.
+`[redacted:<12 hex digits>]`: a digest of the secret, keyed with a file that belongs to the user. Two records can
+therefore be compared without the secret, and nobody can find the secret by trial.
 
-The kernel computes on tokens, live and in a replay, so both do the same. `SecretVault.conceal` puts the tokens in
-where a value reaches the kernel, `SecretVault.reveal` puts the secrets back where one leaves it.
+The kernel computes on tokens, live and in a replay, so that both do the same. `SecretVault.conceal` inserts the tokens
+where a value enters the kernel, `SecretVault.reveal` restores the secrets where one leaves it.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ _KEY_FILE = "redaction.key"
 
 
 def user_key() -> bytes:
-    """Return the user's key for digests, made on first need; one of this process's own where none can be kept."""
+    """Return the user's key for digests, created on first use; one of this process alone if none can be stored."""
     from platformdirs import user_state_path
 
     return _key_in(user_state_path("aeon", appauthor=False))
@@ -96,9 +96,9 @@ def _create_key(path: Path) -> None:
 class SecretVault:
     """The secrets of one run or process, and their tokens.
 
-    `values` are secrets wherever they occur, beside the keys that are recognised by their issuer's format. A value that
-    is also one of `names` (of tools, parameters, fields) is none: it hides nothing, and tokens in its place would break
-    what is exchanged. `key` gives the key for digests, by default the user's.
+    `values` are secrets wherever they occur, in addition to keys in their issuers' formats. A value that is also among
+    `names` (of tools, parameters, fields) is not a secret: it hides nothing, and tokens in its place would break the
+    exchange. `key` returns the key for digests, by default the user's.
     """
 
     def __init__(
@@ -122,10 +122,10 @@ class SecretVault:
         return self._secret_of(token) is not None
 
     def conceal(self, value: Any, *, keep_tokens: bool = False) -> Any:
-        """Return plain JSON with a token in place of each secret; the value itself if it holds none.
+        """Return plain JSON with a token in place of each secret; the value itself if it has none.
 
-        Text that happens to be a token is replaced by one, too: `reveal` gives exactly what was given here. With
-        `keep_tokens`, a token in it is one: a person has edited what a record shows.
+        Text that happens to be a token is replaced by one, too: `reveal` returns exactly what was given here. With
+        `keep_tokens`, tokens are kept: a person has edited what a record shows.
         """
         if isinstance(value, str):
             return self._conceal_text(value, keep_tokens)
@@ -145,10 +145,10 @@ class SecretVault:
         return value
 
     def reveal(self, value: Any, missing: Callable[[str], str] | None = None) -> Any:
-        """Return plain JSON with the secrets in place of their tokens; the value itself if it holds none.
+        """Return plain JSON with the secrets in place of their tokens; the value itself if it has none.
 
-        `missing` is asked for the secret of a token that is not known; without it such a token is a text like any
-        other. A token that was cut off at the end of a text, as long texts are, is left out with the rest.
+        `missing` returns the secret of an unknown token; without it, such a token is ordinary text. A token that is cut
+        off at the end of a text, as in long ones, is removed.
         """
         if isinstance(value, str):
             return self._reveal_text(value, missing) if _OPENING in value else value
@@ -217,10 +217,10 @@ class SecretVault:
         return [secret for _, _, secret in _parts(value, value, None, 0, len(value), blocked)]
 
     def _atoms(self, text: str, header: str | None) -> Iterator[tuple[int, int, str]]:
-        """Yield what is to be replaced in a text: where, and the secret there, free of `_SPLIT`.
+        """Yield what is to be replaced in a text: the position, and the secret there, free of `_SPLIT`.
 
-        The text is read as it is, and as JSON text that holds it, in as many levels as it has escapes: of a secret that
-        is written with escapes the parts between these are replaced.
+        The text is read as it is, and as JSON text with as many levels as it has escapes: of a secret that is written
+        with escapes, the parts between these are replaced.
         """
         blocked = {place for token in TOKEN.finditer(text) for place in range(*token.span())}
         views = list(_views(text, blocked))
@@ -266,13 +266,13 @@ class SecretVault:
 
 
 def cut_place(text: str, at: int) -> int:
-    """Return where to cut a text that is to be cut at a place: there, or before the token that it would cut apart."""
+    """Return where to cut a text: at `at`, or before the token that this would split."""
     start = text.rfind(_OPENING, max(0, at - _LENGTH + 1), at + len(_OPENING) - 1)
     return start if 0 <= start < at and TOKEN.match(text, start) and at < start + _LENGTH else at
 
 
 def holds_token(text: str) -> bool:
-    """Return whether a text, such as a value as JSON, may hold a token."""
+    """Return whether a text, such as a value as JSON, may contain a token."""
     return _OPENING in text
 
 
@@ -308,12 +308,12 @@ def names_in(schemas: Any) -> frozenset[str]:
 
 
 def redact(value: Any) -> Any:
-    """Return plain JSON for a record that no run writes, such as a log: with tokens in place of secrets."""
+    """Return plain JSON for a record that no run writes, such as a log, with tokens in place of secrets."""
     return _process_vault().conceal(value, keep_tokens=True)
 
 
 def redact_text(text: str) -> str:
-    """Return a text for a record that no run writes, such as an error line: with tokens in place of secrets."""
+    """Return a text for a record that no run writes, such as an error line, with tokens in place of secrets."""
     redacted: str = _process_vault().conceal(text, keep_tokens=True)
     return redacted
 
@@ -324,17 +324,17 @@ def redact_json(body: bytes) -> bytes:
 
 
 def conceal(value: Any) -> Any:
-    """Return plain JSON that came from outside for a record that is read again: text like a token is concealed, too."""
+    """Return plain JSON from outside for a record that is read again: text like a token is concealed, too."""
     return _process_vault().conceal(value)
 
 
 def holds_secret(text: str) -> bool:
-    """Return whether there is anything in the text that a record may not hold."""
+    """Return whether the text contains anything that a record must not hold."""
     return redact_text(text) != text
 
 
 def protect(values: Iterable[str]) -> None:
-    """Count configured keys as secrets in whatever this process records from now on."""
+    """Treat configured keys as secrets in everything that this process records from now on."""
     _protected.update(value for value in map(str.strip, values) if counts(value))
 
 
@@ -342,7 +342,7 @@ _protected: set[str] = set()
 
 
 def environment_secrets() -> frozenset[str]:
-    """Return the secrets among the environment variables, looked for again when one of them has changed."""
+    """Return the secrets among the environment variables, searched again when one of them has changed."""
     # The raw mapping: decoding every variable for each error line would cost more than looking for secrets in it.
     # A copy first: another thread may change it meanwhile.
     raw = dict(getattr(os.environ, "_data", os.environ))
@@ -364,7 +364,7 @@ def _vault_of(values: frozenset[str]) -> SecretVault:
 
 
 def _anchor(value: str) -> str:
-    """Return a part of a secret that occurs in any JSON text that holds the secret."""
+    """Return a part of a secret that occurs in any JSON text that contains the secret."""
     runs = re.findall(r"[ !#-.0-\[\]-~]+", value)
     return max(runs, key=len) if runs else "\\u" if value.isprintable() and not value.isascii() else ""
 
@@ -374,16 +374,16 @@ def _is_same(one: Any, other: Any) -> bool:
 
 
 def _is_whole_number(view: str, start: int, end: int) -> bool:
-    """Return whether digits are neither a part of a longer number, nor a number of JSON, which can hold no token."""
+    """Return whether digits are not part of a longer number, and not a JSON number, which cannot hold a token."""
     if _LONGER_BEFORE.search(view, max(0, start - 2), start) or _LONGER_AFTER.match(view, end):
         return False
     return not (_NUMBER_BEFORE.search(view, max(0, start - 20), start) and _NUMBER_AFTER.match(view, end))
 
 
 def _views(text: str, blocked: set[int]) -> Iterator[tuple[str, list[int] | None]]:
-    """Yield the text as it is, then what it means as JSON text of one level, of two …, each with its position.
+    """Yield the text as it is, then as JSON text decoded once, twice …, each with its positions.
 
-    The places are those of the text where each character begins, and the end of the last one; None if they are the
+    The positions are those in the text where each character begins, and the end of the last one; None if they are the
     same. Characters of the text that are part of an escape at any level are added to `blocked`.
     """
     view, starts = text, list(range(len(text) + 1)) if "\\" in text else None
@@ -436,7 +436,7 @@ def _parts(
 
 
 def _merged(found: Iterable[tuple[int, int, str]], text: str) -> list[tuple[int, int, str]]:
-    """Return what is to be replaced in order, without overlaps: two that overlap become one."""
+    """Return the replacements in order, without overlaps: two that overlap become one."""
     kept: list[tuple[int, int, str]] = []
     for start, end, secret in sorted(set(found), key=lambda atom: (atom[0], -atom[1])):
         if not kept or start >= kept[-1][1]:

@@ -1,6 +1,6 @@
-"""What counts as a secret: configured values, variables whose names say so, and keys in their issuers' formats.
+"""What counts as a secret: configured values, variables with the name of a secret, and keys in their issuers' formats.
 
-Only exact rules: no word before an `=` makes a secret of what follows it, and nothing is guessed from English.
+All rules are exact: no word before an `=` makes a secret of what follows, and nothing is guessed from English.
 """
 
 from __future__ import annotations
@@ -69,11 +69,11 @@ Span = tuple[int, int]
 
 
 def secret_values(environ: Mapping[str, str]) -> Iterator[str]:
-    """Yield the secrets among environment variables: those whose names say so, with at least LEAST characters.
+    """Yield the secrets among environment variables: those with the name of a secret and at least LEAST characters.
 
-    A value is none if it is a path whose folder exists, a path that begins with a dot or `~`, or a web address
-    without userinfo and query: `GOOGLE_APPLICATION_CREDENTIALS` and `AUTH_URL` hold no secret themselves. Of any other
-    variable the password of an address counts, and of `*_HEADERS` (OpenTelemetry's `name=value,…`) each value.
+    A value is not a secret if it is a path whose folder exists, a path that begins with a dot or `~`, or a web address
+    without userinfo and query: `GOOGLE_APPLICATION_CREDENTIALS` and `AUTH_URL` hold no secret themselves. From any
+    other variable, the password in an address counts, and from `*_HEADERS` (OpenTelemetry's `name=value,…`) each value.
     """
     for name, value in environ.items():
         if name not in _NO_SECRETS and _SECRET_NAME.search(name) and not _is_place(name, value.strip()):
@@ -85,7 +85,7 @@ def secret_values(environ: Mapping[str, str]) -> Iterator[str]:
 
 
 def counts(value: str) -> bool:
-    """Return whether a value that was named a secret is long enough for one, and no mere switch."""
+    """Return whether a value with the name of a secret is long enough for one, and not just a switch."""
     return len(value) >= LEAST and value.lower() not in _SWITCHES and value not in "[redacted:"
 
 
@@ -108,7 +108,7 @@ def _exists(path: Path) -> bool:
 
 
 def url_secrets(url: str) -> Iterator[str]:
-    """Yield the password of an address, or its user where that is all its userinfo has; as written and decoded."""
+    """Yield the password in an address, or its user if it has no password; as written and decoded."""
     try:
         parts = urlsplit(url)
         found = parts.password or parts.username
@@ -138,9 +138,9 @@ def argument_secrets(arguments: Iterable[str]) -> Iterator[str]:
 
 
 def may_hold_key(text: str) -> bool:
-    """Return False if no key, address or header can be in the text: a cheap look before `spans`.
+    """Return False if no key, address or header can be in the text: a cheap check before `spans`.
 
-    Written out, since this is asked of every text that a run sees: a loop over the hints takes twice as long.
+    The conditions are written out because every text of a run is checked: a loop over them takes twice as long.
     """
     if len(text) < LEAST:
         return False

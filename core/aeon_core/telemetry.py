@@ -1,7 +1,7 @@
-"""A run as OpenTelemetry's spans and metrics, made from the journal's records as they are written.
+"""A run as OpenTelemetry spans and metrics, built from the journal's records as they are written.
 
-A listener of records: a span for the run, one for each attempt of a model call and one for each tool call, with the
-records' own times. It cannot harm the run.
+One span for the run, one for each attempt of a model call and one for each tool call, with the times in the records. A
+failure here never affects the run.
 """
 
 from __future__ import annotations
@@ -106,7 +106,7 @@ def _known(fields: Fields) -> Fields:
 
 
 def _fields(record: Record, places: Mapping[str, str], **more: Any) -> Fields:
-    """Return the attributes that have a value in the record, the type of its error among them."""
+    """Return the attributes that the record has values for, including the error's type."""
     found: Fields = {**places}
     for name, place in places.items():
         value: Any = record
@@ -120,7 +120,7 @@ def _fields(record: Record, places: Mapping[str, str], **more: Any) -> Fields:
 
 
 def model_fields(label: str | None, base_url: str | None = None) -> Fields:
-    """Return who answers: provider, model, and the server's address where the run was given one."""
+    """Return the attributes of the model: its provider, its name, and the server's address if the run was given one."""
     provider, _, name = (label or "").partition(":")
     fields: Fields = {
         "gen_ai.provider.name": _PROVIDERS.get(provider, provider) or None,
@@ -133,14 +133,14 @@ def model_fields(label: str | None, base_url: str | None = None) -> Fields:
 
 
 def request_content(request: Mapping[str, Any]) -> Fields:
-    """Return what a model was asked, in words."""
+    """Return the content of a model request."""
     system = [{"type": "text", "content": request.get("system", "")}]
     messages = [_message(turn) for turn in request.get("messages", ())]
     return {"gen_ai.system_instructions": _json(system), "gen_ai.input.messages": _json(messages)}
 
 
 def reply_fields(record: Record, *, content: bool) -> Fields:
-    """Return what a model answered, what it took and cost; with `content` the reply."""
+    """Return the attributes of a model's reply: its tokens and cost, and with `content` the reply itself."""
     fields, response = _fields(record, _REPLY), record.get("response")
     if response is None:
         return fields
@@ -155,7 +155,7 @@ def reply_fields(record: Record, *, content: bool) -> Fields:
 
 
 def evaluations(record: Record) -> Iterator[Fields]:
-    """Yield what an assessment says: one result a score, one of consistency, and the verdict with its reasons."""
+    """Yield an assessment's events: one for each score, one for consistency, one for the verdict with its reasons."""
 
     def evaluation(name: str, **fields: Any) -> Fields:
         named = {f"gen_ai.evaluation.{kind}": value for kind, value in fields.items()}
@@ -182,7 +182,7 @@ def _text_message(role: str, text: str) -> str:
 
 
 def _message(turn: Mapping[str, Any]) -> Fields:
-    """Return one turn of a conversation in the conventions' form."""
+    """Return one turn of a conversation in the form of the conventions."""
     text = turn.get("content")
     if turn["role"] == "tool":
         answer = {"type": "tool_call_response", "id": turn.get("tool_call_id"), "response": text}
@@ -204,11 +204,11 @@ def otel_listener(
     tracer_provider: TracerProvider | None = None,
     meter_provider: MeterProvider | None = None,
 ) -> OtelListener:
-    """Return a listener that makes spans and metrics of records; `close` it after the last run.
+    """Return a listener that turns records into spans and metrics; `close` it after the last run.
 
-    Without a tracer provider it sends them by OTLP over HTTP, as the standard OTEL_* variables say, and delivers them
-    at the end of each run. `content` adds what was asked, answered, handed to tools, and the messages of errors.
-    Raises MissingExtraError, and UsageError if the variables ask for what cannot be.
+    Without a tracer provider it exports by OTLP over HTTP, as configured by the standard OTEL_* variables, at the end
+    of each run. `content` includes requests, replies, tool arguments and error messages. Raises MissingExtraError, and
+    UsageError if the variables cannot be used.
     """
     try:
         from opentelemetry.trace import NoOpTracerProvider
@@ -233,7 +233,7 @@ class _Call:
 
 @dataclass
 class _Run:
-    """A run in flight: its span, and what is known about it so far."""
+    """A run in flight: its span and what is known about it."""
 
     span: Span
     context: Context
@@ -245,7 +245,7 @@ class _Run:
 
 
 class OtelListener:
-    """Called with every record of a run, as a dict, in order, on one thread. An error of its own is logged once."""
+    """Receives every record of a run as a dict, in order, on one thread. Its own errors are logged once."""
 
     def __init__(
         self,
@@ -273,11 +273,11 @@ class OtelListener:
         }
 
     def __call__(self, record: Mapping[str, Any]) -> None:
-        """Take one record. Never raises."""
+        """Process one record. Never raises."""
         self._guarded(lambda: self._apply(record))
 
     def close(self) -> None:
-        """End the spans of a run that was cut, and deliver what is left. Never raises."""
+        """End the spans of an interrupted run, and export what is left. Never raises."""
         self._guarded(self._end_cut_run)
         if self._deliver is not None:
             deliver, self._deliver = self._deliver, None
@@ -398,7 +398,7 @@ class OtelListener:
             self._finish(self._run, {"message": "the run did not finish"})
 
     def _finish(self, run: _Run, error: Mapping[str, Any] | None) -> None:
-        """End the run's span, and before it those of calls whose outcome is not known."""
+        """End the run's span, after those of calls whose outcome is unknown."""
         self._run = None
         for call in run.calls.values():
             call.fields["aeon.unfinished"] = True
@@ -408,7 +408,7 @@ class OtelListener:
 
 
 class _Meters:
-    """The client metrics of the conventions: tokens by kind, and how long calls took."""
+    """The client metrics of the conventions: tokens by kind, and the duration of calls."""
 
     def __init__(self, provider: MeterProvider) -> None:
         meter = provider.get_meter(_SCOPE)
@@ -437,14 +437,14 @@ class _Meters:
 
 @dataclass
 class _Own:
-    """The providers that the listener itself set up, where the caller gave none."""
+    """The providers that the listener set up because the caller gave none."""
 
     traces: SDKTracerProvider | None = None
     metrics: SDKMeterProvider | None = None
     _unreachable: bool = False
 
     def deliver(self, last: bool) -> None:
-        """Send what is held, with `last` for good. Waits at most FLUSH_SECONDS, and once for a silent collector."""
+        """Export what is pending, with `last` for good. Waits at most FLUSH_SECONDS, and once for a silent collector."""
         providers = [provider for provider in (self.traces, self.metrics) if provider is not None]
         works = [provider.shutdown if last else provider.force_flush for provider in providers]
         threads = [threading.Thread(target=_quietly, args=(work,), daemon=True) for work in works]
@@ -460,7 +460,7 @@ class _Own:
 
 
 def _own_providers() -> _Own:
-    """Return providers that export by OTLP over HTTP as the environment says. Raises ImportError, ValueError."""
+    """Return providers that export by OTLP over HTTP, configured by the environment. Raises ImportError, ValueError."""
     from opentelemetry.exporter.otlp.proto.http.metric_exporter import OTLPMetricExporter
     from opentelemetry.exporter.otlp.proto.http.trace_exporter import OTLPSpanExporter
     from opentelemetry.sdk.metrics import MeterProvider
@@ -486,7 +486,7 @@ def _own_providers() -> _Own:
 
 
 def _check_environment() -> None:
-    """Raise ValueError for settings under which everything would silently be lost."""
+    """Raise ValueError for settings that would silently lose everything."""
     for signal in ("", "TRACES_", "METRICS_"):
         variable = f"OTEL_EXPORTER_OTLP_{signal}ENDPOINT"
         address = os.environ.get(variable, "").strip()
@@ -509,5 +509,5 @@ def _is_wanted(variable: str) -> bool:
 
 
 def _nanoseconds(stamp: str) -> int:
-    """Return an ISO 8601 stamp as nanoseconds since 1970."""
+    """Return an ISO 8601 time as nanoseconds since 1970."""
     return (datetime.fromisoformat(stamp) - _EPOCH) // timedelta(microseconds=1) * 1000
