@@ -444,7 +444,7 @@ class _Own:
     _unreachable: bool = False
 
     def deliver(self, last: bool) -> None:
-        """Export what is pending, with `last` for good. Waits at most FLUSH_SECONDS, and once for a silent collector."""
+        """Export what is pending. Waits at most FLUSH_SECONDS, and only once for a silent collector."""
         providers = [provider for provider in (self.traces, self.metrics) if provider is not None]
         works = [provider.shutdown if last else provider.force_flush for provider in providers]
         threads = [threading.Thread(target=_quietly, args=(work,), daemon=True) for work in works]

@@ -1,7 +1,7 @@
-"""Every record of the journal, one class a type (contract: The journal).
+"""Every record of the journal, one class per type (contract: The journal).
 
-A record here is a line's body; the writer puts the envelope (`v`, `seq`, `ts`, `run`, `type`) before it. Readers ignore
-what they do not know.
+A record here is the body of a line; the writer adds the envelope (`v`, `seq`, `ts`, `run`, `type`). Readers ignore what
+they do not know.
 """
 
 from __future__ import annotations
@@ -32,11 +32,11 @@ PassNumber = Annotated[int, Field(validation_alias="pass", serialization_alias="
 
 
 class Record(BaseModel):
-    """A record's body. `tag` is its type; `nulls` says which null fields are written: none, those given, or all.
+    """The body of a record. `tag` is its type; `nulls` says which null fields are written: none, those given, or all.
 
-    `raw` says that it may hold text which has not passed the port, such as a prompt: it is redacted when it is written.
+    `raw` says that it may hold text that did not pass the port, such as a prompt: it is redacted when it is written.
     `emitted` says that the kernel emits it, so that a replay compares it; `may_be_missing` that journals from before
-    its type existed lack it, so that a replay passes over one that was not recorded.
+    its type existed lack it, so that a replay skips one that was not recorded.
     """
 
     model_config: ClassVar[ConfigDict] = ConfigDict(
@@ -55,14 +55,14 @@ class Record(BaseModel):
             cls.tag = cls.model_fields["type"].default
 
     def body(self) -> bytes:
-        """Return the body as one line of JSON, without its type and a newline."""
+        """Return the body as one line of JSON, without its type and without a newline."""
         return self.__pydantic_serializer__.to_json(
             self, by_alias=True, exclude_none=self.nulls == "dropped", exclude_unset=self.nulls == "given"
         )
 
 
 class RunStarted(Record):
-    """First line of a run."""
+    """The first line of a run."""
 
     type: Literal["run_started"] = Field(default="run_started", exclude=True)
     raw: ClassVar[bool] = True
@@ -112,7 +112,7 @@ class RunResumed(Record):
 
 
 class JournalRecovered(Record):
-    """A torn tail was set aside."""
+    """A torn last line was set aside."""
 
     type: Literal["journal_recovered"] = Field(default="journal_recovered", exclude=True)
     emitted: ClassVar[bool] = False
@@ -131,7 +131,7 @@ class PhaseRecord(Record):
 
 
 class PlanRecord(Record):
-    """The whole plan, each time its structure changed."""
+    """The whole plan, whenever its structure changes."""
 
     type: Literal["plan"] = Field(default="plan", exclude=True)
     pass_number: PassNumber
@@ -144,7 +144,7 @@ class PlanRecord(Record):
 
 
 class StepRecord(Record):
-    """A step's status changed. `output` and `errors` (why it failed) come with the last one."""
+    """A step's status changed. The last one has `output` and `errors`, the reasons for a failure."""
 
     type: Literal["step"] = Field(default="step", exclude=True)
     pass_number: PassNumber
@@ -156,7 +156,7 @@ class StepRecord(Record):
 
 
 class LLMRecord(Record):
-    """Before each attempt of a model call, and after it. `retry_in_s` says that another attempt follows."""
+    """An attempt of a model call starts or has finished. `retry_in_s` announces another attempt."""
 
     type: Literal["llm"] = Field(default="llm", exclude=True)
     nulls: ClassVar[Nulls] = "given"
@@ -182,7 +182,7 @@ class LLMRecord(Record):
 
 
 class ToolRecord(Record):
-    """Before a tool is invoked, and after it."""
+    """A tool call starts or has finished."""
 
     type: Literal["tool"] = Field(default="tool", exclude=True)
     call_id: str
@@ -212,7 +212,7 @@ class SupervisorRecord(SupervisorAction, Record):
 
 
 class MemoryRecord(Record):
-    """A write to memory; `error` where the store refused it, `source` where it was not the kernel that wrote."""
+    """A write to memory; `error` if the store refused it, `source` if someone other than the kernel wrote it."""
 
     type: Literal["memory"] = Field(default="memory", exclude=True)
     nulls: ClassVar[Nulls] = "kept"
@@ -223,7 +223,7 @@ class MemoryRecord(Record):
 
 
 class TTLRecord(Record):
-    """The TTL changed; with the running totals."""
+    """The TTL changed; with running totals."""
 
     type: Literal["ttl"] = Field(default="ttl", exclude=True)
     nulls: ClassVar[Nulls] = "kept"
@@ -254,7 +254,7 @@ class _Asked(Record):
 
 
 class ApprovalRecord(_Asked):
-    """A person was asked, or has decided."""
+    """A person was asked, or decided."""
 
     type: Literal["approval"] = Field(default="approval", exclude=True)
 
@@ -266,13 +266,13 @@ class GateRecord(_Asked):
 
 
 class QuestionRecord(_Asked):
-    """A workflow asked about something else than a gate or a call, or was answered."""
+    """A workflow asked about something other than a gate or a call, or got an answer."""
 
     type: Literal["question"] = Field(default="question", exclude=True)
 
 
 class AgentRecord(Record):
-    """An agent of a workflow begins a round, is skipped, has the answer to a tool use, or ends the round."""
+    """An agent of a workflow starts a round, is skipped, gets the result of a tool use, or ends the round."""
 
     type: Literal["agent"] = Field(default="agent", exclude=True)
     agent: str
@@ -306,7 +306,7 @@ class AgentRecord(Record):
 
 
 class ObservationRecord(Record):
-    """What a workflow saw in its project, so that a replay need not look."""
+    """What a workflow observed in its project, so that a replay does not look again."""
 
     type: Literal["observation"] = Field(default="observation", exclude=True)
     nulls: ClassVar[Nulls] = "given"
@@ -317,7 +317,7 @@ class ObservationRecord(Record):
 
 
 class PolicyRecord(Record):
-    """What the policy says of a call that needs approval, or that a rule or the tool itself holds back, and why."""
+    """The policy's verdict on a call that needs approval, or that a rule or the tool itself blocks, with the reason."""
 
     type: Literal["policy"] = Field(default="policy", exclude=True)
     pass_number: PassNumber
@@ -330,7 +330,7 @@ class PolicyRecord(Record):
 
 
 class _EntityRecord(Record):
-    """A record whose body is an entity's fields, beside the pass."""
+    """A record with the fields of an entity, and the pass."""
 
     model_config: ClassVar[ConfigDict] = ConfigDict(extra="allow")
     nulls: ClassVar[Nulls] = "kept"
@@ -338,7 +338,7 @@ class _EntityRecord(Record):
 
 
 class ProfileRecord(_EntityRecord):
-    """The TaskProfile's fields, the depth that follows from it, and why it was made or revised."""
+    """The fields of a TaskProfile, the depth that follows from it, and why it was made or revised."""
 
     type: Literal["profile"] = Field(default="profile", exclude=True)
     adaptive_depth: dict[str, Any]
@@ -346,25 +346,25 @@ class ProfileRecord(_EntityRecord):
 
 
 class ValidationRecord(_EntityRecord):
-    """A SemanticValidationReport's fields."""
+    """The fields of a SemanticValidationReport."""
 
     type: Literal["validation"] = Field(default="validation", exclude=True)
 
 
 class ConvergenceRecord(_EntityRecord):
-    """A ConvergenceAssessment's fields."""
+    """The fields of a ConvergenceAssessment."""
 
     type: Literal["convergence"] = Field(default="convergence", exclude=True)
 
 
 class RefinementRecord(_EntityRecord):
-    """A RefinementAction's fields, and what became of it."""
+    """The fields of a RefinementAction, and its result."""
 
     type: Literal["refinement"] = Field(default="refinement", exclude=True)
 
 
 class NoticeRecord(Record):
-    """Something to know of that stops nothing: another model is used, a budget or a context window is nearly full."""
+    """Something to know that stops nothing: another model is used, a budget or a context window is nearly full."""
 
     type: Literal["notice"] = Field(default="notice", exclude=True)
     kind: Literal[
@@ -390,8 +390,8 @@ class NoticeRecord(Record):
 class LabelRecord(Record):
     """A person's verdict on the result of a pass, also after `run_finished`; of several on one pass the last counts.
 
-    `source` is `decision` where the kernel writes it with what was decided about the pass, `person` where somebody
-    adds it later: no run emits that, so no replay compares it.
+    `source` is `decision` if the kernel writes it with a decision about the pass, and `person` if someone adds it
+    later: no run emits those, so no replay compares them.
     """
 
     type: Literal["label"] = Field(default="label", exclude=True)
@@ -404,14 +404,14 @@ class LabelRecord(Record):
 
 
 class CycleRecord(LogEntry, Record):
-    """One orchestration cycle: exactly LogEntry."""
+    """One orchestration cycle: the fields of LogEntry."""
 
     model_config: ClassVar[ConfigDict] = ConfigDict(extra="ignore")
     type: Literal["cycle"] = Field(default="cycle", exclude=True)
 
 
 class PassRecord(Record):
-    """A pass ended: ExecutionPass, and all that a later process needs to continue from here."""
+    """A pass ended: the fields of ExecutionPass, and all that another process needs to continue from here."""
 
     type: Literal["pass"] = Field(default="pass", exclude=True)
     nulls: ClassVar[Nulls] = "kept"
@@ -434,7 +434,7 @@ class PassRecord(Record):
 
 
 class TextRecord(Record):
-    """A long text, where it first occurs; elsewhere `{"$text": "<sha256>"}` refers to it."""
+    """A long text at its first occurrence; later ones refer to it as `{"$text": "<sha256>"}`."""
 
     type: Literal["text"] = Field(default="text", exclude=True)
     emitted: ClassVar[bool] = False
@@ -443,7 +443,7 @@ class TextRecord(Record):
 
 
 class RunFinished(Record):
-    """Last line of a process's part of a run."""
+    """The last line of a process's part of a run."""
 
     type: Literal["run_finished"] = Field(default="run_finished", exclude=True)
     nulls: ClassVar[Nulls] = "kept"

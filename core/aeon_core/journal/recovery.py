@@ -1,4 +1,4 @@
-"""Continuing a journal that another process began: locked, checked whole, its torn end set aside (Decision 3)."""
+"""Continuing the journal of another process: locked, checked as a whole, its torn last line set aside (Decision 3)."""
 
 from __future__ import annotations
 
@@ -22,8 +22,8 @@ from aeon_core.suggest import first_problem
 def sound_records(path: Path, texts: TextTable | None = None) -> Iterator[dict[str, Any]]:
     """Yield the records of a journal in order, long texts in full; a torn last line is not a record.
 
-    The texts that it holds are added to `texts`. Raises UsageError, with the line's number, at the first line that is
-    broken, is missing, belongs to another run, or was written by a newer version; and where the file is not a journal.
+    Its texts are added to `texts`. Raises UsageError, with the line number, at the first line that is broken, missing,
+    belongs to another run, or was written by a newer version; and if the file is not a journal.
     """
     damage: list[str] = []
     checked = _Lines(texts if texts is not None else TextTable())
@@ -36,7 +36,7 @@ def sound_records(path: Path, texts: TextTable | None = None) -> Iterator[dict[s
 
 
 class _Lines:
-    """What is known about the lines before."""
+    """What is known about the previous lines."""
 
     def __init__(self, texts: TextTable) -> None:
         self._texts = texts
@@ -70,7 +70,7 @@ def _beginning_fault(record: dict[str, Any]) -> str | None:
 
 
 def _fault_of(record: dict[str, Any]) -> str | None:
-    """Return what is wrong with the fields of a record; those of a type that is not known are ignored."""
+    """Return what is wrong with the fields of a record; those of an unknown type are ignored."""
     if record["type"] not in RECORDS:
         return None
     try:
@@ -94,11 +94,11 @@ def reopen(
     on_record: Callable[[dict[str, Any]], None] | None = None,
     writer: Callable[..., JournalWriter] = JournalWriter,
 ) -> JournalWriter:
-    """Return the writer of an existing journal; it continues after its last whole line, and holds the lock.
+    """Return the writer of an existing journal; it continues after the last whole line, and holds the lock.
 
-    A torn rest behind that line is kept beside the journal, in `<run_id>.torn-<n>`, cut off, and told by a
-    `journal_recovered` record. `on_record` gets each record that there is, long texts in full. Raises UsageError if the
-    file is not a journal, another process writes it, it is damaged in the middle, or a newer Aeon wrote it.
+    A torn last line is moved to `<run_id>.torn-<n>` beside the journal and reported by a `journal_recovered` record.
+    `on_record` gets each existing record, long texts in full. Raises UsageError if the file is not a journal, another
+    process writes it, it is damaged in the middle, or a newer Aeon wrote it.
     """
     fd = _open(path)
     try:
@@ -119,9 +119,9 @@ def reopen(
 
 
 def make_sure_nobody_writes(path: Path) -> None:
-    """Raise UsageError, which says who it is, where another process writes the journal. Changes nothing.
+    """Raise UsageError if another process, which it names, writes the journal, or if `reopen` could not open it.
 
-    Also if `reopen` could not open it.
+    Changes nothing.
     """
     fd = _open(path)
     try:
@@ -142,7 +142,7 @@ def _cannot_continue(path: Path, why: str) -> UsageError:
 
 
 def _open(path: Path) -> int:
-    """Return a descriptor of a regular file: no link, pipe or device."""
+    """Return a descriptor of a regular file: not a link, pipe or device."""
     try:
         mode = os.lstat(path).st_mode
         if not stat.S_ISREG(mode):
@@ -158,7 +158,7 @@ def _open(path: Path) -> int:
 
 
 def _check_still_there(fd: int, path: Path) -> None:
-    """Make sure that what was locked is what has the name; it may have been replaced in between."""
+    """Make sure that the locked file still has its name; it may have been replaced."""
     opened, named = os.fstat(fd), os.lstat(path)
     if (opened.st_dev, opened.st_ino) != (named.st_dev, named.st_ino) or not stat.S_ISREG(opened.st_mode):
         raise _cannot_continue(path, "another file has just replaced it; try again")
@@ -167,7 +167,7 @@ def _check_still_there(fd: int, path: Path) -> None:
 
 
 def _read(fd: int, path: Path, on_record: Callable[[dict[str, Any]], None] | None) -> tuple[str, OpenFile]:
-    """Return the run's id, and how far the journal is sound: to its last whole line. Raises UsageError."""
+    """Return the run's id, and the end of its last whole line in bytes. Raises UsageError."""
     run_id, file = "", OpenFile(fd, size=_whole_lines(fd))
     for record in sound_records(path, file.texts):
         run_id, file.seq, file.stamp = record["run"], record["seq"] + 1, record["ts"]
@@ -177,7 +177,7 @@ def _read(fd: int, path: Path, on_record: Callable[[dict[str, Any]], None] | Non
 
 
 def _whole_lines(fd: int) -> int:
-    """Return where the last line that has its newline ends, in bytes."""
+    """Return the end of the last line that has its newline, in bytes."""
     end = os.fstat(fd).st_size
     while end > 0:
         start = max(0, end - _CHUNK)
@@ -189,7 +189,7 @@ def _whole_lines(fd: int) -> int:
 
 
 def _set_aside(fd: int, path: Path, offset: int) -> str:
-    """Move what follows `offset` into a file of its own, on the disk before it is cut off; return that file's name."""
+    """Move what follows `offset` to a file of its own, synced before it is cut off; return that file's name."""
     kept = _free_name(path)
     out = os.open(kept, os.O_CREAT | os.O_EXCL | os.O_WRONLY | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
     try:

@@ -1,4 +1,4 @@
-"""What a list of runs shows of each, from the two ends of its journal alone."""
+"""A run in a list, read from the two ends of its journal only."""
 
 from __future__ import annotations
 
@@ -31,15 +31,15 @@ WORKFLOW = "workflow"
 class RunSummary(Struct, frozen=True, array_like=True):
     """One run (contract: `runs --json`).
 
-    `run_id` is the journal's name without its suffix, which is what names the run in every command. `status` is a
-    RunResult's, or `running` while its writer lives, or `interrupted`. `passes` counts those that have ended.
-    `cost_usd` is in US dollars, None if the model has no known price. `started` is ISO 8601, UTC. Of a fork, `parent`
-    is the id of the run that it was forked from, `forked_at` the pass that it began with. `completeness` and
-    `coherence` are those of the last assessment, 0…1. `waits_for` is the point of an approval that was asked for last
-    and not decided, empty if none is; it is waited for as long as the run is `running`. `damaged` says that near the
-    ends of the journal lines are broken or missing: a list looks no further. `kind` is `run`; `workflow` for one of
-    system2, which waits for a gate or an answer, and has no passes; `transcript` for what a workflow's journal was
-    exported to. `resumable` says that there is something to continue.
+    `run_id` is the journal's name without its suffix, which names the run in every command. `status` is a RunResult's,
+    or `running` while a process writes it, or `interrupted`. `passes` counts finished ones. `cost_usd` is in US
+    dollars, None if unknown. `started` is ISO 8601, UTC. For a fork, `parent` is the id of the run that it was forked
+    from, `forked_at` the pass that it started with. `completeness` and `coherence` are those of the last assessment,
+    0…1. `waits_for` is the point of the last approval that was asked for and not decided, empty if there is none;
+    somebody waits for it as long as the run is `running`. `damaged` says that lines near the ends of the journal are
+    broken or missing: a list looks no further. `kind` is `run`; `workflow` for one of system2, which waits for a gate
+    or an answer, and has no passes; `transcript` for the export of a workflow's journal. `resumable` says that there is
+    something to continue.
     """
 
     run_id: str
@@ -61,7 +61,7 @@ class RunSummary(Struct, frozen=True, array_like=True):
 
     @property
     def ended(self) -> bool:
-        """Whether the journal holds how the run ended."""
+        """Whether the journal records how the run ended."""
         return self.status not in _NOT_ENDED
 
     def as_dict(self) -> dict[str, Any]:
@@ -70,7 +70,7 @@ class RunSummary(Struct, frozen=True, array_like=True):
 
 
 class Ending(NamedTuple):
-    """What the last records of a journal show; `status` is None if the run has not ended."""
+    """The state in the last records of a journal; `status` is None if the run has not ended."""
 
     status: str | None
     passes: int
@@ -83,7 +83,7 @@ class Ending(NamedTuple):
 
 
 def summarise(path: Path) -> RunSummary | None:
-    """Return the summary of one journal, None if the file is none or cannot be read."""
+    """Return the summary of one journal, None if the file is not a journal or cannot be read."""
     try:
         first = head(path)
         if first is None or not is_start(first):
@@ -94,7 +94,7 @@ def summarise(path: Path) -> RunSummary | None:
 
 
 def summary_of(path: str, first: dict[str, Any], ending: Ending) -> RunSummary:
-    """Return the summary from the first record of a run or a workflow, for which `is_start` holds, and its ending.
+    """Return the summary from the first record of a run or a workflow, for which `is_start` is true, and its ending.
 
     Raises OSError if the run has not ended and the file cannot be opened.
     """
@@ -115,7 +115,7 @@ def summary_of(path: str, first: dict[str, Any], ending: Ending) -> RunSummary:
 
 
 def _started(first: dict[str, Any]) -> str:
-    """Return when a run started; a workflow that was forked has its parent's first record, and says when it was."""
+    """Return when a run started; a forked workflow begins with its parent's first record, but has a time of its own."""
     forked = (dict_of(first.get("parent")) or {}).get("ts")
     return forked if isinstance(forked, str) and _STAMP.fullmatch(forked) else str_of(first["ts"])
 
@@ -126,19 +126,19 @@ def run_id_of(path: str) -> str:
 
 
 def is_start(first: dict[str, Any]) -> bool:
-    """Return whether the fields of a `run_started` or `workflow_start` record are what Aeon writes."""
+    """Return whether the fields of a `run_started` or `workflow_start` record are valid."""
     return all(isinstance(first.get(key), str) for key in ("run", "task", "model", "ts")) and bool(
         _STAMP.fullmatch(first["ts"])
     )
 
 
 def is_workflow_start(first: Mapping[str, Any]) -> bool:
-    """Return whether a journal's first record is that of a workflow, or of a transcript of one."""
+    """Return whether a journal's first record is that of a workflow, or of its transcript."""
     return first.get("type") == "workflow_start" or dict_of(first.get("workflow")) is not None
 
 
 def forked_from(first: dict[str, Any]) -> tuple[str | None, int | None]:
-    """Return of a fork's `run_started` record the parent's run id and the pass, each None if it is not recorded."""
+    """Return the parent's run id and the pass in a fork's `run_started` record, each None if it is not recorded."""
     parent = first.get("parent")
     if not isinstance(parent, dict) or not isinstance(parent.get("run_id"), str):
         return None, None
@@ -146,7 +146,7 @@ def forked_from(first: dict[str, Any]) -> tuple[str | None, int | None]:
 
 
 def last_state(newest_first: Iterable[dict[str, Any]]) -> dict[str, Any]:
-    """Return the last record that holds a run's state, {} if none does."""
+    """Return the last record that holds a run's state, {} if there is none."""
     return next((record for record in newest_first if record["type"] in STATE_TYPES), {})
 
 
@@ -191,9 +191,9 @@ def _score(value: Any) -> float | None:
 
 
 def _asked(last: dict[str, Any]) -> str:
-    """Return the point of the approval that a run asks for: until that is decided, it is at most resumed.
+    """Return the point of the open approval of a run: until it is decided, the run can only be resumed.
 
-    Of a workflow it is the gate, or the kind of its question.
+    For a workflow it is the gate, or the kind of its question.
     """
     if last.get("type") == "gate_asked":
         return f"gate {int_of(last.get('gate'))}"
@@ -206,7 +206,7 @@ def _asked(last: dict[str, Any]) -> str:
 
 
 def _not_superseded(newest_first: Iterable[dict[str, Any]]) -> Iterator[dict[str, Any]]:
-    """Yield the records except for those that a later `run_resumed` superseded."""
+    """Yield the records that no later `run_resumed` superseded."""
     gone: list[range] = []
     for record in newest_first:
         if any(record.get("seq") in span for span in gone):
@@ -222,12 +222,12 @@ def _float(value: Any) -> float | None:
 
 
 def unended_status(path: str | Path) -> str:
-    """Return `running` where a process writes the journal, else `interrupted`. Raises OSError."""
+    """Return `running` if a process writes the journal, else `interrupted`. Raises OSError."""
     return "running" if is_being_written(path) else "interrupted"
 
 
 def is_being_written(path: str | Path) -> bool:
-    """Return whether a process holds the journal's lock: its writer does for as long as it lives."""
+    """Return whether a process holds the journal's lock, as its writer does while it lives."""
     fd = open_regular(path)
     try:
         return is_locked(fd)
@@ -251,7 +251,7 @@ def journal_entries(runs_dir: Path) -> list[os.DirEntry[str]]:
 
 
 def journal_named(name: str, folder: Path) -> Path | None:
-    """Return the only journal in a folder with an id, or with a prefix of it; None if there is none, or more than one.
+    """Return the only journal in a folder with an id, or a prefix of it; None if there is none, or more than one.
 
     Raises UsageError if the folder cannot be read.
     """

@@ -1,4 +1,4 @@
-"""Values of records, read leniently: what is not of the expected kind is taken as absent."""
+"""Values of records, read leniently: a value of an unexpected kind counts as absent."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ from aeon_core.escape import escape_controls
 
 
 def str_of(value: Any) -> str:
-    """Return a text, empty if it is none."""
+    """Return a text, empty if it is not one."""
     return value if isinstance(value, str) else ""
 
 
 def id_of(value: Any) -> str | None:
-    """Return a text that is not empty, else None."""
+    """Return a non-empty text, else None."""
     return value if isinstance(value, str) and value else None
 
 
@@ -54,7 +54,7 @@ _encode = json.JSONEncoder(ensure_ascii=False).encode
 
 
 def brief(value: Any, limit: int = LIMIT) -> str:
-    """Return any JSON value on one line: text as it is, `{"text": …}` as its text, all else as JSON."""
+    """Return any JSON value on one line: text as it is, `{"text": …}` as its text, everything else as JSON."""
     if isinstance(value, str) and len(value) <= limit and value.isascii() and value.isidentifier():
         return value  # a name, as most values of a log are: there is nothing to shorten or to escape
     if isinstance(value, dict) and len(value) == 1 and isinstance(value.get("text"), str):

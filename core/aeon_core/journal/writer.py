@@ -1,4 +1,4 @@
-"""The one writer of a journal: whole lines, one `write` each, under an exclusive lock (Decision 3; core FR-037)."""
+"""The only writer of a journal: whole lines, one `write` each, under an exclusive lock (Decision 3; core FR-037)."""
 
 from __future__ import annotations
 
@@ -38,17 +38,17 @@ LONG = 400
 
 
 class TextTable:
-    """The long texts that a journal already holds, by sha256."""
+    """The long texts that a journal already contains, by sha256."""
 
     def __init__(self) -> None:
         self._known: set[str] = set()
 
     def add(self, sha256: str) -> None:
-        """Say that the journal holds this text."""
+        """Note that the journal contains this text."""
         self._known.add(sha256)
 
     def shorten(self, body: bytes) -> tuple[list[tuple[str, str]], bytes]:
-        """Return the texts to be written before this body, as (sha256, text), and the body with references."""
+        """Return the texts to write before this body, as (sha256, text), and the body with references."""
         new: list[tuple[str, str]] = []
         if b'"$text"' in body:
             return new, to_json(self._walk(from_json(body), new))
@@ -81,7 +81,7 @@ class TextTable:
 
 
 def _long_strings(body: bytes) -> Iterator[tuple[int, int]]:
-    """Yield the places of the strings of JSON, keys too, of at least LONG bytes: a look at the gaps between quotes."""
+    """Yield the positions of JSON strings, including keys, of at least LONG bytes, found by the gaps between quotes."""
     if len(body) < LONG:
         return
     plain = body.replace(rb"\\", b"__").replace(rb"\"", b"__") if b"\\" in body else body
@@ -102,7 +102,7 @@ def _long_strings(body: bytes) -> Iterator[tuple[int, int]]:
 
 @dataclass
 class OpenFile:
-    """A journal's file, open for appending and locked, and how far it has been written."""
+    """A journal's file, open for appending and locked, and its size so far."""
 
     fd: int
     seq: int = 0
@@ -112,16 +112,16 @@ class OpenFile:
 
 
 def new_run_id() -> str:
-    """Return a fresh run id: sortable by time, unique by chance."""
+    """Return a new run id: sortable by time, unique by chance."""
     return f"{datetime.now(UTC):%Y%m%d-%H%M%S}-{secrets.token_hex(3)}"
 
 
 class JournalWriter:
-    """Appends records to `<runs-dir>/<run_id>.jsonl`, or only stamps them where `path` is None.
+    """Appends records to `<runs-dir>/<run_id>.jsonl`, or only stamps them if `path` is None.
 
-    A listener gets every record's line as bytes, in full (long texts are not replaced), after it was written. The
-    writer holds the lock on the file until `close`. `file` continues an existing one. Raises UsageError when
-    the file cannot be created, JournalError when a line cannot be written; after that nothing more is written.
+    After each record is written, the listener gets its line as bytes, with long texts in full. The writer holds the
+    file's lock until `close`. `file` continues an existing one. Raises UsageError if the file cannot be created,
+    JournalError if a line cannot be written; after that nothing more is written.
     """
 
     def __init__(
@@ -152,7 +152,7 @@ class JournalWriter:
 
     @property
     def seq(self) -> int:
-        """Of the next line."""
+        """The seq of the next line."""
         return self._end[0]
 
     def tick(self) -> str:
@@ -166,10 +166,10 @@ class JournalWriter:
         return self.stamp
 
     def append(self, record: Record, *, raw: bool | None = None) -> int:
-        """Write one record (and before it the long texts that it is the first to hold); return its `seq`.
+        """Write one record, after the long texts that it is the first to contain; return its `seq`.
 
-        The first record of a journal is written as it is: `run_started` is its first line. `raw` says whether secrets
-        may be in it, by default as the record's type does.
+        The first record of a journal keeps its long texts: `run_started` is its first line. `raw` says whether it may
+        contain secrets; the default is that of the record's type.
         """
         if self._broken is not None:
             raise JournalError(self._broken)
@@ -185,7 +185,7 @@ class JournalWriter:
         return seq
 
     def _undo(self) -> None:
-        """Undo what an interrupt has left of the record before: part of a line, texts that only seem to be written."""
+        """Undo what an interrupt left of the previous record: part of a line, texts that only seem to be written."""
         self._texts = TextTable()
         if self._fd is not None:
             try:
@@ -219,7 +219,7 @@ class JournalWriter:
             self._check(self._end[1] + len(line))
 
     def sync(self) -> None:
-        """Wait until all lines are on the disk. Raises JournalError if they cannot get there."""
+        """Wait until all lines are on disk. Raises JournalError if that fails."""
         if self._fd is None or self._broken is not None:
             return
         self._check(self._end[1])
@@ -232,7 +232,7 @@ class JournalWriter:
             raise self._stopped(f"cannot be synced to disk: {error.strerror}") from None
 
     def location(self) -> Path | None:
-        """Return where the file is now: it may have been moved. None if it was deleted, or cannot be found."""
+        """Return where the file is now, since it may have been moved. None if it was deleted or cannot be found."""
         if self._fd is None or self.path is None:
             return self.path
         found = os.fstat(self._fd)
@@ -246,7 +246,7 @@ class JournalWriter:
         return None
 
     def _check(self, size: int) -> None:
-        """Raise JournalError if what is written would be lost: the file is gone, or no longer what was written."""
+        """Raise JournalError if what is written would be lost: the file is gone, or is not what was written."""
         assert self._fd is not None
         assert self.path is not None
         found = os.fstat(self._fd)
@@ -267,7 +267,7 @@ class JournalWriter:
         return JournalError(self._broken)
 
     def _finish(self, line: bytes, written: int) -> None:
-        """Write the rest of a line that was cut short; take back the part where that fails too, with its reason."""
+        """Write the rest of a line that was cut short; if that fails too, remove the part and give the reason."""
         assert self._fd is not None
         try:
             while written < len(line):
@@ -290,7 +290,7 @@ class JournalWriter:
 
 
 def _path_of(fd: int) -> Iterator[Path]:
-    """Yield the path by which the system knows an open file, where it can be asked."""
+    """Yield the current path of an open file, if the system can tell it."""
     with suppress(OSError, ValueError):
         if sys.platform == "darwin":
             yield Path(os.fsdecode(fcntl.fcntl(fd, fcntl.F_GETPATH, bytes(1024)).rstrip(b"\0")))
@@ -320,9 +320,9 @@ def _create(path: Path) -> int:
 
 
 def sync_folder(folder: Path) -> None:
-    """Bring a folder's entries to the disk, or a new file may be lost whole. Raises OSError if the disk fails.
+    """Sync a folder's entries to disk; otherwise a new file may be lost. Raises OSError if the disk fails.
 
-    A folder that was moved, may not be read, or whose file system knows no such thing, is passed over.
+    A folder that was moved, cannot be read, or whose file system does not support this, is skipped.
     """
     try:
         fd = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
@@ -340,7 +340,7 @@ def sync_folder(folder: Path) -> None:
 def open_journal(
     journal: Path | str | Literal[False] | None, runs_dir: Callable[[], Path], listener: LineListener | None
 ) -> JournalWriter:
-    """Return the writer of a new run: `journal` names its file, None puts it in `runs_dir()`, False keeps none."""
+    """Return the writer of a new run: `journal` is its file, None puts it in `runs_dir()`, False writes none."""
     if journal is False:
         return JournalWriter(None, new_run_id(), listener)
     if journal is not None:
@@ -353,12 +353,12 @@ logger: logging.Logger = logging.getLogger("aeon")
 
 
 def as_dicts(on_record: Callable[[dict[str, Any]], None] | None) -> LineListener | None:
-    """Return a listener that hands each line on as a dict."""
+    """Return a listener that passes each line on as a dict."""
     return None if on_record is None else lambda line: on_record(json.loads(line))
 
 
 def fan_out(listeners: Iterable[LineListener | None]) -> LineListener | None:
-    """Return one listener for all of them, None if there are none; one that fails is logged and passed over."""
+    """Return one listener for all of them, None if there are none; one that fails is logged and skipped."""
     present = [listener for listener in listeners if listener is not None]
     if not present:
         return None

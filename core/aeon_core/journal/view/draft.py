@@ -1,4 +1,4 @@
-"""What a structured reply becomes, read from as much of it as has arrived: nothing of it is in the journal yet."""
+"""What a structured reply will become, read from the part that has arrived; it is not in the journal yet."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _MAX_DEPTH = 20
 
 
 class DraftStep(NamedTuple):
-    """A step as a reply writes it: of a plan, or what a refinement does to one."""
+    """A step as a reply writes it: in a plan, or as the target of a refinement."""
 
     sign: Sign
     step_id: str
@@ -32,7 +32,7 @@ class DraftStep(NamedTuple):
 
 
 class DraftVerdict(NamedTuple):
-    """What the judge has written of requirement `n`; `met` is yes, partly or no, or empty until that is written."""
+    """What the judge has written about requirement `n`; `met` is yes, partly or no, empty until it is written."""
 
     n: int
     met: str
@@ -51,7 +51,7 @@ class Draft(NamedTuple):
 
 
 def partial_json(text: str) -> Any:
-    """Return the JSON value that a text begins, whatever is before it; None if there is none."""
+    """Return the JSON value that a text begins, after any other text; None if there is none."""
     start = _OPENING.search(text)
     if start is None:
         return None
@@ -62,7 +62,7 @@ def partial_json(text: str) -> Any:
 
 
 def read_draft(purpose: str, text: str) -> Draft | None:
-    """Return what a reply for this purpose holds so far; None if it is not JSON, or nothing can be read yet."""
+    """Return what a reply for this purpose contains so far; None if it is not JSON, or nothing can be read yet."""
     value = partial_json(text)
     if not isinstance(value, dict | list):
         return None
@@ -81,7 +81,7 @@ def read_draft(purpose: str, text: str) -> Draft | None:
 
 
 def _plan(value: Any) -> Iterator[DraftStep]:
-    """Yield the steps of a plan, nested or with their parents, whatever is around it."""
+    """Yield the steps of a plan, nested or with their parents, whatever surrounds it."""
     depths: dict[str, int] = {}
     for step, depth in _rows(_steps_in(value), 0):
         step_id, parent = _first(step, _IDS), _text(step.get("parent"))

@@ -1,4 +1,4 @@
-"""Records as lines that a person can read: one line each, clipped, with control characters made visible."""
+"""Records as lines for people: one line each, clipped, with control characters made visible."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ _ABSENT = object()
 
 
 def message(error: Any) -> str:
-    """Return the message of an error's dict on one line."""
+    """Return the message of an error on one line."""
     if isinstance(error, dict):
         error = error.get("message", error)
     return brief(error)
@@ -138,7 +138,7 @@ def repair(shown: RepairView) -> str:
 
 
 def repair_words(shown: RepairView) -> tuple[str, str]:
-    """Return what was repaired or not, without naming the step, and by whom in which attempt."""
+    """Return what was repaired or not, by whom and in which attempt, without naming the step."""
     whole = "tool call" if shown.step_id else _WHOLES.get(shown.purpose, "plan")
     what = {
         "json_repair": f"{whole} JSON",
@@ -151,13 +151,13 @@ def repair_words(shown: RepairView) -> tuple[str, str]:
 
 
 def change(shown: RepairView) -> str:
-    """Return what a repair changed: the fields that differ where both are objects of one kind, else the new whole."""
+    """Return what a repair changed: the differing fields if both are objects of one kind, else the new value."""
     before, after = _call_or_object(shown.original_output), _call_or_object(shown.repaired_output or {})
     return difference(before, after) or brief(shown.repaired_output)
 
 
 def difference(before: dict[str, Any], after: dict[str, Any]) -> str:
-    """Return the first fields that differ between two objects of one kind; empty if none does, or they are not."""
+    """Return the first fields that differ between two objects of one kind; empty if there are none, or they are not."""
     common = before.keys() & after.keys() - _STATE
     either = [*(key for key in before if key not in after), *after]
     changed = [key for key in either if key not in _STATE and after.get(key) != before.get(key)] if common else []
@@ -172,7 +172,7 @@ def _change(before: Any, after: Any) -> str:
 
 
 def _call_or_object(output: dict[str, Any]) -> dict[str, Any]:
-    """Return a step as it is, and a tool call as its name and arguments."""
+    """Return a step unchanged, and a tool call as its name and arguments."""
     arguments = output.get("arguments")
     if "tool_name" in output and isinstance(arguments, dict):
         return {"tool_name": output["tool_name"], **arguments}
@@ -204,7 +204,7 @@ _PURPOSES = {
 
 
 def cycle_of(call: CallView) -> str:
-    """Return what the cycle was for that processed the call's reply."""
+    """Return the purpose of the cycle that processed the call's reply."""
     purpose = _PURPOSES.get(call.purpose, brief(call.purpose, 20))
     return f"{purpose} for {brief(call.step_id, 30)}" if call.step_id else purpose
 
@@ -247,7 +247,7 @@ def words(name: str) -> str:
 
 
 def score(value: float | None) -> str:
-    """Return a score with two decimals. It never looks as if it had reached what it has not: 0.796 is 0.79."""
+    """Return a score with two decimals, rounded down, so that it never seems to reach a threshold: 0.796 is 0.79."""
     if value is None:
         return "–"
     return f"{floor(value * 100 + 1e-9) / 100:.2f}"
@@ -259,13 +259,13 @@ def scores(shown: AssessmentView) -> str:
 
 
 def verdict(shown: AssessmentView) -> str:
-    """Return whether the pass converged, and why."""
+    """Return whether the pass converged, with the reason."""
     why = (", " if shown.converged else "; ").join(reasons(shown)) or "no reason was recorded"
     return f"{'converged' if shown.converged else 'not converged'}: {why}"
 
 
 def label(shown: LabelView) -> str:
-    """Return a person's verdict on a pass, and why."""
+    """Return a person's verdict on a pass, with the reason."""
     why = f": {brief(shown.why, 400)}" if shown.why else ""
     return f"pass {shown.pass_number} labelled {brief(shown.verdict, 10)}{why}"
 
@@ -294,7 +294,7 @@ def reasons(shown: AssessmentView) -> list[str]:
 
 
 def scored_reasons(shown: AssessmentView) -> list[str]:
-    """Return each reason code in words; where a score was too low, with the score and what was asked."""
+    """Return each reason code in words; if a score was too low, with the score and the threshold."""
     low = {"incomplete": "completeness", "incoherent": "coherence"}
     return [
         f"{text}, {name} is {too_low}" if (name := low.get(code)) and (too_low := too_low_score(shown, name)) else text
@@ -303,7 +303,7 @@ def scored_reasons(shown: AssessmentView) -> list[str]:
 
 
 def too_low_score(shown: AssessmentView, name: str) -> str:
-    """Return `0.40 of 0.80` for `completeness` or `coherence`; empty if the score is what was asked, or unknown."""
+    """Return `0.40 of 0.80` for `completeness` or `coherence`; empty if the score reaches it, or is unknown."""
     reached = shown.completeness_score if name == "completeness" else shown.coherence_score
     asked = number_of(shown.criteria.get(name))
     low = reached is not None and asked is not None and reached < asked <= 1
@@ -315,7 +315,7 @@ def _reason(code: str, shown: AssessmentView) -> str:
 
 
 def flags(shown: AssessmentView) -> list[tuple[bool, str]]:
-    """Return each consistency flag, and what it says in words."""
+    """Return each consistency flag in words, with whether it is good."""
     return [(ok, f"{words(name)} {'agrees' if ok else 'disagrees'}") for name, ok in shown.consistency.items()]
 
 
@@ -335,7 +335,7 @@ def check(shown: CheckView, *more: CheckView) -> str:
 
 
 def suspicion(shown: SuspicionView) -> str:
-    """Return one line about what exact checks found odd, and what the judge says of it."""
+    """Return one line about what exact checks found odd, and the judge's opinion of it."""
     said = {True: "✖ confirmed", False: "✔ dismissed", None: "? not settled"}[shown.stands]
     return f"{said}: {brief(shown.text, 300)}{_quote(shown) if shown.stands is not None else ''}"
 
@@ -346,7 +346,7 @@ def _quote(shown: RequirementView | CheckView | SuspicionView) -> str:
 
 
 def told_by_verdicts(shown: AssessmentView) -> set[str]:
-    """Return the lines of `detected_issues` that only repeat a verdict of the judge, or that there is none."""
+    """Return the lines of `detected_issues` that only repeat a verdict of the judge, or the lack of one."""
     unmet = {"partly": "partly met", "no": "not met"}
     said = {f"requirement {each.n} is {unmet.get(each.met)}: {each.text}" for each in shown.requirements}
     return said | {each.text for each in shown.suspicions if each.stands} | {shown.not_judged}
@@ -358,7 +358,7 @@ def convergence(shown: AssessmentView) -> str:
 
 
 def profile(shown: ProfileView) -> str:
-    """Return one line about a profile, with the reason that it is as it is."""
+    """Return one line about a profile, with the reason for it."""
     depth = ", ".join(
         part
         for part in (
@@ -372,12 +372,12 @@ def profile(shown: ProfileView) -> str:
 
 
 def dimensions(shown: ProfileView) -> str:
-    """Return what a profile says of its task, dimension by dimension."""
+    """Return a profile's dimensions."""
     return ", ".join(f"{words(name)} {brief(value, 20)}" for name, value in shown.dimensions.items())
 
 
 def cause(shown: ProfileView) -> str:
-    """Return why a profile was made or revised, without what the reason repeats of the profile and its depth."""
+    """Return why a profile was made or revised, without what repeats the profile and its depth."""
     return reason(shown).partition(" TaskProfile version ")[0]
 
 
@@ -393,13 +393,13 @@ def issue_head(shown: IssueView) -> str:
 
 
 def issue(shown: IssueView) -> str:
-    """Return one line about an issue, with the repair that is proposed."""
+    """Return one line about an issue, with the proposed repair."""
     repair = f" → {brief(shown.repair)}" if shown.repair else ""
     return f"{issue_head(shown)}: {brief(shown.description)}{repair}"
 
 
 def validation(shown: ReportView) -> str:
-    """Return one line about a report: how many issues it has, and the worst."""
+    """Return one line about a report: the number of issues, and the worst."""
     if not shown.issues:
         return "validation found no issues"
     number = len(shown.issues)
@@ -423,7 +423,7 @@ def refinement(shown: RefinementView) -> str:
 
 
 def refinement_words(shown: RefinementView) -> str:
-    """Return what a refinement action does: `replace s5`."""
+    """Return what a refinement action does, such as `replace s5`."""
     target = f"the {shown.target}" if shown.target in ("plan", "answer") else brief(shown.target, 40)
     return f"{_REFINEMENT_VERBS.get(shown.kind) or f'{words(shown.kind)} of'} {target}"
 
@@ -435,7 +435,7 @@ def refinement_cause(shown: RefinementView) -> str:
 
 
 def refinement_change(shown: RefinementView) -> str:
-    """Return what a refinement changed, from before to after; empty if it changed nothing."""
+    """Return what a refinement changed, from before to after; empty if nothing changed."""
     if len(shown.before) == len(shown.after) == 1:
         before, after = (
             {key: value for key, value in step.items() if key not in _PLACE}
@@ -459,7 +459,7 @@ def _substeps(subplan: Any) -> str:
 
 
 def advisory(shown: AdvisoryView) -> str:
-    """Return one line about a repair that was proposed and not carried out."""
+    """Return one line about a proposed repair that was not carried out."""
     place = f"{brief(shown.step_id, 40)} · " if shown.step_id else ""
     return f"{place}{brief(shown.message, 400)} · the planner's refinement was kept"
 

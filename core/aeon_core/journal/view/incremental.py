@@ -1,4 +1,4 @@
-"""The view of a long journal, folded in small pieces on a thread, while a screen shows its end."""
+"""The view of a long journal, folded in small steps on a thread while a screen shows its end."""
 
 from __future__ import annotations
 
@@ -41,9 +41,9 @@ _UNFINISHED = {
 
 
 class FrozenView:
-    """A view as it is now, whatever is folded into it later; `view` returns it, to fold more records into.
+    """A copy of a view at one moment; `view` returns one to fold more records into.
 
-    Calls are not copied: a view only gains some, and each tells when it ended. How many there are now is kept.
+    Calls are not copied: a view only gains some, and each says when it ended. Their number at that moment is kept.
     """
 
     def __init__(self, view: RunView) -> None:
@@ -57,7 +57,7 @@ class FrozenView:
         """The bytes that it takes for itself alone, about."""
 
     def pack(self, before: FrozenView | None) -> None:
-        """Keep the log compressed, and what it has in common with that of a packed view `before` only once."""
+        """Keep the log compressed, sharing what it has in common with that of a packed view `before`."""
         log, known = self._rest.log, before._packed if before is not None else []
         new = self._rest.log_count - (before._rest.log_count if before is not None else 0)
         lines = [(line.seq, line.ts, line.type, line.level, line.text) for line in log[max(0, len(log) - new) :]]
@@ -74,7 +74,7 @@ class FrozenView:
         return sum(map(sys.getsizeof, (*parts, self._step_sizes, *self._rest.steps.values(), *self._step_sizes)))
 
     def view(self) -> RunView:
-        """Return the view, its lists and dicts and all that later records may change its own."""
+        """Return the view, with its own copy of everything that later records may change."""
         new = _with_own_parts(self._rest)
         calls, call_seqs, loose_calls, tool_calls = self._sizes
         past, past_tools = _Past[CallView](new.last_seq), _Past[ToolCallView](new.last_seq)
@@ -99,7 +99,7 @@ class FrozenView:
 
 
 def _with_own_parts(view: RunView) -> RunView:
-    """Return a view with lists, dicts, steps and phases of its own, except for what only grows."""
+    """Return a view with its own lists, dicts, steps and phases, except for what only grows."""
     new = copy(view)
     for name, value in asdict(view).items():
         if isinstance(value, list | dict) and name not in _GROWING:
@@ -112,7 +112,7 @@ def _with_own_parts(view: RunView) -> RunView:
 
 
 class _Past(Generic[_Call]):
-    """Calls as they were at a record: those that had not ended are copies, one each, wherever they occur."""
+    """Calls as they were at a record: those that had not ended are copied, once each, wherever they occur."""
 
     def __init__(self, seq: int) -> None:
         self._seq = seq
@@ -138,7 +138,7 @@ Note = Callable[[int, dict[str, Any]], None]
 
 @dataclass(frozen=True)
 class Folded:
-    """What the lines before `line` come to; it stays so whatever is folded after."""
+    """The state after the lines before `line`; later folding does not change it."""
 
     line: int
     expected: int
@@ -147,11 +147,11 @@ class Folded:
 
 
 class IncrementalFold:
-    """Folds the indexed lines of a journal into `view`, in their order; `step` folds a few more.
+    """Folds the indexed lines of a journal into `view`, in order; `step` folds a few more.
 
-    The view is what `fold(read_records(path))` gives, but that large values stay in the journal (`elided`), and that
-    damage within `text`, `cycle` and `pass` records is not looked for. The index must be complete, and gets the places
-    of texts; `note` gets the number and record of each line that is one. Raises JournalError if the file cannot be
+    The view equals `fold(read_records(path))`, except that large values stay in the journal (`elided`), and that damage
+    inside `text`, `cycle` and `pass` records is not searched for. The index must be complete, and gets the positions of
+    texts; `note` gets the number and record of each line that is a record. Raises JournalError if the file cannot be
     read, or is no longer what was indexed.
     """
 
@@ -168,12 +168,12 @@ class IncrementalFold:
 
     @property
     def read_to(self) -> int:
-        """Bytes of the journal that are folded: the next line begins there."""
+        """Bytes of the journal that are folded, which is where the next line begins."""
         return self._index.span(self._next - 1)[1] if self._next else 0
 
     @property
     def place(self) -> FollowPosition | None:
-        """Where a Follower continues after what is folded; None before the first line."""
+        """Where a Follower continues after the folded lines; None before the first line."""
         if not self._next:
             return None
         last, end = self._index.span(self._next - 1)
@@ -181,32 +181,29 @@ class IncrementalFold:
         return FollowPosition(self._next, last, end, self._expected, self._gone or [], self._texts_before, ended)
 
     def _texts_before(self, wanted: set[str]) -> dict[str, str]:
-        """Return texts of the lines that are folded."""
+        """Return texts of the folded lines."""
         return self._index.long_texts(wanted, self._next)
 
     @property
     def folded(self) -> int:
-        """How many lines are folded."""
+        """The number of folded lines."""
         return self._next
 
     def state(self) -> Folded:
-        """Return what is folded so far, to show or to go back to."""
+        """Return what is folded so far, to show or to return to."""
         return Folded(self._next, self._expected, self._given or FrozenView(self.view))
 
     def go_to(self, state: Folded) -> None:
-        """Continue from a state as if nothing after it had been folded."""
+        """Return to a state, as if nothing after it had been folded."""
         self._next, self._expected, self.view, self._given = state.line, state.expected, state.view.view(), None
 
     def give(self) -> RunView:
-        """Return the view to someone who folds on in it; what is folded here from now on goes into another."""
+        """Hand over the view to a caller that continues it; further folding here uses another one."""
         self._given = FrozenView(self.view)
         return self.view
 
     def step(self, max_seconds: float = 0.004, until: int | None = None) -> bool:
-        """Fold for about so long, one line at least; return whether there are more of the indexed ones.
-
-        Where `until` is given, there are no more from that line on.
-        """
+        """Fold for about this long, at least one line; return whether indexed lines are left (before `until`)."""
         deadline = time.perf_counter() + max_seconds
         end = len(self._index) if until is None else min(until, len(self._index))
         if self._gone is None:
@@ -219,7 +216,7 @@ class IncrementalFold:
         return self._next < end
 
     def _fold_block(self, deadline: float, stop: int) -> bool:
-        """Read some lines before `stop` at once and fold them; return whether the time is over."""
+        """Read some lines before `stop` at once and fold them; return whether the time is up."""
         start = self._index.span(self._next)[0]
         after, block = self._index.block(self._next, stop)
         while self._next < after:
@@ -275,7 +272,7 @@ class IncrementalFold:
         return {**whole, **kept}
 
     def _find(self, wanted: set[str]) -> None:
-        """Look up texts, and keep them for the records that come next."""
+        """Look up texts, and keep them for the next records."""
         found = self._index.long_texts(wanted, self._next - 1)
         self._held += sum(map(len, found.values()))
         if self._held > _TEXTS:
@@ -284,7 +281,7 @@ class IncrementalFold:
 
 
 def _from_envelope(block: bytes, begin: int, end: int) -> dict[str, Any] | None:
-    """Return as much of a record as the fold needs, where the line's beginning alone is enough."""
+    """Return as much of a record as the fold needs, if the beginning of the line is enough."""
     match = _ENVELOPE.match(block, begin, min(end, begin + HEAD))
     if match is None or not block.endswith(b"\n", 0, end):
         return None

@@ -1,4 +1,4 @@
-"""A run's state from the last lines of its journal, before the rest has been read or can be folded (Decision 5)."""
+"""A run's state from the last lines of its journal, before the rest has been read or folded (Decision 5)."""
 
 from __future__ import annotations
 
@@ -45,11 +45,11 @@ _WANTED = _LAST_COUNTS | _TRAILS | {b"step", b"text", b"cycle", b"run_resumed"}
 
 
 class LastStates:
-    """Reads a journal by the beginnings of its lines: under 1 µs each, where parsing and folding one takes 30.
+    """Reads a journal by the beginnings of its lines: under 1 µs each; parsing and folding one takes 30.
 
-    `read_on` reads the last `within` bytes, or those before `until`, where a line begins, and from then on what has
-    been added. `view` folds the last record of each kind and of each step, and the last `recent` lines without a gap.
-    The seqs in `gone` are superseded. Not for several threads at once. Raises UsageError if there is not a journal,
+    `read_on` reads the last `within` bytes, or those before `until`, where a line begins, and then whatever is
+    appended. `view` folds the last record of each kind and of each step, and the last `recent` lines without a gap. The
+    seqs in `gone` are superseded. For one thread at a time. Raises UsageError if the file is not a journal,
     JournalError if it cannot be read.
     """
 
@@ -100,7 +100,7 @@ class LastStates:
         return self._start == 0 and self._lines <= (self._recent.maxlen or 0)
 
     def read_on(self) -> int:
-        """Read the lines that have come since; return how many."""
+        """Read the lines appended since; return their number."""
         before = self._lines
         try:
             if os.fstat(self._file.fileno()).st_size < self._offset:
@@ -170,7 +170,7 @@ class LastStates:
         return seq is not None and any(seq in span for span in self._gone)
 
     def _supersedes(self, line: bytes) -> bool:
-        """Start over if a resume superseded lines, without those; return whether it did."""
+        """Start over without the lines that a resume superseded; return whether it did."""
         record = parse_line(line, 0, []) or {}
         first, seq = record.get("continues_at"), record.get("seq", 0)
         if not isinstance(first, int) or first >= seq or range(first, seq) in self._gone:
@@ -188,14 +188,14 @@ class LastStates:
             self._texts_size -= len(self._texts.pop(next(iter(self._texts))))
 
     def last(self) -> tuple[bytes, dict[str, Any] | None, str]:
-        """Return the last line, and its record or why it is none. Raises JournalError if there is no line."""
+        """Return the last line, and its record or why it is not one. Raises JournalError if there is no line."""
         if not self._recent:
             raise unreadable(self._path, "the line is no longer there; open it again")
         line = self._recent[-1][1]
         return line, *self._read(line)
 
     def view(self) -> RunView:
-        """Return the view of the run's state; `whole_from` is the seq from which on it leaves nothing out."""
+        """Return the view of the run's state; from its `whole_from` on, it leaves nothing out."""
         view = fold(self.records())
         recent = [(offset, *self._read(line)) for offset, line in self._recent]
         if not self.whole:
@@ -206,10 +206,10 @@ class LastStates:
         return view
 
     def records(self) -> list[dict[str, Any]]:
-        """Return the records that the view is folded from, in their order.
+        """Return the records that the view is folded from, in order.
 
-        All are of the journal, except for one: where no `plan` was read, one is made of the last plan that a cycle or
-        the result holds in full. Raises UsageError if the journal does not begin with a run or a workflow.
+        All are from the journal, with one exception: if no `plan` record was read, one is made of the last plan that a
+        cycle or the result contains in full. Raises UsageError if the journal does not begin with a run or a workflow.
         """
         lines = (*self._states.values(), *self._trail, *(line for _, line in self._recent))
         self._parsed = {id(line): (line, *self._read(line)) for line in lines}
@@ -226,7 +226,7 @@ class LastStates:
         return found
 
     def _read(self, line: bytes) -> tuple[dict[str, Any] | None, str]:
-        """Return a line's record, long texts in full as far as they are kept; or None and why there is none."""
+        """Return a line's record, long texts in full if they are known; or None and the reason."""
         if (known := self._parsed.get(id(line))) is not None:
             return known[1:]
         damage: list[str] = []
@@ -241,7 +241,7 @@ class LastStates:
 
 
 def _first_line(fd: int, end: int, within: int) -> int:
-    """Return where the first line begins in the last `within` bytes before `end`, in more if they hold no whole one."""
+    """Return where the first line begins in the last `within` bytes before `end`, or in more if none does there."""
     while within <= MAX_LINE and end > within:
         data = os.pread(fd, within, end - within)
         first = data.find(b"\n")
@@ -252,7 +252,7 @@ def _first_line(fd: int, end: int, within: int) -> int:
 
 
 def _compact(line: bytes) -> bytes:
-    """Return a line as Aeon would write it; as it is where it is not JSON."""
+    """Return a line in the form that Aeon writes; unchanged if it is not JSON."""
     try:
         return to_json(from_json(line, allow_inf_nan=False))
     except ValueError:
@@ -260,7 +260,7 @@ def _compact(line: bytes) -> bytes:
 
 
 def _plan_of(holders: list[dict[str, Any]]) -> dict[str, Any] | None:
-    """Return a `plan` record with the plan that the last of these cycles and results holds in full."""
+    """Return a `plan` record with the last plan that these cycles and results contain in full."""
     for record in sorted(holders, key=lambda each: -each["seq"]):
         result = dict_of(record.get("result")) or {}
         plan = dict_of(result.get("plan") if record["type"] == "run_finished" else record.get("plan_state"))

@@ -19,7 +19,7 @@ DAMAGE_LINES = 1_000
 
 
 class CallView(Struct):
-    """One attempt of a model call. `finished` is False while the reply is awaited."""
+    """One attempt of a model call. `finished` is False until the reply has arrived."""
 
     call_id: str
     purpose: str
@@ -76,7 +76,7 @@ class RepairView(Struct):
 
 
 class StepView(Struct):
-    """One step as the plan and its records show it."""
+    """One step, as the plan and its records show it."""
 
     step_id: str
     description: str
@@ -115,7 +115,7 @@ class PhaseView(Struct):
 
 
 class LogLine(Struct):
-    """One record as a line a person can read."""
+    """One record as a line for people."""
 
     seq: int
     ts: str
@@ -126,7 +126,7 @@ class LogLine(Struct):
 
 
 class IssueView(Struct):
-    """One issue that validation found, or that a refinement goes back to."""
+    """One issue that validation found, or that a refinement addresses."""
 
     issue_id: str
     type: str
@@ -150,7 +150,7 @@ class ReportView(Struct):
 
 
 class RequirementView(Struct):
-    """What the judge says of one requirement: `met` is yes, partly or no, `evidence` the words that it quotes."""
+    """The judge's verdict on one requirement: `met` is yes, partly or no, `evidence` what it quotes."""
 
     n: int
     text: str
@@ -161,7 +161,7 @@ class RequirementView(Struct):
 
 
 class CheckView(Struct):
-    """What the judge says of coherence or of one consistency flag, by its `name`, and the words that it quotes."""
+    """The judge's verdict on coherence or on one consistency flag, its `name`, and what it quotes."""
 
     name: str
     ok: bool
@@ -170,7 +170,7 @@ class CheckView(Struct):
 
 
 class SuspicionView(Struct):
-    """What exact checks found odd, and what the judge says of it: `stands` is None if it says nothing."""
+    """What exact checks found odd, and the judge's verdict: `stands` is None if it gives none."""
 
     text: str
     stands: bool | None
@@ -179,7 +179,7 @@ class SuspicionView(Struct):
 
 
 class AssessmentView(Struct):
-    """What convergence says of a pass. Scores are 0…1, None if the journal holds no number."""
+    """The assessment of a pass. Scores are 0…1, None if the journal has no number."""
 
     seq: int
     pass_number: int
@@ -202,7 +202,7 @@ class AssessmentView(Struct):
 
     @property
     def not_judged(self) -> str:
-        """Why no judge's verdict could be had; empty if there is one, or none was wanted."""
+        """Why the judge gave no verdict; empty if it gave one, or none was wanted."""
         wanting = "not_judged" in self.reason_codes
         return (self.detected_issues[-1:] or ["no reason was recorded"])[0] if wanting else ""
 
@@ -219,7 +219,7 @@ class LabelView(Struct):
 
 
 class ProfileView(Struct):
-    """A TaskProfile with the depth that follows from it. `pass_number` is the first pass it is for."""
+    """A TaskProfile with the depth that follows from it. `pass_number` is the first pass that it is for."""
 
     seq: int
     pass_number: int
@@ -236,7 +236,7 @@ class ProfileView(Struct):
 
 
 class RefinementView(Struct):
-    """One refinement action, and what became of it. `before` and `after` are steps as in a plan."""
+    """One refinement action and its result. `before` and `after` are steps as in a plan."""
 
     seq: int
     pass_number: int
@@ -272,7 +272,7 @@ class InterventionView(Struct):
 
 
 class ResultView(Struct):
-    """The result of a run that has ended, as far as it can be read."""
+    """The result of a finished run, as far as it can be read."""
 
     status: str
     answer: str | None
@@ -285,21 +285,21 @@ class ResultView(Struct):
     """All of it, as it is recorded."""
 
     def validated(self) -> RunResult:
-        """Return the RunResult. Raises pydantic's ValidationError where the record is none."""
+        """Return the RunResult. Raises pydantic's ValidationError if the record is not one."""
         from aeon_core.entities import RunResult
 
         return RunResult.model_validate(self.record, extra="ignore")
 
 
 class LeftOpenView(Struct):
-    """What the run has left to a person so far, before there is a result that holds it all."""
+    """What the run has left to a person so far, before there is a result with all of it."""
 
     questions: list[str] = []
     interventions: list[InterventionView] = []
 
 
 class RunView(Struct):
-    """A run as far as its journal records it.
+    """A run as its journal records it.
 
     `status` is `running` until a `run_finished` record; `damage` lists what could not be read, with line numbers.
     """
@@ -379,32 +379,32 @@ class RunView(Struct):
 
     @property
     def adaptive(self) -> bool:
-        """Whether the run goes round in passes, rather than once through a plain loop."""
+        """Whether the run goes through passes, rather than once through a plain loop."""
         return self.config.get("single_pass") is False or bool(self.profiles or self.reports or self.assessments)
 
     @property
     def wanted_steps(self) -> list[StepView]:
-        """The steps of the plan without those that others replaced."""
+        """The steps of the plan except those that others replaced."""
         return [step for step in self.steps.values() if step.status != "invalid"]
 
     @property
     def profile(self) -> ProfileView | None:
-        """The profile that holds now."""
+        """The current profile."""
         return self.profiles[-1] if self.profiles else None
 
     @property
     def requirements(self) -> list[str]:
-        """What a finished answer must satisfy, as settled by now; none if that is the task itself, or not known."""
+        """What a finished answer must satisfy, as settled so far; none if that is the task itself, or unknown."""
         return self.profile.requirements if self.profile is not None else []
 
     @property
     def issues(self) -> list[IssueView]:
-        """The issues of the last report, the highest severity first."""
+        """The issues of the last report, highest severity first."""
         return self.reports[-1].issues if self.reports else []
 
     @property
     def assessment(self) -> AssessmentView | None:
-        """What convergence said last."""
+        """The last assessment."""
         return self.assessments[-1] if self.assessments else None
 
     def add_problem(self, text: str) -> None:

@@ -1,4 +1,4 @@
-"""Folding records into a view, one handler a type."""
+"""Folding records into a view, with one handler per type."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ def nodes(plan: Mapping[str, Any]) -> Iterator[tuple[dict[str, Any], int, str | 
 
 
 def describe(step: StepView, node: Mapping[str, Any], depth: int, parent: str | None) -> None:
-    """Set the fields of a step's view that the plan decides."""
+    """Set the fields of a step's view that the plan determines."""
     step.description, step.depth, step.parent = str_of(node.get("description")), depth, parent
     step.status = status_of(node.get("status"), step.status)
     step.tool, step.agent = id_of(node.get("tool")), id_of(node.get("agent"))
@@ -59,7 +59,7 @@ def describe(step: StepView, node: Mapping[str, Any], depth: int, parent: str | 
 
 
 def status_of(value: Any, default: StepStatus) -> StepStatus:
-    """Return a step's status, `default` where the value is none."""
+    """Return a step's status, `default` if the value is not one."""
     return cast("StepStatus", value) if value in _STATUSES else default
 
 
@@ -86,7 +86,7 @@ def _readers(form: Any) -> dict[str, Callable[[Any], Any]]:
 
 
 def _read(form: type[_View], record: Record, /, **known: Any) -> _View:
-    """Return a part of the view: its fields as a record has them under their names, except for those that are known."""
+    """Return a part of the view from a record's fields of the same names, except those in `known`."""
     return form(
         **{name: read(record.get(name)) for name, read in _readers(cast("Any", form)).items() if name not in known},
         **known,
@@ -104,7 +104,7 @@ _DIMENSIONS = (
 
 
 def profile(view: RunView, record: Record) -> None:
-    """Fold in a TaskProfile that was inferred or revised."""
+    """Fold in a TaskProfile."""
     found = profile_of(record, pass_number=int_of(record.get("pass")), seq=view.last_seq)
     last = view.profile
     if last is not None and replace(found, seq=last.seq, reason=last.reason, requirements=last.requirements) == last:
@@ -140,7 +140,7 @@ def profile_of(record: Record, *, pass_number: int, seq: int) -> ProfileView:
 
 
 def validation(view: RunView, record: Record) -> None:
-    """Fold in a report; a report repeated in the same pass is kept once."""
+    """Fold in a report; one that is repeated in the same pass is kept once."""
     issues = sorted(map(issue_of, dicts_of(record.get("issues"))), key=_rank)
     report = _read(ReportView, record, seq=view.last_seq, pass_number=int_of(record.get("pass")), issues=issues)
     last = view.reports[-1] if view.reports else None
@@ -151,7 +151,7 @@ def validation(view: RunView, record: Record) -> None:
 
 
 def convergence(view: RunView, record: Record) -> None:
-    """Fold in an assessment; a later one of the same pass takes its place, for it says how the pass ended."""
+    """Fold in an assessment; a later one of the same pass replaces it, since it says how the pass ended."""
     found = assessment_of(record, pass_number=int_of(record.get("pass")), seq=view.last_seq)
     if view.assessments and view.assessments[-1].pass_number == found.pass_number:
         view.assessments.pop()
@@ -160,9 +160,9 @@ def convergence(view: RunView, record: Record) -> None:
 
 
 def assessment_of(assessment: Record, *, pass_number: int, seq: int = 0) -> AssessmentView:
-    """Return what a ConvergenceAssessment says, of a record or of a result.
+    """Return a ConvergenceAssessment in a record or a result.
 
-    Of a result that was not judged there are no scores, and only the flags that exact checks found broken.
+    For a result that was not judged there are no scores, and only the flags that exact checks found broken.
     """
     unjudged = "not_judged" in strs_of(assessment.get("reason_codes"))
     flags = dict_of(assessment.get("consistency_status")) or {}
@@ -194,14 +194,14 @@ def _additional(record: Record) -> dict[str, bool]:
 
 
 def refinement(view: RunView, record: Record) -> None:
-    """Fold in what became of a refinement action."""
+    """Fold in a refinement action and its result."""
     found = refinement_of(record, pass_number=int_of(record.get("pass")), seq=view.last_seq)
     view.refinements.append(found)
     view.add_line("info" if found.accepted else "warning", "refinement", formatting.refinement(found))
 
 
 def refinement_of(record: Record, *, pass_number: int, seq: int = 0) -> RefinementView:
-    """Return what became of a refinement action, of a record or of what a person is asked about."""
+    """Return a refinement action and its result, from a record or from what a person is asked about."""
     action = dict_of(record.get("action")) or {}
     replaced = dict_of(record.get("replaced")) or {}
     return _read(
@@ -234,7 +234,7 @@ def advisory(view: RunView, record: Record) -> None:
 
 
 def left_open(view: RunView, record: Record) -> None:
-    """Fold in a notice of questions, or of a fragment that needs a person; any other record changes nothing."""
+    """Fold in a notice of questions, or of a fragment that needs a person; ignore any other record."""
     if record.get("type") != "notice":
         return
     kind, data, known = record.get("kind"), dict_of(record.get("data")) or {}, view.left_open
@@ -250,7 +250,7 @@ def left_open(view: RunView, record: Record) -> None:
 
 
 def outcome(view: RunView, result: Record) -> None:
-    """Keep what is left to a person, questions and fragments to look at: the result's, else those of notices."""
+    """Set the questions and fragments that are left to a person: those of the result, else those of notices."""
     known = view.left_open
     asked, fragments = result.get("follow_up_questions"), result.get("manual_intervention")
     view.follow_up_questions = list(known.questions) if asked is None else strs_of(asked)
@@ -267,7 +267,7 @@ def _score(value: Any) -> float | None:
 
 
 def issue_of(issue: Record) -> IssueView:
-    """Return an issue as a report holds it, or, with its step, as a refinement does."""
+    """Return an issue in a report or, with its step, in a refinement."""
     place = dict_of(issue.get("location")) or issue
     artifact, step_id = str_of(place.get("artifact")), id_of(place.get("step_id"))
     return _read(IssueView, issue, artifact=artifact, step_id=step_id, repair=str_of(issue.get("proposed_repair")))
@@ -278,7 +278,7 @@ def _rank(issue: IssueView) -> int:
 
 
 def start(view: RunView, record: Record) -> None:
-    """Fold in the parent that a `run_started` record names, and the state that the fork begins with."""
+    """Fold in the parent in a `run_started` record, and the state that the fork starts with."""
     parent = dict_of(record.get("parent"))
     if parent is None:
         return
@@ -324,7 +324,7 @@ MALFORMED = (ArithmeticError, AttributeError, LookupError, RecursionError, TypeE
 
 
 def apply(view: RunView, record: Record) -> None:
-    """Fold one parsed line into `view`. Never raises on a record it does not understand."""
+    """Fold one parsed line into `view`. Never raises, even on a record that it does not understand."""
     try:
         _apply(view, record)
         left_open(view, record)
@@ -333,7 +333,7 @@ def apply(view: RunView, record: Record) -> None:
 
 
 def fold(records: Iterable[Record]) -> RunView:
-    """Return the view that these records give, in their order. Any prefix of a journal folds."""
+    """Return the view of these records, in order. Any prefix of a journal can be folded."""
     view = RunView()
     for record in records:
         apply(view, record)
@@ -520,7 +520,7 @@ def _memory(view: RunView, record: Record) -> None:
 
 
 def _replies(view: RunView) -> Iterator[CallView]:
-    """Yield the calls that came back, the last first; a repair costs no cycle."""
+    """Yield the calls that have a reply, newest first; a repair costs no cycle."""
     for attempts in reversed(view.calls.values()):
         if attempts and attempts[-1].finished and attempts[-1].purpose != "repair":
             yield attempts[-1]
@@ -554,7 +554,7 @@ def _approval(view: RunView, record: Record) -> None:
 
 
 def _budget(view: RunView, record: Record, *, asked: bool) -> None:
-    """Keep what an approval would raise the budget to, and raise it."""
+    """Note what an approval would raise the budget to, and raise it."""
     if asked:
         view.proposed_usd = number_of((dict_of(record.get("subject")) or {}).get("proposed_usd"))
         return
@@ -586,13 +586,13 @@ def _notice(view: RunView, record: Record) -> None:
 
 
 def mode_of(record: Record) -> ExecutionMode | None:
-    """Return how a step was executed, where a record says so."""
+    """Return how a step was executed, if a record says so."""
     mode: ExecutionMode | None = record.get("mode") if record.get("mode") in _MODES else None
     return mode
 
 
 def result_of(result: Record) -> ResultView:
-    """Return the view of a result, whatever is missing of it."""
+    """Return the view of a result, whatever is missing from it."""
     answer, metadata = result.get("answer"), dict_of(result.get("ttl_expired_metadata")) or {}
     return _read(
         ResultView,

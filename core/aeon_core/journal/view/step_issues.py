@@ -1,4 +1,4 @@
-"""What validation and refinement have to do with one step of a run's view (adaptive FR-073, FR-075)."""
+"""What validation and refinement say about one step of a run's view (adaptive FR-073, FR-075)."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from aeon_core.plan import end_of_chain
 
 
 def found_issues(view: RunView) -> list[tuple[int, IssueView]]:
-    """Return every issue of every report with the pass it was last found in, the newest report first."""
+    """Return every issue of every report with the last pass in which it was found, the newest report first."""
     found: dict[tuple[str | None, str, str], tuple[int, IssueView]] = {}
     for report in reversed(view.reports):
         for issue in report.issues:
@@ -18,14 +18,14 @@ def found_issues(view: RunView) -> list[tuple[int, IssueView]]:
 
 
 def issues_of(view: RunView, step_id: str) -> list[tuple[int, IssueView]]:
-    """Return the issues that were ever found about a step, each with its pass."""
+    """Return all issues ever found in a step, each with its pass."""
     return [(number, issue) for number, issue in found_issues(view) if issue.step_id == step_id]
 
 
 def open_issues(view: RunView) -> dict[str, list[IssueView]]:
-    """Return the issues of the last report by the step they are about, the highest severity first.
+    """Return the issues of the last report by step, highest severity first.
 
-    Those of a step that was refined since are left out: whether they are answered, the next report says.
+    Issues of a step that was refined since are left out: only the next report says whether they are resolved.
     """
     by_step: dict[str, list[IssueView]] = {}
     answered = refined_since(view)
@@ -42,7 +42,7 @@ def refined_since(view: RunView) -> set[str]:
 
 
 def refinements_of(view: RunView, step_id: str) -> list[RefinementView]:
-    """Return the refinement actions, accepted or refused, that were aimed at a step or changed it, in order."""
+    """Return the refinement actions, accepted or refused, that targeted or changed a step, in order."""
     return [each for each in view.refinements if step_id in _touched(each)]
 
 
@@ -52,14 +52,14 @@ def advisories_of(view: RunView, step_id: str) -> list[AdvisoryView]:
 
 
 def replacements(view: RunView) -> dict[str, str]:
-    """Return the steps that others replace, each with its replacement."""
+    """Return the replaced steps, each with its replacement."""
     return {step.replaces: step.step_id for step in view.steps.values() if step.replaces is not None}
 
 
 def superseded(view: RunView) -> dict[str, str]:
-    """Return the steps that others replace, and their substeps, each with the step that is in their place in the end.
+    """Return the replaced steps and their substeps, each with its final replacement.
 
-    Steps of a damaged journal that replace each other in a circle are left out: nothing is in their place.
+    Steps of a damaged journal that replace each other in a circle are left out: nothing replaces them.
     """
     replaced, found = replacements(view), dict[str, str]()
     for step_id, step in view.steps.items():
@@ -75,7 +75,7 @@ def superseded(view: RunView) -> dict[str, str]:
 
 
 def times_refined(view: RunView) -> dict[str, int]:
-    """Return how often each fragment was refined, by the step that it is now: replacing a step refines it."""
+    """Return how often each fragment was refined, by its current step: replacing a step refines it."""
     replaces = {step_id: step.replaces for step_id, step in view.steps.items() if step.replaces is not None}
     counts = Counter(end_of_chain(each.target, replaces) for each in view.refinements if each.accepted)
     replaced = replacements(view)
