@@ -10,6 +10,7 @@ import contextlib
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
+from itertools import count
 from pathlib import Path
 from typing import Any, cast
 
@@ -368,7 +369,8 @@ def _servers(offered: Iterable[Any] | None) -> dict[str, Any]:
     """Return an editor's MCP servers in the form of the configuration."""
     found: dict[str, Any] = {}
     for each in offered or ():
-        name = re.sub("[^A-Za-z0-9]", "-", each.name).strip("-")[:32]
+        short = re.sub("[^A-Za-z0-9]", "-", each.name).strip("-")[:28] or "server"
+        name = next(name for n in count(1) if (name := short if n == 1 else f"{short}-{n}") not in found)
         pairs = {pair.name: pair.value for pair in getattr(each, "env", None) or getattr(each, "headers", None) or ()}
         if isinstance(each, schema.McpServerStdio):
             found[name] = {"command": each.command, "args": list(each.args), "env": pairs}

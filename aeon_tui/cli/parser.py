@@ -386,12 +386,13 @@ def _serve(parser: Parser) -> None:
 def _mcp_serve(parser: Parser) -> None:
     text = "serve on loopback instead of standard input and output (default port: 8765)"
     _add(parser, "--http PORT", text, nargs="?", const="8765")
-    _served(parser)
+    _options(parser, wait="seconds to wait for a person's decision; then the run ends (default: 0, without a limit)")
 
 
-def _served(parser: Parser) -> None:
-    """Add the options of runs that a client starts, which is where a person is asked."""
+def _acp(parser: Parser) -> None:
     from aeon_core.config.keys import OPTIONS
+
+    # The editor asks the person, however long that takes.
 
     _settings(parser, *(key for key in OPTIONS if key != "wait"))
     _trust_project(parser)
@@ -482,7 +483,7 @@ _COMMANDS = {
     "calibrate": ("calibrate", "measure how well the judge agrees with labelled outcomes or with you", _calibrate),
     "label": ("runs:label", "record your verdict on a result", _label),
     "serve": ("serve", "serve the app to a browser on this machine", _serve),
-    "acp": ("acp", "run as an agent in an editor, over the Agent Client Protocol", _served),
+    "acp": ("acp", "run as an agent in an editor, over the Agent Client Protocol", _acp),
     "mcp-serve": ("mcp_serve", "serve runs to other agents as MCP tools", _mcp_serve),
     "doctor": ("doctor", "show the configuration, what is missing, and which model would be used", _doctor),
 }

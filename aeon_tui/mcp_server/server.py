@@ -106,7 +106,7 @@ class AeonServer(MCPServer[None]):
         something, this call waits for them.
         """
         if ctx.request_state is not None:
-            run_id, digest = ctx.request_state.split()
+            run_id, _, digest = ctx.request_state.partition(" ")
             if (run := self._served.live.get(run_id)) is None:
                 raise ToolError("the run that asked has ended; `show` has its result")
             if run.waiting is not None:
@@ -126,7 +126,7 @@ class AeonServer(MCPServer[None]):
             beating.cancel()
         if asked is not None:
             return asked
-        del self._served.live[run.run_id]
+        self._served.live.pop(run.run_id, None)
         if run.error is not None:
             raise run.error
         assert run.result is not None

@@ -27,7 +27,8 @@ from acp import (
 )
 from acp.schema import AllowedOutcome, DeniedOutcome, EnvVariable, McpServerStdio, RequestPermissionResponse
 
-from aeon_tui.acp import AeonAgent
+from aeon_core import RunConfig
+from aeon_tui.acp import AeonAgent, _servers
 from aeon_tui.cli.acp import _runs
 from aeon_tui.cli.parser import build_parser
 from aeon_tui.sources.base import read_journal
@@ -413,3 +414,12 @@ def test_without_the_package_one_line_says_how_to_install_it(cli: Cli, monkeypat
 
 def journal(folder: Path, run: str) -> list[dict[str, Any]]:
     return [json.loads(line) for line in (folder / "runs" / f"{run}.jsonl").read_text().splitlines()]
+
+
+def test_servers_of_an_editor_with_similar_names_are_all_used() -> None:
+    names = ["my server", "my-server", "my_server", "!", "x" * 40]
+    offered = [McpServerStdio(name=name, command=f"command-{n}", args=[], env=[]) for n, name in enumerate(names)]
+    servers = _servers(offered)
+    assert list(servers) == ["my-server", "my-server-2", "my-server-3", "server", "x" * 28]
+    assert [server["command"] for server in servers.values()] == [f"command-{n}" for n in range(len(names))]
+    assert set(RunConfig(mcp_servers=servers).mcp_servers) == set(servers)
