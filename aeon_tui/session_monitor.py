@@ -80,8 +80,9 @@ class SessionMonitor:
 
     def _notify(self, task: str, words: str, *, failed: bool = False) -> None:
         task = fit(one_line(task), _TASK_CELLS)
-        types = isinstance(self._app.focused, Input | TextArea)
-        shows = "" if types else f" · {key_of(self._app, 'app.next_decision')} shows it"
+        focused = self._app.focused
+        typing = isinstance(focused, Input | TextArea) and focused.display
+        shows = "" if typing else f" · {key_of(self._app, 'app.next_decision')} shows it"
         self._app.notify(
             f"{task}: {one_line(words, 300)}{shows}",
             severity="warning" if failed else "information",
