@@ -148,11 +148,13 @@ def with_feedback(
     report: SemanticValidationReport, words: str, answers: Mapping[str, str] | None = None
 ) -> SemanticValidationReport:
     """Return a report with a person's words, and their answers, as issues of high severity with the plan."""
-    descriptions = [f"a person says: {words.strip() or 'no'}"] if words.strip() or not answers else []
-    descriptions += [
-        f"a person answers the question {question!r}: {answer}" for question, answer in (answers or {}).items()
-    ]
-    found = [Finding("relevance", "high", None, each, "do as the person says") for each in descriptions]
+    said = [f"the user answers the question {question!r}: {answer}" for question, answer in (answers or {}).items()]
+    if words.strip():
+        said.insert(0, f"the user says: {words.strip()}")
+    found = [Finding("relevance", "high", None, each, "do what the user says") for each in said]
+    if not found:
+        rejected = "the user rejected this without a reason"
+        found = [Finding("relevance", "high", None, rejected, "propose something else")]
     issues = [*report.issues, *issues_of(found, "plan", start=len(report.issues) + 1)]
     return report_of(f"{report.validation_id}-person", report.artifact_type, issues)
 

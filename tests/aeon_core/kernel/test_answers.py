@@ -38,7 +38,7 @@ def test_another_pass_is_refined_for_the_answers_and_every_later_prompt_has_them
     assert person.points == [("pass", 1), ("pass", 2)]
     before, after = of_purpose(scripted, "refine")
     assert "<answers>" not in before
-    assert f"a person answers the question '{WHICH}': decimal fractions" in after
+    assert f"the user answers the question '{WHICH}': decimal fractions" in after
     first, second = of_purpose(scripted, "answer")
     assert "<answers>" not in first
     assert f'{{"question": "{WHICH}", "answer": "decimal fractions"}}' in second
@@ -97,7 +97,7 @@ def test_answers_that_came_with_an_abort_are_there_when_the_question_is_asked_ag
     assert resume(path, resumed, approver=person).status == "converged"
     assert person.asked[0].subject["answers"][WHICH] == "decimal fractions"
     assert "answers" not in person.asked[1].subject
-    assert f"a person answers the question '{WHICH}': decimal fractions" in of_purpose(resumed, "refine")[-1]
+    assert f"the user answers the question '{WHICH}': decimal fractions" in of_purpose(resumed, "refine")[-1]
     decided = [each for each in of(list(read_records(path)), "approval") if each["state"] == "decided"]
     assert decided[0]["answers"][WHICH] == "decimal fractions"
     assert replay(path).difference is None

@@ -101,7 +101,7 @@ def test_words_become_an_issue_that_the_plan_is_refined_for(tmp_path: Path, poin
     run(tmp_path, scripted, person, point)
     assert person.points[:2] == [(point, 1), (point, 1)]
     told = [issue["description"] for report in of(records(tmp_path), "validation") for issue in report["issues"]]
-    assert "a person says: say it in French" in told
+    assert "the user says: say it in French" in told
     assert "say it in French" in next(request for request in scripted.requests if request.purpose == "refine").prompt
     assert person.asked[1].digest != person.asked[0].digest
 

@@ -138,7 +138,7 @@ async def test_words_reach_the_planner(tmp_path: Path, point: str) -> None:
         again = await reviewed.question(pilot, first)
         await reviewed.end(pilot)
     assert reviewed.told[0] == (point, 1, "reject", "shorter")
-    assert "a person says: shorter" in [issue["description"] for issue in again.subject["issues"]]
+    assert "the user says: shorter" in [issue["description"] for issue in again.subject["issues"]]
     assert "shorter" in reviewed.model.asked("refine")[0].prompt
 
 
