@@ -93,7 +93,9 @@ def _unlikely(choice: ModelChoice) -> int:
 LABEL = 11
 """The width of field names, in cells."""
 MODELS = 5
-"""The number of models in sight; the list scrolls."""
+"""The least number of models in sight; the list scrolls."""
+_OTHER_LINES = 25
+"""Lines of the screen besides the list of models."""
 
 
 class Field(Horizontal):
@@ -202,8 +204,13 @@ class ModelList(KeptRows[ModelChoice]):
 
     @override
     def update_rows(self, rows: Sequence[ModelChoice]) -> None:
-        self.styles.height = min(MODELS, max(1, len(rows)))
         super().update_rows(rows)
+        self.fit_height()
+
+    def fit_height(self) -> None:
+        """Use the height that the screen has to spare."""
+        most = max(MODELS, self.screen.size.height - _OTHER_LINES)
+        self.styles.height = min(most, max(1, len(self.rows)))
 
     @override
     def pieces(self, index: int, width: int) -> Iterable[Piece]:
@@ -307,6 +314,10 @@ class NewRunScreen(Screen[None]):
             return  # the app ends before the screen is composed
         self.query_one(TaskArea).focus()
         self._look()
+
+    def on_resize(self) -> None:
+        for models in self.query(ModelList):
+            models.fit_height()
 
     @work(thread=True, exclusive=True, group="models", exit_on_error=False)
     def _look(self) -> None:

@@ -56,6 +56,11 @@ class RecordSource(Generic[V]):
         return ""
 
     @property
+    def gone(self) -> bool:
+        """Whether the journal was deleted or moved."""
+        return False
+
+    @property
     def waiting(self) -> bool:
         """Whether the run does not exist yet."""
         return False

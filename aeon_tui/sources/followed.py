@@ -6,6 +6,8 @@ import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
+from typing_extensions import override
+
 from aeon_core.journal.follow import Follower, FollowStatus
 from aeon_core.journal.listing import Awaited
 from aeon_core.journal.summary import is_being_written
@@ -60,6 +62,11 @@ class FollowedSource(JournalSource[V]):
         """Whether all records have been taken and nobody writes; a resume restarts it."""
         over = self._change.status in ("ended", "interrupted", "gone") or self._finished.is_set()
         return over and not self._ready
+
+    @property
+    @override
+    def gone(self) -> bool:
+        return self._change.status == "gone"
 
     @property
     def reading(self) -> str:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Callable
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, closing
 from pathlib import Path
 
 import pytest
@@ -23,8 +23,10 @@ from aeon_tui.screens.lineage import LineageScreen
 from aeon_tui.screens.replay import ReplayScreen
 from aeon_tui.screens.run.screen import RunScreen
 from aeon_tui.screens.run.search import SearchScreen
+from aeon_tui.sources.followed import source_of
 from aeon_tui.sources.journal import JournalSource
 from aeon_widgets.compare_view import CompareHeader, CompareView
+from aeon_widgets.run_header import RunHeader
 from aeon_widgets.run_list import RunList
 from aeon_widgets.run_question import run_question
 from tests.aeon_core.kernel.test_passes import MENDED, TASK, model, plan
@@ -351,3 +353,20 @@ async def test_what_is_to_be_known_at_first_is_reported(runs: Path) -> None:
     async with app.run_test(size=(80, 24)) as pilot:
         await until(pilot, lambda: said(app))
         assert said(app) == ["[b]there is nothing[/b] to go on with"]
+
+
+async def test_nothing_is_offered_for_a_run_whose_journal_is_deleted_and_the_header_says_why(runs: Path) -> None:
+    app = AeonApp(runs, today=today)
+    async with app.run_test(size=(100, 30)) as pilot:
+        with closing(reopen(journal(runs))):
+            app.show_run(RunScreen(source_of(journal(runs), runs)))
+        await until(pilot, lambda: {"F", "P"} <= offered_keys(app))
+        journal(runs).unlink()
+        await until(pilot, lambda: not {"F", "P", "L", "R"} & offered_keys(app))
+        await until(pilot, lambda: app.screen.query_one(RunHeader)._note == "⚠ journal deleted or moved")
+        await pilot.press("F", "P")
+        assert isinstance(app.screen, RunScreen)
+
+
+def offered_keys(app: AeonApp) -> set[str]:
+    return {key for key, active in app.screen.active_bindings.items() if active.enabled}

@@ -247,7 +247,7 @@ class RunScreen(PaneScreen):
     @property
     def chosen_run(self) -> Path | None:
         """The journal that the keys of a run's actions apply to."""
-        return self._source.journal
+        return self._source.journal if not self._source.gone else None
 
     def offers(self, action: str) -> bool:
         """Return whether an action applies to the run as it is now."""
@@ -352,6 +352,7 @@ class RunScreen(PaneScreen):
             # The earlier notice no longer applies.
             self.app.clear_notifications()
             self._notice_reported = notice
+            self.refresh_bindings()  # nothing can be done with a deleted run
             if notice:
                 self.notify(notice, severity="warning", timeout=SECONDS, markup=False)
 
@@ -614,6 +615,8 @@ class RunScreen(PaneScreen):
     @property
     def note(self) -> str:
         """An addition to the status in the header; usually empty."""
+        if self._source.gone:
+            return "⚠ journal deleted or moved"
         if self._source.reading:
             return self._source.reading
         if is_being_read(self.view, self._source):

@@ -202,7 +202,7 @@ class WorkflowScreen(PaneScreen):
     @property
     def chosen_run(self) -> Path | None:
         """The journal that the keys of a run's actions apply to."""
-        return self.path
+        return self.path if not self._source.gone else None
 
     def offers(self, action: str) -> bool:
         """Return whether an action applies to the workflow as it is now."""

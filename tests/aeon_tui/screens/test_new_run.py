@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 from textual.color import Color
+from textual.containers import VerticalScroll
 from textual.pilot import Pilot
 from textual.widgets import Input
 
@@ -141,6 +142,16 @@ async def test_a_run_is_started_with_the_keyboard_alone(tmp_path: Path) -> None:
         assert app.sessions.all[-1].job.config.approve == ["pass", "tool"]
         assert app.actions.draft is None
         assert not any(isinstance(screen, NewRunScreen) for screen in app.screen_stack)
+
+
+async def test_the_list_of_models_uses_the_height_that_is_to_spare(tmp_path: Path) -> None:
+    async with filling_in(tmp_path, LoadedConfig(RunConfig()), size=(140, 45)) as (app, pilot):
+        models = app.screen.query_one(ModelList)
+        await until(pilot, lambda: models.size.height == min(20, len(models.rows)))
+        form = app.screen.query_one(VerticalScroll)
+        assert form.max_scroll_y == 0
+        await pilot.resize_terminal(80, 24)
+        await until(pilot, lambda: models.size.height == 5)
 
 
 async def test_a_model_is_chosen_with_the_mouse(tmp_path: Path) -> None:
