@@ -391,6 +391,11 @@ def test_a_line_of_a_log_is_no_answer(tmp_path: Path) -> None:
         assert tools["mcp__s__either"].invoke() == {"text": "fine"}
 
 
+def test_half_a_surrogate_pair_in_an_answer_is_replaced(tmp_path: Path) -> None:
+    with connected(tmp_path, s=answering("give('a' + chr(0xd83d) + 'b')")) as tools:
+        assert tools["mcp__s__either"].invoke() == {"text": "a\N{REPLACEMENT CHARACTER}b"}
+
+
 def test_a_long_answer_is_read(tmp_path: Path) -> None:
     with connected(tmp_path, s=answering("give('x' * 15_000_000)")) as tools:
         assert tools["mcp__s__either"].invoke()["text"].startswith("xxx")

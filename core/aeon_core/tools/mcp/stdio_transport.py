@@ -15,11 +15,13 @@ import signal
 from collections.abc import AsyncIterator, Callable
 from typing import TYPE_CHECKING, Any, Self, TextIO
 
+from aeon_core.json_safe import parse_json
 from aeon_core.tools.mcp.process import Program
 from aeon_core.tools.mcp.tool import words
 
 if TYPE_CHECKING:
     from mcp.shared.message import SessionMessage
+    from mcp.types import JSONRPCMessage
 
 MAX_MESSAGE = 16 * 1024 * 1024
 """Bytes of the longest message that is read."""
@@ -171,12 +173,12 @@ class StdioTransport:
 
     def _message(self, line: bytes) -> SessionMessage | Exception:
         from mcp.shared.message import SessionMessage
-        from mcp.types import PARSE_ERROR, ErrorData, JSONRPCError, JSONRPCRequest, jsonrpc_message_adapter
+        from mcp.types import PARSE_ERROR, ErrorData, JSONRPCError, JSONRPCRequest
 
         try:
             if b"\n" in line[:-1]:
                 raise ValueError(f"longer than {MAX_MESSAGE // 1024**2} MB")
-            message = jsonrpc_message_adapter.validate_json(line.decode("utf-8", "replace"), by_name=False)
+            message = _parsed(line.decode("utf-8", "replace"))
         except ValueError as error:
             if (number := _answered(line)) is None:
                 return error
@@ -187,6 +189,18 @@ class StdioTransport:
             if self._unanswered > _MAX_UNANSWERED:
                 raise Flooded(f"it sent {_MAX_UNANSWERED:,} requests and took no answers")
         return SessionMessage(message)
+
+
+def _parsed(text: str) -> JSONRPCMessage:
+    from mcp.types import jsonrpc_message_adapter
+
+    try:
+        return jsonrpc_message_adapter.validate_json(text, by_name=False)
+    except ValueError:
+        # Pydantic refuses lone surrogates, which other parsers accept.
+        with contextlib.suppress(ValueError):
+            return jsonrpc_message_adapter.validate_python(parse_json(text), by_name=False)
+        raise
 
 
 def _answered(line: bytes) -> int | None:
