@@ -80,6 +80,11 @@ def test_what_a_run_has_cost_is_reported_against_its_budget(
     assert spent(RunView(config=config, cost_usd=cost)) == (words, colour)
 
 
+def test_an_unknown_cost_is_not_shown_as_none() -> None:
+    view = RunView(config={"budget": 5}, cost_usd=None, usage={"input_tokens": 10, "output_tokens": 3})
+    assert spent(view) == ("cost unknown, budget $5.00", "$severity-medium")
+
+
 @pytest.mark.parametrize(
     ("config", "cost", "simulated", "shown"),
     [

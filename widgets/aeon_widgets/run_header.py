@@ -221,6 +221,9 @@ def spent(view: RunView) -> Part:
     budget = budget_usd(view)
     if budget is None:
         return "", ""
+    if view.cost_usd is None and view.usage:
+        # A reply came without token counts.
+        return f"cost unknown, budget {money(budget)}", "$severity-medium"
     cost = view.cost_usd or 0.0
     if cost > budget:
         # No call is made that might exceed the budget, so a person must have raised it.
