@@ -157,7 +157,7 @@ def compose_yaml(text: str, bounds: Bounds = SETTINGS) -> yaml.Node | None:
     except YamlError:
         raise
     except (yaml.YAMLError, ValueError, OverflowError) as error:
-        raise _plain_error(error, bounds.depth) from None
+        raise _plain_error(error, bounds.depth, text) from None
 
 
 def _parser(text: str) -> Any:
@@ -286,21 +286,24 @@ def _too_deep(deepest: int) -> str:
     return f"nested deeper than {deepest} levels; flatten it"
 
 
-def _plain_error(error: Exception, deepest: int) -> YamlError:
+def _plain_error(error: Exception, deepest: int, text: str = "") -> YamlError:
     """Return in plain words what the parser says of a text."""
     if isinstance(error, UnicodeError):
         return YamlError("it contains half a character (a lone surrogate); remove it", valid=False)
     if isinstance(error, (ValueError, OverflowError)):  # the parser in Python, where the other one has words
         return YamlError("it contains a number or an escape out of range; fix it", valid=False)
-    return _syntax_error(error, deepest)
+    return _syntax_error(error, deepest, text)
 
 
-def _syntax_error(error: Exception, deepest: int) -> YamlError:
+def _syntax_error(error: Exception, deepest: int, text: str) -> YamlError:
     mark = getattr(error, "problem_mark", None)
     problem = getattr(error, "problem", None) or getattr(error, "reason", None) or "it cannot be parsed"
     if "maximum nesting depth" in problem:  # the parser in C looks ahead, and has a limit of its own
         return YamlError(_too_deep(deepest), mark and mark.line + 1, mark and mark.column + 1)
-    if "mapping values are not allowed" in problem or "cannot start any token" in problem:
+    at_tab = mark is not None and text[mark.index : mark.index + 1] == "\t"
+    if ("cannot start any token" in problem and at_tab) or "tab character" in problem:
+        problem = "a tab cannot indent a line; use spaces"
+    elif "mapping values are not allowed" in problem or "cannot start any token" in problem:
         problem = f"{problem}; quote the text"
     elif problem.startswith("but ") and getattr(error, "context", None):
         problem = f"{error.context}, {problem}"  # type: ignore[attr-defined]

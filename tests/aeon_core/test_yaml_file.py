@@ -110,6 +110,13 @@ def test_what_is_yaml_and_not_read_says_why_and_where(text: str, line: int, reas
 
 
 @pytest.mark.usefixtures("parser")
+@pytest.mark.parametrize("text", ["steps:\n\t- a", "ü: 1\nsteps:\n\t- a", "\ta: 1"])
+def test_a_tab_is_named(text: str) -> None:
+    with pytest.raises(YamlError, match="a tab cannot indent a line; use spaces"):
+        parse_yaml(text)
+
+
+@pytest.mark.usefixtures("parser")
 @pytest.mark.parametrize(
     "text",
     [
