@@ -110,7 +110,7 @@ def _check_reply(reply: Any, conceal: Conceal) -> LLMResponse:
     if isinstance(reply, BaseException):
         retryable = isinstance(reply, TimeoutError | ConnectionError)
         why = f"{reply.title}: {first_fault(reply)}" if isinstance(reply, PydanticError) else describe(reply)
-        message = conceal(f"the model adapter failed: {why}")
+        message = conceal(f"the model adapter failed: {' '.join(why.split())}")
         raise LLMError(message[: cut_place(message, _MOST_CHARACTERS)], retryable)
     if not isinstance(reply, LLMResponse):
         raise LLMError(f"the model adapter returned {type(reply).__name__}, expected LLMResponse")
@@ -217,7 +217,7 @@ def unknown_outcome(tool: Tool, why: str | None) -> ToolOutcome:
 def describe(error: BaseException) -> str:
     """Return an exception as text, even if its own `__str__` fails."""
     try:
-        return clean_text(f"{type(error).__name__}: {error}")
+        return clean_text(f"{type(error).__name__}: {error}".removesuffix(": "))
     except Exception:
         return type(error).__name__
 

@@ -153,3 +153,17 @@ def test_a_reply_that_broke_midway_stays_reserved_since_more_may_be_charged_than
     assert model.calls == calls
     assert result.status == ("cost_ceiling" if calls == 2 else "failed")
     assert replayed(records, budget=5.0, max_tokens=100).model_dump() == result.model_dump()
+
+
+@pytest.mark.parametrize(
+    ("error", "said"),
+    [(ValueError("two\nlines"), "ValueError: two lines"), (KeyboardInterrupt(), "KeyboardInterrupt")],
+    ids=["lines", "nothing"],
+)
+def test_whatever_an_adapter_raises_is_one_line(error: BaseException, said: str) -> None:
+    class Failing(ScriptedModel):
+        def complete(self, request: LLMRequest) -> LLMResponse:
+            raise error
+
+    result, _ = run(Failing())
+    assert (result.status, (result.error or {}).get("message")) == ("failed", f"the model adapter failed: {said}")
