@@ -30,6 +30,9 @@ _MAX_SHOWN = 300
 _LEAST_SECRET = 6
 
 
+_PYDANTIC = re.compile(r": \d+ validation errors? for .*", re.DOTALL)
+
+
 class Words:
     """Prepares foreign text for a message, without a server's own secrets, even if it echoes them."""
 
@@ -46,7 +49,8 @@ class Words:
 
     def of(self, error: BaseException) -> str:
         """Return an error in one line of words."""
-        said = first_fault(error) if isinstance(error, ValidationError) else str(error)
+        # The SDK's own errors may end with what pydantic prints: its name for the message, the input and an address.
+        said = first_fault(error) if isinstance(error, ValidationError) else _PYDANTIC.sub("", str(error))
         return self(said) or type(error).__name__
 
 
