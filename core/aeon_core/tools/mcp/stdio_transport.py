@@ -49,9 +49,13 @@ class Flooded(Exception):
 
 
 class _Protocol(asyncio.subprocess.SubprocessStreamProtocol):
-    def __init__(self, exited: Callable[[], None]) -> None:
+    def __init__(self, started: Callable[[Any], None], exited: Callable[[], None]) -> None:
         super().__init__(limit=MAX_MESSAGE, loop=asyncio.get_running_loop())
-        self._exited = exited
+        self._started, self._exited = started, exited
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        self._started(transport)
+        super().connection_made(transport)
 
     def process_exited(self) -> None:
         super().process_exited()
@@ -69,8 +73,8 @@ class StdioTransport:
     @contextlib.asynccontextmanager
     async def running(self, program: Program) -> AsyncIterator[Self]:
         """Start the process, and stop it in the end. Raises OSError if it cannot be started."""
-        self._transport, self._process = await asyncio.get_running_loop().subprocess_exec(
-            lambda: _Protocol(self._note_exit),
+        _, self._process = await asyncio.get_running_loop().subprocess_exec(
+            lambda: _Protocol(self._note_start, self._note_exit),
             program.command,
             *program.args,
             env=program.env,
@@ -82,6 +86,10 @@ class StdioTransport:
             yield self
         finally:
             await self._stop()
+
+    def _note_start(self, transport: asyncio.SubprocessTransport) -> None:
+        # Before `subprocess_exec` returns, the process may have exited.
+        self._transport = transport
 
     def _note_exit(self) -> None:
         self._exited.set()
