@@ -90,17 +90,23 @@ def test_an_unknown_cost_is_not_shown_as_none() -> None:
     [
         ({"budget": 0.5}, 0.0123, False, "$0.0123 of $0.50"),
         ({"budget": 0.5}, 0.0, True, "$0.00 of $0.50"),
-        ({"budget": 0.5}, None, False, "price unknown"),
+        ({"budget": 0.5}, None, False, "unknown"),
         ({}, 0.0123, False, "$0.0123"),
         ({}, 1204.5, False, "$1,204.50"),
         ({}, 0.0, True, "$0.00 (simulated)"),
-        ({}, None, False, "price unknown"),
+        ({}, None, False, "unknown"),
     ],
 )
 def test_the_ttl_pane_has_the_cost(config: dict[str, Any], cost: float | None, simulated: bool, shown: str) -> None:
     pane = TTLGauge()
     pane._view = RunView(config=config, cost_usd=cost, simulated=simulated)
     assert pane._lines(30)[-1].plain == f"cost   {shown}"
+
+
+def test_a_short_ttl_pane_says_what_is_unknown() -> None:
+    pane = TTLGauge()
+    pane._view = RunView(cost_usd=None)
+    assert [line.plain for line in pane._brief(30)][1] == "cost unknown · 0 calls"
 
 
 def test_the_header_has_the_cost_once() -> None:

@@ -115,6 +115,13 @@ def test_that_no_cycle_is_left_is_reported() -> None:
     assert lines("plan", subject(ttl=NO_CYCLES))[0] == "No cycles are left: a step that needs one ends the run."
 
 
+@pytest.mark.parametrize("point", ["plan", "pass"])
+def test_a_question_says_that_nothing_was_changed_after_a_rejection(point: str) -> None:
+    said = "Nothing was changed after the last rejection: no usable change was proposed."
+    assert lines(point, subject(unchanged=True))[0] == said
+    assert said not in lines(point, subject())
+
+
 def test_a_score_says_what_it_was_and_what_it_lacks() -> None:
     told = lines("pass", subject(convergence=assessed(0.796, 0.9)), before(0.4))
     at = told.index("scores: completeness 0.79 · coherence 0.90")

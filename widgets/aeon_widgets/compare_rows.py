@@ -316,7 +316,7 @@ def facts(view: RunView) -> Iterator[tuple[str, str]]:
     icon, _ = run_style(view.status)
     tokens = [view.usage.get(name, 0) for name in ("input_tokens", "output_tokens")]
     done = sum(step.status == "complete" for step in view.wanted_steps)
-    price = "price unknown" if view.cost_usd is None else money(view.cost_usd)
+    price = "cost unknown" if view.cost_usd is None else money(view.cost_usd)
     yield "task", one_line(view.task)
     named = view.model.startswith(SIMULATED)
     yield "model", f"{one_line(view.model, 80)}{' (simulated)' if view.simulated and not named else ''}"

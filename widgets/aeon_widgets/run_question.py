@@ -217,6 +217,7 @@ _ORDER = {"no": 0, "partly": 1, "yes": 2}
 _SCORED = frozenset({"incomplete", "incoherent", "inconsistent", "not_judged"})
 """Reason codes that only repeat what the requirements, the scores and the checks say."""
 NO_CYCLES = "No cycles are left: a step that needs one ends the run."
+UNCHANGED = "Nothing was changed after the last rejection: no usable change was proposed."
 
 
 def plan_body(subject: Subject) -> Iterator[Block]:
@@ -267,9 +268,11 @@ def question_parts(
 
 
 def _warnings(subject: Subject) -> Iterator[Block]:
-    """Yield why an edited plan was not used, if so, and that no cycles are left, if so."""
+    """Yield why an edited plan was not used, that a rejection changed nothing, and that no cycles are left, if so."""
     if problem := str_of(subject.get("problem")):
         yield "high", f"✖ the edited plan was not used: {one_line(problem, MAX_SHOWN)}"
+    if subject.get("unchanged"):
+        yield "medium", UNCHANGED
     if not has_cycles(subject):
         yield "medium", NO_CYCLES
 

@@ -21,6 +21,8 @@ from aeon_widgets.text import Piece, count, fit, joined
 
 _SHORT = 4
 """The most lines of the pane if it must be short."""
+_UNKNOWN = "unknown"
+"""The cost if a price or a reply's token counts are missing."""
 
 
 class TTLGauge(Pane, can_focus=True):
@@ -93,6 +95,7 @@ class TTLGauge(Pane, can_focus=True):
     def _brief(self, width: int) -> list[Content]:
         """Return shorter lines, the most important first, of which as many are shown as fit."""
         (_, calls, _), (_, tokens, _), (_, cost, style) = used(self._view)
+        total = f"{'cost unknown' if cost == _UNKNOWN else cost} · {calls} call{'' if calls == '1' else 's'}"
         cycles = self._cycles(width)
         if self._view.ttl_allocated:
             left = f" {self._view.ttl_remaining:,} of {count(self._view.ttl_allocated, 'cycle')} left"
@@ -101,7 +104,7 @@ class TTLGauge(Pane, can_focus=True):
         return [
             *cycles,
             *self._depth(width),
-            Content.styled(fit(f"{cost} · {calls} call{'' if calls == '1' else 's'}", width), style),
+            Content.styled(fit(total, width), style),
             *self._last(width),
             Content(fit(f"tokens {tokens}", width)),
         ]
@@ -134,7 +137,7 @@ def used(view: RunView) -> list[tuple[str, str, str]]:
     tokens_in, tokens_out = view.usage.get("input_tokens", 0), view.usage.get("output_tokens", 0)
     cost, style = spent(view)
     if view.cost_usd is None:
-        cost, style = "price unknown", ""
+        cost, style = _UNKNOWN, ""
     elif not cost:
         cost = money(view.cost_usd) + (" (simulated)" if view.simulated and not view.cost_usd else "")
     return [

@@ -185,8 +185,8 @@ class Loop:
 
         Whoever rejects twice what cannot be refined any more ends the run: the question would never end.
         """
-        progress, in_vain = self.progress, 0
-        while (review := request_review(point, self.executor, progress)) is not None:
+        progress, in_vain, unchanged = self.progress, 0, False
+        while (review := request_review(point, self.executor, progress, unchanged=unchanged)) is not None:
             progress.ended = "accepted" if review.accepted else None
             if review.plan is not None:
                 self._planned(review.plan, "edited")
@@ -199,6 +199,7 @@ class Loop:
                 progress.refined = progress.refined or refined
                 return
             progress.ended = None if self._another_pass() else "not_converged"
+            unchanged = not progress.refined
             in_vain = 0 if progress.refined or self.executor.cycles > cycles else in_vain + 1
             if in_vain > 1 and point == "plan":
                 raise RunAborted("the plan was rejected, and cannot be refined any more; fork the run with --plan FILE")

@@ -19,16 +19,17 @@ from aeon_core.plan.parsing import dump_plan
 from aeon_core.validation.report import SemanticValidationReport, ValidationIssue
 
 
-def request_review(point: Point, executor: Executor, progress: Progress) -> Review | None:
+def request_review(point: Point, executor: Executor, progress: Progress, *, unchanged: bool = False) -> Review | None:
     """Return the changes the user wants, None if the run continues unchanged or nobody is asked.
 
-    A plan is shown before it first runs, and again if it was refined since. Raises RunAborted.
+    A plan is shown before it first runs, and again if it was refined since; `unchanged` says that they rejected it and
+    no change followed. Raises RunAborted.
     """
     known = progress.executed > 0 and not progress.refined
     if point not in executor.effects.approve or progress.report is None or (point == "plan" and known):
         return None
     report = progress.plan_report if point == "plan" and progress.plan_report is not None else progress.report
-    return _asked(point, executor, progress, report)
+    return _asked(point, executor, progress, report, unchanged=unchanged)
 
 
 def approve_single_pass(executor: Executor, progress: Progress, evaluator: Evaluator) -> Plan | None:
@@ -49,8 +50,12 @@ def approve_single_pass(executor: Executor, progress: Progress, evaluator: Evalu
     return review.plan
 
 
-def _asked(point: Point, executor: Executor, progress: Progress, report: SemanticValidationReport) -> Review | None:
+def _asked(
+    point: Point, executor: Executor, progress: Progress, report: SemanticValidationReport, *, unchanged: bool = False
+) -> Review | None:
     subject = _plan(executor, report) | _given(executor)
+    if unchanged:
+        subject["unchanged"] = True
     if point == "pass":
         subject |= _pass(progress)
     else:

@@ -231,6 +231,22 @@ def rejected_for_ever(tmp_path: Path, scripted: ScriptedModel, point: str, **dec
     return result, len(person.asked)
 
 
+@pytest.mark.parametrize("point", ["plan", "pass"])
+def test_the_question_after_a_rejection_says_that_it_changed_nothing(tmp_path: Path, point: str) -> None:
+    idle = model(refine={"actions": [], "follow_up_questions": []})
+    person = Person({"decision": "reject", "feedback": "shorter"}, {"decision": "abort"})
+    config = RunConfig(approve=[point], durability="off")
+    Orchestrator(idle, config=config, approver=person, journal=tmp_path / "r.jsonl").run(TASK)
+    assert [request.subject.get("unchanged", False) for request in person.asked] == [False, True]
+
+
+def test_the_question_after_a_rejection_that_changed_the_plan_does_not(tmp_path: Path) -> None:
+    person = Person({"decision": "reject", "feedback": "shorter"}, {"decision": "abort"})
+    config, scripted = RunConfig(approve=["plan"], durability="off"), model(plan=plan(), refine=MENDED)
+    Orchestrator(scripted, config=config, approver=person, journal=tmp_path / "r.jsonl").run(TASK)
+    assert [request.subject.get("unchanged", False) for request in person.asked] == [False, False]
+
+
 def test_a_pass_that_is_rejected_for_ever_ends_once_no_refinement_is_left(tmp_path: Path) -> None:
     result, asked = rejected_for_ever(tmp_path, model(), "pass")
     assert (result.status, result.error, asked) == ("not_converged", None, 6)

@@ -160,7 +160,7 @@ def check_ttl(panes: Panes, run: OwnFold) -> None:
 def cost(run: OwnFold) -> str:
     usd = run.ttl["cost_usd"]
     if usd is None:
-        return "price unknown"
+        return "unknown"
     return f"${usd:.4f}" if usd else "$0.00"
 
 
