@@ -54,6 +54,11 @@ class Navigation(App[None]):
         """Return the runs, newest first. Reads files, so call it on a thread. Raises UsageError."""
         return self._index().runs()
 
+    @property
+    def unlisted_files(self) -> Sequence[str]:
+        """Names of the files in the runs directory that the last `listed_runs` left out: no journals, or damaged."""
+        return self._listing.unlisted if self._listing is not None else []
+
     def live_runs(self) -> Sequence[RunSummary]:
         """Return the live runs, updated every few seconds. Otherwise like `listed_runs`."""
         return self._index().live()

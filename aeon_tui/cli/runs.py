@@ -26,7 +26,9 @@ def execute(args: Namespace) -> int:
     """Print the runs and return 0."""
     directory = options.runs_dir(args)
     limit = options.whole_number(args.limit, "--limit")
-    found = RunIndex(directory).runs()[:limit]
+    index = RunIndex(directory)
+    found = index.runs()[:limit]
+    _warn_of(index.unlisted, directory)
     out = stdout()
     if args.json:
         out.json([run.as_dict() for run in found])
@@ -40,6 +42,15 @@ def execute(args: Namespace) -> int:
     if not found:
         stderr().line(f"no runs in {str(directory)!r} yet; try `aeon-tui demo`")
     return 0
+
+
+def _warn_of(unlisted: list[str], directory: Path) -> None:
+    if not unlisted:
+        return
+    names = ", ".join(brief(name, 60) for name in unlisted[:3]) + (", …" if len(unlisted) > 3 else "")
+    files = "1 file" if len(unlisted) == 1 else f"{len(unlisted):,} files"
+    what = f"not listed: {files} in {str(directory)!r} without a readable first record"
+    stderr().line(("warning: ", "yellow"), f"{what} ({names}); `aeon-tui show PATH` says what is wrong")
 
 
 def _print(out: Output, run: RunSummary, status_width: int, model_width: int) -> None:

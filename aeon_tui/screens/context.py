@@ -28,6 +28,10 @@ class AppContext(Protocol):
         """Return the runs, newest first. Reads files, so call it on a thread. Raises UsageError."""
 
     @property
+    def unlisted_files(self) -> Sequence[str]:
+        """Names of the files in the runs directory that the last `listed_runs` left out: no journals, or damaged."""
+
+    @property
     def labelled_runs(self) -> LabelledRuns:
         """The labelled passes of the runs directory."""
 

@@ -85,6 +85,11 @@ class RunIndex:
         self._runs = Listing(runs_dir)
         self._workflows = Listing(transcripts_folder(), cache=False)
 
+    @property
+    def unlisted(self) -> list[str]:
+        """Names of files in the runs directory that are no journals, or damaged in the first line."""
+        return self._runs.unlisted
+
     def runs(self) -> list[RunSummary]:
         """Return runs and workflows, newest first. Raises UsageError if the runs directory cannot be read."""
         return self._all(Listing.runs)

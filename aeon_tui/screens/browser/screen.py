@@ -44,7 +44,7 @@ from aeon_widgets.run_list import RunList, RunListHeader, ordered
 from aeon_widgets.run_preview import Kin
 from aeon_widgets.run_tree import LIVE, WORKFLOW, RunLine, as_tree
 from aeon_widgets.tally import TallyHeader
-from aeon_widgets.text import fit, one_line
+from aeon_widgets.text import count, fit, one_line
 from aeon_widgets.text_view import TextView
 
 if TYPE_CHECKING:
@@ -66,6 +66,8 @@ class BrowserTitle(TallyHeader):
     """Their order; empty if it is by age."""
     marked: reactive[str] = reactive("")
     """The marked run."""
+    unlisted: reactive[int] = reactive(0)
+    """How many files are no journals, or damaged at the beginning."""
 
     def __init__(self, runs_dir: Path) -> None:
         super().__init__()
@@ -78,11 +80,13 @@ class BrowserTitle(TallyHeader):
     def _title(self, room: int) -> Content:
         where = escape_controls(str(self._runs_dir))
         order = f" · by {self.order}" if self.order else ""
+        unlisted = f" · {count(self.unlisted, 'unreadable file')}" if self.unlisted else ""
         marked = f" · ◆ {fit(one_line(self.marked), 26)} marked" if self.marked else ""
         return Content.assemble(
             ("aeon", "bold $aeon-accent"),
             ("  Runs", "bold"),
             f"  {self.count}{order}{marked}",
+            (unlisted, "$severity-medium"),
             (f"  {where}", "$aeon-muted"),
         ).truncate(room, ellipsis=True)
 
@@ -277,12 +281,17 @@ class BrowserScreen(Screen[None]):
         except OSError as error:
             self.app.call_from_thread(self._show_problem, f"{str(self._runs_dir)!r}: {error.strerror}")
         else:
+            if self._read is None:
+                self.app.call_from_thread(self._note_unlisted, len(context_of(self).unlisted_files))
             known = self.runs
             if any(run.status == LIVE for run in found):
                 now = time.monotonic()
                 self._due_at = min(self._due_at, now + max(LIVE_SECONDS, _SHARE * (now - began)))
             if known is None or found != known.all:
                 self.app.call_from_thread(self._apply, Runs(found))
+
+    def _note_unlisted(self, files: int) -> None:
+        self.query_one(BrowserTitle).unlisted = files
 
     def _apply(self, runs: Runs) -> None:
         self.runs = runs

@@ -82,6 +82,8 @@ class Listing:
         self._next = 0
         """Which file `live` checks next."""
         self._reading = threading.Lock()
+        self.unlisted: list[str] = []
+        """Names of the files that `runs` left out: not empty, but no journal, or one whose first line is broken."""
 
     def runs(self) -> list[RunSummary]:
         """Return the current runs as `list_runs` does, from any thread. Raises UsageError likewise."""
@@ -94,6 +96,7 @@ class Listing:
                 self._known = {each.name: _at(each.path, rows[each.name]) for each in entries if each.name in rows}
             found = ((entry.name, _look(entry, self._known.get(entry.name))) for entry in entries)
             self._known = {name: known for name, known in found if known is not None}
+            self.unlisted = sorted(each.name for each in entries if each.name not in self._known and _has_content(each))
             if file is not None:
                 self._keep(file, self._known)
             summaries = [summary for _, summary in self._known.values()]
@@ -134,6 +137,13 @@ def _entries(directory: Path) -> list[os.DirEntry[str]]:
             return list(entries)
     except OSError:
         return []
+
+
+def _has_content(entry: os.DirEntry[str]) -> bool:
+    try:
+        return entry.stat().st_size > 0
+    except OSError:
+        return False
 
 
 def _newest_first(runs: Iterable[RunSummary]) -> list[RunSummary]:

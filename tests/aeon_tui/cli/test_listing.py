@@ -56,6 +56,23 @@ def test_no_runs_and_foreign_files_give_an_empty_list(cli: Cli) -> None:
     assert cli("runs", "--json").out == "[]\n"
 
 
+def test_files_that_are_not_listed_are_reported(cli: Cli) -> None:
+    write(RUNS, *whole_run())
+    assert cli("runs").err == ""
+    (RUNS / "being-started.jsonl").touch()
+    (RUNS / "broken\x1b.jsonl").write_bytes(b"\x00" + write(RUNS, *whole_run(), run="b").read_bytes())
+    done = cli("runs", "--json")
+    assert len(json.loads(done.out)) == 2
+    assert done.err == (
+        f"warning: not listed: 1 file in {str(RUNS.absolute())!r} without a readable first record "
+        "(broken\\x1b.jsonl); `aeon-tui show PATH` says what is wrong\n"
+    )
+    for number in range(1_000, 1_003):
+        (RUNS / f"{number}.jsonl").write_text("{}\n")
+    assert "not listed: 4 files in" in (said := cli("runs").err)
+    assert "(1000.jsonl, 1001.jsonl, 1002.jsonl, …)" in said
+
+
 def test_a_hostile_task_stays_on_its_line(cli: Cli) -> None:
     write(RUNS, started(task="\x1b[2J[bold]line\nbreak\u202e" + "x" * 5_000_000))
     done = cli("runs")

@@ -221,4 +221,4 @@ def _answered(line: bytes) -> int | None:
     if not isinstance(data, dict) or "method" in data or not {"jsonrpc", "result", "error"} & data.keys():
         return None
     number = data.get("id")
-    return number if isinstance(number, int) else None
+    return number if isinstance(number, int) and not isinstance(number, bool) else None

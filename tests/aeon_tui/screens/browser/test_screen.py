@@ -18,14 +18,14 @@ from aeon_core.errors import UsageError
 from aeon_core.journal.listing import list_runs
 from aeon_core.journal.summary import RunSummary
 from aeon_tui.app import AeonApp
-from aeon_tui.screens.browser.screen import BrowserScreen, ListRuns, RunsText
+from aeon_tui.screens.browser.screen import BrowserScreen, BrowserTitle, ListRuns, RunsText
 from aeon_tui.screens.onboarding import Onboarding
 from aeon_tui.screens.run.screen import RunScreen
 from aeon_widgets.filter_line import FilterLine
 from aeon_widgets.footer import KeyFooter
 from aeon_widgets.plan_tree import PlanTree
 from aeon_widgets.run_list import RunList
-from tests.aeon_core.journal.build import finished, started, ttl, write
+from tests.aeon_core.journal.build import finished, started, ttl, whole_run, write
 from tests.aeon_tui.recordings import HOSTILE, finished_run
 from tests.cpu_limit import cpu_limit
 from tests.waiting import until
@@ -210,3 +210,15 @@ async def test_a_fork_of_a_workflow_is_led_to_from_its_parent() -> None:
     async with browsing(lambda directory: [fork, parent]) as (_, screen):
         rows = screen.query_one(RunList)
         assert [text(rows, row, 80)[20:42] for row in range(2)] == ["workflow · build it   ", "└ workflow · build it "]
+
+
+async def test_the_title_counts_the_files_that_cannot_be_read(tmp_path: Path) -> None:
+    runs = tmp_path / "runs"
+    write(runs, *whole_run())
+    (runs / "broken.jsonl").write_text("no journal\n")
+    app = AeonApp(runs_dir=runs)
+    async with app.run_test(size=(100, 30)) as pilot:
+        await until(pilot, lambda: "1 unreadable file" in app.screen.query_one(BrowserTitle).render().plain)
+        (runs / "broken.jsonl").unlink()
+        await pilot.press("ctrl+r")
+        await until(pilot, lambda: "unreadable" not in app.screen.query_one(BrowserTitle).render().plain)
