@@ -21,6 +21,7 @@ from aeon_core.escape import escape_controls
 from aeon_core.journal.values import dict_of, str_of
 from aeon_core.paths import PROJECT_FOLDER, expanded
 from aeon_widgets.keys import KeyGuard, key_of
+from aeon_widgets.line_input import LineInput
 from aeon_widgets.text import Piece, count, fit, one_line
 from aeon_widgets.virtual_list import ChoiceRows, RowsView
 
@@ -203,7 +204,7 @@ class LabelDialog(Dialog[LabelAnswer | None]):
         cancel = key_of(self, "label.cancel")
         with Box(f"Label {self._run_id[:40]}", f"enter saves · ↑↓ choose · tab why · {cancel} cancels"):
             yield ChoiceRows(_VERDICTS, self._before.verdict)
-            yield Input(escape_controls(self._before.why), placeholder="why (optional)", compact=True, id="why")
+            yield LineInput(escape_controls(self._before.why), placeholder="why (optional)", compact=True, id="why")
             yield Static(_HINT, id="hint", markup=False)
 
     @on(RowsView.Chosen)
@@ -241,7 +242,7 @@ class ExportDialog(Dialog[Path | None]):
     def compose(self) -> ComposeResult:
         cancel = key_of(self, "export.cancel")
         with Box(f"Export {self._run_id[:40]}", f"enter writes · tab format · {cancel} cancels"):
-            yield Input(f"{self._run_id}.md", compact=True, id="file", select_on_focus=False)
+            yield LineInput(f"{self._run_id}.md", compact=True, id="file", select_on_focus=False)
             yield ChoiceRows({form: [(f".{form:<6}{words}", "")] for form, words in FORMS.items()})
             yield Static(f"in {escape_controls(str(self._folder))}", id="hint", markup=False)
             yield Static("", id="problem", markup=False)
@@ -296,7 +297,7 @@ class OpenJournalDialog(Dialog[Path | None]):
 
     def compose(self) -> ComposeResult:
         with Box("Open a journal", f"enter opens · {key_of(self, 'open.cancel')} cancels"):
-            yield Input(placeholder="path of a run's .jsonl file", compact=True)
+            yield LineInput(placeholder="path of a run's .jsonl file", compact=True)
             yield Static("", id="problem", markup=False)
 
     @on(Input.Submitted)
@@ -363,7 +364,7 @@ class RuleDialog(Dialog["AllowedRule | None"]):
     def compose(self) -> ComposeResult:
         keys = f"enter approves and saves · ↑↓ scope · {key_of(self, 'rule.cancel')} back"
         with Box("Always allow calls that match this rule?", keys):
-            yield Input(self._rule, compact=True, select_on_focus=False, id="rule")
+            yield LineInput(self._rule, compact=True, select_on_focus=False, id="rule")
             yield ChoiceRows(_scopes(self._root))
             yield Static("", id="problem", markup=False)
 
@@ -438,7 +439,7 @@ class AnswersDialog(Dialog[dict[str, str]]):
         with Box("Your answers go with your decision", keys):
             for question in self._questions:
                 yield Static(escape_controls(f"? {question}"), markup=False)
-                yield Input(self._answers.get(question, ""), compact=True)
+                yield LineInput(self._answers.get(question, ""), compact=True)
 
     def on_mount(self) -> None:
         fields = list(self.query(Input))

@@ -25,6 +25,7 @@ from aeon_tui.screens.dialogs import Box, Dialog
 from aeon_tui.screens.editor import YamlEditor, ask_to_discard
 from aeon_tui.sessions.fork_job import ForkRequest
 from aeon_widgets.keys import key_of
+from aeon_widgets.line_input import LineInput
 from aeon_widgets.pane import message
 from aeon_widgets.run_tree import start_words
 from aeon_widgets.text import fit
@@ -167,11 +168,11 @@ class ForkDialog(Dialog[None]):
                 yield Label("From")
                 yield StartChoice(of, self._first)
                 yield Label("Model")
-                yield Input(escape_controls(of.model), compact=True, id="model")
+                yield LineInput(escape_controls(of.model), compact=True, id="model")
                 yield Label("TTL")
-                yield Input(str(of.ttl), compact=True, type="integer", id="ttl")
+                yield LineInput(str(of.ttl), compact=True, type="integer", id="ttl")
                 yield Label("Budget")
-                yield Input(_dollars(of.budget), placeholder="no limit, in US dollars", compact=True, id="budget")
+                yield LineInput(_dollars(of.budget), placeholder="no limit, in US dollars", compact=True, id="budget")
             yield Static("", id="problem", markup=False)
             yield Static(self._hint(), id="hint", markup=False)
             yield YamlEditor()

@@ -27,6 +27,7 @@ from aeon_tui.screens.filterable_list import KeptRows
 from aeon_tui.sessions.new_run_form import POINTS, TEXTS, NewRunForm, new_run_of
 from aeon_widgets.footer import KeyFooter
 from aeon_widgets.keys import key_of
+from aeon_widgets.line_input import LineInput
 from aeon_widgets.tally import HeadLine
 from aeon_widgets.text import Piece, fit, one_line
 
@@ -127,7 +128,7 @@ class Field(Horizontal):
         self.remove_class("-here")
 
 
-class TextField(Input):
+class TextField(LineInput):
     """One line of a form. Down and Up move to the next and previous field."""
 
     HELP_TITLE = "Field"

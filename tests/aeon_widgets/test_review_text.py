@@ -117,7 +117,7 @@ def test_that_no_cycle_is_left_is_reported() -> None:
 
 @pytest.mark.parametrize("point", ["plan", "pass"])
 def test_a_question_says_that_nothing_was_changed_after_a_rejection(point: str) -> None:
-    said = "Nothing was changed after the last rejection: no usable change was proposed."
+    said = "The last rejection changed nothing: no usable change was proposed."
     assert lines(point, subject(unchanged=True))[0] == said
     assert said not in lines(point, subject())
 

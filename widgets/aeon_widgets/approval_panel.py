@@ -22,6 +22,7 @@ from textual.widgets import Input, Static
 from typing_extensions import override
 
 from aeon_widgets.keys import KeyGuard, key_after_escape, key_of, shown_key
+from aeon_widgets.line_input import LineInput
 from aeon_widgets.pane import Pane, message, pane_css
 from aeon_widgets.run_question import REASON, RUN, ApprovalQuestion, Choice, Section
 from aeon_widgets.text import Block, count
@@ -290,7 +291,7 @@ class ApprovalPanel(Pane):
             rows.styles.height = len(question.options)
             yield rows
         if any(each.typed for each in question.choices):
-            yield Input(compact=True, select_on_focus=False)
+            yield LineInput(compact=True, select_on_focus=False)
         picks = [("↑↓ enter", "Choose")] if question.options else []
         answers = [*picks, *((each.key, each.words) for each in question.choices)]
         yield AnswerKeys(answers, classes="keys")

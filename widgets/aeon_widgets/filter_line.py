@@ -6,10 +6,11 @@ from typing import ClassVar
 
 from textual.binding import Binding, BindingType
 from textual.suggester import Suggester
-from textual.widgets import Input
+
+from aeon_widgets.line_input import LineInput
 
 
-class FilterLine(Input):
+class FilterLine(LineInput):
     """One line, without a frame. Down moves to the filtered list; Enter submits, as in any input.
 
     If a suggester has a completion, Tab or Right accepts it.

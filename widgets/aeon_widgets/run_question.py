@@ -217,7 +217,7 @@ _ORDER = {"no": 0, "partly": 1, "yes": 2}
 _SCORED = frozenset({"incomplete", "incoherent", "inconsistent", "not_judged"})
 """Reason codes that only repeat what the requirements, the scores and the checks say."""
 NO_CYCLES = "No cycles are left: a step that needs one ends the run."
-UNCHANGED = "Nothing was changed after the last rejection: no usable change was proposed."
+UNCHANGED = "The last rejection changed nothing: no usable change was proposed."
 
 
 def plan_body(subject: Subject) -> Iterator[Block]:

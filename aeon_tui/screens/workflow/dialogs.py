@@ -22,6 +22,7 @@ from aeon_tui.screens.editor import ask_to_discard
 from aeon_tui.sessions.new_run_form import checked_model
 from aeon_widgets.footer import KeyFooter
 from aeon_widgets.keys import key_of
+from aeon_widgets.line_input import LineInput
 from aeon_widgets.text import one_line
 from aeon_widgets.virtual_list import ChoiceRows, RowsView
 from system2.constants import GATES
@@ -69,7 +70,7 @@ class WorkflowTaskScreen(Screen[None]):
         with Vertical() as box:
             box.border_title = "New workflow"
             yield Static(WHAT, markup=False)
-            yield Input(placeholder="What should be done? enter starts", compact=True)
+            yield LineInput(placeholder="What should be done? enter starts", compact=True)
             yield Static("", id="problem", markup=False)
             facts = f"project {asked.project_root}\nmodel   {asked.model or 'Bedrock, as the project configures it'}"
             if asked.auto_approve:
@@ -143,9 +144,9 @@ class WorkflowForkDialog(Dialog[None]):
             rows.styles.height = len(gates)
             with Grid():
                 yield Label("Model")
-                yield Input(escape_controls(self._model), compact=True, id="model")
+                yield LineInput(escape_controls(self._model), compact=True, id="model")
                 yield Label("Change")
-                yield Input(placeholder="what should change? empty asks at the gate", compact=True, id="why")
+                yield LineInput(placeholder="what should change? empty asks at the gate", compact=True, id="why")
             yield Static("", id="problem", markup=False)
             yield Static(_HINT, id="hint", markup=False)
 

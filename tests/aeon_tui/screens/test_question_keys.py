@@ -320,7 +320,7 @@ async def test_a_paste_decides_nothing_and_goes_into_the_field_where_that_is_ope
         await person.type("w")
         await person.paste("a\rd\n")
         assert person.decisions == []
-        assert person.panel.feedback == "a"
+        assert person.panel.feedback == "a d"
 
 
 @pytest.mark.exhaustive
