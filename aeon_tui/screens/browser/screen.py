@@ -192,6 +192,7 @@ class BrowserScreen(Screen[None]):
         self.suggester = FilterSuggester()
         self._order = ""
         self._due_at = 0.0
+        self._list = RunList()
         self._damaged: set[str] = set()
         """Runs whose damage a preview has found."""
         self.preview_wanted: bool | None = None
@@ -205,14 +206,14 @@ class BrowserScreen(Screen[None]):
         with Container(id="runs"):
             with Vertical(id="list"):
                 yield RunListHeader()
-                yield RunList()
+                yield self._list
             yield PreviewPane(self.clock)
         yield KeyFooter()
 
     def on_mount(self) -> None:
         if not self.query(RunList):
             return  # the app ends before the screen is composed
-        self.query_one(RunList).focus()
+        self._list.focus()
         self.set_interval(LIVE_SECONDS, self._reload_if_due)
         self.set_interval(TICK_SECONDS, self._tick)
 
@@ -229,8 +230,7 @@ class BrowserScreen(Screen[None]):
     @property
     def selected_run(self) -> RunSummary | None:
         """The run under the list's cursor, as last read."""
-        # The footer asks for this, even while the screen is being removed.
-        row = next((rows.selected for rows in self.query(RunList)), None)
+        row = self._list.selected
         return self.runs.by_id.get(row.run_id) if row is not None and self.runs is not None else None
 
     @property
@@ -263,7 +263,7 @@ class BrowserScreen(Screen[None]):
 
     def _tick(self) -> None:
         if self.is_current:
-            self.query_one(RunList).tick(self.clock())
+            self._list.tick(self.clock())
 
     def _reload_if_due(self) -> None:
         if self.is_current and time.monotonic() >= self._due_at:
@@ -300,7 +300,7 @@ class BrowserScreen(Screen[None]):
         self.remove_class("-unreadable")
         self._show_first_start(not runs.all)
         if runs.all and self.focused is None:
-            self.query_one(RunList).focus()
+            self._list.focus()
         self.refresh_bindings()
 
     def _show_problem(self, message: str) -> None:
@@ -318,7 +318,7 @@ class BrowserScreen(Screen[None]):
         self.set_class(shown, "-no-runs")
         if not shown:
             self.query("Onboarding").remove()
-            self.call_after_refresh(self.query_one(RunList).focus)
+            self.call_after_refresh(self._list.focus)
             return
         from aeon_tui.screens.onboarding import Onboarding
 
@@ -358,7 +358,7 @@ class BrowserScreen(Screen[None]):
         self.query_one(BrowserTitle).count = search.told()
 
     def _update_list(self, lines: Sequence[RunLine], wanted: str, where_empty: str, keep: bool) -> None:
-        rows = self.query_one(RunList)
+        rows = self._list
         had_one = rows.selected is not None
         rows.tick(self.clock())
         rows.update_lines(lines, wanted, where_empty=where_empty, keep=keep)
@@ -370,7 +370,7 @@ class BrowserScreen(Screen[None]):
     def show_marks(self) -> None:
         """Show which run is marked, which are damaged, and the order."""
         marked = self.marked.run_id if self.marked is not None else ""
-        self.query_one(RunList).update_marks(marked, frozenset(self._damaged))
+        self._list.update_marks(marked, frozenset(self._damaged))
         title = self.query_one(BrowserTitle)
         title.order, title.marked = self._order, marked
 
@@ -402,7 +402,7 @@ class BrowserScreen(Screen[None]):
         self.preview_wanted = not self.has_class("-preview")
         self._show_preview()
         if not self.preview_wanted and self.focused is self.query_one(PreviewPane):
-            self.query_one(RunList).focus()
+            self._list.focus()
 
     def action_next_order(self) -> None:
         """Switch the order between age, cost and scores."""
@@ -418,7 +418,7 @@ class BrowserScreen(Screen[None]):
         self.show_runs()
 
     def on_rows_view_chosen(self) -> None:
-        line = self.query_one(RunList).selected_line
+        line = self._list.selected_line
         if line is not None and (run := self.selected_run) is not None:
             self.app.post_message(OpenJournal(Path(run.path), line.seq))
 
@@ -450,7 +450,7 @@ class BrowserScreen(Screen[None]):
         filter_line = self.query_one(FilterLine)
         filter_line.value = line
         filter_line.cursor_position = len(line)
-        self.query_one(RunList).focus()
+        self._list.focus()
         self.refresh_bindings()
 
     def action_filter(self) -> None:
@@ -468,7 +468,7 @@ class BrowserScreen(Screen[None]):
         self.drop_search()
         self.remove_class("-filtered")
         self.query_one(FilterLine).value = ""
-        self.query_one(RunList).focus()
+        self._list.focus()
         self.show_runs()
         self.refresh_bindings()
 
@@ -482,7 +482,7 @@ class BrowserScreen(Screen[None]):
         asked = self.asked
         if asked.problem:
             return  # in the list, letters that correct the line would be keys
-        self.query_one(RunList).focus()
+        self._list.focus()
         if not asked.text or self.runs is None:
             return
         self.drop_search()
