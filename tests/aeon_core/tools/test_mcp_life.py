@@ -388,6 +388,8 @@ def test_a_line_of_a_log_is_no_answer(tmp_path: Path) -> None:
         'print(\'{"id":%d,"level":"info"}\' % message[\'id\'])\n'
         'print(\'{"jsonrpc":"2.0","id":%d,"method":oops}\' % message[\'id\'])\n'
         "print('[\"id\", %d]' % message['id'])\n"
+        'print(\'{"jsonrpc":"2.0","id":true,"result":{}}\')\n'
+        'print(\'{"jsonrpc":"2.0","id":null,"result":{}}\')\n'
         "give('fine')"
     )
     with connected(tmp_path, s=answering(logs)) as tools:
