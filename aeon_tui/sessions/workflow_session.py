@@ -75,11 +75,7 @@ class WorkflowJob(Job, StartRequest):
         from system2.trust import applied_settings
 
         settings, _ = applied_settings(self.project_root, self.config, self.model, self.trust, lambda _: None)
-        model = connect_model(self.model, settings, self.base_url)
-        try:
-            model.check()
-        finally:
-            model.close()
+        connect_model(self.model, settings, self.base_url).close()
 
     def journal_in(self, _runs_dir: Path) -> Path:
         """Return the workflow's own journal, or a new one among the project's."""

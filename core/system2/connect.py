@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from aeon_core.errors import UsageError
+from aeon_core.errors import ModelUnavailableError, UsageError
 from aeon_core.journal.values import dict_of, str_of
 from aeon_core.llm.base import LLMAdapter, ModelChain
 from aeon_core.llm.connect import connect
@@ -28,12 +28,13 @@ _PLACES = {"us-gov": "us-gov.", "us": "us.", "eu": "eu.", "ap": "apac."}
 def connect_model(
     model: str | LLMAdapter | None, settings: WorkflowSettings, base_url: str | None = None
 ) -> LLMAdapter:
-    """Return the adapter for a model. Nothing is sent yet.
+    """Return the adapter for a model that can be used. Nothing is sent to it yet.
 
     Without `model` it is the settings' model on Bedrock, else the default one. Raises UsageError if the name is not of
     the form `PROVIDER:NAME`, ModelUnavailableError (exit 3) if a package, key or region is missing.
     """
     if isinstance(model, LLMAdapter):
+        model.check()
         return model
     if model is not None and not isinstance(model, str):
         raise UsageError(f"the model must be text or an LLMAdapter, got {type(model).__name__}")
@@ -42,7 +43,14 @@ def connect_model(
         from system2.simulated import SimulatedAgents
 
         return SimulatedAgents(name.removeprefix("simulated:"))
-    adapter = connect(name, base_url=base_url, timeout=SILENCE, bedrock=_signer(settings))
+    try:
+        adapter = connect(name, base_url=base_url, timeout=SILENCE, bedrock=_signer(settings))
+        adapter.check()
+    except ModelUnavailableError as error:
+        if model is not None:
+            raise
+        other = "or choose another model with --model (simulated:default needs no key)"
+        raise ModelUnavailableError(f"{error.message}; {other}", **error.context) from None
     if name == _named_model(settings) and settings.temperature is not None:
         return _on_bedrock(adapter, temperature=settings.temperature)
     return adapter

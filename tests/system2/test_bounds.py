@@ -10,11 +10,13 @@ from pathlib import Path
 
 import pytest
 
+from aeon_core.llm.base import LLMAdapter
 from aeon_core.llm.bedrock import BedrockModel
 from system2.agents.library import AgentLibrary
 from system2.connect import connect_model
 from system2.converse import ToolUseRequest
 from system2.settings import WorkflowSettings
+from system2.simulated import SimulatedAgents
 from system2.toolbox import Toolbox
 from tests.cpu_limit import cpu_limit
 from tests.system2.kit import CONTRACT, Bench, agent, done, uses
@@ -48,6 +50,8 @@ def test_the_package_opens_no_connection_of_its_own() -> None:
 def test_bedrock_is_used_unless_another_model_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("OPENAI_API_KEY", "k" * 20)
     monkeypatch.setenv("AEON_MODEL", "openai:gpt-4o")
+    for name in ("AWS_REGION", "AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY"):
+        monkeypatch.setenv(name, "us-east-1")
     for settings in (WorkflowSettings(), WorkflowSettings(model="anthropic.claude-3-haiku-20240307-v1:0")):
         model = connect_model(None, settings)
         assert isinstance(model, BedrockModel)
@@ -56,7 +60,12 @@ def test_bedrock_is_used_unless_another_model_is_named(monkeypatch: pytest.Monke
 
 def test_a_reply_may_take_ten_minutes_since_it_comes_as_a_whole(monkeypatch: pytest.MonkeyPatch) -> None:
     asked: list[dict[str, object]] = []
-    monkeypatch.setattr("system2.connect.connect", lambda name, **options: asked.append(options))
+
+    def connect(name: str, **options: object) -> LLMAdapter:
+        asked.append(options)
+        return SimulatedAgents("default")
+
+    monkeypatch.setattr("system2.connect.connect", connect)
     connect_model(None, WorkflowSettings())
     assert asked[0]["timeout"] == 600
 

@@ -63,7 +63,16 @@ def test_a_whole_workflow_without_a_terminal(tmp_path: Path) -> None:
         ((), 2, "system2: no task given, and no terminal to ask on"),
         (("task",), 2, "system2: there is no terminal to decide the gates on"),
         (("--auto-approve", " "), 2, "system2: the task is empty"),
-        (("--auto-approve", "task"), 3, "system2: no AWS region for Amazon Bedrock"),
+        (
+            ("--auto-approve", "task"),
+            3,
+            "system2: no AWS region for Amazon Bedrock: set AWS_REGION, such as us-east-1; or choose another model ",
+        ),
+        (
+            ("--auto-approve", "--model", "bedrock:m", "task"),
+            3,
+            "system2: no AWS region for Amazon Bedrock: set AWS_REGION, such as us-east-1\n",
+        ),
         (("--auto-approve", "--model", "nope", "task"), 2, "system2: the model 'nope' has no provider"),
         (("--auto-approve", "--model", "simulated:nope", "task"), 3, "system2: no simulated model 'nope'"),
         (("--project-root", "nowhere", "task"), 2, "system2: the project root 'nowhere' is not a folder"),
