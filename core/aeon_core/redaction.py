@@ -111,8 +111,9 @@ class SecretVault:
         if any(map(_IDENTIFIER.fullmatch, found)):
             known = names()
             found = {value for value in found if not any(value in name for name in known)}
-        self._values: list[tuple[str, str]] = []
-        self._values = [(_anchor(value), value) for value in sorted(found) if self._written(value)]
+        self._values: list[str] = []
+        self._values = [value for value in sorted(found) if self._written(value)]
+        self._anchors = [anchor for value in self._values for anchor in _anchors(value)]
         self._key = key
         self._secrets: dict[str, str] = {}
         self._knows_values = False
@@ -184,7 +185,7 @@ class SecretVault:
     def _may_hold_secret(self, text: str) -> bool:
         if len(text) < LEAST:
             return False
-        for anchor, _ in self._values:
+        for anchor in self._anchors:
             if anchor in text:
                 return True
         return may_hold_key(text)
@@ -233,7 +234,7 @@ class SecretVault:
             yield from header_spans(header, view)
         if may_hold_key(view):
             yield from spans(view)
-        for _, value in self._values:
+        for value in self._values:
             at = view.find(value)
             while at >= 0:
                 if not value.isdecimal() or _is_whole_number(view, at, at + len(value)):
@@ -256,7 +257,7 @@ class SecretVault:
         if token not in self._secrets and not self._knows_values:
             # A token of another process: this one may not have seen the secret yet.
             self._knows_values = True
-            for _, value in self._values:
+            for value in self._values:
                 for secret in self._written(value):
                     self.token_of(secret)
         return self._secrets.get(token)
@@ -363,10 +364,13 @@ def _vault_of(values: frozenset[str]) -> SecretVault:
     return SecretVault(values)
 
 
-def _anchor(value: str) -> str:
-    """Return a part of a secret that occurs in any JSON text that contains the secret."""
-    runs = re.findall(r"[ !#-.0-\[\]-~]+", value)
-    return max(runs, key=len) if runs else "\\u" if value.isprintable() and not value.isascii() else ""
+def _anchors(value: str) -> tuple[str, ...]:
+    """Return texts of which one occurs wherever the secret does, as it is or in JSON text, escaped or not."""
+    if runs := re.findall(r"[ !#-.0-\[\]-~]+", value):
+        return (max(runs, key=len),)
+    if value.isascii() or not value.isprintable():
+        return ("",)
+    return max(re.findall(r"[^\0-\x7f]+", value), key=len), "\\u"
 
 
 def _is_same(one: Any, other: Any) -> bool:

@@ -3,6 +3,7 @@ from __future__ import annotations
 import base64
 import json
 import stat
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -157,11 +158,13 @@ def test_what_is_concealed_is_revealed_as_it_was(secrets: list[str], value: Any,
 
 @given(SECRETS)
 @example(["12345678", ODD])
+@example(["парольпароль"])
+@example(['///""""¡'])
 def test_no_secret_is_left_in_a_text(secrets: list[str]) -> None:
     vault = vault_of(*secrets)
     for text in secrets:
         concealed = vault.conceal(f"a {text} b")
-        assert not [value for _, value in vault._values if value in concealed and value not in "[redacted:"]
+        assert not [value for value in vault._values if value in concealed and value not in "[redacted:"]
 
 
 @given(SECRETS, JSON)
@@ -301,3 +304,11 @@ def test_without_a_place_for_it_the_key_is_the_processs_own(tmp_path: Path, monk
 def test_long_texts_are_read_in_linear_time(piece: str) -> None:
     with cpu_limit(20):
         vault_of("hunter2hunter2").conceal(piece * (100_000 // len(piece)) + " hunter2hunter2 eyJ")
+
+
+@pytest.mark.parametrize("secret", ["парольпароль", "密码密码密码密码", '日本"日本/日本'])
+@pytest.mark.parametrize("write", [str, json.dumps, lambda text: json.dumps(text, ensure_ascii=False)])
+def test_a_secret_without_a_single_ascii_letter_is_replaced(secret: str, write: Callable[[str], str]) -> None:
+    concealed = vault_of(secret).conceal(write(f"a {secret} b"))
+    assert "[redacted:" in concealed
+    assert not any(part in concealed for part in ("пароль", "密码", "日本", "\\u"))
