@@ -25,6 +25,8 @@ CLOSE_HINT = "# Save and close the file to continue; empty it to cancel.\n"
 """The header of the file; the second line is for an external editor."""
 _PLAIN = re.compile(r"[A-Za-z][^\n]*")
 _WORDS = frozenset({"null", "true", "false"})
+_BREAKS = re.compile("[\x85\u2028\u2029]")
+"""Line breaks of YAML that are kept only as escapes."""
 
 
 @dataclass(frozen=True)
@@ -138,7 +140,7 @@ class _Dumper(yaml.SafeDumper):
 
 def _text(dumper: _Dumper, text: str) -> yaml.Node:
     plain = _PLAIN.fullmatch(text) and text.lower() not in _WORDS
-    style = "|" if "\n" in text else None if plain else '"'
+    style = '"' if _BREAKS.search(text) else "|" if "\n" in text else None if plain else '"'
     return dumper.represent_scalar("tag:yaml.org,2002:str", text, style=style)
 
 

@@ -6,7 +6,7 @@ import tempfile
 from pathlib import Path
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from aeon_core.errors import UsageError
@@ -51,6 +51,7 @@ def kept(folder: Path) -> list[Path]:
 texts = st.text(max_size=40).map(clean_text).filter(lambda text: bool(text.strip()))
 
 
+@example(goal="a\nb\x85c", descriptions=["A\x85"], value={"k\x85": "\u2028"})
 @given(
     goal=texts,
     descriptions=st.lists(texts, min_size=1, max_size=4),
