@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from aeon_widgets.keys import REPEAT_SECONDS, SILENCE_SECONDS, KeyGuard
@@ -81,6 +81,7 @@ def test_a_key_that_was_pressed_before_the_question_came_is_swallowed_however_la
 KEY = st.tuples(st.sampled_from("adwq↓"), st.floats(0.0, 1.2))
 
 
+@example([("a", 0.0), ("new", 0.25), ("w", 0.25), ("a", 0.25)])
 @given(st.lists(st.one_of(KEY, st.tuples(st.just("new"), st.floats(0.0, 1.2))), max_size=40))
 def test_no_key_is_taken_early_or_without_a_silence_after_a_swallowed_one(events: list[tuple[str, float]]) -> None:
     guard, clock = armed()

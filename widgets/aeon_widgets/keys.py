@@ -57,22 +57,19 @@ class KeyGuard:
 
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
         self._clock = clock
-        self._opens_at = 0.0
-        self._has_swallowed = False
+        self._asked_at = self._swallowed_at = float("-inf")
         self._held = ""
         self._last_key, self._last_at = "", float("-inf")
 
     @property
     def is_open(self) -> bool:
         """Whether a decision is accepted now."""
-        return not SILENCE_SECONDS or self._clock() >= self._opens_at
+        now = self._clock()
+        return self._is_shown(now) and self._is_silent(now)
 
     def arm(self) -> None:
         """Close for half a second, because the question has just come on screen."""
-        now = self._clock()
-        self._has_swallowed = self._has_swallowed and now < self._opens_at
-        self._opens_at = max(self._opens_at, now + SILENCE_SECONDS)
-        self._held = self._last_key
+        self._asked_at, self._held = self._clock(), self._last_key
 
     def admits(self, key: str, at: float, *, harmless: bool = False) -> bool:
         """Return whether a key pressed at the time `at` is admitted; otherwise it is swallowed."""
@@ -80,17 +77,23 @@ class KeyGuard:
         self._held, self._last_key, self._last_at = "", key, at
         if not SILENCE_SECONDS:
             return True
-        if at >= self._opens_at and not is_repeat:
-            self._has_swallowed = False
+        if self._is_shown(at) and self._is_silent(at) and not is_repeat:
             return True
-        if self._has_swallowed or not harmless:
+        if not harmless or not self._is_silent(at):
             self.swallow(at)
         return harmless
 
     def swallow(self, at: float) -> None:
         """Close until half a second passes without a key, because an input at the time `at` was ignored."""
-        self._has_swallowed = True
-        self._opens_at = max(self._opens_at, at + SILENCE_SECONDS)
+        self._swallowed_at = max(self._swallowed_at, at)
+
+    def _is_shown(self, at: float) -> bool:
+        """Return whether the question was on screen long enough by then."""
+        return at - self._asked_at >= SILENCE_SECONDS
+
+    def _is_silent(self, at: float) -> bool:
+        """Return whether half a second passed without a key by then, after a swallowed one."""
+        return at - self._swallowed_at >= SILENCE_SECONDS
 
 
 def key_after_escape(event: Key) -> str:
