@@ -192,9 +192,13 @@ def steps_to_gather(plan: Plan, step: PlanStep) -> list[PlanStep]:
     If a replacement has only the substeps that had to run again, the valid ones of the replaced step still count, so
     that nothing runs twice (FR-070). A replacement with parts of its own keeps none.
     """
-    own = [part for part in step.substeps if part.status != "invalid"]
-    replaced = plan.find(step.replaces) if step.replaces is not None else None
-    former = {part.step_id for part in replaced.substeps} if replaced is not None else set()
-    if replaced is None or former.isdisjoint(part.replaces for part in step.substeps):
-        return own
-    return [*steps_to_gather(plan, replaced), *own]
+    gathered = list[PlanStep]()
+    seen = set[str]()
+    current: PlanStep | None = step
+    while current is not None and current.step_id not in seen:
+        seen.add(current.step_id)
+        gathered[:0] = [part for part in current.substeps if part.status != "invalid"]
+        replaced = plan.find(current.replaces) if current.replaces is not None else None
+        former = {part.step_id for part in replaced.substeps} if replaced is not None else set()
+        current = replaced if not former.isdisjoint(part.replaces for part in current.substeps) else None
+    return gathered

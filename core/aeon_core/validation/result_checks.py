@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, Literal
 
+from aeon_core.plan import end_of_chain
 from aeon_core.plan.models import Plan, PlanStep
 from aeon_core.validation.plan_checks import end_order
 from aeon_core.validation.report import Finding, IssueType, clip
@@ -36,9 +37,10 @@ class Artifacts:
 
     @cached_property
     def superseded(self) -> frozenset[str]:
-        """The invalid steps that another step replaces; their results do not count."""
-        replaced = {step.replaces for step in self.plan.walk()}
-        return frozenset(s.step_id for s in self.plan.walk() if s.status == "invalid" and s.step_id in replaced)
+        """The invalid steps that another step replaces; their results do not count. A circle replaces nothing."""
+        by = {step.replaces: step.step_id for step in self.plan.walk() if step.replaces is not None}
+        invalid = [step.step_id for step in self.plan.walk() if step.status == "invalid"]
+        return frozenset(step_id for step_id in invalid if step_id in by and end_of_chain(step_id, by) not in by)
 
     @cached_property
     def required(self) -> list[PlanStep]:

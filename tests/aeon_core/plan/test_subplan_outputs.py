@@ -51,3 +51,14 @@ def test_a_failed_part_that_was_not_replaced_still_counts() -> None:
     )
 
     assert parts(half, "a-r1") == ["a1", "a3", "a2-r1"]
+
+
+def test_steps_that_replace_each_other_in_a_circle_are_gathered_once() -> None:
+    own = plan_of(step("a", "running", step("a1"), step("a2", replaces="a1"), agent=None, replaces="a"))
+    assert parts(own, "a") == ["a1", "a2"]
+
+    two = plan_of(
+        step("a", "running", step("a1", replaces="b1"), agent=None, replaces="b"),
+        step("b", "pending", step("b1", replaces="a1"), agent=None, replaces="a"),
+    )
+    assert (parts(two, "a"), parts(two, "b")) == (["b1", "a1"], ["a1", "b1"])
