@@ -56,6 +56,8 @@ class Checkpoint(Entity):
     substitutions: dict[str, str] = Field(default_factory=dict)
     """Steps whose tool a repair replaced, with the tool they named before."""
     reviewed: dict[str, str | None] = Field(default_factory=dict)
+    outdated: list[str] = Field(default_factory=list)
+    """Steps whose entries in the memory do not count: they ran again in vain, or were taken out of the plan."""
     allowed: list[str] = Field(default_factory=list)
     """The rules that a person allowed during the run. A fork is another run and does not inherit them."""
     refinements: list[dict[str, Any]] = Field(default_factory=list)
@@ -96,6 +98,7 @@ class Checkpoint(Entity):
         state.substitutions.update(self.substitutions)
         state.reviewed.update(self.reviewed)
         state.answers.update(self.answers)
+        state.outdated.update(self.outdated)
         for rule in self.allowed:
             with suppress(UsageError):
                 executor.policy.allow(rule)

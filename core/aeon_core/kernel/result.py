@@ -259,13 +259,19 @@ def pass_record(progress: Progress, executor: Executor) -> PassRecord:
         adaptive_depth=state.adaptive_depth.model_dump() if state.adaptive_depth is not None else None,
         snapshot=progress.snapshot,
         totals={"usage": progress.usage, "cost_usd": progress.cost_usd},
-        standing=_checkpoint(progress, executor) if progress.assessed and progress.ended != "ttl_expired" else None,
+        standing=_checkpoint(progress, executor, results)
+        if progress.assessed and progress.ended != "ttl_expired"
+        else None,
     )
 
 
-def _checkpoint(progress: Progress, executor: Executor) -> dict[str, Any]:
+def _checkpoint(progress: Progress, executor: Executor, results: Mapping[str, Any]) -> dict[str, Any]:
     """Return what a Checkpoint needs besides the record's own fields and the models' state."""
     state = executor.state
+    # Of a step that has an output in the results, adopting the plan shows whether it still counts.
+    outdated = state.outdated.difference(
+        state.outputs, (s["step_id"] for s in results["steps"] if s["output"] is not None)
+    )
     return {
         "ended": progress.ended,
         "plan": dump_plan(executor.plan),
@@ -278,6 +284,7 @@ def _checkpoint(progress: Progress, executor: Executor) -> dict[str, Any]:
         "failures": dict(state.failures),
         **({"substitutions": dict(state.substitutions)} if state.substitutions else {}),
         **({"reviewed": dict(state.reviewed)} if state.reviewed else {}),
+        **({"outdated": sorted(outdated)} if outdated else {}),
         **({"answers": dict(state.answers)} if state.answers else {}),
         **({"allowed": list(executor.policy.allowed)} if executor.policy.allowed else {}),
         "refined": progress.refined,

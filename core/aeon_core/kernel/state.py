@@ -94,7 +94,7 @@ class OrchestrationState(Entity):
     reviewed: dict[str, str | None] = Field(default_factory=dict)
     """The review's objections to calls of unsafe tools, by `call_form`; None for no objection."""
     outdated: set[str] = Field(default_factory=set)
-    """Steps that run again: the memory's entries under their ids do not count."""
+    """Steps that run again or were taken out: the memory's entries under their ids do not count."""
     pass_number: int = 1
     task_profile: TaskProfile | None = None
     requirements: list[str] = Field(default_factory=list)
@@ -162,13 +162,14 @@ class OrchestrationState(Entity):
         self.ttl_remaining = self.ttl_allocated - spent
 
     def adopt(self, plan: Plan) -> None:
-        """Adopt another plan; earlier results of its pending steps are dropped."""
+        """Adopt another plan; earlier results of its pending steps, and of steps it no longer has, are dropped."""
         self.plan, self._step_ids = plan, set()
-        for step in plan.pending:
-            if self.outputs.pop(step.step_id, None) is not None:
-                self.outdated.add(step.step_id)
-            self.modes.pop(step.step_id, None)
-            self.failures.pop(step.step_id, None)
+        kept = {step.step_id for step in plan.walk() if step.status != "pending"}
+        for step_id in {*self.outputs, *self.modes, *self.failures} - kept:
+            if self.outputs.pop(step_id, None) is not None:
+                self.outdated.add(step_id)
+            self.modes.pop(step_id, None)
+            self.failures.pop(step_id, None)
 
     def substitution_of(self, step: PlanStep) -> str | None:
         """Return the tool that a step, or one it replaces, named before a repair; None if no repair changed it."""

@@ -151,6 +151,45 @@ def test_what_a_step_gave_before_is_no_memory_when_it_runs_again(tmp_path: Path)
     assert "first thought" not in again
 
 
+def test_a_pass_whose_plan_a_person_shortens_can_converge(tmp_path: Path) -> None:
+    def shortened(request: ApprovalRequest) -> dict[str, Any]:
+        thought = {"step_id": "s3", "description": "Describe the sum", "agent": "llm"}
+        return {"decision": "edit", "edited": {"goal": TASK, "steps": [request.subject["plan"]["steps"][0], thought]}}
+
+    scripted = model(reason="a thought")
+    result = run(tmp_path, scripted, Person(shortened), "pass")
+    assert (result.status, result.passes) == ("converged", 2)
+    assert [step.step_id for step in result.steps] == ["s1", "s3"]
+    asked = next(request.prompt for request in scripted.requests if request.purpose == "reason")
+    assert '"s2"' not in asked
+
+
+def test_a_run_is_resumed_after_a_step_that_ran_again_in_vain(tmp_path: Path) -> None:
+    outcomes = iter([{"value": "outdated"}])
+
+    def fetch() -> dict[str, Any]:
+        """Fetch a value once."""
+        return next(outcomes)
+
+    def with_a_thought(request: ApprovalRequest) -> dict[str, Any]:
+        thought = {"step_id": "s3", "description": "Think", "agent": "llm"}
+        return {"decision": "edit", "edited": {"goal": TASK, "steps": [*request.subject["plan"]["steps"], thought]}}
+
+    fetched = {"goal": TASK, "steps": [{"step_id": "s1", "description": "Fetch", "tool": "fetch", "arguments": {}}]}
+    path, replies = tmp_path / "r.jsonl", {"plan": fetched, "review": {"issues": []}, "reason": "a thought"}
+    person = Person({"decision": "replay"}, with_a_thought, {"decision": "accept"})
+    scripted = model(**replies)
+    Orchestrator(scripted, [fetch], config={"approve": ["pass"]}, approver=person, journal=path).run(TASK)
+    lines = path.read_bytes().splitlines(keepends=True)
+    asked = next(place for place, line in enumerate(lines) if b'"purpose":"reason"' in line)
+    for left in (asked, asked + 1):
+        part, again = tmp_path / f"{left}.jsonl", model(**replies)
+        part.write_bytes(b"".join(lines[:left]))
+        result = resume(part, again, [fetch], approver=Person({"decision": "accept"}))
+        assert result.status == "accepted"
+        assert "outdated" not in next(each for each in again.requests if each.purpose == "reason").prompt
+
+
 def test_an_abort_ends_the_run_and_whoever_continues_is_asked_again(tmp_path: Path) -> None:
     result = run(tmp_path, two_passes(), Person({"decision": "abort"}), "pass")
     assert (result.status, result.exit_code) == ("aborted", 1)
