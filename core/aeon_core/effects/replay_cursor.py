@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
+from functools import cache
 from itertools import takewhile
 from typing import Any
 
@@ -50,6 +51,23 @@ def record_difference(line: Mapping[str, Any], tag: str, emitted: Mapping[str, A
         where = f"{_where(line)} · {path or 'the record'}"
         return Difference(line["seq"], where, *clip_around_difference(recorded, now), (recorded, now))
     return None
+
+
+def _known_part(line: Mapping[str, Any], kind: type[Record], emitted: Mapping[str, Any]) -> Mapping[str, Any]:
+    """Return a line without the fields that only another version knows, which are ignored (contract: The journal).
+
+    An entity is always emitted with all its fields.
+    """
+    if line["type"] != kind.tag:
+        return line
+    known = _fields_of(kind)
+    return {key: value for key, value in line.items() if key in known or key in emitted}
+
+
+@cache
+def _fields_of(kind: type[Record]) -> frozenset[str]:
+    """Return the declared keys of a type's lines."""
+    return frozenset({*ENVELOPE, *(field.serialization_alias or name for name, field in kind.model_fields.items())})
 
 
 def early_end(line: Mapping[str, Any]) -> Difference:
@@ -194,7 +212,8 @@ class ReplayCursor:
         Raises ReplayMismatchError, which shows the difference.
         """
         line = self._lines[self._next]
-        self.difference = record_difference(line, record.tag, self.emitted(record))
+        emitted = self.emitted(record)
+        self.difference = record_difference(_known_part(line, type(record), emitted), record.tag, emitted)
         if self.difference is not None:
             raise ReplayMismatchError(str(self.difference), seq=line["seq"])
         self._next += 1
