@@ -163,12 +163,14 @@ def test_a_flag_that_is_not_met_and_the_issues_of_a_pass_are_distinguished() -> 
 def test_a_score_has_an_icon_and_a_style_and_what_was_asked_is_with_the_reason() -> None:
     asked = {"criteria": {"completeness": 0.8, "coherence": 0.7}}
     codes = ("incomplete", "incoherent", "inconsistent", "tone", "no_progress")
-    blocks = list(convergence_parts(view_of(assessment(1, 0.5, *codes, metadata=asked, coherence_score=0.699))))
+    consistency = {"plan": False, "step": True, "answer": True, "memory": False}
+    more = {"coherence_score": 0.699, "consistency_status": consistency}
+    blocks = list(convergence_parts(view_of(assessment(1, 0.5, *codes, metadata=asked, **more))))
     assert blocks[:2] == [("score-poor", "✖ complete ▄ 0.50"), ("score-fair", "~ coherent ▅ 0.69")]
     assert [text for style, text in blocks if style == "medium"] == [
         "✖ the goal is not covered, completeness is 0.50 of 0.80",
         "✖ the parts are inconsistent, coherence is 0.69 of 0.70",
-        "✖ plan, steps, answer and memory disagree",
+        "✖ plan and memory are inconsistent",
         "✖ criterion 'tone' is not met",
         "✖ another pass would change nothing",
     ]

@@ -311,6 +311,8 @@ def too_low_score(shown: AssessmentView, name: str) -> str:
 
 
 def _reason(code: str, shown: AssessmentView) -> str:
+    if code == "inconsistent" and (wrong := [words(name) for name, ok in shown.consistency.items() if not ok]):
+        return f"{' and '.join(wrong)} {'is' if len(wrong) == 1 else 'are'} inconsistent"
     return _REASONS.get(code) or f"criterion {brief(code, 40)!r} {'is met' if shown.converged else 'is not met'}"
 
 
