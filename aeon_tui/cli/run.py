@@ -91,7 +91,9 @@ def _standard_input() -> str:
 
 
 def _own_command() -> str:
-    """Return how to call this program: its name, or its path if it is not on PATH, as in a checkout."""
+    """Return how to call this program: its name; its module or path if it is not on PATH, as in a checkout."""
     if shutil.which("aeon-tui"):
         return "aeon-tui"
+    if Path(sys.argv[0]).name == "__main__.py":
+        return "python -m aeon_tui"
     return min(os.path.relpath(sys.argv[0]), str(Path(sys.argv[0]).absolute()), key=len)
