@@ -358,7 +358,7 @@ class ConvergenceRecord(_EntityRecord):
 
 
 class RefinementRecord(_EntityRecord):
-    """The fields of a RefinementAction, and its result."""
+    """A RefinementAction, under `action`, and its result: whether it was accepted, why, and what it changed."""
 
     type: Literal["refinement"] = Field(default="refinement", exclude=True)
 
