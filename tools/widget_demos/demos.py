@@ -27,7 +27,6 @@ from aeon_widgets.convergence import ConvergencePane
 from aeon_widgets.filter_line import FilterLine
 from aeon_widgets.footer import KeyFooter
 from aeon_widgets.issues import IssuesPane
-from aeon_widgets.line_input import LineInput
 from aeon_widgets.log_pane import LogPane
 from aeon_widgets.match_list import MatchList
 from aeon_widgets.outcome import Outcome
@@ -233,11 +232,6 @@ def _run_preview(widget: RunPreview, moment: Moment) -> None:
     widget.show(list(preview_blocks(run, moment.view, Kin(), NOW)))
 
 
-def _line_input(widget: LineInput, moment: Moment) -> None:
-    del moment
-    widget.cursor_blink = False
-
-
 def _filter_line(widget: Vertical, moment: Moment) -> None:
     widget.query_one(FilterLine).cursor_blink = False
     _run_list(widget.query_one(RunList), moment)
@@ -288,7 +282,6 @@ _ALL = [
     Demo("filter_line", lambda: Vertical(FilterLine("a line to type in"), RunList()), _filter_line),
     Demo("footer", KeyFooter, _nothing),
     Demo("issues", IssuesPane, _with_view),
-    Demo("line_input", lambda: LineInput("a line to type in"), _line_input),
     Demo("log_pane", LogPane, _with_view),
     Demo("match_list", MatchList, _match_list),
     Demo("outcome", Outcome, _with_view),
