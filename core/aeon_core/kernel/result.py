@@ -232,16 +232,13 @@ def pass_results(state: OrchestrationState, progress: Progress) -> dict[str, Any
 
 
 def pass_record(progress: Progress, executor: Executor) -> PassRecord:
-    """Return the record of the pass that ends now, and keep its results as those of the last completed pass.
-
-    If the TTL cut it off before its answer, the results of an earlier pass stay (adaptive FR-062).
+    """Return the record of the pass that ends now, and keep its results as those of the last completed pass (adaptive
+    FR-062). If the TTL was spent before its answer, they have none; the run's own answer is the one before.
     """
     state, effects, now = executor.state, executor.effects, executor.effects.now
     progress.count(effects.models)
     progress.passes = state.pass_number
-    results = progress.results or pass_results(state, progress)
-    if progress.ended != "ttl_expired" or progress.given is not None or progress.latest is None:
-        progress.latest = results
+    progress.latest = results = progress.results or pass_results(state, progress)
     return PassRecord(
         pass_number=state.pass_number,
         phases=progress.phases,

@@ -112,8 +112,7 @@ def _is_one_of_three_shapes(result: RunResult, records: Records) -> None:
     if result.expiration_point == "phase_boundary":
         assert result.passes
     if result.passes:
-        answered = [ended[number] for number in sorted(ended) if number == 1 or ended[number]["answer"] is not None]
-        assert (result.latest_pass_result, result.partial_result) == (answered[-1], None)
+        assert (result.latest_pass_result, result.partial_result) == (ended[result.passes], None)
     else:
         assert (result.latest_pass_result, result.partial_result) == (None, now)
 
@@ -174,6 +173,18 @@ def test_within_a_later_pass_the_result_of_the_pass_before_is_returned() -> None
     assert result.ttl_expired_metadata is not None
     assert result.ttl_expired_metadata.pass_number == 2
     assert result.ttl_expired_metadata.incomplete_steps == ["s2-r1"]
+
+
+def test_a_later_pass_whose_steps_are_done_counts_although_no_cycle_was_left_for_its_answer() -> None:
+    result, records = run(thinking_again(), 9, "name the primes after 7 and 11")
+    assert (result.expiration_point, result.passes) == ("phase_boundary", 2)
+    assert result.latest_pass_result == of(records, "pass")[1]["execution_results"]
+    assert [s["output"] for s in result.latest_pass_result["steps"] if s["step_id"].endswith("-r1")] == [
+        {"text": "11"},
+        {"text": "13"},
+    ]
+    assert result.latest_pass_result["answer"] is None
+    assert result.answer == "The primes are 12 and 14."
 
 
 def test_within_the_first_pass_what_there_is_so_far_is_returned() -> None:
