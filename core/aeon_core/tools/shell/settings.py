@@ -27,7 +27,7 @@ class ShellSettings(BaseModel):
     safety_mode: Literal["strict", "permissive"] = "strict"
     """`strict` refuses what the blocklist matches, `permissive` asks a person."""
     blocklist: tuple[str, ...] = ()
-    """Patterns of one's own, merged with the built-in ones."""
+    """Your own patterns, in addition to the built-in ones."""
     timeout: Seconds = 120.0
     """Seconds a command may take where the call does not say."""
     max_timeout: Seconds = 600.0
@@ -39,7 +39,7 @@ class ShellSettings(BaseModel):
     readable: tuple[Path, ...] = ()
     """Folders and files of the home that commands may read, besides toolchains."""
     output_dir: Path | None = None
-    """Where long outputs are kept whole; a fresh folder among the temporary files where it is None."""
+    """Folder for the full text of long outputs; a new temporary folder if not set."""
 
     @field_validator("blocklist")
     @classmethod
