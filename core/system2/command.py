@@ -21,7 +21,7 @@ from aeon_core.errors import AeonError, UsageError
 from aeon_core.escape import escape_controls
 from aeon_core.process_privacy import hide_process
 from aeon_core.redaction import redact_text
-from aeon_core.stdio import can_answer, handled, is_terminal, logged_to
+from aeon_core.stdio import can_answer, flush_streams, handled, is_terminal, logged_to
 from aeon_core.suggest import unknown_argument
 from system2.agents.library import copy_shipped
 from system2.documents import UNDECIDED, earlier_documents
@@ -95,11 +95,13 @@ def execute(args: argparse.Namespace) -> int:
             setattr(args, name, Path(given).expanduser())
     try:
         root = project_root(args.project_root)
-        return _init(root) if args.init else _work(args, root)
+        code = _init(root) if args.init else _work(args, root)
     except KeyboardInterrupt:
-        return _report("interrupted", 1)
+        code = _report("interrupted", 1)
     except AeonError as error:
-        return _report(escape_controls(" ".join(redact_text(error.message).split())), error.exit_code)
+        code = _report(escape_controls(" ".join(redact_text(error.message).split())), error.exit_code)
+    lost = flush_streams()
+    return _report(f"cannot write the output: {lost.strerror}", code or 1) if lost is not None else code
 
 
 def project_root(given: str | None) -> Path:
