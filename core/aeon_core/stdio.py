@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import logging
-import os
 import signal
 import sys
 from collections.abc import Callable, Iterator
@@ -29,21 +28,6 @@ def drop_typed_ahead(stream: TextIO) -> None:
 
         with contextlib.suppress(termios.error):
             termios.tcflush(stream.fileno(), termios.TCIFLUSH)
-
-
-def flush_streams() -> OSError | None:
-    """Flush stdout and stderr; return why stdout could not be written. A reader that has gone is no error."""
-    lost = None
-    for stream in (sys.stdout, sys.stderr):
-        try:
-            if stream is not None and not stream.closed:
-                stream.flush()
-        except OSError as error:
-            # The interpreter flushes again at exit, and would end with its own exit code.
-            os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
-            if stream is sys.stdout and not isinstance(error, BrokenPipeError):
-                lost = error
-    return lost
 
 
 class _Redacted(logging.Formatter):

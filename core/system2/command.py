@@ -21,7 +21,7 @@ from aeon_core.errors import AeonError, UsageError
 from aeon_core.escape import escape_controls
 from aeon_core.process_privacy import hide_process
 from aeon_core.redaction import redact_text
-from aeon_core.stdio import can_answer, flush_streams, handled, is_terminal, logged_to
+from aeon_core.stdio import can_answer, handled, is_terminal, logged_to
 from aeon_core.suggest import unknown_argument
 from system2.agents.library import copy_shipped
 from system2.documents import UNDECIDED, earlier_documents
@@ -100,8 +100,8 @@ def execute(args: argparse.Namespace) -> int:
         code = _report("interrupted", 1)
     except AeonError as error:
         code = _report(escape_controls(" ".join(redact_text(error.message).split())), error.exit_code)
-    lost = flush_streams()
-    return _report(f"cannot write the output: {lost.strerror}", code or 1) if lost is not None else code
+    _flush_stderr()
+    return code
 
 
 def project_root(given: str | None) -> Path:
@@ -272,6 +272,15 @@ def _line(text: str) -> None:
     with contextlib.suppress(OSError):
         if sys.stderr is not None:
             sys.stderr.write(f"{escape_controls(text)}\n")
+
+
+def _flush_stderr() -> None:
+    try:
+        if sys.stderr is not None and not sys.stderr.closed:
+            sys.stderr.flush()
+    except OSError:
+        # The interpreter flushes again at exit; from Python 3.13 on, a failure there replaces the exit code.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stderr.fileno())
 
 
 def _report(message: str, code: int) -> int:
