@@ -167,7 +167,7 @@ def _complete(entry: Entry) -> Iterator[ConversationItem]:
 
 
 def _skipped(entry: Entry) -> Iterator[ConversationItem]:
-    yield _said("⊘", "muted", f"skipped: {entry.get('reason', '')}", str(entry.get("reason", "")))
+    yield _said("⊘", "muted", "skipped", str(entry.get("reason", "")))
 
 
 def _note(entry: Entry) -> Iterator[ConversationItem]:

@@ -55,6 +55,7 @@ def test_who_was_skipped_or_halted_and_what_a_model_says_to_spoil_a_screen(tmp_p
     assert "task     build\\x1b[2J it with care\n" in text
     assert "status   cost ceiling\n" in text
     assert "⊘ mcp-toolsmith         skipped            no tools" in text
+    assert "  ⊘ skipped · no tools" in text
     assert "warnings\n  a b" in text
 
 
