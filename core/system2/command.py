@@ -30,7 +30,7 @@ from system2.orchestrator import Orchestrator
 from system2.policies import AutoApproveGates
 from system2.terminal import Terminal
 from system2.trust import applied_settings
-from system2.workflow_journal import find_workflow
+from system2.workflow_journal import find_workflow, lock_project
 
 EPILOG = (
     "Exit code: 0 all gates approved and nothing left open, 1 aborted, failed or left open, 2 bad arguments or nobody "
@@ -126,11 +126,9 @@ def _init(root: Path) -> int:
 
 def _work(args: argparse.Namespace, root: Path) -> int:
     task = None if args.resume is not None else _task(args.task)
-    if not can_answer() and not args.wait > 0:
-        if not args.auto_approve:
-            raise UsageError(NO_ONE)
-        if task is not None and args.spec is None and earlier_documents(root):
-            raise UsageError(UNDECIDED)
+    is_alone = not can_answer() and not args.wait > 0
+    if is_alone and not args.auto_approve:
+        raise UsageError(NO_ONE)
     with _log_of(args, root) as log, logged_to(_ToLog(log)):
         terminal = Terminal(sys.stdin, sys.stderr) if can_answer() else None
         orchestrator = Orchestrator(
@@ -145,6 +143,10 @@ def _work(args: argparse.Namespace, root: Path) -> int:
             trust="apply" if args.trust_project else "require",
             runs_dir=args.runs_dir,
         )
+        if is_alone and task is not None and args.spec is None and earlier_documents(root):
+            # Those of a workflow that still runs are not an earlier one's.
+            with lock_project(root, orchestrator.runs_dir, log.warning):
+                raise UsageError(UNDECIDED)
         if terminal is None and args.wait > 0:
             orchestrator.wait_for_decisions(args.wait, _line)
         try:

@@ -91,11 +91,23 @@ def test_a_resume_keeps_what_was_said_and_asks_nobody_again(project: Path) -> No
     assert "repo-governor" not in agents_of(case.lines)
 
 
-def test_without_a_terminal_the_command_wants_to_be_told(project: Path) -> None:
+def run_alone(project: Path) -> tuple[int, str]:
+    """Run the command without a terminal; return its exit code and what it says."""
     command = [sys.executable, "-m", "system2", "--auto-approve", "--model", "simulated:default", "count"]
     ran = subprocess.run(command, cwd=project, stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False)
-    assert (ran.returncode, ran.stderr) == (2, f"system2: {UNDECIDED}\n")
+    return ran.returncode, ran.stderr
+
+
+def test_without_a_terminal_the_command_wants_to_be_told(project: Path) -> None:
+    assert run_alone(project) == (2, f"system2: {UNDECIDED}\n")
     assert set(files_of(project)) == set(EARLIER)
+
+
+def test_documents_of_a_running_workflow_are_not_called_earlier_ones(project: Path, tmp_path: Path) -> None:
+    with lock_project(project, tmp_path, print):
+        code, said = run_alone(project)
+    assert code == 2
+    assert said.startswith(f"system2: another workflow is running in {str(project)!r}, by process {os.getpid()} (")
 
 
 def test_a_second_workflow_in_a_project_is_told_who_works_there(tmp_path: Path) -> None:
