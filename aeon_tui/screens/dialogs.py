@@ -31,6 +31,7 @@ if TYPE_CHECKING:
 
 
 Answer = TypeVar("Answer")
+TOO_SOON = "That was too soon · wait a moment, then try again"
 
 
 class Box(Vertical):
@@ -69,11 +70,21 @@ class Dialog(ModalScreen[Answer]):
         super().__init__()
         self.guard = KeyGuard()
         """Ignores keys typed before the dialog could be read."""
+        self._has_told = False
 
     def on_mount(self) -> None:
         if (first := getattr(self, "FIRST", None)) is not None:
             self.query(first).focus()
         self.guard.arm()
+
+    def is_read(self) -> bool:
+        """Return whether the dialog could be read before this answer; otherwise tell the user, once, to wait."""
+        if self.guard.is_open:
+            return True
+        if not self._has_told:
+            self._has_told = True
+            self.notify(TOO_SOON, markup=False)
+        return False
 
     def show_problem(self, problem: str) -> None:
         """Show a problem, or none for an empty text."""
@@ -123,7 +134,7 @@ class ConfirmDialog(Dialog[bool]):
     @on(Button.Pressed, "#yes")
     def action_accept(self) -> None:
         """Confirm."""
-        if self.guard.is_open:
+        if self.is_read():
             self.dismiss(True)
 
     @on(Button.Pressed, "#no")
@@ -211,7 +222,7 @@ class LabelDialog(Dialog[LabelAnswer | None]):
     @on(Input.Submitted)
     def _keep(self, event: RowsView.Chosen | Input.Submitted) -> None:
         event.stop()
-        if self.guard.is_open:
+        if self.is_read():
             self.dismiss(LabelAnswer(self.query_one(ChoiceRows).value, self.query_one("#why", Input).value.strip()))
 
 
@@ -372,7 +383,7 @@ class RuleDialog(Dialog["AllowedRule | None"]):
     @on(Input.Submitted)
     def _allow(self, event: RowsView.Chosen | Input.Submitted) -> None:
         event.stop()
-        if not self.guard.is_open or self._is_saving:
+        if self._is_saving or not self.is_read():
             return
         from aeon_core.policy import rule_problem
 

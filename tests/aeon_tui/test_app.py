@@ -27,7 +27,7 @@ from aeon_core.journal.view.reducer import fold
 from aeon_tui import app as app_module
 from aeon_tui.app import AeonApp, run_app
 from aeon_tui.platform.terminal import sized
-from aeon_tui.screens.dialogs import QuitDialog
+from aeon_tui.screens.dialogs import TOO_SOON, QuitDialog
 from aeon_tui.screens.keys import KeyColumns
 from aeon_tui.screens.run.screen import RunScreen
 from aeon_tui.sessions.run_jobs import NewRunJob
@@ -111,6 +111,7 @@ async def test_a_key_that_repeats_does_not_quit(monkeypatch: pytest.MonkeyPatch)
     async with running() as (live, pilot):
         await pilot.press("q", "q", "y", "q")
         assert not live.runner.aborting
+        assert [note.message for note in live.app._notifications] == [TOO_SOON]
 
 
 async def test_a_signal_is_not_asked_back() -> None:

@@ -14,7 +14,7 @@ from aeon_core.journal.listing import Awaited
 from aeon_core.journal.recovery import reopen
 from aeon_tui.app import AeonApp
 from aeon_tui.screens.browser.screen import BrowserScreen
-from aeon_tui.screens.dialogs import LabelAnswer, LabelDialog
+from aeon_tui.screens.dialogs import TOO_SOON, LabelAnswer, LabelDialog
 from aeon_tui.screens.run.screen import RunScreen
 from aeon_tui.sources.followed import FollowedSource
 from aeon_widgets.virtual_list import ChoiceRows
@@ -115,9 +115,10 @@ async def test_an_enter_that_was_typed_ahead_labels_nothing(runs: Path, monkeypa
     async with browsing(runs) as (app, pilot):
         await pilot.press("L")
         await until(pilot, lambda: asks(app))
-        await pilot.press("enter")
+        await pilot.press("enter", "enter")
         await pilot.pause()
         assert asks(app)
+        assert [note.message for note in app._notifications] == [TOO_SOON]
     assert last_label(journal(runs)) is None
 
 
