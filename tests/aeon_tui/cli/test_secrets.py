@@ -39,7 +39,13 @@ def steps_of(*steps: dict[str, Any]) -> str:
 
 
 @pytest.mark.exhaustive
-def test_a_command_and_a_file_are_what_was_sent_and_no_record_holds_a_secret(tmp_path: Path) -> None:
+def test_a_command_and_a_file_are_what_was_sent_and_no_record_holds_a_secret(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # Without bubblewrap, commands cannot write to a folder that holds Aeon's own.
+    project = tmp_path / "project"
+    (project / ".aeon").mkdir(parents=True)
+    monkeypatch.chdir(project)
     line = f"connect(password='correct-horse', token='{PASSWORD}', key='{KEY}')"
     plan = steps_of(
         {"tool": "Bash", "arguments": {"command": f'printf %s "{line}" > by_command.py; cat by_command.py'}},
