@@ -20,7 +20,7 @@ from aeon_core.errors import AeonError, UsageError
 from aeon_core.escape import escape_controls
 from aeon_core.journal.values import dict_of, str_of
 from aeon_core.paths import PROJECT_FOLDER, expanded
-from aeon_widgets.keys import KeyGuard, key_of
+from aeon_widgets.keys import TOO_SOON, KeyGuard, key_of
 from aeon_widgets.line_input import LineInput
 from aeon_widgets.text import Piece, count, fit, one_line
 from aeon_widgets.virtual_list import ChoiceRows, RowsView
@@ -31,7 +31,6 @@ if TYPE_CHECKING:
 
 
 Answer = TypeVar("Answer")
-TOO_SOON = "That was too soon · wait a moment, then try again"
 
 
 class Box(Vertical):

@@ -16,7 +16,7 @@ from textual.widgets import Button
 from aeon_core.escape import escape_controls
 from aeon_tui.screens.dialogs import Box, Dialog
 from aeon_widgets.approval_panel import too_early_notice
-from aeon_widgets.keys import KeyGuard, key_of
+from aeon_widgets.keys import TOO_SOON, KeyGuard, key_of
 from aeon_widgets.text import Block, count
 from aeon_widgets.text_view import TextView
 
@@ -148,7 +148,7 @@ class TrustScreen(Dialog[TrustAnswer | None]):
         if self.guard.is_open:
             self.dismiss(answer)
         else:
-            self._notice = "too soon · wait a moment, then try again"
+            self._notice = TOO_SOON
             self._draw_subtitle()
 
     @on(Button.Pressed, "#leave")

@@ -27,11 +27,12 @@ from aeon_core.journal.view.reducer import fold
 from aeon_tui import app as app_module
 from aeon_tui.app import AeonApp, run_app
 from aeon_tui.platform.terminal import sized
-from aeon_tui.screens.dialogs import TOO_SOON, QuitDialog
+from aeon_tui.screens.dialogs import QuitDialog
 from aeon_tui.screens.keys import KeyColumns
 from aeon_tui.screens.run.screen import RunScreen
 from aeon_tui.sessions.run_jobs import NewRunJob
 from aeon_tui.sessions.runner import Runner
+from aeon_widgets.keys import TOO_SOON
 from aeon_widgets.outcome import Outcome
 from aeon_widgets.run_header import RunHeader
 from aeon_widgets.step_pane import StepText

@@ -21,7 +21,7 @@ from textual.widget import Widget
 from textual.widgets import Input, Static
 from typing_extensions import override
 
-from aeon_widgets.keys import KeyGuard, key_after_escape, key_of, shown_key
+from aeon_widgets.keys import TOO_SOON, KeyGuard, key_after_escape, key_of, shown_key
 from aeon_widgets.line_input import LineInput
 from aeon_widgets.pane import Pane, message, pane_css
 from aeon_widgets.run_question import REASON, RUN, ApprovalQuestion, Choice, Section
@@ -396,7 +396,7 @@ class ApprovalPanel(Pane):
         if self.answered:
             return
         if not self.guard.is_open:
-            self._show_notice("too soon · wait a moment, then try again")
+            self._show_notice(TOO_SOON)
             return
         self.answered = True
         self.post_message(self.Answered(self, answer, words))
@@ -526,4 +526,4 @@ class ApprovalPanel(Pane):
 def too_early_notice(event: Key) -> str:
     """Return the notice about a key that was swallowed."""
     name = event.character if event.is_printable and event.key != "space" else event.key.replace("_", " ")
-    return f"{name!r} was too soon · wait a moment, then try again"
+    return f"{name!r} was {TOO_SOON}"

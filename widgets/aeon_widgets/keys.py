@@ -44,6 +44,8 @@ SILENCE_SECONDS = 0.5
 """How long a question must be on screen, and how long no key may follow a swallowed one, before it is answered."""
 REPEAT_SECONDS = 1.0
 """The longest delay before terminals repeat a key that is held down."""
+TOO_SOON = "too soon · wait a moment, then try again"
+"""The notice about a key that a KeyGuard ignored."""
 
 
 class KeyGuard:

@@ -14,9 +14,10 @@ from aeon_core.journal.listing import Awaited
 from aeon_core.journal.recovery import reopen
 from aeon_tui.app import AeonApp
 from aeon_tui.screens.browser.screen import BrowserScreen
-from aeon_tui.screens.dialogs import TOO_SOON, LabelAnswer, LabelDialog
+from aeon_tui.screens.dialogs import LabelAnswer, LabelDialog
 from aeon_tui.screens.run.screen import RunScreen
 from aeon_tui.sources.followed import FollowedSource
+from aeon_widgets.keys import TOO_SOON
 from aeon_widgets.virtual_list import ChoiceRows
 from tests.aeon_tui.screens.browser.test_screen import NOW, summary
 from tests.aeon_tui.test_run_actions import (
