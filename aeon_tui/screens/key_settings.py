@@ -12,6 +12,7 @@ from textual import events, on, work
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.widgets import Static
+from textual.worker import get_current_worker
 from typing_extensions import override
 
 from aeon_tui.screens.context import context_of
@@ -125,7 +126,9 @@ class KeySettingsScreen(FilterableListScreen[KeyRow]):
     @work(thread=True, exclusive=True, group="keys", exit_on_error=False)
     def _read(self) -> None:
         """Collect all actions, which loads every screen."""
-        self.app.call_from_thread(self._apply, key_rows(context_of(self).user_settings.keymap))
+        worker, rows = get_current_worker(), key_rows(context_of(self).user_settings.keymap)
+        if not worker.is_cancelled:
+            self.app.call_from_thread(self._apply, rows)
 
     def _apply(self, rows: Sequence[KeyRow]) -> None:
         if self.is_attached:

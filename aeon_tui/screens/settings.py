@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -248,13 +248,20 @@ class SettingsScreen(FilterableListScreen[Setting]):
     def _read(self) -> None:
         from aeon_core.config.saved_rules import saved_rules
 
+        worker = get_current_worker()
+
+        def show(shown: Callable[..., object], *args: object) -> None:
+            # Another thread reads what has changed since, and may have been faster.
+            if not worker.is_cancelled:
+                self.app.call_from_thread(shown, *args)
+
         try:
             loaded = context_of(self).today()
             rules = saved_rules(loaded.config.project_root or Path())
         except AeonError as error:
-            self.app.call_from_thread(self._show_problem, error.message)
-            return
-        self.app.call_from_thread(self._apply, loaded, settings_of(loaded, rules))
+            show(self._show_problem, error.message)
+        else:
+            show(self._apply, loaded, settings_of(loaded, rules))
 
     @work(thread=True, exclusive=True, group="agreement", exit_on_error=False)
     def _read_agreement(self) -> None:

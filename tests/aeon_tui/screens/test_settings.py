@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import contextlib
 import stat
 from collections.abc import AsyncIterator, Iterator
@@ -12,6 +13,7 @@ import pytest
 from textual.app import App
 from textual.pilot import Pilot
 from textual.widgets import Static
+from textual.worker import active_worker
 
 from aeon_core import Orchestrator
 from aeon_core.config.keys import APP_KEYS, KEYS, AppSettings
@@ -284,6 +286,21 @@ async def test_saved_rules_are_listed_with_their_scope_and_delete_removes_one(
         await until(pilot, lambda: isinstance(app.screen, SettingsScreen) and not listed.rows)
         assert read_config_file(Path(".aeon/config.yml")) == {}
         assert own.read_text().startswith("# mine\n")
+
+
+async def test_a_reading_that_was_overtaken_by_a_later_one_is_not_shown(own: Path) -> None:
+    own.parent.mkdir(parents=True)
+    own.write_text("policy:\n  deny: [Read(*.env)]\n")
+    async with open_settings() as (app, pilot):
+        listed = app.screen.query_one(SettingsList)
+        later = listed.rows
+        own.write_text("")
+        overtaken = app.screen._read()
+        overtaken.cancel()
+        active_worker.set(overtaken)
+        await asyncio.to_thread(SettingsScreen._read.__wrapped__, app.screen)
+        await pilot.pause()
+        assert listed.rows == later
 
 
 async def typed(pilot: Pilot[None], app: AeonApp, text: str) -> EditorScreen[None]:
