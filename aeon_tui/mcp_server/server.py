@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import inspect
 import json
 from collections.abc import Callable
 from dataclasses import asdict
@@ -60,10 +61,10 @@ class AeonServer(MCPServer[None]):
         super().__init__("aeon", title="Aeon", instructions=INSTRUCTIONS, version=version, log_level=level)
         self._served, self._tools, self._calibrate = runs, tools, calibrate
         for tool in (self.lint, self.show, self.runs, self.replay_check):
-            self.add_tool(reported(tool), annotations=READS)
-        self.add_tool(reported(self.run_task), name="run")
-        self.add_tool(reported(self.decide))
-        self.add_tool(reported(self.calibrate))
+            self.add_tool(reported(tool), description=inspect.getdoc(tool), annotations=READS)
+        self.add_tool(reported(self.run_task), "run", description=inspect.getdoc(self.run_task))
+        self.add_tool(reported(self.decide), description=inspect.getdoc(self.decide))
+        self.add_tool(reported(self.calibrate), description=inspect.getdoc(self.calibrate))
         about = "A run's journal, one record per line"
         self.resource(f"{SCHEME}{{run_id}}", name="journal", description=about, mime_type=JSONL)(self._journal)
 

@@ -129,6 +129,7 @@ async def test_nothing_that_a_model_can_call_answers_a_question(tmp_path: Path) 
     async with connected(tmp_path, *MODEL) as client:
         tools = {tool.name: tool for tool in (await client.list_tools()).tools}
         assert set(tools) == {"run", "lint", "show", "runs", "decide", "replay_check", "calibrate"}
+        assert not [name for name, tool in tools.items() if "\n " in (tool.description or "\n ")]
         assert set(tools["decide"].input_schema["properties"]) == {"run"}
         assert set(tools["run"].input_schema["properties"]) == {"task", "plan", "ttl", "single_pass"}
         running = asyncio.create_task(call(client, "run", person, task="write 'hey' to out.txt"))
