@@ -112,7 +112,7 @@ def _reason(result: Result) -> Any:
 
 
 def _passes(result: Result) -> str:
-    if result["ended"] is None:
+    if result["ended"] is None or not result["passes"]:
         return NOTHING
     return f"{result['passes']} {'pass' if result['passes'] == 1 else 'passes'}"
 

@@ -301,6 +301,11 @@ def test_a_line_may_be_a_workflow_of_its_own_project(cli: Cli) -> None:
     found = {each["id"]: each for each in json.loads(again.out)}
     assert [found[name]["ended"] for name in ("one", "two", "sum")] == ["before", "now", "before"]
     assert found["two"]["status"] == "completed"
+    journals = [Path(found[name]["journal"]) for name in ("one", "two", "sum")]
+    assert [open_history(path).task_input for path in journals[2:]] == [ADD]
+    assert [path.name for path in journals if path.is_file()] == ["jobs.one.jsonl", "jobs.two.jsonl", "jobs.sum.jsonl"]
+    shown = cli("batch", write(*lines), *SIMULATED).err.splitlines()
+    assert [line.split()[:3] for line in shown[2:]][:1] == [["one", "completed", "–"]]
 
 
 def test_a_workflow_of_a_project_without_consent_is_refused_by_its_line(cli: Cli) -> None:

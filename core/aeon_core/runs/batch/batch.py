@@ -348,7 +348,7 @@ class Batch:
             if ended is None or (self._retry_failed and ended.exit_code):
                 self._waiting.append(task)
             else:
-                self._report(task, summary(task.id, ended, run_seconds(path), "before"))
+                self._report(task, summary(self._job(task), ended, run_seconds(path), "before"))
 
     def _submit(self) -> None:
         while self._waiting and not self._stopped:

@@ -73,7 +73,7 @@ def run_job(job: Job, perform: Callable[[Job], RunResult]) -> dict[str, Any]:
     path = job.journal
     try:
         if (ended := ended_result(path)) is not None:
-            return summary(job.task.id, ended, run_seconds(path), "before")
+            return summary(job, ended, run_seconds(path), "before")
         if job.stop.exists():
             return no_result(job, "not_run", "the batch was stopped before this run started")
         if path.exists() and is_being_written(path):
@@ -81,7 +81,7 @@ def run_job(job: Job, perform: Callable[[Job], RunResult]) -> dict[str, Any]:
                 job, "running", f"another process is writing {str(path)!r}; wait until it ends, then try again"
             )
         result = perform(job)
-        return summary(job.task.id, result, time.perf_counter() - began, "now")
+        return summary(job, result, time.perf_counter() - began, "now")
     except AeonError as error:
         return no_result(job, "failed", error.message, error.exit_code)
     except (Exception, SystemExit) as error:
@@ -223,10 +223,10 @@ def set_aside(path: Path, why: str) -> Path:
     raise AssertionError("there is always a next number")
 
 
-def summary(task_id: str, result: RunResult, seconds: float | None, ended: Literal["now", "before"]) -> dict[str, Any]:
+def summary(job: Job, result: RunResult, seconds: float | None, ended: Literal["now", "before"]) -> dict[str, Any]:
     """Return a batch's report on a finished run, whether it ended in this call or earlier."""
     return {
-        "id": task_id,
+        "id": job.task.id,
         "run_id": result.run_id,
         "status": result.status,
         "exit_code": result.exit_code,
@@ -238,7 +238,7 @@ def summary(task_id: str, result: RunResult, seconds: float | None, ended: Liter
         "model": result.model,
         "simulated": result.simulated,
         "error": result.error,
-        "journal": result.journal,
+        "journal": str(job.journal),
         "ended": ended,
     }
 
