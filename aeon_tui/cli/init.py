@@ -33,8 +33,8 @@ GITIGNORE = """\
 .runs-list*
 """
 _HEAD = """\
-## Settings of Aeon for this project. Each one is shown with its default; remove `# ` before it to change it.
-## What runs code, redirects requests or widens access applies once you trust the project: `aeon-tui trust`.
+## Aeon settings for this project. Each is shown with its default; to change one, remove the `# ` before it.
+## Settings that run code, redirect requests or widen access apply once you trust the project: `aeon-tui trust`.
 ## `aeon-tui config get` shows what applies, and where each value comes from.
 """
 _DEFAULTS: dict[str, Any] = {"approve": ["pass", "tool"], "theme": None, "keys": {}}

@@ -127,7 +127,7 @@ def _common(parser: Parser, default: Any = argparse.SUPPRESS) -> None:
     for form, text in (
         ("--project-root DIR", "project folder (default: the nearest parent with .aeon or .git)"),
         ("--runs-dir DIR", "folder for run journals"),
-        ("--config FILE", "another YAML config file to read, last"),
+        ("--config FILE", "an additional YAML config file, read last"),
         ("--debug", "show tracebacks and diagnostics"),
     ):
         if form.partition(" ")[0] not in parser._option_string_actions:
@@ -180,8 +180,8 @@ def _where(parser: Parser, *, json: bool = True) -> None:
     if json:
         _json(parser, _JSON_RESULT)
     form = parser.add_mutually_exclusive_group()
-    _add(form, "-q, --quiet", "without the app: the answer and errors alone")
-    _add(form, "-v, --verbose", "without the app: cycle counts, model and tool calls too")
+    _add(form, "-q, --quiet", "without the app: print only the answer and errors")
+    _add(form, "-v, --verbose", "without the app: also print cycle counts, model and tool calls")
 
 
 def _run(parser: Parser) -> None:
@@ -306,7 +306,7 @@ def _decide(parser: Parser) -> None:
     answers = ("approve", "edit", "reject", "replay", "accept", "abort")
     _add(parser, "DECISION", ", ".join(answers), choices=answers)
     _add(parser, "--feedback TEXT", "the reason to reject, abort or accept; a rejected plan is refined with it")
-    text = "answer an open question; repeat it for the next one, in the order in which they are asked"
+    text = "answer an open question; repeat it for further questions, in the order asked"
     _add(parser, "--answer TEXT", text, action="append")
     text = "with edit: file with the plan or the call's arguments (JSON or YAML); '-' reads standard input"
     _add(parser, "--edited FILE", text)
@@ -386,7 +386,7 @@ def _serve(parser: Parser) -> None:
 def _mcp_serve(parser: Parser) -> None:
     text = "serve on loopback instead of standard input and output (default port: 8765)"
     _add(parser, "--http PORT", text, nargs="?", const="8765")
-    _options(parser, wait="seconds to wait for a person's decision; then the run ends (default: 0, without a limit)")
+    _options(parser, wait="seconds to wait for a person's decision; then the run ends (default: 0, no limit)")
 
 
 def _acp(parser: Parser) -> None:
@@ -428,12 +428,12 @@ _EPILOGS = {
     "decide": (
         "For a plan or a call: approve, edit, reject or abort. For a pass also: replay (run it again) or accept (end "
         "with this result). Exit code: 0 when the run has taken the decision, 1 if someone else decided first or the "
-        "process ended, 2 if the run is waiting for nothing or for something else."
+        "process ended, 2 if the run is not waiting, or for something else."
     ),
     "workflow": (
         "With --headless, this is the command system2. Exit code: 0 all gates approved and nothing left open, 1 "
-        "aborted, failed or left open, 2 bad arguments or nobody to decide at the gates, 3 no usable model or rejected "
-        "credentials, 4 cost ceiling reached."
+        "aborted, failed or something left open, 2 bad arguments or nobody to decide at the gates, 3 no usable model "
+        "or rejected credentials, 4 cost ceiling reached."
     ),
     "trust": (
         "You trust exactly what is shown. When the project's configuration or a file that it can run changes, you are"

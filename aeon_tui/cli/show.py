@@ -51,7 +51,7 @@ def execute(args: Namespace) -> int:
 
 def _kind(args: Namespace) -> ExportFormat | None:
     if args.json and args.export not in (None, "json"):
-        raise UsageError(f"--json and --export {args.export} exclude each other; use one of them")
+        raise UsageError(f"--json and --export {args.export} cannot be used together; drop one of them")
     kind: ExportFormat | None = "json" if args.json else args.export
     return kind
 

@@ -163,7 +163,7 @@ def _terminal() -> TextIO | None:
 
 
 HEAD = """\
-# Settings of Aeon{whose}, as `key: value` lines; remove the # from those you want.
+# Aeon settings{whose}, as `key: value` lines; remove the # from those you want.
 # Press `,` in the app to see what each one means; `aeon-tui doctor` checks them.
 {lines}
 """
@@ -186,7 +186,7 @@ def config_file_of(whose: str, project_root: Path | None, environ: Mapping[str, 
 def initial_config(whose: str) -> str:
     """Return a header comment with the keys that a configuration file may contain."""
     lines = "\n".join(f"# {key}: {value}   # {CONFIG_KEYS[key].expected}" for key, value in _EXAMPLES.items())
-    return HEAD.format(whose="" if whose == "own" else " in this project", lines=lines)
+    return HEAD.format(whose="" if whose == "own" else " for this project", lines=lines)
 
 
 def make_sure_it_is_there(file: Path, whose: str) -> None:

@@ -67,8 +67,8 @@ def _write(sequence: str) -> None:
             stream.flush()
 
 
-NO_SHELL = "Cannot suspend: no shell started this app that could bring it back."
-NO_TERMINAL = "Cannot suspend: the app is not on a terminal of its own."
+NO_SHELL = "Cannot suspend: no shell could bring the app back."
+NO_TERMINAL = "Cannot suspend: the app has no terminal of its own."
 
 
 def suspend(app: App[Any], running: int) -> str:

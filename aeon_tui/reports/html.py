@@ -188,7 +188,7 @@ class _Page:
                 "div",
                 self._meters(number),
                 _notes([note for note in rest if note.kind != "evidence"]),
-                tag("details", tag("summary", "Evidence of the judge"), _notes(evidence)) if evidence else None,
+                tag("details", tag("summary", "The judge's evidence"), _notes(evidence)) if evidence else None,
                 data_seq=assessed[-1].seq if assessed else each.first,
             ),
             self._plan_change(each),
@@ -228,7 +228,7 @@ class _Page:
             return None
         blocks = [(style, text.replace("━━ ", "")) for style, text in changes(before, after)]
         summary = next(text for style, text in blocks if not style)
-        return _details(f"Changes of the plan: {summary}", self._blocks(blocks), seq=each.last, level="change")
+        return _details(f"Plan changes: {summary}", self._blocks(blocks), seq=each.last, level="change")
 
     def _plan(self) -> Html | None:
         steps = self.view.steps

@@ -235,7 +235,7 @@ class SettingsScreen(FilterableListScreen[Setting]):
     def compose(self) -> ComposeResult:
         yield HeadLine("Settings")
         yield Static("", id="agreement", markup=False)
-        yield ListFilter("a key, a value, a file, a word of the meaning")
+        yield ListFilter("a key, a value, a file, a word of the description")
         yield SettingsList()
         yield TextView()
         yield KeyFooter()

@@ -183,7 +183,7 @@ def _load(path: Path, what: str) -> dict[str, Any]:
     try:
         data = read_data(path)
     except NotPlainDataError as error:
-        raise UsageError(f"{str(path)!r} does not hold {what}: {error.reason}") from None
+        raise UsageError(f"{str(path)!r} does not contain {what}: {error.reason}") from None
     if not isinstance(data, dict):
-        raise UsageError(f"{str(path)!r} does not hold {what}: expected `name: value` lines, or a JSON object")
+        raise UsageError(f"{str(path)!r} does not contain {what}: expected `name: value` lines, or a JSON object")
     return data

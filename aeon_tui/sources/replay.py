@@ -187,6 +187,6 @@ class ReplayCheck:
             if difference is not None:
                 self.differs_at = difference.seq
                 self.finding = (
-                    f"Aeon now behaves differently from record {difference.seq} on; `aeon-tui replay RUN --check` "
+                    f"Aeon now behaves differently, starting at record {difference.seq}; `aeon-tui replay RUN --check` "
                     "shows how"
                 )

@@ -42,11 +42,11 @@ class ModelUnavailableError(AeonError):
 class LLMError(AeonError):
     """A model call failed.
 
-    `retryable` says whether another attempt may succeed; `retry_after` is the provider's wish in seconds;
-    `status_code` the HTTP status where there was one; `usage` the tokens it cost all the same. 401, 403 and 404 end a
-    run with exit 3. Among the context, `context_too_long=True` says that the request does not fit the model, and
-    `unsent=True` that it never reached a server, `unavailable=True` that the server may
-    be starting, or that the other runs of a batch used up its rate.
+    `retryable` says whether another attempt may succeed; `retry_after` is the wait that the provider asks for, in
+    seconds; `status_code` the HTTP status, if any; `usage` the tokens that the call cost anyway. 401, 403 and 404 end a
+    run with exit 3. In the context, `context_too_long=True` says that the request does not fit the model,
+    `unsent=True` that it never reached a server, and `unavailable=True` that the server may be starting, or that the
+    other runs of a batch used up its rate.
     """
 
     def __init__(

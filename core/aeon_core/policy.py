@@ -24,7 +24,7 @@ _STRICTEST: tuple[Answer, ...] = ("deny", "ask", "allow")
 
 
 class PolicyRules(BaseModel):
-    """Rules as a configuration gives them: `TOOL`, `TOOL(GLOB)` or `TOOL(ARGUMENT=GLOB)`.
+    """Rules as written in a configuration: `TOOL`, `TOOL(GLOB)` or `TOOL(ARGUMENT=GLOB)`.
 
     TOOL is a name or a glob of names. A GLOB alone is matched with the tool's first argument; `*` matches any text,
     slashes included, `?` for one character, `[…]` for one of a set. A GLOB that ends in ` *`, as `git status *` does,

@@ -33,8 +33,8 @@ def execute_llm_reasoning_step(
 ) -> dict[str, Any]:
     """Return `{"text": …}`, the model's answer to the step's description with what memory holds (core FR-057, FR-062).
 
-    `context` are the prompt's sections on goal, plan, results and TTL; `shown` the outputs they show already,
-    `characters` how much of an entry of memory is shown.
+    `context` holds the prompt's sections on goal, plan, results and TTL, and `shown` the outputs already in them;
+    `characters` is how much of a memory entry is shown.
     Raises LLMError, and AeonError if the reply is empty or a refusal.
     """
     sections = dict(context or {})

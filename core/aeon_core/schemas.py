@@ -200,13 +200,13 @@ def _complete_plan(body: dict[str, Any]) -> None:
         "step_id": own_id,
         "status": {**fields["status"], "enum": ["pending", None], "type": ["string", "null"]},
         "parent": {**text, "description": "Id of the step that this one is a part of."},
-        "subplan": {"type": "null", "description": "None: its parts name it as their `parent`."},
-        "arguments_json": {**text, "description": "The arguments, as a JSON object in a text."},
+        "subplan": {"type": "null", "description": "None: its substeps name it as their `parent`."},
+        "arguments_json": {**text, "description": "The arguments, as a JSON object in a string."},
     }
     definitions["FlatStep"] = {
         "title": "FlatStep",
         "type": "object",
-        "description": "One step of a flat plan, in which a part of a step names that step as its `parent`.",
+        "description": "One step of a flat plan, in which a substep names its `parent`.",
         "properties": flat,
         "additionalProperties": False,
         "required": ["description"],
@@ -243,4 +243,4 @@ def _complete_config(body: dict[str, Any]) -> None:
     server = body["$defs"]["McpServer"]["properties"]
     for texts in (server["args"]["items"], server["env"]["additionalProperties"]):
         texts["type"] = ["string", "number"]  # as the file's reader does
-    body["description"] = "Settings of Aeon: .aeon/config.yml of a project, or your own."
+    body["description"] = "Aeon settings: a project's .aeon/config.yml, or your own."

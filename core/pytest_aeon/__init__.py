@@ -19,9 +19,9 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     group.addoption(
         "--aeon-record",
         action="store_true",
-        help="call the model where `aeon_run` has no matching recording, and record the run",
+        help="call the model if `aeon_run` has no matching recording, and record the run",
     )
-    group.addoption("--aeon-lint", action="store_true", help="check plan files, too (setting aeon_plans)")
+    group.addoption("--aeon-lint", action="store_true", help="also check plan files (setting aeon_plans)")
     parser.addini("aeon_journals", "folder of journals, each a test that replays it", default="tests/journals")
     parser.addini("aeon_plans", "patterns of the plan files that --aeon-lint checks", "args", list(_PLANS))
     parser.addini("aeon_tools", "tools that these plans name, as for `aeon-tui lint --tools`", "args", [])

@@ -33,8 +33,8 @@ from system2.trust import applied_settings
 from system2.workflow_journal import find_workflow, lock_project
 
 EPILOG = (
-    "Exit code: 0 all gates approved and nothing left open, 1 aborted, failed or left open, 2 bad arguments or nobody "
-    "to decide at the gates, 3 no usable model or rejected credentials, 4 cost ceiling reached."
+    "Exit code: 0 all gates approved and nothing left open, 1 aborted, failed or something left open, 2 bad arguments "
+    "or nobody to decide at the gates, 3 no usable model or rejected credentials, 4 cost ceiling reached."
 )
 NO_ONE = "there is no terminal to decide the gates on; use one, or add --auto-approve or --wait SECONDS"
 _SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)

@@ -58,7 +58,7 @@ _INSTEAD = re.compile(
     re.IGNORECASE,
 )
 
-IMITATES = "imitates the conversation's marks"
+IMITATES = "imitates chat markup"
 _MARKS = re.compile(
     r"<\|[a-z_]{2,20}\|>|\[/?INST\]|<</?SYS>>|</?(?:system|assistant)[-_](?:prompt|reminder|message"
     r"|instructions?)s?\b[^>]*>|</?(?:tool_results?|function_results?|user_query)>|\[CONTEXT SUMMARIZED\]"

@@ -327,7 +327,7 @@ UNKNOWN = {"tool_name": "pay", "arguments": {"amount": 12.5}, "call_id": "c3"}
 
 def test_the_question_about_the_unknown_says_what_each_answer_does() -> None:
     question = run_question("unknown", UNKNOWN)
-    assert question.headline == "pay was cut off: call it again?"
+    assert question.headline == "pay was interrupted: call it again?"
     assert [text for _, text in question.body] == [
         "The process ended during this call: it may have taken effect. Check before you decide.",
         "amount: 12.5",

@@ -420,7 +420,7 @@ def headline(point: str, subject: Subject) -> str:
     if point == "question":
         return one_line(str(subject.get("text")), 200)
     if point == "unknown":
-        return f"{one_line(str(subject.get('tool_name', 'A tool')), 60)} was cut off: call it again?"
+        return f"{one_line(str(subject.get('tool_name', 'A tool')), 60)} was interrupted: call it again?"
     if point == "budget":
         limit, proposed = number_of(subject.get("limit_usd")), number_of(subject.get("proposed_usd"))
         if limit is None or proposed is None:

@@ -51,8 +51,8 @@ _SETS = ", ".join(TOOL_SETS)
 
 CONFIG_KEYS: Mapping[str, ConfigKey] = {
     "model": ConfigKey(
-        "The model that plans, acts and judges. With several, each is the fallback of the one before.",
-        "text of the form PROVIDER:NAME, or a list of such texts",
+        "The model that plans, acts and judges. In a list, each model is the fallback for the one before.",
+        "PROVIDER:NAME, or a list of these",
         Option("model to use (default: AEON_MODEL, then the config)", "PROVIDER:NAME", short="m"),
     ),
     "base_url": ConfigKey(
@@ -73,19 +73,19 @@ CONFIG_KEYS: Mapping[str, ConfigKey] = {
     ),
     "criteria": ConfigKey(
         "File that defines when a result counts as converged.",
-        "text, a file with convergence criteria",
+        "the path of a file with convergence criteria",
         Option("convergence criteria (YAML): completeness, coherence, consistency, additional", "FILE"),
         is_path=True,
     ),
     "requirements": ConfigKey(
         "File with requirements for the answer, one per line, instead of inferring them.",
-        "text, a file with one requirement per line",
+        "the path of a file with one requirement per line",
         Option("requirements for the answer, one per line, instead of inferring them", "FILE"),
         is_path=True,
     ),
     "judge_model": ConfigKey(
         "Model that judges results and reviews plans, if not the run's own.",
-        "text of the form PROVIDER:NAME",
+        "PROVIDER:NAME",
         Option("model that judges results and reviews plans (default: the run's model)", "PROVIDER:NAME"),
     ),
     "judge_votes": ConfigKey(
@@ -96,7 +96,7 @@ CONFIG_KEYS: Mapping[str, ConfigKey] = {
     ),
     "tools": ConfigKey(
         "What a run may use: built-in tools, MCP servers, your own Python.",
-        f"a list of {_SETS} or texts of the form module:attribute",
+        f"a list of {_SETS} or module:attribute",
         Option(
             f"add tools: {_SETS}, or MODULE:ATTRIBUTE from the project root; repeatable, or with commas",
             "SPEC[,SPEC]",
@@ -104,7 +104,7 @@ CONFIG_KEYS: Mapping[str, ConfigKey] = {
         ),
         is_list=True,
     ),
-    "project_root": ConfigKey("Folder that files and commands are confined to.", "text, a folder", is_path=True),
+    "project_root": ConfigKey("Folder that files and commands are confined to.", "the path of a folder", is_path=True),
     "approve": ConfigKey(
         "What to ask you about: the plan before it runs, a pass when it ends, tool calls.",
         "one or more of plan, pass and tool, or none",
@@ -136,11 +136,13 @@ CONFIG_KEYS: Mapping[str, ConfigKey] = {
         "one of full, normal, off",
         Option("how often to sync the journal to disk: full, normal or off (default: normal)", "HOW"),
     ),
-    "runs_dir": ConfigKey("Folder for run journals.", "text, a folder", is_path=True),
+    "runs_dir": ConfigKey("Folder for run journals.", "the path of a folder", is_path=True),
     "max_tokens": ConfigKey("Maximum length of a reply.", "a whole number of tokens, 1 or more", is_whole=True),
     "timeout": ConfigKey("How long to wait for a silent model.", "a number of seconds above 0"),
     "prompts_dir": ConfigKey(
-        "Folder with your own prompts, <purpose>.md, to replace the built-in ones.", "text, a folder", is_path=True
+        "Folder with your own prompts, <purpose>.md, to replace the built-in ones.",
+        "the path of a folder",
+        is_path=True,
     ),
     "budget": ConfigKey(
         "Maximum cost of a run. The worst case of each call is reserved before it is made.",
@@ -151,7 +153,7 @@ CONFIG_KEYS: Mapping[str, ConfigKey] = {
         "Warn at this cost; 80 % of the budget if not set.", "an amount in US dollars, 0 or more"
     ),
     "prices": ConfigKey(
-        "Prices of models that have none, or whose prices differ for you.",
+        "Prices for models without a known price, or whose prices differ for you.",
         "models with their prices, MODEL: {input: …, output: …}, US dollars per million tokens",
         is_mapping=True,
     ),
@@ -178,16 +180,16 @@ CONFIG_KEYS: Mapping[str, ConfigKey] = {
     ),
     "mcp_servers": ConfigKey(
         "MCP servers that provide tools, each a command (isolated with `sandbox: true`) or a URL.",
-        "names of servers with their settings, a command or a url",
+        "server names with their settings, each with a command or a url",
         is_mapping=True,
     ),
     "bedrock": ConfigKey(
         "Region and identity for Amazon Bedrock.",
-        "any of region, profile and role_arn, each a text",
+        "any of region, profile and role_arn, each as text",
         is_mapping=True,
     ),
     "otel": ConfigKey("Send traces and metrics to OpenTelemetry.", "true or false"),
-    "otel_content": ConfigKey("Include requests and replies in them.", "true or false"),
+    "otel_content": ConfigKey("Include requests and replies in the traces.", "true or false"),
     "theme": ConfigKey(
         "Colours of the app. To try them and choose, press Ctrl+P, then Theme.",
         "the name of a theme, such as aeon-light",

@@ -42,7 +42,7 @@ def _no_repeats(values: list[Any]) -> list[Any]:
 
 def _no_reason_code(name: str) -> str:
     if name in REASON_CODES:
-        raise ValueError(f"{name!r} is a reason code of its own")
+        raise ValueError(f"{name!r} is already a reason code")
     return name
 
 
@@ -59,7 +59,7 @@ class AdditionalCriterion(Entity):
 
 
 class ConvergenceCriteria(Entity):
-    """What a result must reach, besides what always applies: every step done, no invented tool, a judgement.
+    """What a result must meet, besides what always applies: every step done, no invented tool, a judgement.
 
     `completeness` and `coherence` are minimum scores, 0…1; `consistency` lists the flags that must hold (adaptive
     FR-022).
@@ -68,7 +68,7 @@ class ConvergenceCriteria(Entity):
     completeness: Score = 0.8
     """Minimum share of the requirements that are met, 0 to 1."""
     coherence: Score = 0.8
-    """Minimum score for an answer that hangs together, 0 to 1."""
+    """Minimum coherence score, 0 to 1."""
     consistency: Annotated[list[Flag], AfterValidator(_no_repeats)] = Field(default_factory=lambda: list(FLAGS))
     """What must be free of contradictions."""
     additional: Annotated[list[AdditionalCriterion], AfterValidator(_no_repeats)] = Field(default_factory=list)
@@ -79,7 +79,7 @@ _EXPECTED = {
     "completeness": "a number between 0 and 1",
     "coherence": "a number between 0 and 1",
     "consistency": f"a list of flags, each once, out of {', '.join(FLAGS)}",
-    "additional": "a list of {name: …, description: …}, both texts, each name once and none of the reason codes",
+    "additional": "a list of {name: …, description: …}, both text; each name unique and not a reason code",
 }
 _CRITERION_KEYS = ("name", "description")
 

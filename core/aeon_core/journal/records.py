@@ -73,7 +73,7 @@ class RunStarted(Record):
     models: list[dict[str, Any]] | None = None
     """The models in the order in which they are used: `model`, `price` (USD per million tokens), `context_window`."""
     prices: str | None = None
-    """Where prices come from, and of which date they are."""
+    """The source of the prices, and their date."""
     tools: list[dict[str, Any]]
     versions: dict[str, str]
     memory: dict[str, Any]
@@ -81,17 +81,17 @@ class RunStarted(Record):
     plan: dict[str, Any] | None = None
     """The plan that the run was given."""
     plan_cut: list[str] | None = None
-    """The steps of it whose subplans nested too deep and were left out."""
+    """The steps of that plan whose subplans were nested too deep and left out."""
     criteria: dict[str, Any] | None = None
-    """The criteria of convergence where they are not the defaults."""
+    """The convergence criteria, if not the defaults."""
     requirements: list[str] | None = None
-    """What a finished answer must satisfy, where it is given; else it is inferred with the profile."""
+    """What a finished answer must satisfy, if given; otherwise it is inferred with the profile."""
     parent: dict[str, Any] | None = None
-    """Of a fork: `run_id` of the run that it comes from, and `pass`, the one that it starts with."""
+    """For a fork: `run_id` of its parent, and `pass`, the pass that it starts with."""
     start: dict[str, Any] | None = None
-    """Of a fork from a later pass: where the parent stood before it."""
+    """For a fork from a later pass: the parent's state before that pass."""
     workflow: dict[str, Any] | None = None
-    """Of a workflow of system2: its project and its settings. Its passes are the rounds of its agents."""
+    """For a system2 workflow: its project and its settings. Its passes are the rounds of its agents."""
 
 
 class RunResumed(Record):
@@ -103,12 +103,12 @@ class RunResumed(Record):
     options: dict[str, Any]
     """The overrides; everything else is unchanged."""
     continues_at: int
-    """The seq up to which the lines before hold; those from it on belong to the ending that is superseded."""
+    """Earlier lines below this seq remain valid; those from it on belong to the ending that is superseded."""
     models: list[dict[str, Any]] | None = None
-    """The models that are used from here on, as in run_started, where they are others."""
+    """The models used from here on, as in run_started, if they changed."""
     prices: str | None = None
     answers: dict[str, str] | None = None
-    """Answers to open questions that came with an abort that a resume takes back; the repeated question keeps them."""
+    """Answers to open questions, given with an abort that this resume undoes; the repeated question keeps them."""
 
 
 class JournalRecovered(Record):
@@ -140,7 +140,7 @@ class PlanRecord(Record):
     step_id: str | None = None
     """The step that was repaired."""
     substitutions: dict[str, str] | None = None
-    """The steps whose tool a repair chose, with the one that they named before, "" for none."""
+    """The steps whose tool a repair chose, each with the tool it named before, "" for none."""
 
 
 class StepRecord(Record):
@@ -168,7 +168,7 @@ class LLMRecord(Record):
     step_id: str | None = None
     attempt: int
     model: str | None = None
-    """The model that is asked, where the run has several."""
+    """The model that is called, if the run has several."""
     request: dict[str, Any] | None = None
     reserved_usd: float | None = None
     response: dict[str, Any] | None = None
@@ -178,7 +178,7 @@ class LLMRecord(Record):
     error: dict[str, Any] | None = None
     retry_in_s: float | None = None
     repeats: str | None = None
-    """The call_id of an earlier call, which was made again for a secret in its reply; the kernel did not ask for it."""
+    """The call_id of an earlier call that is repeated to recover a secret in its reply, not for the kernel."""
 
 
 class ToolRecord(Record):
@@ -196,7 +196,7 @@ class ToolRecord(Record):
     error: dict[str, Any] | None = None
     duration_ms: float | None = None
     repeats: str | None = None
-    """As in an `llm` record: a pure or idempotent call that was made again for a secret in its result."""
+    """As in an `llm` record: a pure or idempotent call that is repeated to recover a secret in its result."""
     substitutes: str | None = None
     """The tool that the step named before a repair chose this one, "" for none."""
 
@@ -281,7 +281,7 @@ class AgentRecord(Record):
     """Its round."""
     contract: dict[str, Any] | None = None
     feedback: str | None = None
-    """Why its work was sent back, where the round comes of that."""
+    """Why its work was sent back, if that is why the round started."""
     model: str | None = None
     system: str | None = None
     tools: list[str] | None = None
@@ -313,7 +313,7 @@ class ObservationRecord(Record):
     what: str
     value: Any
     error: str | None = None
-    """Why it saw nothing, which ended the workflow."""
+    """Why the observation failed, which ended the workflow."""
 
 
 class PolicyRecord(Record):
@@ -326,7 +326,7 @@ class PolicyRecord(Record):
     answer: Literal["allow", "ask", "deny"]
     reason: str
     proposal: dict[str, Any] | None = None
-    """Where a person is asked: the rule that would allow calls like it, as `Verdict.proposal` says."""
+    """If a person is asked: the rule that would allow calls like it, as in `Verdict.proposal`."""
 
 
 class _EntityRecord(Record):
@@ -364,7 +364,7 @@ class RefinementRecord(_EntityRecord):
 
 
 class NoticeRecord(Record):
-    """Something to know that stops nothing: another model is used, a budget or a context window is nearly full."""
+    """A notice that stops nothing: another model is used, a budget or a context window is nearly full."""
 
     type: Literal["notice"] = Field(default="notice", exclude=True)
     kind: Literal[
@@ -388,7 +388,7 @@ class NoticeRecord(Record):
 
 
 class LabelRecord(Record):
-    """A person's verdict on the result of a pass, also after `run_finished`; of several on one pass the last counts.
+    """A person's verdict on the result of a pass, also after `run_finished`; the last one for a pass counts.
 
     `source` is `decision` if the kernel writes it with a decision about the pass, and `person` if someone adds it
     later: no run emits those, so no replay compares them.
@@ -428,7 +428,7 @@ class PassRecord(Record):
     snapshot: dict[str, Any]
     totals: dict[str, Any]
     outcomes: str | None = None
-    """A number that changes with anything that came from outside up to here."""
+    """A number that changes with any input from outside up to here."""
     standing: dict[str, Any] | None = None
     """The rest of the run's state after the pass; None in a run of a single pass."""
 
@@ -451,7 +451,7 @@ class RunFinished(Record):
     outcomes: str | None = None
     """As in the record of a pass."""
     resumes_at: int | None = None
-    """The seq from which a resume continues; the lines after it came of the ending. None if the run is finished."""
+    """The seq from which a resume continues; the lines after it belong to the ending. None if the run is finished."""
 
 
 RECORDS: dict[str, type[Record]] = {

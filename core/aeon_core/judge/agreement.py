@@ -110,7 +110,7 @@ def _read(texts: Iterable[tuple[str, str]]) -> list[LabelledOutcome]:
                 raise UsageError(f"{place}: the id {outcome.id!r} occurs twice, first at {first}")
             found.append(outcome)
     if not found:
-        raise UsageError(f"there are no labelled outcomes, expected lines of the form {_FORM}")
+        raise UsageError(f"there are no labelled outcomes; expected lines such as {_FORM}")
     return found
 
 

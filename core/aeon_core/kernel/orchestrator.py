@@ -202,7 +202,7 @@ class Loop:
             unchanged = not progress.refined
             in_vain = 0 if progress.refined or self.executor.cycles > cycles else in_vain + 1
             if in_vain > 1 and point == "plan":
-                raise RunAborted("the plan was rejected, and cannot be refined any more; fork the run with --plan FILE")
+                raise RunAborted("the plan was rejected, and can no longer be refined; fork the run with --plan FILE")
             if in_vain > 1:
                 progress.ended = "not_converged"
                 return

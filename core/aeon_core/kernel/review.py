@@ -46,7 +46,7 @@ def approve_single_pass(executor: Executor, progress: Progress, evaluator: Evalu
         return None
     if review.report is not None:
         effects.resumes_from(asked_at)
-        raise RunAborted("the plan was rejected, and a single pass refines none; fork the run with --plan FILE")
+        raise RunAborted("the plan was rejected, and a single-pass run cannot refine it; fork the run with --plan FILE")
     return review.plan
 
 

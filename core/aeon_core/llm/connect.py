@@ -104,10 +104,10 @@ def connect(
 ) -> LLMAdapter:
     """Return the adapter for `PROVIDER:NAME`; NAME may contain colons and slashes. Sends nothing and loads no SDK.
 
-    Several models make a chain: the next is used when the previous one has failed for good. `base_url` replaces the
-    provider's address (for `openai` with any server that speaks Chat Completions, without a key; `llama-cpp` and
+    Several models make a chain: the next is used when all attempts of the one before have failed. `base_url` replaces
+    the provider's address (for `openai` with any server that speaks Chat Completions, without a key; `llama-cpp` and
     `simulated` have none); `timeout` is the longest silence in seconds; `bedrock` holds `region`, `profile` and
-    `role_arn`. Raises UsageError (exit 2) for another form or an unknown provider, and ModelUnavailableError (exit 3),
+    `role_arn`. Raises UsageError (exit 2) for anything else or an unknown provider, and ModelUnavailableError (exit 3),
     which names a missing key, package or file.
     """
     if not isinstance(model, str) and isinstance(model, Sequence):

@@ -71,7 +71,7 @@ def load_requirements(path: Path | str) -> list[str]:
     if given is None:
         given = read_text(path, where, _MAX_BYTES).split("\n")
     if not isinstance(given, list) or not all(isinstance(each, str) for each in given):
-        raise UsageError(f"{where} is {suggest.shown(given)}; expected a list of texts, `- The answer names a date`")
+        raise UsageError(f"{where} is {suggest.shown(given)}; expected a list such as `- The answer names a date`")
     if not (found := _each_once(given)):
         raise UsageError(f"{where} has no requirements; write one per line")
     if len(found) > MAX_REQUIREMENTS or max(map(len, found)) > MAX_REQUIREMENT:

@@ -119,7 +119,7 @@ def build_tools(config: RunConfig) -> ToolRegistry:
     """Return the default tools, those of installed packages, and those that the configuration names.
 
     The registry's `close()` ends what they hold open, such as MCP servers. Raises UsageError, in one line, for tools
-    that cannot be loaded, for mistaken policy rules, for a missing folder of prompts, and for a project file that
+    that cannot be loaded, for invalid policy rules, for a missing prompts folder, and for a project file that
     changed since it was trusted.
     """
     from aeon_core.tools.loader import load_installed_tools, load_tools

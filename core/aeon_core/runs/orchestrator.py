@@ -33,15 +33,15 @@ class Orchestrator:
 
     `llm` is `PROVIDER:NAME`, several of them, or an adapter; by default the one that `config` names. `tools` is a list
     of functions and Tools, or a registry, by default those that `config` names, else echo and calculator; `config` a
-    RunConfig or a dict of its fields. `memory` defaults to a store of the run's own, `journal` to a new file in the
+    RunConfig or a dict of its fields. `memory` defaults to a new store in memory, `journal` to a new file in the
     runs directory (a path names the file, False keeps none). `approver` is asked before tools that need approval.
     `on_record` gets every record as a dict, long texts in full, on the kernel's thread after it was written; `on_line`
     the same as one line of JSON; `on_delta` gets (purpose, step_id, text) as a reply streams in, on the call's thread.
-    `criteria` of convergence and `requirements` come before the files that the configuration names.
+    `criteria` of convergence and `requirements` override the files that the configuration names.
     `recorded` makes the run repeat recorded lines; `llm=None` with it is a replay, which performs nothing. With a
     `journal` that is already open, the run continues after them, as `resumed` says. `start` is where it begins;
-    `secrets` are those of the run, by default what environment and configuration say. Raises AeonError, one line that
-    says what to write, for anything else, and where the model cannot be used.
+    `secrets` are those of the run, by default those of the environment and the configuration. Raises AeonError, one
+    line that says what to write, for a wrong argument, and if the model cannot be used.
     """
 
     def __init__(
@@ -95,7 +95,7 @@ class Orchestrator:
         return self._setup.state
 
     def abort(self) -> None:
-        """End the run from another thread: at the next cycle, or within a second where a model call is in flight."""
+        """End the run from another thread: at the next cycle, or within a second if a model call is in flight."""
         self._abort(self._abort_asked)
 
     def _abort(self, asked: threading.Event) -> None:
@@ -110,26 +110,26 @@ class Orchestrator:
     def run(self, task: str, plan: Plan | Mapping[str, Any] | None = None) -> RunResult:
         """Run a task, with a given plan or one the model makes, and return how it ended, whatever happens.
 
-        A given Plan object is executed itself: its steps carry the outcome afterwards. Raises AeonError only before
-        the run has started: for a blank task, an unsound or already executed plan, a journal that cannot be created,
-        another run that is under way; and ReplayMismatchError where what was recorded is not what the kernel does.
+        A given Plan object is executed in place: its steps hold the outcome afterwards. Raises AeonError only before
+        the run has started: for a blank task, an invalid or already executed plan, a journal that cannot be created,
+        or another run in progress; and ReplayMismatchError if the kernel does not do what was recorded.
         """
         return self._run(task, plan, None, threading.Event())
 
     def stream(self, task: str, plan: Plan | Mapping[str, Any] | None = None) -> RunStream:
         """Run a task, and return an iterator over its records, dicts as in the journal, long texts in full.
 
-        The run starts with the first `next()`, on a thread of its own, and waits for nobody. To close the iterator
-        early, or to let go of it, aborts the run. Then `result` is how it ended. Raises as `run`, from `next()`.
+        The run starts with the first `next()`, on its own thread, and does not wait for the reader. Closing or dropping
+        the iterator early aborts the run. Afterwards `result` is how it ended. `next()` raises what `run` raises.
         """
         return RunStream(self._worker(task, plan))
 
     def astream(self, task: str, plan: Plan | Mapping[str, Any] | None = None) -> AsyncRunStream:
-        """Return the same for `async for`. Cancelled, it aborts the run, which can be resumed."""
+        """Return the same for `async for`. Cancelling it aborts the run, which can be resumed."""
         return AsyncRunStream(self._worker(task, plan))
 
     async def arun(self, task: str, plan: Plan | Mapping[str, Any] | None = None) -> RunResult:
-        """Run a task as `run` does, on a thread of its own. Cancelled, it aborts the run, which can be resumed."""
+        """Run a task as `run` does, on its own thread. Cancelling it aborts the run, which can be resumed."""
         return await self._worker(task, plan).wait()
 
     def _worker(self, task: str, plan: Plan | Mapping[str, Any] | None) -> Worker:

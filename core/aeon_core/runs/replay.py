@@ -45,14 +45,14 @@ _PLACES = frozenset({"criteria", "project_root", "prompts_dir", "requirements", 
 
 @dataclass(frozen=True, slots=True)
 class Replay:
-    """What a replay came to. `result` is None if the recorded run had not ended, or where it differs.
+    """The outcome of a replay. `result` is None if the recorded run had not ended, or if the replay differs.
 
-    `difference` says where the kernel does something else than what was recorded, None if it did the same.
+    `difference` is the first place where the kernel does not do what was recorded; None if there is none.
     """
 
     run_id: str
     records: int
-    """How many records the kernel emitted that are the same."""
+    """How many emitted records match the recording."""
     result: RunResult | None
     difference: Difference | None
 
@@ -105,7 +105,7 @@ class RecordedTool(Tool):
 class RunRequest:
     """A run that would be started now: what an Orchestrator and its `run` are given, with the same defaults.
 
-    The model is not connected, and no tool is called. Raises AeonError for what is of the wrong type.
+    The model is not connected, and no tool is called. Raises AeonError for arguments of the wrong type.
     """
 
     def __init__(
@@ -145,9 +145,9 @@ class RunRequest:
 def replay(path: Path | str, on_line: LineListener | None = None, request: RunRequest | None = None) -> Replay:
     """Run the kernel over the recorded effects of a journal, and return whether it does what was recorded.
 
-    Compared is every record that the kernel emits, except for times, durations and versions; with a `request`, what
-    would be run now is compared too, and a plan and a memory given with it end as they did. `on_line` gets each record
-    as it is emitted. Raises UsageError if the journal is none, is damaged, or lacks what a replay needs.
+    Every record that the kernel emits is compared, except for times, durations and versions; with a `request`, what
+    would be run now is compared too, and a plan and a memory given with it end up as recorded. `on_line` gets each
+    record as it is emitted. Raises UsageError if the file is no journal, is damaged, or lacks what a replay needs.
     """
     return replay_lines(recorded_lines(expanded(path, "the journal")), on_line, request)
 

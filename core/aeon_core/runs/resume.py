@@ -134,10 +134,10 @@ def resume(
 ) -> RunResult:
     """Continue a run that was interrupted, aborted, or ended by its TTL, its budget or a model that failed.
 
-    What the journal holds after its last pass is replayed without a model or a tool, then the run is live. The
-    arguments are those of Resumption: `options` of OPTIONS are overrides; the model is asked from there on, whatever
-    it was before. An unsafe tool call that was begun and not ended is unknown: the tool's own `reconcile` tells, else
-    `on_unknown` decides. A run that has ended for good gives its result again. Listeners get what is new.
+    What the journal holds after its last pass is replayed without a model or a tool; then the run is live. The
+    arguments are those of Resumption: `options`, of OPTIONS, are overrides; the given model is used from there on. The
+    outcome of an unsafe tool call that started but did not end is unknown: the tool's own `reconcile` finds out, or
+    `on_unknown` decides. A finished run returns its result again. Listeners get only what is new.
     """
     path = expanded(path, "the journal")
     if (result := finished_result(path)) is not None:

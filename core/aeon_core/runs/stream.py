@@ -130,7 +130,7 @@ class RunStream(Iterator[dict[str, Any]]):
 
 
 class AsyncRunStream(AsyncIterator[dict[str, Any]]):
-    """The same for `async for`, as `Orchestrator.astream` returns it."""
+    """A RunStream for `async for`, as `Orchestrator.astream` returns it."""
 
     def __init__(self, worker: Worker) -> None:
         self._worker = worker

@@ -236,10 +236,10 @@ def test_empty_variables_and_null_values_are_absent(layers: Layers) -> None:
         ("ttl: -1", "must be a whole number of cycles, 0 or more; got -1"),
         ("ttl: 2.5", "must be a whole number"),
         ("ttl: true", "must be a whole number"),
-        ("tools: a:b", "must be a list of files, shell, mcp or texts"),
-        ("model: 5", "must be text of the form PROVIDER:NAME, or a list of such texts; got 5"),
-        ("model: []", "must be text"),
-        ("model: [5]", "must be text"),
+        ("tools: a:b", "must be a list of files, shell, mcp or module:attribute"),
+        ("model: 5", "must be PROVIDER:NAME, or a list of these; got 5"),
+        ("model: []", "must be PROVIDER:NAME"),
+        ("model: [5]", "must be PROVIDER:NAME"),
         ("budget: -1", "must be an amount in US dollars, 0 or more; got -1"),
         ("budget: yes", "must be an amount in US dollars, 0 or more; got 'yes'"),
         ("timeout: true", "must be a number of seconds above 0; got True"),
@@ -314,7 +314,7 @@ def test_variables_of_other_programs_are_left_alone(layers: Layers) -> None:
         ({"ttl": "-1"}, "--ttl must be a whole number of cycles, 0 or more; got -1"),
         ({"ttl": "1_000"}, "--ttl must be"),
         ({"ttl": "9" * 5_000}, "--ttl must be"),
-        ({"model": ""}, "--model is empty, expected text of the form PROVIDER:NAME"),
+        ({"model": ""}, "--model is empty, expected PROVIDER:NAME"),
         ({"durability": "no"}, "--durability must be one of full, normal, off; got 'no'"),
         ({"project_root": "/no/such/folder"}, "the project root '/no/such/folder' is not a folder"),
     ],
@@ -421,10 +421,7 @@ def test_a_password_in_a_wrong_base_url_is_not_shown(layers: Layers) -> None:
         ),
         (
             {"tools": ["a:b", 5]},
-            (
-                "'tools' of RunConfig must be a list of files, shell, mcp or texts of the form module:attribute; "
-                "got ['a:b', 5]"
-            ),
+            ("'tools' of RunConfig must be a list of files, shell, mcp or module:attribute; got ['a:b', 5]"),
         ),
     ],
 )

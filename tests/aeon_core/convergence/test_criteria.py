@@ -64,7 +64,7 @@ def test_an_empty_file_leaves_the_defaults(tmp_path: Path) -> None:
             "additional: [{name: x, desription: y}]",
             "unknown key, 'desription', in 'additional[0]'; did you mean 'description'?",
         ),
-        ("additional: [{name: complete, description: y}]", "'complete' is a reason code of its own"),
+        ("additional: [{name: complete, description: y}]", "'complete' is already a reason code"),
         ("additional: [{name: x, description: y}, {name: x, description: z}]", "'x' occurs twice"),
         ("additional: [{name: ' ', description: y}]", "'additional[0].name' is ' '"),
         ("- 1", "is [1]; expected keys such as `completeness: 0.9`"),
@@ -93,7 +93,7 @@ def test_a_file_that_cannot_be_read_is_named(tmp_path: Path) -> None:
 
 
 def test_a_criterion_must_not_take_the_name_of_a_reason_code() -> None:
-    with pytest.raises(ValidationError, match="reason code of its own"):
+    with pytest.raises(ValidationError, match="already a reason code"):
         AdditionalCriterion(name="no_progress", description="x")
 
 

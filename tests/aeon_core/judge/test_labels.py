@@ -93,7 +93,7 @@ def test_an_id_occurs_once(tmp_path: Path) -> None:
 
 
 def test_a_file_without_outcomes_says_what_is_expected(tmp_path: Path) -> None:
-    with pytest.raises(UsageError, match="there are no labelled outcomes, expected lines of the form"):
+    with pytest.raises(UsageError, match="there are no labelled outcomes; expected lines such as"):
         read_labels(written(tmp_path, ""))
     with pytest.raises(UsageError, match=r"cannot read the labels .*: No such file"):
         read_labels(tmp_path / "none.jsonl")

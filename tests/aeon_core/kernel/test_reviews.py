@@ -304,7 +304,7 @@ def test_a_plan_that_is_rejected_for_ever_never_runs_and_ends_once_no_refinement
     result, asked = rejected_for_ever(tmp_path, scripted, "plan")
     assert (result.status, asked) == ("aborted", 3)
     assert result.error is not None
-    assert "the plan was rejected, and cannot be refined any more" in result.error["message"]
+    assert "the plan was rejected, and can no longer be refined" in result.error["message"]
     assert {step.status for step in result.steps} == {"pending"}
 
 
@@ -343,7 +343,7 @@ def test_an_edited_plan_and_requirements_hold_for_a_single_pass(tmp_path: Path) 
 def test_a_rejected_plan_ends_a_single_pass_which_asks_again_when_resumed(tmp_path: Path) -> None:
     result, scripted = single_pass(tmp_path, Person({"decision": "reject", "feedback": "in French"}), "plan")
     assert result.error is not None
-    assert "the plan was rejected, and a single pass refines none" in result.error["message"]
+    assert "the plan was rejected, and a single-pass run cannot refine it" in result.error["message"]
     assert [request.purpose for request in scripted.requests] == ["plan"]
     person, again = Person(), model()
     assert resume(tmp_path / "r.jsonl", again, approver=person).status == "completed"

@@ -53,8 +53,11 @@ def test_settings_that_are_read_already_are_taken_as_they_are() -> None:
         ({"a": {}}, "'a' in 'mcp_servers' has neither of 'command' and 'url'; set one"),
         ({"a": {"command": "x", "url": "http://h"}}, "'a' in 'mcp_servers' has both of 'command' and 'url'; set one"),
         ({"a": {"comand": "x"}}, "'a' in 'mcp_servers' has an unknown key, 'comand'; did you mean 'command'?"),
-        ({"a": {"command": ""}}, "'command' of 'a' in 'mcp_servers' must be text, the program to start; got ''"),
-        ({"a": {"command": "x", "args": "-y"}}, "'args' of 'a' in 'mcp_servers' must be a list of texts; got '-y'"),
+        ({"a": {"command": ""}}, "'command' of 'a' in 'mcp_servers' must be the program to start, as text; got ''"),
+        (
+            {"a": {"command": "x", "args": "-y"}},
+            "'args' of 'a' in 'mcp_servers' must be a list of text values; got '-y'",
+        ),
         ({"a": {"url": "ftp://h"}}, "'url' of 'a' in 'mcp_servers' must be the address of a server, http://HOST:PORT"),
         (
             {"a": {"command": "x", "timeout": 0}},
@@ -78,7 +81,7 @@ def test_a_name_must_be_fit_for_the_names_of_tools(name: Any) -> None:
 
 def test_a_wrong_value_that_may_be_a_key_is_not_shown() -> None:
     message = refusal({"a": {"command": "x", "env": {"TOKEN": ["my-own-secret"]}}})
-    assert message == "'env' of 'a' in 'mcp_servers' must be a mapping of variables to texts"
+    assert message == "'env' of 'a' in 'mcp_servers' must be a mapping of variables to text"
 
 
 def test_no_dump_shows_a_key() -> None:

@@ -217,7 +217,7 @@ def test_a_standard_input_that_is_closed_is_reported(
 @pytest.mark.parametrize(
     ("point", "subject", "text", "told"),
     [
-        ("tool", CALL, "[1]", "does not hold the arguments of 'erase': expected `name: value` lines"),
+        ("tool", CALL, "[1]", "does not contain the arguments of 'erase': expected `name: value` lines"),
         ("budget", {"limit_usd": 2.0, "proposed_usd": 4.0}, "limit_usd: 1", "expected `limit_usd: USD`, more than 2.0"),
         ("plan", {"plan": PLAN}, "goals: x", 'is not a valid plan: plan: unknown key "goals"'),
         ("plan", {"plan": PLAN}, "requirements: 3", "requirements: expected a list of one sentence or more, got 3"),

@@ -92,7 +92,7 @@ def test_a_call_of_a_run_that_continues_is_not_lost(cli: Cli) -> None:
         (("--pass", "x"), "--pass must be a whole number, 1 or more; got 'x'"),
         (("--pass", "0"), "--pass must be a whole number, 1 or more; got '0'"),
         (("--export", "pdf"), "--export must be one of md, html, json; got 'pdf'"),
-        (("--json", "--export", "md"), "--json and --export md exclude each other"),
+        (("--json", "--export", "md"), "--json and --export md cannot be used together"),
         (("-o", "none/x.md"), "cannot write 'none/x.md': No such file or directory; choose another file with -o"),
         (("-o", "."), "cannot write '.': Is a directory"),
     ],

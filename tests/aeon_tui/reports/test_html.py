@@ -37,7 +37,7 @@ def test_without_javascript_the_page_says_all_that_a_person_asks_of_a_run(tmp_pa
         f"{WANTED[0]}\npass 1 ◐ partly Not finished.\npass 2 ✔ yes invoices as its resources",
         f"{WANTED[2]}\npass 1 ✔ yes it is half a page long (quote not found)",
         "Pass 1 (cut short) · not converged",
-        "Changes of the plan: + 3 added · ~ 1 changed · ⊘ 1 invalid · 1 step as before",
+        "Plan changes: + 3 added · ~ 1 changed · ⊘ 1 invalid · 1 step as before",
         "✔ change s2, accepted in pass 1: it says nothing",
         "✖ change s1, refused in pass 1: it says nothing",
         "✔ model · evaluate · judge · attempt 1 · 340 ms · 40 → 12 tokens",

@@ -139,7 +139,7 @@ async def test_the_first_difference_is_reported_on_the_screen(tmp_path: Path) ->
         player.after(0)
         await until(pilot, lambda: player.app._notifications)
         (said,) = [each.message for each in player.app._notifications]
-        assert said == "Aeon now behaves differently from record 7 on; `aeon-tui replay RUN --check` shows how"
+        assert said == "Aeon now behaves differently, starting at record 7; `aeon-tui replay RUN --check` shows how"
         assert "REPLAY 1x · differs from record 7 on" in player.header
 
 

@@ -193,7 +193,7 @@ async def test_a_file_that_is_not_there_is_made_with_a_head_and_read_again(
         await pilot.press("e")
         await until(pilot, own.exists)
         text = own.read_text()
-        assert text.startswith("# Settings of Aeon, as `key: value` lines")
+        assert text.startswith("# Aeon settings, as `key: value` lines")
         assert read_config_file(own) == {}
         assert stat.S_IMODE(own.stat().st_mode) == 0o600
         editor(tmp_path, monkeypatch, "ttl: 7\n")

@@ -232,7 +232,7 @@ def test_the_first_difference_is_found(tmp_path: Path) -> None:
     assert check.wait(PATIENCE)
     assert check.differs_at == seq
     assert check.finding == (
-        f"Aeon now behaves differently from record {seq} on; `aeon-tui replay RUN --check` shows how"
+        f"Aeon now behaves differently, starting at record {seq}; `aeon-tui replay RUN --check` shows how"
     )
 
 

@@ -20,7 +20,7 @@ SIMULATED_MODELS: dict[str, str] = {
     "malformed": "writes its plan in a code fence with a trailing comma: repaired locally",
     "broken": "leaves its plan unclosed, then repairs it when asked",
     "unrepairable": "leaves its plan unclosed, and its repairs too: the run fails",
-    "missing-tool": "plans with a tool that is not registered, then names a fitting one when asked",
+    "missing-tool": "plans with a tool that is not registered, then names a suitable one when asked",
     "no-such-tool": "plans with a tool that is not registered and insists on it: fallback reasoning",
     "bad-arguments": "gives tool arguments of the wrong type, then corrects them when asked",
     "flaky": "fails the first attempt of every call with a 503: retried",

@@ -23,12 +23,12 @@ _VARIABLE_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 _REFERENCE = re.compile(r"(?:[A-Za-z]{1,10} )?\$\{[A-Za-z_][A-Za-z0-9_]*\}")
 
 _EXPECTED = {
-    "command": "text, the program to start",
-    "args": "a list of texts",
-    "env": "a mapping of variables to texts",
-    "cwd": "text, a folder",
+    "command": "the program to start, as text",
+    "args": "a list of text values",
+    "env": "a mapping of variables to text",
+    "cwd": "the path of a folder",
     "url": "the address of a server, http://HOST:PORT/mcp or https://…",
-    "headers": "a mapping of HTTP headers to texts",
+    "headers": "a mapping of HTTP headers to text",
     "sandbox": "true or false",
     "network": "true or false",
     "timeout": "a number of seconds above 0",
@@ -59,7 +59,7 @@ class McpServer(BaseModel):
     args: list[str] = Field(default_factory=list)
     """Its arguments."""
     env: dict[str, str] = Field(default_factory=dict, repr=False)
-    """Environment variables of the program; `${NAME}` in a value is taken from our own environment."""
+    """Environment variables of the program; `${NAME}` in a value is taken from Aeon's own environment."""
     cwd: Path | None = None
     """The working directory of the program, relative to the project root, which is also the default."""
     sandbox: bool = False

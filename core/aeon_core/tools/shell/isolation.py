@@ -86,7 +86,7 @@ class Isolation:
         home = "your home {} except toolchains"
         if self.name == "bubblewrap":
             return (
-                "bubblewrap: writes only inside the project, but not to what runs later (.git/hooks, .venv, …), "
+                "bubblewrap: writes only inside the project, except to files that run later (.git/hooks, .venv, …), "
                 f"{network}, {home.format('hidden')}, other processes hidden, {self._calls()}"
             )
         if self.name == "landlock":

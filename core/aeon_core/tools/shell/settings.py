@@ -19,7 +19,7 @@ Seconds = Annotated[float, Field(gt=0, allow_inf_nan=False)]
 
 class ShellSettings(BaseModel):
     """Settings of the Bash tool (REQ-028a, REQ-115). Unknown keys and wrong values raise pydantic's ValidationError,
-    a pattern that is none UsageError: no pattern is lost without a word.
+    an invalid pattern UsageError, so that none is dropped silently.
     """
 
     model_config: ClassVar[ConfigDict] = ConfigDict(extra="forbid", frozen=True, defer_build=True)
@@ -29,15 +29,15 @@ class ShellSettings(BaseModel):
     blocklist: tuple[str, ...] = ()
     """Your own patterns, in addition to the built-in ones."""
     timeout: Seconds = 120.0
-    """Seconds a command may take where the call does not say."""
+    """Seconds a command may take if the call sets no timeout."""
     max_timeout: Seconds = 600.0
-    """The most seconds that a call may ask for."""
+    """The longest timeout that a call may set, in seconds."""
     network: bool = False
     """Whether commands reach the network; without isolation they always do."""
     env: tuple[str, ...] = ()
     """Names of environment variables that commands get although they look secret."""
     readable: tuple[Path, ...] = ()
-    """Folders and files of the home that commands may read, besides toolchains."""
+    """Folders and files in your home folder that commands may read, besides toolchains."""
     output_dir: Path | None = None
     """Folder for the full text of long outputs; a new temporary folder if not set."""
 
