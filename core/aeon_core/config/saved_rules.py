@@ -90,7 +90,7 @@ def _change(saved: SavedRule, root: Path, change: Callable[[str, KeyPath, str], 
     edit_file(saved.file, edit)
     after = assess_project(root)
     if _apart_from_rules(after) != _apart_from_rules(before) or {*_rules(saved.file).allow} ^ allowed > {saved.rule}:
-        raise UsageError("the project's settings have changed meanwhile; review them with `aeon-tui trust`")
+        raise UsageError("the project's settings have changed in the meantime; review them with `aeon-tui trust`")
     grant_trust(after)
 
 

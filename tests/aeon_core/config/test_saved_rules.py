@@ -86,7 +86,7 @@ def test_a_change_by_someone_else_meanwhile_is_not_consented_to(
         write(root, f"policy:\n  allow: ['{RULE}', '{more}']\n{other}\n")
 
     monkeypatch.setattr(saved_rules_module, "edit_file", and_more)
-    with pytest.raises(UsageError, match="changed meanwhile"):
+    with pytest.raises(UsageError, match="changed in the meantime"):
         save_rule(RULE, "project", root)
     assert assess_project(root).state == "untrusted"
 
