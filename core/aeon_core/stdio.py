@@ -22,7 +22,7 @@ def can_answer() -> bool:
 
 
 def drop_typed_ahead(stream: TextIO) -> None:
-    """Drop what was typed so far: it is no answer to what comes up now. Nothing where it is no terminal, or gone."""
+    """Discard what was typed so far: it does not answer what comes next. Does nothing without an open terminal."""
     with contextlib.suppress(ImportError, OSError, ValueError):
         import termios
 

@@ -14,7 +14,7 @@ NEAR = 0.65
 
 
 def nearest(name: str, known: Collection[str]) -> str:
-    """Return the end of a message that names the nearest known name, or all of them where none is near."""
+    """Return the end of a message that names the nearest known name, or all of them if none is near."""
     return did_you_mean(name, known) or f"; the known ones are {', '.join(known)}"
 
 

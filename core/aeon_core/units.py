@@ -56,7 +56,7 @@ def span(milliseconds: float | None) -> str:
 
 
 def local_time(stamp: str, pattern: str) -> str:
-    """Return a journal's UTC stamp in the person's time zone; as it is, on one line, where it is none."""
+    """Return a journal's UTC stamp in the person's time zone; as it is, on one line, if it is no timestamp."""
     try:
         return datetime.fromisoformat(stamp).astimezone().strftime(pattern)
     except (ValueError, OverflowError, OSError):

@@ -140,7 +140,7 @@ class RunRecorder:
     ) -> RunResult:
         """Return how an Orchestrator's run of this ends, from its recording.
 
-        No model is connected and no tool is called: their outcomes are the recorded ones. Fails where there is no
+        No model is connected and no tool is called: their outcomes are the recorded ones. Fails if there is no
         recording or the run differs from it; --aeon-record then runs and records it.
         """
         __tracebackhide__ = True

@@ -215,7 +215,7 @@ def ended_by(decision: ApprovalDecision, where: str) -> AeonError:
 
 
 class PolicyApprover:
-    """Asks the policies of a workflow; `others` is asked where there is no policy.
+    """Asks the policies of a workflow; `others` is asked if there is no policy.
 
     `aborted` says whether the work was stopped: the gate policy's answer then counts as an abort.
     """

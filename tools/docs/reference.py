@@ -110,8 +110,8 @@ fields of its type. A reader ignores types and fields it does not know. `aeon-tu
 of a type; see [durability](../explanation/durability.md) for when lines are written."""
 _CONFIGURATION = """\
 Later sources win: built-in defaults, `$XDG_CONFIG_HOME/aeon/config.yml`, `.aeon/config.yml` in the project root,
-`--config FILE`, environment variables, the command line. Options of the command line have the same names with hyphens,
-and `RunConfig` in Python the same names. An unknown key is an error that names the nearest known one."""
+`--config FILE`, environment variables, the command line. Command-line options have the same names with hyphens, and
+`RunConfig` in Python has the same names. An unknown key is an error that names the nearest known one."""
 
 
 def pages() -> dict[str, str]:

@@ -215,7 +215,7 @@ class RecordStream:
         return record.model_copy(update={"resumes_at": self._resumes_at}) if resumable else record
 
     def ahead(self) -> dict[str, Any]:
-        """Return the recorded line that comes next, {} where there is none."""
+        """Return the recorded line that comes next, {} if there is none."""
         return (self._recorded.peek() if self._recorded is not None else None) or {}
 
     def outcome(self, tag: str, key: dict[str, Any], missing: str | None = None) -> dict[str, Any] | None:

@@ -42,7 +42,7 @@ class Match:
     """None if the line is damaged."""
     type: str | None
     excerpt: str
-    """What was found with its context, on one line; `…` where there is more."""
+    """What was found with its context, on one line; `…` if there is more."""
     step_id: str | None = None
     pass_number: int | None = None
     """The step and the pass that the record names."""
@@ -63,7 +63,7 @@ def search_journal(
 
     Values are compared as they are meant, whatever their escapes in JSON; a long text counts for the `text` record that
     holds it. A line that is not JSON is compared as it is. An incomplete last line is left out. Ends within 50 ms after
-    `cancelled` returns True, where no line has more than a few megabytes. Raises UsageError for an empty text and where
+    `cancelled` returns True, provided no line has more than a few megabytes. Raises UsageError for an empty text and if
     the file cannot be opened, JournalError if it cannot be read.
     """
     wanted = clean_text(text)

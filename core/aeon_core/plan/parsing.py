@@ -223,7 +223,7 @@ class PlanEntry:
     path: str
     fields: dict[str, Any]
     goal: str | None = None
-    """The goal of its subplan, where that states one."""
+    """The goal of its subplan, if that states one."""
     created_by: str = "plan"
     children: list[PlanEntry] = field(default_factory=list)
     parent: PlanEntry | None = None

@@ -150,7 +150,7 @@ def build_tools(config: RunConfig) -> ToolRegistry:
 def inspect_tools(config: RunConfig, named: Iterable[str]) -> tuple[ToolRegistry, list[str]]:
     """Return the tools for a command that only inspects them, and the specifications that were left out.
 
-    Code of the project is run and MCP servers are started only where they are `named` on the command line. The caller
+    Code of the project is run and MCP servers are started only if they are `named` on the command line. The caller
     closes the registry. Raises UsageError as `build_tools`.
     """
     root = config.project_root if config.project_root is not None else find_project_root()

@@ -67,7 +67,7 @@ class Resumption(PreparedRun):
     """A run that continues: its journal is open and locked. `run` once; `abort` from another thread, `close` in
     the end.
 
-    The journal names the model and the tools that are used where they are not given. Raises UsageError if it cannot be
+    The journal names the model and the tools that are used if they are not given. Raises UsageError if it cannot be
     continued, has no consent for these, another process writes it, or an option cannot be overridden.
     """
 

@@ -154,7 +154,7 @@ def _imports(file: Path, module: str, *, package: bool) -> Iterator[str]:
 
 
 def _base(node: ast.ImportFrom, module: str, *, package: bool) -> str:
-    """Return the package that a `from` statement names, resolved where it is relative."""
+    """Return the package that a `from` statement names, resolved if it is relative."""
     if not node.level:
         return node.module or ""
     parents = module.split(".")

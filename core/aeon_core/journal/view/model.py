@@ -72,7 +72,7 @@ class RepairView(Struct):
     repaired_output: dict[str, Any] | None
     error: dict[str, Any] | None
     purpose: str = ""
-    """What the call was for whose reply was repaired, where it belongs to no step."""
+    """What the call was for whose reply was repaired, if it belongs to no step."""
 
 
 class StepView(Struct):

@@ -143,7 +143,7 @@ def _joined(first: RefinementAction, second: RefinementAction, tree: Tree) -> Re
 
 
 def _plain_steps(action: RefinementAction) -> list[dict[str, Any]]:
-    """Return the steps that an action adds; none if it is something else, or where one replaces another."""
+    """Return the steps that an action adds; none if it is something else, or if one replaces another."""
     steps = _readable_steps(action) if action.type == "step_add" else []
     return [] if any(step.get("replaces") is not None for step in steps) else steps
 

@@ -119,7 +119,7 @@ _WAY_OUT = frozenset(
 def child_environment(environ: Mapping[str, str], allowed: Collection[str] = (), temp: str = "/tmp") -> dict[str, str]:  # noqa: S108  # the sandbox's own
     """Return the environment for a command: `environ` without secrets, session sockets and hooks (REQ-115).
 
-    A variable is a secret by its name (`*_API_KEY`, `AWS_*`, …) or by its value, where that looks like a key. Those
+    A variable is a secret by its name (`*_API_KEY`, `AWS_*`, …) or by its value, if that looks like a key. Those
     named in `allowed` are passed as they are. `temp` is the folder for temporary files and caches.
     """
     kept = {name: value for name, value in environ.items() if name in allowed or not _is_withheld(name, value)}
@@ -204,7 +204,7 @@ class BashTool(Tool):
         return None if texts is None else [{**arguments, "command": text} for text in texts]
 
     def rule_pattern(self, arguments: dict[str, Any]) -> str | None:
-        """Return a pattern for the command with any arguments where it only reads, else for this command alone."""
+        """Return a pattern for the command with any arguments if it only reads, else for this command alone."""
         return rule_pattern(_command(arguments))
 
     def spellings(self, arguments: dict[str, Any]) -> list[dict[str, Any]]:
@@ -214,7 +214,7 @@ class BashTool(Tool):
     def invoke(self, command: str, timeout: float | None = None, description: str | None = None) -> dict[str, Any]:  # noqa: ARG002  # what the model says for people
         """Return stdout, stderr and exit_code of the command, whatever the code is (REQ-026).
 
-        `timeout` is in seconds. Raises ToolError for a command that strict mode refuses, and where it cannot be run.
+        `timeout` is in seconds. Raises ToolError for a command that strict mode refuses, and if it cannot be run.
         """
         match = judge(command, self._settings.blocklist)
         if match is not None and self._settings.safety_mode == "strict":

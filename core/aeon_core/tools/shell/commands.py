@@ -2,7 +2,7 @@
 
 Plain are words, quoted or not, with variables and `$(…)` among a command's arguments, joined by `&&`, `||`, `;`, `|`,
 `&` and line ends, with redirections, here-documents, groups, `if` and loops. Whether the words of these fit together
-is not checked: where they do not, bash runs nothing. It is no wall: a script in a file and a program's own ways to
+is not checked: if they do not, bash runs nothing. It is no wall: a script in a file and a program's own ways to
 start another cannot be seen. Isolation is what holds then.
 """
 
@@ -109,7 +109,7 @@ class SimpleCommand:
     literal: tuple[bool, ...]
     """For each word, whether it has no variable and no substitution."""
     shown: tuple[str, ...] = ()
-    """The words for a person and for rules: quoted only where they must be."""
+    """The words for a person and for rules: quoted only if they must be."""
     redirects: tuple[Redirect, ...] = ()
     assignments: tuple[str, ...] = ()
     stdin: str | None = None
@@ -394,7 +394,7 @@ class _Word:
 
     @property
     def shown(self) -> str:
-        """The word for a policy rule: quoted only where it must be, and as written where it is not literal."""
+        """The word for a policy rule: quoted only if it must be, and as written if it is not literal."""
         return shlex.quote(self.text) if self.literal and self.source != self.text else self.source
 
 
@@ -452,7 +452,7 @@ class _Reader:
         """The here-documents that the next line begins: delimiter, quoted, without tabs, and the command's place."""
 
     def read(self, end: str) -> None:
-        """Read commands up to `end`, or all of the text where that is empty."""
+        """Read commands up to `end`, or all of the text if that is empty."""
         groups = 0
         while True:
             self._skip()

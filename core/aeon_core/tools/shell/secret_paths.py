@@ -70,7 +70,7 @@ _CREDENTIALS = (
     ".pypirc",
     ".yarnrc.yml",
 )
-"""Hidden where they lie at the top of a toolchain's folder."""
+"""Hidden if they lie at the top of a toolchain's folder."""
 
 _PREFIXES = (
     "pyvenv.cfg",
