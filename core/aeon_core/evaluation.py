@@ -1,4 +1,4 @@
-"""What the kernel asks of models beside steps: plans and results (adaptive FR-048, FR-050)."""
+"""What the kernel asks of models besides steps: plans and results (adaptive FR-048, FR-050)."""
 
 from __future__ import annotations
 

@@ -57,10 +57,10 @@ def real_path(path: Path | str) -> Path:
 
 
 def default_runs_directory(project_root: Path | None = None) -> Path:
-    """Return where runs live when no configuration says it: `AEON_RUNS_DIR`, else `.aeon/runs` where the project (by
-    default the one of the working directory) has a `.aeon`, else the platform's user state directory; so it is where a
-    symbolic link leads out of the project. The folder may not exist yet. Raises UsageError if the variable names an
-    unknown home folder.
+    """Return the default folder of runs: `AEON_RUNS_DIR`, else `.aeon/runs` if the project (by default that of the
+    working directory) has a `.aeon`, else the platform's user state directory, which is also used if a symbolic link
+    leads out of the project. The folder may not exist yet. Raises UsageError if the variable names an unknown home
+    folder.
     """
     if from_environment := os.environ.get("AEON_RUNS_DIR"):
         return expanded(from_environment, "the environment variable AEON_RUNS_DIR")
@@ -92,7 +92,7 @@ def run_command(verb: str, journal: Path | str, more: str = "") -> str:
 
 
 def named_project_root(given: str | None) -> Path:
-    """Return the project root that an option names, else the one that is found. Raises UsageError for no folder."""
+    """Return the project root that an option names, else the one found. Raises UsageError if it is not a folder."""
     root = Path(given).expanduser().absolute() if given is not None else find_project_root()
     if not root.is_dir():
         raise UsageError(f"the project root {str(root)!r} is not a folder; choose an existing one with --project-root")

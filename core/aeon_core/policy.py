@@ -117,7 +117,7 @@ class Policy:
 
         Without a matching rule, a tool that needs approval is asked about and any other is allowed; but one that
         is not pure and that a repair put in the place of another (`substitutes`, "" for none) is asked about too. A
-        call that would be allowed is asked about where a review has an `objection` to it.
+        call that would be allowed is asked about if a review has an `objection` to it.
         """
         own = tool.verdict(dict(arguments))
         ruled = self._ruled(tool, arguments, substitutes)

@@ -59,7 +59,7 @@ _SCHEMA_LINE = {"type": "string", "description": "The JSON Schema of this file, 
 
 
 class Tool(Entity):
-    """What a tool says of itself: as registered, in prompts and in `tools --json` (data model: Tool)."""
+    """What a tool says about itself: as registered, in prompts and in `tools --json` (data model: Tool)."""
 
     name: NonBlank
     description: NonBlank

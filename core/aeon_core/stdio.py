@@ -59,7 +59,7 @@ def logged_to(handler: logging.Handler) -> Iterator[None]:
 
 @contextlib.contextmanager
 def handled(handler: Callable[[int, FrameType | None], object], *numbers: signal.Signals) -> Iterator[None]:
-    """Handle these signals so, and as before in the end; nothing if the thread is not the one that takes signals."""
+    """Handle these signals so, and as before afterwards; does nothing on a thread that cannot set handlers."""
     try:
         before = {number: signal.signal(number, handler) for number in numbers}
     except ValueError:

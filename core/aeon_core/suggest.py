@@ -1,4 +1,4 @@
-"""What messages about a person's input have in common: the nearest known name, a value that is fit to be shown."""
+"""What messages about a person's input have in common: the nearest known name, a value that is safe to show."""
 
 from __future__ import annotations
 

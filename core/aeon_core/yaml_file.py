@@ -1,7 +1,7 @@
 """The one reader of YAML: plain data of JSON's types, from a regular file, with work that is linear in a bounded size.
 
 Anchors, aliases, merge keys, directives and tags of other types are refused: they let a small file grow without end, or
-mean something else than it says. The parser's events are composed here, without recursion, and counted.
+mean something other than it says. The parser's events are composed here, without recursion, and counted.
 """
 
 from __future__ import annotations
@@ -56,7 +56,7 @@ SETTINGS = Bounds()
 
 
 class YamlError(ValueError):
-    """A text that is not read; the message says why, without file and line."""
+    """A text that cannot be read; the message says why, without file and line."""
 
     def __init__(self, reason: str, line: int | None = None, column: int | None = None, *, valid: bool = True) -> None:
         super().__init__(reason)
@@ -103,7 +103,7 @@ def parse_yaml(text: str, bounds: Bounds = SETTINGS) -> Any:
 def yaml_fault(text: str) -> YamlError | None:
     """Return why a text is not YAML; None if it is, whatever it holds.
 
-    A text that nests more deeply than the parser reads is only asked whether its brackets match.
+    A text that nests more deeply than the parser reads is only checked for matching brackets.
     """
     import yaml
 
@@ -225,7 +225,7 @@ def _resolved(text: str) -> str:
 
 
 def plain_value(node: yaml.Node) -> Any:
-    """Return a node's value as plain JSON data. Raises YamlError for keys that occur twice or are no text, and tags."""
+    """Return a node's value as plain JSON data. Raises YamlError for tags, and keys that are repeated or not text."""
     import yaml
 
     kind = node.tag.removeprefix(_CORE)

@@ -3,7 +3,7 @@
 The run's own process makes the file when it begins to wait, reads what comes into it, journals what it takes, and
 removes the file. Whoever decides from elsewhere writes one line into it, and nothing else. So whoever may write the
 file decides: it has mode 0600 and is read through the descriptor that made it, so that nothing put in its place counts;
-a writer follows no link, and writes to a file of its own user's alone. Each question has a file of its own, and a line
+a writer follows no link, and writes only to a file of its own user. Each question has a file of its own, and a line
 names the `seq` and the digest of its question: a decision about an earlier one, or for an earlier process, is ignored.
 """
 

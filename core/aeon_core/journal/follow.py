@@ -52,10 +52,9 @@ class FollowPosition(NamedTuple):
 class Follower:
     """The records of a journal as they come, whichever process writes it, and whether one does.
 
-    Those of one generation are what `read_records` yields of the file, plans left as they are written. A new
-    generation begins where a resume took back lines that had been yielded, and where the file was replaced or
-    rewritten. The file need not exist yet; one that is deleted is read to its end. `close` lets go of it. Not for
-    several threads at once.
+    Those of one generation are what `read_records` yields for the file, with plans left as written. A new generation
+    begins when a resume supersedes lines that had been yielded, and when the file is replaced or rewritten. The file
+    need not exist yet; one that is deleted is read to its end. `close` releases it. Not for several threads at once.
     """
 
     def __init__(self, path: Path, place: FollowPosition | None = None) -> None:

@@ -74,7 +74,7 @@ class Fork(PreparedRun):
     """A run that starts where a pass of another started. `run` once; `abort` from another thread, `close` in the end.
 
     `config` says the options, by default the parent's (`forked_config`), which name the model and the tools that are
-    used where `llm` and `tools` are not given; `plan` is the pass's plan as a person edited it, and may hold
+    used if `llm` and `tools` are not given; `plan` is the pass's plan as a person edited it, and may hold
     `requirements`: what was executed and is not changed need not run again. `criteria` and `requirements` come before
     the files that `config` names, and these before the parent's. What was spent of the TTL before the pass is spent;
     cost is counted from zero. Raises UsageError if the run has no such pass, the TTL leaves nothing, the journal cannot

@@ -106,7 +106,7 @@ class Sandbox:
     """Files below one folder, by paths that may be hostile.
 
     Relative paths start at the root, whatever the working directory; absolute ones must lie below it. `~` is a name
-    like any other. A symbolic link is followed where it stays inside, and refused where it leaves. Links are resolved
+    like any other. A symbolic link is followed if it stays inside, and refused if it leaves. Links are resolved
     first; then each folder is opened from the one before it, without following links, so that swapping one for a link
     between check and use gains nothing. A hard link to a file of another user, or to one with keys, is refused; a write
     to any other replaces the name inside and leaves the other file as it was. Holds no descriptor between calls; may be
@@ -144,7 +144,7 @@ class Sandbox:
     def open_walked(self, path: str, secrets: Secrets) -> BinaryIO | None:
         """Return a file that a walk gave, open for reading; the caller closes it.
 
-        None for what is no regular file by now, or a hard link that is refused; `secrets` is asked for such a link.
+        None for what is no longer a regular file, or a hard link that is refused; `secrets` is asked for such a link.
         Raises OSError.
         """
         *folders, name = path.split("/")
@@ -208,8 +208,7 @@ class Sandbox:
         """Return what is below a folder, each folder before its content and names in order; a file gives itself.
 
         `enter` says which folders to go into, else all. Symbolic links are listed and not followed; a folder that
-        cannot be read is passed over. Raises SandboxError if the path leads outside, ToolError if there is
-        nothing.
+        cannot be read is skipped. Raises SandboxError if the path leads outside, ToolError if there is nothing.
         """
         with self._place(path) as place:
             if not place.exists:

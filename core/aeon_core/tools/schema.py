@@ -48,8 +48,8 @@ _ABOUT_TEXT = frozenset(
 class Schema:
     """A compiled JSON Schema; no reference out of the schema is ever fetched.
 
-    Raises ValidationError if `schema` is no dict, has no JSON form, is no valid JSON Schema, or refers to something
-    outside itself.
+    Raises ValidationError if `schema` is not a dict, has no JSON form, is not a valid JSON Schema, or refers to
+    something outside itself.
     """
 
     __slots__ = ("_branches", "_is_valid", "_refers", "_validator", "schema")
@@ -306,7 +306,7 @@ _TYPES: tuple[tuple[str, tuple[type, ...]], ...] = (
 
 
 def letters(name: str) -> str:
-    """Return the letters and digits of a name, without case: what is left where its spelling does not count."""
+    """Return the letters and digits of a name, without case, to compare it whatever its spelling."""
     return "".join(filter(str.isalnum, name.casefold()))[:200]
 
 
@@ -344,7 +344,7 @@ def unwrapped(value: Any, schema: dict[str, Any]) -> Any:
 
 
 def coerced(value: Any, schema: dict[str, Any], *, drop: bool = True) -> Any:
-    """Return the value as the schema has it, as far as that loses nothing.
+    """Return the value in the schema's form, as far as nothing is lost.
 
     Keys and choices get the schema's spelling, numbers in text become numbers, one item a list of one, and each the
     other way round. With `drop`, keys that a closed object does not know are left out, unless that leaves nothing of

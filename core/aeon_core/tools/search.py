@@ -194,8 +194,8 @@ MAX_SHOWN = 200
 class SearchTool(Tool):
     """A tool that looks through the files of the sandbox (REQ-110).
 
-    Paths for which `hidden` is true, given relative to the project root, are treated as if they were not there, and
-    so is all below them: deny rules on files reach a search that way.
+    Paths for which `hidden` is true, given relative to the project root, are treated as if they were not there, and so
+    is all below them: this applies deny rules on files to searches.
     """
 
     effect: Effect = "pure"

@@ -155,8 +155,8 @@ _TEXT: dict[str, Any] = {"type": "string"}
 class BashTool(Tool):
     """Runs a command line with bash in the project root.
 
-    A command that the blocklist matches is refused in strict mode, and asked about in permissive mode; where no
-    isolation holds, every command is asked about. The isolation is tried out once, when it is first needed.
+    A command that the blocklist matches is refused in strict mode, and asked about in permissive mode; if no isolation
+    works, every command is asked about. The isolation is tested once, when it is first needed.
     """
 
     name = "Bash"
@@ -182,13 +182,13 @@ class BashTool(Tool):
 
     @property
     def isolation(self) -> Isolation:
-        """What commands are held to on this machine."""
+        """How commands are confined on this machine."""
         if self._found is None:
             self._found = probe(self._root, self._settings)
         return self._found
 
     def verdict(self, arguments: dict[str, Any]) -> Verdict | None:
-        """Return `deny` or `ask` for a blocklisted command, `ask` where nothing isolates it, else None (REQ-115)."""
+        """Return `deny` or `ask` for a blocklisted command, `ask` if nothing isolates it, else None (REQ-115)."""
         match = judge(_command(arguments), self._settings.blocklist)
         if match is not None:
             return self._blocked(match)

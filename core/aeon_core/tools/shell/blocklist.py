@@ -2,8 +2,8 @@
 
 The built-in ones are matched against each plain command that would run, so that quotes hide nothing, and text that is
 only printed or searched for is no match. A line that is more than plain commands is matched as text too, and asked
-about where it matches nothing (`commands.unknown_program`). It keeps a mistaken or misled model from the known ways to
-do damage. It is no wall against one that looks for others: that is what isolation is for.
+about if it matches nothing (`commands.unknown_program`). It keeps a mistaken or misled model from the known ways to do
+damage. It does not stop one that looks for others: that is what isolation is for.
 """
 
 from __future__ import annotations

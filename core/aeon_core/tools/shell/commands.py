@@ -2,8 +2,8 @@
 
 Plain are words, quoted or not, with variables and `$(…)` among a command's arguments, joined by `&&`, `||`, `;`, `|`,
 `&` and line ends, with redirections, here-documents, groups, `if` and loops. Whether the words of these fit together
-is not checked: if they do not, bash runs nothing. It is no wall: a script in a file and a program's own ways to
-start another cannot be seen. Isolation is what holds then.
+is not checked: if they do not, bash runs nothing. It is no barrier: a script in a file and a program's own ways to
+start another cannot be seen. Only isolation protects then.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Isolation of commands: what this machine can really hold a command to, and how it is applied (REQ-115)."""
+"""Isolation of commands: which limits this machine can really enforce, and how (REQ-115)."""
 
 from __future__ import annotations
 
@@ -69,7 +69,7 @@ class Limits:
 
 @dataclass(frozen=True, slots=True)
 class Isolation:
-    """A way of confining commands, `none` where nothing works; `why` says why better ones do not work.
+    """A way of confining commands, `none` if nothing works; `why` says why better ones do not work.
 
     Only bubblewrap keeps commands from what is protected in the project, and from changing the mode, owner or times of
     files elsewhere. Landlock does not hide other processes, nor bound their number for root; before Linux 6.12, it does
@@ -105,7 +105,7 @@ class Isolation:
 
     @property
     def warning(self) -> str:
-        """One line for the start of a run about what is not held; empty under bubblewrap."""
+        """One line for the start of a run about limits that are not enforced; empty under bubblewrap."""
         if self.name == "none":
             return f"Commands cannot be isolated here ({self.why}), so each one needs approval."
         if self.protects:
@@ -155,7 +155,7 @@ class Isolation:
 
 
 def probe(root: Path, settings: ShellSettings) -> Isolation:
-    """Return the best isolation that holds here, found by running something in each; remembered by this process."""
+    """Return the best isolation that works here, found by running something in each; remembered by this process."""
     return _probed(real_path(root), settings.network)
 
 
@@ -177,7 +177,7 @@ def _probed(root: Path, network: bool) -> Isolation:
 
 
 def fault_of(isolation: Isolation, root: Path) -> str | None:
-    """Return what the isolation does not hold, or why it does not run; None if it does all that it is to do."""
+    """Return which limit the isolation does not enforce, or why it does not run; None if it works."""
     if isolation.name == "bubblewrap" and not _bubblewrap_program(root):
         return "bwrap is not installed"
     shell = shutil.which("bash")
@@ -251,9 +251,9 @@ _KERNEL = ("/proc/sys", "/proc/sysrq-trigger", "/proc/irq", "/proc/bus", "/proc/
 def bubblewrap(program: str, limits: Limits, status: int, seccomp: int | None = None) -> list[str]:
     """Return what to put before a command, which ends with all its processes when it or Aeon does.
 
-    Inside, all is read-only but the project root, its repository and a private `/tmp`; other processes, the user's
-    session sockets in `/run` and places with keys are not there; `status` gets JSON lines, one with the command's
-    `exit-code`. `seccomp` is a descriptor with a filter program.
+    Inside, everything is read-only except the project root, its repository and a private `/tmp`; other processes, the
+    user's session sockets in `/run` and places with keys are not there; `status` gets JSON lines, one with the
+    command's `exit-code`. `seccomp` is a descriptor with a filter program.
     """
     line = [program, "--die-with-parent", "--new-session", "--cap-drop", "ALL", "--unshare-cgroup-try"]
     line += [f"--unshare-{kind}" for kind in _UNSHARED]

@@ -149,7 +149,7 @@ def restrict(write: Sequence[str], hide: Sequence[str], show: Sequence[str]) -> 
     """Take from this process, for good, all writing but beneath `write`, and all reading of `hide` except for what is
     in `show` or `write`. A folder around something hidden cannot be listed.
 
-    Raises OSError if the kernel cannot hold all of that.
+    Raises OSError if the kernel cannot enforce all of that.
     """
     abi = _checked("landlock", _landlock_abi())
     if abi < _TRUNCATE_ABI:

@@ -63,7 +63,7 @@ class Output:
         self._all += chunk
 
     def text(self, stream: Stream) -> str:
-        """Return a stream as text, invalid UTF-8 replaced; where something is left out, a line says how much."""
+        """Return a stream as text, invalid UTF-8 replaced; if something is left out, a line says how much."""
         data = bytes(self._streams[stream])
         left_out = len(data) - 2 * self._half
         if left_out <= 0:
@@ -76,7 +76,7 @@ class Output:
         return f"{head}\n[TRUNCATED] {left_out} bytes left out{hint}\n{tail[start:].decode('utf-8', 'replace')}"
 
     def close(self) -> None:
-        """Save the whole output where not all of it is shown."""
+        """Save the whole output if not all of it is shown."""
         if not self.truncated or self.path is not None:
             return
         try:
@@ -162,7 +162,7 @@ def run(job: Job, output: Output, cancelled: threading.Event | None = None) -> E
 def shell_words(shell: str, command: str) -> list[str]:
     """Return the words that run a command line with the given bash, without start-up files, dumps, or endless forking.
 
-    Patterns in the line match no name that begins with a hyphen. The bound on processes does not hold for root, whom
+    Patterns in the line match no name that begins with a hyphen. The bound on processes does not apply to root, whom
     the kernel exempts.
     """
     bare = [shell, "--noprofile", "--norc", "-c"]

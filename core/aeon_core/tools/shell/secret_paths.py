@@ -1,7 +1,7 @@
-"""The places where people keep keys: a command gets to see none of them.
+"""The places where people keep keys, which commands cannot see.
 
-Homes are hidden as a whole, except for the toolchains in them, to read only, and the project. Where the project is a
-home, or around one, what begins with a dot in that home is hidden, except for what projects have.
+Homes are hidden as a whole, except for the toolchains in them, to read only, and the project. If the project is a
+home, or contains one, names in that home that begin with a dot are hidden, except for those that projects have.
 """
 
 from __future__ import annotations

@@ -55,9 +55,9 @@ class ShellSettings(BaseModel):
 
 
 def compile_patterns(patterns: Sequence[str]) -> list[regex.Pattern[str]]:
-    """Return a user's patterns compiled, to be searched with a timeout: those of a project hold without consent.
+    """Return a user's patterns compiled, to be searched with a timeout: those of a project apply without consent.
 
-    Raises UsageError that names the first that is no regular expression.
+    Raises UsageError that names the first that is not a regular expression.
     """
     import regex
 
