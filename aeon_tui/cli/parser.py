@@ -443,8 +443,8 @@ _EPILOGS = {
     "calibrate": (
         'LABELS.jsonl has one labelled outcome per line, at least {"id", "label": "good" or "bad", "goal", "answer"};'
         " without it, the labelled outcomes that ship with Aeon are used, in several languages. Exit code: 5 if the "
-        "agreement is below --least, 3 without a usable model; 4 if the budget is used up and 1 if interrupted, after "
-        "the verdicts so far are printed."
+        "agreement is below --least, 3 without a usable model; after the verdicts so far are printed, 4 if the budget "
+        "is used up, 1 if interrupted or if the judge keeps failing."
     ),
     "label": "The last label counts. `aeon-tui calibrate --history` shows how often the judge agreed with you.",
     "serve": "Each tab is its own app. Ctrl-C closes them all and aborts their runs.",
