@@ -133,7 +133,7 @@ class Conversation:
         """The ids of the last reply's tool uses that have no result yet."""
         return [use_id for use_id in use_ids(self.messages[-1:]) if use_id not in self._results]
 
-    def say(self, text: str) -> None:
+    def add_text(self, text: str) -> None:
         """Add a text to the next user turn."""
         self._texts.append(text)
 

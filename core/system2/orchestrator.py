@@ -179,7 +179,7 @@ class Orchestrator:
         """
         task = _checked_task(task_description)
         more = {"spec": spec} if spec is not None else {}
-        with self._hold_project() as model:
+        with self._reserve_project() as model:
             return self._finish(self._open_new(task, model, more, run_id or new_run_id()))
 
     def resume(self, journal: Path | str) -> WorkflowResult:
@@ -192,7 +192,7 @@ class Orchestrator:
         path = journal_of(Path(journal), self.runs_dir)
         first = first_record(path)
         own = given_model(first, self.settings, self._root) if self._model is None else None
-        with self._hold_project(own=own) as model:
+        with self._reserve_project(own=own) as model:
             return self._finish(self._reopen(path, model))
 
     def invoke_agent(self, agent_name: str, contract: DelegationContract) -> AgentResult:
@@ -200,7 +200,7 @@ class Orchestrator:
 
         Raises UsageError for an unknown agent, ModelUnavailableError, and what a model's call raises.
         """
-        with self._hold_project(agent_name) as model:
+        with self._reserve_project(agent_name) as model:
             invoked = {"agent": agent_name, "contract": contract.as_dict()}
             opened = self._open_new(contract.objective, model, {"invoke": invoked}, new_run_id())
             error = self._run(opened)
@@ -240,7 +240,7 @@ class Orchestrator:
             self._opened.stop()
 
     @contextmanager
-    def _hold_project(self, agent: str | None = None, own: str | None = None) -> Iterator[LLMAdapter]:
+    def _reserve_project(self, agent: str | None = None, own: str | None = None) -> Iterator[LLMAdapter]:
         """Reserve orchestrator and project for one piece of work, and yield its model; an abort ends only that work.
 
         `own` is the model that the work was started with, if that is not the settings' own.

@@ -191,8 +191,8 @@ def _demands(passage: str, *, is_hidden: bool, passed_on: bool) -> list[tuple[st
     sentences = _sentences(passage)
     marks = (hit for hit in _MARKS.finditer(passage) if not _is_reported(hit))
     certain = [(IMITATES, _line_of(passage, hit)) for hit in marks]
-    certain += [(INSTEAD, each) for each in sentences if _holds(_INSTEAD, each, is_condition_free=True)]
-    acts = [(kind, each) for each in sentences for kind, pattern in _ACTS.items() if _holds(pattern, each)]
+    certain += [(INSTEAD, each) for each in sentences if _matches(_INSTEAD, each, is_condition_free=True)]
+    acts = [(kind, each) for each in sentences for kind, pattern in _ACTS.items() if _matches(pattern, each)]
     kinds = {kind for kind, _ in acts}
     grave = kinds & _GRAVE
     is_addressed = bool(kinds) and _ADDRESS.search(passage) is not None
@@ -207,7 +207,7 @@ def _demands(passage: str, *, is_hidden: bool, passed_on: bool) -> list[tuple[st
     return certain + (acts if is_demanded else [])
 
 
-def _holds(pattern: re.Pattern[str], sentence: str, *, is_condition_free: bool = False) -> bool:
+def _matches(pattern: re.Pattern[str], sentence: str, *, is_condition_free: bool = False) -> bool:
     for hit in pattern.finditer(sentence):
         before = sentence[max(0, hit.start() - 300) : hit.start()]
         if _DIRECTED.search(before) is None or _TAKEN_BACK.search(before) or _is_reported(hit):

@@ -120,9 +120,9 @@ class AgentSession:
         or RunAborted, as a model's call does.
         """
         if feedback is None or not self._conversation.messages:
-            self._conversation.say(contract.to_message())
+            self._conversation.add_text(contract.to_message())
         if feedback is not None:
-            self._conversation.say(_REJECTED.format(feedback=feedback.strip() or "(no reason was given)"))
+            self._conversation.add_text(_REJECTED.format(feedback=feedback.strip() or "(no reason was given)"))
         context, name = self._context, self.agent.name
         self.rounds += 1
         self._toolbox.round = self.rounds
@@ -172,12 +172,12 @@ class AgentSession:
                 cut_off += 1
                 if cut_off > MAX_CONTINUATIONS:
                     raise _Halted("max_tokens")
-                self._conversation.say(_CUT.format(tokens=self._context.settings.max_output_tokens))
+                self._conversation.add_text(_CUT.format(tokens=self._context.settings.max_output_tokens))
             elif reply.stop_reason == "refusal":
                 return CompletionSignal("failure", [], reply.text if reply.text.strip() else REFUSED)
             elif was_silent and not was_empty:
                 # Models sometimes end a turn like this after tool results, and continue when asked.
-                self._conversation.say(_EMPTY)
+                self._conversation.add_text(_EMPTY)
             else:
                 return implicit_completion(reply.text)
 

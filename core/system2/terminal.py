@@ -35,13 +35,13 @@ class Terminal:
     def __init__(self, typed: TextIO, shown: TextIO) -> None:
         self._typed, self._shown = typed, shown
 
-    def say(self, text: str) -> None:
+    def show(self, text: str) -> None:
         """Show a text, with control characters made visible."""
-        self._show(f"{escape_controls(text, keep=chr(10))}\n")
+        self._write(f"{escape_controls(text, keep=chr(10))}\n")
 
     def ask(self, question: str) -> str | None:
         """Return the line typed, without surrounding blanks; None if the input has ended."""
-        self._show(question)
+        self._write(question)
         try:
             line = self._typed.readline()
         except (OSError, ValueError):
@@ -52,7 +52,7 @@ class Terminal:
         """Return the lines typed up to an empty one; or, given a `first` line, that and the lines pasted with it."""
         lines = [first] if first else []
         if not first:
-            self.say(question)
+            self.show(question)
         while not first or self._is_more_typed():
             line = self.ask("" if first else "> ")
             if line is None or not (line or self._is_more_typed()):
@@ -67,7 +67,7 @@ class Terminal:
             # The stream has no file descriptor, or the terminal hung up.
             return False
 
-    def _show(self, text: str) -> None:
+    def _write(self, text: str) -> None:
         try:
             self._shown.write(text)
             self._shown.flush()
@@ -89,15 +89,15 @@ class Terminal:
         """Show the artifact and what changed, and return what the person says."""
         gate, artifact = subject["gate"], subject["artifact"]
         # The summary comes last: on a small screen a long artifact scrolls away what is above it.
-        self.say(f"\n{_excerpt(artifact, subject.get('content', ''))}")
+        self.show(f"\n{_excerpt(artifact, subject.get('content', ''))}")
         changes = [FileChange(**change) for change in subject.get("changes") or ()]
         # The excerpt of a new artifact shows all that its diff would.
         lines = list(diffs_of(each for each in changes if (each.path, each.status) != (artifact, "created")))
         if lines:
             left = len(lines) - MAX_DIFF
             tail = [f"--- and {left:,} more lines: decide in `aeon-tui workflow --resume last`"] if left > 0 else []
-            self.say("\n".join(["", *lines[:MAX_DIFF], *tail]))
-        self.say(f"\n=== Gate {gate} ({GATES[gate].title}) ===\n{subject['summary']}\n")
+            self.show("\n".join(["", *lines[:MAX_DIFF], *tail]))
+        self.show(f"\n=== Gate {gate} ({GATES[gate].title}) ===\n{subject['summary']}\n")
         while True:
             typed = self.ask("approve, reject or abort? [a, w REASON, X] ")
             if typed is None:
@@ -110,14 +110,14 @@ class Terminal:
                 return ApprovalDecision(decision="approve")
             if feedback := self._reason(typed, _ASK_WHY):
                 return ApprovalDecision(decision="reject", feedback=feedback)
-            self.say("type a to approve, w with what should change, or X to abort")
+            self.show("type a to approve, w with what should change, or X to abort")
 
     def _command(self, command: str, *, is_blocklisted: bool) -> ApprovalDecision:
         """Show the whole command, and return whether it may run, or why not; a blocklisted one needs the word `run`."""
-        self.say(f"\nThe agent wants to run:\n{escape_blanks(command)}")
+        self.show(f"\nThe agent wants to run:\n{escape_blanks(command)}")
         prompt = "run it? [a, w REASON] "
         if is_blocklisted:
-            self.say("WARNING: this command is on the list of destructive commands.")
+            self.show("WARNING: this command is on the list of destructive commands.")
             prompt = "type 'run' to run it, or w with the reason to refuse it: "
         typed = self.ask(prompt) or ""
         if typed == "run" if is_blocklisted else typed.lower() in _APPROVE:
@@ -132,7 +132,7 @@ class Terminal:
     def choose(self, question: Question) -> str:
         """Return the choice that the person types in full or in part; the safe one if nothing is typed."""
         details = [f"  {line}" for detail in question.details for line in detail.split("\n")]
-        self.say("\n".join([f"\n{question.text}", *details]))
+        self.show("\n".join([f"\n{question.text}", *details]))
         while True:
             typed = self.ask(f"{', '.join(question.choices)}? [{question.safe}] ")
             if not typed:

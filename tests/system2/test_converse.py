@@ -82,7 +82,7 @@ def test_tool_uses_of_one_id_are_distinguished() -> None:
 
 def test_only_an_open_tool_use_is_answered() -> None:
     conversation = Conversation()
-    conversation.say("go")
+    conversation.add_text("go")
     conversation.add_reply(message_of(uses(("Read", {}, "r1"))))
     conversation.answer(ToolResult("r1", "text"))
     for other in ("r1", "r2"):
@@ -98,7 +98,7 @@ def test_nothing_is_sent_where_there_is_nothing_to_say() -> None:
 
 def test_a_tool_use_without_a_result_is_answered_as_not_carried_out() -> None:
     conversation = Conversation()
-    conversation.say("go")
+    conversation.add_text("go")
     conversation.add_reply(message_of(uses(("Read", {}, "r1"), ("Read", {}, "r2"))))
     conversation.answer(ToolResult("r2", "second"))
     assert conversation.outgoing()[-2:] == [
@@ -109,10 +109,10 @@ def test_a_tool_use_without_a_result_is_answered_as_not_carried_out() -> None:
 
 def test_a_summary_replaces_all_but_the_task_and_what_is_still_to_be_said() -> None:
     conversation = Conversation()
-    conversation.say("the task")
+    conversation.add_text("the task")
     conversation.add_reply(message_of(uses(("Read", {}, "r1"))))
     conversation.answer(ToolResult("r1", "long text"))
-    conversation.say("the feedback")
+    conversation.add_text("the feedback")
     conversation.replace_by_summary("read a file")
     summary = f"{SUMMARIZED}\n\nWhat was said and done so far:\n\nread a file"
     told = "\n\n".join(["the task", summary, "the feedback"])
@@ -121,10 +121,10 @@ def test_a_summary_replaces_all_but_the_task_and_what_is_still_to_be_said() -> N
 
 def test_of_two_summaries_the_last_one_stays() -> None:
     conversation = Conversation()
-    conversation.say("the task")
+    conversation.add_text("the task")
     for number in (1, 2):
         conversation.add_reply(message_of(said("so be it")))
-        conversation.say("go on")
+        conversation.add_text("go on")
         conversation.replace_by_summary(f"summary {number}")
     (message,) = conversation.outgoing()
     assert message["content"].startswith("the task")
@@ -147,20 +147,20 @@ def test_roles_and_results_are_in_valid_order_whatever_happens(steps: list[tuple
 def _sent(conversation: Conversation) -> list[Message]:
     """What would be sent, had the user one thing more to say; the conversation stays as it is."""
     one = copy.deepcopy(conversation)
-    one.say("next")
+    one.add_text("next")
     return one.outgoing()
 
 
 def _after(step: tuple[Any, ...], conversation: Conversation) -> Conversation:
     if step[0] == "reply":
-        conversation.say("go on")
+        conversation.add_text("go on")
         taken = list(use_ids(conversation.messages))
         conversation.add_reply(message_of(uses(*step[2], text=step[1]), taken))
     elif step[0] == "answer":
         for use_id in conversation.open_uses[: step[1]]:
             conversation.answer(ToolResult(use_id, "result", is_error=step[1] == 1))
     elif step[0] == "say":
-        conversation.say(step[1])
+        conversation.add_text(step[1])
     elif step[0] == "summarize" and conversation.messages:
         conversation.replace_by_summary(step[1])
     return conversation
