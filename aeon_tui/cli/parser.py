@@ -40,15 +40,13 @@ class Parser(argparse.ArgumentParser):
             from aeon_core.suggest import did_you_mean
 
             choices = list(map(str, action.choices))
-            if action.option_strings:
-                self.error(f"{action.option_strings[-1]} must be one of {', '.join(choices)}; got {value!r}")
-            is_command = isinstance(action, argparse._SubParsersAction)
             near = did_you_mean(str(value), choices)
-            if not is_command:
-                near = near or f"; choose from {', '.join(choices)}"
-            elif not near or " " in value:
+            if not isinstance(action, argparse._SubParsersAction):
+                name = action.option_strings[-1] if action.option_strings else f"the {action.dest}"
+                self.error(f"{name} must be one of {', '.join(choices)}; got {value!r}{near}")
+            if not near or " " in value:
                 near = f"; to run a task: {self.prog} run {_as_task(str(value))}"
-            self.error(f"unknown {'command' if is_command else 'value'} {value!r}{near}")
+            self.error(f"unknown command {value!r}{near}")
 
 
 class _Help(argparse.HelpFormatter):

@@ -81,7 +81,7 @@ def test_a_path_is_kept_relative_to_the_project(cli: Cli) -> None:
         (("get", "ttl", "3"), "get takes no value"),
         (("path", "ttl"), "path takes no name"),
         (("set", "ttl", "3", "--json"), "--json needs get"),
-        (("sett", "ttl", "3"), "unknown value 'sett'; did you mean 'set'?"),
+        (("sett", "ttl", "3"), "the action must be one of get, set, path; got 'sett'; did you mean 'set'?"),
     ],
 )
 def test_what_cannot_be_done_is_one_line_and_changes_nothing(

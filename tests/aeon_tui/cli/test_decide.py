@@ -166,7 +166,7 @@ def asked(tmp_path: Path) -> Iterator[Asked]:
             "'replay' is not a valid answer to the question about a tool's call; choose from approve, edit,",
         ),
         ("unknown", ["edit"], "choose from approve, reject, abort"),
-        ("tool", ["aprove"], "unknown value 'aprove'; did you mean 'approve'?"),
+        ("tool", ["aprove"], "accept, abort; got 'aprove'; did you mean 'approve'?"),
         ("tool", ["approve", "--feedback", "why"], "--feedback is only for reject"),
         ("tool", ["approve", "--edited", "x.json"], "--edited is only for edit, not for approve"),
         ("tool", ["approve", "--answer", "x"], "--answer is given 1 time, but 0 questions are open"),

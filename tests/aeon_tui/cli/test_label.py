@@ -69,7 +69,7 @@ def test_a_labelled_run_replays_and_is_listed_as_before(cli: Cli, journal: Path)
     ("arguments", "said"),
     [
         (("one",), "the following arguments are required: good|bad"),
-        (("one", "fine"), "unknown value 'fine'"),
+        (("one", "fine"), "the verdict must be one of good, bad; got 'fine'"),
         (("two", "good"), "no run 'two' in "),
         (("other.jsonl", "good"), "is not a journal: "),
         (("damaged.jsonl", "good"), "is damaged: line 4: broken"),
