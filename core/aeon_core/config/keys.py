@@ -289,7 +289,7 @@ def checked_text(key: str, text: str, where: str) -> Any:
 
 def _whole_number(text: str) -> int | str:
     try:
-        return int(text) if text.strip().isascii() and "_" not in text else text
+        return int(text) if text.strip().isascii() and not {"_", "-"} & set(text) else text
     except ValueError:
         return text
 

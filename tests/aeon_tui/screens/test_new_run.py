@@ -44,7 +44,7 @@ TODAY = LoadedConfig(
         ({"model": "openai:"}, "model", "'openai:' has no name; write openai:NAME"),
         ({"model": "simulated:default, openai"}, "model", "'openai' has no name; write openai:NAME"),
         ({"ttl": "x"}, "ttl", "TTL must be a whole number of cycles, 0 or more; got 'x'"),
-        ({"ttl": "-1"}, "ttl", "TTL must be a whole number of cycles, 0 or more; got -1"),
+        ({"ttl": "-1"}, "ttl", "TTL must be a whole number of cycles, 0 or more; got '-1'"),
         ({"budget": "1 $"}, "budget", "Budget must be an amount in US dollars, 0 or more; got '1 $'"),
     ],
 )
