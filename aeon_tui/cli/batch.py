@@ -198,7 +198,7 @@ def _tasks(args: Namespace, config: RunConfig) -> tuple[str, list[BatchTask]]:
             return where, read_tasks(file, name=name, config=config, where=where, folder=path.absolute().parent)
     except (OSError, ValueError, RuntimeError) as error:
         reason = error.strerror if isinstance(error, OSError) else str(error)
-        raise UsageError(f"cannot read {where}: {reason}; expected JSON with one task per line") from None
+        raise UsageError(f"cannot read {where}: {reason}") from None
 
 
 def _check(tasks: Sequence[BatchTask], where: str, *, here: bool, trusts_project: bool) -> None:
@@ -208,7 +208,10 @@ def _check(tasks: Sequence[BatchTask], where: str, *, here: bool, trusts_project
     """
     seen: set[str] = set()
     for task in tasks:
+        root = task.config.project_root
         try:
+            if here and root is not None and not root.is_dir():
+                raise UsageError(f"the project root {str(root)!r} is not a folder; choose an existing one")
             if task.workflow:
                 _check_workflow(task, seen, trusts_project=trusts_project)
             else:

@@ -118,6 +118,13 @@ def test_tasks_come_from_standard_input_under_a_name(cli: Cli) -> None:
         ([{"id": "a", "task": ADD, "model": "openai:m"}], (), 3, "line 2: "),
         ([{"id": "a", "task": ADD, "tools": ["gone:it"]}], (), 2, "line 2: tools 'gone:it': no module"),
         ([{"id": "a", "task": ADD, "criteria": "gone.yml"}], (), 2, "gone.yml"),
+        ([{"id": "a", "task": ADD, "project_root": "gone"}], (), 2, "gone' is not a folder; choose an existing one"),
+        (
+            [{"id": "a", "task": ADD, "project_root": "gone", "workflow": "auto-approve"}],
+            (),
+            2,
+            "gone' is not a folder; choose an existing one",
+        ),
         ([], ("--jobs", "0"), 2, "--jobs must be a whole number from 1 to 1000; got '0'"),
         ([], ("--jobs", "two"), 2, "got 'two'"),
         ([], ("--name", " "), 2, "--name is empty"),
@@ -150,9 +157,7 @@ def test_what_nobody_could_answer_is_refused_before_anything_starts(cli: Cli) ->
 def test_a_file_that_is_not_there_is_exit_2(cli: Cli) -> None:
     done = cli("batch", "gone.jsonl", *SIMULATED)
     assert done.code == 2
-    assert done.err == (
-        "aeon-tui: cannot read the file 'gone.jsonl': No such file or directory; expected JSON with one task per line\n"
-    )
+    assert done.err == "aeon-tui: cannot read the file 'gone.jsonl': No such file or directory\n"
 
 
 def test_another_task_under_the_same_id_is_no_second_call(cli: Cli) -> None:

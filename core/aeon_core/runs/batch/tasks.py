@@ -108,7 +108,7 @@ def _task(line: bytes, place: str, name: str, config: RunConfig, folder: Path, n
     fields = _fields(line, place)
     task_id, task = _id(fields.pop("id", None), place), fields.pop("task", None)
     if not isinstance(task, str) or not task.strip():
-        raise UsageError(f"{place}: 'task' is {shown(task)}; expected non-empty text")
+        raise UsageError(f"{place}: 'task' is {_given(task)}; expected non-empty text")
     workflow = _workflow(fields, place)
     run_id = f"{run_name(name)}.{run_name(task_id)}"
     return BatchTask(task_id, task, run_id, _config(fields, config, folder, place), number, workflow)
@@ -141,8 +141,12 @@ def _id(value: Any, place: str) -> str:
     if type(value) is int:
         value = str(value)
     if not isinstance(value, str) or not value.strip() or len(value) > _MAX_ID:
-        raise UsageError(f"{place}: 'id' is {shown(value)}; expected text of 1 to {_MAX_ID} characters, or a number")
+        raise UsageError(f"{place}: 'id' is {_given(value)}; expected text of 1 to {_MAX_ID} characters, or a number")
     return value
+
+
+def _given(value: Any) -> str:
+    return "missing" if value is None else shown(value)
 
 
 def _config(fields: dict[str, Any], config: RunConfig, folder: Path, place: str) -> RunConfig:
