@@ -254,8 +254,13 @@ class Workflow:
             problems.append("the executor changed no file in the project")
         known = {path for change in produced for path in (change.path, change.was)} | self._written
         signal = self._results[EXECUTOR].completion
-        named = dict.fromkeys(map(self._relative, signal.files_changed if signal is not None else []))
-        claimed = [PurePosixPath(path).as_posix() for path in named]
+
+        def named(text: str) -> str:
+            return PurePosixPath(self._relative(text)).as_posix()
+
+        said = signal.files_changed if signal is not None else []
+        # A model may write a path as in Markdown.
+        claimed = dict.fromkeys(path if (path := named(text)) in known else named(text.strip("` ")) for text in said)
         doubted = [path for path in claimed if not any(each == path or each.startswith(f"{path}/") for each in known)]
         inside = [path for path in doubted if not Path(path).is_absolute()]
         ignored = self.tracker.unseen(inside) if inside else []

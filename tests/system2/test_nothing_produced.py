@@ -116,6 +116,15 @@ def test_an_executor_that_names_files_it_did_not_write(tmp_path: Path) -> None:
     refused(auto(tmp_path, of(EXECUTES, write, claims)), "5 (summary)", why)
 
 
+def test_backticks_and_blanks_around_a_path_are_not_part_of_it(tmp_path: Path) -> None:
+    write = uses(*(("Write", {"file_path": path, "content": "app = 1\n"}) for path in ("src/app.py", "`odd`")))
+    claims = done(
+        files_changed=["`src/app.py`", " src/app.py", f"`{tmp_path}/src/app.py` ", "`odd`", "src/app.py (new)"]
+    )
+    why = "the executor says it changed 'src/app.py (new)', but did not"
+    refused(auto(tmp_path, of(EXECUTES, write, claims)), "5 (summary)", why)
+
+
 def test_an_executor_that_wrote_by_a_command_has_written(tmp_path: Path) -> None:
     command = uses(("Bash", {"command": "mkdir -p src && echo 'app = 1' > src/app.py && rm old.py"}))
     (tmp_path / "old.py").write_text("old = 1\n")
