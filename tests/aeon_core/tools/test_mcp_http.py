@@ -16,6 +16,7 @@ import pytest
 from aeon_core.errors import ToolError, UsageError
 from aeon_core.tools.mcp.connection import _is_request
 from aeon_core.tools.mcp.servers import McpTools
+from aeon_core.tools.mcp.stdio_transport import MAX_MESSAGE
 from tests.aeon_core.tools.mcp_help import assert_nothing_is_left, connected, http_server, pids
 
 INITIALIZED = {
@@ -193,6 +194,15 @@ def test_an_answer_that_is_no_json_fails_the_call_alone(tmp_path: Path, old: Old
         with pytest.raises(ToolError, match=r"'web' answered 'do' with an error: Failed to parse JSON response$"):
             tools["mcp__web__do"].invoke()
         old.fault = lambda method: None
+        assert tools["mcp__web__do"].invoke() == {"text": "done"}
+
+
+def test_an_answer_that_is_too_long_fails_the_call_alone(tmp_path: Path, old: OldServer) -> None:
+    with connected(tmp_path, web={"url": old.url}) as tools:
+        old.answer = {"content": [{"type": "text", "text": "x" * MAX_MESSAGE}]}
+        with pytest.raises(ToolError, match=r"'web' answered 'do' with an error: .*: longer than 16 MB"):
+            tools["mcp__web__do"].invoke()
+        old.answer = {"content": [{"type": "text", "text": "done"}]}
         assert tools["mcp__web__do"].invoke() == {"text": "done"}
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import functools
 import json
 import logging
 from collections.abc import AsyncIterator, Callable
@@ -255,6 +256,8 @@ class Connection:
             # Notifications and answers are sent during a call, too.
             if _is_request(response.request):
                 self._status = response.status_code if response.status_code >= 400 else None
+            if not response.headers.get("content-type", "").lower().startswith("text/event-stream"):
+                response.aiter_bytes = functools.partial(_bounded, response.aiter_bytes)
 
         settings = self._settings
         assert settings.url is not None
@@ -267,6 +270,19 @@ class Connection:
             streamable_http_client(settings.url, http_client=client, max_sse_event_size=MAX_MESSAGE) as (read, write),
         ):
             yield Watched(read, self.ended, self._leave_out_malformed), write
+
+
+async def _bounded(read: Callable[..., Any], *args: Any) -> AsyncIterator[bytes]:
+    """Yield what `read` yields, a body without its compression; the SDK limits events alone."""
+    from httpx2 import StreamError
+
+    size = 0
+    async with contextlib.aclosing(read(*args)) as parts:
+        async for part in parts:
+            size += len(part)
+            if size > MAX_MESSAGE:
+                raise StreamError(f"longer than {MAX_MESSAGE // 1024**2} MB")
+            yield part
 
 
 def _is_request(sent: Any) -> bool:
