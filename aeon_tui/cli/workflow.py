@@ -16,7 +16,7 @@ from aeon_tui.reports.workflow_items import items_of
 from aeon_tui.sessions.workflow_session import WorkflowJob
 from aeon_tui.sources.run_index import transcripts_folder
 from aeon_tui.sources.workflow import WorkflowState
-from system2.command import parse_arguments, project_root
+from system2.command import OWN_TASK, parse_arguments, project_root
 
 NO_TASK = "no task given; put it in quotes after `workflow`, or use '-' to read it from standard input"
 NO_ONE = "there is no terminal to decide the gates on; use one, or add --wait SECONDS and use `aeon-tui decide`"
@@ -36,7 +36,7 @@ def execute(args: Namespace) -> int:
     if args.task is None and args.resume is None and not has_screen():
         raise UsageError(NO_TASK)
     if args.task is not None and args.resume is not None:
-        raise UsageError("--resume continues the workflow's own task; drop the task")
+        raise UsageError(OWN_TASK)
     task = _task(args.task)
     if not has_screen():
         raise UsageError(NO_SCREEN)

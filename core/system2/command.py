@@ -37,6 +37,7 @@ EPILOG = (
     "or nobody to decide at the gates, 3 no usable model or rejected credentials, 4 cost ceiling reached."
 )
 NO_ONE = "there is no terminal to decide the gates on; use one, or add --auto-approve or --wait SECONDS"
+OWN_TASK = "--resume continues the workflow's own task; drop the task"
 _SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 
@@ -56,7 +57,7 @@ class _Parser(argparse.ArgumentParser):
 def parse_arguments(argv: list[str] | None) -> argparse.Namespace:
     """Parse `argv`, or the process's arguments if it is None; wrong ones exit with 2 and one line on stderr."""
     parser: argparse.ArgumentParser = _Parser(
-        prog="python -m system2",
+        prog="system2",
         description="Run a workflow of thirteen agents from scope to reviewed change. You decide at each gate.",
         epilog=EPILOG,
     )
@@ -94,6 +95,10 @@ def execute(args: argparse.Namespace) -> int:
         if (given := getattr(args, name)) is not None:
             setattr(args, name, Path(given).expanduser())
     try:
+        if args.init and (args.task is not None or args.resume is not None):
+            raise UsageError("--init only copies the shipped agents; drop the task and --resume")
+        if args.task is not None and args.resume is not None:
+            raise UsageError(OWN_TASK)
         root = project_root(args.project_root)
         code = _init(root) if args.init else _work(args, root)
     except KeyboardInterrupt:
@@ -173,7 +178,7 @@ def _task(given: str | None) -> str:
         sys.stderr.flush()
         task = sys.stdin.readline()
     if task is None:
-        raise UsageError('no task given, and no terminal to ask on; run python -m system2 "the task"')
+        raise UsageError('no task given, and no terminal to ask on; run system2 "the task"')
     if not task.strip():
         raise UsageError("the task is empty; describe it")
     return task
@@ -259,7 +264,7 @@ def _report_stop(why: str, code: int, journal: Path | None, args: argparse.Names
     """Print why the workflow did not complete, and the command that continues it with the same options."""
     _report(" ".join(why.split()), code)
     if journal is not None:
-        command = ["python", "-m", "system2", "--resume", journal.stem]
+        command = ["system2", "--resume", journal.stem]
         for option in ("project_root", "config", "model", "base_url", "log_format", "log_file", "runs_dir"):
             if (given := getattr(args, option)) is not None:
                 command += [f"--{option.replace('_', '-')}", str(given)]

@@ -60,7 +60,7 @@ def test_a_whole_workflow_without_a_terminal(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("args", "code", "line"),
     [
-        ((), 2, "system2: no task given, and no terminal to ask on"),
+        ((), 2, 'system2: no task given, and no terminal to ask on; run system2 "the task"'),
         (("task",), 2, "system2: there is no terminal to decide the gates on"),
         (("--auto-approve", " "), 2, "system2: the task is empty"),
         (
@@ -78,8 +78,11 @@ def test_a_whole_workflow_without_a_terminal(tmp_path: Path) -> None:
         (("--project-root", "nowhere", "task"), 2, "system2: the project root 'nowhere' is not a folder"),
         (("--resume", "last", "--auto-approve", *SIMULATED), 2, "system2: no workflow of"),
         (("--log-format", "xml"), 2, "system2: argument --log-format"),
-        (("--nope",), 2, "system2: unknown option '--nope'; see `python -m system2 --help`"),
+        (("--nope",), 2, "system2: unknown option '--nope'; see `system2 --help`"),
         (("--modle", "x"), 2, "system2: unknown option '--modle'; did you mean '--model'?"),
+        (("--init", "task"), 2, "system2: --init only copies the shipped agents; drop the task and --resume\n"),
+        (("--init", "--resume", "last"), 2, "system2: --init only copies the shipped agents; drop the task"),
+        (("--resume", "last", "task"), 2, "system2: --resume continues the workflow's own task; drop the task\n"),
         (("two", "words"), 2, "system2: unexpected argument 'words'; quote a task of several words"),
     ],
 )
@@ -182,7 +185,7 @@ def test_a_termination_ends_it_as_aborted_and_says_how_to_go_on(tmp_path: Path) 
     (path,) = (tmp_path / ".system2" / "runs").glob("*.jsonl")
     run_id = transcript(path)[0]["run"]
     options = f"--model openai:x --base-url {url} --auto-approve"
-    assert f"continue with: python -m system2 --resume {run_id} {options}\n" in stderr
+    assert f"continue with: system2 --resume {run_id} {options}\n" in stderr
     assert transcript(path)[-1]["status"] == "aborted"
 
 

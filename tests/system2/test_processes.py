@@ -147,7 +147,7 @@ def test_a_signal_during_a_models_call_ends_the_workflow_at_once(
     assert process.returncode == 1
     last = transcript(last_transcript(tmp_path))[-1]
     assert (last["status"], last["error"]) == ("aborted", "interrupted")
-    assert f"continue with: python -m system2 --resume {last['run']}" in shown
+    assert f"continue with: system2 --resume {last['run']}" in shown
 
 
 @pytest.mark.parametrize("number", sample([signal.SIGINT, signal.SIGTERM, signal.SIGHUP]))
