@@ -40,7 +40,10 @@ STATUS_STYLES = {
 
 
 class Output:
-    """A stream to print on. If its reader has gone, or never existed, text is dropped."""
+    """A stream to print on. If its reader has gone, or never existed, text is dropped.
+
+    So is progress on stderr that a full disk cannot take; a result on stdout that cannot be written is an error.
+    """
 
     def __init__(self, stream: TextIO | None) -> None:
         self._stream = stream if stream is not None and not stream.closed else None
@@ -97,8 +100,8 @@ class Output:
             self._lost(error)
 
     def _lost(self, error: OSError) -> None:
-        self._stream = self._console = None
-        if not isinstance(error, BrokenPipeError):
+        stream, self._stream, self._console = self._stream, None, None
+        if stream is not sys.stderr and not isinstance(error, BrokenPipeError):
             raise AeonError(f"cannot write the output: {error.strerror}") from None
 
     def _is_utf8(self) -> bool:

@@ -218,6 +218,17 @@ def test_a_full_disk_is_an_error_in_one_line() -> None:
     assert done.stderr == "aeon-tui: cannot write the output: No space left on device\n"
 
 
+@pytest.mark.parametrize("arguments", [("run", "add 5 and 10"), ("batch", "tasks.jsonl")], ids=["run", "batch"])
+def test_progress_that_a_full_disk_cannot_take_stops_no_run(arguments: tuple[str, ...], tmp_path: Path) -> None:
+    (tmp_path / "tasks.jsonl").write_text('{"id": "a", "task": "add 5 and 10"}\n')
+    options = ("--headless", "--json", "--model", "simulated:default", "--runs-dir", "runs")
+    with Path("/dev/full").open("w") as full:
+        streams = {"stdout": subprocess.PIPE, "stderr": full, "capture_output": False}
+        done = process(*arguments, *options, cwd=tmp_path, **streams)
+    assert done.returncode == 0
+    assert "The sum of 5 and 10 is 15." in done.stdout
+
+
 def test_a_closed_descriptor_is_filled_before_a_journal_could_take_its_place() -> None:
     script = "import os; from aeon_tui.cli.main import main; main(['--version']); os.write(2, b'to nobody')"
     command = f'"{sys.executable}" -c "{script}" 2>&-'
