@@ -57,7 +57,9 @@ def truth_value(value: Any) -> Any:
 def first_problem(error: ValidationError) -> str:
     """Return the first of what pydantic says is wrong, as one line: where, and what."""
     found = error.errors(include_url=False, include_input=False, include_context=False)[0]
-    return f"{'.'.join(str(part) for part in found['loc'])}: {found['msg']}"
+    # The only texts with a pattern are those that must not be blank.
+    what = "must not be blank" if found["type"] == "string_pattern_mismatch" else found["msg"]
+    return f"{'.'.join(str(part) for part in found['loc'])}: {what}"
 
 
 def is_server_url(value: Any) -> bool:

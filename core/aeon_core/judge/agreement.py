@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 MAX_BYTES = 100_000_000
 SHIPPED = "labelled/outcomes"
 """The folder of our own labels in this package, one file per language."""
-_FORM = '{"id": "a", "label": "good" or "bad", "goal": "…", "plan": {…}, "results": {"s1": {…}}, "answer": "…"}'
+_FORM = '{"id": "a", "label": "good" or "bad", "goal": "…", "answer": "…"}'
 
 
 class LabelledOutcome(Entity):
@@ -80,14 +80,17 @@ def read_labels(path: Path) -> list[LabelledOutcome]:
 
     Raises UsageError with file and line if one is bad, an id occurs twice, or there is none.
     """
-    return _read([(str(path), read_text(path, f"the labels {str(path)!r}", MAX_BYTES))])
+    where = f"the labels file {str(path)!r}"
+    return _read([(str(path), read_text(path, where, MAX_BYTES))], where)
 
 
 def shipped_labels() -> list[LabelledOutcome]:
     """Return the outcomes that ship with Aeon, by language. Raises UsageError if the package lacks them."""
     folder = files("aeon_core.judge").joinpath(SHIPPED)
     found = sorted(folder.iterdir(), key=lambda file: file.name) if folder.is_dir() else []
-    return _read([(file.name, file.read_text(encoding="utf-8")) for file in found if file.name.endswith(".jsonl")])
+    return _read(
+        [(file.name, file.read_text(encoding="utf-8")) for file in found if file.name.endswith(".jsonl")], "the package"
+    )
 
 
 def spread(outcomes: list[LabelledOutcome], most: int) -> list[LabelledOutcome]:
@@ -96,7 +99,7 @@ def spread(outcomes: list[LabelledOutcome], most: int) -> list[LabelledOutcome]:
     return outcomes if count <= most else [outcomes[place * count // most] for place in range(most)]
 
 
-def _read(texts: Iterable[tuple[str, str]]) -> list[LabelledOutcome]:
+def _read(texts: Iterable[tuple[str, str]], where: str) -> list[LabelledOutcome]:
     found: list[LabelledOutcome] = []
     places: dict[str, str] = {}
     for name, text in texts:
@@ -110,15 +113,15 @@ def _read(texts: Iterable[tuple[str, str]]) -> list[LabelledOutcome]:
                 raise UsageError(f"{place}: the id {outcome.id!r} occurs twice, first at {first}")
             found.append(outcome)
     if not found:
-        raise UsageError(f"there are no labelled outcomes; expected lines such as {_FORM}")
+        raise UsageError(f"{where} has no labelled outcomes; expected lines such as {_FORM}")
     return found
 
 
 def _outcome(line: str, place: str) -> LabelledOutcome:
     try:
-        fields = parse_json(line)
+        fields = parse_json(line, unique_keys=True)
     except ValueError as error:
-        raise UsageError(f"{place}: it is not JSON ({error}), expected {_FORM}") from None
+        raise UsageError(f"{place}: it is not JSON ({error}); expected {_FORM}") from None
     if not isinstance(fields, dict):
         raise UsageError(f"{place}: it is not an object; expected {_FORM}")
     known = tuple(LabelledOutcome.model_fields)

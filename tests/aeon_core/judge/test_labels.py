@@ -66,11 +66,12 @@ def test_blank_lines_count_and_a_line_separator_in_a_text_ends_no_line(tmp_path:
     ("line", "problem"),
     [
         ("{", "it is not JSON ("),
+        ('{"id": "a", "label": "bad", "label": "good"}', "it is not JSON (the key 'label' occurs twice in one object)"),
         ("[1]", "it is not an object; expected "),
         ({**FULL, "lable": "good"}, "the key 'lable' is unknown; did you mean 'label'?"),
         ({**FULL, "label": "fine"}, "label: Input should be 'good' or 'bad'"),
         ({key: value for key, value in FULL.items() if key != "answer"}, "answer: Field required"),
-        ({**FULL, "id": " "}, "id: "),
+        ({**FULL, "id": " "}, "id: must not be blank"),
         ({**FULL, "plan": {"goal": "x", "steps": []}}, "plan: "),
         ({**FULL, "plan": 3}, "plan: "),
         ({**FULL, "results": []}, "results: "),
@@ -93,9 +94,9 @@ def test_an_id_occurs_once(tmp_path: Path) -> None:
 
 
 def test_a_file_without_outcomes_says_what_is_expected(tmp_path: Path) -> None:
-    with pytest.raises(UsageError, match="there are no labelled outcomes; expected lines such as"):
+    with pytest.raises(UsageError, match=r"the labels file '.*' has no labelled outcomes; expected lines such as"):
         read_labels(written(tmp_path, ""))
-    with pytest.raises(UsageError, match=r"cannot read the labels .*: No such file"):
+    with pytest.raises(UsageError, match=r"cannot read the labels file .*: No such file"):
         read_labels(tmp_path / "none.jsonl")
 
 

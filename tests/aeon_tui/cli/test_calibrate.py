@@ -256,7 +256,7 @@ def test_without_a_usable_model_it_is_exit_3_and_one_line() -> None:
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
-        (("none.jsonl",), "cannot read the labels 'none.jsonl': No such file or directory"),
+        (("none.jsonl",), "cannot read the labels file 'none.jsonl': No such file or directory"),
         (("broken.jsonl",), "broken.jsonl:2: it is not JSON"),
         (("labels.jsonl", "--least", "2"), "--least must be a number from 0 to 1, such as 0.9; got '2'"),
         (("labels.jsonl", "--least", "most"), "--least must be a number from 0 to 1"),
