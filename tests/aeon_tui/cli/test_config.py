@@ -103,6 +103,7 @@ def test_a_project_without_a_folder_of_its_own_is_not_given_one(cli: Cli) -> Non
 
 def test_get_shows_the_value_on_stdout_and_where_it_comes_from(cli: Cli, monkeypatch: pytest.MonkeyPatch) -> None:
     assert (cli("config", "get", "ttl").out, cli("config", "get", "ttl").err) == ("50\n", "default\n")
+    assert cli("config", "get", "approve").err == "default; in the app: pass, tool\n"
     assert (cli("config", "get", "model").out, cli("config", "get", "model").err) == ("", "not set\n")
     PROJECT.write_text("ttl: 9\n")
     assert cli("config", "get", "ttl").err == f"from the file '{PROJECT.absolute()}'\n"
