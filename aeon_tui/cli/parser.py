@@ -322,7 +322,7 @@ def _workflow(parser: Parser) -> None:
     _add(parser, "--spec", text, choices=("continue", "replace"))
     _add(parser, "--headless", "run without the app: questions and the log at the terminal")
     text = "with --headless and no terminal: seconds to wait for a decision from another terminal"
-    _add(parser, "--wait SECONDS", text, type=float)
+    _add(parser, "--wait SECONDS", text)
     _add(parser, "--log-format", "with --headless: format of the log (default: text)", choices=("text", "json"))
     _add(parser, "--log-file FILE", "with --headless: file for the log (default: stderr)")
     _add(parser, "-v, --verbose", "with --headless: log debugging details too")

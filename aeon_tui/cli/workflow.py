@@ -32,7 +32,7 @@ def execute(args: Namespace) -> int:
     if args.headless:
         from system2.command import execute
 
-        return execute(Namespace(**vars(parse_arguments([])) | vars(args) | {"wait": float(args.wait or 0)}))
+        return execute(Namespace(**vars(parse_arguments([])) | vars(args) | {"wait": args.wait or "0"}))
     if args.task is None and args.resume is None and not has_screen():
         raise UsageError(NO_TASK)
     if args.task is not None and args.resume is not None:

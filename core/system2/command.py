@@ -17,6 +17,7 @@ from pathlib import Path
 from types import FrameType
 from typing import Any, NoReturn, TextIO
 
+from aeon_core.config.keys import checked_text
 from aeon_core.errors import AeonError, UsageError
 from aeon_core.escape import escape_controls
 from aeon_core.process_privacy import hide_process
@@ -79,7 +80,7 @@ def parse_arguments(argv: list[str] | None) -> argparse.Namespace:
     text = "folder for journals (default: where `aeon-tui runs` finds them)"
     add("--runs-dir", metavar="PATH", help=text)
     text = "without a terminal: seconds to wait for a decision from another terminal (aeon-tui decide)"
-    add("--wait", metavar="SECONDS", type=float, default=0.0, help=text)
+    add("--wait", metavar="SECONDS", default="0", help=text)
     text = "what to do with the documents that an earlier workflow left in spec/ (default: ask)"
     add("--spec", choices=("continue", "replace"), help=text)
     return parser.parse_args(argv)
@@ -130,8 +131,9 @@ def _init(root: Path) -> int:
 
 
 def _work(args: argparse.Namespace, root: Path) -> int:
+    wait = checked_text("wait", args.wait, "--wait")
     task = None if args.resume is not None else _task(args.task)
-    is_alone = not can_answer() and not args.wait > 0
+    is_alone = not can_answer() and not wait
     if is_alone and not args.auto_approve:
         raise UsageError(NO_ONE)
     with _log_of(args, root) as log, logged_to(_ToLog(log)):
@@ -152,8 +154,8 @@ def _work(args: argparse.Namespace, root: Path) -> int:
             # Those of a workflow that still runs are not an earlier one's.
             with lock_project(root, orchestrator.runs_dir, log.warning):
                 raise UsageError(UNDECIDED)
-        if terminal is None and args.wait > 0:
-            orchestrator.wait_for_decisions(args.wait, _line)
+        if terminal is None and wait:
+            orchestrator.wait_for_decisions(wait, _line)
         try:
             with _interruptible(orchestrator.abort):
                 if task is not None:

@@ -77,6 +77,8 @@ def test_a_whole_workflow_without_a_terminal(tmp_path: Path) -> None:
         (("--auto-approve", "--model", "simulated:nope", "task"), 3, "system2: no simulated model 'nope'"),
         (("--project-root", "nowhere", "task"), 2, "system2: the project root 'nowhere' is not a folder"),
         (("--resume", "last", "--auto-approve", *SIMULATED), 2, "system2: no workflow of"),
+        (("--wait", "soon", "task"), 2, "system2: --wait must be a number of seconds, 0 or more; got 'soon'\n"),
+        (("--wait", "-1", "task"), 2, "system2: --wait must be a number of seconds, 0 or more; got '-1'\n"),
         (("--log-format", "xml"), 2, "system2: argument --log-format"),
         (("--nope",), 2, "system2: unknown option '--nope'; see `system2 --help`"),
         (("--modle", "x"), 2, "system2: unknown option '--modle'; did you mean '--model'?"),
