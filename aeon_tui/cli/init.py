@@ -43,7 +43,7 @@ _WIDTH = 110
 
 
 def execute(args: Namespace) -> int:
-    """Create the missing files, report each file, and return 0. Raises UsageError, OSError."""
+    """Create the missing files, report each file, and return 0. Raises UsageError."""
     root = named_project_root(args.project_root)
     folder = root / PROJECT_FOLDER
     if folder.is_symlink() or is_placeholder(folder) or (folder.exists() and not folder.is_dir()):
@@ -52,7 +52,11 @@ def execute(args: Namespace) -> int:
     files |= {f"{SCHEMAS}/{name}.json": json.dumps(schema(name), indent=2) + "\n" for name in FILES}
     err, is_new = stderr(), not folder.exists()
     for name, text in files.items():
-        made = _create(folder / name, text)
+        try:
+            made = _create(folder / name, text)
+        except OSError as error:
+            why = f"{error.strerror}; fix that, and run the command again"
+            raise UsageError(f"cannot create {str(folder / name)!r}: {why}") from None
         outcome = ("created", "green") if made else ("kept", "yellow")
         err.line(outcome, f" {folder / name}{'' if made else ' (already exists)'}")
     if is_new:

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import json
+import re
 import shutil
 import subprocess
 from pathlib import Path
@@ -67,6 +68,17 @@ def test_init_refuses_a_folder_that_is_none_and_follows_no_link(cli: Cli, tmp_pa
     assert "remove it first" in done.err
     assert list((tmp_path / "elsewhere").iterdir()) == []
     assert cli("init", "--project-root", "nowhere").code == 2
+
+
+def test_what_cannot_be_created_is_exit_2_and_one_line(cli: Cli) -> None:
+    Path(".aeon/schemas").write_text("a file")
+    done = cli("init")
+    assert done.code == 2
+    assert re.search(
+        r"aeon-tui: cannot create '.*plan-file\.json': File exists; fix that, and run .* again\n$", done.err
+    )
+    Path(".aeon/schemas").unlink()
+    assert cli("init").code == 0
 
 
 def test_a_file_that_names_its_schema_is_read_and_fits_it(cli: Cli, tmp_path: Path) -> None:
