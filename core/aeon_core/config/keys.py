@@ -106,8 +106,8 @@ CONFIG_KEYS: Mapping[str, ConfigKey] = {
     ),
     "project_root": ConfigKey("Folder that files and commands are confined to.", "the path of a folder", is_path=True),
     "approve": ConfigKey(
-        "What to ask you about: the plan before it runs, a pass when it ends, tool calls. Unless you set it, a headless "
-        "run asks nothing.",
+        "What to ask you about: the plan before it runs, a pass when it ends, tool calls. Unless you set it, a "
+        "headless run asks nothing.",
         "one or more of plan, pass and tool, or none",
         Option(
             "what to ask you about: plan (before it runs), pass (after it ends), tool (calls that need approval), or "
