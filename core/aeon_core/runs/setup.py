@@ -32,6 +32,7 @@ from aeon_core.memory import InMemoryStore, Memory
 from aeon_core.plan.edit import load_requirements
 from aeon_core.plan.models import Plan
 from aeon_core.plan.parsing import dump_plan, given_plan
+from aeon_core.prompts import check_prompts
 from aeon_core.redaction import SecretVault, environment_secrets, holds_token, names_in, protect
 from aeon_core.runs.factory import as_config, as_model, as_registry
 from aeon_core.schemas import schema
@@ -134,6 +135,8 @@ class RunSetup:
         if criteria is None and recorded is None and self.config.criteria is not None:
             criteria = load_criteria(self.config.criteria)
         requirements = self._required()
+        if recorded is None and self.config.prompts_dir is not None:
+            check_prompts(self.config.prompts_dir)
         if recorded is None and start is None:
             # Otherwise they come from a journal.
             task = self._secrets.conceal(task)

@@ -126,6 +126,23 @@ def test_other_names_say_what_to_write_too(use: Callable[[], object], words: str
     assert "\n" not in refused.value.message
 
 
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ({"config": {"prompts_dir": "none"}}, "the prompts_dir 'none' is not a folder; make it, or leave the key out"),
+        ({"journal": "a\0.jsonl"}, "cannot write to the runs folder '.': embedded null byte; choose another"),
+    ],
+)
+def test_a_path_that_cannot_be_used_is_an_error_before_the_run(
+    arguments: dict[str, Any], message: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(UsageError) as raised:
+        Orchestrator(SIMULATED, **({"journal": "run.jsonl"} | arguments)).run("add 5 and 10")
+    assert raised.value.message == message
+    assert list(tmp_path.iterdir()) == []
+
+
 def test_the_journal_names_the_model_that_was_handed_over(tmp_path: Path) -> None:
     scripts: dict[str, Any] = {"answer": "2"}
     options = {"single_pass": True, "durability": "off"}
