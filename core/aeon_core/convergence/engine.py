@@ -155,7 +155,7 @@ def _in_text(text: str) -> Iterator[tuple[str, tuple[float, ...], float]]:
         if not digits.isdigit():
             digits = _GROUPING.sub("", digits)
         if digits.isdigit():
-            if (value := float(digits)) > _SMALL:
+            if _SMALL < (value := float(digits)) < 1e300:
                 yield found[0], (value,), 10.0 ** (len(digits) - len(digits.rstrip("0")))
         elif readings := sorted({read for point in ".," if (read := _value(digits, point)) is not None}):
             places = len(re.split("[.,]", digits)[-1])

@@ -141,6 +141,11 @@ def test_the_number_of_suspicions_is_bounded() -> None:
     assert len(unsupported_figures(artifacts(answer, {}))) == MAX_SUSPICIONS
 
 
+def test_a_number_too_large_to_compare_is_left_out() -> None:
+    digits = "1" + "0" * 400
+    assert suspected(f"{digits} and 54321", {"result": 10**400}) == ["54321"]
+
+
 values = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=12) | st.just(10**400),
     lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=4), inner, max_size=3),
