@@ -22,7 +22,7 @@ from aeon_core.journal.reader import (
 )
 from aeon_core.journal.records import LabelRecord, Verdict
 from aeon_core.journal.recovery import make_sure_nobody_writes, reopen
-from aeon_core.journal.summary import last_state
+from aeon_core.journal.summary import is_workflow_start, last_state
 from aeon_core.journal.values import dicts_of, int_of, str_of
 
 _MARK = b'"type":"label"'
@@ -76,7 +76,7 @@ def make_sure_it_has_a_result(path: Path) -> None:
     """Raise UsageError if a journal holds no result to label or is being written. Reads only its ends."""
     if (first := head(path)) is None:
         raise no_journal(path, "its first line is not a readable record")
-    if first["type"] != "run_started":
+    if is_workflow_start(first):
         raise UsageError(f"{path.stem!r} is a workflow; only the result of a run can be labelled")
     make_sure_nobody_writes(path)
     if last_state(tail(path)).get("type") != "run_finished":

@@ -65,6 +65,13 @@ def test_a_labelled_run_replays_and_is_listed_as_before(cli: Cli, journal: Path)
     assert cli("resume", "one", "--headless").code == 0
 
 
+def test_a_workflow_has_no_result_to_label(cli: Cli) -> None:
+    assert cli("workflow", "--headless", "--auto-approve", "--model", "simulated:default", "build it").code == 0
+    done = cli("label", "last", "good")
+    assert (done.code, done.out) == (2, "")
+    assert done.err.endswith(" is a workflow; only the result of a run can be labelled\n")
+
+
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
