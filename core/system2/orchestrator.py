@@ -51,7 +51,7 @@ from system2.policies import (
     policy_of,
 )
 from system2.session import RETRIES, AgentResult
-from system2.settings import WorkflowSettings
+from system2.settings import WorkflowSettings, recorded_settings
 from system2.snapshots import SnapshotStore
 from system2.transcript import TranscriptFile, free_path
 from system2.trust import applied_settings, trusted_agents
@@ -365,7 +365,7 @@ class Orchestrator:
         kept = journal.path.with_suffix(".files") if journal.path else None
         context = WorkflowContext(
             self._root,
-            WorkflowSettings(**options["settings"]),
+            recorded_settings(options),
             effects,
             registry,
             spent,

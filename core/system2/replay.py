@@ -14,7 +14,7 @@ from aeon_core.runs.replay import ComparedLines, Replay, recorded_lines, recorde
 from system2.context import WorkflowContext
 from system2.cost import CostRecord
 from system2.session import RETRIES
-from system2.settings import WorkflowSettings
+from system2.settings import recorded_settings
 from system2.workflow import Program
 from system2.workflow_journal import first_record
 
@@ -41,7 +41,7 @@ def replay(path: Path, on_line: LineListener | None = None) -> Replay:
         retries=RETRIES,
         on_cost=lambda *call: spent.append(CostRecord.of_call(*call)),
     )
-    root, settings = Path(started.workflow["project_root"]), WorkflowSettings(**started.workflow["settings"])
+    root, settings = Path(started.workflow["project_root"]), recorded_settings(started.workflow)
     program = Program(WorkflowContext(root, settings, effects, registry, spent), started, lines[0]["run"])
 
     def run() -> RunResult:

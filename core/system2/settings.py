@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Annotated, Any, ClassVar, Literal
 
@@ -12,7 +12,7 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, StringConstr
 from aeon_core.budget import PriceEntry
 from aeon_core.config.schema import Dollars, Number, no_truth_value
 from aeon_core.errors import UsageError
-from aeon_core.suggest import nearest, shown, truth_value
+from aeon_core.suggest import first_problem, nearest, shown, truth_value
 from aeon_core.tools.shell.settings import compile_patterns
 from aeon_core.yaml_file import load_yaml
 from system2.constants import DEFAULT_TRANSCRIPT_DIR
@@ -126,6 +126,14 @@ def load_settings(
     settings = _settings({key: value for key, value in known.items() if value is not None}, where, warn)
     agents = _overrides(_mapping(data.get("agent_overrides"), f"{where}: agent_overrides", warn), where, warn)
     return settings.model_copy(update={"model": _model(bedrock), "bedrock": _auth(bedrock), "agents": agents})
+
+
+def recorded_settings(options: Mapping[str, Any]) -> WorkflowSettings:
+    """Return the settings in the options that a journal begins with. Raises UsageError."""
+    try:
+        return WorkflowSettings.model_validate(options.get("settings"))
+    except ValidationError as error:
+        raise UsageError(f"the journal's settings cannot be used: {first_problem(error)}") from None
 
 
 def _settings(given: dict[str, Any], where: str, warn: Callable[[str], None]) -> WorkflowSettings:

@@ -8,6 +8,7 @@ from typing import Any
 from msgspec import Struct
 from msgspec.structs import replace
 
+from aeon_core.journal.values import dicts_of
 from aeon_core.journal.view import formatting
 from aeon_core.journal.view.draft import STRUCTURED, read_draft
 from aeon_core.journal.view.elided import RecordOf, filled, is_lean
@@ -243,7 +244,7 @@ def _reply_blocks(call: CallView) -> list[Block]:
     blocks: list[Block] = []
     if response.get("text"):
         blocks.append(_block(response["text"]))
-    for asked in response.get("tool_calls") or []:
+    for asked in dicts_of(response.get("tool_calls")):
         blocks += [("muted", "requests a tool"), ("json", pretty(asked))]
     return blocks
 

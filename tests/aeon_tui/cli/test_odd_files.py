@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import json
 import os
 import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -77,3 +80,38 @@ def test_a_runs_directory_of_pipes_and_devices_is_an_empty_list(project: Path) -
         [sys.executable, "-m", "aeon_tui", "runs", "--json"], capture_output=True, text=True, timeout=120
     )
     assert (done.returncode, done.stdout.strip()) == (0, "[]")
+
+
+def edited(command: tuple[str, ...], change: Callable[[dict[str, Any]], None]) -> str:
+    """Run a command, change each record of the journal that it wrote, and return the journal's name."""
+    subprocess.run([sys.executable, "-m", "aeon_tui", *command, "--headless"], capture_output=True, check=True)
+    (journal,) = Path(".aeon/runs").glob("*.jsonl")
+    records = [json.loads(line) for line in journal.read_bytes().splitlines()]
+    for record in records:
+        change(record)
+    journal.write_text("".join(f"{json.dumps(record)}\n" for record in records))
+    return str(journal)
+
+
+def test_a_report_of_a_journal_with_fields_of_another_kind_is_made(project: Path) -> None:
+    def change(record: dict[str, Any]) -> None:
+        if record["type"] == "refinement" and record["after"]:
+            record["after"][0]["step_id"] = {"a": 1}
+        if record["type"] == "llm" and record["state"] == "finished":
+            record["response"]["tool_calls"] = 5
+
+    journal = edited(("demo",), change)
+    done = subprocess.run(
+        [sys.executable, "-m", "aeon_tui", "show", journal, "--export", "html"], capture_output=True, check=False
+    )
+    assert (done.returncode, done.stderr) == (0, b"")
+
+
+def test_a_workflow_with_settings_that_cannot_be_is_not_replayed(project: Path) -> None:
+    def change(record: dict[str, Any]) -> None:
+        if record["type"] == "run_started":
+            record["workflow"]["settings"]["max_output_tokens"] = -1
+
+    journal = edited(("workflow", "build it", "--auto-approve", "--model", "simulated:default"), change)
+    said = "the journal's settings cannot be used: max_output_tokens: Input should be greater than or equal to 1"
+    assert said in refusal("replay", journal, "--check")

@@ -87,6 +87,6 @@ def times_refined(view: RunView) -> dict[str, int]:
 
 
 def _touched(refinement: RefinementView) -> set[str]:
-    steps = {step.get("step_id") for step in (*refinement.before, *refinement.after)}
+    steps = [step.get("step_id") for step in (*refinement.before, *refinement.after)]
     named = {*refinement.replaced, *refinement.replaced.values(), refinement.target}
     return named | {step_id for step_id in steps if isinstance(step_id, str)}
