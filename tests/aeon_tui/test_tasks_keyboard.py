@@ -14,6 +14,7 @@ from aeon_tui.app import AeonApp
 from aeon_tui.screens.browser.screen import BrowserScreen
 from aeon_tui.screens.compare import CompareScreen
 from aeon_tui.screens.fork import ForkDialog
+from aeon_tui.screens.run.layout import PANES, SIDE
 from aeon_tui.screens.run.screen import RunScreen
 from aeon_tui.screens.run.search import SearchScreen
 from aeon_widgets.call_rows import RowKey
@@ -129,6 +130,24 @@ async def test_a_pane_is_zoomed_left_for_another_and_given_back() -> None:
         assert keys.screen.maximized is keys.screen.query_one(PlanTree)
         await keys.press("escape")
         assert keys.screen.maximized is None
+
+
+@pytest.mark.parametrize("number", sorted(SIDE))
+async def test_a_zoomed_pane_beside_the_step_fills_the_screen(number: int) -> None:
+    screen = run_screen(converged_run())
+    app = on(screen)
+    async with app.run_test(size=(120, 36)) as pilot:
+        screen.tick()
+        await pilot.press(str(number))
+        await pilot.pause()
+        pane = screen.query_one(PANES[number])
+        height = pane.outer_size.height
+        await pilot.press("z")
+        await pilot.pause()
+        assert pane.outer_size.height > screen.size.height * 3 // 4
+        await pilot.press("z")
+        await pilot.pause()
+        assert pane.outer_size.height == height
 
 
 async def test_what_was_changed_in_a_step_and_why_is_a_key_away() -> None:

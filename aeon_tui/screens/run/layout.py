@@ -196,7 +196,7 @@ class Layout:
         rows = self._screen.query_one(Body).size.height
         guided = any(child.id == "guide" for child in self._screen.children)
         has = view.adaptive, view.result is None, bool(view.repairs)
-        seen = (size, rows, guided, self.turn, *has, len(shown.issues), len(shown.repairs))
+        seen = (size, rows, guided, self.turn, self._screen.maximized, *has, len(shown.issues), len(shown.repairs))
         if seen != self._seen:
             # At first, styles are applied when the screen is shown.
             self._arrange(view, shown, size, rows, guided=guided, update=bool(self._seen))
@@ -258,7 +258,8 @@ class Layout:
             left -= 4
         more[CONVERGENCE] = left - min(left // 3, issues * _ISSUE_ROWS) if ISSUES in there else left
         for number, pane in SIDE.items():
-            bounded = rows and number != (ISSUES if CONVERGENCE in having else REPAIRS)
+            unbounded = self._screen.maximized, self.pane(ISSUES if CONVERGENCE in having else REPAIRS)
+            bounded = rows and self.pane(number) not in unbounded
             self.pane(number).styles.max_height = pane.rows + more[number] if bounded else None
         self._screen.query_one(TTLGauge).short = bool(rows) and TTL in there and not more[TTL]
 

@@ -411,6 +411,10 @@ class RunScreen(PaneScreen):
         if self.made:
             self.layout_of_panes.resize(self.view, self.shown_view)
 
+    def watch_maximized(self) -> None:
+        """Give a zoomed pane the whole height, and afterwards its share of it again."""
+        self.on_body_resized()
+
     def has_pane(self, number: int) -> bool:
         """Return whether the run has content for a pane, even if the pane is not on screen."""
         return self.layout_of_panes.has(number, self.view)
