@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence
 
 from msgspec import Struct
 
+from aeon_core.journal.values import brief
 from aeon_core.journal.view.draft import Draft
 from aeon_core.journal.view.formatting import MET_ICONS, QUOTE_NOT_FOUND, words
 from aeon_core.journal.view.model import AssessmentView
@@ -72,7 +73,7 @@ def checks(shown: AssessmentView) -> Iterator[Verdict]:
 
 def quote_blocks(quote: str, *, found: bool) -> list[Block]:
     """Return the judge's quote, and a warning if it was not `found`."""
-    blocks: list[Block] = [("muted", f"  “{one_line(quote, _QUOTED)}”")] if quote else []
+    blocks: list[Block] = [("muted", f"  “{brief(quote, _QUOTED)}”")] if quote else []
     return blocks if found else [*blocks, ("medium", f"  ⚠ {QUOTE_NOT_FOUND}")]
 
 

@@ -14,6 +14,7 @@ from aeon_core.adaptive.profile import contradictions
 from aeon_core.adaptive.profile_inference import PROFILE_SCHEMA, read_profile
 from aeon_core.effects.record_stream import RecordStream
 from aeon_core.judge.judgement import JUDGE_SCHEMA, REVIEW_SCHEMA
+from aeon_core.judge.quote import find_quote
 from aeon_core.llm.base import LLMRequest, Purpose
 from aeon_core.llm.simulated import SimulatedModel
 from aeon_core.plan.refinement.reply import refine_schema
@@ -306,3 +307,10 @@ def test_a_model_that_insists_on_an_unknown_tool_reasons_instead_and_its_plan_na
     assert result.plan is not None
     assert {step.tool for step in result.plan.walk()} <= {None, "echo", "calculator"}
     assert "fallback" in {step.mode for step in result.steps}
+
+
+def test_a_quote_that_ends_before_the_answer_does_says_so_and_is_found_in_it() -> None:
+    answer = "Resources: the collection /invoices, and each of its members under its own address /invoices/{id}."
+    quote = judged(answer=json.dumps(answer), goal='"name the resources"')["requirements"][0]["evidence"]
+    assert quote == "Resources: the collection /invoices, and each of its members under its own …"
+    assert find_quote(answer, quote)

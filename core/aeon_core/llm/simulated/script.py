@@ -249,7 +249,8 @@ def judgement(prompt: Prompt) -> dict[str, Any]:
     said, last, valid = _unwrapped(prompt.text("answer")), _last(prompt), _valid(prompt)
     suspicions = [str(entry.get("text")) for entry in prompt.entries("suspicions")]
     # Whole words, unless the first one is too long.
-    quote = (said if len(said) <= _QUOTE else said[:_QUOTE].rpartition(" ")[0] or said[:_QUOTE]) or "no answer"
+    quote = said if len(said) <= _QUOTE else f"{said[:_QUOTE].rpartition(' ')[0] or said[:_QUOTE]} …"
+    quote = quote or "no answer"
     check = {"evidence": quote, "ok": True}
     lacking = [_lacking(str(entry.get("text")), said) for entry in prompt.entries("requirements")]
     issues = [_issue("consistency", "answer", why, "Name it in the answer.") for why in lacking if why]
