@@ -132,6 +132,9 @@ class PanelController:
             return
         self._panel = last.copy()
         self._mount(self._panel)
+        if last.has_focus_within:
+            # Otherwise its removal would focus another pane until the copy is there.
+            self._screen.set_focus(None)
         last.remove()
 
     def _remove(self, panel: ApprovalPanel, home: Widget | None) -> None:

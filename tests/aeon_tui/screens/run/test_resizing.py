@@ -18,7 +18,7 @@ from aeon_tui.screens.run.search import SearchScreen
 from aeon_widgets.approval_panel import ApprovalPanel, ApprovalText
 from aeon_widgets.log_pane import LogPane
 from aeon_widgets.plan_tree import PlanTree
-from aeon_widgets.step_pane import StepText
+from aeon_widgets.step_pane import StepPane, StepText
 from aeon_widgets.virtual_list import LinesView
 from tests.aeon_tui.odd_texts import problems_of
 from tests.aeon_tui.passes import Passes, step
@@ -27,6 +27,7 @@ from tests.aeon_tui.scenes import RUNS
 from tests.aeon_tui.screens.run.test_search import searching
 from tests.aeon_tui.states import STATES, on, run_screen
 from tests.sampling import sample
+from tests.waiting import until
 
 SIZES = [(60, 20), (200, 60), (20, 5), (120, 24), (40, 12)]
 START = (80, 24)
@@ -116,6 +117,16 @@ async def test_a_question_keeps_the_focus_and_can_be_answered_after_it(state: st
         assert [each.decision for each in screen._runner.broker.decisions] == ["approve"]  # type: ignore[union-attr]
 
     await opened(screen, act)
+
+
+async def test_a_question_that_moves_leaves_the_step_its_place() -> None:
+    screen = STATES["pass"]()
+    async with on(screen).run_test(size=(120, 36)) as pilot:
+        screen.tick()
+        for size in ((200, 50), START):
+            await pilot.resize_terminal(*size)
+            await until(pilot, lambda: isinstance(screen.focused, ApprovalText))
+        assert screen.query_one(StepPane).display
 
 
 @pytest.mark.exhaustive
