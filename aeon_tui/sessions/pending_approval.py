@@ -61,7 +61,7 @@ def _why_not(fate: Fate, sent: Sent, run: str) -> str:
     if fate == "waits":
         return (
             f"the process of the run {run!r} has not taken the decision within {PATIENCE_SECONDS:g} s, but still "
-            "may; is it stopped?"
+            "may; it may have been stopped"
         )
     if sent.decided is None:
         return f"too late: the run {run!r} is no longer waiting for that decision"
