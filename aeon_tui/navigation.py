@@ -187,7 +187,8 @@ class Navigation(App[None]):
         """Show two runs side by side; `side` is the chosen one."""
         from aeon_tui.screens.compare import CompareScreen
 
-        self.push_screen(CompareScreen(a, b, side))
+        session = self.sessions.of(b)
+        self.push_screen(CompareScreen(a, b, side, lambda: session is not None and session.active and not b.exists()))
 
     def start_job(self, job: Job) -> Path | None:
         """Run a job, and show it; return its journal."""

@@ -110,7 +110,10 @@ def _version(path: Path) -> tuple[int, int, bool]:
 
 
 class CompareScreen(Screen[None]):
-    """Two runs side by side. Tab chooses one, Enter opens it; n and N go through the differences."""
+    """Two runs side by side. Tab chooses one, Enter opens it; n and N go through the differences.
+
+    While one of them `is_starting`, its journal may not exist yet, and nothing is read.
+    """
 
     HELP_TITLE = "Compare"
 
@@ -125,9 +128,9 @@ class CompareScreen(Screen[None]):
         Binding("escape", "back", "Back", id="compare.back"),
     ]
 
-    def __init__(self, left: Path, right: Path, side: int = 0) -> None:
+    def __init__(self, left: Path, right: Path, side: int = 0, is_starting: Callable[[], bool] = lambda: False) -> None:
         super().__init__()
-        self._first_side = side
+        self._first_side, self._is_starting = side, is_starting
         self._paths = [left, right]
         self._comparing = ComparisonReader(left, right)
         self._reading = LatestWorker(self, "compare")
@@ -162,7 +165,7 @@ class CompareScreen(Screen[None]):
                 self.query_one(CompareHeader).update_runs(compared[:2], compared.comparison.relation)
                 self.query_one(CompareView).show(compared.comparison)
 
-        if self.is_current:
+        if self.is_current and not self._is_starting():
             self._reading.submit(compare_runs)
 
     @property

@@ -44,6 +44,22 @@ async def test_the_runs_are_reported_with_their_differences(tmp_path: Path) -> N
         assert heads(pilot).place == "difference 1 of 8"
 
 
+async def test_a_fork_is_no_unreadable_run_before_it_has_a_journal(tmp_path: Path) -> None:
+    starting = [True]
+    app = app_on(left := written(tmp_path, LEFT, converged_run()), right := tmp_path / f"{RIGHT}.jsonl")
+    screen = app.first_screen = CompareScreen(left, right, 1, lambda: any(starting))
+    async with app.run_test(size=(120, 40)) as pilot:
+        screen._read()
+        await app.workers.wait_for_complete()
+        await pilot.pause()
+        assert "unreadable" not in heads(pilot).render().plain
+        assert screen.query_one(CompareView).text == ""
+        written(tmp_path, RIGHT, given_up_run())
+        starting.clear()
+        screen._read()
+        await compared(pilot)
+
+
 @pytest.mark.parametrize(("keys", "run"), [(("enter",), LEFT), (("tab", "enter"), RIGHT), (("right", "enter"), RIGHT)])
 async def test_enter_opens_the_run_that_is_chosen(tmp_path: Path, keys: tuple[str, ...], run: str) -> None:
     async with app_on(*two(tmp_path)).run_test(size=(120, 40)) as pilot:
