@@ -39,7 +39,6 @@ class TranscriptEntries:
         self._conversations: dict[str, _Conversation] = {}
         self._asked: Mapping[str, Any] = {}
         self._start: Mapping[str, Any] = {}
-        self._began = ""
         self._spent: list[CostRecord] = []
         self._tool_turns = 0
         self._invoked: dict[str, None] = {}
@@ -62,7 +61,7 @@ class TranscriptEntries:
             }
 
     def _on_start(self, record: Mapping[str, Any]) -> Iterator[tuple[str, Entry]]:
-        self._start, self._began = record, record["ts"]
+        self._start = record
         workflow = record.get("workflow") or {}
         price = (record.get("models") or [{}])[0].get("price")
         fields = {"task": record["task"], "config": _config(workflow), "model": record["model"]}
@@ -70,7 +69,6 @@ class TranscriptEntries:
         yield "workflow_start", {**fields, **more, "journal": record["run"], "parent": record.get("parent")}
 
     def _on_resume(self, record: Mapping[str, Any]) -> Iterator[tuple[str, Entry]]:
-        self._began = record["ts"]
         models = record.get("models") or self._start.get("models") or [{}]
         fields = {"config": _config(self._start.get("workflow") or {}), "model": models[0].get("model")}
         yield "workflow_resumed", {**fields, "simulated": bool(models[0].get("simulated"))}
@@ -154,7 +152,7 @@ class TranscriptEntries:
     def _on_finish(self, record: Mapping[str, Any]) -> Iterator[tuple[str, Entry]]:
         result, error = record["result"], record["result"].get("error") or {}
         cost = total_cost(self._spent, self._start.get("model", ""), tool_turns=self._tool_turns)
-        fields = {"total_cost": cost.as_dict(), "duration_s": seconds_between(self._began, record["ts"])}
+        fields = {"total_cost": cost.as_dict(), "duration_s": seconds_between(self._start["ts"], record["ts"])}
         code = error.get("exit_code", {"completed": 0, "cost_ceiling": 4}.get(result["status"], 1))
         fields |= {"status": result["status"], "exit_code": code}
         yield "workflow_end", {**fields, "agents_invoked": list(self._invoked), "error": error.get("message")}

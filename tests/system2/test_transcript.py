@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from aeon_core.redaction import redact_text
-from system2.transcript import TranscriptFile, free_path
+from system2.transcript import TranscriptEntries, TranscriptFile, free_path
 from tests.system2.kit import CONTRACT, Bench, done, uses
 from tests.system2.workflows import TASK, Case, transcript
 
@@ -167,3 +167,19 @@ def test_a_transcript_that_was_removed_is_written_again_by_a_resume(tmp_path: Pa
     after = result.transcript_path.read_bytes()
     known = [line for line in transcript(result.transcript_path) if line["type"] != "workflow_resumed"]
     assert (after.startswith(before.splitlines()[0]), known[-1]["type"]) == (True, "workflow_end")
+
+
+def test_a_resumed_workflow_took_as_long_as_both_parts_and_the_break_between_them() -> None:
+    records: list[dict[str, Any]] = [
+        {"type": "run_started", "task": TASK, "model": "simulated:default"},
+        {"type": "run_finished", "result": {"status": "aborted"}},
+        {"type": "run_resumed"},
+        {"type": "run_finished", "result": {"status": "completed"}},
+    ]
+    entries = TranscriptEntries()
+    told = [
+        line
+        for seq, record in enumerate(records)
+        for line in entries.of({"seq": seq, "ts": f"2026-11-20T09:3{seq}:00.000000Z", "run": "r", **record})
+    ]
+    assert [line["duration_s"] for line in told if line["type"] == "workflow_end"] == [60.0, 180.0]
