@@ -15,7 +15,7 @@ from aeon_core.config.editing import as_scalar
 from aeon_core.config.keys import CONFIG_KEYS, ConfigKey
 from aeon_core.config.schema import RunConfig
 from aeon_core.errors import UsageError
-from aeon_core.paths import PROJECT_FOLDER, is_placeholder, named_project_root
+from aeon_core.paths import GITIGNORE, PROJECT_FOLDER, is_placeholder, named_project_root
 from aeon_core.schemas import FILES, field_docs, schema, schema_names
 from aeon_tui.cli.output import stderr, stdout
 
@@ -23,15 +23,6 @@ SCHEMA_LINE = "# yaml-language-server: $schema={}\n"
 """The first line of a YAML file, which names its schema for editors."""
 SCHEMAS = "schemas"
 """The folder of the schemas, beside the configuration."""
-GITIGNORE = """\
-# Runs hold full prompts, replies and tool output: keep them out of the repository.
-/runs/
-*.jsonl
-*.inbox
-*.files
-*.torn-*
-.runs-list*
-"""
 _HEAD = """\
 ## Aeon settings for this project. Each is shown with its default; to change one, remove the `# ` before it.
 ## Settings that run code, redirect requests or widen access apply once you trust the project: `aeon-tui trust`.

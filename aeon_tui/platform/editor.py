@@ -19,7 +19,7 @@ from aeon_core.config.editing import edit_file
 from aeon_core.config.keys import CONFIG_KEYS
 from aeon_core.config.loading import read_config_file, user_config_file
 from aeon_core.errors import AeonError, UsageError
-from aeon_core.paths import PROJECT_FOLDER
+from aeon_core.paths import PROJECT_FOLDER, make_config_folder
 from aeon_core.regular_file import read_text
 from aeon_core.stdio import handled
 from aeon_core.yaml_file import SETTINGS, YamlError, compose_yaml
@@ -194,7 +194,7 @@ def make_sure_it_is_there(file: Path, whose: str) -> None:
     if file.exists():
         return
     try:
-        file.parent.mkdir(parents=True, exist_ok=True)
+        make_config_folder(file.parent)
         descriptor = os.open(file, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
         with os.fdopen(descriptor, "w", encoding="utf-8") as made:
             made.write(initial_config(whose))

@@ -5,12 +5,22 @@ from __future__ import annotations
 import os
 import shlex
 import stat
+from contextlib import suppress
 from pathlib import Path
 
 from aeon_core.errors import UsageError
 from aeon_core.escape import escape_controls
 
 PROJECT_FOLDER = ".aeon"
+GITIGNORE = """\
+# Runs hold full prompts, replies and tool output: keep them out of the repository.
+/runs/
+*.jsonl
+*.inbox
+*.files
+*.torn-*
+.runs-list*
+"""
 
 
 def find_project_root(start: Path | None = None) -> Path:
@@ -39,6 +49,14 @@ def is_placeholder(path: Path) -> bool:
         return marked and (stat.S_ISREG(status.st_mode) or (stat.S_ISDIR(status.st_mode) and not any(path.iterdir())))
     except OSError:
         return False
+
+
+def make_config_folder(folder: Path) -> None:
+    """Create the folder of a new configuration file, and keep a project's runs out of git. Raises OSError."""
+    folder.mkdir(parents=True, exist_ok=True)
+    if folder.name == PROJECT_FOLDER:
+        with suppress(FileExistsError), (folder / ".gitignore").open("x", encoding="utf-8") as made:
+            made.write(GITIGNORE)
 
 
 def expanded(path: str | Path, where: str) -> Path:

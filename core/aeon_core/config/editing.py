@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from aeon_core.errors import UsageError
+from aeon_core.paths import make_config_folder
 from aeon_core.regular_file import read_text, replace_file
 from aeon_core.yaml_file import SETTINGS, YamlError, compose_yaml, parse_yaml, plain_value
 
@@ -62,7 +63,8 @@ def edit_file(file: Path, edit: Callable[[str], str]) -> None:
         if after == before:
             return
         try:
-            target.parent.mkdir(parents=True, exist_ok=True)
+            if like is None:
+                make_config_folder(target.parent)
             # A new file is private, since it may come to hold secrets such as keys for a server.
             replace_file(target, f"{mark}{after}".encode(), like)
         except OSError as error:

@@ -58,6 +58,15 @@ def test_a_rule_for_the_project_applies_there_and_keeps_what_the_file_says(root:
     assert file.read_text() == "# ours\nttl: 7  # short\npolicy:\n  deny: [Read(*.env)]  # never\n"
 
 
+def test_the_first_rule_for_a_project_keeps_its_runs_out_of_git(root: Path) -> None:
+    save_rule(RULE, "project", root)
+    ignored = root / ".aeon" / ".gitignore"
+    assert "/runs/" in ignored.read_text().splitlines()
+    ignored.unlink()
+    save_rule("Edit(src/**)", "project", root)
+    assert not ignored.exists(), "a file that somebody deleted stays so"
+
+
 def test_a_project_that_is_not_trusted_gets_no_rule_and_no_trust(root: Path) -> None:
     file = write(root, "tools: [shell]\n")
     with pytest.raises(UsageError, match="not trusted"):
