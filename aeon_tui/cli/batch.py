@@ -27,6 +27,7 @@ from aeon_tui.cli import options
 from aeon_tui.cli.headless import forwarded_signals
 from aeon_tui.cli.output import STATUS_STYLES, Output, stderr, stdout
 from aeon_tui.platform.stdio_capture import capture_stdio
+from aeon_widgets.text import count
 
 if TYPE_CHECKING:
     from aeon_core.config.trust import TrustMode
@@ -92,9 +93,8 @@ def _totals(results: Sequence[Result]) -> str:
     counts = Counter(words(each["status"]) for each in results)
     costs = [each["cost_usd"] for each in results if each["cost_usd"] is not None]
     unpriced = sum(1 for each in results if each["ended"] is not None and each["cost_usd"] is None)
-    tasks = f"{len(results)} {'task' if len(results) == 1 else 'tasks'}"
     parts = [
-        f"{tasks}: {', '.join(f'{number} {status}' for status, number in counts.most_common())}",
+        f"{count(len(results), 'task')}: {', '.join(f'{number} {status}' for status, number in counts.most_common())}",
         money(sum(costs)) + (f", {unpriced} without a known price" if unpriced else ""),
         f"{sum(each['seconds'] or 0.0 for each in results):.1f} s of runs",
     ]
@@ -134,7 +134,7 @@ def execute(args: Namespace) -> int:
 
     Raises UsageError or ModelUnavailableError before anything starts, for a bad line, option or configuration.
     """
-    jobs = _jobs(args.jobs)
+    jobs = options.whole_number(args.jobs, "--jobs", MAX_JOBS)
     config = options.load(args).config
     plan = load_plan_file(Path(args.plan)) if args.plan is not None else None
     where, tasks = _tasks(args, config)
@@ -168,14 +168,6 @@ def execute(args: Namespace) -> int:
         stdout().json(results)
     report.table(results)
     return exit_code(results)
-
-
-def _jobs(text: str | None) -> int | None:
-    if text is None:
-        return None
-    if not text.isascii() or not text.isdigit() or not 1 <= len(text) <= 6 or not 1 <= int(text) <= MAX_JOBS:
-        raise UsageError(f"--jobs must be a whole number from 1 to {MAX_JOBS}; got {text!r}")
-    return int(text)
 
 
 def _cores() -> int:

@@ -125,13 +125,13 @@ def _judged(args: Namespace) -> _Measured:
         llm.close()
     measured.cost = f"{judge.label} · {count(judge.calls, 'call')} · {judge.spent}"
     measured.more = {
-        "model": judge.model,
-        "simulated": judge.simulated,
+        "model": judge.models.model.model,
+        "simulated": judge.models.simulated,
         "judge_votes": config.judge_votes,
         "outcomes": len(outcomes),
         "calls": judge.calls,
-        "usage": judge.usage,
-        "cost_usd": judge.cost_usd,
+        "usage": judge.models.usage,
+        "cost_usd": judge.models.cost_usd,
         "interrupted": measured.interrupted,
     }
     return measured

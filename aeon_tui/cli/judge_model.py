@@ -30,7 +30,8 @@ class JudgeModel:
             llm = llm.judge
         nowhere = JournalWriter(None, "judge", self._record)
         self._effects = Effects(nowhere, llm=llm, config=config, sleep=time.sleep)
-        self._models = self._effects.models
+        self.models = self._effects.models
+        """The current model, with the tokens and the cost of all calls."""
         self._out = out
         self.calls = 0
         self.refusal: LLMError | None = None
@@ -48,39 +49,20 @@ class JudgeModel:
         return response
 
     @property
-    def model(self) -> str:
-        """The current model."""
-        return self._models.model.model
-
-    @property
-    def simulated(self) -> bool:
-        """Whether the simulated model was in use."""
-        return self._models.simulated
-
-    @property
-    def usage(self) -> dict[str, int]:
-        """The tokens of all calls."""
-        return self._models.usage
-
-    @property
-    def cost_usd(self) -> float | None:
-        """The cost of all calls; None if one was of a model without a known price."""
-        return self._models.cost_usd
-
-    @property
     def label(self) -> str:
         """The model, marked if it is simulated, for display."""
-        return f"{self.model}{' (simulated)' if self.simulated else ''}"
+        return f"{self.models.model.model}{' (simulated)' if self.models.simulated else ''}"
 
     @property
     def spent(self) -> str:
         """Tokens and US dollars, for display."""
-        cost = "price unknown" if self.cost_usd is None else money(self.cost_usd)
-        return f"{self.usage['input_tokens']:,} tokens in, {self.usage['output_tokens']:,} out · {cost}"
+        usage, cost_usd = self.models.usage, self.models.cost_usd
+        cost = "price unknown" if cost_usd is None else money(cost_usd)
+        return f"{usage['input_tokens']:,} tokens in, {usage['output_tokens']:,} out · {cost}"
 
     def tell_cost(self) -> None:
         """Print the model, the tokens of all calls, and US dollars if prices are known."""
-        if any(self.usage.values()):
+        if any(self.models.usage.values()):
             self._out.line((f"judged by {self.label} · {self.spent}", "dim"))
 
     def _record(self, line: bytes) -> None:

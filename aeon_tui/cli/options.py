@@ -158,12 +158,13 @@ def _config_file(args: Namespace) -> Path | None:
     return expanded(args.config, "the option --config") if args.config is not None else None
 
 
-def whole_number(text: str | None, option: str) -> int | None:
-    """Return the number of an option, at least 1; None if it is not given. Raises UsageError."""
+def whole_number(text: str | None, option: str, most: int | None = None) -> int | None:
+    """Return the number of an option, from 1 to `most`; None if it is not given. Raises UsageError."""
     if text is None:
         return None
-    if not (text.isascii() and text.isdecimal()) or len(text) > 9 or int(text) < 1:
-        raise UsageError(f"{option} must be a whole number, 1 or more; got {text[:40]!r}")
+    if not (text.isascii() and text.isdecimal()) or len(text) > 9 or not 1 <= int(text) <= (most or int(text)):
+        wanted = f" from 1 to {most}" if most is not None else ", 1 or more"
+        raise UsageError(f"{option} must be a whole number{wanted}; got {text[:40]!r}")
     return int(text)
 
 

@@ -24,7 +24,7 @@ def execute(args: Namespace) -> int:
     Raises UsageError for an unusable address, or one beyond this machine without `--expose`;
     MissingExtraError.
     """
-    host, port = args.host or HOST, _port(args.port)
+    host, port = args.host or HOST, options.whole_number(args.port, "--port", 65535) or PORT
     exposed = not _is_loopback(host)
     if exposed and not args.expose:
         raise UsageError(f"--host {host!r} is not local to this machine, and {EXPOSED}; to allow that, add --expose")
@@ -48,14 +48,6 @@ def command(args: Namespace) -> str:
             option = f"--{name.replace('_', '-')}"
             parts += [option, str(expanded(value, f"the option {option}").absolute())]
     return shlex.join([*parts, *(["--debug"] if args.debug else [])])
-
-
-def _port(text: str | None) -> int:
-    if text is None:
-        return PORT
-    if not (text.isascii() and text.isdigit() and 0 < int(text[:6]) < 65536):
-        raise UsageError(f"--port must be a whole number from 1 to 65535; got {text!r}")
-    return int(text)
 
 
 def _is_loopback(host: str) -> bool:

@@ -10,7 +10,7 @@ import signal
 import subprocess
 import sys
 import tempfile
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TextIO
@@ -176,10 +176,10 @@ _EXAMPLES = {
 }
 
 
-def config_file_of(whose: str, project_root: Path | None, environ: Mapping[str, str] = os.environ) -> Path:
+def config_file_of(whose: str, project_root: Path | None) -> Path:
     """Return the user's configuration file (`own`), or the project's."""
     if whose == "own" or project_root is None:
-        return user_config_file(environ)
+        return user_config_file(os.environ)
     return project_root / PROJECT_FOLDER / "config.yml"
 
 

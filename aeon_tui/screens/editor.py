@@ -68,11 +68,11 @@ class YamlEditor(Vertical):
 
     def __init__(self, text: str = "") -> None:
         super().__init__()
-        self._before = text
+        self.before = text
         """The original text."""
 
     def compose(self) -> ComposeResult:
-        yield YamlArea(self._before)
+        yield YamlArea(self.before)
         yield Static("", id="problems", markup=False)
 
     @property
@@ -81,18 +81,13 @@ class YamlEditor(Vertical):
         return self.query_one(YamlArea)
 
     @property
-    def before(self) -> str:
-        """The original text."""
-        return self._before
-
-    @property
     def changed(self) -> bool:
         """Whether the text was edited."""
-        return self.area.text != self._before
+        return self.area.text != self.before
 
     def load(self, text: str) -> None:
         """Replace the text."""
-        self._before = text
+        self.before = text
         self.area.load_text(text)
         self.show_problems([])
 

@@ -7,12 +7,13 @@ import queue
 import threading
 from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 from aeon_core.errors import AeonError
 
 if TYPE_CHECKING:
     from aeon_core.approvals.pending import ApprovalDecision, ApprovalRequest, PendingApproval
+    from aeon_tui.sources.base import RecordSource
 
 
 class ApprovalSource(Protocol):
@@ -112,18 +113,10 @@ LOOK_SECONDS = 0.2
 """Seconds between checks of the journal while a question waits; otherwise twice as long."""
 
 
-class HasJournal(Protocol):
-    """What follows a run."""
-
-    @property
-    def journal(self) -> Path | None:
-        """The run's journal; None until it exists."""
-
-
 class RemoteApprovalBroker:
     """Shows the question of a run of another process, and submits the decision. A thread reads and waits."""
 
-    def __init__(self, source: HasJournal) -> None:
+    def __init__(self, source: RecordSource[Any]) -> None:
         self._source = source
         self._question: PendingApproval | None = None
         self._request: ApprovalRequest | None = None

@@ -15,9 +15,9 @@ _CONFIG = "config.yml"
 _DEFAULT = _FOLDER / "runs"
 
 
-def root_of_project(start: Path | None = None) -> Path:
-    """Return the project of a folder, by default the working directory: its git root, else the folder itself."""
-    here = (start or Path.cwd()).absolute()
+def root_of_project() -> Path:
+    """Return the project of the working directory: its git root, else the directory itself."""
+    here = Path.cwd().absolute()
     return next((folder for folder in (here, *here.parents) if (folder / ".git").exists()), here)
 
 

@@ -129,25 +129,20 @@ class RailLine(Widget):
 
     def __init__(self, number: int, title: str, *, line_id: str | None = None, numbered: bool = True) -> None:
         super().__init__(id=line_id)
-        self._number, self._title, self._numbered = number, title, numbered
-
-    @property
-    def number(self) -> int:
-        """The number of the pane that the line opens."""
-        return self._number
+        self.number, self._title, self._numbered = number, title, numbered
 
     def watch_summary(self) -> None:
         self.refresh()
 
     def render(self) -> Content:
-        key = str(self._number) if self._numbered else " "
+        key = str(self.number) if self._numbered else " "
         return Content.assemble(
             (f"{f'{key} {self._title}':<{NAME_WIDTH}}", "$aeon-muted"),
             *rendered(self.summary, self.size.width - NAME_WIDTH),
         )
 
     def on_click(self) -> None:
-        self.post_message(self.Chosen(self._number))
+        self.post_message(self.Chosen(self.number))
 
 
 def rendered(pieces: Sequence[Piece], width: int) -> list[tuple[str, str]]:

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Sequence, Set
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import cache
+from typing import TYPE_CHECKING
 
 from rich.cells import cell_len
 from textual import events
@@ -20,9 +21,12 @@ from aeon_core.units import money, seconds_after
 from aeon_widgets.icons import run_style
 from aeon_widgets.match_list import excerpt
 from aeon_widgets.pane import message
-from aeon_widgets.run_tree import LIVE, WORKFLOW, RunLine, RunRow
+from aeon_widgets.run_tree import LIVE, WORKFLOW, RunLine
 from aeon_widgets.text import Piece, duration, fit, one_line
 from aeon_widgets.virtual_list import RowsView
+
+if TYPE_CHECKING:
+    from aeon_core.journal.summary import RunSummary
 
 SIMULATED = "simulated:"
 WAITING_ICON, MARKED, DAMAGED, ORDERED = "‖", "◆", "⚠", "▾"
@@ -90,12 +94,12 @@ def titles(width: int, order: str = "") -> list[tuple[str, str]]:
     ]
 
 
-def cell(column: Column, run: RunRow, now: datetime) -> str:
+def cell(column: Column, run: RunSummary, now: datetime) -> str:
     """Return a run's text in a column, fitted to its width."""
     return _placed(_text(column.name, run, now), column)
 
 
-def status_cell(run: RunRow, mark: str) -> tuple[str, str]:
+def status_cell(run: RunSummary, mark: str) -> tuple[str, str]:
     """Return a run's status as icon and word, padded, and its style; `mark`, one cell wide, precedes it."""
     waits = is_waiting(run)
     icon, style = (WAITING_ICON, "medium") if waits else run_style(run.status)
@@ -103,7 +107,7 @@ def status_cell(run: RunRow, mark: str) -> tuple[str, str]:
     return pad(f"{mark or ' '} {icon} {fit(one_line(word, 30), STATUS_CELLS - 5)}", STATUS_CELLS), style
 
 
-def is_waiting(run: RunRow) -> bool:
+def is_waiting(run: RunSummary) -> bool:
     """Return whether a process waits for a person's decision."""
     return run.status == LIVE and bool(run.waits_for)
 
@@ -131,10 +135,10 @@ def pad(text: str, width: int) -> str:
     return text + " " * max(0, width - cell_len(text))
 
 
-def _text(name: str, run: RunRow, now: datetime) -> str:
+def _text(name: str, run: RunSummary, now: datetime) -> str:
     live = run.status == LIVE
     texts = {
-        "sim": "sim" if (run.model or "").startswith(SIMULATED) else "",
+        "sim": "sim" if run.model.startswith(SIMULATED) else "",
         "passes": "–" if run.kind == WORKFLOW else f"{run.passes + live}",
         "scores": f"{score(run.completeness):>4} {score(run.coherence):>4}",
         "model": f" {one_line((run.model or '–').removeprefix(SIMULATED), 60)}",
@@ -151,10 +155,10 @@ def _placed(text: str, column: Column) -> str:
     return f" {shown}{blanks}" if column.to_left or column.name == "sim" else f" {blanks}{shown}"
 
 
-def ordered(runs: Sequence[RunRow], order: str) -> list[RunRow]:
+def ordered(runs: Sequence[RunSummary], order: str) -> list[RunSummary]:
     """Return runs by `cost` or `scores`, the highest first and unknown ones last, with live runs before all others."""
 
-    def key(run: RunRow) -> tuple[bool, float]:
+    def key(run: RunSummary) -> tuple[bool, float]:
         if order == "cost":
             return run.status != LIVE, -(run.cost_usd if run.cost_usd is not None else -1.0)
         scores = [value for value in (run.completeness, run.coherence) if value is not None]
@@ -192,7 +196,7 @@ class RunList(RowsView):
         self._damaged: Set[str] = frozenset()
 
     @property
-    def selected(self) -> RunRow | None:
+    def selected(self) -> RunSummary | None:
         """The selected run."""
         return self.selected_line.run if self.selected_line is not None else None
 

@@ -12,11 +12,12 @@ from aeon_core.journal.view.formatting import scored_reasons, words
 from aeon_core.units import local_time, seconds_after
 from aeon_widgets.icons import ROW_ICONS, run_style, shown_status
 from aeon_widgets.run_list import SIMULATED, WAITING_ICON, cost, is_waiting
-from aeon_widgets.run_tree import LIVE, RunRow
+from aeon_widgets.run_tree import LIVE
 from aeon_widgets.text import GAP, Block, count, duration, one_line
 from aeon_widgets.text_view import TextView
 
 if TYPE_CHECKING:
+    from aeon_core.journal.summary import RunSummary
     from aeon_core.journal.view.model import RunView
 
 TASK_CHARACTERS, ANSWER_CHARACTERS = 4_000, 2_000
@@ -36,7 +37,7 @@ class Kin:
     """A run's relatives in the list: whether its parent is there, and its forks."""
 
     parent_is_there: bool = False
-    forks: Sequence[RunRow] = ()
+    forks: Sequence[RunSummary] = ()
     """The newest first."""
 
 
@@ -46,7 +47,7 @@ class RunPreview(TextView):
     HELP_TITLE = "Preview"
 
 
-def preview_blocks(run: RunRow, view: RunView, kin: Kin, now: datetime) -> Iterator[Block]:
+def preview_blocks(run: RunSummary, view: RunView, kin: Kin, now: datetime) -> Iterator[Block]:
     """Yield a run's preview, from its row in the list and a view of its journal or of the journal's end."""
     yield "bold", _clipped(run.task, TASK_CHARACTERS)
     yield from _standing(run, view)
@@ -65,7 +66,7 @@ def preview_blocks(run: RunRow, view: RunView, kin: Kin, now: datetime) -> Itera
     yield from _plan(run, view)
 
 
-def _standing(run: RunRow, view: RunView) -> Iterator[Block]:
+def _standing(run: RunSummary, view: RunView) -> Iterator[Block]:
     """Yield the status and the reason for it."""
     if is_waiting(run):
         what = _POINTS.get(run.waits_for, one_line(run.waits_for, 40))
@@ -86,7 +87,7 @@ def _standing(run: RunRow, view: RunView) -> Iterator[Block]:
         yield "muted", "  its process ended before the run did; press R to resume"
 
 
-def _facts(run: RunRow, view: RunView, kin: Kin, now: datetime) -> Iterator[Block]:
+def _facts(run: RunSummary, view: RunView, kin: Kin, now: datetime) -> Iterator[Block]:
     shown = view.assessments[-PASSES_SHOWN:]
     if shown:
         # Here: with the view it loads pydantic, for which a list of runs does not wait.
@@ -102,7 +103,7 @@ def _facts(run: RunRow, view: RunView, kin: Kin, now: datetime) -> Iterator[Bloc
     yield _fact("passes", f"{run.passes} ended, one running" if live else f"{run.passes}")
     yield _fact("took" if not live else "elapsed", duration(seconds_after(run.started, until)))
     yield _fact("cost", cost(run.cost_usd))
-    named = (run.model or "").startswith(SIMULATED)
+    named = run.model.startswith(SIMULATED)
     yield _fact("model", f"{one_line(run.model or '–', 80)}{' (simulated)' if view.simulated and not named else ''}")
     yield _fact("started", local_time(run.started, "%Y-%m-%d %H:%M"))
     yield _fact("run", one_line(run.run_id, 80))
@@ -111,7 +112,7 @@ def _facts(run: RunRow, view: RunView, kin: Kin, now: datetime) -> Iterator[Bloc
         yield _fact("read", "the end of a long journal; open it for the rest")
 
 
-def _kin(run: RunRow, kin: Kin) -> Iterator[Block]:
+def _kin(run: RunSummary, kin: Kin) -> Iterator[Block]:
     # With it comes what lists runs: nothing that the first screen needs.
     from aeon_core.journal.listing import at_pass
 
@@ -124,7 +125,7 @@ def _kin(run: RunRow, kin: Kin) -> Iterator[Block]:
         yield _fact("", f"… {len(kin.forks) - FORKS_SHOWN} more forks")
 
 
-def _plan(run: RunRow, view: RunView) -> Iterator[Block]:
+def _plan(run: RunSummary, view: RunView) -> Iterator[Block]:
     steps = view.wanted_steps
     if not steps:
         yield "muted", "No plan yet." if run.status == LIVE else "It has no plan."

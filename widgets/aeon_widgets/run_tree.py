@@ -4,7 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from operator import itemgetter
-from typing import NamedTuple, Protocol, TypeVar
+from typing import TYPE_CHECKING, NamedTuple
+
+if TYPE_CHECKING:
+    from aeon_core.journal.summary import RunSummary
 
 LIVE = "running"
 WORKFLOW = "workflow"
@@ -13,43 +16,10 @@ DEEPEST = 6
 """The deepest level of indent; deeper forks share it."""
 
 
-class RunRow(Protocol):
-    """The data shown about a run."""
-
-    @property
-    def run_id(self) -> str: ...
-    @property
-    def task(self) -> str: ...
-    @property
-    def status(self) -> str: ...
-    @property
-    def model(self) -> str | None: ...
-    @property
-    def passes(self) -> int: ...
-    @property
-    def completeness(self) -> float | None: ...
-    @property
-    def coherence(self) -> float | None: ...
-    @property
-    def cost_usd(self) -> float | None: ...
-    @property
-    def waits_for(self) -> str: ...
-    @property
-    def damaged(self) -> bool: ...
-    @property
-    def started(self) -> str: ...
-    @property
-    def parent(self) -> str | None: ...
-    @property
-    def forked_at(self) -> int | None: ...
-    @property
-    def kind(self) -> str: ...
-
-
 class RunLine(NamedTuple):
     """A line of a list of runs."""
 
-    run: RunRow
+    run: RunSummary
     guide: str = ""
     """The tree lines that connect a fork to its parent."""
     found: str | None = None
@@ -60,13 +30,13 @@ class RunLine(NamedTuple):
     """The match's record; None if it has no number."""
 
 
-def as_tree(runs: Sequence[RunRow]) -> list[RunLine]:
+def as_tree(runs: Sequence[RunSummary]) -> list[RunLine]:
     """Return a line for each run, with forks under their parents if these are among the runs.
 
     Runs and forks keep the given order, live families first. Runs that are each other's parents are listed once.
     """
     places = {run.run_id: place for place, run in enumerate(runs)}
-    forks: dict[str, list[RunRow]] = {}
+    forks: dict[str, list[RunSummary]] = {}
     for run in runs:
         if run.parent is not None and run.parent in places:
             forks.setdefault(run.parent, []).append(run)
@@ -88,10 +58,7 @@ def start_words(pass_number: int) -> str:
     return f"the end of pass {pass_number - 1}" if pass_number > 1 else "the beginning"
 
 
-Row = TypeVar("Row", bound=RunRow)
-
-
-def family_of(runs: Sequence[Row], run_id: str) -> list[Row]:
+def family_of(runs: Sequence[RunSummary], run_id: str) -> list[RunSummary]:
     """Return a run's whole family: its oldest known ancestor and all descendants of that, ancestors first."""
     known = {run.run_id: run for run in runs}
     root = known.get(run_id)
@@ -101,7 +68,7 @@ def family_of(runs: Sequence[Row], run_id: str) -> list[Row]:
         root = known[root.parent]
     family = [root] if root is not None else []
     members = {root.run_id} if root is not None else set()
-    forks: dict[str | None, list[Row]] = {}
+    forks: dict[str | None, list[RunSummary]] = {}
     for run in runs:
         forks.setdefault(run.parent, []).append(run)
     for member in family:
@@ -112,7 +79,7 @@ def family_of(runs: Sequence[Row], run_id: str) -> list[Row]:
 
 
 def _placed(
-    root: RunRow, place: int, places: dict[str, int], forks: dict[str, list[RunRow]], shown: set[str]
+    root: RunSummary, place: int, places: dict[str, int], forks: dict[str, list[RunSummary]], shown: set[str]
 ) -> tuple[bool, int, list[RunLine]]:
     """Return a family's sort key, whether none of it is live and the place of its newest run, and its lines."""
     if root.run_id not in forks:
@@ -123,7 +90,7 @@ def _placed(
     return is_over, min(places[line.run.run_id] for line in lines), lines
 
 
-def _family(root: RunRow, forks: dict[str, list[RunRow]], shown: set[str]) -> Iterator[RunLine]:
+def _family(root: RunSummary, forks: dict[str, list[RunSummary]], shown: set[str]) -> Iterator[RunLine]:
     """Yield a run and its descendants that were not shown yet."""
     stack = [(root, "", "")]
     while stack:

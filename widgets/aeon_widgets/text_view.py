@@ -33,6 +33,7 @@ class TextView(LinesView):
         self._width = 0
         self._measured: tuple[int, bool, list[Block], list[Line], list[int]] = (0, False, self._blocks, [], [])
         self._raw = False
+        """Whether Markdown and JSON are shown as written, because the person wants that or a quote needs it."""
         self._place = (0, 0)
         """The characters before the line that a resize put on top, and that line; valid until the person scrolls."""
         self._quote = ""
@@ -55,22 +56,12 @@ class TextView(LinesView):
         """The whole text."""
         return Item("the text", self.source)
 
-    @property
-    def raw(self) -> bool:
-        """Whether Markdown and JSON are shown as written, because the person wants that or a quote needs it."""
-        return self._raw
-
-    def show_raw(self, raw: bool) -> None:
-        """Show raw or formatted text, keeping the place that the person reads."""
-        if raw != self._raw:
-            read = self._read_so_far()
-            self._raw = raw
-            self._wrap()
-            self._go_to(read)
-
     def action_raw(self) -> None:
-        """Switch between raw and formatted text."""
-        self.show_raw(not self._raw)
+        """Switch between raw and formatted text, keeping the place that the person reads."""
+        read = self._read_so_far()
+        self._raw = not self._raw
+        self._wrap()
+        self._go_to(read)
 
     def show(self, blocks: Sequence[Block]) -> None:
         """Replace the text, keeping the scroll position, or the end if following."""

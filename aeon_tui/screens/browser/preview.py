@@ -120,16 +120,9 @@ class PreviewPane(RunPreview):
 def view_of(path: Path) -> RunView:
     """Return the view of a journal; that of a long one is built from its end. Raises AeonError, OSError."""
     from aeon_core.journal.history import open_end
-    from aeon_core.journal.reader import read_records
-    from aeon_core.journal.view.reducer import fold
+    from aeon_tui.sources.journal import whole_view
 
-    if path.stat().st_size > WHOLE:
-        return open_end(path)[0]
-    damage: list[str] = []
-    view = fold(read_records(path, damage=damage))
-    for problem in damage:
-        view.add_problem(problem)
-    return view
+    return open_end(path)[0] if path.stat().st_size > WHOLE else whole_view(path)
 
 
 _WHOLE_WORKFLOW = 16 * 1024 * 1024
