@@ -23,9 +23,9 @@ from aeon_core.judge.agreement import (
     spread,
 )
 from aeon_core.paths import expanded
+from aeon_core.units import count
 from aeon_tui.cli import options
 from aeon_tui.cli.output import Output, stderr, stdout
-from aeon_widgets.text import count
 
 BELOW = 5
 INTERRUPTED = 1

@@ -17,11 +17,11 @@ from typing_extensions import override
 
 from aeon_core.errors import AeonError
 from aeon_core.escape import escape_controls
+from aeon_core.units import count
 from aeon_tui.platform.editor import TextProblem
 from aeon_tui.screens.dialogs import ConfirmDialog
 from aeon_widgets.footer import KeyFooter
 from aeon_widgets.tally import HeadLine
-from aeon_widgets.text import count
 
 Value = TypeVar("Value")
 _SHOWN = 8

@@ -30,6 +30,12 @@ def up_to_four_decimals(amount: Decimal) -> str:
     return f"${shown.removesuffix('00')}"
 
 
+def count(number: int, noun: str) -> str:
+    """Return a number with its noun, such as `1 repair`, `3 repairs` or `2 passes`."""
+    ending = "" if number == 1 else "es" if noun.endswith(("s", "ch")) else "s"
+    return f"{number:,} {noun}{ending}"
+
+
 def seconds_between(start: str, end: str) -> float:
     """Return the seconds from one ISO 8601 stamp to another, never negative."""
     return max(0.0, (datetime.fromisoformat(end) - datetime.fromisoformat(start)).total_seconds())

@@ -10,6 +10,7 @@ from typing import Any
 from rich.cells import cell_len, chop_cells, set_cell_size
 
 from aeon_core.escape import escape_blanks, escape_controls
+from aeon_core.units import count
 
 Piece = tuple[str, str]
 """Text that is safe to show, and the name of its style (empty for the pane's own)."""
@@ -130,11 +131,6 @@ def readable(output: dict[str, Any]) -> str:
     if len(output) == 1 and isinstance(output.get("text"), str):
         return str(output["text"])
     return pretty(output)
-
-
-def count(number: int, noun: str) -> str:
-    """Return a number with its noun, such as `1 repair` or `3 repairs`."""
-    return f"{number:,} {noun}" if number == 1 else f"{number:,} {noun}s"
 
 
 def size(number: int) -> str:
