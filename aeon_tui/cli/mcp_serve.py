@@ -15,7 +15,6 @@ from typing import TYPE_CHECKING
 from aeon_core.config.schema import runs_directory
 from aeon_core.errors import UsageError
 from aeon_core.installation import missing_extra, versions
-from aeon_core.paths import expanded
 from aeon_core.stdio import is_terminal
 from aeon_tui.cli import options
 from aeon_tui.cli.output import diagnostics, stderr
@@ -31,7 +30,6 @@ HOST, PORT = "127.0.0.1", 8765
 ENDING_SECONDS = 2
 """Seconds that open connections get to close when the server stops."""
 _OF_THE_JUDGE = ("model", "base_url", "judge_model", "judge_votes", "budget")
-_FILES = ("project_root", "runs_dir", "config")
 
 
 def execute(args: Namespace) -> int:
@@ -72,16 +70,15 @@ def _calibrate(args: Namespace, limit: int | None) -> list[str]:
     """Return the command that measures the judge; as a separate process, it can be ended at any time."""
     command = [sys.executable, "-P", "-m", "aeon_tui", "calibrate", "--json"]
     command += ["--history"] if limit is None else ["--limit", str(limit)]
-    for name in (*(() if limit is None else _OF_THE_JUDGE), *_FILES):
-        value, option = getattr(args, name, None), f"--{name.replace('_', '-')}"
+    for name in () if limit is None else _OF_THE_JUDGE:
+        value = getattr(args, name, None)
         for each in value if isinstance(value, list) else [] if value is None else [value]:
-            path = name in _FILES
-            command += [option, str(expanded(each, f"the option {option}").absolute()) if path else str(each)]
-    return command
+            command += [f"--{name.replace('_', '-')}", str(each)]
+    return [*command, *options.file_options(args)]
 
 
 def _listening(text: str) -> socket.socket:
-    if not (text.isascii() and text.isdigit() and int(text[:6]) < 65536):
+    if not (text.isascii() and text.isdigit() and len(text) <= 5 and int(text) < 65536):
         raise UsageError(f"--http takes a port from 0 to 65535; got {text!r}")
     try:
         return socket.create_server((HOST, int(text)))

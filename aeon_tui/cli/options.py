@@ -158,6 +158,16 @@ def _config_file(args: Namespace) -> Path | None:
     return expanded(args.config, "the option --config") if args.config is not None else None
 
 
+def file_options(args: Namespace) -> list[str]:
+    """Return the options that name the project, the runs and the configuration, for another process."""
+    given: list[str] = []
+    for name in ("project_root", "runs_dir", "config"):
+        if (value := getattr(args, name)) is not None:
+            option = f"--{name.replace('_', '-')}"
+            given += [option, str(expanded(value, f"the option {option}").absolute())]
+    return given
+
+
 def whole_number(text: str | None, option: str, most: int | None = None) -> int | None:
     """Return the number of an option, from 1 to `most`; None if it is not given. Raises UsageError."""
     if text is None:

@@ -10,7 +10,6 @@ from argparse import Namespace
 
 from aeon_core.errors import UsageError
 from aeon_core.installation import missing_extra
-from aeon_core.paths import expanded
 from aeon_tui.cli import options
 from aeon_tui.cli.output import stderr
 
@@ -42,12 +41,8 @@ def execute(args: Namespace) -> int:
 
 def command(args: Namespace) -> str:
     """Return the shell command that starts the app of one tab, with the options that also apply to it."""
-    parts = [sys.executable, "-P", "-m", "aeon_tui"]
-    for name in ("project_root", "runs_dir", "config"):
-        if (value := getattr(args, name)) is not None:
-            option = f"--{name.replace('_', '-')}"
-            parts += [option, str(expanded(value, f"the option {option}").absolute())]
-    return shlex.join([*parts, *(["--debug"] if args.debug else [])])
+    debug = ["--debug"] if args.debug else []
+    return shlex.join([sys.executable, "-P", "-m", "aeon_tui", *options.file_options(args), *debug])
 
 
 def _is_loopback(host: str) -> bool:

@@ -11,6 +11,7 @@ from aeon_core.journal.view.model import CallView, RepairView, ResultView, RunVi
 from aeon_core.journal.view.reducer import fold, result_of
 from aeon_widgets.icons import LEVELS, ROW_ICONS, RUN_STYLES, STATUS_ICONS, VARIABLES, run_style
 from aeon_widgets.outcome import outcome_blocks
+from aeon_widgets.pane import rendered
 from aeon_widgets.repairs import RepairsPane
 from aeon_widgets.run_header import RunHeader, gauge, spent
 from aeon_widgets.run_list import RunList
@@ -300,3 +301,8 @@ def test_how_a_repair_was_made_is_said_as_far_as_there_is_room() -> None:
         32: "✔ s2 step repaired · 1 of 2",
         24: "✔ s2 step repaired",
     }
+
+
+def test_a_summary_with_wide_characters_is_cut_to_its_cells() -> None:
+    shown = rendered([("日本", "high"), ("abc", "")], 6)
+    assert [text for text, _ in shown] == ["日本", "a…"]

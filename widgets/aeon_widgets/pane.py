@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import TypeVar, dataclass_transform
 
 from msgspec import Struct
+from rich.cells import cell_len
 from textual.content import Content
 from textual.dom import DOMNode
 from textual.geometry import Region
@@ -150,6 +151,6 @@ def rendered(pieces: Sequence[Piece], width: int) -> list[tuple[str, str]]:
     shown, left = [], width
     for text, style in pieces:
         part = fit(text, left)
-        left -= len(part)
+        left -= cell_len(part)
         shown.append((part, VARIABLES.get(style, style)))
     return shown

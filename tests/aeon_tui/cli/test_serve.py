@@ -196,6 +196,7 @@ async def test_no_app_outlives_the_server(served: Served, number: signal.Signals
         (("--host", "example.org"), "to allow that, add --expose"),
         (("--port", "0"), "--port must be a whole number from 1 to 65535; got '0'"),
         (("--port", "99999999999"), "--port must be a whole number from 1 to 65535; got '99999999999'"),
+        (("--port", "0000001234567"), "--port must be a whole number from 1 to 65535; got '0000001234567'"),
         (("--port", "http"), "--port must be a whole number from 1 to 65535; got 'http'"),
         (("--config", "none.yml"), "cannot read the config file 'none.yml'"),
     ],

@@ -329,4 +329,5 @@ def test_a_port_that_cannot_be_used_is_one_line(cli: Cli) -> None:
         done = cli("mcp-serve", "--http", str(taken.getsockname()[1]))
     assert (done.code, done.out) == (2, "")
     assert "choose another with --http" in done.err
-    assert cli("mcp-serve", "--http", "many").err == "aeon-tui: --http takes a port from 0 to 65535; got 'many'\n"
+    for port in ("many", "0000001234567"):
+        assert cli("mcp-serve", "--http", port).err == f"aeon-tui: --http takes a port from 0 to 65535; got {port!r}\n"
