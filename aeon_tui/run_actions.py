@@ -4,16 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from functools import partial
+from functools import partial, wraps
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec
 
 from aeon_core.errors import AeonError, UsageError
 from aeon_core.escape import escape_controls
+from aeon_core.units import count
 from aeon_tui.navigation import Navigation
 from aeon_tui.platform.background_tasks import BackgroundTasks, reason
 from aeon_tui.settings import Today
-from aeon_widgets.text import count, fit, one_line, size
+from aeon_widgets.text import fit, one_line, size
 
 if TYPE_CHECKING:
     from textual.screen import Screen
@@ -25,6 +26,19 @@ if TYPE_CHECKING:
     from aeon_tui.screens.trust import TrustAnswer
     from aeon_tui.sessions.new_run_form import NewRunForm
     from aeon_tui.sessions.run_jobs import Job, StartRequest
+
+
+P = ParamSpec("P")
+
+
+def _on_thread(act: Callable[Concatenate[RunActions, P], None]) -> Callable[Concatenate[RunActions, P], None]:
+    """Return an action that runs on a thread, and whose failure becomes a notification."""
+
+    @wraps(act)
+    def run(self: RunActions, /, *args: P.args, **named: P.kwargs) -> None:
+        self._tasks.run(partial(act, self, *args, **named))
+
+    return run
 
 
 @dataclass
@@ -40,25 +54,6 @@ class RunActions:
 
     def __post_init__(self) -> None:
         self._tasks = BackgroundTasks(self.app, "actions")
-
-    def resume(self, path: Path) -> None:
-        """Resume a run, and show it."""
-        self._tasks.run(partial(self._resume, path))
-
-    def replay(self, path: Path) -> None:
-        """Replay a run from its journal."""
-        self._tasks.run(partial(self._replay, path))
-
-    def fork(self, path: Path, start: int | None = None) -> None:
-        """Ask where a fork starts and what it changes, and run it.
-
-        `start` is the pass after the moment shown, or the selected gate of a workflow.
-        """
-        self._tasks.run(partial(self._ask_for_fork, path, start))
-
-    def label(self, path: Path) -> None:
-        """Ask whether the result of a run is good, and save the answer in its journal."""
-        self._tasks.run(partial(self._ask_for_label, path))
 
     async def new_run(self) -> None:
         """Open the form for a new run, and run it."""
@@ -101,20 +96,16 @@ class RunActions:
             return reason(error)
         return None
 
+    @_on_thread
     def demo(self) -> None:
         """Start the guided run on the simulated model."""
-        self._tasks.run(self._demo)
-
-    def _demo(self) -> None:
         from aeon_tui.sessions.run_jobs import demo_job
 
         self._begin(demo_job(self.today()))
 
+    @_on_thread
     def trust_folder(self, then: Callable[[], object] = lambda: None) -> None:
         """Ask for the consent that this folder needs, even if the person continued without it before."""
-        self._tasks.run(partial(self._trust_folder, then))
-
-    def _trust_folder(self, then: Callable[[], object]) -> None:
         from aeon_tui.sources.run_index import root_of_project
         from system2.trust import assess_workflow
 
@@ -134,11 +125,9 @@ class RunActions:
         else:
             then()
 
+    @_on_thread
     def revoke_trust(self, then: Callable[[], object] = lambda: None) -> None:
         """Revoke every consent to this folder."""
-        self._tasks.run(partial(self._revoke_trust, then))
-
-    def _revoke_trust(self, then: Callable[[], object]) -> None:
         from aeon_core.config.trust import revoke_trust
         from aeon_tui.sources.run_index import root_of_project
 
@@ -208,7 +197,9 @@ class RunActions:
         self.app.show_session(session)
         return True
 
-    def _resume(self, path: Path) -> None:
+    @_on_thread
+    def resume(self, path: Path) -> None:
+        """Resume a run, and show it."""
         from aeon_core.journal.recovery import make_sure_nobody_writes
         from aeon_tui.sessions.run_jobs import ended_for_good, resume_job
         from aeon_tui.sources.run_index import is_workflow
@@ -227,14 +218,18 @@ class RunActions:
         make_sure_nobody_writes(path)
         self._begin(resume_job(path, self.today(), {}, in_app=True))
 
-    def _replay(self, path: Path) -> None:
+    @_on_thread
+    def replay(self, path: Path) -> None:
+        """Replay a run from its journal."""
         from aeon_tui.screens.replay import replay_screen
         from aeon_tui.sources.replay import make_sure_it_is_over
 
         make_sure_it_is_over(path)
         self._tasks.in_app(lambda: self.app.show_run(replay_screen(path)))
 
-    def _ask_for_label(self, path: Path) -> None:
+    @_on_thread
+    def label(self, path: Path) -> None:
+        """Ask whether the result of a run is good, and save the answer in its journal."""
         from aeon_core.journal.labels import last_label, make_sure_it_has_a_result
         from aeon_tui.screens.dialogs import LabelAnswer, LabelDialog
 
@@ -250,7 +245,12 @@ class RunActions:
         self._tasks.in_app(partial(self.app.note_record, path, record))
         self._tasks.notify(f"Labelled {answer.verdict}: {path.stem}")
 
-    def _ask_for_fork(self, path: Path, start: int | None) -> None:
+    @_on_thread
+    def fork(self, path: Path, start: int | None = None) -> None:
+        """Ask where a fork starts and what it changes, and run it.
+
+        `start` is the pass after the moment shown, or the selected gate of a workflow.
+        """
         from aeon_tui.sources.run_index import is_workflow
 
         self._ask((self._workflow_fork_dialog if is_workflow(path) else self._fork_dialog)(path, start))
@@ -294,11 +294,12 @@ class RunActions:
 
         self._open(OpenJournalDialog, lambda path: self._tasks.in_app(partial(self.app.open_journal, path)))
 
+    @_on_thread
     def export(self, run: Path) -> None:
         """Ask for a file, and write the report of a journal's run there."""
         from aeon_tui.screens.dialogs import ExportDialog
 
-        self._tasks.run(lambda: self._ask(partial(ExportDialog, run.stem, Path.cwd()), partial(self._export, run)))
+        self._ask(partial(ExportDialog, run.stem, Path.cwd()), partial(self._export, run))
 
     def _export(self, run: Path, file: Path) -> None:
         write = partial(self._write, run, file)
@@ -315,11 +316,9 @@ class RunActions:
             write_file(file, export_journal(run, form, self.app.runs_dir))
             self._tasks.notify(f"Written: {file}")
 
+    @_on_thread
     def delete(self, run: RunSummary, forks: int, then: Callable[[], object]) -> None:
         """Delete the run after asking; `forks` counts its forks. Then call `then` in the app."""
-        self._tasks.run(lambda: self._ask_to_delete(run, forks, then))
-
-    def _ask_to_delete(self, run: RunSummary, forks: int, then: Callable[[], object]) -> None:
         from aeon_core.journal.listing import refuse_live, remove_run, size_of
 
         path = Path(run.path)
