@@ -73,10 +73,10 @@ def _edited(args: Namespace, before: PlanEdit, what: str) -> Iterator[PlanEdit |
         raise UsageError("that pass started without a plan to edit; give one with --plan FILE")
     if not has_screen():
         raise UsageError("--edit needs a terminal; without one, give the edited plan with --plan FILE")
-    edited = edit_plan(before, what)
+    edit, draft = edit_plan(before, what)
     try:
-        yield edited.edit
+        yield edit
     except AeonError as error:
-        error.message += f"; the edited plan is in {str(edited.file)!r}"
+        error.message += f"; the edited plan is in {str(draft.file)!r}"
         raise
-    edited.forget()
+    draft.forget()

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import contextlib
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -17,7 +16,6 @@ from aeon_core.plan.edit import PlanEdit, parse_plan_edit
 from aeon_core.plan.files import NotPlainDataError, read_data
 from aeon_core.plan.parsing import read_plan_data
 from aeon_core.tools.schema import Schema
-from aeon_tui.platform.editor import named_editor
 from aeon_tui.platform.yaml_draft import DraftForm, YamlDraft, as_yaml
 
 HINT = """\
@@ -26,27 +24,13 @@ HINT = """\
 _PROBLEMS = 3
 
 
-@dataclass
-class EditedPlan:
-    """An edited plan. `edit` is None if nothing was changed; `file` keeps what was typed."""
+def edit_plan(plan: PlanEdit, what: str) -> tuple[PlanEdit | None, YamlDraft[PlanEdit]]:
+    """Open a plan in `$VISUAL` or `$EDITOR`; return the edited plan, None if it is unchanged, and the draft.
 
-    edit: PlanEdit | None
-    file: Path
-
-    def forget(self) -> None:
-        """Remove the file, since the plan has been used."""
-        with contextlib.suppress(OSError):
-            self.file.unlink()
-
-
-def edit_plan(plan: PlanEdit, what: str) -> EditedPlan:
-    """Open a plan in `$VISUAL` or `$EDITOR`, and return the edited plan; `what` names it.
-
-    Raises UsageError if there is no editor, it fails, or the text is not a plan; then the file is kept and named.
+    `what` names it. Raises what `YamlDraft.edit` does.
     """
-    named_editor(PLAN.elsewhere)
     draft = YamlDraft(PLAN, plan, what)
-    return EditedPlan(draft.edit("fix it there and use --plan {file}"), draft.file)
+    return draft.edit("fix it there and use --plan {file}"), draft
 
 
 def load_edited_plan(path: Path) -> PlanEdit:

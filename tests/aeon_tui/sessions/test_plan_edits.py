@@ -89,25 +89,25 @@ def test_a_text_that_looks_like_something_else_stays_a_text(tmp_path: Path, text
 def test_an_edited_plan_comes_back_with_what_was_executed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     editor(tmp_path, monkeypatch, 'cp "$1" shown; sed -i \'s/in two lines/in three/\' "$1"')
     monkeypatch.chdir(tmp_path)
-    edited = edit_plan(PLAN, "The plan of r\x1b[2J")
-    assert edited.edit is not None
-    assert edited.edit.plan is not None
-    assert [step.description for step in edited.edit.plan.steps] == ["do part 1", "say it\nin three"]
-    assert edited.edit.plan.steps[0].status == "complete"
-    assert edited.edit.requirements == PLAN.requirements
+    edit, draft = edit_plan(PLAN, "The plan of r\x1b[2J")
+    assert edit is not None
+    assert edit.plan is not None
+    assert [step.description for step in edit.plan.steps] == ["do part 1", "say it\nin three"]
+    assert edit.plan.steps[0].status == "complete"
+    assert edit.requirements == PLAN.requirements
     first, *_, last = (tmp_path / "shown").read_text().splitlines()
     assert first == "# The plan of r\\x1b[2J."
     assert last == "  agent: llm"
-    assert kept(tmp_path) == [edited.file]
-    assert edited.file.stat().st_mode & 0o777 == 0o600
-    edited.forget()
+    assert kept(tmp_path) == [draft.file]
+    assert draft.file.stat().st_mode & 0o777 == 0o600
+    draft.forget()
     assert kept(tmp_path) == []
 
 
 def test_visual_comes_before_editor(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("EDITOR", "false")
     editor(tmp_path, monkeypatch, "true")
-    assert edit_plan(PLAN, "x").edit is None, "nothing was changed"
+    assert edit_plan(PLAN, "x")[0] is None, "nothing was changed"
 
 
 def test_a_plan_with_a_mistake_is_kept_and_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
