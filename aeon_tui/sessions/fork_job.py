@@ -47,7 +47,6 @@ class ForkRequest(StartRequest):
     edits: ForkEdits = ForkEdits()
 
     def job(self, today: Callable[[], LoadedConfig], runs_dir: Path) -> ForkJob:
-        """Return the job of the fork. Raises UsageError if it cannot be made."""
         options = {**self.options, "runs_dir": runs_dir}
         job = fork_job(self.parent, self.pass_number, today(), options, self.edits.plan, in_app=True)
         job.criteria = self.edits.criteria
@@ -104,7 +103,6 @@ class ForkJob(RunJob):
 
     @property
     def beside(self) -> Path:
-        """The parent's journal."""
         return self.path
 
     def prepare(self) -> None:
@@ -128,7 +126,6 @@ class ForkJob(RunJob):
         return {"plan": edit.plan, "criteria": self.criteria, "requirements": requirements}
 
     def build(self, journal: Path, on_line: OnLine, stream: Stream | None, approver: Approver | None) -> Kernel:
-        """Return the kernel of the fork."""
         from aeon_core.runs.fork import Fork
 
         with kernel_parts(self, on_line, stream, approver) as parts:

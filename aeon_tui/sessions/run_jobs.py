@@ -184,7 +184,6 @@ class RunJob(Job):
         self.tools = tools
 
     def journal_in(self, runs_dir: Path) -> Path:
-        """Return the journal that it writes: a new one in this directory."""
         return new_journal(runs_dir)
 
     def source(self, journal: Path) -> LiveSource:
@@ -196,20 +195,16 @@ class RunJob(Job):
         """Build the kernel of a run."""
 
     def discard(self) -> None:
-        """Close the tools."""
         if self.tools is not None:
             self.tools.close()
 
     def warning(self) -> str:
-        """Return the isolation warning."""
         return isolation_warning(self.config)
 
     def continues_after(self, result: RunResult) -> bool:
-        """Return whether it was aborted."""
         return result.status == "aborted"
 
     def failure(self, run_id: str, error: AeonError) -> RunResult:
-        """Return the result of a run that could not start."""
         from aeon_core.entities import RunResult, TTLState
 
         config = self.config
@@ -232,7 +227,6 @@ class NewRunJob(RunJob):
     memory: Memory | None = field(default=None, kw_only=True)
 
     def build(self, journal: Path, on_line: OnLine, stream: Stream | None, approver: Approver | None) -> Kernel:
-        """Return the kernel with the model and the tools that the configuration names."""
         from aeon_core.runs.orchestrator import Orchestrator, PreparedRun
 
         with kernel_parts(self, on_line, stream, approver) as parts:
@@ -323,7 +317,6 @@ class ResumeJob(RunJob):
         remember_run(started_of(self.path), self.config)
 
     def journal_in(self, _runs_dir: Path) -> Path:
-        """Return the run's own journal."""
         return self.path
 
     def source(self, journal: Path) -> LiveSource:

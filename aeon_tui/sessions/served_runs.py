@@ -24,12 +24,12 @@ from aeon_core.journal.view.model import RunView
 from aeon_core.journal.view.reducer import apply
 from aeon_core.memory import InMemoryStore, Memory
 from aeon_core.paths import run_command
+from aeon_core.units import count
 from aeon_tui.sessions.run_jobs import NewRunJob, new_journal
 from aeon_tui.sessions.runner import Runner
 from aeon_tui.sessions.stream import Stream
 from aeon_tui.sources.base import read_journal
 from aeon_widgets.run_question import ALWAYS, Choice, choices
-from aeon_widgets.text import count
 
 if TYPE_CHECKING:
     from aeon_core import ToolRegistry
@@ -128,7 +128,6 @@ class _Deltas(Stream):
         self._run = run
 
     def add(self, purpose: str, step_id: str | None, text: str) -> None:
-        """Forward what has arrived."""
         self._run._post(Delta(purpose, step_id, text))
 
 

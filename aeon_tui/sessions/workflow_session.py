@@ -70,7 +70,6 @@ class WorkflowJob(Job, StartRequest):
         return missing.trust if missing is not None else None
 
     def prepare(self) -> None:
-        """Check that the model can be used."""
         from system2.connect import connect_model
         from system2.trust import applied_settings
 
@@ -91,7 +90,6 @@ class WorkflowJob(Job, StartRequest):
     def build(
         self, journal: Path, on_line: OnLine, stream: Stream | None, approver: Approver | None
     ) -> Kernel[WorkflowResult]:
-        """Return the kernel that runs or continues the workflow."""
         from system2.logs import Log
         from system2.orchestrator import Orchestrator
         from system2.policies import AutoApproveGates
@@ -120,7 +118,6 @@ class WorkflowJob(Job, StartRequest):
         return _Work(self, orchestrator, journal)
 
     def continues_after(self, result: WorkflowResult) -> bool:
-        """Return whether it is incomplete."""
         return result.exit_code != 0
 
     def _on_log(self, line: str) -> None:

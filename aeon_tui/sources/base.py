@@ -138,11 +138,9 @@ class ReadAheadSource(RecordSource[V]):
 
     @property
     def ended(self) -> bool:
-        """Whether all records have been taken."""
         return self._finished.is_set() and self._ready.empty()
 
     def take(self, seconds: float) -> list[dict[str, Any]]:
-        """Return the next records within about this time."""
         deadline = time.perf_counter() + seconds
         records: list[dict[str, Any]] = []
         while time.perf_counter() < deadline:
@@ -153,7 +151,6 @@ class ReadAheadSource(RecordSource[V]):
         return records
 
     def close(self) -> None:
-        """Stop reading."""
         self._closed.set()
 
     def _work(self) -> None:

@@ -86,12 +86,10 @@ class JournalSource(RecordSource[V]):
 
     @property
     def live(self) -> bool:
-        """Whether a process writes the run, as of what has been taken."""
         return self._is_now("running")
 
     @property
     def waiting(self) -> bool:
-        """Whether the run does not exist yet, as of what has been taken."""
         return self._is_now("awaited")
 
     def _is_now(self, status: FollowStatus) -> bool:
@@ -120,14 +118,12 @@ class JournalSource(RecordSource[V]):
         return []
 
     def take_view(self) -> V | None:
-        """Return once a view that replaces the previous one."""
         if self._ready and not isinstance(self._ready[0], (dict, StatusChange)):
             self._taken.set()
             return cast("V", self._ready.popleft())
         return None
 
     def record(self, seq: int) -> dict[str, Any] | None:
-        """Return a record with the parts that the view leaves in the journal; None if it cannot be read."""
         return self.snapshots.record(seq) if self.snapshots is not None else None
 
     def listen(self, listener: Listener) -> bool:

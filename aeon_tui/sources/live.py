@@ -54,12 +54,10 @@ class LiveSource(RecordSource[V]):
 
     @property
     def reading(self) -> str:
-        """How far the journal has been read, if it is followed."""
         return self._followed.reading if self._followed is not None else ""
 
     @property
     def snapshots(self) -> SnapshotStore | None:
-        """Views of the run's past, if the journal is followed."""
         return self._followed.snapshots if self._followed is not None else None
 
     @property
@@ -69,7 +67,6 @@ class LiveSource(RecordSource[V]):
 
     @property
     def ended(self) -> bool:
-        """Whether all records have been taken and no more will come."""
         if self._followed is not None:
             return self._finished and (self._followed.ended or self._followed.waiting)
         return self._finished and not self._lines and self._first is None
@@ -97,7 +94,6 @@ class LiveSource(RecordSource[V]):
         return self._followed is None or self._followed.listen(listener)
 
     def take(self, seconds: float) -> list[dict[str, Any]]:
-        """Return the next records within about this time."""
         if self._followed is not None:
             self.error, self.damage = self._followed.error, self._followed.damage
             return self._followed.take(seconds)
@@ -127,15 +123,12 @@ class LiveSource(RecordSource[V]):
         return records
 
     def take_view(self) -> V | None:
-        """Return once a view that replaces the folded one, if the journal is followed."""
         return self._followed.take_view() if self._followed is not None else None
 
     def record(self, seq: int) -> dict[str, Any] | None:
-        """Return a record with its long texts, if the journal is followed."""
         return self._followed.record(seq) if self._followed is not None else None
 
     def close(self) -> None:
-        """Stop reading the journal."""
         for source in (self._first, self._followed):
             if source is not None:
                 source.close()

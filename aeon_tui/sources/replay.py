@@ -52,7 +52,6 @@ class ReplaySource(RecordSource):
 
     @property
     def ended(self) -> bool:
-        """Whether the whole run has been shown."""
         return not self._waiting and self._source.ended
 
     def take(self, seconds: float) -> list[dict[str, Any]]:
@@ -89,7 +88,6 @@ class ReplaySource(RecordSource):
         self._take_speed(AT_ONCE)
 
     def close(self) -> None:
-        """Stop reading."""
         self._source.close()
 
     def _take_speed(self, speed: float) -> None:
