@@ -20,10 +20,11 @@ from aeon_core.journal.values import dict_of, str_of, strs_of
 from aeon_core.journal.view.model import RunView
 from aeon_core.paths import run_command
 from aeon_core.stdio import drop_typed_ahead, handled
+from aeon_core.units import count
 from aeon_tui.cli.output import Output
 from aeon_widgets.rendered_text import QUOTED, block_lines
 from aeon_widgets.run_question import ALWAYS, ANSWERS, REVIEWED, ApprovalQuestion, Choice, given_answers, run_question
-from aeon_widgets.text import Block, count
+from aeon_widgets.text import Block
 
 if TYPE_CHECKING:
     from aeon_tui.sessions.approval_edits import ApprovalEdits
@@ -202,11 +203,6 @@ def print_question(out: Output, question: ApprovalQuestion, journal: Path | None
     out.line((question.headline, "bold yellow"))
     for style, text in question_lines(question, journal):
         out.block(text, next((STYLES[part] for part in style.split() if part in STYLES), ""), indent="  ")
-
-
-def show(out: Output, request: ApprovalRequest, view: RunView, journal: Path) -> None:
-    """Print the question of a request; `view` is the run so far."""
-    print_question(out, question_of(request, view), journal)
 
 
 def _line(inbox: Inbox) -> ApprovalDecision | str:

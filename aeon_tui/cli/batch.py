@@ -22,12 +22,11 @@ from aeon_core.regular_file import open_regular
 from aeon_core.runs.batch.batch import Batch, Pool, ProcessPool, Work, dask_pool, exit_code
 from aeon_core.runs.batch.tasks import AUTO_APPROVE, BatchTask, check_journals, read_tasks
 from aeon_core.runs.factory import NO_MODEL, build_tools, connect_model
-from aeon_core.units import money
+from aeon_core.units import count, money
 from aeon_tui.cli import options
 from aeon_tui.cli.headless import forwarded_signals
 from aeon_tui.cli.output import STATUS_STYLES, Output, stderr, stdout
 from aeon_tui.platform.stdio_capture import capture_stdio
-from aeon_widgets.text import count
 
 if TYPE_CHECKING:
     from aeon_core.config.trust import TrustMode
@@ -112,9 +111,7 @@ def _reason(result: Result) -> Any:
 
 
 def _passes(result: Result) -> str:
-    if result["ended"] is None or not result["passes"]:
-        return NOTHING
-    return f"{result['passes']} {'pass' if result['passes'] == 1 else 'passes'}"
+    return NOTHING if result["ended"] is None or not result["passes"] else count(result["passes"], "pass")
 
 
 def _cost(result: Result) -> str:

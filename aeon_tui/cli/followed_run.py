@@ -15,7 +15,7 @@ from aeon_core.journal.follow import Follower
 from aeon_core.journal.history import final_result
 from aeon_core.journal.listing import Awaited
 from aeon_core.journal.summary import is_workflow_start
-from aeon_tui.cli.approval_prompt import show
+from aeon_tui.cli.approval_prompt import print_question, question_of
 from aeon_tui.cli.headless import progress_of
 from aeon_tui.cli.output import Output, stderr, stdout
 from aeon_tui.cli.run_output import Progress, print_result
@@ -130,7 +130,7 @@ class FollowedRun:
         if (request := pending_request(self.follower.path)) is not None:
             self._question_reported = since
             if isinstance(progress, Progress):
-                show(self._err, request, progress.view, self.follower.path)
+                print_question(self._err, question_of(request, progress.view), self.follower.path)
             self._err.line((f"to decide: {how_to_decide(self.follower.path, request.point)}", "bold yellow"))
 
     def _restart(self, *, same_run: bool) -> None:

@@ -73,14 +73,14 @@ def approver_of(wait: float, journal: Path, progress: Progress) -> TerminalAppro
         return TerminalApprover(stderr(), lambda: progress.view, journal)
     if not wait:
         return None
-    from aeon_tui.cli.approval_prompt import show
+    from aeon_tui.cli.approval_prompt import print_question, question_of
 
     err = stderr()
     return RemoteApprover(
         journal,
         wait,
         lambda line: err.line((line, "bold yellow")),
-        lambda request: show(err, request, progress.view, journal),
+        lambda request: print_question(err, question_of(request, progress.view), journal),
     )
 
 

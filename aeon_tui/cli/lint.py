@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from aeon_core.errors import ModelUnavailableError
 from aeon_core.runs.factory import connect_model
+from aeon_core.units import count
 from aeon_core.validation.validator import lint_plan
 from aeon_tui.cli import options
 from aeon_tui.cli.output import Output, stderr, stdout
@@ -55,8 +56,7 @@ def _print(out: Output, path: Path, report: SemanticValidationReport) -> None:
         out.line((f"{issue.severity:<6}", STYLES[issue.severity]), f" {issue.type}  {where}{issue.description}")
         if issue.proposed_repair:
             out.line(("       → ", "dim"), str(issue.proposed_repair))
-    count = len(report.issues)
-    out.line(f"{path}: " + ("no issues" if not count else f"{count} issue{'s' if count > 1 else ''}"))
+    out.line(f"{path}: {count(len(report.issues), 'issue') if report.issues else 'no issues'}")
 
 
 def _judged_report(path: Path, registry: ToolRegistry, config: RunConfig) -> SemanticValidationReport:

@@ -14,7 +14,8 @@ class Parser(argparse.ArgumentParser):
     """Reports errors in one line, and suggests the nearest name for a misspelt one."""
 
     def __init__(self, fill: Callable[[Parser], None] | None = None, **options: Any) -> None:
-        super().__init__(allow_abbrev=False, formatter_class=_Help, **options)
+        form = lambda prog: argparse.HelpFormatter(prog, max_help_position=30, width=100)  # noqa: E731
+        super().__init__(allow_abbrev=False, formatter_class=form, **options)
         self._fill = fill
 
     def parse_known_args(self, args: Any = None, namespace: Any = None) -> Any:
@@ -47,11 +48,6 @@ class Parser(argparse.ArgumentParser):
             if not near or " " in value:
                 near = f"; to run a task: {self.prog} run {_as_task(str(value))}"
             self.error(f"unknown command {value!r}{near}")
-
-
-class _Help(argparse.HelpFormatter):
-    def __init__(self, prog: str) -> None:
-        super().__init__(prog, max_help_position=30, width=100)
 
 
 class Version(argparse.Action):

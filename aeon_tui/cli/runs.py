@@ -12,7 +12,7 @@ from aeon_core.journal.summary import WORKFLOW, RunSummary, summarise
 from aeon_core.journal.values import brief
 from aeon_core.json_safe import clean_text
 from aeon_core.stdio import can_answer
-from aeon_core.units import local_time, money
+from aeon_core.units import count, local_time, money
 from aeon_tui.cli import options
 from aeon_tui.cli.output import STATUS_STYLES, Output, stderr, stdout
 from aeon_tui.sources.run_index import RunIndex, find_journal
@@ -48,8 +48,7 @@ def _warn_of(unlisted: list[str], directory: Path) -> None:
     if not unlisted:
         return
     names = ", ".join(brief(name, 60) for name in unlisted[:3]) + (", …" if len(unlisted) > 3 else "")
-    files = "1 file" if len(unlisted) == 1 else f"{len(unlisted):,} files"
-    what = f"not listed: {files} in {str(directory)!r} without a readable first record"
+    what = f"not listed: {count(len(unlisted), 'file')} in {str(directory)!r} without a readable first record"
     stderr().line(("warning: ", "yellow"), f"{what} ({names}); `aeon-tui show PATH` says what is wrong")
 
 
@@ -80,7 +79,7 @@ def delete(args: Namespace) -> int:
     All runs are looked up before any is deleted. Raises UsageError if a run does not exist, is live or is named
     ambiguously, or if nobody can be asked.
     """
-    from aeon_widgets.text import count, size
+    from aeon_widgets.text import size
 
     directory = options.runs_dir(args)
     journals = list(dict.fromkeys(_journal(run, directory, sure=args.yes) for run in args.runs))

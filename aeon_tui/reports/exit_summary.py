@@ -10,6 +10,7 @@ from aeon_core.journal.view import formatting
 from aeon_core.journal.view.model import AssessmentView
 from aeon_core.journal.view.reducer import assessment_of
 from aeon_core.paths import run_command
+from aeon_core.units import count
 
 _LONGEST = 300
 """The most characters shown of a cause."""
@@ -20,7 +21,7 @@ def ending(result: RunResult, *, scores: bool = True) -> str:
     status = f"run {formatting.words(result.status)}"
     if result.convergence is None:
         return status
-    counted = f"{status} · {_count(result.passes, 'pass', 'passes')}"
+    counted = f"{status} · {count(result.passes, 'pass')}"
     return f"{counted} · {formatting.scores(_assessed(result))}" if scores else counted
 
 
@@ -44,13 +45,11 @@ def _expired(result: RunResult) -> str:
         where = f"before {_few(left)} could run" if left else "before the result converged"
         if not left and result.convergence is None:
             where = "before the answer was written"
-    spent = _count(result.ttl.limit, "cycle", "cycles")
-    return f"the TTL of {spent} ran out {where}; raise it with --ttl"
+    return f"the TTL of {count(result.ttl.limit, 'cycle')} ran out {where}; raise it with --ttl"
 
 
 def _not_converged(result: RunResult) -> str:
-    passes = _count(result.passes, "pass", "passes")
-    return f"not converged after {passes}: {_cause(result)}{_see(result)}"
+    return f"not converged after {count(result.passes, 'pass')}: {_cause(result)}{_see(result)}"
 
 
 def _cause(result: RunResult) -> str:
@@ -97,7 +96,7 @@ def _see(result: RunResult) -> str:
 
 
 def _more(found: Sequence[object], noun: str) -> str:
-    return f", and {_count(len(found) - 1, f'more {noun}', f'more {noun}s')}" if len(found) > 1 else ""
+    return f", and {count(len(found) - 1, f'more {noun}')}" if len(found) > 1 else ""
 
 
 def _assessed(result: RunResult) -> AssessmentView:
@@ -106,7 +105,3 @@ def _assessed(result: RunResult) -> AssessmentView:
 
 def _few(names: list[str]) -> str:
     return ", ".join(names[:5]) + (f" and {len(names) - 5} more" if len(names) > 5 else "")
-
-
-def _count(number: int, one: str, more: str) -> str:
-    return f"{number} {one if number == 1 else more}"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import html
 import json
 import re
 from collections.abc import Iterable
@@ -18,7 +19,7 @@ from aeon_core.paths import real_path
 from aeon_core.regular_file import replace_file
 from aeon_tui.reports import ExportFormat
 from aeon_tui.reports.run_report import RunChanges, RunReport, Section, answer_title, notes, status_of
-from aeon_tui.reports.workflow_report import WorkflowReport
+from aeon_tui.reports.workflow_report import WorkflowReport, fenced
 from aeon_tui.sources.run_index import is_workflow
 
 Report = RunReport | WorkflowReport
@@ -73,7 +74,6 @@ def write_file(path: Path, text: str) -> None:
         raise UsageError(f"cannot write {str(path)!r}: {reason}; choose another file with -o") from None
 
 
-_ENTITIES = {"&": "&amp;", "<": "&lt;", ">": "&gt;"}
 _MARKUP = re.compile(r"[\\`*_\[\]|~$]")
 _BLOCK = re.compile(r"^(?=[#+=\-])|^(\d{1,9})(?=[.)])")
 """What would start a heading, a list or a rule at the beginning of a line."""
@@ -123,9 +123,8 @@ def _output(output: dict[str, Any]) -> str:
     if len(output) == 1 and isinstance(output.get("text"), str):
         return "Result:\n\n" + _quote(output["text"])
     # JSON has an equivalent form of `<` that nothing mistakes for markup.
-    text = escape_controls(json.dumps(output, indent=2, ensure_ascii=False), keep="\n").replace("<", r"\u003c")
-    fence = "`" * max(3, 1 + max((len(run) for run in re.findall("`+", text)), default=0))
-    return f"Result:\n\n{fence}json\n{text}\n{fence}"
+    text = json.dumps(output, indent=2, ensure_ascii=False).replace("<", r"\u003c")
+    return f"Result:\n\n{fenced(text, 'json')}"
 
 
 def _list(items: Iterable[str]) -> str:
@@ -142,6 +141,5 @@ def _line(text: str) -> str:
     """Return a text on one line, with every character literal."""
     shown = escape_controls(text, keep="\t").replace("\t", "    ").rstrip()
     indent = len(shown) - len(shown.lstrip(" "))
-    escaped = _MARKUP.sub(r"\\\g<0>", shown[indent:])
-    escaped = re.sub("[&<>]", lambda match: _ENTITIES[match.group()], escaped)
+    escaped = html.escape(_MARKUP.sub(r"\\\g<0>", shown[indent:]), quote=False)
     return "&nbsp;" * indent + _BLOCK.sub(r"\1\\", escaped)

@@ -14,7 +14,7 @@ from aeon_core.journal.view import formatting
 from aeon_core.journal.view.formatting import message, repair_words, route
 from aeon_core.journal.view.model import CallView, LogLine, RepairView, StepView, ToolCallView
 from aeon_core.journal.view.reducer import nodes
-from aeon_core.units import money, seconds_after, span
+from aeon_core.units import count, money, seconds_after, span
 from aeon_tui.reports.run_report import ApprovalChange, Note, PassSpan, RunReport, answer_title, notes, status_of
 from aeon_tui.reports.web_page import Html, TextArchive, join, page, tag
 from aeon_widgets.call_rows import CALL_LABELS
@@ -22,7 +22,7 @@ from aeon_widgets.icons import LEVELS, ROW_ICONS, run_style, shown_status
 from aeon_widgets.plan_difference import changes, plan_view
 from aeon_widgets.run_question import argument_blocks, headline
 from aeon_widgets.step_text import prompt_blocks, repair_blocks, spent_on, tool_blocks
-from aeon_widgets.text import Block, count, pretty, readable
+from aeon_widgets.text import Block, pretty, readable
 
 _TEXTS = ("json", "markdown", "code", "diff")
 """Styles of blocks with text of a model or a tool."""

@@ -23,7 +23,7 @@ from aeon_core.journal.view.model import (
     RunView,
     StepView,
 )
-from aeon_core.units import money, seconds_after, span
+from aeon_core.units import count, money, seconds_after, span
 from aeon_widgets.icons import shown_status
 
 ISSUES_SHOWN = 20
@@ -142,8 +142,8 @@ def _gained(score: float | None, before: float | None) -> str:
 def _issues(reports: list[ReportView], assessment: AssessmentView | None) -> Iterator[Note]:
     for report in reports[:-1]:
         if report.issues:
-            artifact, number = formatting.words(report.artifact_type), len(report.issues)
-            yield Note("info", f"earlier, in the {artifact}: {number} issue{'s' if number > 1 else ''}", 1)
+            artifact = formatting.words(report.artifact_type)
+            yield Note("info", f"earlier, in the {artifact}: {count(len(report.issues), 'issue')}", 1)
             yield from _shown([formatting.issue(issue) for issue in report.issues], 2)
     issues = reports[-1].issues if reports else []
     found = [formatting.issue(issue) for issue in issues]

@@ -6,9 +6,9 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any
 
 from aeon_core.journal.view.draft import partial_json
-from aeon_core.units import money, span
+from aeon_core.units import count, money, span
 from aeon_tui.sources.workflow import WorkflowState
-from aeon_widgets.text import Block, count, duration, one_line, pretty
+from aeon_widgets.text import Block, duration, one_line, pretty
 from aeon_widgets.workflow_conversation import ConversationItem
 from system2.changes import FileChange
 from system2.contracts import DelegationContract

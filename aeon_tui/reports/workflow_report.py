@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -9,13 +10,13 @@ from typing import Any, NamedTuple
 from aeon_core.escape import escape_controls
 from aeon_core.journal.reader import read_records
 from aeon_core.journal.summary import is_being_written
-from aeon_core.units import money
+from aeon_core.units import count, money
 from aeon_tui.reports import ExportFormat
 from aeon_tui.reports.web_page import Html, join, page, tag
 from aeon_tui.reports.workflow_items import items_of
 from aeon_tui.sources.workflow import WORKFLOW_ROW, WorkflowState, gate_key
 from aeon_widgets.icons import run_style
-from aeon_widgets.text import count, duration, one_line
+from aeon_widgets.text import duration, one_line
 from aeon_widgets.workflow_pipeline import PipelineRow
 from system2.constants import DELEGATION_MAP, GATES
 from system2.view import AgentView, GateView
@@ -186,12 +187,9 @@ class WorkflowReport:
                 yield ReportPart(f"{agent.name}: {_spent(agent)}", lines)
 
     def _markdown(self) -> str:
-        parts = [
-            f"# Workflow {escape_controls(self.view.run_id)}",
-            _fence(self._overview()),
-        ]
+        parts = [f"# Workflow {escape_controls(self.view.run_id)}", fenced(self._overview())]
         for part in self._agents():
-            parts += [f"## {escape_controls(part.title)}", _fence("\n".join(part.lines))]
+            parts += [f"## {escape_controls(part.title)}", fenced("\n".join(part.lines))]
         return "\n\n".join(parts)
 
     def _page(self) -> str:
@@ -235,12 +233,11 @@ def _agent_json(agent: AgentView) -> dict[str, Any]:
     }
 
 
-def _fence(text: str) -> str:
+def fenced(text: str, language: str = "") -> str:
+    """Return a text as a code block of Markdown, whatever it contains."""
     shown = escape_controls(text, keep="\n")
-    fence = "```"
-    while fence in shown:
-        fence += "`"
-    return f"{fence}\n{shown}\n{fence}"
+    fence = "`" * max(3, 1 + max(map(len, re.findall("`+", shown)), default=0))
+    return f"{fence}{language}\n{shown}\n{fence}"
 
 
 def _section(part: ReportPart) -> Html:
