@@ -170,7 +170,8 @@ class AeonApp(Navigation):
         behind the top screen and that key opens its field, Escape is handled here first.
         """
         key = key_after_escape(event)
-        if not key or not any(_opens_field(screen, key) for screen in self.screen_stack[:-1]):
+        behind = (getattr(screen, "asking", None) for screen in self.screen_stack[:-1])
+        if not key or not any(asking is not None and asking.opens_field(key) for asking in behind):
             return event
         if (escape := self.screen.active_bindings.get("escape")) is not None:
             await self.run_action(escape.binding.action, escape.node)
@@ -284,11 +285,9 @@ class AeonApp(Navigation):
             )
 
     def action_demo(self) -> None:
-        """Start the guided run on the simulated model."""
         self.actions.demo()
 
     async def action_new_run(self) -> None:
-        """Open the form for a new run."""
         await self.actions.new_run()
 
     def _past_run(self, screen: Screen[object], what: str) -> Path | None:
@@ -328,7 +327,6 @@ class AeonApp(Navigation):
         self.monitor.show_next_decision()
 
     def action_next_session(self) -> None:
-        """Show the next run of this app."""
         if (session := self.monitor.next_session) is not None:
             self.show_session(session)
 
@@ -347,20 +345,16 @@ class AeonApp(Navigation):
             self.notify(problem, severity="warning", markup=False)
 
     def action_copy_item(self) -> None:
-        """Copy the item of the focused pane."""
         self.items.copy(self.shown_screen)
 
     def action_copy_run_id(self) -> None:
-        """Copy the id of the chosen run."""
         if (run := getattr(self.shown_screen, "chosen_run", None)) is not None:
             self.items.copy_run_id(run)
 
     def action_open_journal(self) -> None:
-        """Ask for the path of a journal, and show its run."""
         self.actions.open_journal()
 
     def action_export(self) -> None:
-        """Ask for a file, and write the report of the chosen run to it."""
         if (run := getattr(self.shown_screen, "chosen_run", None)) is not None:
             self.actions.export(run)
 
@@ -417,12 +411,6 @@ class AeonApp(Navigation):
         if self._running_loop is not None:
             with contextlib.suppress(RuntimeError):
                 self._running_loop.call_soon_threadsafe(lambda: self.run_worker(self.abort_and_quit()))
-
-
-def _opens_field(screen: Screen[object], key: str) -> bool:
-    """Return whether a key opens the text field of a question on a screen."""
-    opens = getattr(screen, "opens_field", None)
-    return opens is not None and opens(key)
 
 
 def run_app(

@@ -167,7 +167,7 @@ class SessionMonitor:
             self._app.show_session(following)
             # A panel that is not there yet takes the focus itself.
             if isinstance(screen := self._app.screen, PaneScreen):
-                screen.focus_question()
+                screen.action_focus_question()
 
     @property
     def next_session(self) -> AnyRunner | None:

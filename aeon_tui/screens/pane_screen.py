@@ -31,23 +31,15 @@ class PaneScreen(Screen[None]):
     made = False
     """Whether the panes are composed."""
 
-    _asking: PanelController
-
-    @property
-    def asking(self) -> PanelController:
-        """The controller that shows the question."""
-        return self._asking
+    asking: PanelController
+    """Shows the question."""
 
     def admits(self, event: Key | Paste) -> bool:
         """Return whether a key or a paste is accepted; a new question accepts none."""
-        return self._asking.admits(event)
-
-    def opens_field(self, key: str) -> bool:
-        """Return whether a key opens the question's text field."""
-        return self._asking.opens_field(key)
+        return self.asking.admits(event)
 
     def on_screen_suspend(self) -> None:
-        self._asking.cover()
+        self.asking.cover()
 
     @abstractmethod
     def begin(self) -> None:
@@ -89,13 +81,9 @@ class PaneScreen(Screen[None]):
         if zoomed:
             self.maximize(target)
 
-    def focus_question(self) -> None:
+    def action_focus_question(self) -> None:
         """Focus the question, if there is one."""
         self.action_pane(APPROVAL)
-
-    def action_focus_question(self) -> None:
-        """Go to the question, from any pane."""
-        self.focus_question()
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
         """Return whether an action has an effect now: in a question its key is an answer, in a field a letter."""

@@ -151,7 +151,7 @@ def asks(point: ApprovalPoint, subject: dict[str, Any]) -> Callable[[], AeonApp]
         asked = {**records[-1], "type": "approval", "point": point, "pass": 1, "state": "asked", "subject": subject}
         source = ListSource([*records, {**asked, "seq": records[-1]["seq"] + 1, "digest": "d"}], live=True)
         screen = RunScreen(source, clock=lambda: START + timedelta(seconds=41))
-        screen._asking = ApprovalController(screen, broker, screen._place_of_question)
+        screen.asking = ApprovalController(screen, broker, screen._place_of_question)
         app.first_screen = screen
         return app
 

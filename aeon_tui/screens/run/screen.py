@@ -18,7 +18,7 @@ from aeon_core.journal.view import reducer
 from aeon_core.journal.view.formatting import words
 from aeon_core.journal.view.model import RunView
 from aeon_core.journal.view.step_issues import open_issues
-from aeon_core.units import seconds_after
+from aeon_core.units import count, seconds_after
 from aeon_tui.messages import CompareRuns, TitleTerminal
 from aeon_tui.screens.context import PAST_RUN_KEYS, context_of
 from aeon_tui.screens.pane_screen import PaneScreen
@@ -57,7 +57,7 @@ from aeon_widgets.plan_tree import PlanTree
 from aeon_widgets.repairs import RepairsPane
 from aeon_widgets.run_header import RunHeader
 from aeon_widgets.step_pane import TABS, StepPane, StepText
-from aeon_widgets.text import count, one_line
+from aeon_widgets.text import one_line
 from aeon_widgets.ttl_gauge import TTLGauge
 
 if TYPE_CHECKING:
@@ -152,7 +152,7 @@ class RunScreen(PaneScreen):
         Binding("escape", "back", "Runs", id="run.back"),
         *layout.PANE_KEYS,
     ]
-    _asking: ApprovalController
+    asking: ApprovalController
 
     def __init__(
         self,
@@ -183,7 +183,7 @@ class RunScreen(PaneScreen):
         self._ran = False
         """Whether this app ran the run when its keys were last looked up."""
         self._broker = broker if broker is not None else broker_of(source, runner)
-        self._asking = ApprovalController(self, self._broker, self._place_of_question, guard)
+        self.asking = ApprovalController(self, self._broker, self._place_of_question, guard)
         self._opened = StepDetailReader(self, self.show_step)
         self._quotes = QuoteFinder(self, self._show_quote, lambda text: self.notify(text, markup=False))
 
@@ -214,7 +214,6 @@ class RunScreen(PaneScreen):
         self.begin_panes()
 
     def begin(self) -> None:
-        """Show the records so far, and from now on each new one."""
         self.tick()
         self._frames.begin(self._source)
 
@@ -333,7 +332,7 @@ class RunScreen(PaneScreen):
                 self.refresh_bindings()
             self.show_header()
             self._notify_of_source()
-            if self._asking.show(self.view, home=self.query_one(PlanTree)):
+            if self.asking.show(self.view, home=self.query_one(PlanTree)):
                 self._tell_terminal(urgent=True)
             self.show_time()
             activity = None
@@ -405,7 +404,7 @@ class RunScreen(PaneScreen):
         """Fit the panes, and move the question to its place."""
         self.on_body_resized()
         if self.made:
-            self._asking.arrange()
+            self.asking.arrange()
 
     def on_body_resized(self) -> None:
         if self.made:
@@ -416,11 +415,9 @@ class RunScreen(PaneScreen):
         self.on_body_resized()
 
     def has_pane(self, number: int) -> bool:
-        """Return whether the run has content for a pane, even if the pane is not on screen."""
         return self.layout_of_panes.has(number, self.view)
 
     def bring(self, number: int) -> None:
-        """Show a pane if not all fit."""
         self.layout_of_panes.bring(number, self.view, self.shown_view)
 
     def show_time(self) -> None:
@@ -430,7 +427,7 @@ class RunScreen(PaneScreen):
             first, self._first = self._first, None
             if self.goes_on or first != self.view.last_seq:
                 self._go(to_seq(first))
-        shown = shown_moment(travel, self.view, asked=self._asking.waits)
+        shown = shown_moment(travel, self.view, asked=self.asking.waits)
         self.query_one(RunHeader).update_moment(shown, travel.reading)
         scrubber = self.query_one(Scrubber)
         scrubber.set_class(self.journal is not None, "-there")
@@ -483,7 +480,6 @@ class RunScreen(PaneScreen):
             self.travel.pause(self.journal, self.view.last_seq)
 
     def action_now(self) -> None:
-        """Return to now."""
         self.travel.to_now()
 
     def action_leave_past(self) -> None:
@@ -580,14 +576,14 @@ class RunScreen(PaneScreen):
             self.notify(f"No issue was found in {one_line(key.name, 40)}.", markup=False)
 
     def on_screen_resume(self) -> None:
-        self._asking.uncover()
+        self.asking.uncover()
         self._frames.resume()
         self._tell_terminal()
 
     @on(ApprovalPanel.Answered)
     def _answered(self, event: ApprovalPanel.Answered) -> None:
         event.stop()
-        self._asking.answered(event)
+        self.asking.answered(event)
 
     @on(ConvergencePane.Opened)
     def _find_quote(self, event: ConvergencePane.Opened) -> None:
@@ -648,7 +644,6 @@ class RunScreen(PaneScreen):
         self.show_step()
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
-        """Return whether an action has an effect now."""
         if action in _TRAVELS and self.journal is None:
             return False
         if action in _LEAVES:

@@ -19,6 +19,7 @@ from aeon_core.errors import AeonError
 from aeon_core.journal.search import Match, search_journal
 from aeon_core.journal.view.last_states import LastStates
 from aeon_core.journal.view.model import RunView
+from aeon_core.units import count
 from aeon_tui.platform.background_tasks import LatestWorker
 from aeon_tui.sources.base import RecordSource
 from aeon_widgets.filter_line import FilterLine
@@ -27,7 +28,7 @@ from aeon_widgets.keys import key_of
 from aeon_widgets.match_list import Heading, MatchList, RecordText, record_blocks
 from aeon_widgets.step_pane import TABS
 from aeon_widgets.tally import HeadLine
-from aeon_widgets.text import Block, count, one_line
+from aeon_widgets.text import Block, one_line
 
 POLL_SECONDS = 0.05
 HINT = "the words of a prompt, a reply, a tool's result …"
@@ -209,7 +210,6 @@ class SearchScreen(Screen[StepPlace | None]):
         self.query_one(MatchList).select_next(by)
 
     def action_type(self) -> None:
-        """Focus the input line."""
         self.set_focus(self.query_one(FilterLine))
 
     def action_back(self) -> None:

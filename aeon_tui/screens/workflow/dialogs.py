@@ -84,7 +84,6 @@ class WorkflowTaskScreen(Screen[None]):
 
     @on(Input.Submitted)
     def action_begin(self) -> None:
-        """Start the workflow."""
         task = self.query_one(Input).value.strip()
         if not task:
             self._say("describe the task first")
@@ -103,7 +102,6 @@ class WorkflowTaskScreen(Screen[None]):
         problem_line.display = True
 
     def action_runs(self) -> None:
-        """Go to the list of runs."""
         self.app.post_message(ShowRuns())
 
 

@@ -14,7 +14,7 @@ from textual.containers import Container
 
 from aeon_core.paths import real_path
 from aeon_core.regular_file import start_of_text
-from aeon_core.units import seconds_after
+from aeon_core.units import count, seconds_after
 from aeon_tui.messages import ResumeRun, TitleTerminal
 from aeon_tui.platform.background_tasks import LatestWorker
 from aeon_tui.reports.workflow_items import gate_items, items_of, reply_blocks, whole_items
@@ -33,7 +33,7 @@ from aeon_widgets.keys import KeyGuard, key_of
 from aeon_widgets.pane import Pane
 from aeon_widgets.run_header import WorkflowFacts, WorkflowHeader
 from aeon_widgets.run_question import ALWAYS
-from aeon_widgets.text import count, one_line
+from aeon_widgets.text import one_line
 from aeon_widgets.virtual_list import RowsView
 from aeon_widgets.workflow_artifact import WorkflowArtifact
 from aeon_widgets.workflow_conversation import ConversationItem, WorkflowConversation
@@ -143,7 +143,7 @@ class WorkflowScreen(PaneScreen):
         .-maximized { height: 1fr !important; max-height: 100% !important; width: 100% !important; }
     }
     """
-    _asking: WorkflowApprovalController
+    asking: WorkflowApprovalController
 
     def __init__(
         self,
@@ -156,7 +156,7 @@ class WorkflowScreen(PaneScreen):
         self.state = WorkflowState()
         self._source, self._runner, self._clock = source, runner, clock
         self._broker = broker_of(source, runner)
-        self._asking = WorkflowApprovalController(self, self._broker, self._place_of_question, guard)
+        self.asking = WorkflowApprovalController(self, self._broker, self._place_of_question, guard)
         self._items: dict[str, list[ConversationItem]] = {}
         self._taken: dict[str, int] = {}
         """How many of an agent's records are among its items."""
@@ -185,7 +185,6 @@ class WorkflowScreen(PaneScreen):
             self.show_artifact()
 
     def begin(self) -> None:
-        """Show the records so far, and from now on each new one."""
         self.tick()
         self.set_interval(1 / FRAMES_PER_SECOND, self.tick, name="fold")
 
@@ -403,14 +402,14 @@ class WorkflowScreen(PaneScreen):
 
     def _ask(self) -> None:
         home = self.query_one(WorkflowPipeline)
-        if self._asking.show(home=home):
+        if self.asking.show(home=home):
             self._tell_terminal(urgent=True)
 
     def _place_of_question(self) -> Place:
         return self, self.query_one(KeyFooter)
 
     def on_screen_resume(self) -> None:
-        self._asking.uncover()
+        self.asking.uncover()
         if self.made:
             self._tell_terminal()
 
@@ -422,12 +421,11 @@ class WorkflowScreen(PaneScreen):
             event.panel.reopen()
             self.action_abort()
         elif event.answer == ALWAYS:
-            self._asking.ask_for_rule(event.panel, (), self.state.project_root)
+            self.asking.ask_for_rule(event.panel, (), self.state.project_root)
         else:
-            self._asking.answer(event.panel, event.answer, event.words)
+            self.asking.answer(event.panel, event.answer, event.words)
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
-        """Return whether an action has an effect now."""
         if action == "abort":
             return self._runner is not None and self._runner.running
         if action == "resume":
@@ -450,7 +448,7 @@ class WorkflowScreen(PaneScreen):
         if self._runner is not None:
             self._runner.abort()
         else:
-            self._asking.abort()
+            self.asking.abort()
 
     def action_resume(self) -> None:
         """Continue a workflow that was ended or cut off."""

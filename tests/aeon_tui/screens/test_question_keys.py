@@ -371,12 +371,12 @@ async def test_an_answer_that_was_on_its_way_does_not_answer_the_next_question_o
         await person.read()
         screen, first = person.screen, person.panel
         person.broker.request = ApprovalRequest(point="tool", pass_number=1, subject=CALL, digest="d")
-        screen._asking.decide(first, ApprovalDecision(decision="approve"))
+        screen.asking.decide(first, ApprovalDecision(decision="approve"))
         assert person.decisions == []
         await person.show()
-        screen._asking.decide(first, ApprovalDecision(decision="approve"))
+        screen.asking.decide(first, ApprovalDecision(decision="approve"))
         assert person.decisions == []
-        screen._asking.decide(person.panel, ApprovalDecision(decision="approve"))
+        screen.asking.decide(person.panel, ApprovalDecision(decision="approve"))
         assert person.decisions == [("approve", None)]
 
 

@@ -152,13 +152,13 @@ async def test_a_key_that_repeats_does_not_approve_the_same_call_of_the_next_ste
     async with erasing.app.run_test(size=(80, 24)) as pilot:
         screen = await asked(pilot)
         first = screen.query_one(ApprovalPanel)
-        digests = [screen._asking._asked.digest]  # type: ignore[union-attr]
+        digests = [screen.asking._asked.digest]  # type: ignore[union-attr]
         first.action_choose("a")
         monkeypatch.setattr("aeon_widgets.keys.SILENCE_SECONDS", 3_600.0)
         first.action_choose("a")
         await until(pilot, lambda: len(erasing.erased) == 1 and erasing.runner.broker.waiting is not None)
         await until(pilot, lambda: any(panel is not first for panel in screen.query(ApprovalPanel)))
-        assert digests == [screen._asking._asked.digest]  # type: ignore[union-attr]
+        assert digests == [screen.asking._asked.digest]  # type: ignore[union-attr]
         await pilot.press("a", "a")
         erasing.runner.abort()
         await until(pilot, lambda: erasing.runner.result is not None)
@@ -233,7 +233,7 @@ async def test_a_decided_question_gives_the_focus_back(tmp_path: Path) -> None:
     erasing = Erasing(tmp_path)
     async with erasing.app.run_test(size=(80, 24)) as pilot:
         screen = await asked(pilot)
-        screen._asking._focused_before = screen.query_one(StepText)
+        screen.asking._focused_before = screen.query_one(StepText)
         await pilot.press("w", "n", "enter")
         await until(pilot, lambda: not screen.query(ApprovalPanel))
         assert isinstance(screen.focused, StepText)

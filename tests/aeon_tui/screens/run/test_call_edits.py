@@ -46,7 +46,7 @@ async def test_an_edit_that_comes_too_late_is_reported(tmp_path: Path, monkeypat
         waiting = erasing.runner.broker.waiting
         assert waiting is not None
         erasing.runner.broker.decide(waiting.digest, ApprovalDecision(decision="reject"))
-        screen._asking.decide(panel, ApprovalDecision(decision="edit", edited={"path": "mine.txt"}))
+        screen.asking.decide(panel, ApprovalDecision(decision="edit", edited={"path": "mine.txt"}))
         await until(pilot, lambda: TOO_LATE in [each.message for each in pilot.app._notifications])
         await until(pilot, lambda: erasing.runner.result is not None)
     assert erasing.erased == []

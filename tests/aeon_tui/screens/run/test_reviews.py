@@ -76,7 +76,7 @@ class Reviewed:
         def asked() -> bool:
             screen = pilot.app.screen
             there = isinstance(screen, RunScreen) and isinstance(screen.focused, ApprovalText)
-            return there and broker.waiting not in (None, after) and screen._asking._asked is broker.waiting
+            return there and broker.waiting not in (None, after) and screen.asking._asked is broker.waiting
 
         await until(pilot, asked)
         await until(pilot, lambda: bool(pilot.app.screen.query_one(ApprovalText).text))

@@ -206,7 +206,7 @@ async def test_x_ends_it_from_any_pane_and_asks_first(tmp_path: Path) -> None:
 async def test_x_ends_a_workflow_of_another_process_at_its_question() -> None:
     app, desk = app_on(at_a_gate(), live=True), StillDesk(GATE)
     async with app.run_test(size=(80, 24)) as pilot:
-        app.screen._broker = app.screen._asking._broker = desk  # type: ignore[attr-defined]
+        app.screen._broker = app.screen.asking._broker = desk  # type: ignore[attr-defined]
         await asked(pilot, "gate")
         await pilot.press("X", "y")
         await until(pilot, lambda: desk._decision)
@@ -251,7 +251,7 @@ async def test_a_blocklisted_command_needs_more_than_one_key() -> None:
     said: list[tuple[str, str | None]] = []
     async with app.run_test(size=(80, 24)) as pilot:
         panel = await asked(pilot, "command")
-        app.screen._asking.answer = lambda panel, choice, words: said.append((choice, words))  # type: ignore[attr-defined]
+        app.screen.asking.answer = lambda panel, choice, words: said.append((choice, words))  # type: ignore[attr-defined]
         await pilot.press("a", *"ru", "enter")
         assert "type the word run" in str(panel.border_subtitle)
         await pilot.press("escape", "w", *"run", "enter")
@@ -278,7 +278,7 @@ async def test_of_choices_the_safe_one_is_lit() -> None:
     said: list[str] = []
     async with app.run_test(size=(80, 24)) as pilot:
         panel = await asked(pilot, "choice")
-        app.screen._asking.answer = lambda panel, choice, words: said.append(choice)  # type: ignore[attr-defined]
+        app.screen.asking.answer = lambda panel, choice, words: said.append(choice)  # type: ignore[attr-defined]
         assert panel.query_one(ChoiceRows).value == "abort"
         await pilot.press("j", "enter")
         await pilot.pause()
