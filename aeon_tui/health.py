@@ -38,7 +38,8 @@ def providers(config: RunConfig) -> list[HealthCheck]:
 
 def optional(config: RunConfig) -> list[HealthCheck]:
     """Return the checks of external programs, then of the other extras."""
-    return [_files(), _shell(config), _mcp(config), *_installed_tools(), _otel(config), *_extras()]
+    files = HealthCheck("files", "usable: --tools files")
+    return [files, _shell(config), _mcp(config), *_installed_tools(), _otel(config), *_extras()]
 
 
 def _extras() -> list[HealthCheck]:
@@ -85,10 +86,6 @@ def _simulated() -> HealthCheck:
     from aeon_core.llm.simulated import SIMULATED_MODELS
 
     return HealthCheck("simulated", f"usable: built in, no key, no network ({', '.join(SIMULATED_MODELS)})")
-
-
-def _files() -> HealthCheck:
-    return HealthCheck("files", "usable: --tools files")
 
 
 def _shell(config: RunConfig) -> HealthCheck:

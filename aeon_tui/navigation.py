@@ -229,7 +229,6 @@ class Navigation(App[None]):
                 note(record)
 
     def action_keys(self) -> None:
-        """Show the key help."""
         from aeon_tui.screens.keys import KeysScreen
 
         if not isinstance(self.screen, KeysScreen):
@@ -237,7 +236,6 @@ class Navigation(App[None]):
             self.push_screen(KeysScreen(bindings))
 
     async def action_settings(self) -> None:
-        """Show the settings."""
         from aeon_tui.screens.settings import SettingsScreen
 
         if not any(isinstance(screen, SettingsScreen) for screen in self.screen_stack):

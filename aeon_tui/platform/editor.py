@@ -250,11 +250,6 @@ def pager_command() -> list[str]:
         raise UsageError(f"the pager {os.environ['PAGER']!r} is not a command; set PAGER to one") from None
 
 
-def editor_command() -> list[str]:
-    """Return the command of the user's editor. Raises UsageError if there is none."""
-    return named_editor("copy the text instead")
-
-
 def open_text(command: list[str], text: str, suffix: str, *, in_pager: bool) -> None:
     """Open a text in the pager or the editor as a temporary file that only this user can read.
 

@@ -125,7 +125,7 @@ class CompareScreen(Screen[None]):
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("tab", "other_side", "Other run", id="compare.side", priority=True),
         Binding("V", "swap", "Swap the runs", id="compare.swap"),
-        Binding("escape", "back", "Back", id="compare.back"),
+        Binding("escape", "dismiss", "Back", id="compare.back"),
     ]
 
     def __init__(self, left: Path, right: Path, side: int = 0, is_starting: Callable[[], bool] = lambda: False) -> None:
@@ -206,7 +206,6 @@ class CompareScreen(Screen[None]):
             self.app.post_message(OpenJournal(chosen))
 
     def action_other_side(self) -> None:
-        """Choose the other run."""
         self.query_one(CompareHeader).side = 1 - self._side
 
     def action_swap(self) -> None:
@@ -215,7 +214,3 @@ class CompareScreen(Screen[None]):
         self.query_one(CompareHeader).side = 1 - self._side
         self._comparing.swap()
         self._read()
-
-    def action_back(self) -> None:
-        """Go back to the previous screen."""
-        self.dismiss()

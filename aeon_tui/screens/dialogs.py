@@ -20,9 +20,11 @@ from aeon_core.errors import AeonError, UsageError
 from aeon_core.escape import escape_controls
 from aeon_core.journal.values import dict_of, str_of
 from aeon_core.paths import PROJECT_FOLDER, expanded
+from aeon_core.units import count
+from aeon_tui.platform.background_tasks import reason
 from aeon_widgets.keys import TOO_SOON, KeyGuard, key_of
 from aeon_widgets.line_input import LineInput
-from aeon_widgets.text import Piece, count, fit, one_line
+from aeon_widgets.text import Piece, fit, one_line
 from aeon_widgets.virtual_list import ChoiceRows, RowsView
 
 if TYPE_CHECKING:
@@ -132,13 +134,11 @@ class ConfirmDialog(Dialog[bool]):
 
     @on(Button.Pressed, "#yes")
     def action_accept(self) -> None:
-        """Confirm."""
         if self.is_read():
             self.dismiss(True)
 
     @on(Button.Pressed, "#no")
     def action_refuse(self) -> None:
-        """Decline."""
         self.dismiss(False)
 
 
@@ -325,8 +325,7 @@ class OpenJournalDialog(Dialog[Path | None]):
             if head(path) is None:
                 raise UsageError(f"{str(path)!r} is not a journal; expected the .jsonl file of a run")
         except (AeonError, OSError) as error:
-            problem = error.message if isinstance(error, AeonError) else f"{name!r}: {error.strerror}"
-            self.app.call_from_thread(self.show_problem, problem)
+            self.app.call_from_thread(self.show_problem, reason(error))
         else:
             self.app.call_from_thread(self.dismiss, path)
 
@@ -415,7 +414,6 @@ class RuleDialog(Dialog["AllowedRule | None"]):
         self.show_problem(problem)
 
     def action_scope(self, by: int) -> None:
-        """Choose another scope."""
         self.query_one(ChoiceRows).action_cursor(by)
 
 

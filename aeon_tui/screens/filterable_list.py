@@ -120,7 +120,6 @@ class FilterableListScreen(Screen[None], Generic[TextRows]):
         return action != "filter" or not isinstance(self.focused, FilterLine)
 
     def action_filter(self) -> None:
-        """Open the filter line."""
         self.add_class("-filtered")
         self.set_focus(self.query_one(FilterLine))  # immediately, because the next key is a letter
 

@@ -20,7 +20,7 @@ from textual.widgets import Input, Label, Static
 from aeon_core.errors import AeonError, UsageError
 from aeon_core.escape import escape_controls
 from aeon_tui.messages import Start
-from aeon_tui.platform.background_tasks import LatestWorker
+from aeon_tui.platform.background_tasks import LatestWorker, reason
 from aeon_tui.screens.dialogs import Box, Dialog
 from aeon_tui.screens.editor import YamlEditor, ask_to_discard
 from aeon_tui.sessions.fork_job import ForkRequest
@@ -116,11 +116,9 @@ class StartChoice(Widget, can_focus=True):
         return min(max(number, self._of.first), self._of.last)
 
     def watch_number(self, number: int) -> None:
-        """Notify the dialog."""
         self.post_message(self.Chosen(number))
 
     def action_move(self, by: int) -> None:
-        """Choose another pass."""
         self.number += by
 
     def on_key(self, event: Any) -> None:
@@ -205,12 +203,9 @@ class ForkDialog(Dialog[None]):
     def _text_read(self, number: int) -> Callable[[], None]:
         try:
             text = self._read(self._of.path, number)
-        except AeonError as error:
-            problem = error.message
+        except (AeonError, OSError) as error:
+            problem = reason(error)
             return lambda: self.show_problem(problem)
-        except OSError as error:
-            reason = f"{str(self._of.path)!r}: {error.strerror}"
-            return lambda: self.show_problem(reason)
         return lambda: self._show_text(text)
 
     def _show_text(self, text: str) -> None:

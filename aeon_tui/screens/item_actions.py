@@ -11,12 +11,12 @@ from textual.screen import Screen
 
 from aeon_core.errors import AeonError
 from aeon_core.escape import escape_controls
+from aeon_core.units import count
 from aeon_tui.platform.background_tasks import reason, show_notice
 from aeon_tui.platform.web import is_served
 from aeon_widgets.footer import KeyFooter
 from aeon_widgets.pane import Item, item_of
 from aeon_widgets.tally import HeadLine
-from aeon_widgets.text import count
 from aeon_widgets.text_view import TextView
 
 _FORMS = {".md": "markdown", ".json": "json"}
@@ -42,7 +42,7 @@ class TextScreen(Screen[None]):
         FullText { height: 1fr; }
     }
     """
-    BINDINGS: ClassVar[list[BindingType]] = [Binding("escape", "back", "Back", id="text.back")]
+    BINDINGS: ClassVar[list[BindingType]] = [Binding("escape", "dismiss", "Back", id="text.back")]
 
     def __init__(self, item: Item) -> None:
         super().__init__()
@@ -60,10 +60,6 @@ class TextScreen(Screen[None]):
         text = self.query_one(FullText)
         text.focus()
         text.start([(_FORMS.get(self.item.suffix, ""), self.item.text)], follow=False)
-
-    def action_back(self) -> None:
-        """Go back."""
-        self.dismiss()
 
 
 LONG = 75_000
@@ -96,12 +92,12 @@ class ItemActions:
 
     def open(self, screen: Screen[Any], *, editor: bool = False) -> None:
         """Show the focused item in `$PAGER`, on an own screen if that is not set, or in the editor on request."""
-        from aeon_tui.platform.editor import editor_command, open_text, pager_command, terminal_given
+        from aeon_tui.platform.editor import named_editor, open_text, pager_command, terminal_given
 
         if (item := self.item(screen)) is None:
             return
         try:
-            command = editor_command() if editor else pager_command()
+            command = named_editor("copy the text instead") if editor else pager_command()
             if not command or is_served():
                 self._app.push_screen(TextScreen(item))
                 return

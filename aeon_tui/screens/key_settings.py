@@ -137,7 +137,6 @@ class KeySettingsScreen(FilterableListScreen[KeyRow]):
 
     @on(RowsView.Chosen)
     def action_change(self) -> None:
-        """Ask for a key, and bind it to the selected action."""
         row = self.query_one(KeyList).selected
         if row is not None:
             self.app.push_screen(PressDialog(f"{row.place}: {row.what}"), partial(self._pressed, row))

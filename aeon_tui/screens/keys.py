@@ -230,7 +230,6 @@ class KeysScreen(ModalScreen[None]):
         self.query_one(KeyColumns).focus()
 
     def action_filter(self) -> None:
-        """Open the filter line."""
         self.add_class("-filtered")
         self.set_focus(self.query_one(FilterLine))  # immediately, because the next key is a letter
 

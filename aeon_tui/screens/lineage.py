@@ -14,13 +14,13 @@ from typing_extensions import override
 
 from aeon_core.errors import AeonError
 from aeon_core.escape import escape_controls
+from aeon_core.units import count
 from aeon_tui.messages import CompareRuns, OpenJournal
-from aeon_tui.platform.background_tasks import LatestWorker
+from aeon_tui.platform.background_tasks import LatestWorker, reason
 from aeon_widgets.footer import KeyFooter
 from aeon_widgets.run_list import RunList, RunListHeader
 from aeon_widgets.run_tree import as_tree, family_of
 from aeon_widgets.tally import HeadLine
-from aeon_widgets.text import count
 
 if TYPE_CHECKING:
     from aeon_core.journal.summary import RunSummary
@@ -34,7 +34,7 @@ class LineageScreen(Screen[None]):
     HELP_TITLE = "Lineage"
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("v", "beside", "Side by side", id="lineage.beside"),
-        Binding("escape", "back", "Back", id="lineage.back"),
+        Binding("escape", "dismiss", "Back", id="lineage.back"),
     ]
     DEFAULT_CSS = """
     LineageScreen {
@@ -80,7 +80,7 @@ class LineageScreen(Screen[None]):
         try:
             family, problem = family_of(self._list_runs(), self._path.stem), ""
         except (AeonError, OSError) as error:
-            family, problem = [], error.message if isinstance(error, AeonError) else str(error.strerror)
+            family, problem = [], reason(error)
         return lambda: self._show(family, problem)
 
     def _show(self, family: Sequence[RunSummary], problem: str) -> None:
@@ -123,7 +123,3 @@ class LineageScreen(Screen[None]):
             older = [Path(line.path) for line in self._runs]
             left, right = sorted((chosen, self._path), key=older.index)
             self.app.post_message(CompareRuns(left, right))
-
-    def action_back(self) -> None:
-        """Go back to the run."""
-        self.dismiss()

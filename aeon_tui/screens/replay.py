@@ -76,15 +76,12 @@ class ReplayScreen(RunScreen):
         return super().check_action(action, parameters)
 
     def action_pause(self) -> None:
-        """Pause or continue."""
         self._replay.toggle()
 
     def action_faster(self) -> None:
-        """Play at the next higher speed."""
         self._replay.faster()
 
     def action_slower(self) -> None:
-        """Play at the next lower speed."""
         self._replay.slower()
 
     def action_step(self) -> None:
@@ -92,7 +89,6 @@ class ReplayScreen(RunScreen):
         self._replay.step()
 
     def action_jump_to_end(self) -> None:
-        """Skip to the end."""
         self._replay.jump_to_end()
 
 

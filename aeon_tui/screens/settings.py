@@ -6,7 +6,6 @@ import json
 import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
@@ -25,6 +24,7 @@ from aeon_core.errors import AeonError
 from aeon_core.escape import escape_controls
 from aeon_core.paths import PROJECT_FOLDER
 from aeon_core.redaction import redact_text
+from aeon_core.units import count
 from aeon_tui.messages import RevokeTrust, TrustFolder
 from aeon_tui.screens.context import context_of
 from aeon_tui.screens.filterable_list import FilterableListScreen, KeptRows, ListFilter
@@ -32,7 +32,7 @@ from aeon_tui.sessions.run_options import approval_points
 from aeon_widgets.footer import KeyFooter
 from aeon_widgets.keys import key_of
 from aeon_widgets.tally import HeadLine
-from aeon_widgets.text import Piece, count, fit, one_line
+from aeon_widgets.text import Piece, fit, one_line
 from aeon_widgets.text_view import TextView
 from aeon_widgets.virtual_list import RowsView
 
@@ -397,13 +397,9 @@ class SettingsScreen(FilterableListScreen[Setting]):
 
             lines = [problem, "Correct it to start a run."]
             dialog = ConfirmDialog("This file is not valid", lines, "Open it again", "Leave it")
-            self.app.push_screen(dialog, partial(self._again, whose))
+            self.app.push_screen(dialog, lambda again: self.action_edit(whose) if again else None)
         else:
             self._read()
-
-    def _again(self, whose: Whose, again: bool | None) -> None:
-        if again:
-            self.action_edit(whose)
 
     def _edited(self, file: Path, whose: Whose) -> str | None:
         """Return what is wrong with the edited file, None if nothing is.

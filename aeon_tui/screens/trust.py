@@ -14,10 +14,11 @@ from textual.screen import Screen
 from textual.widgets import Button
 
 from aeon_core.escape import escape_controls
+from aeon_core.units import count
 from aeon_tui.screens.dialogs import Box, Dialog
 from aeon_widgets.approval_panel import too_early_notice
 from aeon_widgets.keys import TOO_SOON, KeyGuard, key_of
-from aeon_widgets.text import Block, count
+from aeon_widgets.text import Block
 from aeon_widgets.text_view import TextView
 
 if TYPE_CHECKING:
@@ -86,7 +87,8 @@ class TrustScreen(Dialog[TrustAnswer | None]):
             ("trust", "trust.grant", "Trust this folder"),
             ("leave", "trust.cancel", self._leave),
         )
-        with Box(trust_title(self._trust), ""):
+        is_changed = self._trust.state == "changed"
+        with Box("This folder has changed since you trusted it" if is_changed else "Trust this folder?", ""):
             yield TrustText()
             with Horizontal():
                 for name, binding, words in buttons:
@@ -153,7 +155,6 @@ class TrustScreen(Dialog[TrustAnswer | None]):
 
     @on(Button.Pressed, "#leave")
     def action_leave(self) -> None:
-        """Close without an answer."""
         self.dismiss(None)
 
 
@@ -171,11 +172,6 @@ class TrustGate(Screen[None]):
     def _answered(self, answer: TrustAnswer | None) -> None:
         self.answer = answer
         self.app.exit()
-
-
-def trust_title(trust: ProjectTrust) -> str:
-    """Return the question."""
-    return "This folder has changed since you trusted it" if trust.state == "changed" else "Trust this folder?"
 
 
 def trust_blocks(trust: ProjectTrust) -> list[Block]:

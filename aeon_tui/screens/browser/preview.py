@@ -11,12 +11,13 @@ from textual.message import Message
 from textual.timer import Timer
 
 from aeon_core.errors import AeonError
-from aeon_core.units import money
+from aeon_core.units import count, money
+from aeon_tui.platform.background_tasks import reason
 from aeon_widgets.icons import run_style
 from aeon_widgets.pane import message
 from aeon_widgets.run_preview import Kin, RunPreview, preview_blocks
 from aeon_widgets.run_tree import LIVE, WORKFLOW
-from aeon_widgets.text import Block, count, one_line
+from aeon_widgets.text import Block, one_line
 
 if TYPE_CHECKING:
     from aeon_core.journal.summary import RunSummary
@@ -92,8 +93,7 @@ class PreviewPane(RunPreview):
                 return
             view = view_of(Path(run.path))
         except (AeonError, OSError) as error:
-            text = error.message if isinstance(error, AeonError) else f"{run.path!r}: {error.strerror}"
-            self.app.call_from_thread(self._apply_problem, run, text)
+            self.app.call_from_thread(self._apply_problem, run, reason(error))
         else:
             self.app.call_from_thread(self._apply, run, view)
 

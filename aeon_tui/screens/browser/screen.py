@@ -23,7 +23,9 @@ from typing_extensions import override
 
 from aeon_core.errors import AeonError
 from aeon_core.escape import escape_controls
+from aeon_core.units import count
 from aeon_tui.messages import CompareRuns, DeleteRun, OpenJournal
+from aeon_tui.platform.background_tasks import reason
 from aeon_tui.screens.browser.preview import PreviewPane
 from aeon_tui.screens.browser.run_filter import (
     FilterSuggester,
@@ -44,7 +46,7 @@ from aeon_widgets.run_list import RunList, RunListHeader, ordered
 from aeon_widgets.run_preview import Kin
 from aeon_widgets.run_tree import LIVE, WORKFLOW, RunLine, as_tree
 from aeon_widgets.tally import TallyHeader
-from aeon_widgets.text import count, fit, one_line
+from aeon_widgets.text import fit, one_line
 from aeon_widgets.text_view import TextView
 
 if TYPE_CHECKING:
@@ -276,10 +278,8 @@ class BrowserScreen(Screen[None]):
         self._due_at = began + REFRESH_SECONDS
         try:
             found = self._read(self._runs_dir) if self._read is not None else context_of(self).listed_runs()
-        except AeonError as error:
-            self.app.call_from_thread(self._show_problem, error.message)
-        except OSError as error:
-            self.app.call_from_thread(self._show_problem, f"{str(self._runs_dir)!r}: {error.strerror}")
+        except (AeonError, OSError) as error:
+            self.app.call_from_thread(self._show_problem, reason(error))
         else:
             if self._read is None:
                 self.app.call_from_thread(self._note_unlisted, len(context_of(self).unlisted_files))
@@ -454,7 +454,6 @@ class BrowserScreen(Screen[None]):
         self.refresh_bindings()
 
     def action_filter(self) -> None:
-        """Open the filter line."""
         self.add_class("-filtered")
         self.set_focus(self.query_one(FilterLine))  # immediately, because the next key is a letter
         self.show_hint(self.asked.problem)
