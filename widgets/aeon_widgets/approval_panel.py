@@ -21,11 +21,12 @@ from textual.widget import Widget
 from textual.widgets import Input, Static
 from typing_extensions import override
 
+from aeon_core.units import count
 from aeon_widgets.keys import TOO_SOON, KeyGuard, key_after_escape, key_of, shown_key
 from aeon_widgets.line_input import LineInput
 from aeon_widgets.pane import Pane, message, pane_css
 from aeon_widgets.run_question import REASON, RUN, ApprovalQuestion, Choice, Section
-from aeon_widgets.text import Block, count
+from aeon_widgets.text import Block
 from aeon_widgets.text_view import PartsView
 from aeon_widgets.virtual_list import ChoiceRows, RowsView
 

@@ -13,13 +13,13 @@ from aeon_core.journal.values import str_of
 from aeon_core.journal.view.formatting import verdict, words
 from aeon_core.journal.view.model import AssessmentView, IssueView, RunView, StepView
 from aeon_core.journal.view.step_issues import found_issues
-from aeon_core.units import money, seconds_after
+from aeon_core.units import count, money, seconds_after
 from aeon_widgets.convergence import UNCHANGED, change, trend
 from aeon_widgets.icons import SEVERITY_ICONS, STATUS_ICONS, run_style
 from aeon_widgets.plan_difference import StepPair, pair_steps, value_text
 from aeon_widgets.run_list import SIMULATED
 from aeon_widgets.run_tree import start_words
-from aeon_widgets.text import block, count, duration, one_line, pretty
+from aeon_widgets.text import block, duration, one_line, pretty
 
 Mark = Literal[" ", "A", "B", "≠", "#"]
 """Both sides are the same, only the left or only the right one has it, they differ; `#`: a row about neither side."""

@@ -17,12 +17,13 @@ from textual.reactive import reactive, var
 from typing_extensions import override
 
 from aeon_core.journal.view.formatting import words
+from aeon_core.units import count
 from aeon_widgets.compare_rows import ComparedRun, CompareRow, Comparison
 from aeon_widgets.icons import VARIABLES, run_style
 from aeon_widgets.pane import message
 from aeon_widgets.rendered_text import Line, wrapped
 from aeon_widgets.tally import TallyHeader
-from aeon_widgets.text import Piece, count, fit, one_line
+from aeon_widgets.text import Piece, fit, one_line
 from aeon_widgets.virtual_list import RowsView
 
 SIDES = ("A", "B")
@@ -251,7 +252,6 @@ class CompareView(RowsView):
         self.beside = not self.is_beside
 
     def action_side(self, side: int) -> None:
-        """Choose one of the runs."""
         self.post_message(self.SideWanted(side))
 
     @override

@@ -11,6 +11,7 @@ from aeon_core.journal.values import number_of
 from aeon_core.journal.view.draft import Draft
 from aeon_core.journal.view.formatting import MET_ICONS, score, scored_reasons, told_by_verdicts, verdict, words
 from aeon_core.journal.view.model import AssessmentView, RunView
+from aeon_core.units import count
 from aeon_widgets.icons import SCORE_ICONS
 from aeon_widgets.pane import Pane, PaneMessage, message, pane_css
 from aeon_widgets.reply_text import (
@@ -22,7 +23,7 @@ from aeon_widgets.reply_text import (
     suspicions,
     verdicts,
 )
-from aeon_widgets.text import GAP, Block, Piece, count, one_line
+from aeon_widgets.text import GAP, Block, Piece, one_line
 from aeon_widgets.text_view import PartsView
 
 PASSES_SHOWN = 8
@@ -94,7 +95,6 @@ class ConvergencePane(PartsView, Pane):
             self.update_view(self._drafted)
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
-        """Return whether an action does something now."""
         return bool(self._verdicts) if action == "choose_part" else super().check_action(action, parameters)
 
     @property

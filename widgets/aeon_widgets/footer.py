@@ -79,11 +79,9 @@ class KeyFooter(Widget):
     hovered: reactive[FooterKey | None] = reactive(None)
 
     def on_mount(self) -> None:
-        """Follow the screen's bindings."""
         self.screen.bindings_updated_signal.subscribe(self, self._fit)
 
     def on_resize(self) -> None:
-        """Fit the keys to the new width."""
         self._fit(self.screen)
 
     def _fit(self, screen: Screen[Any]) -> None:
@@ -91,7 +89,6 @@ class KeyFooter(Widget):
             self.keys, self.hovered = fit_keys(*_active_keys(screen), self.size.width), None
 
     def render(self) -> Text:
-        """Draw the keys."""
         styles = {part: self.get_component_rich_style(f"footer--{part}") for part in ("key", "description", "border")}
         line = Text(no_wrap=True, end="")
         for key in self.keys:
@@ -113,16 +110,13 @@ class KeyFooter(Widget):
         return next((key for key in self.keys if key.start <= column < key.end), None)
 
     def on_mouse_move(self, event: events.MouseMove) -> None:
-        """Highlight the key that a click would press."""
         self.hovered = self.key_at(event.x)
         self.tooltip = self.hovered.tooltip if self.hovered is not None else None
 
     def on_leave(self) -> None:
-        """Remove the highlight."""
         self.hovered = None
 
     def on_mouse_down(self, event: events.MouseDown) -> None:
-        """Press the key that was clicked."""
         if (key := self.key_at(event.x)) is None:
             return
         if key.enabled:

@@ -10,10 +10,10 @@ from textual.binding import Binding, BindingType
 from typing_extensions import override
 
 from aeon_core.journal.view.model import LogLine, RunView
-from aeon_core.units import local_time
+from aeon_core.units import count, local_time
 from aeon_widgets.icons import LEVELS
 from aeon_widgets.pane import Pane, PaneMessage, pane_css
-from aeon_widgets.text import Piece, count, fit, one_line
+from aeon_widgets.text import Piece, fit, one_line
 from aeon_widgets.virtual_list import LinesView
 
 TYPE_WIDTH = 12

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from rich.cells import cell_len
 from typing_extensions import override
 
+from aeon_core.units import count
 from aeon_widgets.text import Block, Piece, fit, one_line, pretty
 from aeon_widgets.text_view import TextView
 from aeon_widgets.virtual_list import RowsView
@@ -140,8 +141,7 @@ class MatchList(RowsView):
         return [(kind, ""), *excerpt(row.excerpt, self._wanted, width - len(kind) - len(more) - 1), (more, "muted")]
 
     def _heading(self, row: Heading, width: int) -> list[Piece]:
-        found = self._times[row]
-        number = f" · {found:,} {'match' if found == 1 else 'matches'}"
+        number = f" · {count(self._times[row], 'match')}"
         if row.step_id is None:
             name = f" Pass {row.pass_number}" if row.pass_number else " The run"
         else:

@@ -9,9 +9,10 @@ from textual.binding import Binding, BindingType
 from aeon_core.journal.values import str_of, strs_of
 from aeon_core.journal.view.formatting import intervention, scored_reasons
 from aeon_core.journal.view.model import AssessmentView, ResultView, RunView
+from aeon_core.units import count
 from aeon_widgets.icons import UNFINISHED, run_style
 from aeon_widgets.pane import Item, Pane, pane_css
-from aeon_widgets.text import Block, count, joined, one_line
+from aeon_widgets.text import Block, joined, one_line
 from aeon_widgets.text_view import TextView
 
 TITLES = {

@@ -15,8 +15,9 @@ from aeon_core.journal.view import formatting
 from aeon_core.journal.view.model import RefinementView, RunView, StepView
 from aeon_core.journal.view.reducer import describe, nodes
 from aeon_core.journal.view.step_issues import refinements_of
+from aeon_core.units import count
 from aeon_widgets.icons import SEVERITY_ICONS, STATUS_ICONS
-from aeon_widgets.text import GAP, Block, count, one_line, pretty, readable, spaced
+from aeon_widgets.text import GAP, Block, one_line, pretty, readable, spaced
 
 ADDED, REMOVED, CHANGED, INVALID = "+", "−", "~", STATUS_ICONS["invalid"]
 ALIKE = 0.5

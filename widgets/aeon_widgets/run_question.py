@@ -16,14 +16,14 @@ from aeon_core.journal.values import dict_of, dicts_of, int_of, number_of, str_o
 from aeon_core.journal.view.formatting import flags, reasons, score, told_by_verdicts
 from aeon_core.journal.view.model import AssessmentView, RefinementView
 from aeon_core.journal.view.reducer import assessment_of, issue_of, nodes, refinement_of
-from aeon_core.units import money
+from aeon_core.units import count, money
 from aeon_widgets.call_rows import CALL_LABELS
 from aeon_widgets.icons import SEVERITY_ICONS, STATUS_ICONS
 from aeon_widgets.issues import issue_blocks
 from aeon_widgets.plan_difference import plan_change
 from aeon_widgets.rendered_text import QUOTED
 from aeon_widgets.reply_text import checks, suspicions, verdicts
-from aeon_widgets.text import MAX_SHOWN, Block, count, exact, fit, one_line, spaced
+from aeon_widgets.text import MAX_SHOWN, Block, exact, fit, one_line, spaced
 
 Typed = Literal["", "reason", "run"]
 """What must be typed before an answer is sent: nothing, a reason, or the word `run`."""

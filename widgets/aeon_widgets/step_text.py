@@ -14,13 +14,13 @@ from aeon_core.journal.view.draft import STRUCTURED, read_draft
 from aeon_core.journal.view.elided import RecordOf, filled, is_lean
 from aeon_core.journal.view.formatting import repair_words
 from aeon_core.journal.view.model import CallView, RepairView, RunView, StepView, ToolCallView
-from aeon_core.units import money, span
+from aeon_core.units import count, money, span
 from aeon_widgets.call_rows import CALL_LABELS, RowKey
 from aeon_widgets.icons import ROW_ICONS
 from aeon_widgets.issues import repairs_of_calls
 from aeon_widgets.rendered_text import form_of
 from aeon_widgets.reply_text import parts_of
-from aeon_widgets.text import GAP, Block, count, joined, one_line, pretty, readable, spaced
+from aeon_widgets.text import GAP, Block, joined, one_line, pretty, readable, spaced
 
 MOST = 20
 """The most calls, tool calls and repairs shown of a step or a row: the last ones of each."""

@@ -238,7 +238,6 @@ class PartsView(TextView):
             super().action_scroll_up()
 
     def action_choose_part(self) -> None:
-        """Do what the selected part is for."""
         if self.parts:
             self.choose_part()
 

@@ -14,10 +14,10 @@ from typing_extensions import override
 
 from aeon_core.journal.view.formatting import words
 from aeon_core.journal.view.model import ProfileView, RunView
-from aeon_core.units import money
+from aeon_core.units import count, money
 from aeon_widgets.pane import Pane, PaneMessage, pane_css
 from aeon_widgets.run_header import bar, spent
-from aeon_widgets.text import Piece, count, fit, joined
+from aeon_widgets.text import Piece, fit, joined
 
 _SHORT = 4
 """The most lines of the pane if it must be short."""
@@ -57,7 +57,6 @@ class TTLGauge(Pane, can_focus=True):
             self._shown = shown
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
-        """Return whether an action does something now."""
         return self._view.profile is not None if action == "why" else super().check_action(action, parameters)
 
     def action_why(self) -> None:

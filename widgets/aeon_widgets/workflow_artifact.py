@@ -35,7 +35,6 @@ class WorkflowArtifact(TextView, Pane):
 
     @property
     def item(self) -> Item | None:
-        """The file."""
         return Item(self._file or "the text", self.source, ".md")
 
     def action_other(self, by: int) -> None:

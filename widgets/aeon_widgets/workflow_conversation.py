@@ -158,7 +158,6 @@ class WorkflowConversation(RowsView, Pane):
         """Do nothing: the cursor decides whether the end is followed."""
 
     def action_follow(self) -> None:
-        """Go to the end and stay there."""
         self.move_to(self._count - 1)
 
     @override
