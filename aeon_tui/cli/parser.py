@@ -14,8 +14,11 @@ class Parser(argparse.ArgumentParser):
     """Reports errors in one line, and suggests the nearest name for a misspelt one."""
 
     def __init__(self, fill: Callable[[Parser], None] | None = None, **options: Any) -> None:
-        form = lambda prog: argparse.HelpFormatter(prog, max_help_position=30, width=100)  # noqa: E731
-        super().__init__(allow_abbrev=False, formatter_class=form, **options)
+        super().__init__(
+            allow_abbrev=False,
+            formatter_class=lambda prog: argparse.HelpFormatter(prog, max_help_position=30, width=100),
+            **options,
+        )
         self._fill = fill
 
     def parse_known_args(self, args: Any = None, namespace: Any = None) -> Any:
