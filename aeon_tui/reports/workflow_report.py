@@ -49,14 +49,14 @@ _AFTER = {gate.agent: gate.number for gate in GATES if gate.agent is not None}
 _LAST = next(gate.number for gate in GATES if gate.agent is None)
 
 
-def pipeline_rows(state: WorkflowState, status: str, now: str, *, goes_on: bool) -> list[PipelineRow]:
+def pipeline_rows(state: WorkflowState, status: str, now: str, *, in_progress: bool) -> list[PipelineRow]:
     """Return the rows in order of work; in a stopped workflow, none is running."""
     rows = [_whole(state, status)]
     for name in _names(state):
-        rows.append(_agent_row(state, state.view.agents[name], now, goes_on=goes_on))
+        rows.append(_agent_row(state, state.view.agents[name], now, in_progress=in_progress))
         if (number := _AFTER.get(name)) is not None:
-            rows.append(_gate_row(state, state.view.gates[number], goes_on=goes_on))
-    return [*rows, _gate_row(state, state.view.gates[_LAST], goes_on=goes_on)]
+            rows.append(_gate_row(state, state.view.gates[number], in_progress=in_progress))
+    return [*rows, _gate_row(state, state.view.gates[_LAST], in_progress=in_progress)]
 
 
 def _names(state: WorkflowState) -> Iterator[str]:
@@ -69,16 +69,16 @@ def _whole(state: WorkflowState, status: str) -> PipelineRow:
     return PipelineRow(WORKFLOW_ROW, icon, style, WORDS.get(status, status), "the workflow", detail=state.view.task)
 
 
-def _agent_row(state: WorkflowState, agent: AgentView, now: str, *, goes_on: bool) -> PipelineRow:
+def _agent_row(state: WorkflowState, agent: AgentView, now: str, *, in_progress: bool) -> PipelineRow:
     icon, style = AGENT_STYLES[agent.state]
     word: str = agent.state
-    if agent.state == "running" and not goes_on:
+    if agent.state == "running" and not in_progress:
         icon, style, word = STOPPED
     elif agent.completion is not None and agent.state == "complete" and agent.completion.status != "success":
         failed = agent.completion.status == "failure"
         icon, style = ("✖", "failed") if failed else ("⚠", "medium")
         word = "failed" if failed else "blockers"
-    seconds = state.seconds_worked(agent.name, now if goes_on else state.last_ts)
+    seconds = state.seconds_worked(agent.name, now if in_progress else state.last_ts)
     time = duration(seconds) if seconds is not None else ""
     return PipelineRow(agent.name, icon, style, word, agent.name, time=time, detail=agent_detail(agent))
 
@@ -92,10 +92,10 @@ def agent_detail(agent: AgentView) -> str:
     return agent.completion.summary if agent.completion is not None else ""
 
 
-def _gate_row(state: WorkflowState, gate: GateView, *, goes_on: bool) -> PipelineRow:
+def _gate_row(state: WorkflowState, gate: GateView, *, in_progress: bool) -> PipelineRow:
     icon, style = GATE_STYLES[gate.state]
     word = GATE_WORDS.get(gate.state, gate.state)
-    if gate.state == "asked" and not goes_on:
+    if gate.state == "asked" and not in_progress:
         icon, style, word = "◇", "medium", "undecided"
     times = state.rejections(gate.number)
     rejected = f" · {count(times, 'rejection')}" if times else ""
@@ -161,7 +161,7 @@ class WorkflowReport:
         cached = f" ({view.cached_tokens:,} from the cache)" if view.cached_tokens else ""
         tokens = f"{view.input_tokens:,} tokens in{cached}, {view.output_tokens:,} out"
         simulated = " (simulated)" if view.simulated and not view.model.startswith("simulated:") else ""
-        rows = pipeline_rows(self._state, self._status, self._state.last_ts, goes_on=self._is_live)[1:]
+        rows = pipeline_rows(self._state, self._status, self._state.last_ts, in_progress=self._is_live)[1:]
         width = max(len(row.name) for row in rows)
         lines = [
             f"workflow {view.run_id}",

@@ -158,7 +158,7 @@ def workflow_blocks(run: RunSummary) -> list[Block]:
         f"{money(view.cost_usd)}, {count(view.api_calls, 'call')}, {view.input_tokens + view.output_tokens:,} tokens"
     )
     blocks += [("muted", f"model  {one_line(run.model, 80)}"), ("muted", f"cost   {spent}"), ("", "")]
-    for row in pipeline_rows(state, run.status, state.last_ts, goes_on=run.status == "running"):
+    for row in pipeline_rows(state, run.status, state.last_ts, in_progress=run.status == "running"):
         if row.key != WORKFLOW_ROW:
             blocks.append((row.style, f"{row.icon} {row.name:<{_NAME_CELLS}} {row.word}".rstrip()))
     return [*blocks, *(("high", f"damaged: {problem}") for problem in [*damage, *state.damage][:3])]

@@ -250,7 +250,7 @@ class RunScreen(PaneScreen):
 
     def offers(self, action: str) -> bool:
         """Return whether an action applies to the run as it is now."""
-        return offers(action, self.view, live=self.goes_on)
+        return offers(action, self.view, live=self.in_progress)
 
     @property
     def fork_start(self) -> int | None:
@@ -264,7 +264,7 @@ class RunScreen(PaneScreen):
         return status_of(self.view, self._source, self._runner)
 
     @property
-    def goes_on(self) -> bool:
+    def in_progress(self) -> bool:
         """Whether the run is live, here or in another process, or is still being read."""
         return is_live(self.view, self._source) or is_being_read(self.view, self._source)
 
@@ -284,7 +284,7 @@ class RunScreen(PaneScreen):
             return ASKING_RATE
         if self._runner is not None and self._runner.running:
             return OWN_RATE  # the source does not report a reply in progress or an abort
-        return CLOCK_RATE if self.goes_on else NONE
+        return CLOCK_RATE if self.in_progress else NONE
 
     def _fold(self) -> bool:
         """Fold and show new records; return whether there were any."""
@@ -362,7 +362,7 @@ class RunScreen(PaneScreen):
             self.changes.update()
             self.refresh_bindings()  # once a pass has ended, the run can be forked
         if self.travel.snapshot is None and not self.travel.holding:
-            self.repaint(types, goes_on=self.goes_on)
+            self.repaint(types, in_progress=self.in_progress)
 
     def _tell_terminal(self, *, urgent: bool = False) -> None:
         """Show the live run, of this process or another, in the terminal's title; a question is urgent.
@@ -381,12 +381,12 @@ class RunScreen(PaneScreen):
             return self.query_one("#middle"), self.query_one(StepPane)
         return self, self.query_one(LogPane)
 
-    def repaint(self, types: frozenset[str], *, goes_on: bool) -> None:
+    def repaint(self, types: frozenset[str], *, in_progress: bool) -> None:
         """Show the view in the panes that records of these types concern; in all panes if none is named."""
         view = self.shown_view
         self.layout_of_panes.arrange(self.view, view)
         self.query_one(Outcome).later = view is not self.view and self.view.result is not None
-        self.query_one(PlanTree).live = goes_on
+        self.query_one(PlanTree).live = in_progress
         for pane in self._view_panes:
             if not types or types & pane.RECORDS:
                 pane.update_view(view)
@@ -425,7 +425,7 @@ class RunScreen(PaneScreen):
         travel = self.travel
         if self._first is not None and self.journal is not None:
             first, self._first = self._first, None
-            if self.goes_on or first != self.view.last_seq:
+            if self.in_progress or first != self.view.last_seq:
                 self._go(to_seq(first))
         shown = shown_moment(travel, self.view, asked=self.asking.waits)
         self.query_one(RunHeader).update_moment(shown, travel.reading)
@@ -440,13 +440,13 @@ class RunScreen(PaneScreen):
         if self.travel.snapshot is not None:
             last = self.shown_view.phases[-1:]
             here = PassPlace(last[0].pass_number, last[0].phase) if last else PassPlace(0)
-        self.query_one(PassLine).update_view(self.view, self.goes_on, here)
+        self.query_one(PassLine).update_view(self.view, self.in_progress, here)
 
     def _snapshot_changed(self) -> None:
         """Show another moment in all panes."""
         if not self.made:
             return
-        self.repaint(frozenset(), goes_on=self.goes_on or self.travel.snapshot is not None)
+        self.repaint(frozenset(), in_progress=self.in_progress or self.travel.snapshot is not None)
         self.changes.update()
         self.show_passes()
         self.show_time()
@@ -607,7 +607,7 @@ class RunScreen(PaneScreen):
         calls = tree.calls_of(key) if key is not None and key.kind != "step" else []
         past = self.travel.snapshot is not None
         filled = self._opened.filled(view, key, calls, self.travel.record if past else self._source.record)
-        live = (past or self.goes_on) and view.asked != "unknown"
+        live = (past or self.in_progress) and view.asked != "unknown"
         streamed = [] if past else self._reply.blocks(key, view)
         pane = self.query_one(StepPane)
         pane.update_view(view, key, calls, streamed, live, filled=filled, instead=self.changes.blocks)
@@ -649,7 +649,7 @@ class RunScreen(PaneScreen):
         if action in _LEAVES:
             return self.travel.away and not (action == "now" and isinstance(self.focused, _SCROLLED))
         if action == "pause_here":
-            return self.travel.paused or self.goes_on
+            return self.travel.paused or self.in_progress
         if action in _COMPARES:
             return self.changes.shown
         if action == "changes_of_plan" or (action, parameters) in _OF_PASSES:

@@ -213,7 +213,7 @@ class WorkflowScreen(PaneScreen):
         return gate_of(self.query_one(WorkflowPipeline).selected)
 
     @property
-    def goes_on(self) -> bool:
+    def in_progress(self) -> bool:
         """Whether a process, this one or another, works on it."""
         return self._source.live and self.state.view.end is None
 
@@ -241,7 +241,7 @@ class WorkflowScreen(PaneScreen):
             self._items, self._taken, self._shown_key = {}, {}, ""
         entries = [entry for record in self._source.take(FOLD_SECONDS) for entry in self.state.apply(record)]
         now = self._clock()
-        shown = (self.state.last_seq, self.status, int(now.timestamp()) if self.goes_on else 0, replaced)
+        shown = (self.state.last_seq, self.status, int(now.timestamp()) if self.in_progress else 0, replaced)
         self._show_activity(now.isoformat())
         if shown != self._shown:
             status_is_new = self._shown[1:2] != shown[1:2]
@@ -256,7 +256,7 @@ class WorkflowScreen(PaneScreen):
         self._ask()
 
     def _show(self, now: str) -> None:
-        rows = pipeline_rows(self.state, self.status, now, goes_on=self.goes_on)
+        rows = pipeline_rows(self.state, self.status, now, in_progress=self.in_progress)
         self.query_one(WorkflowPipeline).update_rows(rows, self.state.current)
         self._show_talk()
         self.query_one(WorkflowHeader).facts = self._facts(now)
@@ -264,7 +264,7 @@ class WorkflowScreen(PaneScreen):
     def _facts(self, now: str) -> WorkflowFacts:
         state, view = self.state, self.state.view
         doing = ""
-        if self.goes_on:
+        if self.in_progress:
             gate = view.open_gate
             doing = f"gate {gate.number}: {gate.title}" if gate is not None else f"{view.running or 'an agent'} works"
         return WorkflowFacts(
@@ -278,7 +278,7 @@ class WorkflowScreen(PaneScreen):
             warning_usd=state.warning_usd,
             ceiling_usd=state.ceiling_usd,
             tokens=view.input_tokens + view.output_tokens,
-            seconds=seconds_after(view.started, now if self.goes_on else state.last_ts),
+            seconds=seconds_after(view.started, now if self.in_progress else state.last_ts),
         )
 
     def _note(self) -> str:
@@ -304,7 +304,7 @@ class WorkflowScreen(PaneScreen):
     def _show_activity(self, now: str) -> None:
         """Show what the selected agent is doing and writing now."""
         busy, talk = self.state.busy, self.query_one(WorkflowConversation)
-        if busy is None or not self.goes_on or self._shown_key != busy.step_id:
+        if busy is None or not self.in_progress or self._shown_key != busy.step_id:
             talk.update_live(None)
             return
         stream = self._runner.stream if self._runner is not None and busy.name == "writes" else None

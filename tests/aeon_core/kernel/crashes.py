@@ -156,11 +156,11 @@ def _is_gone(group: int) -> bool:
     return False
 
 
-def _die(folder: Path, scenario: str, goes_on: bool, places: _Places) -> NoReturn:
+def _die(folder: Path, scenario: str, in_progress: bool, places: _Places) -> NoReturn:
     try:
         os.setsid()
         places.watch()
-        act = SCENARIOS[scenario].go_on if goes_on else SCENARIOS[scenario].run
+        act = SCENARIOS[scenario].go_on if in_progress else SCENARIOS[scenario].run
         act(folder)
         (folder / "calls").write_text(" ".join(places.passed))
         os._exit(0)

@@ -54,9 +54,9 @@ def run(tmp_path: Path, scripted: ScriptedModel, person: Person | None, *approve
         for left in (place, place + 1):
             part = tmp_path / f"{place}-{left}.jsonl"
             part.write_bytes(b"".join(lines[:left]))
-            goes_on = Person(*decisions[number + (left > place) :])
+            in_progress = Person(*decisions[number + (left > place) :])
             if person is not None and result.status != "aborted":
-                assert resume(part, fresh(scripted), approver=goes_on).answer == result.answer
+                assert resume(part, fresh(scripted), approver=in_progress).answer == result.answer
     return result
 
 

@@ -168,10 +168,10 @@ def check_passes(panes: Panes, run: OwnFold) -> None:
     if run.started["config"].get("single_pass"):
         return
     line = panes.lines(PassLine)[0].strip()
-    goes_on = panes.live and run.result is None
+    in_progress = panes.live and run.result is None
     shown = {number: each for number, each in run.passes.items() if each.phases}
     for number, each in shown.items():
-        phases = " ─ ".join(name if ended else f"{'▶' if goes_on else '◼'} {name}" for name, ended in each.phases)
+        phases = " ─ ".join(name if ended else f"{'▶' if in_progress else '◼'} {name}" for name, ended in each.phases)
         assert f"{number} {phases}" in line or f"{number} ✖" in line or f"{number} ✔" in line, line
         if each.assessment is not None:
             scores = [floored(each.assessment[f"{name}_score"]) for name in ("completeness", "coherence")]
