@@ -244,7 +244,7 @@ class AeonApp(Navigation):
         self.actions.revoke_trust(message.then)
 
     def on_title_terminal(self, message: messages.TitleTerminal) -> None:
-        self.tell_terminal(message.text, urgent=message.urgent)
+        self.update_terminal(message.text, urgent=message.urgent)
 
     def _answer(self, answered: messages.Answered, start: Callable[[], str | None]) -> None:
         """Start something on a thread, and reply with the reason if it fails."""
@@ -399,7 +399,7 @@ class AeonApp(Navigation):
         """Quit: nothing is selected, or the screen would have copied it."""
         await self.action_quit()
 
-    def tell_terminal(self, text: str, *, urgent: bool = False) -> None:
+    def update_terminal(self, text: str, *, urgent: bool = False) -> None:
         """Set the terminal's title; if urgent, also notify a user who looks elsewhere."""
         if self._driver is not None and not self.is_headless:
             self._driver.write(title(text))

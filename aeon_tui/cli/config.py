@@ -81,10 +81,10 @@ def _get(args: Namespace) -> int:
         value, source = found[0]["value"], found[0]["source"]
         if value is not None:
             out.line(_text(value))
-        told = "not set" if value is None else source if source == DEFAULT else f"from {source}"
+        origin = "not set" if value is None else source if source == DEFAULT else f"from {source}"
         # The value is that of a headless run.
-        told += "; in the app: pass, tool" if path == ("approve",) and source == DEFAULT else ""
-        err.line((told, "dim"))
+        origin += "; in the app: pass, tool" if path == ("approve",) and source == DEFAULT else ""
+        err.line((origin, "dim"))
     for key in loaded.ignored:
         if not path or key == path[0]:
             err.line(("note: ", "yellow"), f"the project's own {key} is ignored until you trust it: `aeon-tui trust`")

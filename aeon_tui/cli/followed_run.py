@@ -53,7 +53,7 @@ def _follow(args: Namespace, followed: FollowedRun, awaited: Awaited, err: Outpu
         if status == "ended":
             progress = followed.progress
             return _print(args, progress, path) if isinstance(progress, Progress) else progress.result(path)
-        followed.tell_question()
+        followed.report_question()
         if notice := notice_of(status, path):
             err.line(f"aeon-tui: {notice}")
             return NO_RESULT
@@ -119,7 +119,7 @@ class FollowedRun:
             self._damage_reported += 1
             self._err.line(("warning: ", "yellow"), f"the journal is damaged: {problem}")
 
-    def tell_question(self) -> None:
+    def report_question(self) -> None:
         """Print once what the run waits for, and how to decide it.
 
         This needs a process that accepts decisions from elsewhere: its inbox appears a moment later.

@@ -60,7 +60,7 @@ class JudgeModel:
         cost = "price unknown" if cost_usd is None else money(cost_usd)
         return f"{usage['input_tokens']:,} tokens in, {usage['output_tokens']:,} out · {cost}"
 
-    def tell_cost(self) -> None:
+    def report_cost(self) -> None:
         """Print the model, the tokens of all calls, and US dollars if prices are known."""
         if any(self.models.usage.values()):
             self._out.line((f"judged by {self.label} · {self.spent}", "dim"))

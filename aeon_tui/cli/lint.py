@@ -71,7 +71,7 @@ def _judged_report(path: Path, registry: ToolRegistry, config: RunConfig) -> Sem
             report = lint_plan(path, registry, judge=judge, prompts_dir=config.prompts_dir)
     finally:
         llm.close()
-    judge.tell_cost()
+    judge.report_cost()
     if judge.refusal is not None:
         raise ModelUnavailableError(judge.refusal.message)
     return report

@@ -169,8 +169,8 @@ class _Page:
 
     def _passes(self) -> Html | None:
         across = self.report.across_passes
-        told = join(*map(self._pass, self.passes), *([tag("h3", "Across passes"), _notes(across)] if across else []))
-        return told or None
+        passes = join(*map(self._pass, self.passes), *([tag("h3", "Across passes"), _notes(across)] if across else []))
+        return passes or None
 
     def _pass(self, each: PassSpan) -> Html:
         number = each.number
@@ -239,7 +239,7 @@ class _Page:
     def _step(self, step: StepView) -> Html:
         status = status_of(step, self.view)
         parent = f" (part of {step.parent})" if step.parent is not None else ""
-        told = [Note(level, text) for level, text in notes(step, self.view)]
+        found = [Note(level, text) for level, text in notes(step, self.view)]
         output = None
         if step.output is not None:
             shown = join(tag("p", "result", class_="label"), self._output(step))
@@ -254,7 +254,7 @@ class _Page:
             ),
             self._said(step.description),
             self._depends(step),
-            _notes(told),
+            _notes(found),
             output,
             *map(self._call, step.calls),
             *(self._tool_call(step, call) for call in step.tool_calls),
@@ -335,15 +335,15 @@ class _Page:
         return tag("a", name, href=f"#{_anchor(step_id)}") if step_id in self.view.steps else tag("span", name)
 
     def _repairs(self) -> Html | None:
-        told = [
+        items = [
             tag("li", text, class_="warning", data_seq=repair.seq)
             for repair, text in zip(self.view.repairs, self.report.repairs, strict=True)
         ]
-        return tag("ul", *told, class_="rows") if told else None
+        return tag("ul", *items, class_="rows") if items else None
 
     def _approvals(self) -> Html | None:
-        told = [self._approval(each) for each in self.changes.approvals if each.seq <= self.view.last_seq]
-        return join(*told) or None
+        items = [self._approval(each) for each in self.changes.approvals if each.seq <= self.view.last_seq]
+        return join(*items) or None
 
     def _approval(self, each: ApprovalChange) -> Html:
         decided = each.decided or {}
@@ -386,8 +386,8 @@ class _Page:
         return join(tag("p", ttl, called), wide)
 
     def _warnings(self) -> Html | None:
-        told = [tag("li", each.text, class_=each.level, data_seq=each.seq) for each in self.report.warnings]
-        return tag("ul", *told, class_="rows") if told else None
+        items = [tag("li", each.text, class_=each.level, data_seq=each.seq) for each in self.report.warnings]
+        return tag("ul", *items, class_="rows") if items else None
 
     def _records(self) -> Html:
         log = self.view.log
@@ -429,16 +429,16 @@ def _tree_row(step_id: str, depth: int, description: str, status: str) -> Html:
     return tag("li", icon, link, class_=f"depth{min(depth, 4)}")
 
 
-def _notes(told: Sequence[Note]) -> Html | None:
+def _notes(notes: Sequence[Note]) -> Html | None:
     """Return notes as a list, nested by depth."""
     items: list[Html] = []
     index = 0
-    while index < len(told):
-        note, below = told[index], index + 1
-        while below < len(told) and told[below].depth > note.depth:
+    while index < len(notes):
+        note, below = notes[index], index + 1
+        while below < len(notes) and notes[below].depth > note.depth:
             below += 1
         level = note.level if note.level != "text" else None
-        items.append(tag("li", brief(note.text, 2_000), _notes(told[index + 1 : below]), class_=level))
+        items.append(tag("li", brief(note.text, 2_000), _notes(notes[index + 1 : below]), class_=level))
         index = below
     return tag("ul", *items, class_="notes") if items else None
 

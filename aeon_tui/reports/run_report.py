@@ -108,10 +108,10 @@ def _profiles(view: RunView, number: int, *, alone: bool) -> Iterator[Note]:
 
 def _assessment(assessment: AssessmentView, before: AssessmentView | None) -> Iterator[Note]:
     flags = formatting.flags(assessment)
-    told = ", ".join(text for _, text in flags) or "consistency was not recorded"
+    consistency = ", ".join(text for _, text in flags) or "consistency was not recorded"
     sound = assessment.converged or all(ok for ok, _ in flags)
     if flags or assessment.completeness_score is not None:
-        yield Note("info" if sound else "warning", f"{_scores(assessment, before)} · {told}", 1)
+        yield Note("info" if sound else "warning", f"{_scores(assessment, before)} · {consistency}", 1)
     for each in assessment.requirements:
         yield Note("info" if each.met == "yes" else "warning", f"requirement {formatting.requirement(each)}", 1)
     for suspect in assessment.suspicions:
@@ -150,8 +150,8 @@ def _issues(reports: list[ReportView], assessment: AssessmentView | None) -> Ite
     if assessment is not None:
         # An assessment repeats what validation found, prefixed with its location.
         known = tuple(issue.description for issue in issues if issue.description)
-        told = formatting.told_by_verdicts(assessment)
-        new = (text for text in assessment.detected_issues if text not in told and not text.endswith(known))
+        named = formatting.named_in_verdicts(assessment)
+        new = (text for text in assessment.detected_issues if text not in named and not text.endswith(known))
         found += [brief(text, 400) for text in new]
     yield from _shown(found, 1)
 

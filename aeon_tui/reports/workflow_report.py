@@ -221,7 +221,7 @@ def _gate_json(gate: GateView) -> dict[str, Any]:
 
 def _agent_json(agent: AgentView) -> dict[str, Any]:
     tools = [entry for entry in agent.entries if entry.get("type") == "tool_exec"]
-    told = ("tool", "input", "result", "success", "duration_ms", "flags")
+    fields = ("tool", "input", "result", "success", "duration_ms", "flags")
     return {
         "agent": agent.name,
         **_named(agent, "state", "rounds"),
@@ -229,7 +229,7 @@ def _agent_json(agent: AgentView) -> dict[str, Any]:
         "completion": agent.completion.as_dict() if agent.completion is not None else None,
         **_named(agent, "halted", "skip_reason", "files_changed"),
         "cost": [cost.as_dict() for cost in agent.cost],
-        "tools": [{key: entry.get(key) for key in told} for entry in tools],
+        "tools": [{key: entry.get(key) for key in fields} for entry in tools],
     }
 
 

@@ -101,7 +101,7 @@ async def test_a_run_that_is_left_continues_and_is_there_again_as_it_was_left(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     titles: list[str] = []
-    monkeypatch.setattr(AeonApp, "tell_terminal", lambda _, text, **__: titles.append(text))
+    monkeypatch.setattr(AeonApp, "update_terminal", lambda _, text, **__: titles.append(text))
     app = AeonApp(tmp_path)
     async with app.run_test(size=(100, 30)) as pilot:
         first, second = await two_waiting(app, pilot)

@@ -9,7 +9,7 @@ from textual.binding import Binding, BindingType
 
 from aeon_core.journal.values import number_of
 from aeon_core.journal.view.draft import Draft
-from aeon_core.journal.view.formatting import MET_ICONS, score, scored_reasons, told_by_verdicts, verdict, words
+from aeon_core.journal.view.formatting import MET_ICONS, named_in_verdicts, score, scored_reasons, verdict, words
 from aeon_core.journal.view.model import AssessmentView, RunView
 from aeon_core.units import count
 from aeon_widgets.icons import SCORE_ICONS
@@ -223,7 +223,7 @@ def _assessment(shown: AssessmentView) -> Iterator[Block | Verdict]:
     else:
         yield from (("medium", f"✖ {reason}") for reason in own)
     yield from suspicions(shown)
-    known = told_by_verdicts(shown)
+    known = named_in_verdicts(shown)
     issues = [issue for issue in shown.detected_issues if issue not in known]
     for issue in issues[:ISSUES_SHOWN]:
         yield "muted", f"· {one_line(issue)}"

@@ -42,7 +42,7 @@ class Outcome(TextView, Pane):
     ]
     RECORDS: ClassVar[frozenset[str]] = frozenset({"run_finished", "run_resumed", "notice", "convergence"})
 
-    DEFAULT_CSS = pane_css("Outcome") + "Outcome { height: auto; display: none; &.-told { display: block; } }"
+    DEFAULT_CSS = pane_css("Outcome") + "Outcome { height: auto; display: none; &.-shown { display: block; } }"
 
     later = False
     """Whether the run has ended and the view shows an earlier moment: the pane then keeps its height."""
@@ -63,7 +63,7 @@ class Outcome(TextView, Pane):
         if (held := self.later and view.result is None) != ("height" in self.styles.inline.get_rules()):
             # Fix the height that the answer has, or let the text decide again.
             self.styles.height = self.outer_size.height if held and self.display else None
-        self.set_class(view.result is not None or bool(left) or self.later, "-told")
+        self.set_class(view.result is not None or bool(left) or self.later, "-shown")
         if view.result is not None:
             fragments = len(view.manual_interventions)
             self.pane_title = joined(

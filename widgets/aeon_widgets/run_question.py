@@ -13,7 +13,7 @@ from msgspec.structs import replace
 
 from aeon_core.escape import escape_blanks
 from aeon_core.journal.values import dict_of, dicts_of, int_of, number_of, str_of, strs_of
-from aeon_core.journal.view.formatting import flags, reasons, score, told_by_verdicts
+from aeon_core.journal.view.formatting import flags, named_in_verdicts, reasons, score
 from aeon_core.journal.view.model import AssessmentView, RefinementView
 from aeon_core.journal.view.reducer import assessment_of, issue_of, nodes, refinement_of
 from aeon_core.units import count, money
@@ -291,7 +291,7 @@ def _scores(
         told_flags = " · ".join(f"{'✔' if ok else '✖'} {text}" for ok, text in flags(shown))
         blocks.append(("complete" if all(shown.consistency.values()) else "high", told_flags))
     blocks += [block for each in (*suspicions(shown), *checks(shown)) if each.ok for block in each.blocks]
-    known = told_by_verdicts(shown) | {str_of(each.get("description")) for each in dicts_of(subject.get("issues"))}
+    known = named_in_verdicts(shown) | {str_of(each.get("description")) for each in dicts_of(subject.get("issues"))}
     blocks += [("muted", f"· {one_line(each, MAX_SHOWN)}") for each in shown.detected_issues if each not in known]
     both = f"completeness {score(shown.completeness_score)} · coherence {score(shown.coherence_score)}"
     return Section(f"scores: {both}", tuple(blocks))

@@ -285,7 +285,7 @@ class RunSearch:
         """Whether it was stopped before its end."""
         self._runs = runs
 
-    def told(self) -> str:
+    def summary(self) -> str:
         """Return its progress in words."""
         runs = f"{len(self.found):,} of {self.total:,} match"
         unreadable = f", {self.unreadable:,} cannot be read" if self.unreadable else ""

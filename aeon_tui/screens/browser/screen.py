@@ -355,7 +355,7 @@ class BrowserScreen(Screen[None]):
                 lines += [RunLine(run), RunLine(run, found=each.excerpt, found_in=each.part, seq=each.seq)]
         where_empty = "no run contains this text" if search.ended else "searching …"
         self._update_list(lines, search.text, where_empty, keep=True)
-        self.query_one(BrowserTitle).count = search.told()
+        self.query_one(BrowserTitle).count = search.summary()
 
     def _update_list(self, lines: Sequence[RunLine], wanted: str, where_empty: str, keep: bool) -> None:
         rows = self._list
@@ -500,7 +500,7 @@ class BrowserScreen(Screen[None]):
         if ended or len(search.found) != self._shown_of_search:
             self.show_runs()
         else:
-            self.query_one(BrowserTitle).count = search.told()
+            self.query_one(BrowserTitle).count = search.summary()
         if ended and self._watch is not None:
             self._watch.stop()
 

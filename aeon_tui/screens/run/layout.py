@@ -273,17 +273,17 @@ class Layout:
         def line(*, short: bool, separator: str) -> Content:
             titles = {number: (short and SIDE[number].short) or SIDE[number].title for number in there}
             others = [(number, f"{number} {title}{counts.get(number, '')}") for number, title in titles.items()]
-            told = [*([(STEP, f"{STEP} Step")] if shown else []), *others]
+            panes = [*([(STEP, f"{STEP} Step")] if shown else []), *others]
             # A click acts like the pane's key.
-            leads = ((text, Style.from_meta({"@click": f"screen.pane({number})"})) for number, text in told)
+            leads = ((text, Style.from_meta({"@click": f"screen.pane({number})"})) for number, text in panes)
             return Content(separator).join(Content(text).stylize(style) for text, style in leads)
 
         room = self._screen.size.width * 3 // 5 - 6
         lines = (line(short=False, separator=" · "), line(short=True, separator=" · "), line(short=True, separator="·"))
-        told = next((each for each in lines if each.cell_length <= room), lines[-1])
-        teller = shown[-1] if shown else STEP
+        label = next((each for each in lines if each.cell_length <= room), lines[-1])
+        place = shown[-1] if shown else STEP
         for number in (STEP, *SIDE):
-            text = told if number == teller and having else Content()
+            text = label if number == place and having else Content()
             if self._labels.get(number, Content()) != text:
                 self._labels[number] = text
                 self.pane(number).border_subtitle = text.stylize_before("$aeon-muted")

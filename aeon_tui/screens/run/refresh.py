@@ -57,13 +57,13 @@ class RefreshScheduler:
         self._timer = self._screen.set_interval(1 / self.rate, self._frame, name="fold")
         loop, context = asyncio.get_running_loop(), copy_context()
 
-        def tell() -> None:
+        def wake() -> None:
             if not self._news:
                 self._news = True
                 with contextlib.suppress(RuntimeError):  # the app has ended
                     loop.call_soon_threadsafe(self._wake, context=context)
 
-        self._notifies = source.listen(tell)
+        self._notifies = source.listen(wake)
 
     def resume(self) -> None:
         """Show immediately what arrived while another screen covered this one."""

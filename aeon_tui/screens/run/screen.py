@@ -306,7 +306,7 @@ class RunScreen(PaneScreen):
         if self.status != self._shown_status:
             self._shown_status = self.status
             self.refresh_bindings()
-            self._tell_terminal()
+            self._update_terminal()
             self._show(frozenset())
         elif replaced:
             self._show(frozenset())
@@ -333,7 +333,7 @@ class RunScreen(PaneScreen):
             self.show_header()
             self._notify_of_source()
             if self.asking.show(self.view, home=self.query_one(PlanTree)):
-                self._tell_terminal(urgent=True)
+                self._update_terminal(urgent=True)
             self.show_time()
             activity = None
             if self.travel.snapshot is None and is_live(self.view, self._source):
@@ -364,7 +364,7 @@ class RunScreen(PaneScreen):
         if self.travel.snapshot is None and not self.travel.holding:
             self.repaint(types, in_progress=self.in_progress)
 
-    def _tell_terminal(self, *, urgent: bool = False) -> None:
+    def _update_terminal(self, *, urgent: bool = False) -> None:
         """Show the live run, of this process or another, in the terminal's title; a question is urgent.
 
         The app does this for its own runs that are not on screen.
@@ -578,7 +578,7 @@ class RunScreen(PaneScreen):
     def on_screen_resume(self) -> None:
         self.asking.uncover()
         self._frames.resume()
-        self._tell_terminal()
+        self._update_terminal()
 
     @on(ApprovalPanel.Answered)
     def _answered(self, event: ApprovalPanel.Answered) -> None:

@@ -249,10 +249,10 @@ class WorkflowScreen(PaneScreen):
             self._show(now.isoformat())
             if status_is_new:
                 self.refresh_bindings()
-                self._tell_terminal()
+                self._update_terminal()
         if any(entry.get("type") in _CHANGES_FILES for entry in entries):
             self.show_artifact()
-        self._tell_problem()
+        self._report_problem()
         self._ask()
 
     def _show(self, now: str) -> None:
@@ -387,13 +387,13 @@ class WorkflowScreen(PaneScreen):
         self._artifact += event.by
         self.show_artifact()
 
-    def _tell_terminal(self, *, urgent: bool = False) -> None:
+    def _update_terminal(self, *, urgent: bool = False) -> None:
         if self._runner is not None and not self.is_active:
             return  # the app reports what is not on screen
         words = self.status.replace("_", " ")
         self.app.post_message(TitleTerminal(f"aeon: {words} · {one_line(self.state.view.task, 60)}", urgent))
 
-    def _tell_problem(self) -> None:
+    def _report_problem(self) -> None:
         """Report once why there is nothing more to read, or why the workflow could not start."""
         error = self._source.error or (self._runner.error if self._runner is not None else None)
         if error is not None and not self._problem_reported:
@@ -403,7 +403,7 @@ class WorkflowScreen(PaneScreen):
     def _ask(self) -> None:
         home = self.query_one(WorkflowPipeline)
         if self.asking.show(home=home):
-            self._tell_terminal(urgent=True)
+            self._update_terminal(urgent=True)
 
     def _place_of_question(self) -> Place:
         return self, self.query_one(KeyFooter)
@@ -411,7 +411,7 @@ class WorkflowScreen(PaneScreen):
     def on_screen_resume(self) -> None:
         self.asking.uncover()
         if self.made:
-            self._tell_terminal()
+            self._update_terminal()
 
     @on(ApprovalPanel.Answered)
     def _answered(self, event: ApprovalPanel.Answered) -> None:

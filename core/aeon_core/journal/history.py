@@ -80,9 +80,9 @@ class PassesFold:
             self._statuses[str_of(record.get("step_id"))] = record.get("status")
         elif kind == "profile":
             depth = deepcopy(dict_of(record.get("adaptive_depth")) or {})
-            told = (int_of(record.get("pass")), depth)
-            if told not in self._depths[-1:]:
-                self._depths.append(told)  # otherwise only the requirements were edited
+            decided = (int_of(record.get("pass")), depth)
+            if decided not in self._depths[-1:]:
+                self._depths.append(decided)  # otherwise only the requirements were edited
         elif kind == "validation":
             report = _fields(record)
             if report not in self._reports[-1:]:
@@ -433,11 +433,11 @@ def open_end(path: Path) -> tuple[RunView, ExecutionHistory]:
     passes = PassesFold()
     for record in records:
         passes.apply(record)
-    for told in view.result.steps if view.result is not None else ():
-        step = view.steps.get(str_of(told.get("step_id")))
+    for result in view.result.steps if view.result is not None else ():
+        step = view.steps.get(str_of(result.get("step_id")))
         if step is not None and step.output is None:
-            step.output, step.errors = dict_of(told.get("output")), strs_of(told.get("errors"))
-            step.mode = mode_of(told)
+            step.output, step.errors = dict_of(result.get("output")), strs_of(result.get("errors"))
+            step.mode = mode_of(result)
     if view.status == "running" and not is_being_written(path):
         view.status = "interrupted"
     return view, _history(view, passes.passes)

@@ -45,7 +45,7 @@ async def test_only_who_looks_elsewhere_is_notified(
         monkeypatch.setattr(type(app), "is_headless", False)
         monkeypatch.setattr(app._driver, "write", written.append)
         monkeypatch.setattr(type(app), "app_focus", focused)
-        app.tell_terminal("aeon: waiting for you", urgent=urgent)
+        app.update_terminal("aeon: waiting for you", urgent=urgent)
         monkeypatch.undo()
         await pilot.pause()
     assert written == [title("aeon: waiting for you"), notification("aeon: waiting for you")][:sent]

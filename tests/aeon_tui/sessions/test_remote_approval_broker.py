@@ -106,7 +106,7 @@ async def test_a_run_that_takes_no_decisions_from_elsewhere_shows_no_panel(asked
 
 async def test_the_terminal_shows_that_a_watched_run_waits(asked: Asked, monkeypatch: pytest.MonkeyPatch) -> None:
     told: list[tuple[str, bool]] = []
-    monkeypatch.setattr(AeonApp, "tell_terminal", lambda _, text, *, urgent=False: told.append((text, urgent)))
+    monkeypatch.setattr(AeonApp, "update_terminal", lambda _, text, *, urgent=False: told.append((text, urgent)))
     asked.ask(asked.asking.ask("tool"))
 
     async def check(pilot: Any, screen: RunScreen) -> None:

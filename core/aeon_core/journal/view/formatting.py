@@ -347,7 +347,7 @@ def _quote(shown: RequirementView | CheckView | SuspicionView) -> str:
     return quote if shown.quote_found else f"{quote} ({QUOTE_NOT_FOUND})"
 
 
-def told_by_verdicts(shown: AssessmentView) -> set[str]:
+def named_in_verdicts(shown: AssessmentView) -> set[str]:
     """Return the lines of `detected_issues` that only repeat a verdict of the judge, or the lack of one."""
     unmet = {"partly": "partly met", "no": "not met"}
     said = {f"requirement {each.n} is {unmet.get(each.met)}: {each.text}" for each in shown.requirements}

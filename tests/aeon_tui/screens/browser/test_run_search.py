@@ -44,14 +44,14 @@ def test_a_search_finds_runs_in_their_order_by_their_last_place(tmp_path: Path) 
     (tmp_path / "d.jsonl").write_bytes((tmp_path / "a.jsonl").read_bytes() + b"a broken needle\n")
     runs = list_runs(tmp_path)
     search = RunSearch(runs, "needle")
-    assert search.told() == "0 of 4 match; searched 0 …"
+    assert search.summary() == "0 of 4 match; searched 0 …"
     search.work()
     assert search.found == [
         Found("c", "ttl", "needle?", 2),
         Found("d", "damaged line", "a broken needle"),
         Found("b", "answer", "a NEEDLE, at last", 2),
     ]
-    assert search.told() == "3 of 4 match"
+    assert search.summary() == "3 of 4 match"
 
 
 def test_a_search_that_is_stopped_leaves_the_rest(tmp_path: Path) -> None:
@@ -69,14 +69,14 @@ def test_a_search_that_is_stopped_leaves_the_rest(tmp_path: Path) -> None:
     search.work()
     assert [each.run_id for each in search.found] == ["4", "3"]
     search.stop()
-    assert search.told() == "2 of 5 match; stopped after 2"
+    assert search.summary() == "2 of 5 match; stopped after 2"
 
 
 def test_a_stop_after_the_end_changes_nothing() -> None:
     search = RunSearch([], "needle")
     search.work()
     search.stop()
-    assert search.told() == "0 of 0 match"
+    assert search.summary() == "0 of 0 match"
 
 
 def test_what_cannot_be_read_is_counted(tmp_path: Path) -> None:
@@ -84,4 +84,4 @@ def test_what_cannot_be_read_is_counted(tmp_path: Path) -> None:
     write(tmp_path, started(task="needle"), run="b")
     search = RunSearch([gone, *list_runs(tmp_path)], "needle")
     search.work()
-    assert search.told() == "1 of 2 match, 1 cannot be read"
+    assert search.summary() == "1 of 2 match, 1 cannot be read"

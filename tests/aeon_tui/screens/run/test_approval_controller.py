@@ -258,7 +258,7 @@ async def test_the_question_is_zoomed_with_its_keys(tmp_path: Path) -> None:
 
 async def test_the_terminal_shows_that_the_run_waits(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     told: list[tuple[str, bool]] = []
-    monkeypatch.setattr(AeonApp, "tell_terminal", lambda _, text, *, urgent=False: told.append((text, urgent)))
+    monkeypatch.setattr(AeonApp, "update_terminal", lambda _, text, *, urgent=False: told.append((text, urgent)))
     erasing = Erasing(tmp_path)
     async with erasing.app.run_test(size=(80, 24)) as pilot:
         await asked(pilot)
