@@ -238,7 +238,7 @@ def _meaning(status: int, body: Any, message: str, model: str) -> int:
 
     The body's fields decide; without any, the phrases that LiteLLM, OpenRouter, DeepSeek and xAI use with a 400 or 422.
     """
-    error = _error_in(body[0] if isinstance(body, list) and body else body)
+    error = _error_in(body)
     details = error.get("details")
     places = [error, *(details if isinstance(details, list) else [])]
     words = (place.get(key) for place in places if isinstance(place, dict) for key in ("code", "type", "reason"))
@@ -257,7 +257,13 @@ def _meaning(status: int, body: Any, message: str, model: str) -> int:
     return 401 if _NO_KEY.search(lowered) else status
 
 
+def _single(body: Any) -> Any:
+    # Gemini puts its errors into a list.
+    return body[0] if isinstance(body, list) and body else body
+
+
 def _error_in(body: Any) -> dict[str, Any]:
+    body = _single(body)
     inner = body.get("error", body) if isinstance(body, dict) else None
     return inner if isinstance(inner, dict) else body if isinstance(body, dict) else {}
 
@@ -371,6 +377,7 @@ def one_line(text: str, place: Endpoint) -> str:
 
 def message_in(body: Any) -> str:
     """Return the message in an error's body, with the parameter and the code that it names."""
+    body = _single(body)
     if isinstance(body, (bytes, str)):
         text = body.decode("utf-8", "replace") if isinstance(body, bytes) else body
         return "an HTML page" if text.lstrip()[:1] == "<" else text[:_READ_AT_MOST]

@@ -297,6 +297,9 @@ class RemoteModel(LLMAdapter):
         """Return the error from the server, None if the SDK raised something else."""
 
 
+_EVENTS = re.compile(rb"\s*(?:data|event|id|retry)?:")
+
+
 class SdkModel(RemoteModel):
     """An adapter over the SDK of Anthropic or OpenAI, which have the same interface.
 
@@ -321,9 +324,10 @@ class SdkModel(RemoteModel):
             raw = messages.with_raw_response.create(**params)
             return reader.document(parse_body(raw.http_response.content, self._place))
         with messages.with_streaming_response.create(**params) as response:
-            # Some servers answer with a JSON document or an HTML page.
+            # Some servers answer with a JSON document or an HTML page, and not all of these say so.
             kind = str(response.headers.get("content-type", "")).lower()
-            if "json" in kind or "html" in kind:
+            untold = "event-stream" not in kind and "content-length" in response.headers
+            if "json" in kind or "html" in kind or (untold and not _EVENTS.match(response.read())):
                 return reader.document(parse_body(response.read(), self._place))
             return reader.stream(response.parse(to=self._sdk().Stream[object]))
 
@@ -333,7 +337,7 @@ class SdkModel(RemoteModel):
         if isinstance(error, LLMError):
             return error
         if isinstance(error, sdk.APIStatusError) and error.status_code >= 300:
-            return status_failure(error.status_code, error.body or error.message, place, error.response.headers, usage)
+            return status_failure(error.status_code, error.body, place, error.response.headers, usage)
         if isinstance(error, sdk.APIError) and error.body is not None:
             return reported_failure(error.body, place, usage)
         cause = error.__cause__ if isinstance(error, sdk.APIConnectionError) else None

@@ -271,6 +271,7 @@ def test_a_final_error_asks_for_no_wait(make: Make, server: Server) -> None:
         (Reply("[" * 100_000, content_type="application/json"), "not JSON"),
         (Reply('{"a": NaN}', content_type="application/json"), "not JSON"),
         (Reply("", content_type="application/json"), "is empty"),
+        (Reply("The model is loading.", content_type="text/plain"), "not JSON"),
         (Reply("gz", headers={"content-encoding": "gzip"}), "before the reply was complete|cannot use"),
     ],
 )
@@ -282,6 +283,36 @@ def test_a_body_that_is_no_reply_is_an_error_that_may_be_retried(
     error = failed(make, server, streamed=streamed)
     assert error.retryable
     assert re.search(told, error.message)
+
+
+@pytest.mark.parametrize("kind", ["application/json", "text/plain", "application/octet-stream", ""])
+def test_a_whole_reply_to_a_streamed_call_is_read_whatever_the_server_calls_it(
+    provider: str, make: Make, server: Server, kind: str
+) -> None:
+    server.script(Reply(WHOLE[provider], content_type=kind))
+    assert make().complete(ask(on_delta=lambda _: None)).text == "ok"
+
+
+def test_a_stream_is_read_whatever_the_server_calls_it(openai_model: Make, server: Server) -> None:
+    events = 'data: {"choices": [{"delta": {"content": "ok"}, "finish_reason": "stop"}]}\n\ndata: [DONE]\n\n'
+    server.script(Reply(events, content_type="text/plain"))
+    assert openai_model().complete(ask(on_delta=lambda _: None)).text == "ok"
+
+
+@pytest.mark.parametrize(
+    ("body", "told"),
+    [
+        ([{"error": {"message": "this field is unknown", "code": 400}}], "refused the request (400): this field is"),
+        ("", "refused the request (400)"),
+    ],
+)
+def test_a_list_of_errors_is_read_and_an_empty_body_says_nothing(
+    make: Make, server: Server, body: Any, told: str
+) -> None:
+    server.script(Reply(body, status=400))
+    message = failed(make, server).message
+    assert told in message
+    assert "Error code" not in message
 
 
 @pytest.mark.parametrize("streamed", [False, True])
