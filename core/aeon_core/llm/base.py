@@ -5,6 +5,7 @@ An adapter has one method and does not retry; its callers do.
 
 from __future__ import annotations
 
+import inspect
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -176,6 +177,7 @@ class _ForeignModel(LLMAdapter):
 def as_adapter(llm: Any) -> LLMAdapter:
     """Return an adapter unchanged, and wrap anything else with a method `complete`. Raises UsageError."""
     if isinstance(llm, LLMAdapter):
+        _check_members(llm)
         return llm
     if callable(getattr(llm, "complete", None)) and not isinstance(llm, type):
         return _ForeignModel(llm)
@@ -184,6 +186,18 @@ def as_adapter(llm: Any) -> LLMAdapter:
         f"{what} is not a model: write 'PROVIDER:NAME', such as 'simulated:default', or pass an LLMAdapter, an object "
         "with complete(LLMRequest)"
     )
+
+
+def _check_members(llm: LLMAdapter) -> None:
+    kind, model, window = type(llm).__name__, llm.model, llm.context_window
+    if not isinstance(model, str) or not model.strip() or not model.isprintable():
+        raise UsageError(f"the 'model' of {kind} is {repr(model)[:80]}; expected its label, such as 'local:llama'")
+    if window is not None and (not isinstance(window, int) or window < 0):
+        raise UsageError(f"the 'context_window' of {kind} is {repr(window)[:80]}; expected a number of tokens or None")
+    if inspect.iscoroutinefunction(llm.complete):
+        raise UsageError(
+            f"'complete' of {kind} is async, expected a plain function; run the coroutine inside it with asyncio.run"
+        )
 
 
 JUDGING: frozenset[Purpose] = frozenset({"judge", "review"})

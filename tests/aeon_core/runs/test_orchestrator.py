@@ -75,12 +75,24 @@ def test_a_registry_is_made_of_a_list_or_of_another_one() -> None:
         ToolRegistry([word_count, word_count])
 
 
+def adapter(**members: Any) -> Any:
+    return type("Odd", (LLMAdapter,), {"complete": lambda *_: None, **members})()
+
+
+async def asynchronous(*_: object) -> None:
+    """Is what an adapter's method cannot be."""
+
+
 @pytest.mark.parametrize(
     ("given", "words"),
     [
         ({}, "no model is given; write Orchestrator.'PROVIDER:NAME'"),
         ({"llm": 3}, "int is not a model: write 'PROVIDER:NAME'"),
         ({"llm": LLMAdapter}, "the class LLMAdapter is not a model"),
+        ({"llm": adapter(model=object())}, "the 'model' of Odd is <object object at .*>; expected its label"),
+        ({"llm": adapter(model="a\nb")}, r"the 'model' of Odd is 'a\\nb'; expected its label, such as 'local:llama'"),
+        ({"llm": adapter(context_window="8k")}, "the 'context_window' of Odd is '8k'; expected a number of tokens"),
+        ({"llm": adapter(complete=asynchronous)}, "'complete' of Odd is async, expected a plain function"),
         ({"llm": "gpt"}, "expected PROVIDER:NAME"),
         ({"llm": "openai:gpt"}, "set OPENAI_API_KEY"),
         ({"tools": word_count}, r"a list of functions or Tools, such as \[word_count\]"),
