@@ -193,14 +193,14 @@ def _adapter(annotation: Any, what: str) -> TypeAdapter[Any]:
     try:
         return TypeAdapter(annotation)
     except (pydantic.errors.PydanticUserError, NameError, TypeError, ValueError, RecursionError) as error:
-        raise ToolError(f"{what}: a type cannot be validated: {_first_line(error)}") from None
+        raise ToolError(f"{what}: a type cannot be validated: {_type_problem(error)}") from None
 
 
 def _json_schema(adapter: TypeAdapter[Any], mode: JsonSchemaMode, what: str) -> dict[str, Any]:
     try:
         return adapter.json_schema(mode=mode, schema_generator=_ToolJsonSchema)
     except (pydantic.errors.PydanticUserError, TypeError, ValueError, RecursionError) as error:
-        raise ToolError(f"{what}: a type has no JSON Schema: {_first_line(error)}") from None
+        raise ToolError(f"{what}: a type has no JSON Schema: {_type_problem(error)}") from None
 
 
 def _is_object(schema: dict[str, Any]) -> bool:
@@ -221,8 +221,10 @@ def _wrapped(schema: dict[str, Any]) -> dict[str, Any]:
     }
 
 
-def _first_line(error: Exception) -> str:
-    return next(iter(str(error).splitlines()), type(error).__name__)
+def _type_problem(error: Exception) -> str:
+    # What pydantic advises after that is about its own models.
+    why = next(iter(str(error).splitlines()), type(error).__name__).partition(". Set ")[0]
+    return f"{why}; use types that JSON has"
 
 
 def first_fault(error: pydantic.ValidationError) -> str:

@@ -326,7 +326,7 @@ def opaque(a: int) -> Exception:
         (blank, "function 'blank' has no docstring"),
         (unresolved, "the annotations of function 'unresolved' cannot be resolved: name 'Nowhere' is not defined"),
         (call, "the parameters of function 'call': a type has no JSON Schema"),
-        (opaque, "the return annotation of function 'opaque': a type cannot be validated"),
+        (opaque, "for <class 'Exception'>; use types that JSON has"),
         (lambda a: a, "parameter 'a' of function '<lambda>' has no annotation"),
         (len, "of function 'len' is positional-only"),
         ("search", '@tool expected a function, got "search"'),
