@@ -8,7 +8,7 @@ from typing import Any, ClassVar, get_args
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
-from aeon_core.effects.outcomes import describe
+from aeon_core.effects.outcomes import in_one_line
 from aeon_core.entities import Entity
 from aeon_core.errors import RunEnding
 from aeon_core.journal.reader import (
@@ -69,7 +69,7 @@ def ask(approver: Approver | None, request: ApprovalRequest) -> ApprovalDecision
     except RunEnding:
         raise
     except Exception as error:
-        return _failed(request, f"the approver failed: {describe(error)}")
+        return _failed(request, f"the approver failed: {in_one_line(error)}")
     if not isinstance(decision, ApprovalDecision):
         return _failed(request, f"the approver returned {type(decision).__name__}, expected an ApprovalDecision")
     if decision.decision not in (fitting := ANSWERS[request.point]):

@@ -109,8 +109,7 @@ def _check_reply(reply: Any, conceal: Conceal) -> LLMResponse:
         raise _make_recordable(reply, conceal)
     if isinstance(reply, BaseException):
         retryable = isinstance(reply, TimeoutError | ConnectionError)
-        why = f"{reply.title}: {first_fault(reply)}" if isinstance(reply, PydanticError) else describe(reply)
-        message = conceal(f"the model adapter failed: {' '.join(why.split())}")
+        message = conceal(f"the model adapter failed: {in_one_line(reply)}")
         raise LLMError(message[: cut_place(message, _MOST_CHARACTERS)], retryable)
     if not isinstance(reply, LLMResponse):
         raise LLMError(f"the model adapter returned {type(reply).__name__}, expected LLMResponse")
@@ -181,7 +180,7 @@ def invoke_tool(
     except KeyboardInterrupt:
         raise
     except BaseException as problem:
-        message = clean_text(problem.message) if isinstance(problem, AeonError) else describe(problem)
+        message = clean_text(str(problem.message)) if isinstance(problem, AeonError) else describe(problem)
         error = {"error_type": type(problem).__name__, "message": message}
     return ToolOutcome(conceal(result), conceal(error), round((time.perf_counter() - began) * 1000, 3))
 
@@ -220,6 +219,12 @@ def describe(error: BaseException) -> str:
         return clean_text(f"{type(error).__name__}: {error}".removesuffix(": "))
     except Exception:
         return type(error).__name__
+
+
+def in_one_line(error: BaseException) -> str:
+    """Return an exception of a caller's own code as one line of text."""
+    why = f"{error.title}: {first_fault(error)}" if isinstance(error, PydanticError) else describe(error)
+    return " ".join(why.split())
 
 
 def _returned_error(value: Any, tool: Tool) -> str | None:

@@ -357,16 +357,19 @@ def as_dicts(on_record: Callable[[dict[str, Any]], None] | None) -> LineListener
 
 
 def fan_out(listeners: Iterable[LineListener | None]) -> LineListener | None:
-    """Return one listener for all of them, None if there are none; one that fails is logged and skipped."""
+    """Return one listener for all of them, None if there are none; a failure is logged, each listener's first one."""
     present = [listener for listener in listeners if listener is not None]
     if not present:
         return None
+    failed: set[LineListener] = set()
 
     def listen(line: bytes) -> None:
         for listener in present:
             try:
                 listener(line)
             except Exception:
-                logger.exception("a record listener failed; the run continues")
+                if listener not in failed:
+                    logger.exception("a record listener failed; the run continues")
+                failed.add(listener)
 
     return listen

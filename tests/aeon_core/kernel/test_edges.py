@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import pytest
 
@@ -19,6 +19,7 @@ from aeon_core import (
     Orchestrator,
     Plan,
     RunConfig,
+    ToolError,
     ToolRegistry,
     tool,
 )
@@ -73,8 +74,16 @@ class Unspeakable(Exception):
         raise RuntimeError("no words")
 
 
-@pytest.mark.parametrize("error", [Unspeakable(), asyncio.CancelledError(), GeneratorExit()])
-def test_whatever_a_tool_raises_fails_its_step_only(error: BaseException) -> None:
+@pytest.mark.parametrize(
+    ("error", "told"),
+    [
+        (Unspeakable(), "Unspeakable"),
+        (asyncio.CancelledError(), "CancelledError"),
+        (GeneratorExit(), "GeneratorExit"),
+        (ToolError(cast("str", ValueError("no such user"))), "no such user"),
+    ],
+)
+def test_whatever_a_tool_raises_fails_its_step_only(error: BaseException, told: str) -> None:
     @tool(effect="pure")
     def odd() -> int:
         """Raises."""
@@ -83,7 +92,7 @@ def test_whatever_a_tool_raises_fails_its_step_only(error: BaseException) -> Non
     registry = registry_of(odd, *default_registry())
     result, _ = run(ScriptedModel(answer="x"), steps({"tool": "odd", "arguments": {}}, add(1, 1)), tools=registry)
     assert [step.status for step in result.steps] == ["failed", "complete"]
-    assert result.steps[0].errors[0].startswith(type(error).__name__)
+    assert result.steps[0].errors[0].startswith(told)
 
 
 def test_an_adapter_that_cannot_say_what_failed_fails_the_run_in_one_line() -> None:
@@ -205,6 +214,10 @@ def test_a_long_output_is_shown_from_both_ends_with_how_much_is_missing() -> Non
     [
         (None, "there was no one to ask; allow it with --allow danger"),
         (lambda _: 1 / 0, "the approver failed: ZeroDivisionError"),
+        (
+            lambda _: ApprovalDecision(decision=cast("Any", "yes")),
+            "failed: ApprovalDecision: decision: Input should",
+        ),
         (lambda _: "approve", "returned str"),
         (lambda _: ApprovalDecision(decision="edit"), "nothing was edited"),
         (lambda _: ApprovalDecision(decision="accept"), "the approver answered 'accept' about a tool"),
@@ -224,11 +237,12 @@ def test_without_a_sound_approval_the_tool_is_not_called_and_the_step_says_why(a
     result, records = run(ScriptedModel(answer="x"), plan, tools=registry_of(danger), approver=approver)
     assert called == []
     assert why in result.steps[0].errors[0]
+    assert "\n" not in result.steps[0].errors[0]
     assert [record["state"] for record in of(records, "approval")] == ["asked", "decided"]
     assert len(of(records, "cycle")) == 2
 
 
-def test_listeners_that_fail_do_not_end_the_run() -> None:
+def test_listeners_that_fail_do_not_end_the_run_and_are_logged_once_each(caplog: pytest.LogCaptureFixture) -> None:
     def fail(*_: Any) -> None:
         raise RuntimeError("listener")
 
@@ -240,6 +254,7 @@ def test_listeners_that_fail_do_not_end_the_run() -> None:
     model = Streaming(plan=steps(add(1, 1)), answer="2")
     result = Orchestrator(model, config=OFF, journal=False, on_record=fail, on_line=fail, on_delta=fail).run("t")
     assert result.status == "completed"
+    assert [record.message for record in caplog.records].count("a record listener failed; the run continues") == 2
 
 
 def test_an_orchestrator_that_was_aborted_runs_the_next_task() -> None:
