@@ -9,7 +9,7 @@ from typing import Any, Literal
 
 from aeon_core.errors import AeonError
 from aeon_core.escape import has_visible_text
-from aeon_core.llm.base import DEFAULT_MAX_TOKENS, LLMAdapter, LLMResponse
+from aeon_core.llm.base import DEFAULT_MAX_TOKENS, LLMAdapter, LLMResponse, as_adapter
 from aeon_core.loose_json import without_thinking
 from aeon_core.memory import Memory
 from aeon_core.plan.models import PlanStep
@@ -42,7 +42,7 @@ def execute_llm_reasoning_step(
     sections["memory"] = memory_section(dict(memory.search("")), shown=shown, characters=characters)
     sections |= {"step": step_section(step), "ttl": ttl}
     request = build_request(purpose, sections, max_tokens=max_tokens, folder=prompts_dir)
-    return {"text": reply_text(llm.complete(request))}
+    return {"text": reply_text(as_adapter(llm).complete(request))}
 
 
 def reply_text(response: LLMResponse) -> str:

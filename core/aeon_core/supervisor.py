@@ -17,7 +17,7 @@ from typing import Any, Literal, TypeVar
 from aeon_core.entities import SupervisorAction, as_object
 from aeon_core.errors import SupervisorError, ValidationError
 from aeon_core.json_safe import clean_text, json_safe
-from aeon_core.llm.base import DEFAULT_MAX_TOKENS, LLMAdapter, LLMRequest, LLMResponse
+from aeon_core.llm.base import DEFAULT_MAX_TOKENS, LLMAdapter, LLMRequest, LLMResponse, as_adapter
 from aeon_core.loose_json import MAX_REPAIRABLE, Doubt, UnreadableError, breaks_off, keys, read_reply, text_refusal
 from aeon_core.plan.forms import canonical, normal_plan, plan_rows, step_row
 from aeon_core.plan.models import Plan, PlanStep
@@ -286,7 +286,7 @@ class Supervisor:
         max_tokens: int = DEFAULT_MAX_TOKENS,
     ) -> None:
         self._registry = registry
-        self._repairs = Repairs(llm, on_action, clock)
+        self._repairs = Repairs(as_adapter(llm), on_action, clock)
         self._substituted = on_substitution if on_substitution is not None else lambda _step_id, _named: None
         self._prompts_dir = prompts_dir
         self._max_tokens = max_tokens
@@ -476,8 +476,8 @@ class Supervisor:
         """
         known = self._registry
         if known is None:
-            known = ToolRegistry()
-            list(map(known.register, tools))
+            known = ToolRegistry(tools)
+            tools = known.list()
         names = [tool.name for tool in tools]
         errors = step.errors or validate_step_tool(step.model_copy(), known).errors
         original = step.model_dump(mode="json", exclude_none=True)

@@ -17,7 +17,7 @@ from typing_extensions import TypedDict
 from aeon_core.convergence.criteria import AdditionalCriterion, ConvergenceCriteria
 from aeon_core.entities import Entity
 from aeon_core.errors import LLMError, SupervisorError, UsageError
-from aeon_core.json_safe import json_safe
+from aeon_core.json_safe import NotJsonSafeError, json_safe
 from aeon_core.judge.judgement import FLAGS, Ask, Check, Judge, Judgement, Met, ask_of
 from aeon_core.judge.result import Case, judge_result
 from aeon_core.memory import Memory
@@ -264,7 +264,7 @@ class ConvergenceEngine:
         artifacts = Artifacts(
             goal=goal,
             plan=plan,
-            results=json_safe(dict(results)),
+            results=_plain(dict(results), "a result"),
             answer=(answer or "").strip(),
             memory=entries_of(memory),
             failures=failures or {},
@@ -398,8 +398,15 @@ def suspicions_about(artifacts: Artifacts, requirements: Iterable[str] = ()) -> 
 
 def entries_of(memory: Memory | Mapping[str, Any] | None) -> dict[str, Any]:
     """Return a memory's content as plain JSON."""
-    entries: dict[str, Any] = json_safe(dict(memory.search("") if isinstance(memory, Memory) else memory or {}))
-    return entries
+    return _plain(dict(memory.search("") if isinstance(memory, Memory) else memory or {}), "a memory entry")
+
+
+def _plain(given: dict[str, Any], what: str) -> dict[str, Any]:
+    try:
+        made: dict[str, Any] = json_safe(given)
+    except NotJsonSafeError as error:
+        raise UsageError(f"{what} is not plain JSON: {error}") from None
+    return made
 
 
 def _reports(

@@ -26,6 +26,7 @@ from aeon_core.journal.lock import holder, lock
 from aeon_core.journal.reader import is_marked
 from aeon_core.journal.records import Record, TextRecord
 from aeon_core.json_safe import clean_text
+from aeon_core.paths import expanded
 from aeon_core.redaction import redact_json
 
 LineListener = Callable[[bytes], None]
@@ -307,7 +308,7 @@ def _create(path: Path) -> int:
             raise UsageError(f"the journal {str(path)!r} already exists; choose another file") from None
         raise UsageError(f"the runs folder {str(path.parent)!r} is not a folder; choose another") from None
     except (OSError, ValueError) as error:
-        why = getattr(error, "strerror", error)
+        why = getattr(error, "strerror", None) or error
         raise UsageError(f"cannot write to the runs folder {str(path.parent)!r}: {why}; choose another") from None
     if not lock(fd):
         owner = holder(fd)
@@ -343,7 +344,8 @@ def open_journal(
     if journal is False:
         return JournalWriter(None, new_run_id(), listener)
     if journal is not None:
-        return JournalWriter(Path(journal), clean_text(Path(journal).stem), listener)
+        path = expanded(journal, "the journal")
+        return JournalWriter(path, clean_text(path.stem), listener)
     run_id = new_run_id()
     return JournalWriter(runs_dir() / f"{run_id}.jsonl", run_id, listener)
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeVar, cast, get_args
 
-from aeon_core.errors import LLMError, RunEnding, SupervisorError, ValidationError
+from aeon_core.errors import LLMError, RunEnding, SupervisorError, UsageError, ValidationError
 from aeon_core.escape import escape_controls
 from aeon_core.json_safe import clean_text
 from aeon_core.llm.base import DEFAULT_MAX_TOKENS, LLMRequest, LLMResponse
@@ -18,7 +18,7 @@ from aeon_core.plan.parsing import shown
 from aeon_core.prompts import build_request
 from aeon_core.prompts.sections import plan_section, requirements_section, to_line, tools_section
 from aeon_core.tools.base import object_schema
-from aeon_core.tools.schema import in_form
+from aeon_core.tools.schema import describe, in_form
 from aeon_core.validation.report import SEVERITIES, Finding, IssueType
 from aeon_core.validation.result_checks import Flag
 
@@ -331,9 +331,12 @@ class Ask(Protocol):
 def ask_of(judge: Judge | Ask | None) -> Ask | None:
     """Return the function that asks a judge. An adapter's reply is parsed directly, accepting near forms of JSON.
 
-    The function raises LLMError if the adapter fails and SupervisorError if its reply cannot be used.
+    The function raises LLMError if the adapter fails and SupervisorError if its reply cannot be used. Raises
+    UsageError for something else, such as a model's name.
     """
     if judge is None or not hasattr(judge, "complete"):
+        if judge is not None and not callable(judge):
+            raise UsageError(f"the judge is {describe(judge)}; write connect('PROVIDER:NAME')")
         return judge
 
     def ask(request: LLMRequest, what: str, read: Callable[[Any], T]) -> T:

@@ -181,6 +181,8 @@ def as_adapter(llm: Any) -> LLMAdapter:
         return llm
     if callable(getattr(llm, "complete", None)) and not isinstance(llm, type):
         return _ForeignModel(llm)
+    if isinstance(llm, str):
+        raise UsageError(f"{llm[:80]!r} is the name of a model, not a model; write connect({llm[:80]!r})")
     what = f"the class {llm.__name__}" if isinstance(llm, type) else type(llm).__name__
     raise UsageError(
         f"{what} is not a model: write 'PROVIDER:NAME', such as 'simulated:default', or pass an LLMAdapter, an object "

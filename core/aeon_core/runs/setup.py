@@ -296,6 +296,7 @@ def _check_parts(memory: Any, approver: Any, journal: Any, on_record: Any, crite
     """Raise UsageError, which says what to write, if an argument has the wrong type."""
     is_store = all(callable(getattr(memory, each, None)) for each in ("write", "read", "search"))
     is_list = isinstance(requirements, Sequence) and not isinstance(requirements, str)
+    is_list = is_list and all(isinstance(each, str) for each in requirements)
     is_journal = journal is None or journal is False or isinstance(journal, str | os.PathLike | JournalWriter)
     for name, given, fits, expected in (
         ("memory", memory, is_store and not isinstance(memory, type), "memory=InMemoryStore()"),

@@ -130,7 +130,11 @@ def issues_of(found: Sequence[Finding], artifact: str, *, start: int = 1) -> lis
 
 def report_on(kind: ArtifactType, artifact: str, found: Sequence[Finding], inputs: Any) -> SemanticValidationReport:
     """Return the report of these findings; its id is a digest of the inputs and findings."""
-    text = json.dumps([inputs, [finding.description for finding in found]], sort_keys=True, default=str)
+    whole = [inputs, [finding.description for finding in found]]
+    try:
+        text = json.dumps(whole, sort_keys=True, default=str)
+    except (TypeError, ValueError):  # a caller's dict with keys of several types, or one that holds itself
+        text = repr(whole)
     digest = hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
     return report_of(f"validation-{digest[:12]}", kind, issues_of(found, artifact))
 

@@ -15,10 +15,14 @@ from aeon_core import (
     InMemoryStore,
     LLMAdapter,
     Orchestrator,
+    Plan,
+    PlanStep,
     RunConfig,
     SemanticValidator,
+    Supervisor,
     ToolRegistry,
     connect,
+    execute_llm_reasoning_step,
     lint_plan,
     open_history,
     replay,
@@ -75,6 +79,14 @@ def test_a_registry_is_made_of_a_list_or_of_another_one() -> None:
         ToolRegistry([word_count, word_count])
 
 
+THINK = PlanStep(step_id="s1", description="think", agent="llm")
+
+
+def assess(**given: Any) -> object:
+    plan = Plan(goal="g", steps=[THINK])
+    return ConvergenceEngine().assess(**{"goal": "g", "plan": plan, "results": {}, "answer": "x", **given})
+
+
 def adapter(**members: Any) -> Any:
     return type("Odd", (LLMAdapter,), {"complete": lambda *_: None, **members})()
 
@@ -110,6 +122,7 @@ async def asynchronous(*_: object) -> None:
         ({"journal": True}, "a path, False for none"),
         ({"criteria": {}}, "ConvergenceCriteria"),
         ({"requirements": "one"}, "a list"),
+        ({"requirements": [1]}, "requirements is an array of 1; write a list such as"),
     ],
 )
 def test_what_does_not_fit_is_refused_with_what_to_write(given: dict[str, Any], words: str) -> None:
@@ -130,6 +143,19 @@ def test_what_does_not_fit_is_refused_with_what_to_write(given: dict[str, Any], 
         (lambda: SemanticValidator(1), "write a list of functions or Tools"),
         (lambda: SemanticValidator([word_count]).validate_plan({}), "write Plan.model_validate"),
         (lambda: ConvergenceEngine({}), "write ConvergenceCriteria"),
+        (lambda: ConvergenceEngine(judge=SIMULATED), r"the judge is .*; write connect\('PROVIDER:NAME'\)"),
+        (
+            lambda: lint_plan(Plan(goal="g", steps=[THINK]).model_dump(), judge=SIMULATED),
+            r"the judge is .*; write connect\('PROVIDER:NAME'\)",
+        ),
+        (lambda: Supervisor(SIMULATED), r"is the name of a model, not a model; write connect\('simulated:default'\)"),
+        (lambda: execute_llm_reasoning_step(THINK, InMemoryStore(), "a:b"), r"write connect\('a:b'\)"),
+        (lambda: assess(results={"s1": b"x"}), "a result is not plain JSON: bytes has no JSON form"),
+        (lambda: assess(memory={"k": {(1, 2): 3}}), "a memory entry is not plain JSON: a key of type tuple"),
+        (
+            lambda: Orchestrator(SIMULATED, journal="a\0b").run("t"),
+            "cannot write to the runs folder '.': embed",
+        ),
     ],
 )
 def test_other_names_say_what_to_write_too(use: Callable[[], object], words: str) -> None:
@@ -153,6 +179,20 @@ def test_a_path_that_cannot_be_used_is_an_error_before_the_run(
         Orchestrator(SIMULATED, **({"journal": "run.jsonl"} | arguments)).run("add 5 and 10")
     assert raised.value.message == message
     assert list(tmp_path.iterdir()) == []
+
+
+def test_a_journal_may_begin_with_the_home_folder(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setenv("HOME", str(tmp_path))
+    Orchestrator(SIMULATED, journal="~/runs/one.jsonl").run("add 1 and 2")
+    assert open_history("~/runs/one.jsonl").execution_id == "one"
+    assert (tmp_path / "runs" / "one.jsonl").is_file()
+
+
+@pytest.mark.parametrize("output", [{1: "a", "b": 2}, {(1, 2): 3}])
+def test_an_output_whose_keys_are_no_text_is_validated(output: Any) -> None:
+    plan = Plan(goal="g", steps=[THINK])
+    report = SemanticValidator([]).validate_execution(goal="g", plan=plan, results={"s1": output}, answer="x")
+    assert report.validation_id.startswith("validation-")
 
 
 def test_the_journal_names_the_model_that_was_handed_over(tmp_path: Path) -> None:

@@ -376,6 +376,16 @@ def test_another_spelling_of_a_tools_name_needs_no_model_and_is_no_substitution(
     assert work.substitutions == {}
 
 
+def test_a_supervisor_without_a_registry_takes_plain_functions_as_tools() -> None:
+    def count(text: str) -> int:
+        """Count the words of a text."""
+        return len(text.split())
+
+    step = PlanStep(step_id="s1", description="d", tool="Count")
+    tools: Any = [count]
+    assert Supervisor(ScriptedModel()).repair_missing_tool_step(step, tools, "g").tool == "count"
+
+
 def test_a_tool_that_the_repair_of_a_plan_chose_is_a_substitution(desk: NewDesk) -> None:
     broken = {"steps": [{**BAD}, {"step_id": "s2", "description": "tell it"}]}
     work = desk(
