@@ -175,7 +175,11 @@ class RunRecorder:
         shown = shown_path(self._config, path)
         if not path.exists():
             pytest.fail(f"there is no recording {shown}; record it with `pytest --aeon-record`", pytrace=False)
-        done = replay(path, request=request(memory, plan))
+        now = request(memory, plan)
+        try:
+            done = replay(path, request=now)
+        except AeonError as error:
+            pytest.fail(f"{error}; record it again with `pytest --aeon-record`", pytrace=False)
         if done.difference is not None:
             found = explain(self._config, path, done.difference)
             raise AssertionError(f"{found}\nif that is what you want, record it with `pytest --aeon-record`")

@@ -128,6 +128,18 @@ def test_a_changed_request_fails_with_the_first_difference_until_it_is_recorded(
     project.runpytest("tests").assert_outcomes(passed=3)
 
 
+def test_a_recording_that_a_merge_has_broken_fails_in_one_line_and_can_be_recorded_again(
+    project: pytest.Pytester,
+) -> None:
+    project.runpytest("--aeon-record", "tests/test_it.py").assert_outcomes(passed=1)
+    recording = project.path / RECORDED
+    recording.write_text(recording.read_text().replace("\n", "\n<<<<<<< HEAD\n", 1))
+    broken = project.runpytest("tests/test_it.py")
+    broken.stdout.fnmatch_lines(["*/test_measure.jsonl' is damaged: line 2: *; record it again with `pytest --aeon-*"])
+    broken.stdout.no_fnmatch_line("*UsageError*")
+    project.runpytest("--aeon-record", "tests/test_it.py").assert_outcomes(passed=1)
+
+
 def test_a_journal_in_the_folder_is_a_test(project: pytest.Pytester) -> None:
     (project.path / "tests" / "test_it.py").unlink()
     project.makeini(INI + "aeon_journals = kept\n")
