@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import copy
 import logging
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -443,7 +444,11 @@ class ModelCalls:
         return outcome
 
     def _call(self, adapter: LLMAdapter, request: LLMRequest) -> ModelOutcome:
-        outcome = call_model(adapter, request, self._stream.aborted, self._secrets.conceal)
+        # An adapter may change what it gets, such as put the system prompt first; another attempt must not see that.
+        own: dict[str, Any] = copy.deepcopy(
+            {"messages": request.messages, "tools": request.tools, "schema": request.schema}
+        )
+        outcome = call_model(adapter, replace(request, **own), self._stream.aborted, self._secrets.conceal)
         price, usage = self.model.price, outcome.usage
         if price is None or (usage is None and (price.input or price.output)):
             return outcome

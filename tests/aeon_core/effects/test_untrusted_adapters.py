@@ -74,6 +74,24 @@ def test_a_wait_that_is_no_number_of_seconds_is_none(wish: float) -> None:
     assert replayed(records).model_dump() == result.model_dump()
 
 
+def test_an_adapter_may_change_its_request_without_changing_the_next_attempt_or_the_journal() -> None:
+    seen: list[list[str]] = []
+
+    class SystemFirst(ScriptedModel):
+        def complete(self, request: LLMRequest) -> LLMResponse:
+            seen.append([message["role"] for message in request.messages])
+            request.messages[0]["content"] += " Think."
+            request.messages.insert(0, {"role": "user", "content": request.system})
+            return super().complete(request)
+
+    model = SystemFirst(reason=[LLMError("busy", True), reply("one"), reply("two")], answer=reply("done"))
+    result, records = run(model)
+    assert result.status == "completed"
+    assert seen == [["user"]] * 4
+    assert "Think." not in str(records)
+    assert replayed(records).model_dump() == result.model_dump()
+
+
 class SlowToClose(LLMAdapter):
     """Is busy with something that closing must wait for, such as loading its SDK."""
 
