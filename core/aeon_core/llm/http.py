@@ -326,8 +326,8 @@ class SdkModel(RemoteModel):
         with messages.with_streaming_response.create(**params) as response:
             # Some servers answer with a JSON document or an HTML page, and not all of these say so.
             kind = str(response.headers.get("content-type", "")).lower()
-            untold = "event-stream" not in kind and "content-length" in response.headers
-            if "json" in kind or "html" in kind or (untold and not _EVENTS.match(response.read())):
+            undeclared = "event-stream" not in kind and "content-length" in response.headers
+            if "json" in kind or "html" in kind or (undeclared and not _EVENTS.match(response.read())):
                 return reader.document(parse_body(response.read(), self._place))
             return reader.stream(response.parse(to=self._sdk().Stream[object]))
 
