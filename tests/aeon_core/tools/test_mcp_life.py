@@ -20,9 +20,10 @@ import pytest
 from aeon_core import Orchestrator, RunConfig
 from aeon_core.errors import ToolError, UsageError
 from aeon_core.installation import MissingExtraError
-from aeon_core.tools.mcp.process import Program
+from aeon_core.tools.mcp.process import ErrorOutput, Program
 from aeon_core.tools.mcp.servers import McpTools
 from aeon_core.tools.mcp.stdio_transport import StdioTransport
+from aeon_core.tools.mcp.tool import Words
 from aeon_core.tools.registry import default_registry
 from tests.aeon_core.tools.mcp_help import (
     assert_nothing_is_left,
@@ -445,15 +446,14 @@ def test_a_server_that_sends_requests_and_takes_no_answers_is_stopped(tmp_path: 
 async def test_a_process_that_exits_before_its_start_returns_ends_the_output(tmp_path: Path) -> None:
     loop, errors = asyncio.get_running_loop(), list[dict[str, Any]]()
     loop.set_exception_handler(lambda _, context: errors.append(context))
-    with (tmp_path / "stderr").open("w") as stderr:
-        transport = StdioTransport(stderr)
+    transport = StdioTransport(ErrorOutput("s", Words()))
 
-        async def exited_meanwhile(*arguments: Any, **options: Any) -> Any:
-            made = await type(loop).subprocess_exec(loop, *arguments, **options)
-            await transport._exited.wait()
-            return made
+    async def exited_meanwhile(*arguments: Any, **options: Any) -> Any:
+        made = await type(loop).subprocess_exec(loop, *arguments, **options)
+        await transport._exited.wait()
+        return made
 
-        loop.subprocess_exec = exited_meanwhile  # type: ignore[method-assign]
-        async with transport.running(Program("true", [], dict(os.environ), tmp_path)) as streams:
-            assert [item async for item in streams] == []
+    loop.subprocess_exec = exited_meanwhile  # type: ignore[method-assign]
+    async with transport.running(Program("true", [], dict(os.environ), tmp_path)) as streams:
+        assert [item async for item in streams] == []
     assert errors == []

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import base64
-import itertools
 import logging
 import re
+from contextlib import suppress
 from typing import Any
 
 import pytest
@@ -236,31 +236,24 @@ def test_a_mismatch_is_one_line_without_an_address() -> None:
     ("written", "last"),
     [("one\n\n  the last", "the last"), ("one\ntwo\n \n", "two"), ("x" * 10_000, "x" * 300 + "…"), ("", "")],
 )
-def test_the_last_line_of_error_output_is_known_once_it_is_closed(written: str, last: str) -> None:
+def test_the_last_line_of_error_output_is_known_at_its_end(written: str, last: str) -> None:
     async def said() -> str:
-        output = ErrorOutput("srv", Words())
-        with output.open() as file:
-            file.write(written)
-        output.close()
-        output.close()
+        output, stream = ErrorOutput("srv", Words()), asyncio.StreamReader()
+        stream.feed_data(written.encode())
+        stream.feed_eof()
+        await output.read(stream)
         return output.last
 
     assert asyncio.run(said()) == last
 
 
-def test_error_output_that_never_ends_is_closed_all_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
-    reads = itertools.count()
-
-    def flood(descriptor: int, size: int) -> bytes:
-        assert next(reads) < 100
-        return b"more\n"
-
+def test_error_output_without_an_end_is_known_up_to_where_it_was_read() -> None:
     async def said() -> str:
-        output = ErrorOutput("srv", Words())
-        output.open().close()
-        with monkeypatch.context() as patched:
-            patched.setattr("aeon_core.tools.mcp.process.os.read", flood)
-            output.close()
+        output, stream = ErrorOutput("srv", Words()), asyncio.StreamReader()
+        stream.feed_data(b"one\nmore")
+        with suppress(TimeoutError):
+            async with asyncio.timeout(0.01):
+                await output.read(stream)
         return output.last
 
     assert asyncio.run(said()) == "more"

@@ -182,7 +182,6 @@ class Connection:
                 opened.set_exception(error)
         finally:
             self.ended.set()
-            self._errors.close()
             if not opened.done():
                 opened.cancel()
 
@@ -243,8 +242,7 @@ class Connection:
         started = await asyncio.to_thread(starting.__enter__)
         with contextlib.ExitStack() as stack:
             stack.push(starting)
-            errors = stack.enter_context(self._errors.open())
-            async with StdioTransport(errors).running(started) as streams:
+            async with StdioTransport(self._errors).running(started) as streams:
                 yield Watched(streams, self.ended, self._leave_out_malformed), streams
 
     @contextlib.asynccontextmanager

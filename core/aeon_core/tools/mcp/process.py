@@ -12,7 +12,6 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TextIO
 
 from aeon_core.paths import real_path
 from aeon_core.tools.mcp.settings import McpServer
@@ -25,8 +24,6 @@ from aeon_core.tools.shell.settings import ShellSettings
 logger: logging.Logger = logging.getLogger("aeon")
 
 _CHUNK = 65_536
-_MAX_CHUNKS = 16
-"""A pipe holds one chunk, or up to 16 where its program made it larger."""
 _MAX_LINE = 4_000
 
 
@@ -122,48 +119,22 @@ class ErrorOutput:
     def __init__(self, server: str, words: Words) -> None:
         self._server = server
         self._words = words
-        self._read_end = -1
-        self._rest = b""
         self.last: str = ""
         """The last non-empty line, for messages."""
 
-    def open(self) -> TextIO:
-        """Return the file to hand to the process; the running loop reads what arrives. The caller closes it."""
-        self._read_end, write_end = os.pipe()
-        os.set_blocking(self._read_end, False)
-        asyncio.get_running_loop().add_reader(self._read_end, self._read)
-        return os.fdopen(write_end, "w")
-
-    def close(self) -> None:
-        """Read the rest, unless a process that was left behind keeps writing, and stop reading."""
-        for _ in range(_MAX_CHUNKS):
-            if self._read_end < 0 or not self._read():
-                break
-        self._stop()
-
-    def _read(self) -> bool:
+    async def read(self, stream: asyncio.StreamReader) -> None:
+        """Read the stream to its end."""
+        rest = b""
         try:
-            chunk = os.read(self._read_end, _CHUNK)
-        except BlockingIOError:
-            return False
-        if not chunk:
-            self._read_line(self._rest)
-            self._rest = b""
-            self._stop()
-            return False
-        *lines, rest = (self._rest + chunk).split(b"\n")
-        for line in lines:
-            self._read_line(line)
-        self._rest = rest[:_MAX_LINE]
-        return True
+            while chunk := await stream.read(_CHUNK):
+                *lines, rest = (rest + chunk).split(b"\n")
+                for line in lines:
+                    self._read_line(line)
+                rest = rest[:_MAX_LINE]
+        finally:
+            self._read_line(rest)
 
     def _read_line(self, line: bytes) -> None:
         if said := self._words(line.decode("utf-8", "replace")):
             self.last = said
             logger.debug("MCP server %r: %s", self._server, said)
-
-    def _stop(self) -> None:
-        if self._read_end >= 0:
-            asyncio.get_running_loop().remove_reader(self._read_end)
-            os.close(self._read_end)
-            self._read_end = -1

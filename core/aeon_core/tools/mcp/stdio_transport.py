@@ -13,10 +13,10 @@ import os
 import re
 import signal
 from collections.abc import AsyncIterator, Callable
-from typing import TYPE_CHECKING, Any, Self, TextIO
+from typing import TYPE_CHECKING, Any, Self
 
 from aeon_core.json_safe import parse_json
-from aeon_core.tools.mcp.process import Program
+from aeon_core.tools.mcp.process import ErrorOutput, Program
 from aeon_core.tools.mcp.tool import words
 
 if TYPE_CHECKING:
@@ -65,7 +65,7 @@ class _Protocol(asyncio.subprocess.SubprocessStreamProtocol):
 class StdioTransport:
     """The SDK's read and write stream in one. It ends when the process exits, along with all that it started."""
 
-    def __init__(self, errors: TextIO) -> None:
+    def __init__(self, errors: ErrorOutput) -> None:
         self._errors = errors
         self._exited = asyncio.Event()
         self._unanswered = 0
@@ -79,9 +79,10 @@ class StdioTransport:
             *program.args,
             env=program.env,
             cwd=program.cwd,
-            stderr=self._errors,
             start_new_session=True,
         )
+        assert self._process.stderr is not None
+        self._reading = asyncio.create_task(self._errors.read(self._process.stderr))
         try:
             yield self
         finally:
@@ -113,9 +114,10 @@ class StdioTransport:
                 with contextlib.suppress(TimeoutError):
                     async with asyncio.timeout(_GRACE_SECONDS):
                         await self._exited.wait()
-                        return
+                        break
                 if number is not None:
                     self._signal(number)
+            await asyncio.wait([self._reading], timeout=_OUTPUT_SECONDS)
         finally:
             if not self._exited.is_set():
                 self._signal(signal.SIGKILL)
