@@ -11,9 +11,9 @@ from collections.abc import Callable, Coroutine, Mapping
 from concurrent.futures import CancelledError, Future
 from pathlib import Path
 from types import TracebackType
-from typing import Any, Self, TypeVar
+from typing import TYPE_CHECKING, Any, Self, TypeVar
 
-from aeon_core.errors import ToolError, UsageError
+from aeon_core.errors import AeonError, ToolError, UsageError
 from aeon_core.installation import missing_extra
 from aeon_core.process_privacy import hide_process
 from aeon_core.tools.base import Tool
@@ -22,9 +22,13 @@ from aeon_core.tools.mcp.process import Unusable
 from aeon_core.tools.mcp.settings import McpServer, resolved, servers_from
 from aeon_core.tools.mcp.tool import Listed, McpTool, TooLarge, Words, result_of, text_of, tools_from
 
+if TYPE_CHECKING:
+    from anyio.from_thread import BlockingPortal
+
 logger: logging.Logger = logging.getLogger("aeon")
 
 _MAX_ERROR = 2_000
+_THREAD = "aeon-mcp"
 _SILENT = logging.NullHandler()
 T = TypeVar("T")
 
@@ -42,8 +46,9 @@ class McpTools:
             raise UsageError("tools 'mcp': no server is configured; add one under 'mcp_servers' in the config file")
         root = project_root.absolute()
         self._servers = {name: Server(name, server, root) for name, server in enabled.items()}
-        self._loop = LoopThread("aeon-mcp", _closer(list(self._servers.values())))
-        self._released = weakref.finalize(self, self._loop.close)
+        self._running = contextlib.ExitStack()
+        self._portal: BlockingPortal | None = None
+        self._released = weakref.finalize(self, _end, self._running)
         self._tools: list[Tool] | None = None
 
     def connect(self) -> list[Tool]:
@@ -75,15 +80,19 @@ class McpTools:
         self.close()
 
     def _connected(self) -> list[Tool]:
+        from anyio.from_thread import start_blocking_portal
+
         servers = list(self._servers.values())
 
         async def start() -> list[list[Listed]]:
             return await asyncio.gather(*(server.start() for server in servers))
 
-        try:
-            listed = self._loop.run(start)
-        except LoopClosed:
-            raise UsageError("the MCP servers were closed; make a new McpTools to connect again") from None
+        closed = UsageError("the MCP servers were closed; make a new McpTools to connect again")
+        if not self._released.alive:
+            raise closed
+        self._portal = self._running.enter_context(start_blocking_portal(name=_THREAD))
+        self._running.callback(self._portal.call, _close, servers, self._portal)
+        listed = self._run(closed, start)
         return [
             tool
             for server, its in zip(servers, listed, strict=True)
@@ -91,19 +100,38 @@ class McpTools:
         ]
 
     def _invoke(self, tool: McpTool, arguments: dict[str, Any]) -> Any:
-        server = self._servers[tool.server]
+        closed = ToolError(f"MCP server {tool.server!r} was closed; start a new run", tool_name=tool.name)
+        return self._run(closed, self._servers[tool.server].call, tool, arguments)
+
+    def _run(self, closed: AeonError, work: Callable[..., Coroutine[Any, Any, T]], *arguments: Any) -> T:
+        """Return the result of work on the loop, or raise its exception. Raises `closed` after `close()`.
+
+        An interruption of the waiting thread, such as Ctrl-C, cancels the work.
+        """
+        assert self._portal is not None
         try:
-            return self._loop.run(lambda: server.call(tool, arguments))
-        except LoopClosed:
-            raise ToolError(f"MCP server {tool.server!r} was closed; start a new run", tool_name=tool.name) from None
+            future: Future[T] = self._portal.start_task_soon(work, *arguments)
+        except RuntimeError:
+            raise closed from None
+        try:
+            return future.result()
+        except CancelledError:
+            raise closed from None
+        finally:
+            future.cancel()
 
 
-def _closer(servers: list[Server]) -> Callable[[], Coroutine[Any, Any, None]]:
-    # Not a method of McpTools: the loop's thread must not keep it alive.
-    async def close() -> None:
-        await asyncio.gather(*(server.close() for server in servers))
+async def _close(servers: list[Server], portal: BlockingPortal) -> None:
+    await asyncio.gather(*(server.close() for server in servers))
+    await portal.stop(cancel_remaining=True)
 
-    return close
+
+def _end(running: contextlib.ExitStack) -> None:
+    # A finalizer may run on a loop's own thread, which cannot wait for itself.
+    if threading.current_thread().name == _THREAD:
+        threading.Thread(target=running.close).start()
+    else:
+        running.close()
 
 
 def _check_package() -> None:
@@ -181,77 +209,3 @@ class Server:
     async def _end(self) -> None:
         if self._connection is not None:
             await self._connection.close()
-
-
-class LoopClosed(Exception):  # it describes the state, not the error
-    """The loop ended before the work was done."""
-
-
-class LoopThread:
-    """Runs coroutines on its thread. The thread starts with the first one and ends with `close()`."""
-
-    def __init__(self, name: str, last: Callable[[], Coroutine[Any, Any, None]]) -> None:
-        """`last` runs on the loop when it is closed, before work in progress is cancelled."""
-        self._name = name
-        self._last = last
-        self._lock = threading.Lock()
-        self._thread: threading.Thread | None = None
-        self._loop: asyncio.AbstractEventLoop | None = None
-        self._end: asyncio.Event | None = None
-        self._closed = False
-
-    def run(self, work: Callable[[], Coroutine[Any, Any, T]]) -> T:
-        """Return the result of the coroutine of `work`, or raise its exception. Raises LoopClosed after `close()`.
-
-        An interruption of the waiting thread, such as Ctrl-C, cancels the work.
-        """
-        future = self._submit(work)
-        try:
-            return future.result()
-        except CancelledError:
-            raise LoopClosed from None
-        finally:
-            future.cancel()
-
-    def close(self) -> None:
-        """End the loop and wait for its thread; from any thread, any number of times."""
-        with self._lock:
-            self._closed = True
-            thread, loop, end = self._thread, self._loop, self._end
-            if loop is not None and end is not None:
-                # Under the lock, so that everything submitted before is on the loop by now.
-                with contextlib.suppress(RuntimeError):  # closed already
-                    loop.call_soon_threadsafe(end.set)
-        # A finalizer may run on the loop's own thread, which cannot wait for itself.
-        if thread is not None and thread is not threading.current_thread():
-            thread.join()
-
-    def _submit(self, work: Callable[[], Coroutine[Any, Any, T]]) -> Future[T]:
-        with self._lock:
-            if self._closed:
-                raise LoopClosed
-            if self._loop is None:
-                self._start()
-            assert self._loop is not None
-            return asyncio.run_coroutine_threadsafe(work(), self._loop)
-
-    def _start(self) -> None:
-        started = threading.Event()
-        # A daemon, since an interpreter at exit must reach the finalizer that closes it.
-        self._thread = threading.Thread(target=self._main, args=(started,), name=self._name, daemon=True)
-        self._thread.start()
-        started.wait()
-
-    def _main(self, started: threading.Event) -> None:
-        try:
-            asyncio.run(self._serve(started))
-        except RuntimeError as error:
-            # From Python 3.12 on, asyncio cannot start the thread that joins its executor while the interpreter ends.
-            if "interpreter shutdown" not in str(error):
-                raise
-
-    async def _serve(self, started: threading.Event) -> None:
-        self._loop, self._end = asyncio.get_running_loop(), asyncio.Event()
-        started.set()
-        await self._end.wait()
-        await self._last()
