@@ -31,13 +31,13 @@ def open_regular(path: Path | str) -> int:
     Raises OSError for anything else, whose `strerror` says what it is; a device or a socket is not even opened.
     """
     try:
-        _check_kind(Path(path).stat().st_mode)
+        require_regular(Path(path).stat().st_mode)
         descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC | os.O_NOCTTY)
     except ValueError:
         raise OSError(errno.EINVAL, "its name contains a NUL character") from None
     try:
         # What the name leads to may have changed in between.
-        _check_kind(os.fstat(descriptor).st_mode)
+        require_regular(os.fstat(descriptor).st_mode)
     except OSError:
         os.close(descriptor)
         raise
@@ -91,7 +91,8 @@ def read_text(path: Path | str, where: str, most: int, *, encoding: str = "utf-8
         raise UsageError(f"{where} is not UTF-8 text: byte {error.start} is {byte:#04x}; save it as UTF-8") from None
 
 
-def _check_kind(mode: int) -> None:
+def require_regular(mode: int) -> None:
+    """Raise OSError for the mode of anything but a regular file; `strerror` says what it is."""
     if stat.S_ISDIR(mode):
         raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR))
     if not stat.S_ISREG(mode):

@@ -18,8 +18,8 @@ from aeon_core.errors import AeonError, LLMError, RunAborted
 from aeon_core.json_safe import NotJsonSafeError, clean_text, json_safe
 from aeon_core.llm.base import LLMAdapter, LLMRequest, LLMResponse, Usage
 from aeon_core.redaction import cut_place
+from aeon_core.suggest import first_problem
 from aeon_core.tools.base import Tool
-from aeon_core.tools.decorator import first_fault
 from aeon_core.tools.schema import Schema
 
 _MOST_TOKENS = 10**12
@@ -116,7 +116,7 @@ def _check_reply(reply: Any, conceal: Conceal) -> LLMResponse:
     try:
         checked = LLMResponse.model_validate(conceal(json_safe(reply.model_dump(exclude_none=True))))
     except (NotJsonSafeError, PydanticError) as error:
-        why = first_fault(error) if isinstance(error, PydanticError) else str(error)
+        why = first_problem(error) if isinstance(error, PydanticError) else str(error)
         message = f"the model adapter returned an unusable LLMResponse: {why}"
         raise LLMError(conceal(clean_text(message))) from None
     return checked.model_copy(update={"usage": _usage(checked.usage)})
@@ -223,7 +223,7 @@ def describe(error: BaseException) -> str:
 
 def in_one_line(error: BaseException) -> str:
     """Return an exception of a caller's own code as one line of text."""
-    why = f"{error.title}: {first_fault(error)}" if isinstance(error, PydanticError) else describe(error)
+    why = f"{error.title}: {first_problem(error)}" if isinstance(error, PydanticError) else describe(error)
     return " ".join(why.split())
 
 

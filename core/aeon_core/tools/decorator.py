@@ -14,6 +14,7 @@ from pydantic_core import ArgsKwargs, PydanticSerializationError
 from typing_extensions import TypedDict, is_typeddict, override
 
 from aeon_core.errors import ToolError
+from aeon_core.suggest import first_problem
 from aeon_core.tools.base import Effect, Tool
 from aeon_core.tools.schema import describe
 
@@ -64,7 +65,7 @@ class FunctionTool(Tool, Generic[P, R]):
         try:
             values = self._arguments.validator.validate_python(ArgsKwargs((), arguments))
         except pydantic.ValidationError as error:
-            raise self._error(first_fault(error)) from None
+            raise self._error(first_problem(error)) from None
         value = self._call(values)
         try:
             result = self._result.dump_python(value, mode="json", by_alias=True, warnings=False)
@@ -225,9 +226,3 @@ def _type_problem(error: Exception) -> str:
     # What pydantic advises after that is about its own models.
     why = next(iter(str(error).splitlines()), type(error).__name__).partition(". Set ")[0]
     return f"{why}; use types that JSON has"
-
-
-def first_fault(error: pydantic.ValidationError) -> str:
-    """Return the first mismatch and its place, in one line."""
-    fault = error.errors(include_url=False, include_context=False)[0]
-    return f"{'.'.join(map(str, fault['loc']))}: {fault['msg']}"

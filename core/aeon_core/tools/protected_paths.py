@@ -18,6 +18,7 @@ from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 
 from aeon_core.paths import is_placeholder, real_path
+from aeon_core.regular_file import read_start
 
 PROTECTED = {
     ".aeon": "configures future Aeon runs",
@@ -94,9 +95,9 @@ def find_protected(root: Path, repositories: Iterable[Path] = ()) -> ProtectedPa
         places.add(interpreter)
     outside = tuple(folder for folder in dict.fromkeys(folders) if not folder.is_relative_to(root))
     existing = {real_path(place) for place in places if place.exists()}
-    writable = (root, *outside)
+    writable = {root, *outside}
     return ProtectedPaths(
-        tuple(sorted(place for place in existing if _is_below(place, writable))),
+        tuple(sorted(place for place in existing if writable.intersection(place.parents))),
         tuple(sorted({_first_missing(place) for place in places if not os.path.lexists(place)})),
         outside,
     )
@@ -163,10 +164,6 @@ def _below(top: Path, name: str) -> Iterator[Path]:
                     folders.append((entry.path, depth + 1))
 
 
-def _is_below(place: Path, folders: tuple[Path, ...]) -> bool:
-    return any(place != folder and place.is_relative_to(folder) for folder in folders)
-
-
 def _first_missing(place: Path) -> Path:
     while not os.path.lexists(place.parent):
         place = place.parent
@@ -181,10 +178,7 @@ def _folded(name: str) -> str:
 def _text(path: Path) -> str:
     """Return the start of a small file; empty if it does not exist or is not a regular file."""
     try:
-        if not path.is_file():
-            return ""
-        with path.open("rb") as stream:
-            return stream.read(65_536).decode("utf-8", "replace")
+        return read_start(path, 65_536).decode("utf-8", "replace")
     except OSError:
         return ""
 

@@ -17,6 +17,7 @@ from pathlib import Path, PurePosixPath
 from typing import BinaryIO
 
 from aeon_core.errors import ToolError
+from aeon_core.regular_file import require_regular
 from aeon_core.tools.shell.secret_paths import secret_files
 
 MAX_LINKS = 40
@@ -28,13 +29,6 @@ _MAX_SHOWN = 300
 FOLDER = getattr(os, "O_PATH", os.O_RDONLY) | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 FILE = os.O_NOFOLLOW | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC
 _NO_FOLDER = (errno.ENOTDIR, errno.ELOOP, errno.EMLINK)
-_KINDS = {
-    stat.S_IFLNK: "a symbolic link",
-    stat.S_IFIFO: "a FIFO",
-    stat.S_IFSOCK: "a socket",
-    stat.S_IFCHR: "a device",
-    stat.S_IFBLK: "a device",
-}
 
 
 class SandboxError(ToolError):
@@ -323,11 +317,11 @@ class Sandbox:
         if not place.exists:
             raise FileNotFoundError
         # Checked before, since opening a device may do something; and after, since it may be another by then.
-        _require_regular(os.stat(name, dir_fd=place.fd, follow_symlinks=False))
+        require_regular(os.stat(name, dir_fd=place.fd, follow_symlinks=False).st_mode)
         fd = os.open(name, flags | FILE, dir_fd=place.fd)
         try:
             status = os.fstat(fd)
-            _require_regular(status)
+            require_regular(status.st_mode)
             self._refuse_link(status, path)
         except BaseException:
             os.close(fd)
@@ -377,15 +371,6 @@ def _open_below(fd: int, name: str) -> int:
         return os.open(name, FOLDER, dir_fd=fd)
     finally:
         os.close(fd)
-
-
-def _require_regular(status: os.stat_result) -> None:
-    if stat.S_ISREG(status.st_mode):
-        return
-    if stat.S_ISDIR(status.st_mode):
-        raise IsADirectoryError
-    kind = _KINDS.get(stat.S_IFMT(status.st_mode), "something else")
-    raise OSError(errno.EINVAL, f"it is {kind}, not a regular file")
 
 
 Secrets = Callable[[], frozenset[tuple[int, int]]]

@@ -21,8 +21,8 @@ from aeon_core.errors import ToolError, UsageError
 from aeon_core.escape import escape_controls
 from aeon_core.json_safe import clean_text
 from aeon_core.redaction import REDACTED, redact_text
+from aeon_core.suggest import first_problem
 from aeon_core.tools.base import Effect, Tool
-from aeon_core.tools.decorator import first_fault
 from aeon_core.tools.mcp.settings import McpServer
 from aeon_core.tools.registry import ToolRegistry
 
@@ -50,7 +50,7 @@ class Words:
     def of(self, error: BaseException) -> str:
         """Return an error in one line of words."""
         # The SDK's own errors may end with what pydantic prints: its name for the message, the input and an address.
-        said = first_fault(error) if isinstance(error, ValidationError) else _PYDANTIC.sub("", str(error))
+        said = first_problem(error) if isinstance(error, ValidationError) else _PYDANTIC.sub("", str(error))
         return self(said) or type(error).__name__
 
 

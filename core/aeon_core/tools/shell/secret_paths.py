@@ -17,6 +17,7 @@ from itertools import islice
 from pathlib import Path
 
 from aeon_core.paths import real_path
+from aeon_core.regular_file import read_start, read_whole
 from aeon_core.tools.protected_paths import PROTECTED
 
 
@@ -154,12 +155,8 @@ def _prefix(folder: Path) -> Iterator[Path]:
 
 def _interpreters(environment: Path) -> Iterator[Path]:
     """Yield the Python that a virtual environment was made from, if it is one: with a standard library."""
-    config = environment / "pyvenv.cfg"
     with suppress(OSError):
-        if not config.is_file():
-            return
-        with config.open("rb") as stream:
-            text = stream.read(_MAX_SETTINGS).decode("utf-8", "replace")
+        text = read_start(environment / "pyvenv.cfg", _MAX_SETTINGS).decode("utf-8", "replace")
         for home in re.findall(r"(?m)^home[ \t]*=[ \t]*(/.+?)[ \t]*$", text):
             prefix = real_path(home).parent
             if any(prefix.glob("lib/python3*/os.py")):
@@ -168,11 +165,7 @@ def _interpreters(environment: Path) -> Iterator[Path]:
 
 def _is_plain(path: Path) -> bool:
     try:
-        return (
-            path.is_file()
-            and path.stat().st_size <= _MAX_SETTINGS
-            and not _KEY.search(path.read_text("utf-8", "replace"))
-        )
+        return not _KEY.search(read_whole(path, _MAX_SETTINGS).decode("utf-8", "replace"))
     except OSError:
         return False
 
