@@ -3,14 +3,27 @@
 from __future__ import annotations
 
 import math
+import operator
 import sys
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from aeon_core.errors import ToolError
 from aeon_core.tools.base import Effect, Tool, object_schema
 from aeon_core.tools.schema import describe
 
-OPERATIONS = ("add", "subtract", "multiply", "divide")
+
+def divide(a: float, b: float) -> float:
+    """Return the quotient, an int if that of two ints is exact. Raises ZeroDivisionError, OverflowError."""
+    return a // b if isinstance(a, int) and isinstance(b, int) and a % b == 0 else a / b
+
+
+OPERATIONS: Mapping[str, Callable[[float, float], float]] = {
+    "add": operator.add,
+    "subtract": operator.sub,
+    "multiply": operator.mul,
+    "divide": divide,
+}
 
 
 class EchoTool(Tool):
@@ -54,45 +67,25 @@ class CalculatorTool(Tool):
         that is too large.
         """
         for name, number in (("a", a), ("b", b)):
-            if not _is_number(number):
-                raise ToolError(f"calculator: {name} must be a number, got {describe(number)}", tool_name=self.name)
+            if not is_number(number) or (isinstance(number, float) and not math.isfinite(number)):
+                raise self._error(f"{name} must be a number, got {describe(number)}")
+        if operation not in OPERATIONS:
+            raise self._error(f"unknown operation {describe(operation)}, expected one of {', '.join(OPERATIONS)}")
         try:
-            result = _calculate(operation, a, b)
-            fits = abs(result) <= sys.float_info.max
+            result = OPERATIONS[operation](a, b)
+        except ZeroDivisionError:
+            raise self._error(f"division by zero, {describe(a)} / {describe(b)}; use a divisor other than 0") from None
         except OverflowError:
-            fits = False
-        if not fits:
-            raise ToolError(
-                f"calculator: {operation} of {describe(a)} and {describe(b)} is too large for a number; "
-                "use smaller numbers",
-                tool_name=self.name,
-            )
+            result = math.inf
+        if abs(result) > sys.float_info.max:
+            what = f"{operation} of {describe(a)} and {describe(b)}"
+            raise self._error(f"{what} is too large for a number; use smaller numbers")
         return {"result": result}
 
-
-def _is_number(value: Any) -> bool:
-    if isinstance(value, float):
-        return math.isfinite(value)
-    return isinstance(value, int) and not isinstance(value, bool)
+    def _error(self, message: str) -> ToolError:
+        return ToolError(f"calculator: {message}", tool_name=self.name)
 
 
-def _calculate(operation: str, a: float, b: float) -> float:
-    if operation == "add":
-        return a + b
-    if operation == "subtract":
-        return a - b
-    if operation == "multiply":
-        return a * b
-    if operation != "divide":
-        raise ToolError(
-            f"calculator: unknown operation {describe(operation)}, expected one of {', '.join(OPERATIONS)}",
-            tool_name=CalculatorTool.name,
-        )
-    if b == 0:
-        raise ToolError(
-            f"calculator: division by zero, {describe(a)} / {describe(b)}; use a divisor other than 0",
-            tool_name=CalculatorTool.name,
-        )
-    if isinstance(a, int) and isinstance(b, int) and a % b == 0:
-        return a // b
-    return a / b
+def is_number(value: Any) -> bool:
+    """Return whether a JSON value is a number, which true and false are not."""
+    return isinstance(value, (int, float)) and not isinstance(value, bool)

@@ -76,7 +76,7 @@ def test_an_unknown_operation_is_refused_with_the_known_ones() -> None:
         CalculatorTool().invoke(operation="power", a=1, b=2)
 
 
-@given(st.sampled_from(OPERATIONS), NUMBERS, NUMBERS)
+@given(st.sampled_from(list(OPERATIONS)), NUMBERS, NUMBERS)
 def test_a_result_is_a_finite_number_that_fits_the_output_schema(operation: str, a: float, b: float) -> None:
     try:
         result = CalculatorTool().invoke(operation=operation, a=a, b=b)

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import ast
 import math
-import operator
 import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import NamedTuple
+
+from aeon_core.tools.default_tools import OPERATIONS
 
 MAX_CLAUSE = 2000
 """The most characters of a clause that are examined."""
@@ -35,24 +36,19 @@ Operand = int | float | Ref | Operation
 Resolve = Callable[[Ref], float]
 
 
-def _divide(a: float, b: float) -> float:
-    return a // b if isinstance(a, int) and isinstance(b, int) and a % b == 0 else a / b
-
-
 class Sign(NamedTuple):
-    """An operation's function, its node in a syntax tree, and its wording as a noun and as a step."""
+    """An operation's node in a syntax tree, and its wording as a noun and as a step."""
 
-    apply: Callable[[float, float], float]
     node: type[ast.operator]
     noun: str
     description: str
 
 
 SIGNS = {
-    "add": Sign(operator.add, ast.Add, "sum of {} and {}", "Add {} and {}"),
-    "subtract": Sign(operator.sub, ast.Sub, "difference between {} and {}", "Subtract {1} from {0}"),
-    "multiply": Sign(operator.mul, ast.Mult, "product of {} and {}", "Multiply {} by {}"),
-    "divide": Sign(_divide, ast.Div, "quotient of {} and {}", "Divide {} by {}"),
+    "add": Sign(ast.Add, "sum of {} and {}", "Add {} and {}"),
+    "subtract": Sign(ast.Sub, "difference between {} and {}", "Subtract {1} from {0}"),
+    "multiply": Sign(ast.Mult, "product of {} and {}", "Multiply {} by {}"),
+    "divide": Sign(ast.Div, "quotient of {} and {}", "Divide {} by {}"),
 }
 _VALUE = r"(?:(?<![\w.])-?(?:\d+(?:\.\d*)?|\.\d+)(?:e[+-]?\d+)?(?![\w.])|\b_\d*\b|\([^()]*\))"
 _AND = r"\s*(?:,\s*and\b|,|\band\b)\s*"
@@ -167,7 +163,7 @@ def evaluate(operand: Operand, resolve: Resolve) -> float:
         return operand
     first, second = (evaluate(item, resolve) for item in operand.operands)
     try:
-        result = SIGNS[operand.name].apply(first, second)
+        result = OPERATIONS[operand.name](first, second)
     except ZeroDivisionError:
         raise ArithmeticError(f"{show_number(first)} cannot be divided by 0.") from None
     except OverflowError:
@@ -182,11 +178,6 @@ def name_of(operation: Operation, resolve: Resolve) -> str:
     if any(isinstance(one, Operation) for one in operation.operands):
         return "result"
     return SIGNS[operation.name].noun.format(*(show_number(evaluate(one, resolve)) for one in operation.operands))
-
-
-def is_number(value: Any) -> bool:
-    """Return whether a JSON value is a number, which true and false are not."""
-    return isinstance(value, (int, float)) and not isinstance(value, bool)
 
 
 def show_number(value: float) -> str:

@@ -14,6 +14,7 @@ from aeon_core.llm.simulated.prompt import MissingResultError, Prompt, read_prom
 from aeon_core.llm.simulated.script import answer, judgement, make_plan, profile, reason, refinement
 from aeon_core.llm.simulated.tool_use import Arguments, call_arguments, repair
 from aeon_core.suggest import close
+from aeon_core.tools.default_tools import is_number
 
 SIMULATED_MODELS: dict[str, str] = {
     "default": "calculates, and follows a script for every other task",
@@ -87,10 +88,7 @@ def _hostile(value: Any, key: str = "") -> Any:
 
 def spoiled(arguments: Arguments) -> Arguments:
     """Return arguments with wrong types: numbers as strings, everything else in a list."""
-    return {
-        key: repr(value) if isinstance(value, (int, float)) and not isinstance(value, bool) else [value]
-        for key, value in arguments.items()
-    }
+    return {key: repr(value) if is_number(value) else [value] for key, value in arguments.items()}
 
 
 def _with_prose(text: str, what: str) -> str:
