@@ -38,9 +38,8 @@ class ToolRegistry:
 
     def __init__(self, tools: Tools = ()) -> None:
         self._entries: dict[str, _Entry] = {}
-        self._version = 0
         self._closing: _Closing = []
-        self._export: tuple[int, str] | None = None
+        self._export: tuple[dict[str, _Entry], str] | None = None
         if isinstance(tools, str | Mapping) or not isinstance(tools, Iterable):
             raise ToolError(f"tools is {describe(tools)}; write a list of functions or Tools, such as [word_count]")
         for tool in tools:
@@ -59,13 +58,11 @@ class ToolRegistry:
                 tool_name=entry.name,
             )
         self._entries = {**self._entries, entry.name: entry}
-        self._version += 1
 
     def unregister(self, name: str) -> None:
         """Remove a tool. Raises ToolError if none has that name."""
         self._entry(name)
         self._entries = {key: entry for key, entry in self._entries.items() if key != name}
-        self._version += 1
 
     def get(self, name: str) -> Tool | None:
         """Return the tool with this name, or None. An object that is not a Tool is wrapped as one."""
@@ -78,8 +75,7 @@ class ToolRegistry:
 
     def input_schema(self, name: str) -> Schema:
         """Return the compiled schema of a tool's arguments (core FR-025). Raises ToolError for an unknown name."""
-        entry = self._entries.get(name)
-        return self._entry(name).input_schema if entry is None else entry.input_schema
+        return self._entry(name).input_schema
 
     def output_schema(self, name: str) -> Schema:
         """Return the compiled schema of a tool's result. Raises ToolError for an unknown name."""
@@ -91,10 +87,10 @@ class ToolRegistry:
         `examples` are arguments of example invocations: the tool's own, else one made from its input_schema (none if no
         fitting one was found). The same tools give the same export; the caller may change what it gets.
         """
-        version, entries = self._version, self._entries
-        if self._export is None or self._export[0] != version:
-            self._export = (version, json.dumps([entry.export() for entry in entries.values()]))
-        exported: _Export = json.loads(self._export[1])
+        entries, made = self._entries, self._export
+        if made is None or made[0] is not entries:
+            made = self._export = (entries, json.dumps([entry.export() for entry in entries.values()]))
+        exported: _Export = json.loads(made[1])
         return exported
 
     def closes_with(self, close: Callable[[], None]) -> None:
@@ -106,11 +102,6 @@ class ToolRegistry:
         closing, self._closing = self._closing, []
         for end in reversed(closing):
             end()
-
-    @property
-    def version(self) -> int:
-        """A number that grows with every change, for callers that keep something made from the registry."""
-        return self._version
 
     def __len__(self) -> int:
         return len(self._entries)
