@@ -109,7 +109,8 @@ class CallReader:
         return named(name, [self._tool]) is not None or (count == 1 and name not in self._registry)
 
     def _into(self, call: Call, text: str, cut: bool) -> Call:
-        if not self._tool_in_tag(text):
+        tag = _FUNCTION_TAG.search(text)
+        if tag is not None and not self._is_meant(tag[1], 1):
             call.problems = ["the call is one of another tool"]
             return call
         try:
@@ -124,10 +125,6 @@ class CallReader:
         found, exact = arguments
         call.arguments, call.changed = found, call.changed or local or not exact
         return call
-
-    def _tool_in_tag(self, text: str) -> bool:
-        tag = _FUNCTION_TAG.search(text)
-        return tag is None or self._is_meant(tag[1], 1)
 
     def _checked(self, call: Call, arguments: Any) -> Call:
         call.arguments = arguments

@@ -15,7 +15,7 @@ from typing_extensions import TypedDict, is_typeddict, override
 
 from aeon_core.errors import ToolError
 from aeon_core.suggest import first_problem
-from aeon_core.tools.base import Effect, Tool
+from aeon_core.tools.base import Effect, Tool, object_schema
 from aeon_core.tools.schema import describe
 
 P = ParamSpec("P")
@@ -66,7 +66,8 @@ class FunctionTool(Tool, Generic[P, R]):
             values = self._arguments.validator.validate_python(ArgsKwargs((), arguments))
         except pydantic.ValidationError as error:
             raise self._error(first_problem(error)) from None
-        value = self._call(values)
+        function: Callable[..., Any] = self._function
+        value = function(**values)
         try:
             result = self._result.dump_python(value, mode="json", by_alias=True, warnings=False)
         except (PydanticSerializationError, RecursionError, ValueError) as error:
@@ -76,10 +77,6 @@ class FunctionTool(Tool, Generic[P, R]):
         if not isinstance(result, dict):
             raise self._error(f"expected an object as result, by its return annotation, got {describe(result)}")
         return result
-
-    def _call(self, values: dict[str, Any]) -> Any:
-        function: Callable[..., Any] = self._function
-        return function(**values)
 
     def _error(self, message: str) -> ToolError:
         return ToolError(f"tool {self.name!r}: {message}", tool_name=self.name)
@@ -213,13 +210,7 @@ def _is_object(schema: dict[str, Any]) -> bool:
 def _wrapped(schema: dict[str, Any]) -> dict[str, Any]:
     result = {key: value for key, value in schema.items() if key != "$defs"}
     definitions = {"$defs": schema["$defs"]} if "$defs" in schema else {}
-    return {
-        "type": "object",
-        "properties": {"result": result},
-        "required": ["result"],
-        "additionalProperties": False,
-        **definitions,
-    }
+    return {**object_schema({"result": result}), **definitions}
 
 
 def _type_problem(error: Exception) -> str:

@@ -26,7 +26,7 @@ def module_file(name: str, folder: Path) -> Path | None:
     base = folder.joinpath(*name.split("."))
     candidates = [base / f"__init__{suffix}" for suffix in _SUFFIXES]
     candidates += [base.with_name(f"{base.name}{suffix}") for suffix in _SUFFIXES]
-    return next((file for file in candidates if _is_file(file)), None)
+    return next((file for file in candidates if os.path.isfile(file)), None)  # noqa: PTH113  # it never raises
 
 
 def module_files(names: Iterable[str], folder: Path, known: Iterable[Path] = ()) -> set[Path]:
@@ -165,10 +165,3 @@ def _base(node: ast.ImportFrom, module: str, *, package: bool) -> str:
 def _imports_by_name(called: ast.expr) -> bool:
     name = called.attr if isinstance(called, ast.Attribute) else getattr(called, "id", "")
     return name in ("import_module", "__import__")
-
-
-def _is_file(path: Path) -> bool:
-    try:
-        return path.is_file()
-    except (OSError, ValueError):
-        return False

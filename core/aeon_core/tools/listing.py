@@ -291,10 +291,9 @@ class _Ignores:
             relative = f"{name}/{relative}"
 
     def _rules_of(self, folder: str) -> list[tuple[Expression, bool]]:
-        rules = self._rules.get(folder)
-        if rules is None:
-            rules = self._rules[folder] = list(self._read(f"{folder}/.gitignore"))
-        return rules
+        if folder not in self._rules:
+            self._rules[folder] = list(self._read(f"{folder}/.gitignore"))
+        return self._rules[folder]
 
     def _read(self, path: str) -> Iterator[tuple[Expression, bool]]:
         """Yield the rules of a file, last one first, without those that match nothing."""

@@ -323,9 +323,9 @@ def is_blank(value: Any) -> bool:
     return value is None or (isinstance(value, (list, dict)) and not value)
 
 
-def in_form(value: Any, schema: dict[str, Any], *, drop: bool = True) -> Any:
+def in_form(value: Any, schema: dict[str, Any]) -> Any:
     """Return a value as `coerced` does, unwrapped before."""
-    return coerced(unwrapped(value, schema), schema, drop=drop)
+    return coerced(unwrapped(value, schema), schema)
 
 
 def unwrapped(value: Any, schema: dict[str, Any]) -> Any:
@@ -385,7 +385,8 @@ def _merged(nodes: list[dict[str, Any]]) -> dict[str, Any]:
 
 def _coerced(value: Any, schema: Any, root: dict[str, Any], drop: bool) -> Any:
     nodes = alternatives(schema, root)
-    choices = [choice for node in nodes for choice in [*_list_of(node.get("enum")), *_const(node)]]
+    choices = [choice for node in nodes for choice in _list_of(node.get("enum"))]
+    choices += [node["const"] for node in nodes if "const" in node]
     kinds = {kind for node in nodes for kind in _kinds(node)} or {kind for kind, _ in _TYPES if choices}
     if choices and value not in choices:
         same = [choice for choice in choices if letters(_text(choice)) == letters(_text(_single(value)))]
@@ -402,10 +403,6 @@ def _coerced(value: Any, schema: Any, root: dict[str, Any], drop: bool) -> Any:
 
 def _list_of(value: Any) -> list[Any]:
     return value if isinstance(value, list) else []
-
-
-def _const(node: dict[str, Any]) -> list[Any]:
-    return [node["const"]] if "const" in node else []
 
 
 def _kinds(node: dict[str, Any]) -> list[str]:

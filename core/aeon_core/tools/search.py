@@ -437,7 +437,9 @@ class GrepTool(SearchTool):
                 )
             tests.append(self.matcher("type", f"**/{FILE_TYPES[file_type]}", deadline))
         if glob is not None:
-            fits = self.matcher("glob", _anywhere(glob.removeprefix("!")), deadline)
+            pattern = glob.removeprefix("!")
+            # One without a folder is about names.
+            fits = self.matcher("glob", pattern if "/" in pattern else f"**/{pattern}", deadline)
             tests.append((lambda path: not fits(path)) if glob.startswith("!") else fits)
         return lambda path: all(test(path) for test in tests)
 
@@ -502,8 +504,3 @@ class GlobTool(SearchTool):
         except ToolError:
             return False
         return True
-
-
-def _anywhere(glob: str) -> str:
-    """Return a glob that is about names alone as one for paths."""
-    return glob if "/" in glob else f"**/{glob}"

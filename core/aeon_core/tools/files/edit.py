@@ -511,7 +511,10 @@ class EditTool(FileTool):
             if not diff:
                 raise
             method = "diff"
-            after, count = _applied_instead(error, before, diff, path, file_path)
+            try:
+                after, count = apply_diff(before, diff, path, file_path)
+            except ToolError as second:
+                raise ToolError(f"{error.message}\nThe diff did not help: {second.message}") from None
         if after == before:
             raise ToolError(f"the edit would leave {path!r} as it is; check what is to change")
         return path, before, after, count, method
@@ -563,10 +566,3 @@ def _not_unique(path: str, text: bytes, wanted: bytes, places: list[int]) -> Too
         f"old_string is not unique: {path!r} has it {count} times, at lines {numbers}{more}; "
         "add text around it, or set replace_all"
     )
-
-
-def _applied_instead(error: ToolError, data: bytes, diff: str, path: str, file_path: str) -> tuple[bytes, int]:
-    try:
-        return apply_diff(data, diff, path, file_path)
-    except ToolError as second:
-        raise ToolError(f"{error.message}\nThe diff did not help: {second.message}") from None

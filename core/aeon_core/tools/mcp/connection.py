@@ -326,7 +326,9 @@ def why_unusable(server: McpServer, error: BaseException, status: int | None, sa
     if isinstance(error, TimeoutError):
         return f"it did not list its tools within {server.start_timeout:g} s; see 'start_timeout'"
     if server.command is not None and isinstance(error, OSError):
-        return _not_started(server.command, error)
+        if isinstance(error, FileNotFoundError):
+            return f"its command {words(server.command)!r} was not found; install it or fix 'command'"
+        return f"its command {words(server.command)!r} cannot be started: {error.strerror}; fix 'command'"
     code = getattr(error, "code", None)
     if server.command is not None and code == _CONNECTION_CLOSED:
         return "it ended before it listed its tools; fix its 'command', 'args' or 'env'"
@@ -340,9 +342,3 @@ def innermost(error: BaseException) -> BaseException:
     while isinstance(error, BaseExceptionGroup):
         error = error.exceptions[0]
     return error
-
-
-def _not_started(command: str, error: OSError) -> str:
-    if isinstance(error, FileNotFoundError):
-        return f"its command {words(command)!r} was not found; install it or fix 'command'"
-    return f"its command {words(command)!r} cannot be started: {error.strerror}; fix 'command'"

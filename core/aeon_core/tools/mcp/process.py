@@ -78,7 +78,9 @@ def program(server: McpServer, values: Mapping[str, str], project_root: Path) ->
     if not server.sandbox:
         yield Program(server.command, server.args, env, cwd)
         return
-    if shutil.which(_from(cwd, server.command), path=env.get("PATH", os.defpath)) is None:
+    # A command such as `./server` is relative to its folder.
+    command = str(cwd / server.command) if os.sep in server.command else server.command
+    if shutil.which(command, path=env.get("PATH", os.defpath)) is None:
         raise Unusable(f"its command {words(server.command)!r} was not found; install it or fix 'command'")
     root = real_path(project_root)
     isolation = probe(root, ShellSettings(network=server.network))
@@ -106,11 +108,6 @@ def _isolated(isolation: Isolation, server: McpServer, env: dict[str, str], cwd:
     temp = isolation.temp(limits)
     own = {"TMPDIR": temp, "XDG_CACHE_HOME": f"{temp}/cache"}
     return Program("/bin/sh", ["-c", _IN_FOLDER, str(limits.root), str(source), *outer], {**env, **own}, limits.root)
-
-
-def _from(cwd: Path, command: str) -> str:
-    """Return a command such as `./server` relative to its folder; a bare name stays unchanged."""
-    return str(cwd / command) if os.sep in command else command
 
 
 class ErrorOutput:

@@ -10,7 +10,6 @@ import weakref
 from collections.abc import Callable, Coroutine, Mapping
 from concurrent.futures import CancelledError, Future
 from pathlib import Path
-from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self, TypeVar
 
 from aeon_core.errors import AeonError, ToolError, UsageError
@@ -74,9 +73,7 @@ class McpTools:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self.close()
 
     def _connected(self) -> list[Tool]:

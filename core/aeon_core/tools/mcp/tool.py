@@ -198,15 +198,13 @@ def tool_names(server: str, names: Iterable[str]) -> dict[str, str]:
     full = {name: f"mcp__{server}__{_UNFIT.sub('_', name)}" for name in names}
     count = Counter(full.values())
 
-    def unclear(name: str) -> bool:
-        return len(full[name]) > MAX_NAME or (count[full[name]] > 1 and bool(_UNFIT.search(name)))
+    def clear(name: str) -> str:
+        if len(full[name]) <= MAX_NAME and (count[full[name]] == 1 or not _UNFIT.search(name)):
+            return full[name]
+        digest = hashlib.sha256(name.encode("utf-8", "replace")).hexdigest()[:_DIGEST]
+        return f"{full[name][: MAX_NAME - _DIGEST - 1]}_{digest}"
 
-    return {name: _distinct(full[name], name) if unclear(name) else full[name] for name in full}
-
-
-def _distinct(full: str, name: str) -> str:
-    digest = hashlib.sha256(name.encode("utf-8", "replace")).hexdigest()[:_DIGEST]
-    return f"{full[: MAX_NAME - _DIGEST - 1]}_{digest}"
+    return {name: clear(name) for name in full}
 
 
 def _chosen(server: str, settings: McpServer, names: list[str]) -> list[str]:

@@ -127,7 +127,8 @@ class Isolation:
     @property
     def supervised(self) -> bool:
         """Whether a program between Aeon and the command reports its exit code and ends all it started."""
-        return self.name != "none" or _has_launcher()
+        has_launcher = sys.platform == "linux" and bool(sys.executable) and Path("/proc/self/stat").exists()
+        return self.name != "none" or has_launcher
 
     def temp(self, limits: Limits) -> str:
         """Return where the command finds its folder for temporary files."""
@@ -236,10 +237,6 @@ def _bubblewrap_program(root: Path) -> str:
     return shutil.which("bwrap", path=os.pathsep.join(outside)) or ""
 
 
-def _has_launcher() -> bool:
-    return sys.platform == "linux" and bool(sys.executable) and Path("/proc/self/stat").exists()
-
-
 # The command line of bubblewrap.
 
 TEMP = "/tmp"  # noqa: S108  # the command's own, of which this is the place inside
@@ -294,7 +291,8 @@ def _mounts(limits: Limits) -> list[tuple[Path, list[str]]]:
     mounts += [(place, _bind("--bind", place, place)) for place in writable]
     mounts += [(place, _bind("--ro-bind-try", place, place)) for place in limits.shown]
     # A mount cannot be renamed: without these, what is protected could be swapped with a folder around it.
-    around = {folder for place in (*limits.protected, *limits.placeholders) for folder in _between(place, writable)}
+    folders = {folder for place in (*limits.protected, *limits.placeholders) for folder in place.parents}
+    around = {folder for folder in folders if set(writable).intersection(folder.parents)}
     mounts += [(place, _bind("--bind", place, place)) for place in sorted(around.difference(limits.protected))]
     protected = [place for place in limits.protected if place not in limits.hidden]
     mounts += [(place, _bind("--ro-bind", place, place)) for place in protected]
@@ -302,11 +300,6 @@ def _mounts(limits: Limits) -> list[tuple[Path, list[str]]]:
         (place, _hide(place) if place.is_dir() else _bind("--ro-bind", place, place)) for place in limits.placeholders
     ]
     return mounts
-
-
-def _between(place: Path, tops: tuple[Path, ...]) -> list[Path]:
-    """Return the folders around the place, up to one of `tops`."""
-    return [folder for folder in place.parents if any(folder != top and folder.is_relative_to(top) for top in tops)]
 
 
 def _unlink_on_the_way(place: Path, scratch: Path) -> None:

@@ -78,7 +78,10 @@ def _become(limits: dict[str, Any], command: Sequence[str], failure: int) -> NoR
         for number in (signal.SIGTERM, signal.SIGPIPE, signal.SIGXFSZ):
             signal.signal(number, signal.SIG_DFL)
         if limits["landlock"]:
-            _drop_capabilities()
+            # What root has beyond other users would let it read the environment of any process.
+            for capability in range(_CAPABILITIES):
+                with suppress(OSError):
+                    _prctl(_PR_CAPBSET_DROP, capability)
             restrict(limits["write"], limits["hide"], limits["show"])
         if limits["seccomp"] is not None:
             _filter_calls(limits["seccomp"])
@@ -136,13 +139,6 @@ def _descendants() -> list[int]:
     for pid in found:
         found += children.get(pid, ())
     return found
-
-
-def _drop_capabilities() -> None:
-    """Give up what root has beyond other users: with it, the environment of any process can be read."""
-    for capability in range(_CAPABILITIES):
-        with suppress(OSError):
-            _prctl(_PR_CAPBSET_DROP, capability)
 
 
 def restrict(write: Sequence[str], hide: Sequence[str], show: Sequence[str]) -> None:

@@ -179,17 +179,13 @@ def _own_threads() -> int:
     return threads
 
 
-def filter_file(program: bytes) -> int:
-    """Return a descriptor from which a filter program can be read once, to its end; the caller closes it."""
-    reading, writing = os.pipe()
-    with os.fdopen(writing, "wb") as pipe:
-        pipe.write(program)  # far less than a pipe holds
-    return reading
-
-
 def _start(job: Job, report: int) -> subprocess.Popen[bytes]:
     hide_process()
-    seccomp = None if job.seccomp is None else filter_file(job.seccomp)
+    seccomp = None
+    if job.seccomp is not None:
+        seccomp, writing = os.pipe()
+        with os.fdopen(writing, "wb") as pipe:
+            pipe.write(job.seccomp)  # far less than a pipe holds
     try:
         return subprocess.Popen(  # noqa: S603  # what this is for
             job.command(report, seccomp),

@@ -213,7 +213,9 @@ def hidden_paths(root: Path, environ: Mapping[str, str]) -> list[Path]:
 
     A folder around the project root is among them: whatever hides it must let the root through.
     """
-    return sorted({real_path(path) for path in _candidates(root, environ) if _is_there(path)} - {root})
+    # What this user cannot get at, the command cannot either.
+    found = filter(os.path.exists, _candidates(root, environ))
+    return sorted({real_path(path) for path in found} - {root})
 
 
 def outermost(hidden: Iterable[Path], shown: Iterable[Path]) -> list[Path]:
@@ -290,14 +292,6 @@ def _dot_files(home: Path) -> Iterator[tuple[int, int]]:
                 else:
                     status = entry.stat(follow_symlinks=False)
                     yield status.st_dev, status.st_ino
-
-
-def _is_there(place: Path) -> bool:
-    try:
-        place.stat()
-    except OSError:
-        return False  # nor can the command, which is the same user, get there
-    return True
 
 
 def hidden_and_shown(
