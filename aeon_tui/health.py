@@ -68,9 +68,9 @@ def _provider(name: str, base_url: str | None) -> HealthCheck:
 
 
 def _bedrock(config: RunConfig) -> HealthCheck:
-    from aeon_core.llm.bedrock import bedrock_status
+    from aeon_core.llm.bedrock import BedrockClient
 
-    missing = bedrock_status(**config.bedrock.model_dump())
+    missing = BedrockClient(**config.bedrock.model_dump()).missing()
     if missing is None:
         return HealthCheck("bedrock", "usable: region and credentials found")
     return HealthCheck("bedrock", "not usable", missing)

@@ -108,7 +108,10 @@ class BedrockClient(Connection):
             session = self._session()
             self._check(session)
             if not self._has_key():
-                credentials = _credentials(session)
+                credentials = session.get_credentials()
+                if credentials is None:
+                    raise ModelUnavailableError(_NO_CREDENTIALS)
+                credentials.get_frozen_credentials()
                 session = self._in_role(credentials, sockets) if self._role_arn else session
             import boto3
 
@@ -224,22 +227,9 @@ def _watched_pool(pool: Any, sockets: Sockets) -> Any:
     return type(pool.__name__, (pool,), {"ConnectionCls": type(base.__name__, (base,), {"connect": connect})})
 
 
-def bedrock_status(*, region: str | None = None, profile: str | None = None, role_arn: str | None = None) -> str | None:
-    """Return in one line what is missing to use Amazon Bedrock, None if nothing is. Makes no network call."""
-    return BedrockClient(region=region, profile=profile, role_arn=role_arn).missing()
-
-
 def _check_package() -> None:
     if find_spec("boto3") is None:
         raise ModelUnavailableError(missing_extra("Amazon Bedrock", "bedrock").message)
-
-
-def _credentials(session: Any) -> Any:
-    credentials = session.get_credentials()
-    if credentials is None:
-        raise ModelUnavailableError(_NO_CREDENTIALS)
-    credentials.get_frozen_credentials()
-    return credentials
 
 
 def _has_credentials(session: Any) -> bool:

@@ -54,7 +54,9 @@ class ModelPrice:
 
         That is the dearest case of all input being plain, written to a cache or read from one, at any tier.
         """
-        sizes = {input_tokens, *(start for start in self._tier_starts() if start < input_tokens)}
+        rates = vars(self._rates).values() if self._rates is not None else ()
+        tiers = (tier.start for rate in rates for tier in getattr(rate, "tiers", ()))
+        sizes = {input_tokens, *(start for start in tiers if start < input_tokens)}
         readings = [(size, *cached) for size in sizes for cached in ((0, 0), (size, 0), (0, size))]
         return float(max(self._priced(size, output_tokens, *cached) for size, *cached in readings))
 
@@ -72,12 +74,6 @@ class ModelPrice:
         )
         price: Decimal = self._rates.calc_price(counts)["total_price"]
         return price
-
-    def _tier_starts(self) -> Iterator[int]:
-        """Yield the input size above which the rates of each tier apply."""
-        for rate in vars(self._rates).values() if self._rates is not None else ():
-            for tier in getattr(rate, "tiers", ()):
-                yield tier.start
 
 
 FREE = ModelPrice(0.0, 0.0, "built in")
@@ -111,13 +107,12 @@ def context_window_of(label: str) -> int | None:
     return None if found is None else found.model.context_window
 
 
-def price_date(now: datetime | None = None) -> str:
+def price_date() -> str:
     """Return the source of the prices, for people: the package, its version, and the day they are valid for.
 
     The data never updates itself; a future price in it is used from its day on.
     """
-    day = (now or datetime.now(UTC)).date().isoformat()
-    return f"genai-prices {version('genai-prices')}, prices of {day}"
+    return f"genai-prices {version('genai-prices')}, prices of {datetime.now(UTC).date()}"
 
 
 def _found(label: str) -> Any:

@@ -68,7 +68,11 @@ def attempts(
         return call(number)
 
     retrying = Retrying(
-        stop=lambda state: state.attempt_number >= max_attempts and _waited_long_enough(state),
+        # It counts the waits, not elapsed time, so that a replay makes the same attempts.
+        stop=lambda state: (
+            state.attempt_number >= max_attempts
+            and (not _error(state).context.get("unavailable") or state.idle_for >= UNAVAILABLE_SECONDS)
+        ),
         wait=lambda state: _wait(_error(state), backoff(state)),
         retry=retry_if_exception(lambda error: isinstance(error, LLMError) and error.retryable),
         before_sleep=lambda state: on_retry(state.attempt_number, _error(state), state.upcoming_sleep),
@@ -81,11 +85,6 @@ def attempts(
 def _error(state: RetryCallState) -> LLMError:
     """Return the LLMError of the last attempt; nothing else is retried."""
     return cast("LLMError", state.outcome and state.outcome.exception())
-
-
-def _waited_long_enough(state: RetryCallState) -> bool:
-    # Counts the waits, not elapsed time, so that a replay makes the same attempts.
-    return not _error(state).context.get("unavailable") or state.idle_for >= UNAVAILABLE_SECONDS
 
 
 def _wait(error: LLMError, backoff: float) -> float:

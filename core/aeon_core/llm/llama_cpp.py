@@ -158,7 +158,8 @@ class LlamaCppModel(OpenAIModel):
         return option not in ("response_format", "reasoning_effort") and super()._has(option, request)
 
     def _params(self, request: LLMRequest, names: ToolNames) -> dict[str, Any]:
-        params = super()._params(replace(request, on_delta=request.on_delta or _unheard), names)
+        # The reply is always streamed, so that the timeout applies to silence.
+        params = super()._params(replace(request, on_delta=request.on_delta or (lambda _: None)), names)
         # Continuing from an earlier prompt's state may change results in the last digits.
         extra: dict[str, Any] = {"cache_prompt": False, "return_progress": True}
         if "tool_choice" in params:
@@ -169,10 +170,6 @@ class LlamaCppModel(OpenAIModel):
             # `response_format` rejects some replies that meet the schema.
             extra["grammar"] = xllamacpp.json_schema_to_grammar({**request.schema, "x-guidance": _GUIDANCE})
         return {**params, "temperature": 0, "extra_body": extra}
-
-
-def _unheard(_: str) -> None:
-    """Ignore a delta: the reply is streamed only so that the timeout applies to silence."""
 
 
 class _Loaded:

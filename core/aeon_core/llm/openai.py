@@ -19,12 +19,6 @@ from aeon_core.llm.http import ROOM_FOR_THINKING, Option, SdkModel
 from aeon_core.llm.wire import ReplyReader, ToolNames, arguments_text, is_strict, read_count, read_usage, with_ids
 
 
-def chat_messages(request: LLMRequest, names: ToolNames) -> list[dict[str, Any]]:
-    """Return the messages: the system prompt and the conversation, in which every call and result has an id."""
-    system = [{"role": "system", "content": request.system}] if request.system else []
-    return [*system, *(_message(message, names) for message in with_ids(request.messages))]
-
-
 def chat_tool(tool: dict[str, Any], names: ToolNames) -> dict[str, Any]:
     """Return a tool as a function, with only the fields that the model needs."""
     function = {
@@ -33,12 +27,6 @@ def chat_tool(tool: dict[str, Any], names: ToolNames) -> dict[str, Any]:
         "parameters": tool.get("input_schema") or {"type": "object", "properties": {}},
     }
     return {"type": "function", "function": function}
-
-
-def json_schema_format(request: LLMRequest, schema: dict[str, Any]) -> dict[str, Any]:
-    """Return the `response_format` for a schema, strict if strict mode allows the schema."""
-    wanted = {"name": f"aeon_{request.purpose}", "schema": schema, "strict": is_strict(schema)}
-    return {"type": "json_schema", "json_schema": wanted}
 
 
 def _message(message: Message, names: ToolNames) -> dict[str, Any]:
@@ -164,7 +152,12 @@ _HOW = (
 
 def with_tools_in_prompt(request: LLMRequest) -> LLMRequest:
     """Return the request with tools in the system prompt and calls and results as text, in alternating turns."""
-    return replace(request, system=_system(request), messages=_as_text(request.messages), tools=[])
+    system = request.system
+    if request.tools:
+        keys = ("name", "description", "input_schema")
+        lines = [json.dumps({key: tool.get(key) for key in keys}, ensure_ascii=False) for tool in request.tools]
+        system = "\n".join([system, "", "<callable_tools>", *lines, "</callable_tools>", _HOW]).lstrip()
+    return replace(request, system=system, messages=_as_text(request.messages), tools=[])
 
 
 def with_call_in_text(reply: LLMResponse, tools: list[dict[str, Any]]) -> LLMResponse:
@@ -173,16 +166,6 @@ def with_call_in_text(reply: LLMResponse, tools: list[dict[str, Any]]) -> LLMRes
     if reply.tool_calls or call is None:
         return reply
     return reply.model_copy(update={"text": "", "tool_calls": [call], "stop_reason": "tool_use"})
-
-
-def _system(request: LLMRequest) -> str:
-    if not request.tools:
-        return request.system
-    lines = [
-        json.dumps({key: tool.get(key) for key in ("name", "description", "input_schema")}, ensure_ascii=False)
-        for tool in request.tools
-    ]
-    return "\n".join([request.system, "", "<callable_tools>", *lines, "</callable_tools>", _HOW]).lstrip()
 
 
 def _as_text(messages: list[Message]) -> list[Message]:
@@ -292,9 +275,10 @@ class OpenAIModel(SdkModel):
             request = with_tools_in_prompt(request)
         # Local servers know only `max_tokens` and ignore other names; OpenAI's newer models refuse it.
         limit, other = ("max_completion_tokens", "max_tokens")[:: 1 if self._own else -1]
+        system = [{"role": "system", "content": request.system}] if request.system else []
         params: dict[str, Any] = {
             "model": self._place.name,
-            "messages": chat_messages(request, names),
+            "messages": [*system, *(_message(message, names) for message in with_ids(request.messages))],
             limit if self._has(limit, request) else other: request.max_tokens,
         }
         if request.tools:
@@ -321,7 +305,8 @@ class OpenAIModel(SdkModel):
 
     def _response_format(self, request: LLMRequest, schema: dict[str, Any]) -> dict[str, Any]:
         if self._has("json_schema", request):
-            return json_schema_format(request, schema)
+            wanted = {"name": f"aeon_{request.purpose}", "schema": schema, "strict": is_strict(schema)}
+            return {"type": "json_schema", "json_schema": wanted}
         # Some servers without json_schema accept the schema here; others ignore it, but OpenAI refuses it.
         return {"type": "json_object"} if self._own else {"type": "json_object", "schema": schema}
 

@@ -17,7 +17,7 @@ import pytest
 
 from aeon_core.errors import ModelUnavailableError, UsageError
 from aeon_core.llm import bedrock
-from aeon_core.llm.bedrock import BedrockClient, BedrockModel, bedrock_status
+from aeon_core.llm.bedrock import BedrockClient, BedrockModel
 from aeon_core.llm.http import Sockets
 from tests.aeon_core.llm.converse_server import (
     ACCESS_KEY,
@@ -91,7 +91,7 @@ def test_connecting_configures_no_logging(monkeypatch: pytest.MonkeyPatch) -> No
 def test_without_the_package_the_extra_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(bedrock, "find_spec", lambda name: None)
     assert "pip install 'aeon-tui[bedrock]'" in unavailable()
-    assert "aeon-tui[bedrock]" in str(bedrock_status())
+    assert "aeon-tui[bedrock]" in str(BedrockClient().missing())
     with pytest.raises(ModelUnavailableError, match="bedrock"):
         BedrockModel("m")
 
@@ -100,7 +100,7 @@ def test_without_credentials_the_ways_to_set_them_are_named() -> None:
     message = unavailable()
     for way in ("AWS_PROFILE", "AWS_ACCESS_KEY_ID", "`aws sso login`"):
         assert way in message
-    assert bedrock_status() == message
+    assert BedrockClient().missing() == message
     assert BedrockClient().missing() is not None
 
 
@@ -112,14 +112,14 @@ def test_half_a_key_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_an_unknown_profile_is_named() -> None:
     assert "nowhere" in unavailable(profile="nowhere")
-    assert "nowhere" in str(bedrock_status(profile="nowhere"))
+    assert "nowhere" in str(BedrockClient(profile="nowhere").missing())
 
 
 def test_without_a_region_the_variable_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
     set_credentials(monkeypatch)
     monkeypatch.delenv("AWS_REGION")
     assert "AWS_REGION" in unavailable()
-    assert bedrock_status(region="us-east-1") is None
+    assert BedrockClient(region="us-east-1").missing() is None
 
 
 def test_a_region_that_is_none_is_a_line_of_the_same_kind(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -219,7 +219,7 @@ def test_a_token_service_that_fails_is_asked_once(sts: TokenService) -> None:
 
 
 def test_looking_for_what_is_missing_asks_nobody(sts: TokenService, server: Server) -> None:
-    assert bedrock_status(role_arn=ROLE) is None
+    assert BedrockClient(role_arn=ROLE).missing() is None
     assert BedrockClient(endpoint_url=server.url).missing() is None
     assert (sts.asked, server.requests) == ([], [])
 
@@ -229,11 +229,11 @@ def test_looking_for_what_is_missing_neither_runs_a_command_nor_asks_a_container
 ) -> None:
     ran = tmp_path / "ran"
     (tmp_path / "aws-config").write_text(f"[default]\ncredential_process = touch {ran}\n", encoding="utf-8")
-    assert bedrock_status() is None
+    assert BedrockClient().missing() is None
     assert not ran.exists()
     (tmp_path / "aws-config").unlink()
     monkeypatch.setenv("AWS_CONTAINER_CREDENTIALS_FULL_URI", "http://127.0.0.1:9/")
-    assert bedrock_status() is None
+    assert BedrockClient().missing() is None
 
 
 def test_looking_for_what_is_missing_asks_no_metadata_service(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -241,7 +241,7 @@ def test_looking_for_what_is_missing_asks_no_metadata_service(monkeypatch: pytes
     with socket.create_server(("127.0.0.1", 0)) as service:
         address = f"http://127.0.0.1:{service.getsockname()[1]}"
         monkeypatch.setenv("AWS_EC2_METADATA_SERVICE_ENDPOINT", address)
-        assert "no AWS credentials" in str(bedrock_status())
+        assert "no AWS credentials" in str(BedrockClient().missing())
         service.setblocking(False)
         with pytest.raises(BlockingIOError):
             service.accept()
@@ -259,7 +259,7 @@ def test_a_profile_that_asks_for_a_code_is_refused_rather_than_prompting(tmp_pat
     lines = ["[profile mfa]", f"role_arn = {ROLE}", "source_profile = default", "mfa_serial = arn:aws:iam::1:mfa/me"]
     (tmp_path / "aws-config").write_text("\n".join(lines), encoding="utf-8")
     assert "MFA code" in unavailable(profile="mfa")
-    assert "MFA code" in str(bedrock_status(profile="mfa"))
+    assert "MFA code" in str(BedrockClient(profile="mfa").missing())
 
 
 def test_a_metadata_service_that_stays_silent_is_no_credentials(monkeypatch: pytest.MonkeyPatch) -> None:
