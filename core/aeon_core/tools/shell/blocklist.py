@@ -28,6 +28,7 @@ from aeon_core.tools.shell.programs import (
     TAKES_DATA,
     TASK_RUNNERS,
     WRITERS,
+    has_option,
     operand_start,
 )
 from aeon_core.tools.shell.settings import compile_patterns
@@ -207,6 +208,7 @@ _SQL = {
     "DROP DATABASE": re.compile(r"\bDROP\s+(?:DATABASE|SCHEMA)\b|\bdropDatabase\s*\(", re.IGNORECASE),
     "TRUNCATE": re.compile(r"\bTRUNCATE\b", re.IGNORECASE),
 }
+_SQL_COMMENT = re.compile(r"/\*.*?(?:\*/|\Z)", re.DOTALL)
 _BARE_SQL = re.compile(r"(?i:DROP\s+(?:TABLE|DATABASE|SCHEMA)\b|TRUNCATE\s+TABLE\b)|(?!truncate\b)(?i:TRUNCATE)\b")
 """A statement in the place of a command. `truncate` in small letters is a program of its own."""
 _GLUED = re.compile(r"-[a-zA-Z](?=[a-zA-Z])")
@@ -234,8 +236,8 @@ def _remove(command: SimpleCommand) -> Finding | None:
     if command.program != "rm":
         return None
     options, targets = _options(command)
-    recursive = _has(options, "rR", "--recursive")
-    force = _has(options, "f", "--force")
+    recursive = has_option(options, "-r -R --recursive")
+    force = has_option(options, "-f --force")
     for target in targets:
         place = _normal(target)
         everything = place in _EVERYTHING
@@ -287,8 +289,10 @@ def _rights(command: SimpleCommand) -> Finding | None:
     if command.program != "chmod":
         return None
     options, operands = _options(command)
-    modes = operands[:1] + [option for option in options if "=" not in option]
-    if _has(options, "R", "--recursive") and any(_ALL_RIGHTS.fullmatch(part) for part in ",".join(modes).split(",")):
+    modes = operands[:1] + [option for option in options[1:] if "=" not in option]
+    if has_option(options, "-R --recursive") and any(
+        _ALL_RIGHTS.fullmatch(part) for part in ",".join(modes).split(",")
+    ):
         return "chmod -R 777", "chmod lets everyone change everything below a folder"
     return None
 
@@ -306,32 +310,18 @@ def _sql(command: SimpleCommand, line: str) -> Finding | None:
     is_elsewhere = command.piped or command.stdin or any("$" in word for word in command.arguments)
     text = line if is_elsewhere else "\n".join(_GLUED.sub(r"\g<0> ", word, count=1) for word in command.arguments)
     for name, pattern in _SQL.items():
-        if pattern.search(text) or pattern.search(_without_comments(text)):
+        if pattern.search(text) or pattern.search(_SQL_COMMENT.sub(" ", text)):
             return name, f"{program} would {name}"
     return None
 
 
-def _without_comments(sql: str) -> str:
-    first, *others = sql.split("/*")
-    return " ".join((first, *(other.partition("*/")[2] for other in others)))
-
-
 def _options(command: SimpleCommand) -> tuple[list[str], list[str]]:
-    """Return the options and the operands; GNU programs take options behind operands, up to `--`."""
-    words = list(command.arguments)
+    """Return the program with its options, and the operands; GNU programs take options behind operands, up to `--`."""
+    words = list(command.words)
     end = words.index("--") if "--" in words else len(words)
-    options = [word for word in words[:end] if word.startswith("-") and len(word) > 1]
-    return options, [word for word in words[:end] if not word.startswith("-") or word == "-"] + words[end + 1 :]
-
-
-def _has(options: list[str], letters: str, name: str) -> bool:
-    """Return whether an option is given: in a cluster of letters, or by its name or what it may be shortened to."""
-    return any(
-        name.startswith(option) and len(option) > 2
-        if option.startswith("--")
-        else any(letter in option for letter in letters)
-        for option in options
-    )
+    options = [word for word in words[1:end] if word.startswith("-") and len(word) > 1]
+    operands = [word for word in words[1:end] if not word.startswith("-") or word == "-"]
+    return [words[0], *options], operands + words[end + 1 :]
 
 
 def _normal(path: str) -> str:

@@ -24,13 +24,13 @@ from aeon_core.tools.shell.programs import (
     GIT_RECORDS,
     INTERPRETERS,
     ONLY_READ,
+    READ_ENVIRONMENT,
     READERS,
     RUNNERS,
     SHELLS,
     SIMPLE_RUNNERS,
     TAKES_DATA,
     operand_start,
-    reads_environment,
     runs_others,
     writes_files,
 )
@@ -180,7 +180,10 @@ def read(text: str, *, piped: bool = False) -> Line:
             inside = read(script, piped=fed) if script is not None else Line()
             run += [command, *inside.commands]
             doubt = doubt or inside.doubt or _doubt(command) or _pattern_doubt(inside.commands)
-        doubt = doubt or _variable_doubt([*outer.assignments, *_setter_words(run)], run)
+        # What `env`, `sudo` and their like set for what they run.
+        setters = (command for command in run if command.program in _SETTERS)
+        given = [word for command in setters for word in command.words[1 : _inner_start(command)]]
+        doubt = doubt or _variable_doubt([*outer.assignments, *given], run)
         exported += _exported(outer)
         commands += run
     return Line(tuple(commands), doubt or reader.doubt or _variable_doubt([*exported, *reader.loops], commands))
@@ -284,13 +287,6 @@ def _set_names(command: SimpleCommand) -> Iterator[str]:
         yield from {"GLOBIGNORE"}.intersection(command.arguments)
 
 
-def _setter_words(commands: Iterable[SimpleCommand]) -> Iterator[str]:
-    """Yield what `env`, `sudo` and their like set for what they run."""
-    for command in commands:
-        if command.program in _SETTERS:
-            yield from command.words[1 : _inner_start(command)]
-
-
 def _exported(command: SimpleCommand) -> Iterator[str]:
     """Yield what a command sets for those after it: exported, or in the environment already."""
     if command.program == "export":
@@ -303,7 +299,7 @@ def _variable_doubt(assigned: Iterable[str], commands: Iterable[SimpleCommand]) 
     """Return why variables may make one of the commands run another program; None if they cannot."""
     names = [re.split(r"\+?=", each)[0] for each in assigned]
     name = next((name for name in names if not _HARMLESS.fullmatch(name)), None)
-    program = next((command.program for command in commands if reads_environment(command.program)), None)
+    program = next((command.program for command in commands if command.program in READ_ENVIRONMENT), None)
     if name is None or program is None:
         return None
     return f"it sets {_cut(name)}, which may make {program!r} run another program"

@@ -9,6 +9,7 @@ are asked about.
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 
 
 def _words(text: str) -> frozenset[str]:
@@ -110,24 +111,17 @@ TAKES_DATA = (
 """Their operands are files, patterns, names or text: never what is done."""
 
 
-_IGNORES_ENVIRONMENT = READERS | _words(
+READ_ENVIRONMENT = _words(
     """
-    tree file find fd which ps date jq sort uniq tr cp mv rm ln install chmod chown chgrp test [ printf od xxd hexdump
-    strings truncate dd split shred mktemp id groups whoami hostname uname yes cal printenv top htop pgrep kill pkill
-    killall mount umount lsof info help type whereis whatis hash export declare local readonly typeset unset read set
-    alias unalias trap let wait jobs fg bg useradd userdel usermod groupadd passwd getent logger cloc
+    ack ag apropos awk bat bc black bzip2 code colordiff crontab ctags curl dig emacs eslint flake8 fzf gawk git gunzip
+    gzip host isort journalctl kubectl less locate man mawk more most mypy mysql nano nslookup nvim open patch pbcopy
+    ping prettier psql pylint rg rsync ruff scp screen sed service sftp sqlite3 ssh subl systemctl tar tee tmux tsc
+    unzip vi vim wget xclip xdg-open xmllint xz yq zcat zgrep zip zstd
     """
 )
-_RUNS_CODE = _words("jest vitest mocha rspec unittest phpunit ctest nosetests pytest")
-
-
-def reads_environment(program: str) -> bool:
-    """Return whether a program that only reads or moves data may run another because of some variable.
-
-    Interpreters, builds and tests are not meant: they run what they are given with any variables.
-    """
-    return program in (TAKES_DATA | ONLY_READ | {"git"}) - _IGNORES_ENVIRONMENT - _RUNS_CODE
-
+"""Programs that only read or move data, but may run another because of some variable. Interpreters, builds and tests
+are not among them: they run what they are given with any variables.
+"""
 
 GIT_OPTIONS = frozenset({"-C", "-c", "--git-dir", "--work-tree", "--namespace", "--exec-path", "--super-prefix"})
 """Options of git itself, before its sub-command, whose value is the next word."""
@@ -279,7 +273,7 @@ def operand_start(words: tuple[str, ...], valued: frozenset[str]) -> int:
 
 def writes_files(program: str, words: tuple[str, ...]) -> bool:
     """Return whether an option or an unusual operand makes a program write a file, or run what it does not name."""
-    if any(_has(words, _WRITING.get(name, "")) for name in _names(program, words)):
+    if any(has_option(words, _WRITING.get(name, "")) for name in _names(program, words)):
         return True
     if program in {"uniq", "xxd"}:
         return len([word for word in words if not word.startswith("-")]) > 2
@@ -293,7 +287,7 @@ def writes_files(program: str, words: tuple[str, ...]) -> bool:
 
 def runs_others(program: str, words: tuple[str, ...], stdin: str) -> bool:
     """Return whether an option, an operand or the input makes a program run another."""
-    if any(_has(words, _RUNNING.get(name, "")) for name in _names(program, words)):
+    if any(has_option(words, _RUNNING.get(name, "")) for name in _names(program, words)):
         return True
     if program == "git":
         start = operand_start(words, GIT_OPTIONS)
@@ -318,14 +312,14 @@ def _names(program: str, words: tuple[str, ...]) -> tuple[str, ...]:
     return (program, *(f"git {word}" for word in words[operand_start(words, GIT_OPTIONS) :][:1] if program == "git"))
 
 
-def _has(words: tuple[str, ...], names: str) -> bool:
+def has_option(words: Sequence[str], names: str) -> bool:
     """Return whether one of the options is given: long ones also shortened, short ones also in a cluster."""
     options = names.split()
     letters = "".join(option[1] for option in options if len(option) == 2)
     cluster = re.compile(rf"-[a-zA-Z0-9]*[{letters}]") if letters else None
     for word in words[1:]:
         name = word.partition("=")[0]
-        shortened = len(name) > 3 and name.startswith("--") and any(option.startswith(name) for option in options)
+        shortened = len(name) > 2 and name.startswith("--") and any(option.startswith(name) for option in options)
         if name in options or shortened or (cluster and cluster.match(word)):
             return True
     return False
