@@ -98,20 +98,11 @@ _SECRET_NAME = re.compile(
 )
 _PEM = "PRIVATE KEY-----"
 
-_WAY_OUT = frozenset(
-    {
-        "SSH_AUTH_SOCK",
-        "SSH_AGENT_PID",
-        "GPG_AGENT_INFO",
-        "DBUS_SESSION_BUS_ADDRESS",
-        "XDG_RUNTIME_DIR",
-        "DISPLAY",
-        "WAYLAND_DISPLAY",
-        "XAUTHORITY",
-        "KRB5CCNAME",
-        "KUBECONFIG",
-        "DOCKER_HOST",
-    }
+_WAY_OUT = words(
+    """
+    SSH_AUTH_SOCK SSH_AGENT_PID GPG_AGENT_INFO DBUS_SESSION_BUS_ADDRESS XDG_RUNTIME_DIR DISPLAY WAYLAND_DISPLAY
+    XAUTHORITY KRB5CCNAME KUBECONFIG DOCKER_HOST
+    """
 )
 """Sockets and credentials of the user's session: agents that sign, daemons that run things outside."""
 

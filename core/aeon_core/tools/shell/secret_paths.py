@@ -54,35 +54,15 @@ _SETTINGS = (".cargo/config", ".cargo/config.toml", ".config/pip/pip.conf", ".co
 _KEY = re.compile(r"(?i)token|passw|secret|credential|auth|\bkey\b|://[^/\s\"']*@")
 _MAX_SETTINGS = 100_000
 
-_CREDENTIALS = (
-    "auth.json",
-    "auth.toml",
-    "config.json",
-    "credentials",
-    "credentials.json",
-    "credentials.toml",
-    "hex.config",
-    "settings-security.xml",
-    "settings.xml",
-    ".env",
-    ".git-credentials",
-    ".netrc",
-    ".npmrc",
-    ".pypirc",
-    ".yarnrc.yml",
+_CREDENTIALS = words(
+    """
+    auth.json auth.toml config.json credentials credentials.json credentials.toml hex.config settings-security.xml
+    settings.xml .env .git-credentials .netrc .npmrc .pypirc .yarnrc.yml
+    """
 )
 """Hidden if they lie at the top of a toolchain's folder."""
 
-_PREFIXES = (
-    "pyvenv.cfg",
-    "conda-meta",
-    "Cellar",
-    "Homebrew",
-    "lib/node_modules",
-    "lib/ruby",
-    "lib/rustlib",
-    "pkg/tool",
-)
+_PREFIXES = words("pyvenv.cfg conda-meta Cellar Homebrew lib/node_modules lib/ruby lib/rustlib pkg/tool")
 """A folder with one of these holds a toolchain: programs in its `bin` need what is beside that."""
 
 
@@ -171,21 +151,11 @@ def _is_plain(path: Path) -> bool:
 
 
 _HOMES = ("/home", "/root")
-_ELSEWHERE = (
-    "/etc/shadow",
-    "/etc/shadow-",
-    "/etc/gshadow",
-    "/etc/gshadow-",
-    "/etc/ssl/private",
-    "/etc/krb5.keytab",
-    "/etc/kubernetes",
-    "/etc/rancher",
-    "/etc/wireguard",
-    "/etc/openvpn",
-    "/etc/NetworkManager/system-connections",
-    "/var/lib/kubelet",
-    "/var/run/secrets",
-    "/run/secrets",
+_ELSEWHERE = words(
+    """
+    /etc/shadow /etc/shadow- /etc/gshadow /etc/gshadow- /etc/ssl/private /etc/krb5.keytab /etc/kubernetes /etc/rancher
+    /etc/wireguard /etc/openvpn /etc/NetworkManager/system-connections /var/lib/kubelet /var/run/secrets /run/secrets
+    """
 )
 _NAMED_BY = words(
     """
