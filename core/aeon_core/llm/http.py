@@ -245,8 +245,14 @@ class RemoteModel(LLMAdapter):
         if name is None or (refusal.status in _BROKEN and not self.options[name].structured):
             return False
         # A refusal because of one schema, of tools, or of length does not apply to other purposes.
-        special = self.options[name].structured and bool(_ABOUT_ONE.search(message) or request.tools)
-        self._give_up(name, request.purpose if special or too_long else "", message)
+        option = self.options[name]
+        special = option.structured and bool(_ABOUT_ONE.search(message) or request.tools)
+        purpose = request.purpose if special or too_long else ""
+        self._given_up.add((name, purpose))
+        what = f"{option.name}{f' for {purpose!r}' if purpose else ''}; {option.instead} from now on"
+        notice = one_line(f"{self.model[:80]}: {self._place.shown_url} does not support {what}", self._place)
+        self._notices[f"{option.place or option.name} {purpose}"] = notice
+        logger.warning("%s: %s", notice, one_line(message, self._place)[:200])
         return True
 
     def _refused_option(self, message: str, request: LLMRequest, params: dict[str, Any]) -> str | None:
@@ -261,17 +267,6 @@ class RemoteModel(LLMAdapter):
             if value is not None and not other and re.search(option.words, message):
                 return name
         return None
-
-    def _give_up(self, name: str, purpose: str, message: str) -> None:
-        self._given_up.add((name, purpose))
-        option = self.options[name]
-        notice = one_line(
-            f"{self.model[:80]}: {self._place.shown_url} does not support "
-            f"{option.name}{f' for {purpose!r}' if purpose else ''}; {option.instead} from now on",
-            self._place,
-        )
-        self._notices[f"{option.place or option.name} {purpose}"] = notice
-        logger.warning("%s: %s", notice, one_line(message, self._place)[:200])
 
     def _has(self, option: str, request: LLMRequest) -> bool:
         """Return whether the server has not refused the option so far."""

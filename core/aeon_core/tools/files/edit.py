@@ -544,7 +544,12 @@ def _replaced(path: str, data: bytes, old: str, new: str, replace_all: bool) -> 
     if not places:
         raise _NoUniqueMatchError(f"old_string is not in {path!r}: {found_instead(text, old)}")
     if len(places) > 1 and not replace_all:
-        raise _not_unique(path, text, wanted, places)
+        numbers = ", ".join(str(text.count(b"\n", 0, at) + 1) for at in places[:_MAX_LISTED])
+        more = ", …" if len(places) > _MAX_LISTED else ""
+        raise _NoUniqueMatchError(
+            f"old_string is not unique: {path!r} has it {max(len(places), text.count(wanted))} times, "
+            f"at lines {numbers}{more}; add text around it, or set replace_all"
+        )
     count = text.count(wanted)
     text = text.replace(wanted, replacement.replace(b"\r\n", b"\n") if crlf else replacement)
     return (text.replace(b"\n", b"\r\n") if crlf else text), count
@@ -556,13 +561,3 @@ def _places(text: bytes, wanted: bytes) -> Iterator[int]:
     while at >= 0:
         yield at
         at = text.find(wanted, at + 1)
-
-
-def _not_unique(path: str, text: bytes, wanted: bytes, places: list[int]) -> ToolError:
-    numbers = ", ".join(str(text.count(b"\n", 0, at) + 1) for at in places[:_MAX_LISTED])
-    more = ", …" if len(places) > _MAX_LISTED else ""
-    count = max(len(places), text.count(wanted))
-    return _NoUniqueMatchError(
-        f"old_string is not unique: {path!r} has it {count} times, at lines {numbers}{more}; "
-        "add text around it, or set replace_all"
-    )

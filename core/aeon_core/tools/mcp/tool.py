@@ -155,7 +155,9 @@ class McpTool(Tool):
         self.shown_name: str = words(self.remote_name, _MAX_SHOWN_NAME)
         """The server's own name for it, for messages."""
         self.description: str = _description(listed, server)
-        self.input_schema: dict[str, Any] = _with_properties(listed["inputSchema"])
+        # Servers leave `properties` out for a tool without parameters.
+        schema = listed["inputSchema"]
+        self.input_schema: dict[str, Any] = {**schema, "properties": schema.get("properties", {})}
         self.declared: bool = "outputSchema" in listed
         """Whether the server declares the form of results."""
         self.output_schema: dict[str, Any] = listed.get("outputSchema", {"type": "object"})
@@ -226,11 +228,6 @@ def _description(listed: Listed, server: str) -> str:
         name = words(listed["name"], _MAX_SHOWN_NAME)
         return f"The tool {name!r} of the MCP server {server!r}, which gives no description."
     return description if len(description) <= _MAX_DESCRIPTION else f"{description[:_MAX_DESCRIPTION]}…"
-
-
-def _with_properties(schema: Any) -> Any:
-    """Return an input_schema with `properties`: servers leave them out for a tool without parameters."""
-    return {**schema, "properties": schema.get("properties", {})} if isinstance(schema, dict) else schema
 
 
 def _effect(annotations: Mapping[str, Any]) -> Effect:

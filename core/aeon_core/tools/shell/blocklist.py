@@ -289,10 +289,8 @@ def _rights(command: SimpleCommand) -> Finding | None:
     if command.program != "chmod":
         return None
     options, operands = _options(command)
-    modes = operands[:1] + [option for option in options[1:] if "=" not in option]
-    if has_option(options, "-R --recursive") and any(
-        _ALL_RIGHTS.fullmatch(part) for part in ",".join(modes).split(",")
-    ):
+    modes = ",".join(operands[:1] + [option for option in options[1:] if "=" not in option])
+    if has_option(options, "-R --recursive") and any(map(_ALL_RIGHTS.fullmatch, modes.split(","))):
         return "chmod -R 777", "chmod lets everyone change everything below a folder"
     return None
 
