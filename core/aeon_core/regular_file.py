@@ -12,6 +12,7 @@ import contextlib
 import errno
 import os
 import stat
+from contextlib import AbstractContextManager
 from pathlib import Path
 
 from aeon_core.errors import UsageError
@@ -101,16 +102,25 @@ def require_regular(mode: int) -> None:
 
 
 def replace_file(
-    file: Path, data: bytes, like: os.stat_result | None = None, *, mode: int = 0o600, durable: bool = True
+    file: Path,
+    data: bytes,
+    like: os.stat_result | None = None,
+    *,
+    mode: int = 0o600,
+    durable: bool = True,
+    folder: int | None = None,
+    during: AbstractContextManager[None] | None = None,
 ) -> None:
     """Give a file this content; if that fails, it stays as it was.
 
-    The file takes the owner and mode of `like`, or `mode` less the umask. With `durable` the content is on the disk
-    before the file is replaced. Raises OSError.
+    The file takes the owner and permissions of `like`, or `mode` less the umask. With `durable` the content is on the
+    disk before the file is replaced. `folder` is a descriptor that a relative path starts at; the replacement itself
+    is made within `during`. Raises OSError.
     """
     new = file.with_name(f".{file.name.lstrip('.')[:40]}-{os.urandom(4).hex()}")
+    flags = os.O_CREAT | os.O_EXCL | os.O_WRONLY | os.O_CLOEXEC
     # The system applies the umask: asking for it would change it for the files that runs write meanwhile.
-    descriptor = os.open(new, os.O_CREAT | os.O_EXCL | os.O_WRONLY | os.O_CLOEXEC, mode if like is None else 0o600)
+    descriptor = os.open(new, flags, mode if like is None else 0o600, dir_fd=folder)
     try:
         with os.fdopen(descriptor, "wb") as written:
             written.write(data)
@@ -120,9 +130,10 @@ def replace_file(
             if like is not None:
                 with contextlib.suppress(PermissionError):
                     os.fchown(descriptor, like.st_uid, like.st_gid)
-                os.fchmod(descriptor, like.st_mode & 0o7777)
-        new.replace(file)
+                os.fchmod(descriptor, like.st_mode & 0o777)
+        with during or contextlib.nullcontext():
+            os.replace(new, file, src_dir_fd=folder, dst_dir_fd=folder)
     except BaseException:
         with contextlib.suppress(OSError):
-            new.unlink()
+            os.unlink(new, dir_fd=folder)
         raise

@@ -6,7 +6,6 @@ import errno
 import functools
 import os
 import re
-import secrets
 import stat
 import threading
 from collections import deque
@@ -17,7 +16,7 @@ from pathlib import Path, PurePosixPath
 from typing import BinaryIO
 
 from aeon_core.errors import ToolError
-from aeon_core.regular_file import require_regular
+from aeon_core.regular_file import replace_file, require_regular
 from aeon_core.tools.shell.secret_paths import secret_files
 
 MAX_LINKS = 40
@@ -188,15 +187,20 @@ class Sandbox:
                 status = os.fstat(fd)
                 os.close(fd)
             place.make_parents()
-            _replace(place.fd, name, data, status, lambda: self._check_content(place, path, instead_of))
+            during = self._unchanged(place, path, instead_of)
+            replace_file(Path(name), data, status, mode=0o666, folder=place.fd, during=during)
             return status is None
 
-    def _check_content(self, place: _Place, path: str, expected: bytes | None) -> None:
-        if expected is None:
-            return
-        with os.fdopen(self._open_file(place, path, os.O_RDONLY), "rb") as stream:
-            if stream.read(len(expected) + 1) != expected:
-                raise ToolError(f"{_shown(path)} has been changed meanwhile, so it was left as it is; Read it again")
+    @contextmanager
+    def _unchanged(self, place: _Place, path: str, expected: bytes | None) -> Iterator[None]:
+        """Hold off other edits of this process. Raises ToolError if the file has another content than expected."""
+        with _replacing:
+            if expected is not None:
+                with os.fdopen(self._open_file(place, path, os.O_RDONLY), "rb") as stream:
+                    if stream.read(len(expected) + 1) != expected:
+                        why = "has been changed meanwhile, so it was left as it is; Read it again"
+                        raise ToolError(f"{_shown(path)} {why}")
+            yield
 
     def walk(self, path: str = ".", enter: Callable[[FolderEntry], bool] | None = None) -> Iterator[FolderEntry]:
         """Return what is below a folder, each folder before its content and names in order; a file gives itself.
@@ -408,29 +412,6 @@ def _keeps_all_private() -> bool:
 
 _replacing = threading.Lock()
 """Held between a last look at a file and its replacement, so that no edit of another run is lost."""
-
-
-def _replace(folder: int, name: str, data: bytes, existing: os.stat_result | None, check: Callable[[], None]) -> None:
-    temporary = f".aeon-{secrets.token_hex(8)}.tmp"
-    flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
-    fd = os.open(temporary, flags, 0o666 if existing is None else 0o600, dir_fd=folder)
-    try:
-        with os.fdopen(fd, "wb") as stream:
-            stream.write(data)
-            stream.flush()
-            if existing is not None:
-                # Only root may give a file away; for others the file becomes theirs, as with any editor.
-                with suppress(PermissionError):
-                    os.fchown(fd, existing.st_uid, existing.st_gid)
-                os.fchmod(fd, stat.S_IMODE(existing.st_mode) & 0o777)
-            os.fsync(fd)
-        with _replacing:
-            check()
-            os.replace(temporary, name, src_dir_fd=folder, dst_dir_fd=folder)
-    except BaseException:
-        with suppress(OSError):
-            os.unlink(temporary, dir_fd=folder)
-        raise
 
 
 def _listed(folder: int, folders: list[str]) -> list[FolderEntry]:
