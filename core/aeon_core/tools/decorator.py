@@ -39,12 +39,10 @@ class FunctionTool(Tool, Generic[P, R]):
         parameters, returned = f"the parameters of {_label(function)}", f"the return annotation of {_label(function)}"
         functools.update_wrapper(self, function)
         self._function = function
-        self._arguments = _adapter(_collector(function, hints), parameters)
-        self._result = _adapter(hints["return"], returned)
         self.name: str = function.__name__ if name is None else name
         self.description: str = _description(function)
-        self.input_schema: dict[str, Any] = _json_schema(self._arguments, "validation", parameters)
-        self.output_schema: dict[str, Any] = _json_schema(self._result, "serialization", returned)
+        self._arguments, self.input_schema = _adapted(_collector(function, hints), "validation", parameters)
+        self._result, self.output_schema = _adapted(hints["return"], "serialization", returned)
         self._wraps = not _is_object(self.output_schema)
         if self._wraps:
             self.output_schema = _wrapped(self.output_schema)
@@ -187,18 +185,16 @@ class _ToolJsonSchema(GenerateJsonSchema):
         pass
 
 
-def _adapter(annotation: Any, what: str) -> TypeAdapter[Any]:
+def _adapted(annotation: Any, mode: JsonSchemaMode, what: str) -> tuple[TypeAdapter[Any], dict[str, Any]]:
+    """Return what validates the type, and its JSON Schema."""
     try:
-        return TypeAdapter(annotation)
+        adapter = TypeAdapter(annotation)
+        return adapter, adapter.json_schema(mode=mode, schema_generator=_ToolJsonSchema)
     except (pydantic.errors.PydanticUserError, NameError, TypeError, ValueError, RecursionError) as error:
-        raise ToolError(f"{what}: a type cannot be validated: {_type_problem(error)}") from None
-
-
-def _json_schema(adapter: TypeAdapter[Any], mode: JsonSchemaMode, what: str) -> dict[str, Any]:
-    try:
-        return adapter.json_schema(mode=mode, schema_generator=_ToolJsonSchema)
-    except (pydantic.errors.PydanticUserError, TypeError, ValueError, RecursionError) as error:
-        raise ToolError(f"{what}: a type has no JSON Schema: {_type_problem(error)}") from None
+        # What pydantic advises after that is about its own models.
+        reason = next(iter(str(error).splitlines()), type(error).__name__).partition(". Set ")[0]
+        what = f"{what}: a type cannot be validated, or has no JSON Schema: {reason}"
+        raise ToolError(f"{what}; use types that JSON has") from None
 
 
 def _is_object(schema: dict[str, Any]) -> bool:
@@ -211,9 +207,3 @@ def _wrapped(schema: dict[str, Any]) -> dict[str, Any]:
     result = {key: value for key, value in schema.items() if key != "$defs"}
     definitions = {"$defs": schema["$defs"]} if "$defs" in schema else {}
     return {**object_schema({"result": result}), **definitions}
-
-
-def _type_problem(error: Exception) -> str:
-    # What pydantic advises after that is about its own models.
-    why = next(iter(str(error).splitlines()), type(error).__name__).partition(". Set ")[0]
-    return f"{why}; use types that JSON has"

@@ -325,7 +325,7 @@ def opaque(a: int) -> Exception:
         (silent, "function 'silent' has no docstring"),
         (blank, "function 'blank' has no docstring"),
         (unresolved, "the annotations of function 'unresolved' cannot be resolved: name 'Nowhere' is not defined"),
-        (call, "the parameters of function 'call': a type has no JSON Schema"),
+        (call, "the parameters of function 'call': a type cannot be validated, or has no JSON Schema"),
         (opaque, "for <class 'Exception'>; use types that JSON has"),
         (lambda a: a, "parameter 'a' of function '<lambda>' has no annotation"),
         (len, "of function 'len' is positional-only"),
