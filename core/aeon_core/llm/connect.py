@@ -13,7 +13,7 @@ from urllib.parse import urlsplit
 from aeon_core.errors import ModelUnavailableError, UsageError
 from aeon_core.escape import escape_controls
 from aeon_core.llm import PROVIDERS
-from aeon_core.suggest import NEAR, close, is_server_url
+from aeon_core.suggest import NEAR, close, is_server_url, shown
 
 if TYPE_CHECKING:
     from aeon_core.llm.base import LLMAdapter
@@ -62,7 +62,7 @@ def find_url(base_url: str | None, variable: str) -> str | None:
     if not url:
         return None
     if not is_server_url(url):
-        raise UsageError(f"{source} {_short(url)} is not a server address; expected http://HOST:PORT/v1 or https://…")
+        raise UsageError(f"{source} {shown(url)} is not a server address; expected http://HOST:PORT/v1 or https://…")
     return url
 
 
@@ -79,7 +79,7 @@ def find_key(model: str, variables: tuple[str, ...], *, needed: bool = True) -> 
             return variable, key
     if needed:
         raise ModelUnavailableError(
-            f"no key for {_short(model)}: set {variables[0]}, or choose another model (simulated:default needs no key)"
+            f"no key for {shown(model)}: set {variables[0]}, or choose another model (simulated:default needs no key)"
         )
     return variables[0], PLACEHOLDER_KEY
 
@@ -89,10 +89,6 @@ def check_timeout(timeout: float) -> float:
     if isinstance(timeout, bool) or not isinstance(timeout, (int, float)) or not 0 < timeout < math.inf:
         raise UsageError(f"timeout {timeout!r} is not a number of seconds above 0, such as 120")
     return float(timeout)
-
-
-def _short(text: str) -> str:
-    return repr(text if len(text) <= 80 else text[:79] + "…")
 
 
 def connect(
@@ -128,14 +124,14 @@ def _parts(model: object) -> tuple[str, str]:
     if not isinstance(model, str):
         raise UsageError(f"the model must be text, got {type(model).__name__}; {form}")
     provider, colon, name = (part.strip() for part in model.partition(":"))
-    shown = _short(model)
+    given = shown(model)
     if provider not in PROVIDERS:
         near = close(provider.lower(), PROVIDERS, NEAR)
         hint = f"; did you mean '{near}:{name or 'NAME'}'?" if near else ""
         what = "has an unknown provider" if colon else "has no provider"
-        raise UsageError(f"the model {shown} {what}; {form}{hint}")
+        raise UsageError(f"the model {given} {what}; {form}{hint}")
     if not name:
-        raise UsageError(f"the model {shown} has no name; expected '{provider}:NAME'")
+        raise UsageError(f"the model {given} has no name; expected '{provider}:NAME'")
     if not name.isprintable():
-        raise UsageError(f"the model name {shown} contains control characters; {form}")
+        raise UsageError(f"the model name {given} contains control characters; {form}")
     return provider, name

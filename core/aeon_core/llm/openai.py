@@ -162,9 +162,16 @@ def with_tools_in_prompt(request: LLMRequest) -> LLMRequest:
 
 def with_call_in_text(reply: LLMResponse, tools: list[dict[str, Any]]) -> LLMResponse:
     """Return the reply with its text converted to a tool call; the reply itself if the text is not one."""
-    call = _call(reply.text, {str(tool["name"]) for tool in tools})
-    if reply.tool_calls or call is None:
+    fenced = _FENCE.match(reply.text)
+    try:
+        value = parse_json(fenced[1] if fenced else reply.text)
+    except ValueError:
         return reply
+    given: dict[str, Any] = value if isinstance(value, dict) else {}
+    name, arguments = given.get("tool_name"), given.get("arguments", {})
+    if reply.tool_calls or name not in [tool["name"] for tool in tools] or not isinstance(arguments, dict):
+        return reply
+    call: ToolCallDict = {"name": name, "arguments": arguments}
     return reply.model_copy(update={"text": "", "tool_calls": [call], "stop_reason": "tool_use"})
 
 
@@ -192,18 +199,6 @@ def _turn(message: Message, names: dict[str, str]) -> tuple[Any, str]:
 def _written(call: ToolCallDict) -> str:
     name = json.dumps(call["name"], ensure_ascii=False)
     return f'{{"tool_name": {name}, "arguments": {arguments_text(call["arguments"])}}}'
-
-
-def _call(text: str, names: set[str]) -> ToolCallDict | None:
-    fenced = _FENCE.match(text)
-    try:
-        value = parse_json(fenced[1] if fenced else text)
-    except ValueError:
-        return None
-    if not isinstance(value, dict) or value.get("tool_name") not in names:
-        return None
-    arguments = value.get("arguments", {})
-    return {"name": value["tool_name"], "arguments": arguments} if isinstance(arguments, dict) else None
 
 
 DEFAULT_URL = "https://api.openai.com/v1"

@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from itertools import islice, pairwise, takewhile
 
-from aeon_core.tools.shell.commands import SimpleCommand, read
+from aeon_core.tools.shell.commands import SimpleCommand, cut, read
 from aeon_core.tools.shell.programs import (
     CLIENTS,
     DATA_VERBS,
@@ -92,15 +92,15 @@ def judge(text: str, extra: Sequence[str] = ()) -> Match | None:
         except TimeoutError:
             why = f"the pattern in the configuration takes more than {_SECONDS:g} s; simplify it"
         if why:
-            return Match(pattern.pattern, _cut(text), why)
+            return Match(pattern.pattern, cut(text, _SHOWN), why)
     line = read(text)
     for command in line.commands:
         if found := destruction(command, text) or _passed_on(command, text):
-            return Match(found[0], _cut(command.text), found[1])
+            return Match(found[0], cut(command.text, _SHOWN), found[1])
         if command.code and (name := _in_text(command.code)):
-            return Match(name, _cut(command.code), f"it is in another language, and contains {name!r}")
+            return Match(name, cut(command.code, _SHOWN), f"it is in another language, and contains {name!r}")
     if line.doubt and (name := _in_text(text, without=_AS_WORDS)):
-        return Match(name, _cut(text), f"{line.doubt}, and it contains {name!r}")
+        return Match(name, cut(text, _SHOWN), f"{line.doubt}, and it contains {name!r}")
     return None
 
 
@@ -120,10 +120,6 @@ def _matches(name: str, text: str) -> bool:
         return bool(found)
     # Searched in two steps: one expression with `.*` takes time that grows with the square of the text's length.
     return bool(_PIPED.search(text, found.end()))
-
-
-def _cut(text: str) -> str:
-    return text if len(text) <= _SHOWN else text[: _SHOWN - 1] + "…"
 
 
 _KNOWN = READERS | ONLY_READ | TAKES_DATA | CLIENTS | WRITERS | TASK_RUNNERS | SHELLS | SIMPLE_RUNNERS | {"git"}

@@ -262,14 +262,14 @@ def _doubt(command: SimpleCommand) -> str | None:
     if not words:
         return None
     if not command.literal[0] or words[0].startswith("-"):
-        return f"{_cut(words[0])!r} only becomes a command when the line runs"
+        return f"{cut(words[0])!r} only becomes a command when the line runs"
     if _gives_code(command):
-        return f"what {_cut(command.text)!r} runs is not read"
+        return f"what {cut(command.text)!r} runs is not read"
     end = _inner_start(command) or len(words)
     unknown = next((word for word, known in zip(words[:end], command.literal, strict=False) if not known), None)
     if unknown is None or _takes_data(command) or (program == "printf" and command.literal[1]):
         return None
-    return f"the value of {_cut(unknown)!r} is only known when the line runs"
+    return f"the value of {cut(unknown)!r} is only known when the line runs"
 
 
 def _takes_data(command: SimpleCommand) -> bool:
@@ -302,14 +302,14 @@ def _variable_doubt(assigned: Iterable[str], commands: Iterable[SimpleCommand]) 
     program = next((command.program for command in commands if command.program in READ_ENVIRONMENT), None)
     if name is None or program is None:
         return None
-    return f"it sets {_cut(name)}, which may make {program!r} run another program"
+    return f"it sets {cut(name)}, which may make {program!r} run another program"
 
 
 def _pattern_doubt(commands: Iterable[SimpleCommand]) -> str | None:
     """Return why a pattern in a shell of its own may become an option; in the first one, none can (`shell_words`)."""
     for command in commands:
         if command.has_open_pattern and not _takes_data(command):
-            return f"a pattern of {_cut(command.text)!r} may match a name that is an option"
+            return f"a pattern of {cut(command.text)!r} may match a name that is an option"
     return None
 
 
@@ -367,8 +367,9 @@ def _reads_stdin(command: SimpleCommand) -> bool:
     return not operands or operands[0] == "-" or operands[0].startswith(("/dev/", "/proc/"))
 
 
-def _cut(text: str) -> str:
-    return text if len(text) <= _MAX_SHOWN else text[: _MAX_SHOWN - 1] + "…"
+def cut(text: str, most: int = _MAX_SHOWN) -> str:
+    """Return the text in at most this many characters."""
+    return text if len(text) <= most else text[: most - 1] + "…"
 
 
 class _NotPlainError(Exception):
@@ -502,7 +503,7 @@ class _Reader:
         if parts.loops:
             name = parts.words[1].source if len(parts.words) > 1 else ""
             if not re.fullmatch(r"\w+", name) or _DECIDES.fullmatch(name) or name == _EVALUATED_IN_LOOPS:
-                self.doubt = f"a loop over {_cut(name)!r} changes what other words run"
+                self.doubt = f"a loop over {cut(name)!r} changes what other words run"
             self.loops += [name] if name in os.environ else []
         self._awaited[awaited:] = [(*document[:3], len(self.commands)) for document in self._awaited[awaited:]]
         if not parts.loops or awaited < len(self._awaited):
@@ -525,7 +526,7 @@ class _Reader:
             redirect = Redirect(operator, target.text)
             parts.redirects.append(redirect)
             if redirect.writes and (not target.literal or _GLOB.search(target.bare)):
-                self.doubt = f"where {_cut(target.source)!r} leads is only known when the line runs"
+                self.doubt = f"where {cut(target.source)!r} leads is only known when the line runs"
 
     def _here_documents(self) -> None:
         for delimiter, quoted, without_tabs, place in self._awaited:
