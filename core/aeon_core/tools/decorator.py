@@ -77,7 +77,7 @@ class FunctionTool(Tool, Generic[P, R]):
         return result
 
     def _error(self, message: str) -> ToolError:
-        return ToolError(f"tool {self.name!r}: {message}", tool_name=self.name)
+        return ToolError(f"tool {self.name!r}: {message}")
 
 
 @overload

@@ -68,22 +68,23 @@ class CalculatorTool(Tool):
         """
         for name, number in (("a", a), ("b", b)):
             if not is_number(number) or (isinstance(number, float) and not math.isfinite(number)):
-                raise self._error(f"{name} must be a number, got {describe(number)}")
+                raise ToolError(f"calculator: {name} must be a number, got {describe(number)}")
         if operation not in OPERATIONS:
-            raise self._error(f"unknown operation {describe(operation)}, expected one of {', '.join(OPERATIONS)}")
+            raise ToolError(
+                f"calculator: unknown operation {describe(operation)}, expected one of {', '.join(OPERATIONS)}"
+            )
         try:
             result = OPERATIONS[operation](a, b)
         except ZeroDivisionError:
-            raise self._error(f"division by zero, {describe(a)} / {describe(b)}; use a divisor other than 0") from None
+            raise ToolError(
+                f"calculator: division by zero, {describe(a)} / {describe(b)}; use a divisor other than 0"
+            ) from None
         except OverflowError:
             result = math.inf
         if abs(result) > sys.float_info.max:
             what = f"{operation} of {describe(a)} and {describe(b)}"
-            raise self._error(f"{what} is too large for a number; use smaller numbers")
+            raise ToolError(f"calculator: {what} is too large for a number; use smaller numbers")
         return {"result": result}
-
-    def _error(self, message: str) -> ToolError:
-        return ToolError(f"calculator: {message}", tool_name=self.name)
 
 
 def is_number(value: Any) -> bool:

@@ -215,17 +215,13 @@ class SearchTool(Tool):
             return None
 
     def invoke(self, **arguments: Any) -> dict[str, Any]:
-        """Return what was found. Raises ToolError for anything that goes wrong, with the tool's name."""
+        """Return what was found. Raises ToolError for anything that goes wrong."""
         try:
             return self.run(time.monotonic() + MAX_SECONDS, **arguments)
         except TimeoutError:
             raise ToolError(
-                f"{self.name}: the search took longer than {MAX_SECONDS:g} s; name a 'path', or simplify the pattern",
-                tool_name=self.name,
+                f"{self.name}: the search took longer than {MAX_SECONDS:g} s; name a 'path', or simplify the pattern"
             ) from None
-        except ToolError as error:
-            error.context.setdefault("tool_name", self.name)
-            raise
 
     # **args is for type checkers alone, as in Tool.invoke.
     @abstractmethod

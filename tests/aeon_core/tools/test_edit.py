@@ -47,7 +47,6 @@ def refusal(folder: Path, data: bytes | str, **arguments: Any) -> str:
     with pytest.raises(ToolError) as caught:
         edit(folder, data, **arguments)
     assert (folder / "f.py").read_bytes() == (data.encode() if isinstance(data, str) else data)
-    assert caught.value.context["tool_name"] == "Edit"
     return caught.value.message
 
 

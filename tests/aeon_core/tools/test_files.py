@@ -139,9 +139,8 @@ def test_read_says_what_is_special(
 def test_read_refuses_with_the_reason(
     registry: ToolRegistry, tmp_path: Path, data: bytes, arguments: dict[str, Any], message: str
 ) -> None:
-    with pytest.raises(ToolError, match=message) as caught:
+    with pytest.raises(ToolError, match=message):
         read(registry, data, tmp_path, **arguments)
-    assert caught.value.context["tool_name"] == "Read"
 
 
 @given(st.lists(st.sampled_from(["", "a", "\r", "é", "b" * 40])), st.booleans(), st.integers(1, 12), st.integers(1, 12))
@@ -219,9 +218,8 @@ def test_no_file_tool_leaves_the_project_root(tmp_path: Path, name: str, path: s
     out.write_text("a")
     (root / "link").symlink_to(out)
     tool = next(tool for tool in file_tools(root) if tool.name == name)
-    with pytest.raises(SandboxError, match=r"^Path outside project root: ") as caught:
+    with pytest.raises(SandboxError, match=r"^Path outside project root: "):
         tool.invoke(file_path=path, **ARGUMENTS[name])
-    assert caught.value.context["tool_name"] == name
     assert out.read_text() == "a"
     assert tool.parts({"file_path": path, **ARGUMENTS[name]}) is None
 

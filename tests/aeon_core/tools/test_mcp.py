@@ -100,7 +100,6 @@ def test_an_error_of_the_tool_is_a_tool_error_with_its_text(tools: dict[str, Too
         tools["mcp__test__fail"].invoke(why=f"no \x1b[0m {secret}")
     said = f"MCP server 'test' reports that 'fail' failed: failed: no \\x1b[0m {redact_text(secret)}"
     assert caught.value.message == said
-    assert caught.value.context == {"tool_name": "mcp__test__fail"}
 
 
 def test_a_result_against_the_servers_own_schema_fails_the_step(tools: dict[str, Tool]) -> None:

@@ -202,9 +202,8 @@ def test_a_path_outside_the_root_is_refused(root: Path, path: str) -> None:
     put(root, {"s/f": "x"})
     put(root.parent, {"project-evil/f": "x"})
     for tool in (GrepTool(Sandbox(root)), GlobTool(Sandbox(root))):
-        with pytest.raises(SandboxError, match="Path outside project root") as caught:
+        with pytest.raises(SandboxError, match="Path outside project root"):
             tool.invoke(pattern="x", path=path)
-        assert caught.value.context["tool_name"] == tool.name
         assert tool.parts({"pattern": "x", "path": path}) is None
 
 
@@ -225,13 +224,11 @@ def test_bad_arguments_are_one_line_that_names_them(root: Path, arguments: dict[
     with pytest.raises(ToolError, match=reason) as caught:
         GrepTool(Sandbox(root)).invoke(**arguments)
     assert "\n" not in caught.value.message
-    assert caught.value.context["tool_name"] == "Grep"
 
 
 def test_a_glob_that_leaves_the_root_is_refused(root: Path) -> None:
-    with pytest.raises(ToolError, match=r"Glob: pattern '\{a,../b\}': '..' would leave") as caught:
+    with pytest.raises(ToolError, match=r"Glob: pattern '\{a,../b\}': '..' would leave"):
         glob(root, "{a,../b}")
-    assert caught.value.context["tool_name"] == "Glob"
 
 
 def test_more_than_the_limit_is_reported(root: Path) -> None:

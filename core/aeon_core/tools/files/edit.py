@@ -427,7 +427,7 @@ class WriteTool(FileTool):
         refuse_binary(path, before)
         return whole_diff(path, before, data)
 
-    def _run(self, file_path: str, content: str) -> dict[str, Any]:
+    def invoke(self, file_path: str, content: str) -> dict[str, Any]:
         """Return what was written, and whether the file is new."""
         data = encoded("content", content)
         path = str(self._sandbox.relative(file_path))
@@ -470,7 +470,7 @@ class EditTool(FileTool):
         {"file_path": "src/main.py", "diff": "@@ -4,2 +4,2 @@\n import os\n-retries = 2\n+retries = 3\n"},
     )
 
-    def _run(self, **arguments: Any) -> dict[str, Any]:
+    def invoke(self, **arguments: Any) -> dict[str, Any]:
         """Return what was replaced and how. If anything does not match, the file stays unchanged."""
         path, before, after, count, method = self._edited(**arguments)
         self._sandbox.write_bytes(arguments["file_path"], after, before)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import codecs
 import os
-from abc import abstractmethod
 from dataclasses import dataclass, field
 from typing import Any, BinaryIO
 
@@ -58,18 +57,6 @@ class FileTool(Tool):
         if len(place.parts) < 2 or any(part.startswith(".") for part in place.parts):
             return exact_pattern(str(place))
         return f"{exact_pattern(str(place.parent))}/**"
-
-    def invoke(self, **arguments: Any) -> dict[str, Any]:
-        """Return the tool's result. Raises ToolError for anything that goes wrong, with the tool's name."""
-        try:
-            return self._run(**arguments)
-        except ToolError as error:
-            error.context.setdefault("tool_name", self.name)
-            raise
-
-    # **_ is only for type checkers, as **args in Tool.invoke.
-    @abstractmethod
-    def _run(self, *_: Any, **arguments: Any) -> dict[str, Any]: ...
 
 
 MAX_LINE = 2000
@@ -244,7 +231,7 @@ class ReadTool(FileTool):
         {"file_path": "src/main.py", "offset": 120, "limit": 40},
     )
 
-    def _run(self, file_path: str, offset: int = 1, limit: int = DEFAULT_LINES) -> dict[str, Any]:
+    def invoke(self, file_path: str, offset: int = 1, limit: int = DEFAULT_LINES) -> dict[str, Any]:
         """Return the numbered lines, their total, and in `notes` their peculiarities."""
         start = int(offset)
         path = str(self._sandbox.relative(file_path))

@@ -117,7 +117,7 @@ class Connection:
                 result = await self._client.call_tool(tool.remote_name, arguments)
         except TimeoutError:
             limit = f"within {self._settings.timeout:g} s; see 'timeout'{self._noticed()}"
-            raise self.error(tool, f"gave no answer to {tool.shown_name!r} {limit}") from None
+            raise self.error(f"gave no answer to {tool.shown_name!r} {limit}") from None
         except Exception as error:
             raise await self._failed(tool, error) from None
         blocks = [block.model_dump(mode="json", by_alias=True, exclude_none=True) for block in result.content]
@@ -132,7 +132,7 @@ class Connection:
             how = "was closed" if self._closing else "ended"
             await self.close()
             last = f" ({known})" if (known := self._last_words()) else ""
-            return self.error(tool, f"{how} during {tool.shown_name!r}; whether it took effect is unknown{last}")
+            return self.error(f"{how} during {tool.shown_name!r}; whether it took effect is unknown{last}")
         kind = SessionLost if self._status == 404 and isinstance(error, MCPError) else ToolError
         if not isinstance(error, MCPError):
             said = f"cannot use it: {said}"
@@ -140,11 +140,11 @@ class Connection:
             said = f"HTTP status {self._status}, {said}"
         elif error.code == _CONNECTION_CLOSED:
             said = f"{said}; whether it took effect is unknown"
-        return self.error(tool, f"answered {tool.shown_name!r} with an error: {said}", kind)
+        return self.error(f"answered {tool.shown_name!r} with an error: {said}", kind)
 
-    def error(self, tool: McpTool, what: str, kind: type[ToolError] = ToolError) -> ToolError:
+    def error(self, what: str, kind: type[ToolError] = ToolError) -> ToolError:
         """Return an error that names the server."""
-        return kind(f"MCP server {self._name!r} {what}", tool_name=tool.name)
+        return kind(f"MCP server {self._name!r} {what}")
 
     async def close(self) -> None:
         """Close the connection, by force if it takes too long."""

@@ -97,7 +97,7 @@ class McpTools:
         ]
 
     def _invoke(self, tool: McpTool, arguments: dict[str, Any]) -> Any:
-        closed = ToolError(f"MCP server {tool.server!r} was closed; start a new run", tool_name=tool.name)
+        closed = ToolError(f"MCP server {tool.server!r} was closed; start a new run")
         return self._run(closed, self._servers[tool.server].call, tool, arguments)
 
     def _run(self, closed: AeonError, work: Callable[..., Coroutine[Any, Any, T]], *arguments: Any) -> T:
@@ -167,27 +167,27 @@ class Server:
     async def call(self, tool: McpTool, arguments: dict[str, Any]) -> Any:
         """Return the result of one call. Raises ToolError; a server that ended before is restarted once."""
         try:
-            connection = await self._live(tool)
+            connection = await self._live()
             answer = await connection.call(tool, arguments)
         except SessionLost:
             # The server says that it did not accept the call, so the call may be repeated.
             await self._end()
-            connection = await self._live(tool)
+            connection = await self._live()
             answer = await connection.call(tool, arguments)
         if answer.is_error:
             reason = self._words(text_of(answer.blocks, _MAX_ERROR), _MAX_ERROR) or "it gave no reason"
-            raise connection.error(tool, f"reports that {tool.shown_name!r} failed: {reason}")
+            raise connection.error(f"reports that {tool.shown_name!r} failed: {reason}")
         try:
             return result_of(answer, declared=tool.declared)
         except TooLarge as error:
-            raise connection.error(tool, f"answered {tool.shown_name!r}, but {error}") from None
+            raise connection.error(f"answered {tool.shown_name!r}, but {error}") from None
 
     async def close(self) -> None:
         """Close the connection for good."""
         self._closed = True
         await self._end()
 
-    async def _live(self, tool: McpTool) -> Connection:
+    async def _live(self) -> Connection:
         async with self._lock:
             assert self._connection is not None
             if self._connection.ended.is_set() and not self._closed:
@@ -196,7 +196,7 @@ class Server:
                 try:
                     await self._connect()
                 except Unusable as why:
-                    raise self._connection.error(tool, f"has ended and cannot be restarted: {why}") from None
+                    raise self._connection.error(f"has ended and cannot be restarted: {why}") from None
             return self._connection
 
     async def _connect(self) -> list[Listed]:

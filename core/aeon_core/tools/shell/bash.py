@@ -161,7 +161,7 @@ class BashTool(Tool):
     def __init__(self, root: Path, settings: ShellSettings | None = None, isolation: Isolation | None = None) -> None:
         self._root = real_path(root)
         self._settings = settings if settings is not None else ShellSettings()
-        self._found = isolation
+        self._isolation = isolation
         self._folders = _Folders(self._settings.output_dir)
         self._repositories: list[Path] | None = None
         self._visible: tuple[tuple[object, ...], tuple[Path, ...], tuple[Path, ...]] | None = None
@@ -174,9 +174,9 @@ class BashTool(Tool):
     @property
     def isolation(self) -> Isolation:
         """How commands are confined on this machine."""
-        if self._found is None:
-            self._found = probe(self._root, self._settings)
-        return self._found
+        if self._isolation is None:
+            self._isolation = probe(self._root, self._settings)
+        return self._isolation
 
     def verdict(self, arguments: dict[str, Any]) -> Verdict | None:
         """Return `deny` or `ask` for a blocklisted command, `ask` if nothing isolates it, else None (REQ-115)."""
@@ -209,9 +209,9 @@ class BashTool(Tool):
         """
         match = judge(command, self._settings.blocklist)
         if match is not None and self._settings.safety_mode == "strict":
-            raise self._error(self._blocked(match).reason)
+            raise ToolError(self._blocked(match).reason)
         if not self._root.is_dir():
-            raise self._error(f"the project root {str(self._root)!r} is not a folder; create it or choose another")
+            raise ToolError(f"the project root {str(self._root)!r} is not a folder; create it or choose another")
         seconds = min(timeout if timeout is not None else self._settings.timeout, self._settings.max_timeout)
         output = Output(self._folders.outputs)
         protected = self._protected()
@@ -236,7 +236,7 @@ class BashTool(Tool):
     def _run(self, command: str, seconds: float, output: Output, protected: ProtectedPaths) -> Ended:
         isolation, shell = self.isolation, shutil.which("bash")
         if shell is None:
-            raise self._error("bash is not installed, or not on the PATH; install it")
+            raise ToolError("bash is not installed, or not on the PATH; install it")
         with placeholders(self._root, protected.missing if isolation.protects else ()) as made:
             limits = self._limits(protected, made)
             words = shell_words(shell, command)
@@ -283,13 +283,11 @@ class BashTool(Tool):
             self._running.add(cancelled)
         try:
             ended = run(job, output, cancelled)
-        except ToolError as error:
-            raise self._error(error.message) from None
         finally:
             with self._lock:
                 self._running.discard(cancelled)
         if ended.by == "cancel":
-            raise self._error("the command was stopped because the tool was closed")
+            raise ToolError("the command was stopped because the tool was closed")
         return ended
 
     def _blocked(self, match: Match) -> Verdict:
@@ -333,9 +331,6 @@ class BashTool(Tool):
 
     def _name(self, path: Path) -> str:
         return str(path.relative_to(self._root)) if path.is_relative_to(self._root) else str(path)
-
-    def _error(self, message: str) -> ToolError:
-        return ToolError(message, tool_name=self.name)
 
 
 def shell_tools(root: Path, settings: ShellSettings | None = None, isolation: Isolation | None = None) -> list[Tool]:

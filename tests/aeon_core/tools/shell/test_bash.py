@@ -109,7 +109,6 @@ def test_strict_mode_refuses_what_the_blocklist_matches(tmp_path: Path) -> None:
     with pytest.raises(ToolError) as caught:
         tool.invoke(**BLOCKED)
     assert caught.value.message == verdict.reason
-    assert caught.value.context == {"tool_name": "Bash"}
 
 
 def test_permissive_mode_asks_and_then_runs(tmp_path: Path) -> None:
