@@ -239,16 +239,8 @@ class BashTool(Tool):
             raise ToolError("bash is not installed, or not on the PATH; install it")
         with placeholders(self._root, protected.missing if isolation.protects else ()) as made:
             limits = self._limits(protected, made)
-            words = shell_words(shell, command)
-            job = Job(
-                lambda status, seccomp: isolation.command(words, limits, status, seccomp),
-                isolation.supervised,
-                self._root,
-                self._environment(isolation.temp(limits)),
-                seconds,
-                isolation.seccomp,
-            )
-            return self._finished(job, output)
+            environment = self._environment(isolation.temp(limits))
+            return self._finished(isolation.job(shell_words(shell, command), limits, environment, seconds), output)
 
     def _limits(self, protected: ProtectedPaths, made: tuple[Path, ...]) -> Limits:
         hidden, shown = self._hidden_and_shown()

@@ -11,9 +11,10 @@ import socket
 import struct
 import sys
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import ExitStack, suppress
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Literal
 
@@ -143,6 +144,10 @@ class Isolation:
             return [*bubblewrap(_bubblewrap_program(limits.root), limits, status, seccomp), *words]
         return [*self._launcher(limits, status, seccomp), *words] if self.supervised else list(words)
 
+    def job(self, words: Sequence[str], limits: Limits, env: Mapping[str, str], seconds: float) -> Job:
+        """Return the job that runs `words` within the limits, in the project root."""
+        return Job(partial(self.command, words, limits), self.supervised, limits.root, env, seconds, self.seccomp)
+
     def _launcher(self, limits: Limits, status: int, seccomp: int | None) -> list[str]:
         options = {
             "landlock": self.name != "none",
@@ -203,18 +208,8 @@ def _tried(isolation: Isolation, shell: str, root: Path, scratch: Path, outside:
         port = "" if isolation.network else _listen(listener)
         places = [str(outside), str(target), isolation.temp(limits), port, "filtered" if isolation.seccomp else ""]
         words = [shell, "--noprofile", "--norc", "-c", _PROBE, "probe", *places]
-        output = Output(lambda: scratch)
-        ended = run(
-            Job(
-                lambda status, seccomp: isolation.command(words, limits, status, seccomp),
-                isolation.supervised,
-                root,
-                {"PATH": os.environ.get("PATH", os.defpath)},
-                _PROBE_SECONDS,
-                isolation.seccomp,
-            ),
-            output,
-        )
+        output, env = Output(lambda: scratch), {"PATH": os.environ.get("PATH", os.defpath)}
+        ended = run(isolation.job(words, limits, env, _PROBE_SECONDS), output)
     if faults := output.text("stdout").strip():
         return faults.splitlines()[0]
     if ended.by != "itself" or ended.exit_code:
