@@ -171,7 +171,7 @@ def with_call_in_text(reply: LLMResponse, tools: list[dict[str, Any]]) -> LLMRes
     name, arguments = given.get("tool_name"), given.get("arguments", {})
     if reply.tool_calls or name not in [tool["name"] for tool in tools] or not isinstance(arguments, dict):
         return reply
-    call: ToolCallDict = {"name": name, "arguments": arguments}
+    call: ToolCallDict = {"name": str(name), "arguments": arguments}
     return reply.model_copy(update={"text": "", "tool_calls": [call], "stop_reason": "tool_use"})
 
 
