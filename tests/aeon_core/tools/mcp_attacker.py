@@ -13,6 +13,7 @@ import os
 import shutil
 import sys
 import tempfile
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -38,7 +39,7 @@ def client(told: dict[str, Any]) -> None:
     # In the project: the sandbox hides what else is below /tmp, where this checkout may be.
     script = shutil.copy(__file__, told["root"])
     settings = {"command": sys.executable, "args": ["-W", "ignore", script, "server"], **told["settings"]}
-    with McpTools({"evil": settings}, project_root=Path(told["root"])) as mcp:
+    with closing(McpTools({"evil": settings}, project_root=Path(told["root"]))) as mcp:
         [tool] = mcp.connect()
         for name, code in told["attacks"].items():
             text = tool.invoke(code=f"client = {os.getpid()}\n{code}")["text"]

@@ -7,7 +7,7 @@ import subprocess
 import sys
 import threading
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -49,7 +49,7 @@ def http_server(notes: Path, port: str = "0") -> Iterator[tuple[str, subprocess.
 @contextmanager
 def connected(root: Path, **servers: Any) -> Iterator[dict[str, Tool]]:
     """The tools of the servers by name, and afterwards the certainty that nothing of them is left."""
-    with McpTools(servers, project_root=root) as mcp:
+    with closing(McpTools(servers, project_root=root)) as mcp:
         yield {tool.name: tool for tool in mcp.connect()}
     assert_nothing_is_left()
 

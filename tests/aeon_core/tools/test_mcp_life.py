@@ -245,6 +245,14 @@ def test_closing_cuts_the_call_under_way_and_may_be_repeated(tmp_path: Path) -> 
         tools["mcp__test__add"].invoke(a=1, b=1)
 
 
+def test_servers_that_are_closed_before_they_are_started_leave_nothing(tmp_path: Path) -> None:
+    mcp = McpTools({"test": stdio()}, project_root=tmp_path)
+    mcp.close()
+    with pytest.raises(UsageError, match="closed while they were started"):
+        mcp.connect()
+    assert_nothing_is_left()
+
+
 @pytest.mark.exhaustive
 def test_tools_keep_their_servers_as_long_as_they_are_held(tmp_path: Path) -> None:
     notes = tmp_path / "notes"

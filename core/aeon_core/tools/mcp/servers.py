@@ -10,7 +10,7 @@ import weakref
 from collections.abc import Callable, Coroutine, Mapping
 from concurrent.futures import CancelledError, Future
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Self, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from aeon_core.errors import AeonError, ToolError, UsageError
 from aeon_core.installation import missing_extra
@@ -48,35 +48,15 @@ class McpTools:
         self._running = contextlib.ExitStack()
         self._portal: BlockingPortal | None = None
         self._released = weakref.finalize(self, _end, self._running)
-        self._tools: list[Tool] | None = None
 
     def connect(self) -> list[Tool]:
-        """Start all servers concurrently and return their tools, in the settings' order, also on a second call.
+        """Start all servers concurrently and return their tools, in the settings' order. To be called once.
 
         Raises MissingExtraError; UsageError, one line with what to do, if a variable is not set or a server cannot
         be used, in which case none is left running.
         """
-        if self._tools is None:
-            _check_package()
-            hide_process()
-            try:
-                self._tools = self._connected()
-            except BaseException:
-                self.close()
-                raise
-        return list(self._tools)
-
-    def close(self) -> None:
-        """Stop all servers and wait for that; from any thread, any number of times. A call in progress fails."""
-        self._released()
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.close()
-
-    def _connected(self) -> list[Tool]:
+        _check_package()
+        hide_process()
         from anyio.from_thread import start_blocking_portal
 
         servers = list(self._servers.values())
@@ -84,17 +64,27 @@ class McpTools:
         async def start() -> list[list[Listed]]:
             return await asyncio.gather(*(server.start() for server in servers))
 
-        closed = UsageError("the MCP servers were closed; make a new McpTools to connect again")
-        if not self._released.alive:
-            raise closed
-        self._portal = self._running.enter_context(start_blocking_portal(name=_THREAD))
-        self._running.callback(self._portal.call, _close, servers, self._portal)
-        listed = self._run(closed, start)
-        return [
-            tool
-            for server, its in zip(servers, listed, strict=True)
-            for tool in tools_from(server.name, server.settings, its, self._invoke)
-        ]
+        closed = UsageError("the MCP servers were closed while they were started")
+        try:
+            self._portal = self._running.enter_context(start_blocking_portal(name=_THREAD))
+            self._running.callback(self._portal.call, _close, servers, self._portal)
+            if not self._released.alive:
+                raise closed
+            listed = self._run(closed, start)
+            return [
+                tool
+                for server, its in zip(servers, listed, strict=True)
+                for tool in tools_from(server.name, server.settings, its, self._invoke)
+            ]
+        except BaseException:
+            self.close()
+            # What was opened after `close()` is still open.
+            self._running.close()
+            raise
+
+    def close(self) -> None:
+        """Stop all servers and wait for that; from any thread, any number of times. A call in progress fails."""
+        self._released()
 
     def _invoke(self, tool: McpTool, arguments: dict[str, Any]) -> Any:
         closed = ToolError(f"MCP server {tool.server!r} was closed; start a new run")
