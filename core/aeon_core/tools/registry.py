@@ -6,6 +6,7 @@ import inspect
 import json
 import logging
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import ExitStack
 from dataclasses import dataclass
 from typing import Any, get_args
 
@@ -25,7 +26,6 @@ logger: logging.Logger = logging.getLogger("aeon")
 # Inside the class, `list` is its method.
 _Tools = list[Tool]
 _Export = list[dict[str, Any]]
-_Closing = list[Callable[[], None]]
 
 
 class ToolRegistry:
@@ -38,7 +38,7 @@ class ToolRegistry:
 
     def __init__(self, tools: Tools = ()) -> None:
         self._entries: dict[str, _Entry] = {}
-        self._closing: _Closing = []
+        self._closing = ExitStack()
         self._export: tuple[dict[str, _Entry], str] | None = None
         if isinstance(tools, str | Mapping) or not isinstance(tools, Iterable):
             raise ToolError(f"tools is {describe(tools)}; write a list of functions or Tools, such as [word_count]")
@@ -95,13 +95,14 @@ class ToolRegistry:
 
     def closes_with(self, close: Callable[[], None]) -> None:
         """Register a function that `close()` calls to end what tools hold open."""
-        self._closing.append(close)
+        self._closing.callback(close)
 
     def close(self) -> None:
-        """End what the tools hold open, last opened first; any number of times, from any thread."""
-        closing, self._closing = self._closing, []
-        for end in reversed(closing):
-            end()
+        """End what the tools hold open, last opened first; any number of times, from any thread.
+
+        What fails to end keeps nothing else open; its error is raised afterwards.
+        """
+        self._closing.pop_all().close()
 
     def __len__(self) -> int:
         return len(self._entries)

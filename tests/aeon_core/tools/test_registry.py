@@ -287,3 +287,13 @@ def test_the_registry_can_be_read_while_another_thread_changes_it() -> None:
     done.set()
     reader.join()
     assert failures == []
+
+
+def test_what_fails_to_close_keeps_nothing_else_open() -> None:
+    registry, closed = ToolRegistry(), list[str]()
+    registry.closes_with(lambda: closed.append("first opened"))
+    registry.closes_with(lambda: {}["last opened"])
+    with pytest.raises(KeyError, match="last opened"):
+        registry.close()
+    assert closed == ["first opened"]
+    registry.close()
