@@ -49,7 +49,7 @@ class Watched:
         return getattr(self._stream, "last_context", None)
 
     async def receive(self) -> Any:
-        return await self._stream.receive()
+        return await self.__anext__()
 
     async def aclose(self) -> None:
         self._ended.set()

@@ -63,7 +63,10 @@ class _Protocol(asyncio.subprocess.SubprocessStreamProtocol):
 
 
 class StdioTransport:
-    """The SDK's read and write stream in one. It ends when the process exits, along with all that it started."""
+    """The SDK's write stream, and what `Watched` makes its read stream of.
+
+    It ends when the process exits, along with all that it started.
+    """
 
     def __init__(self, errors: ErrorOutput) -> None:
         self._errors = errors
@@ -145,14 +148,11 @@ class StdioTransport:
         if not hasattr(item.message, "method"):
             self._unanswered -= 1
 
-    async def receive(self) -> SessionMessage | Exception:
-        """Return the next message, or why a line is none. Raises StopAsyncIteration at the end, Flooded."""
-        return await self.__anext__()
-
     def __aiter__(self) -> Self:
         return self
 
     async def __anext__(self) -> SessionMessage | Exception:
+        """Return the next message, or why a line is none. Raises StopAsyncIteration at the end, Flooded."""
         while (line := await self._line()) is not None:
             if line.strip():
                 return self._message(line)
