@@ -132,8 +132,9 @@ def _descendants() -> list[int]:
     children: dict[int, list[int]] = {}
     for name in filter(str.isdecimal, _names("/proc")):
         with suppress(OSError):
-            # The second field is the program's name, which may hold anything.
-            parent = int(_read(f"/proc/{name}/stat").rpartition(b")")[2].split()[1])
+            with open(f"/proc/{name}/stat", "rb") as file:  # noqa: PTH123  # pathlib takes a while to load
+                # The second field is the program's name, which may hold anything.
+                parent = int(file.read().rpartition(b")")[2].split()[1])
             children.setdefault(parent, []).append(int(name))
     found = list(children.get(os.getpid(), ()))
     for pid in found:
@@ -209,14 +210,6 @@ def _names(folder: str) -> list[str]:
             return [entry.name for entry in entries if not entry.is_symlink()]
     except OSError:
         return []
-
-
-def _read(path: str) -> bytes:
-    file = os.open(path, os.O_RDONLY)
-    try:
-        return os.read(file, 4096)
-    finally:
-        os.close(file)
 
 
 def _filter_calls(descriptor: int) -> None:
