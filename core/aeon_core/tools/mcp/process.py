@@ -53,19 +53,6 @@ class Program:
     cwd: Path
 
 
-def folder(server: McpServer, project_root: Path) -> Path:
-    """Return the working directory of a server's program. Raises Unusable if that is not a folder."""
-    place = project_root / (server.cwd or Path()).expanduser()
-    if not place.is_dir():
-        raise Unusable(f"its 'cwd' {str(place)!r} is not a folder; fix it")
-    return place
-
-
-def surroundings(environ: Mapping[str, str]) -> dict[str, str]:
-    """Return the variables that a program gets besides those of its `env`: none that could hold a key."""
-    return {name: value for name, value in environ.items() if _PASSED_ON.fullmatch(name)}
-
-
 @contextmanager
 def program(server: McpServer, values: Mapping[str, str], project_root: Path) -> Iterator[Program]:
     """Yield the program that runs a server, in the sandbox if its settings say so. Blocks while it probes for one.
@@ -73,8 +60,10 @@ def program(server: McpServer, values: Mapping[str, str], project_root: Path) ->
     Raises Unusable if there is no such folder, command or sandbox.
     """
     assert server.command is not None
-    cwd = folder(server, project_root)
-    env = {**surroundings(os.environ), **values}
+    cwd = project_root / (server.cwd or Path()).expanduser()
+    if not cwd.is_dir():
+        raise Unusable(f"its 'cwd' {str(cwd)!r} is not a folder; fix it")
+    env = {**{name: value for name, value in os.environ.items() if _PASSED_ON.fullmatch(name)}, **values}
     if not server.sandbox:
         yield Program(server.command, server.args, env, cwd)
         return

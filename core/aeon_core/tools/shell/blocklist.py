@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import posixpath
 import re
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from itertools import islice, pairwise, takewhile
 
@@ -215,7 +215,8 @@ def destruction(command: SimpleCommand, line: str) -> Finding | None:
     """Return the pattern that a command of the line matches, and why; None if it matches none."""
     if not command.words:
         return _disk(command)
-    found = (rule(command) for rule in _RULES)
+    rules = (_remove, _find, _disk, _program, _rights, _forced_push, _release)
+    found = (rule(command) for rule in rules)
     return next((finding for finding in found if finding), None) or _sql(command, line)
 
 
@@ -322,14 +323,3 @@ def _normal(path: str) -> str:
     """Return the path without `//`, `/./` and `x/..`; a path of blanks only is kept."""
     normal = posixpath.normpath(path) if path.strip() else path
     return "/" + normal.lstrip("/") if normal.startswith("/") else normal
-
-
-_RULES: tuple[Callable[[SimpleCommand], Finding | None], ...] = (
-    _remove,
-    _find,
-    _disk,
-    _program,
-    _rights,
-    _forced_push,
-    _release,
-)
