@@ -23,11 +23,13 @@ from aeon_core import (
     ToolRegistry,
     tool,
 )
+from aeon_core.config.schema import recorded_config
 from aeon_core.effects.replay_cursor import ReplayCursor
 from aeon_core.entities import LogEntry, ToolCall
 from aeon_core.kernel.state import ReadOnly
 from aeon_core.redaction import tokens_in
 from aeon_core.tools.registry import default_registry
+from aeon_core.tools.shell.settings import ShellSettings
 from tests.aeon_core.kernel.test_execution import of, run
 from tests.fakes import ScriptedModel, add, call, steps
 
@@ -371,6 +373,17 @@ def test_a_folder_that_is_no_utf8_is_written_as_well_as_it_can_be(tmp_path: Path
     assert result.status == "completed"
     [journal] = folder.iterdir()
     assert json.loads(journal.read_bytes().splitlines()[0])["type"] == "run_started"
+
+
+def test_places_in_the_shell_settings_are_recorded_and_read_again(tmp_path: Path) -> None:
+    shell = ShellSettings(readable=(tmp_path,), output_dir=tmp_path / "out")
+    model = ScriptedModel(plan=steps(add(1, 1)), answer="2")
+    config = RunConfig(single_pass=True, durability="off", shell=shell)
+    result = Orchestrator(model, config=config, journal=tmp_path / "r.jsonl").run("t")
+    assert result.status == "completed"
+    started = json.loads((tmp_path / "r.jsonl").read_bytes().splitlines()[0])
+    assert started["config"]["shell"]["readable"] == [str(tmp_path)]
+    assert recorded_config(started).shell == shell
 
 
 KEY = "sk-" + "a1" * 12

@@ -9,7 +9,7 @@ from functools import partial
 from pathlib import Path
 from typing import Annotated, Any, ClassVar
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_serializer
+from pydantic import BaseModel, ConfigDict, Field, PlainSerializer, ValidationError, field_serializer
 
 from aeon_core.errors import UsageError
 from aeon_core.redaction import REDACTED
@@ -60,7 +60,7 @@ class McpServer(BaseModel):
     """Its arguments."""
     env: dict[str, str] = Field(default_factory=dict, repr=False)
     """Environment variables of the program; `${NAME}` in a value is taken from Aeon's own environment."""
-    cwd: Path | None = None
+    cwd: Annotated[Path, PlainSerializer(str)] | None = None
     """The working directory of the program, relative to the project root, which is also the default."""
     sandbox: bool = False
     """Whether the program runs in the isolation that Bash commands have: it writes only in the project and reads no
@@ -81,10 +81,6 @@ class McpServer(BaseModel):
     """Whether it is enabled."""
     trust_annotations: bool = False
     """Whether to trust the server's hints about its tools' effects; otherwise all are unsafe and need approval."""
-
-    @field_serializer("cwd")
-    def _as_text(self, cwd: Path | None) -> str | None:
-        return None if cwd is None else str(cwd)
 
     @field_serializer("env", "headers")
     def _masked(self, values: dict[str, str]) -> dict[str, str]:

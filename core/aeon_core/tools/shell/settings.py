@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, ClassVar, Literal, Self
 
-from pydantic import BaseModel, ConfigDict, Field, field_validator, model_validator
+from pydantic import BaseModel, ConfigDict, Field, PlainSerializer, field_validator, model_validator
 
 from aeon_core.errors import UsageError
 
@@ -15,6 +15,8 @@ if TYPE_CHECKING:
     import regex
 
 Seconds = Annotated[float, Field(gt=0, allow_inf_nan=False)]
+_Place = Annotated[Path, PlainSerializer(str)]
+"""A path, as text in a run's journal."""
 
 
 class ShellSettings(BaseModel):
@@ -36,9 +38,9 @@ class ShellSettings(BaseModel):
     """Whether commands reach the network; without isolation they always do."""
     env: tuple[str, ...] = ()
     """Names of environment variables that commands get although they look secret."""
-    readable: tuple[Path, ...] = ()
+    readable: tuple[_Place, ...] = ()
     """Folders and files in your home folder that commands may read, besides toolchains."""
-    output_dir: Path | None = None
+    output_dir: _Place | None = None
     """Folder for the full text of long outputs; a new temporary folder if not set."""
 
     @field_validator("blocklist")
