@@ -155,17 +155,6 @@ def _with_step(plan: Plan, step: PlanStep) -> Plan:
 MAX_ISSUES = 1000
 
 
-def lint(data: Any, registry: ToolRegistry) -> SemanticValidationReport:
-    """Return every structural issue of a plan that has yet to run.
-
-    `data` may be anything that a parser returns. Malformed data, a dependency on an unknown or later step, and
-    arguments that do not fit are `consistency`, an unregistered tool is `hallucination`, all high. A step with neither
-    tool nor agent is `specificity`, medium, since it is repaired or reasoned about. At most MAX_ISSUES; never raises.
-    """
-    reading = PlanReader(data, fresh=True, limit=MAX_ISSUES)
-    return _report(reading, _structural_findings(reading, registry))
-
-
 def lint_plan(
     plan: Path | str | Mapping[str, Any],
     tools: Tools | None = None,
@@ -182,7 +171,11 @@ def lint_plan(
         data = plan if isinstance(plan, Mapping) else read_plan_data(expanded(plan, "the plan"))
         return lint_report(data, registry, judge=judge, prompts_dir=prompts_dir)
     except NotPlainDataError as error:
-        return lint_refusal(error.reason)
+        repair = (
+            "Write the plan as plain data: text keys, each once per object, and values instead of anchors and tags."
+        )
+        finding = Finding("consistency", "high", None, f"plan: {error.reason}", repair)
+        return report_on("plan", "plan", [finding], error.reason)
 
 
 def lint_report(
@@ -192,21 +185,16 @@ def lint_report(
     judge: Judge | None = None,
     prompts_dir: Path | None = None,
 ) -> SemanticValidationReport:
-    """Return every issue of a plan file: those of `lint`, repeated calls, literals that the arguments contradict.
+    """Return every issue of a plan that has yet to run.
 
-    A plan with structural problems is checked as far as its steps can be read. A `judge` reviews it once, and its
-    issues come last; `prompts_dir` may hold a custom review.md. At most MAX_ISSUES. Raises only what ends the judge's
-    work for good, a RunEnding (adaptive FR-036 to FR-045).
+    `data` may be anything that a parser returns; a plan with structural problems is checked as far as its steps can be
+    read. Malformed data, a dependency on an unknown or later step, and arguments that do not fit are `consistency`, an
+    unregistered tool is `hallucination`, all high. A step with neither tool nor agent is `specificity`, medium, since
+    it is repaired or reasoned about. Then come repeated calls and literals that the arguments contradict. A `judge`
+    reviews the plan once, and its issues come last; `prompts_dir` may hold a custom review.md. At most MAX_ISSUES.
+    Raises only what ends the judge's work for good, a RunEnding (adaptive FR-036 to FR-045).
     """
     reading = PlanReader(data, fresh=True, limit=MAX_ISSUES)
-    findings = _structural_findings(reading, registry)
-    if (plan := _readable(reading)) is not None:
-        findings += check_calls(plan, registry)
-        findings += SemanticValidator(registry, judge, prompts_dir=prompts_dir).review(plan)
-    return _report(reading, findings)
-
-
-def _structural_findings(reading: PlanReader, registry: ToolRegistry) -> list[Finding]:
     findings = [
         Finding("consistency", "high", _id(problem), str(problem), problem.repair) for problem in reading.problems
     ]
@@ -215,7 +203,11 @@ def _structural_findings(reading: PlanReader, registry: ToolRegistry) -> list[Fi
         if len(findings) >= MAX_ISSUES:
             break
         findings += _entry_findings(entry, order, registry)
-    return findings
+    if (plan := _readable(reading)) is not None:
+        findings += check_calls(plan, registry)
+        findings += SemanticValidator(registry, judge, prompts_dir=prompts_dir).review(plan)
+    inputs = [reading.goal, [entry.fields for entry in reading.walk()]]
+    return report_on("plan", "plan", findings[:MAX_ISSUES], inputs)
 
 
 def _readable(reading: PlanReader) -> Plan | None:
@@ -229,17 +221,6 @@ def _readable(reading: PlanReader) -> Plan | None:
         return Plan.model_validate({"goal": goal, "steps": list(steps.values())})
     except pydantic.ValidationError:
         return None
-
-
-def _report(reading: PlanReader, findings: list[Finding]) -> SemanticValidationReport:
-    inputs = [reading.goal, [entry.fields for entry in reading.walk()]]
-    return report_on("plan", "plan", findings[:MAX_ISSUES], inputs)
-
-
-def lint_refusal(reason: str) -> SemanticValidationReport:
-    """Return the report on a JSON or YAML file that is not plain data: one high issue."""
-    repair = "Write the plan as plain data: text keys, each once per object, and values instead of anchors and tags."
-    return report_on("plan", "plan", [Finding("consistency", "high", None, f"plan: {reason}", repair)], reason)
 
 
 def _entry_findings(entry: PlanEntry, order: dict[str, int], registry: ToolRegistry) -> Iterator[Finding]:

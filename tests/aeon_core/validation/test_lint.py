@@ -12,7 +12,7 @@ from aeon_core.errors import LLMError, RunAborted
 from aeon_core.plan.parsing import parse_plan
 from aeon_core.tools.registry import ToolRegistry, default_registry
 from aeon_core.validation.report import IssueType, SemanticValidationReport
-from aeon_core.validation.validator import MAX_ISSUES, lint, lint_report
+from aeon_core.validation.validator import MAX_ISSUES, lint_report
 from tests.fakes import ScriptedModel
 
 REGISTRY = default_registry()
@@ -24,7 +24,7 @@ def plan(*steps: Any) -> dict[str, Any]:
 
 
 def found(data: Any) -> list[tuple[str, str, str | None, str, str]]:
-    report = lint(data, REGISTRY)
+    report = lint_report(data, REGISTRY)
     return [
         (issue.type, issue.severity, issue.location.step_id, issue.description, issue.proposed_repair)
         for issue in report.issues
@@ -35,7 +35,7 @@ ADD = {"tool": "calculator", "arguments": {"operation": "add", "a": 1, "b": 2}}
 
 
 def test_a_sound_plan_has_no_issue_and_no_severity() -> None:
-    report = lint(plan(ADD, {"agent": "llm", "depends_on": ["s1"]}), REGISTRY)
+    report = lint_report(plan(ADD, {"agent": "llm", "depends_on": ["s1"]}), REGISTRY)
     assert report.issues == []
     assert report.overall_severity is None
     assert report.issue_summary == dict.fromkeys(get_args(IssueType), 0)
@@ -96,7 +96,7 @@ def test_a_sound_plan_has_no_issue_and_no_severity() -> None:
             ),
         ),
         (
-            plan({**ADD, "depends_on": ["s2"]}, ADD),
+            plan({**ADD, "depends_on": ["s2"]}, {"agent": "llm"}),
             (
                 "consistency",
                 "high",
@@ -159,7 +159,9 @@ def test_a_parent_may_build_on_its_substeps_and_not_they_on_it() -> None:
 
 
 def test_a_malformed_plan_is_still_checked_as_far_as_it_can_be_read() -> None:
-    report = lint({"steps": [{"step_id": "s1", "tool": "nope"}, 7, {"step_id": " ", "description": "d"}]}, REGISTRY)
+    report = lint_report(
+        {"steps": [{"step_id": "s1", "tool": "nope"}, 7, {"step_id": " ", "description": "d"}]}, REGISTRY
+    )
     assert [(issue.type, issue.severity) for issue in report.issues] == [
         *[("consistency", "high")] * 4,
         ("hallucination", "high"),
@@ -172,17 +174,17 @@ def test_a_malformed_plan_is_still_checked_as_far_as_it_can_be_read() -> None:
 
 
 def test_the_same_plan_gets_the_same_report_and_another_plan_another_id() -> None:
-    first, again, other = (lint(plan(*steps), REGISTRY) for steps in ([ADD], [ADD], [ADD, ADD]))
+    first, again, other = (lint_report(plan(*steps), REGISTRY) for steps in ([ADD], [ADD], [ADD, ADD]))
     assert first == again
     assert first.validation_id != other.validation_id
     assert SemanticValidationReport.model_validate_json(first.model_dump_json()) == first
 
 
 def test_the_number_of_issues_is_bounded() -> None:
-    assert len(lint(plan(*[{}] * 5000), REGISTRY).issues) == MAX_ISSUES
+    assert len(lint_report(plan(*[{}] * 5000), REGISTRY).issues) == MAX_ISSUES
     thrice = {"tool": "nope", "depends_on": ["x", "y"]}
-    assert len(lint(plan(*[thrice] * 500), REGISTRY).issues) == MAX_ISSUES
-    assert len(lint({str(n): n for n in range(5000)}, REGISTRY).issues) == MAX_ISSUES
+    assert len(lint_report(plan(*[thrice] * 500), REGISTRY).issues) == MAX_ISSUES
+    assert len(lint_report({str(n): n for n in range(5000)}, REGISTRY).issues) == MAX_ISSUES
 
 
 rough = st.recursive(
@@ -203,7 +205,7 @@ rough = st.recursive(
 
 @given(rough | st.fixed_dictionaries({"goal": rough, "steps": st.lists(rough, max_size=4)}))
 def test_lint_never_raises_and_finds_what_parsing_refuses(data: Any) -> None:
-    report = lint(data, ToolRegistry())
+    report = lint_report(data, ToolRegistry())
     structural = [issue for issue in report.issues if issue.type == "consistency"]
     try:
         parse_plan(data)
@@ -215,7 +217,7 @@ def test_nesting_without_end_is_an_issue() -> None:
     deep: Any = "x"
     for _ in range(5000):
         deep = [deep]
-    assert lint(deep, REGISTRY).overall_severity == "high"
+    assert lint_report(deep, REGISTRY).overall_severity == "high"
 
 
 def reviewed(step_id: str | None, kind: str = "relevance") -> dict[str, Any]:
