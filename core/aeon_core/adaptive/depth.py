@@ -136,7 +136,6 @@ class Revision(NamedTuple):
 
     profile: TaskProfile
     configuration: AdaptiveDepthConfiguration
-    adjustment_reason: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -205,7 +204,7 @@ class AdaptiveDepth:
         made = self.configure(profile, cause=cause, **place)
         if before is not None and made.allocated_ttl == before.allocated_ttl:
             return None
-        return Revision(profile, made, made.adjustment_reason)
+        return Revision(profile, made)
 
     def revise(
         self,
@@ -235,8 +234,7 @@ class AdaptiveDepth:
         version = {"profile_version": profile.profile_version + 1, "raw_inference": f"Revised: {reason}."}
         revised = moving.model_copy(update=version)
         place: dict[str, Any] = {"steps": steps, "pass_number": pass_number, "spent": spent, "least": least}
-        configuration = self.configure(revised, cause=reason, heuristics=sources, **place)
-        return Revision(revised, configuration, configuration.adjustment_reason)
+        return Revision(revised, self.configure(revised, cause=reason, heuristics=sources, **place))
 
     def _reason(self, profile: TaskProfile, mode: ReasoningMode, cause: str, *, wanted: int, least: int) -> str:
         shown = ", ".join(f"{dimension} {getattr(profile, dimension)}" for dimension in DIMENSIONS)

@@ -27,7 +27,7 @@ class ReasoningStrategy:
     """The factor of the configured max_tokens, so that thinking does not use up the reply."""
 
 
-_STRATEGIES: dict[ReasoningMode, ReasoningStrategy] = {
+STRATEGIES: dict[ReasoningMode, ReasoningStrategy] = {
     "shallow": ReasoningStrategy(
         instruction="Answer directly: what is asked is simple, and all that is needed is there.",
         effort="low",
@@ -51,11 +51,6 @@ _STRATEGIES: dict[ReasoningMode, ReasoningStrategy] = {
         max_tokens_factor=2.0,
     ),
 }
-
-
-def strategy(mode: ReasoningMode) -> ReasoningStrategy:
-    """Return how to make requests in a reasoning_mode."""
-    return _STRATEGIES[mode]
 
 
 Tier = Literal["low", "medium", "high"]

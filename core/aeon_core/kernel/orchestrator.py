@@ -334,7 +334,7 @@ class Loop:
             state.task_profile, state.adaptive_depth = made.profile, made.configuration
             self.effects.emit(profile_record(state, number))
             state.allocate(made.configuration.allocated_ttl)
-            self.executor.emit_ttl(made.adjustment_reason)
+            self.executor.emit_ttl(made.configuration.adjustment_reason)
 
     def _evaluate(self) -> None:
         """Answer from the outputs, then validate and assess everything (adaptive FR-007); only once if nothing ran."""

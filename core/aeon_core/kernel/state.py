@@ -11,7 +11,7 @@ from typing import Annotated, Any, NoReturn, TypeVar
 from pydantic import AfterValidator, Field, PrivateAttr, model_validator
 
 from aeon_core.adaptive.depth import AdaptiveDepthConfiguration
-from aeon_core.adaptive.profile import ReasoningMode, TaskProfile, strategy
+from aeon_core.adaptive.profile import STRATEGIES, ReasoningMode, TaskProfile
 from aeon_core.entities import Entity, StepResult, SupervisorAction, ToolCall, TTLState
 from aeon_core.plan import ExecutionMode
 from aeon_core.plan.models import Plan, PlanStep
@@ -147,7 +147,7 @@ class OrchestrationState(Entity):
     @property
     def output_characters(self) -> int:
         """Characters of one step's output that a prompt shows."""
-        return strategy(self.reasoning_mode or "balanced").output_characters
+        return STRATEGIES[self.reasoning_mode or "balanced"].output_characters
 
     def spend_cycle(self) -> None:
         """Subtract one cycle from the TTL (core FR-035). Raises ValueError when none is left."""

@@ -9,7 +9,7 @@ from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import replace
 from typing import Any
 
-from aeon_core.adaptive.profile import ReasoningMode, strategy
+from aeon_core.adaptive.profile import STRATEGIES, ReasoningMode
 from aeon_core.entities import TTLState
 from aeon_core.llm.base import LLMRequest, Message, Purpose
 from aeon_core.plan.models import Plan, PlanStep
@@ -31,7 +31,7 @@ def in_reasoning_mode(request: LLMRequest, mode: ReasoningMode) -> LLMRequest:
     """
     if request.purpose not in THOUGHT_OVER:
         return request
-    how = strategy(mode)
+    how = STRATEGIES[mode]
     longest = round(request.max_tokens * how.max_tokens_factor)
     return replace(
         request,

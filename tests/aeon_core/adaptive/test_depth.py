@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from aeon_core.adaptive.depth import AdaptiveDepth, DepthEvidence
-from aeon_core.adaptive.profile import DIMENSIONS, TaskProfile, coherent, contradictions, strategy, tier
+from aeon_core.adaptive.profile import DIMENSIONS, STRATEGIES, TaskProfile, coherent, contradictions, tier
 from tests.aeon_core.adaptive.test_profile import profile, profiles
 
 MODES = ["shallow", "balanced", "deep"]
@@ -88,7 +88,7 @@ def test_the_mode_follows_the_dimensions(values: dict[str, Any], mode: str) -> N
 
 
 def test_what_a_mode_changes_grows_with_it() -> None:
-    strategies = [strategy(mode) for mode in MODES]  # type: ignore[arg-type]
+    strategies = [STRATEGIES[mode] for mode in MODES]  # type: ignore[arg-type]
 
     assert [each.effort for each in strategies] == ["low", None, "high"]
     assert [each.output_characters for each in strategies] == sorted({each.output_characters for each in strategies})
@@ -138,8 +138,7 @@ def test_what_was_found_raises_the_depth_and_the_reason_names_it(
     assert revision is not None
     assert revision.profile.profile_version == 2
     assert revision.profile.reasoning_depth == "high"
-    assert revision.adjustment_reason.startswith(f"{cause}: reasoning_depth medium → high.")
-    assert revision.adjustment_reason == revision.configuration.adjustment_reason
+    assert revision.configuration.adjustment_reason.startswith(f"{cause}: reasoning_depth medium → high.")
     assert source in revision.configuration.heuristics_used
     assert revision.configuration.reasoning_mode == "deep"
     before = DEPTH.configure(MIDDLE, steps=3, pass_number=2, spent=9)
@@ -152,7 +151,7 @@ def test_missing_details_lower_the_sufficiency_and_contradictions_raise_the_conf
 
     assert vague is not None
     assert vague.profile.information_sufficiency == "low"
-    assert "details are missing (1 vague step, 0 questions)" in vague.adjustment_reason
+    assert "details are missing (1 vague step, 0 questions)" in vague.configuration.adjustment_reason
     assert wrong is not None
     assert wrong.profile.confidence_requirement == "medium"
 
@@ -162,7 +161,7 @@ def test_a_task_that_proves_simpler_gets_less() -> None:
 
     assert revision is not None
     assert (revision.profile.reasoning_depth, revision.profile.information_sufficiency) == ("medium", "medium")
-    assert "simpler than estimated" in revision.adjustment_reason
+    assert "simpler than estimated" in revision.configuration.adjustment_reason
     before = DEPTH.configure(HARD, steps=1, pass_number=2, spent=12)
     assert revision.configuration.allocated_ttl < before.allocated_ttl
     assert revision.configuration.reasoning_mode == "balanced"
@@ -174,7 +173,7 @@ def test_a_dimension_that_the_others_need_does_not_fall() -> None:
 
     assert revision is not None
     assert (revision.profile.reasoning_depth, revision.profile.information_sufficiency) == ("medium", "high")
-    assert "reasoning_depth medium →" not in revision.adjustment_reason
+    assert "reasoning_depth medium →" not in revision.configuration.adjustment_reason
     assert DEPTH.revise(revision.profile, CLEAN, steps=1, pass_number=3) is None
 
 
@@ -221,4 +220,4 @@ def test_cycles_that_are_kept_are_within_a_limit_that_was_lowered() -> None:
 
     assert kept is not None
     assert kept.configuration.allocated_ttl == 20
-    assert "capped at the limit of 20" in kept.adjustment_reason
+    assert "capped at the limit of 20" in kept.configuration.adjustment_reason

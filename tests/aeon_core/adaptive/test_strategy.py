@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from aeon_core.adaptive.profile import ReasoningMode, strategy
+from aeon_core.adaptive.profile import STRATEGIES, ReasoningMode
 from aeon_core.config.schema import RunConfig
 from aeon_core.effects.port import EffectModel, Effects
 from aeon_core.journal.writer import JournalWriter
@@ -44,7 +44,7 @@ class Asked:
 
 
 def test_what_a_mode_changes_grows_with_it() -> None:
-    shallow, balanced, deep = strategy("shallow"), strategy("balanced"), strategy("deep")
+    shallow, balanced, deep = STRATEGIES["shallow"], STRATEGIES["balanced"], STRATEGIES["deep"]
 
     assert (shallow.effort, balanced.effort, deep.effort) == ("low", None, "high")
     assert shallow.output_characters < balanced.output_characters < deep.output_characters

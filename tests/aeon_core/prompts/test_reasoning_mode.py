@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from aeon_core.adaptive.profile import ReasoningMode, strategy
+from aeon_core.adaptive.profile import STRATEGIES, ReasoningMode
 from aeon_core.llm.base import LLMRequest, Purpose
 from aeon_core.llm.simulated.prompt import read_prompt
 from aeon_core.prompts import build_request, system_prompt
@@ -35,7 +35,7 @@ def test_the_mode_adds_its_instruction_as_the_last_section_and_sets_effort_and_l
 ) -> None:
     plain, made = request(purpose), in_reasoning_mode(request(purpose), mode)
 
-    told = f"{plain.messages[0]['content']}\n\n<reasoning>\n{strategy(mode).instruction}\n</reasoning>"
+    told = f"{plain.messages[0]['content']}\n\n<reasoning>\n{STRATEGIES[mode].instruction}\n</reasoning>"
     assert made.messages == [{"role": "user", "content": told}]
     assert (made.effort, made.max_tokens) == (effort, longest)
     assert (made.system, made.purpose, made.schema) == (plain.system, plain.purpose, plain.schema)
@@ -77,7 +77,7 @@ def test_the_instruction_goes_to_the_last_message_of_the_user() -> None:
 
     first, second, third = in_reasoning_mode(asked, "shallow").messages
     assert (first["content"], third["content"]) == ("first", "so")
-    assert second["content"] == f"<reasoning>\n{strategy('shallow').instruction}\n</reasoning>"
+    assert second["content"] == f"<reasoning>\n{STRATEGIES['shallow'].instruction}\n</reasoning>"
 
 
 @given(turns, st.sampled_from(MODES), st.sampled_from(sorted(get_args(Purpose))))
@@ -100,7 +100,7 @@ def test_the_simulated_model_reads_the_instruction_and_everything_before_it(mode
     prompt = read_prompt(in_reasoning_mode(request(), mode))
 
     assert list(prompt.sections) == ["goal", "step", "reasoning"]
-    assert prompt.text("reasoning") == strategy(mode).instruction
+    assert prompt.text("reasoning") == STRATEGIES[mode].instruction
 
 
 @pytest.mark.parametrize("purpose", ["plan", "review", "judge", "refine"])

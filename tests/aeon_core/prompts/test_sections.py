@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from aeon_core.adaptive.profile import strategy
+from aeon_core.adaptive.profile import STRATEGIES
 from aeon_core.plan.models import Plan
 from aeon_core.prompts.sections import CLIPPED_AT, memory_section, results_section
 
@@ -49,7 +49,7 @@ def test_a_memory_is_clipped_like_an_output(characters: int) -> None:
 
 
 def test_where_nothing_is_given_it_is_what_balanced_shows() -> None:
-    assert strategy("balanced").output_characters == CLIPPED_AT == 4000
+    assert STRATEGIES["balanced"].output_characters == CLIPPED_AT == 4000
     assert results_section(PLAN, {"s1": output(9000)}, {}) == results_section(
         PLAN, {"s1": output(9000)}, {}, characters=4000
     )
