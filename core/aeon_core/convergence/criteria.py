@@ -81,7 +81,7 @@ _EXPECTED = {
     "consistency": f"a list of flags, each once, out of {', '.join(FLAGS)}",
     "additional": "a list of {name: …, description: …}, both text; each name unique and not a reason code",
 }
-_CRITERION_KEYS = ("name", "description")
+_CRITERION_KEYS = tuple(AdditionalCriterion.model_fields)
 
 
 def load_criteria(path: Path | str) -> ConvergenceCriteria:
@@ -99,26 +99,20 @@ def parse_criteria(data: Any, where: str = "the criteria") -> ConvergenceCriteri
         return ConvergenceCriteria()
     if not isinstance(data, dict):
         raise UsageError(f"{where} is {shown(data)}; expected keys such as `completeness: 0.9`")
-    for key in data:
-        if key not in _EXPECTED:
-            raise UsageError(f"{where} has an unknown key, {key!r}{nearest(str(key), tuple(_EXPECTED))}")
-    _check_additional_keys(data.get("additional"), where)
+    given = {key: value for key, value in data.items() if value is not None or key not in _EXPECTED}
     try:
-        return ConvergenceCriteria(**{key: value for key, value in data.items() if value is not None})
+        return ConvergenceCriteria.model_validate(given)
     except ValidationError as error:
         raise UsageError(_wrong(where, data, error)) from None
 
 
-def _check_additional_keys(criteria: Any, where: str) -> None:
-    for number, criterion in enumerate(criteria if isinstance(criteria, list) else []):
-        for key in criterion if isinstance(criterion, dict) else ():
-            if key not in _CRITERION_KEYS:
-                place = f"{key!r}, in 'additional[{number}]'"
-                raise UsageError(f"{where} has an unknown key, {place}{nearest(str(key), _CRITERION_KEYS)}")
-
-
 def _wrong(where: str, data: dict[str, Any], error: ValidationError) -> str:
-    first = error.errors(include_url=False, include_context=False)[0]
+    errors = error.errors(include_url=False, include_context=False)
+    first = next((each for each in errors if each["type"] == "extra_forbidden"), errors[0])
+    *around, name = map(str, first["loc"])
+    if first["type"] == "extra_forbidden":
+        inside, known = (f", in 'additional[{around[1]}]'", _CRITERION_KEYS) if around else ("", tuple(_EXPECTED))
+        return f"{where} has an unknown key, {name!r}{inside}{nearest(name, known)}"
     key = str(first["loc"][0])
     place = key + "".join(f"[{part}]" if isinstance(part, int) else f".{part}" for part in first["loc"][1:])
     detail = f", {place!r} is {shown(first['input'])}" if place != key else ""
