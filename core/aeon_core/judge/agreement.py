@@ -9,14 +9,14 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from importlib.resources import files
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar, Literal, Protocol
+from typing import TYPE_CHECKING, Any, Literal
 
-from pydantic import ConfigDict, Field, ValidationError
+from pydantic import Field, ValidationError
 
 from aeon_core.entities import Entity
 from aeon_core.errors import UsageError
 from aeon_core.errors import ValidationError as PlanError
-from aeon_core.journal.labels import LabelledPass, labelled_passes
+from aeon_core.journal.labels import labelled_passes
 from aeon_core.journal.records import Verdict
 from aeon_core.journal.summary import journal_entries
 from aeon_core.json_safe import parse_json
@@ -27,9 +27,7 @@ from aeon_core.suggest import first_problem, nearest
 from aeon_core.validation.result_checks import Artifacts
 
 if TYPE_CHECKING:
-    from aeon_core.convergence.engine import ConvergenceAssessment
-    from aeon_core.judge.judgement import Judgement
-
+    from aeon_core.convergence.engine import ConvergenceEngine
 
 MAX_BYTES = 100_000_000
 SHIPPED = "labelled/outcomes"
@@ -37,15 +35,13 @@ SHIPPED = "labelled/outcomes"
 _FORM = '{"id": "a", "label": "good" or "bad", "goal": "…", "answer": "…"}'
 
 
-class LabelledOutcome(Entity):
+class LabelledOutcome(Entity, arbitrary_types_allowed=True):
     """The result of a run, labelled by a person. Only `id`, `label`, `goal` and `answer` are needed.
 
     Without a `plan`, the answer is that of one reasoning step. `requirements` are what a finished answer must satisfy,
     by default the goal. `why` says what is wrong with a bad result; `codes` and `flags` are the reason codes and
     consistency flags that it must show. `language` is an ISO 639-1 code.
     """
-
-    model_config: ClassVar[ConfigDict] = ConfigDict(extra="forbid", arbitrary_types_allowed=True)
 
     id: NonBlank
     domain: str = ""
@@ -146,15 +142,6 @@ def _one_step(fields: dict[str, Any]) -> dict[str, Any]:
     return {"plan": {"goal": goal, "steps": [step]}, "results": results}
 
 
-class Engine(Protocol):
-    """A ConvergenceEngine with a judge."""
-
-    def judged(
-        self, artifacts: Artifacts, requirements: Sequence[str] = ()
-    ) -> tuple[ConvergenceAssessment, Judgement | None]:
-        """Return the assessment and the judgement behind it."""
-
-
 @dataclass(frozen=True)
 class Comparison:
     """What the judge said about a labelled result. `judged` is None if its reply could not be used."""
@@ -224,7 +211,7 @@ def agreement_by_group(comparisons: Iterable[Comparison]) -> dict[str, Agreement
     return {name: agreement_of(groups[name]) for name in sorted(groups)}
 
 
-def measure(outcomes: Iterable[LabelledOutcome], engine: Engine) -> Iterator[Comparison]:
+def measure(outcomes: Iterable[LabelledOutcome], engine: ConvergenceEngine) -> Iterator[Comparison]:
     """Yield the comparison for each outcome. Raises final errors of the judge's model."""
     for outcome in outcomes:
         assessment, _ = engine.judged(outcome.artifacts, outcome.requirements)
@@ -270,19 +257,18 @@ class LabelledRuns:
 
 
 def _of(path: str) -> list[Comparison]:
-    judged = (each for each in labelled_passes(Path(path)) if each.assessment.get("judged") is True)
-    return [_compared(each) for each in judged]
-
-
-def _compared(labelled: LabelledPass) -> Comparison:
-    return Comparison(
-        id=f"{labelled.run_id} pass {labelled.pass_number}",
-        group=labelled.model,
-        label=labelled.verdict,
-        judged=_verdict_of(labelled.assessment),
-        why=labelled.why,
-        quote=quote_of(labelled.assessment),
-    )
+    return [
+        Comparison(
+            id=f"{labelled.run_id} pass {labelled.pass_number}",
+            group=labelled.model,
+            label=labelled.verdict,
+            judged=_verdict_of(labelled.assessment),
+            why=labelled.why,
+            quote=quote_of(labelled.assessment),
+        )
+        for labelled in labelled_passes(Path(path))
+        if labelled.assessment.get("judged") is True
+    ]
 
 
 def quote_of(assessment: Mapping[str, Any]) -> str:
