@@ -9,7 +9,7 @@ from __future__ import annotations
 import html
 import json
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any, Literal, TypeVar
@@ -84,7 +84,10 @@ def breaks_off(text: str) -> bool:
     text = _bare(without_thinking(text))
     opening = _OPENING.search(text)
     open_braces = open_lists = 0
-    if opening is None or (opening.start() == 0 and _is_json(text)):
+    if opening is None:
+        return False
+    with suppress(ValueError, RecursionError):
+        json.loads(text)
         return False
     try:
         for token in _scanned(text, opening.start()):
@@ -93,14 +96,6 @@ def breaks_off(text: str) -> bool:
     except ValueError:
         return text[-1:] not in ("}", "]") and not _CLOSED.search(text)
     return (open_braces > 0 and open_lists > 0) or (open_braces > 0 and text[-1:] not in ("}", "]"))
-
-
-def _is_json(text: str) -> bool:
-    try:
-        json.loads(text)
-    except (ValueError, RecursionError):
-        return False
-    return True
 
 
 def read_reply(text: str, read: Read[T], *, cut: Callable[[], bool] = lambda: False, depth: int = 0) -> tuple[T, bool]:
@@ -180,7 +175,7 @@ def values_in(text: str) -> Iterator[tuple[int, int, Any]]:
         and (bracket := _OPENING.search(text, place)) is not None
     ):
         try:
-            tokens = _tokens(text, bracket.start())
+            tokens = _tokens(_scanned(text, bracket.start()))
             value = parse_json(_written(tokens), unique_keys=True)
         except ValueError:
             place, tried = bracket.end(), tried + 1
@@ -213,21 +208,20 @@ class _Token:
     end: int
 
 
-def _tokens(text: str, start: int) -> list[_Token]:
-    """Return the tokens of the value at `start`, up to its closing bracket. Raises ValueError."""
+def _tokens(scanned: Iterable[_Token]) -> list[_Token]:
+    """Return the tokens of a value that begins with a bracket, up to the closing one. Raises ValueError."""
     tokens: list[_Token] = []
     stack: list[str] = []
-    for token in _scanned(text, start):
+    for token in scanned:
         tokens.append(token)
         if token.text in ("{", "["):
             stack.append(token.text)
             if len(stack) > MAX_DEPTH:
                 raise ValueError(f"nested deeper than {MAX_DEPTH} levels")
-        elif token.text in ("}", "]"):
-            if stack.pop() + token.text not in ("{}", "[]"):
-                raise ValueError(f"at character {token.end}: brackets do not match")
-            if not stack:
-                return tokens
+        elif token.text in ("}", "]") and (not stack or stack.pop() + token.text not in ("{}", "[]")):
+            raise ValueError(f"at character {token.end}: brackets do not match")
+        if not stack:
+            return tokens
     raise ValueError("the text ends before the value does")
 
 
@@ -265,8 +259,8 @@ def _rebracketed(text: str) -> Iterator[Any]:
                 if old and (place == len(tokens) or tokens[place].text != old):
                     continue
                 edited = [*tokens[:place], *sign, *tokens[place + len(old) :]]
-                if _is_balanced(edited):
-                    with suppress(ValueError):
+                with suppress(ValueError):
+                    if len(_tokens(edited)) == len(edited):
                         yield parse_json(_written(edited), unique_keys=True)
 
 
@@ -279,19 +273,6 @@ _BRACKET_EDITS = {
     (-1, 1): [("}", "]"), ("{", "[")],
 }
 """By what there is too much of (opening less closing braces, brackets): what one bracket may have been instead."""
-
-
-def _is_balanced(tokens: list[_Token]) -> bool:
-    stack: list[str] = []
-    for place, token in enumerate(tokens):
-        if token.text in ("{", "["):
-            stack.append(token.text)
-        elif token.text in ("}", "]"):
-            if not stack or stack.pop() + token.text not in ("{}", "[]"):
-                return False
-            if not stack:
-                return place == len(tokens) - 1
-    return False
 
 
 def _written(tokens: list[_Token]) -> str:
