@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -12,6 +12,7 @@ from aeon_core.errors import UsageError, ValidationError
 from aeon_core.json_safe import clean_text
 from aeon_core.plan.models import Plan, PlanStep
 from aeon_core.plan.parsing import dump_plan, parse_plan, shown
+from aeon_core.plan.refinement.tree import Tree
 from aeon_core.regular_file import read_text
 from aeon_core.yaml_file import load_yaml
 
@@ -107,7 +108,7 @@ def reuse_executed_steps(edited: Plan, before: Plan | None) -> Plan:
     while new := {step.step_id for step in edited.walk() if step.step_id not in again and _hangs_on(step, again)}:
         again |= new
     plan = edited.model_dump(mode="json", exclude_none=True)
-    for node in _nodes(plan["steps"]):
+    for node in Tree(plan).walk():
         was = known.get(node["step_id"])
         is_kept = was is not None and node["step_id"] not in again
         node["status"] = was.status if was is not None and is_kept else "pending"
@@ -131,9 +132,3 @@ def _parts(step: PlanStep, was: PlanStep) -> set[str]:
 
 def _hangs_on(step: PlanStep, again: set[str]) -> bool:
     return not again.isdisjoint([*(step.depends_on or ()), *(substep.step_id for substep in step.substeps)])
-
-
-def _nodes(steps: list[dict[str, Any]]) -> Iterator[dict[str, Any]]:
-    for node in steps:
-        yield node
-        yield from _nodes(node.get("subplan", {}).get("substeps", []))

@@ -16,26 +16,16 @@ from aeon_core.json_safe import MAX_DEPTH, NotJsonSafeError, clean_text, json_sa
 from aeon_core.plan import StepStatus
 from aeon_core.plan.files import read_data
 from aeon_core.plan.forms import normal_plan
-from aeon_core.plan.models import MAX_NESTING_DEPTH, Plan
+from aeon_core.plan.models import MAX_NESTING_DEPTH, Plan, PlanStep, Subplan
 from aeon_core.suggest import close
 from aeon_core.tools.registry import ToolRegistry
 from aeon_core.tools.schema import properties
 from aeon_core.yaml_file import without_schema_line
 
 STATUSES: tuple[str, ...] = get_args(StepStatus)
-PLAN_FIELDS = ("goal", "steps")
-STEP_FIELDS = (
-    "step_id",
-    "description",
-    "status",
-    "tool",
-    "agent",
-    "arguments",
-    "depends_on",
-    "errors",
-    "subplan",
-    "replaces",
-)
+PLAN_FIELDS = tuple(Plan.model_fields)
+STEP_FIELDS = tuple(PlanStep.model_fields)
+SUBPLAN_FIELDS = tuple(Subplan.model_fields)
 FLAT_FIELDS = (
     "id",
     "parent",
@@ -43,7 +33,6 @@ FLAT_FIELDS = (
     "step_id",
     "arguments_json",
 )
-SUBPLAN_FIELDS = ("parent_step_id", "subplan_goal", "substeps", "depth_level", "created_by")
 
 _MAX_SHOWN = 60
 _MAX_PATH = 160
@@ -268,11 +257,7 @@ class PlanReader:
 
     def walk(self) -> Iterator[PlanEntry]:
         """Yield every step, each parent before its substeps."""
-        stack = list(reversed(self.roots))
-        while stack:
-            entry = stack.pop()
-            yield entry
-            stack.extend(reversed(entry.children))
+        return _walk(self.roots)
 
     def _read(self, data: Any) -> None:
         if not isinstance(data, dict):
@@ -434,7 +419,7 @@ class PlanReader:
             depth += 1
             for entry in level:
                 if entry.children and depth > MAX_NESTING_DEPTH:
-                    below = list(_below(entry))
+                    below = list(_walk(entry.children))
                     reached.update(below)
                     self._too_deep(entry.path, entry, (part.step_id for part in below if part.step_id is not None))
             level = [child for entry in level for child in entry.children]
@@ -442,6 +427,14 @@ class PlanReader:
             if entry not in reached:
                 finding = "is, over its parents, a part of itself"
                 self._problems.add(f"{entry.path}.parent", finding, "Name a parent outside the cycle.", entry.step_id)
+
+
+def _walk(entries: list[PlanEntry]) -> Iterator[PlanEntry]:
+    stack = entries[::-1]
+    while stack:
+        entry = stack.pop()
+        yield entry
+        stack.extend(reversed(entry.children))
 
 
 def _ids_in(subplan: Any) -> Iterator[str]:
@@ -455,14 +448,6 @@ def _ids_in(subplan: Any) -> Iterator[str]:
             stack += [value.get("subplan"), value.get("substeps")]
         elif isinstance(value, list):
             stack += value
-
-
-def _below(entry: PlanEntry) -> Iterator[PlanEntry]:
-    stack = list(entry.children)
-    while stack:
-        child = stack.pop()
-        yield child
-        stack += child.children
 
 
 MAX_PROBLEMS = 20
@@ -483,7 +468,9 @@ def parse_plan(data: Any, *, fresh: bool = True) -> Plan:
     try:
         return Plan.model_validate(built).cut_at(reading.cut)
     except pydantic.ValidationError as error:
-        raise _invalid([_line(detail) for detail in error.errors()[:MAX_PROBLEMS]]) from None
+        details = error.errors()[:MAX_PROBLEMS]
+        problems = [f"{'.'.join(map(str, each['loc'])) or 'plan'}: {each['msg']}" for each in details]
+        raise _invalid(problems) from None
 
 
 def parse_loosely(value: Any, tools: ToolRegistry, *, exact: bool = False) -> tuple[Plan, bool]:
@@ -583,7 +570,3 @@ def _built(entry: PlanEntry, depth: int) -> dict[str, Any]:
 def _invalid(problems: list[str]) -> ValidationError:
     more = f" (and {len(problems) - 1} more)" if len(problems) > 1 else ""
     return ValidationError(f"not a valid plan: {problems[0]}{more}", problems=problems)
-
-
-def _line(detail: Any) -> str:
-    return f"{'.'.join(map(str, detail['loc'])) or 'plan'}: {detail['msg']}"
