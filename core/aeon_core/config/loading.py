@@ -128,13 +128,13 @@ def load_values(
     from_environment = _environment(environ)
     from_options = checked_texts({_option(key): (key, value) for key, value in (options or {}).items()})
     user = user_config_file(environ)
-    if _exists(user):
+    if os.access(user, os.F_OK):
         add(_read(user, loaded), _source(user))
     root = from_options.get("project_root") or from_environment.get("project_root") or values.get("project_root")
     root = Path(root).absolute() if root is not None else find_project_root(start)
     refuse_foreign_folders(root, environ)
     project = root / PROJECT_FOLDER / "config.yml"
-    found = _read(project, loaded) if _exists(project) else {}
+    found = _read(project, loaded) if os.access(project, os.F_OK) else {}
     extra = _read(config_file, loaded) if config_file is not None else {}
     asked, harmless, gated = assess_values(root, found, {**values, **from_environment}, environ)
     applies = trust == "apply" or (trust != "never" and asked.allowed)
@@ -161,8 +161,9 @@ def load_values(
         raise UsageError(f"the project root {str(root)!r} is not a folder; choose an existing one with --project-root")
     values["project_root"] = root
     verified = asked.digests_of(item for item in asked.items if item.is_asked(said)) if trust != "apply" else {}
-    found_app = _of_app(values, loaded.sources)
-    return replace(loaded, app=found_app, trust=asked, mode=trust, verified=verified if applies else {})
+    of_app = {key: values.pop(key) for key in APP_KEYS if key in values}
+    app = AppSettings(**of_app, sources={key: loaded.sources.pop(key) for key in of_app})
+    return replace(loaded, app=app, trust=asked, mode=trust, verified=verified if applies else {})
 
 
 def _read(path: Path, loaded: LoadedValues) -> dict[str, Any]:
@@ -172,12 +173,6 @@ def _read(path: Path, loaded: LoadedValues) -> dict[str, Any]:
 
 def _source(path: Path) -> str:
     return f"the file {str(path)!r}"
-
-
-def _of_app(values: dict[str, Any], sources: dict[str, str]) -> AppSettings:
-    """Remove the app's settings from the values and sources, and return them."""
-    found = {key: values.pop(key) for key in APP_KEYS if key in values}
-    return AppSettings(**found, sources={key: sources.pop(key) for key in found})
 
 
 def _option(key: str) -> str:
@@ -190,13 +185,6 @@ def joined(before: Any, value: Any) -> Any:
     if hasattr(before, "joined"):
         return before.joined(value)
     return {**before, **value} if isinstance(before, dict) else value
-
-
-def _exists(path: Path) -> bool:
-    try:
-        return path.exists()
-    except OSError:
-        return False
 
 
 def user_config_file(environ: Mapping[str, str]) -> Path:
