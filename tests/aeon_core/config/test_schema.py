@@ -311,7 +311,7 @@ def test_variables_of_other_programs_are_left_alone(layers: Layers) -> None:
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"ttl": "-1"}, "--ttl must be a whole number of cycles, 0 or more; got -1"),
+        ({"ttl": "-1"}, "--ttl must be a whole number of cycles, 0 or more; got '-1'"),
         ({"ttl": "1_000"}, "--ttl must be"),
         ({"ttl": "9" * 5_000}, "--ttl must be"),
         ({"model": ""}, "--model is empty, expected PROVIDER:NAME"),
