@@ -312,9 +312,13 @@ class ResumeJob(RunJob):
     def prepare(self) -> None:
         """Prepare the run, and remember what it may do."""
         from aeon_core.config.journal_trust import remember_run
+        from aeon_core.config.schema import recorded_config
 
         super().prepare()
-        remember_run(started_of(self.path), self.config)
+        started = started_of(self.path)
+        # The decision about unknown calls is not kept.
+        kept = {"on_unknown": recorded_config(started).on_unknown}
+        remember_run(started, self.config.model_copy(update=kept))
 
     def journal_in(self, _runs_dir: Path) -> Path:
         return self.path

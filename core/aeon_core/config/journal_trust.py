@@ -126,14 +126,14 @@ def check_journal(
     options nor from a run that this user started, unless the user `trusts_project` for this call.
     """
     root, run = _root(config), started.get("run")
-    known = {*today.policy.allow}
+    known, said = {*today.policy.allow}, {*said}
     new = [rule for rule in rules if rule not in known and not remembers(root, ["rule", run, rule])]
-    items = _items(config, today, {*said})
+    items = _items(config, today, said)
     if not items and not new:
         return config.with_verified(today.verified)
     if trusts_project:
         return config
-    if own := not items or remembers(root, _description(started, config)):
+    if own := not items or remembers(root, _description(started, _without(config, started, said))):
         items = []
     if own and not new:
         return config.with_verified(_file_digests(config))
@@ -142,6 +142,12 @@ def check_journal(
         f"the journal of {str(started.get('run'))!r} asks to {first_of(items)}, which comes neither from your "
         "configuration nor from a run that you started here; set it with options, or allow it with --trust-project"
     )
+
+
+def _without(config: RunConfig, started: Mapping[str, Any], said: Iterable[str]) -> RunConfig:
+    """Return the options without the overrides `said`: as they were when the run was started."""
+    recorded = recorded_config(started)
+    return config.model_copy(update={key: getattr(recorded, key) for key in said if key in KEYS})
 
 
 def _items(config: RunConfig, today: RunConfig, said: set[str]) -> list[TrustItem]:

@@ -38,6 +38,10 @@ from aeon_core.suggest import first_problem
 from aeon_core.tools.base import Tools
 
 
+_KEPT = ("ttl", "budget", "model", "judge_model")
+"""Overrides of a resume that hold from there on."""
+
+
 def forked_config(path: Path) -> RunConfig:
     """Return a run's final options, which a fork without overrides has.
 
@@ -49,7 +53,7 @@ def forked_config(path: Path) -> RunConfig:
     for record in read_records(path, texts=False):
         # Damage behind the pass does not matter.
         if record["type"] == "run_resumed" and isinstance(options := record.get("options"), dict):
-            overrides |= {key: value for key, value in options.items() if key in ("ttl", "budget", "model")}
+            overrides |= {key: value for key, value in options.items() if key in _KEPT}
     if "model" in overrides and providers_of(overrides["model"]) != providers_of(started["config"].get("model")):
         overrides["base_url"] = None
     return recorded_config({"config": {**started["config"], **overrides}})

@@ -77,6 +77,20 @@ def test_a_run_that_this_user_started_continues_without_a_question(project: Path
         check_journal(first, config.model_copy(update={"base_url": "http://other/v1"}), today)
 
 
+@pytest.mark.parametrize("said", [{"model": "openai:gpt"}, {"base_url": URL}, {"on_unknown": "retry"}])
+def test_a_run_that_this_user_started_continues_with_the_users_overrides(project: Path, said: dict[str, Any]) -> None:
+    (project / "mine.py").write_text("f = 1\n")
+    first = started(project, tools=["mine:f"])
+    today = RunConfig(project_root=project)
+    config = RunConfig(**{**first["config"], **said})
+    with pytest.raises(UsageError, match=r"run the project's mine\.py"):
+        check_journal(first, config, today, said)
+    remember_run(first)
+    assert check_journal(first, config, today, said).tools == ["mine:f"]
+    with pytest.raises(UsageError):
+        check_journal(first, config, today)
+
+
 def test_it_asks_where_a_module_of_the_run_has_changed_since(project: Path) -> None:
     (project / "mine.py").write_text("f = 1\n")
     first = started(project, tools=["mine:f"])

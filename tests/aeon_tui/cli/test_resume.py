@@ -63,6 +63,19 @@ def test_an_overridden_model_is_kept_for_the_next_resume(cli: Cli, ttl: str) -> 
     assert cli("replay", "last", "--check").code == 0
 
 
+def test_an_overridden_judge_is_kept_and_the_runs_own_tools_need_no_new_consent(
+    cli: Cli, monkeypatch: pytest.MonkeyPatch, tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path_factory.mktemp("state")))
+    assert cli("run", "--headless", "-m", "simulated:default", "--tools", "files", "--ttl", "1", "add 5 and 10").code == 5
+    overrides = ("--judge-model", "simulated:muddled", "--on-unknown", "retry", "--ttl", "2")
+    assert cli("resume", "last", *overrides).code == 5
+    assert cli("resume", "last", "--ttl", "40").code == 5
+    (path,) = RUNS.glob("*.jsonl")
+    assert forked_config(path).judge_model == "simulated:muddled"
+    assert json.loads(cli("runs", "--json").out)[0]["status"] == "not_converged"
+
+
 def test_a_run_that_has_ended_gives_its_result_again(cli: Cli) -> None:
     assert cli("run", "--headless", "--model", "simulated:default", "calculate 5 + 10").code == 0
     (path,) = RUNS.glob("*.jsonl")
