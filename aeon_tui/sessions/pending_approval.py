@@ -14,6 +14,9 @@ from aeon_core.journal.summary import is_being_written
 PATIENCE_SECONDS = 10.0
 """How long to wait for the run's process to journal a decision; it checks ten times a second."""
 
+OPENING_SECONDS = 1.0
+"""How long to wait until a run that has just asked takes decisions."""
+
 
 @dataclass(frozen=True)
 class Submitted:
@@ -48,6 +51,12 @@ def pending_request(path: Path) -> ApprovalRequest | None:
 
 def submit(path: Path, question: PendingApproval, decision: ApprovalDecision) -> Submitted:
     """Send a decision to the process of a run, and wait until it is accepted. Raises AeonError, OSError."""
+    deadline = time.monotonic() + OPENING_SECONDS
+    while not takes_decisions(path) and is_being_written(path) and time.monotonic() < deadline:
+        last = pending_approval(path, texts=False)
+        if last is None or last.seq != question.seq:
+            return Submitted(_too_late(path.stem))
+        time.sleep(POLL_SECONDS / 2)
     with contextlib.closing(send(path, question, decision)) as sent:
         deadline = time.monotonic() + PATIENCE_SECONDS
         while (fate := sent.fate()) == "waits" and time.monotonic() < deadline:
@@ -64,5 +73,9 @@ def _why_not(fate: Fate, sent: Sent, run: str) -> str:
             "may; it may have been stopped"
         )
     if sent.decided is None:
-        return f"too late: the run {run!r} is no longer waiting for that decision"
+        return _too_late(run)
     return f"already decided elsewhere: {sent.decided}; your decision was not used"
+
+
+def _too_late(run: str) -> str:
+    return f"too late: the run {run!r} is no longer waiting for that decision"

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
+import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -236,13 +237,29 @@ def test_an_edit_that_does_not_fit_is_refused_before_it_is_written(
 
 
 def test_a_run_that_waits_for_nothing_is_distinguished_from_one_that_takes_no_remote_decisions(
-    asked: Asked, cli: Cli
+    asked: Asked, cli: Cli, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    monkeypatch.setattr("aeon_tui.sessions.pending_approval.OPENING_SECONDS", 0)
     done = cli("decide", "r.jsonl", "approve")
     assert (done.code, "is not waiting for a decision right now" in done.err) == (2, True)
     asked.asking.ask("tool")
     done = cli("decide", "r.jsonl", "approve")
     assert (done.code, "cannot take a decision from another terminal right now" in done.err) == (2, True)
+
+
+def test_a_decision_waits_for_a_run_that_has_only_just_asked(
+    asked: Asked, cli: Cli, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    request = asked.asking.ask("tool")
+    wait = time.sleep
+    opening = [lambda: asked.ask(request)]
+
+    def sleep(seconds: float) -> None:
+        opening.pop()() if opening else wait(seconds)
+
+    monkeypatch.setattr("aeon_tui.sessions.pending_approval.time.sleep", sleep)
+    done = cli("decide", "r.jsonl", "approve")
+    assert (done.code, done.err.splitlines()[-1]) == (0, "decided: approve; the run accepted it")
 
 
 def test_a_decision_that_is_not_heard_is_reported(asked: Asked, cli: Cli, monkeypatch: pytest.MonkeyPatch) -> None:
