@@ -185,7 +185,7 @@ async def test_a_scroll_bar_is_dragged() -> None:
     [
         ("a Run another pass", "approve"),
         ("r Run this pass again", "replay"),
-        ("c Take the result as it is", "accept"),
+        ("c Accept the result as it is", "accept"),
     ],
 )
 @pytest.mark.parametrize("size", sample([SIZE, (80, 24), (60, 20)], 1))

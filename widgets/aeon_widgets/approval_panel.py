@@ -241,7 +241,7 @@ class ApprovalPanel(Pane):
         Binding("a", "choose('a')", "Approve", show=False, id="approval.approve"),
         Binding("A", "choose('A')", "Always allow", show=False, id="approval.always"),
         Binding("w", "choose('w')", "Tell it what to fix", show=False, id="approval.reason"),
-        Binding("c", "choose('c')", "Take the result", show=False, id="approval.accept"),
+        Binding("c", "choose('c')", "Accept the result", show=False, id="approval.accept"),
         Binding("r", "choose('r')", "Run this pass again", show=False, id="approval.replay"),
         Binding("e", "choose('e')", "Edit", show=False, id="approval.edit"),
         Binding("X", "choose('X')", "End here", show=False, id="approval.abort"),

@@ -375,7 +375,7 @@ ALWAYS = "always"
 END = Choice("X", "End here, not finished", "abort")
 _LATER = Choice("X", "Stop here, decide later", "abort")
 _FIX = Choice("w", "Tell it what to fix", "reject", REASON)
-_ACCEPT = Choice("c", "Take the result as it is", "accept")
+_ACCEPT = Choice("c", "Accept the result as it is", "accept")
 _AGAIN = Choice("r", "Run this pass again", "replay")
 _EDIT_PLAN = Choice("e", "Edit the plan", "edit")
 
@@ -495,7 +495,7 @@ def _pass_choices(subject: Subject) -> list[Choice]:
     more = has_cycles(subject)
     fix, again = ([_FIX], [_AGAIN, _EDIT_PLAN]) if more else ([], [])
     if ended == "converged":
-        return [Choice("a", "Take the result", "approve"), *fix, *again, END]
+        return [Choice("a", "Accept the result", "approve"), *fix, *again, END]
     if ended is None and more:
         return [Choice("a", "Run another pass", "approve"), *fix, _ACCEPT, *again, END]
     how = "not finished" if ended is not None else "out of cycles"

@@ -149,14 +149,14 @@ async def test_a_prompt_is_a_run_that_the_editor_sees_steers_and_loads_again(tmp
     async with process_agent(tmp_path, *MODEL, "--tools", "files") as (connection, editor):
         session = await connection.new_session(cwd=str(tmp_path), mcp_servers=[])
         assert [mode.id for mode in session.modes.available_modes] == ["passes", "single", "plan"]
-        editor.answers = ["Write it", "Take the result"]
+        editor.answers = ["Write it", "Accept the result"]
         done = await connection.prompt(session_id=session.session_id, prompt=[text_block("write 'two' to notes.txt")])
         assert done.stop_reason == "end_turn"
         assert editor.asked == [
             ("Write notes.txt", ["Write it", "Always allow Write(notes.txt)", "Refuse it", "End here, not finished"]),
             (
                 "Finished: the requirement is met",
-                ["Take the result", "Tell it what to fix", "Run this pass again", "End here, not finished"],
+                ["Accept the result", "Tell it what to fix", "Run this pass again", "End here, not finished"],
             ),
         ]
         assert (tmp_path / "notes.txt").read_text() == "two"
@@ -175,7 +175,7 @@ async def test_a_prompt_is_a_run_that_the_editor_sees_steers_and_loads_again(tmp
         assert answer[-1] == f"\n\n---\nrun converged · 1 pass · simulated model · {see}"
         assert not editor.of("user_message_chunk")
 
-        shown, editor.answers = editor.text(), ["Take the result"]
+        shown, editor.answers = editor.text(), ["Accept the result"]
         prompt = [text_block("read "), resource_link_block("notes.txt", f"file://{file}")]
         await connection.prompt(session_id=session.session_id, prompt=prompt)
         assert any(call["kind"] == "read" for call in editor.calls().values())
@@ -206,7 +206,7 @@ async def test_modes_words_and_refusals(tmp_path: Path) -> None:
         await connection.prompt(session_id=waiting, prompt=[text_block("add 5 and 10")])
         await connection.load_session(cwd=str(tmp_path), session_id=waiting, mcp_servers=[])
         assert journal(tmp_path, waiting)[-1]["result"]["status"] == "aborted", "a session has one run"
-        editor.answers = ["Run this plan", "Take the result"]
+        editor.answers = ["Run this plan", "Accept the result"]
         await connection.prompt(session_id=session, prompt=[text_block("multiply them, please")])
         records = journal(tmp_path, session)
         told = [record.get("feedback") for record in records if record.get("state") == "decided"]
@@ -291,7 +291,7 @@ async def test_words_for_a_question_that_was_decided_in_a_terminal_are_answered(
         await connection.prompt(session_id=session, prompt=[text_block("add 5 and 10")])
         command = ("decide", session, "approve", "--runs-dir", str(tmp_path / "runs"))
         assert (await asyncio.to_thread(process, *command)).returncode == 0
-        editor.answers = ["Take the result"]
+        editor.answers = ["Accept the result"]
         await connection.prompt(session_id=session, prompt=[text_block("multiply them, please")])
         assert editor.text().count("Decided elsewhere: your message was not used.") == 1
         assert journal(tmp_path, session)[-1]["result"]["status"] == "converged"
@@ -338,7 +338,7 @@ async def test_the_editors_mcp_servers_are_tools_of_the_run(tmp_path: Path) -> N
     )
     async with agent(tmp_path, *MODEL) as (connection, editor):
         session = (await connection.new_session(cwd=str(tmp_path), mcp_servers=[offered])).session_id
-        editor.answers = ["Take the result"]
+        editor.answers = ["Accept the result"]
         await connection.prompt(session_id=session, prompt=[text_block("add 5 and 10")])
         assert [tool["name"] for tool in journal(tmp_path, session)[0]["tools"]][2:] == ["mcp__my-shouts__shout"]
 
@@ -360,7 +360,7 @@ def test_an_editor_with_the_library_from_npm_runs_a_task(tmp_path: Path) -> None
     assert (done.returncode, done.stderr) == (0, "")
     seen = json.loads(done.stdout)
     assert (seen["modes"], seen["stopReason"]) == (["passes", "single", "plan"], "end_turn")
-    assert [names[0] for names in seen["asked"]] == ["Run this plan", "Write it", "Take the result"]
+    assert [names[0] for names in seen["asked"]] == ["Run this plan", "Write it", "Accept the result"]
     assert [each["status"] for each in seen["updates"] if each.get("kind") == "edit"] == ["pending"]
     assert {"plan", "tool_call_update", "agent_message_chunk"} <= {each["sessionUpdate"] for each in seen["updates"]}
     assert (tmp_path / "project" / "hi.txt").read_text() == "hi"

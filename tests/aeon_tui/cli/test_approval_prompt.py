@@ -193,7 +193,7 @@ def test_a_pass_is_reported_in_short(monkeypatch: pytest.MonkeyPatch, capsys: py
     assert lines[-8:] == [
         "a         Run another pass",
         "w REASON  Tell it what to fix",
-        "c         Take the result as it is",
+        "c         Accept the result as it is",
         "r         Run this pass again",
         "e         Edit the plan",
         "X         End here, not finished",

@@ -183,7 +183,7 @@ async def test_the_second_pass_is_shown_against_the_first(tmp_path: Path) -> Non
         text = pilot.app.screen.query_one(ApprovalText).text
         scores = [each.subject["convergence"]["completeness_score"] for each in (first, second)]
         assert f"✔ completeness {scores[0]:.2f} → {scores[1]:.2f}, 0.80 required" in text
-        assert "Take the result" in str(pilot.app.screen.query_one(AnswerKeys).render())
+        assert "Accept the result" in str(pilot.app.screen.query_one(AnswerKeys).render())
         assert "The sum of 5 and 10 is 15" in text
         await pilot.press("a")
         await until(pilot, lambda: reviewed.runner.result is not None)
