@@ -37,7 +37,6 @@ from aeon_core.runs.setup import Start, run_vault
 from aeon_core.suggest import first_problem
 from aeon_core.tools.base import Tools
 
-
 _KEPT = ("ttl", "budget", "model", "judge_model")
 """Overrides of a resume that hold from there on."""
 

@@ -67,7 +67,8 @@ def test_an_overridden_judge_is_kept_and_the_runs_own_tools_need_no_new_consent(
     cli: Cli, monkeypatch: pytest.MonkeyPatch, tmp_path_factory: pytest.TempPathFactory
 ) -> None:
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path_factory.mktemp("state")))
-    assert cli("run", "--headless", "-m", "simulated:default", "--tools", "files", "--ttl", "1", "add 5 and 10").code == 5
+    run = ("run", "--headless", "-m", "simulated:default", "--tools", "files", "--ttl", "1", "add 5 and 10")
+    assert cli(*run).code == 5
     overrides = ("--judge-model", "simulated:muddled", "--on-unknown", "retry", "--ttl", "2")
     assert cli("resume", "last", *overrides).code == 5
     assert cli("resume", "last", "--ttl", "40").code == 5
