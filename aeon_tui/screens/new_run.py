@@ -456,6 +456,5 @@ class NewRunScreen(Screen[None]):
         status_line.set_class(not problem, "-note")
 
     def _unsay(self) -> None:
-        if self._asked_to_leave:
-            self._asked_to_leave = False
-            self._say("")
+        self._asked_to_leave = False
+        self._say("")

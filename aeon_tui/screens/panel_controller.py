@@ -21,6 +21,9 @@ if TYPE_CHECKING:
 APPROVAL = 9
 """The pane of the question."""
 TOO_LATE = "It was decided elsewhere; your text was not used."
+SENT = "The decision was sent; the run's process has not taken it yet."
+SENT_SECONDS = 1.0
+"""How long a run's process may take to accept a decision before the user is told that it was sent."""
 
 Place = tuple[Widget, Widget]
 """The panel's parent, and the sibling before which it is mounted."""
@@ -74,7 +77,14 @@ class PanelController:
         broker, asked = self._broker, self._asked
         if broker is None or asked is None or panel is not self._panel or broker.waiting is not asked:
             return False
-        return broker.decide(asked.digest, decision)
+        decided = broker.decide(asked.digest, decision)
+        if decided:
+            self._screen.set_timer(SENT_SECONDS, lambda: self._say_sent(asked))
+        return decided
+
+    def _say_sent(self, asked: ApprovalRequest) -> None:
+        if self._asked is asked and self._panel is not None and self._panel.answered:
+            self._screen.notify(SENT, markup=False)
 
     def ask_for_rule(self, panel: ApprovalPanel, arguments: Sequence[str], root: Path) -> None:
         """Ask for the rule that allows calls like this one, and approve the call with it.

@@ -346,6 +346,8 @@ class RunScreen(PaneScreen):
         error, notice = self._source.error, self._source.notice
         if error is not None and not self._error_reported:
             self._error_reported = True
+            self.view.add_line("error", "journal", one_line(error.message))
+            self.query_one(LogPane).update_view(self.shown_view)
             self.notify(error.message, severity="error", timeout=SECONDS, markup=False)
         if notice != self._notice_reported:
             # The earlier notice no longer applies.
@@ -631,7 +633,7 @@ class RunScreen(PaneScreen):
         with_ttl = not self.query_one(TTLGauge).display and not self.has_class("-wide")
         view, snapshot = self.shown_view, self.travel.snapshot
         live = snapshot is None and is_live(self.view, self._source)
-        status = self.status if snapshot is None else status_then(view)
+        status = self.status if snapshot is None or snapshot.seq == self.view.last_seq else status_then(view)
         seconds = seconds_after(view.started, self._clock().isoformat() if live else view.last_ts)
         self.query_one(RunHeader).update_view(view, status, seconds, self.note, with_ttl=with_ttl)
 

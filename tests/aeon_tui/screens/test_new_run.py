@@ -196,6 +196,8 @@ async def test_what_only_starting_finds_out_is_reported_and_nothing_is_lost(tmp_
         await until(pilot, lambda: "own.tools" in str(app.screen.query_one("#said").render()))
         assert app.sessions.all == []
         assert app.screen.query_one(TaskArea).text == "pay"
+        await pilot.press("s")
+        await until(pilot, lambda: not app.screen.query_one("#said").display)
 
 
 async def test_what_starting_finds_out_is_reported_after_the_form_was_left_too(tmp_path: Path) -> None:

@@ -12,6 +12,7 @@ from aeon_core.approvals.inbox import Inbox, send
 from aeon_core.approvals.pending import ApprovalDecision, pending_approval
 from aeon_core.journal.listing import Awaited
 from aeon_tui.app import AeonApp
+from aeon_tui.screens.panel_controller import SENT
 from aeon_tui.screens.run.screen import RunScreen
 from aeon_tui.sessions import approval_broker
 from aeon_tui.sessions.approval_broker import RemoteApprovalBroker
@@ -79,6 +80,22 @@ async def test_a_watched_run_is_decided_on_its_screen(asked: Asked) -> None:
 
     await watched(asked, check)
     assert asked.heard == [ApprovalDecision(decision="reject", feedback="why")]
+
+
+async def test_a_decision_that_is_not_taken_at_once_is_said_to_be_sent(
+    asked: Asked, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("aeon_tui.screens.panel_controller.SENT_SECONDS", 0.05)
+
+    async def check(pilot: Any, screen: RunScreen) -> None:
+        await until(pilot, lambda: isinstance(screen.focused, ApprovalText))
+        await pilot.press("a")
+        await until(pilot, lambda: [each.message for each in pilot.app._notifications] == [SENT])
+        assert asked.heard == []
+        inbox.settle(APPROVE)
+
+    with Inbox(asked.asking.path, asked.asking.ask("tool")) as inbox:
+        await watched(asked, check)
 
 
 async def test_the_panel_goes_when_it_was_decided_elsewhere(asked: Asked) -> None:

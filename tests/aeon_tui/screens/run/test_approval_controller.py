@@ -20,6 +20,7 @@ from aeon_tui.sessions.runner import Runner
 from aeon_tui.sessions.stream import Stream
 from aeon_widgets.approval_panel import ApprovalPanel, ApprovalText
 from aeon_widgets.rendered_text import block_lines
+from aeon_widgets.run_header import RunHeader
 from aeon_widgets.run_question import budget_blocks, call_blocks, call_title
 from aeon_widgets.step_pane import StepText
 from aeon_widgets.text import MAX_SHOWN
@@ -81,6 +82,10 @@ async def test_the_panel_shows_the_final_arguments_and_approval_runs_the_tool(tm
         assert "path: notes [old].txt" in text
         assert "asked because: 'erase' needs approval" in text
         assert screen.status == "waiting for you"
+        await pilot.press("space")
+        await until(pilot, lambda: screen.travel.paused)
+        await until(pilot, lambda: "? waiting for you" in screen.query_one(RunHeader).render().plain)
+        assert "‖ paused" in screen.query_one(RunHeader).render().plain
         assert erasing.erased == []
         await pilot.press("a")
         await until(pilot, lambda: erasing.runner.result is not None)

@@ -583,6 +583,7 @@ async def test_a_file_that_is_no_journal_is_reported_once_without_markup() -> No
         await run.pilot.pause()
         assert [note.message for note in run.app._notifications] == ["'[bold]x' is no journal"]
         assert all(not note.markup for note in run.app._notifications)
+        assert run.screen.view.log[-1].text == "'[bold]x' is no journal", "it stays when the notice has gone"
 
 
 async def test_the_key_help_has_one_line_an_action_in_columns_and_typing_narrows_it() -> None:
