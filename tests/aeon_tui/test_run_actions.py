@@ -193,7 +193,7 @@ async def test_a_fork_is_asked_for_and_run(runs: Path) -> None:
         await until(pilot, lambda: isinstance(app.screen, ForkDialog))
         assert [field.value for field in app.screen.query(Input)] == ["scripted:test", "30", ""]
         await pilot.press("1", "tab", "tab", "4", "0", "enter")
-        await until(pilot, lambda: isinstance(app.screen, CompareScreen))
+        await until(pilot, lambda: isinstance(app.screen, CompareScreen) and isinstance(app.focused, CompareView))
         await pilot.press("enter")
         await until(pilot, lambda: shows_result(app))
         (runner,) = app.sessions.all
