@@ -41,11 +41,11 @@ class FunctionTool(Tool, Generic[P, R]):
         self._function = function
         self.name: str = function.__name__ if name is None else name
         self.description: str = _description(function)
-        self._arguments, self.input_schema = _adapted(_collector(function, hints), "validation", parameters)
-        self._result, self.output_schema = _adapted(hints["return"], "serialization", returned)
-        self._wraps = not _is_object(self.output_schema)
-        if self._wraps:
-            self.output_schema = _wrapped(self.output_schema)
+        self._arguments, taken = _adapted(_collector(function, hints), "validation", parameters)
+        self._result, given = _adapted(hints["return"], "serialization", returned)
+        self._wraps = not _is_object(given)
+        self.input_schema: dict[str, Any] = taken
+        self.output_schema: dict[str, Any] = _wrapped(given) if self._wraps else given
         self.effect: Effect = effect
         self.needs_approval = needs_approval
         self.examples: tuple[dict[str, Any], ...] = tuple(examples)
