@@ -189,6 +189,9 @@ class SettingsList(KeptRows["Setting"]):
 
     HELP_TITLE = "Settings"
     nothing = "no setting matches"
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("enter", "choose", "Details", key_display="⏎", id="lines.choose"),
+    ]
 
     @override
     def name_of(self, row: Setting) -> object:
@@ -321,6 +324,14 @@ class SettingsScreen(FilterableListScreen[Setting]):
     @on(RowsView.Chosen)
     def _to_text(self) -> None:
         self.query_one(TextView).focus()
+
+    @override
+    def action_back(self) -> None:
+        """Go back from the details to the list, then clear the filter, then leave."""
+        if self.query_one(TextView).has_focus:
+            self.query_one(SettingsList).focus()
+        else:
+            super().action_back()
 
     @override
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:

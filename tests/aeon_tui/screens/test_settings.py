@@ -135,6 +135,15 @@ async def test_a_setting_is_explained_where_the_cursor_is(own: Path) -> None:
         assert "AEON_TTL" in explained(app)
 
 
+async def test_enter_goes_to_the_details_and_escape_back_to_the_list(own: Path) -> None:
+    async with open_settings() as (app, pilot):
+        assert app.screen.active_bindings["enter"].binding.description == "Details"
+        await pilot.press("enter")
+        await until(pilot, lambda: isinstance(app.screen.focused, TextView))
+        await pilot.press("escape", "j")
+        await until(pilot, lambda: explained(app).startswith("base_url"))
+
+
 def agreement(app: AeonApp) -> str:
     shown = app.screen_stack[-1].query_one("#agreement", Static)
     return str(shown.content) if shown.display else ""
