@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from aeon_core.errors import ValidationError
 from aeon_core.json_safe import MAX_DEPTH
-from aeon_core.loose_json import Doubt, read_reply
+from aeon_core.loose_json import Doubt, breaks_off, read_reply
 from tests.cpu_limit import cpu_limit
 
 
@@ -241,3 +241,10 @@ def test_nesting_is_bounded() -> None:
     for depth in (MAX_DEPTH + 1, 5000):
         with pytest.raises(ValidationError):
             repair_locally(nested(depth))
+
+
+@pytest.mark.parametrize(
+    ("text", "cut"), [('{"a": ["b"', True), ('{"a": "b', True), ('{"a": ["b"]}', False), ('"a {"', False)]
+)
+def test_a_reply_breaks_off_where_its_value_cannot_end(text: str, cut: bool) -> None:
+    assert breaks_off(text) is cut

@@ -225,6 +225,12 @@ class JournalLines:
         return False
 
 
+def wrong_seq(seq: int, expected: int) -> str:
+    """Return what a line with another `seq` than the expected one says about the journal."""
+    why = "lines are missing" if seq > expected else "lines are repeated or out of order"
+    return f"seq {seq} where {expected} was expected; {why}"
+
+
 class RecordReader:
     """Turns a journal's lines into records, one after the other.
 
@@ -255,7 +261,7 @@ class RecordReader:
         if record is None:
             return None
         if record["seq"] != self._expected:
-            self._note(number, f"seq {record['seq']} where {self._expected} was expected; lines are missing")
+            self._note(number, wrong_seq(record["seq"], self._expected))
         self._expected = record["seq"] + 1
         if record["type"] == "text":
             self._table[str(record.get("sha256"))] = str(record.get("text", ""))

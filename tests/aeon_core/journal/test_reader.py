@@ -98,6 +98,14 @@ def test_a_broken_line_is_reported_by_its_number_and_the_rest_is_read(
     assert fold(records).status == "completed"
 
 
+def test_lines_that_occur_twice_are_not_said_to_be_missing(tmp_path: Path) -> None:
+    content = lines(*whole_run())
+    path = tmp_path / "r.jsonl"
+    path.write_bytes(b"".join([*content[:3], *content]))
+
+    assert read(path)[1] == ["line 4: seq 0 where 3 was expected; lines are repeated or out of order"]
+
+
 def test_a_broken_first_line_does_not_hide_the_journal(tmp_path: Path) -> None:
     path = tmp_path / "r.jsonl"
     path.write_bytes(b"{broken\n" + b"".join(lines(*whole_run())[1:]))

@@ -27,7 +27,7 @@ from aeon_core.journal.view.model import (
     SuspicionView,
     ToolCallView,
 )
-from aeon_core.units import span
+from aeon_core.units import count, span
 
 _WHOLES = {
     "profile": "profile",
@@ -365,7 +365,7 @@ def profile(shown: ProfileView) -> str:
         part
         for part in (
             f"{words(shown.reasoning_mode)} reasoning" if shown.reasoning_mode else "",
-            f"{shown.allocated_ttl} cycles" if shown.allocated_ttl is not None else "",
+            count(shown.allocated_ttl, "cycle") if shown.allocated_ttl is not None else "",
         )
         if part
     )

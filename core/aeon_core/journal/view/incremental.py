@@ -18,7 +18,7 @@ from msgspec.structs import asdict, fields, replace
 
 from aeon_core.journal.follow import FollowPosition
 from aeon_core.journal.index import HEAD, OffsetIndex
-from aeon_core.journal.reader import MAX_LINE, parse_line, resolved, superseded_lines
+from aeon_core.journal.reader import MAX_LINE, parse_line, resolved, superseded_lines, wrong_seq
 from aeon_core.journal.view import elided, reducer
 from aeon_core.journal.view.model import CallView, LogLine, RunView, ToolCallView
 
@@ -254,8 +254,7 @@ class IncrementalFold:
 
     def _check_seq(self, seq: int) -> None:
         if seq != self._expected:
-            expected = f"{self._expected} was expected"
-            self.view.add_problem(f"line {self._next}: seq {seq} where {expected}; lines are missing")
+            self.view.add_problem(f"line {self._next}: {wrong_seq(seq, self._expected)}")
         self._expected = seq + 1
 
     def _with_texts(self, record: dict[str, Any]) -> dict[str, Any]:
