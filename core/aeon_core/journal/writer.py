@@ -307,9 +307,12 @@ def _create(path: Path) -> int:
         if path.exists() and path.parent.is_dir():
             raise UsageError(f"the journal {str(path)!r} already exists; choose another file") from None
         raise UsageError(f"the runs folder {str(path.parent)!r} is not a folder; choose another") from None
-    except (OSError, ValueError) as error:
-        why = getattr(error, "strerror", None) or error
-        raise UsageError(f"cannot write to the runs folder {str(path.parent)!r}: {why}; choose another") from None
+    except OSError as error:
+        raise UsageError(
+            f"cannot write to the runs folder {str(path.parent)!r}: {error.strerror}; choose another"
+        ) from None
+    except ValueError:
+        raise UsageError(f"the journal's path {str(path)!r} holds a null character; choose another") from None
     if not lock(fd):
         owner = holder(fd)
         os.close(fd)
