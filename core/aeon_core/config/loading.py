@@ -21,8 +21,6 @@ from aeon_core.config.keys import (
     PATH_KEYS,
     THEME_VARIABLE,
     AppSettings,
-    checked_texts,
-    checked_value,
 )
 from aeon_core.config.trust import (
     ProjectTrust,
@@ -32,6 +30,7 @@ from aeon_core.config.trust import (
     refusal,
     refuse_foreign_folders,
 )
+from aeon_core.config.values import checked_texts, checked_value
 from aeon_core.errors import UsageError
 from aeon_core.paths import PROJECT_FOLDER, expanded, find_project_root
 from aeon_core.suggest import close, nearest
