@@ -22,6 +22,7 @@ from aeon_core.config.keys import (
     THEME_VARIABLE,
     AppSettings,
 )
+from aeon_core.config.setting_values import checked_texts, checked_value
 from aeon_core.config.trust import (
     ProjectTrust,
     TrustMode,
@@ -30,7 +31,6 @@ from aeon_core.config.trust import (
     refusal,
     refuse_foreign_folders,
 )
-from aeon_core.config.values import checked_texts, checked_value
 from aeon_core.errors import UsageError
 from aeon_core.paths import PROJECT_FOLDER, expanded, find_project_root
 from aeon_core.suggest import close, nearest
