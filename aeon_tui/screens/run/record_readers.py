@@ -102,42 +102,46 @@ class StepDetailReader:
         return self._filled
 
 
-class _Place(NamedTuple):
+class _Candidate(NamedTuple):
     key: RowKey
     opened: StepDetail
 
 
 class QuoteFinder:
-    """Looks for one quote at a time, on a thread. `show` is called with its row, `tell` with a message."""
+    """Looks for one quote at a time, on a thread. `show` is called with its row, `notify` with a message."""
 
-    def __init__(self, screen: Screen[None], show: Callable[[RowKey, str], None], tell: Callable[[str], None]) -> None:
-        self._show, self._tell = show, tell
+    def __init__(
+        self, screen: Screen[None], show: Callable[[RowKey, str], None], notify: Callable[[str], None]
+    ) -> None:
+        self._show, self._notify = show, notify
         self._looking = LatestWorker(screen, "quote")
 
     def find(self, verdict: Verdict, view: RunView, tree: PlanTree, record_of: RecordOf) -> None:
         """Look for a verdict's quote in the run's results."""
         if not verdict.quote:
-            self._tell("The judge quotes nothing for this.")
+            self._notify("The judge quotes nothing for this.")
             return
-        places = list(_places(verdict.about, view, tree))
+        candidates = list(_candidates(verdict.about, view, tree))
         others = {"the task": view.task, **{f"requirement {n}": each for n, each in enumerate(view.requirements, 1)}}
 
         def look() -> Take:
-            for place in places:
-                whole = place.opened.filled(record_of) if place.opened.lean else place.opened
+            for candidate in candidates:
+                whole = candidate.opened.filled(record_of) if candidate.opened.lean else candidate.opened
                 if any(find_quote(text, verdict.quote) for text in _texts(whole)):
-                    return lambda: self._show(place.key, verdict.quote)
+                    return lambda: self._show(candidate.key, verdict.quote)
             named = next((name for name, text in others.items() if find_quote(text, verdict.quote)), None)
             message = f"These words are from {named}." if named else "No answer, output or step contains these words."
-            return lambda: self._tell(message)
+            return lambda: self._notify(message)
 
         self._looking.submit(look)
 
 
-def _places(about: str, view: RunView, tree: PlanTree) -> Iterator[_Place]:
+def _candidates(about: str, view: RunView, tree: PlanTree) -> Iterator[_Candidate]:
     """Yield the places where the quote may be, likeliest first: the last answer, then the steps."""
-    answers = [_Place(key, step_detail(view, key, tree.calls_of(key))) for key in tree.answers]
-    steps = [_Place(RowKey("step", step_id), step_detail(view, RowKey("step", step_id), [])) for step_id in view.steps]
+    answers = [_Candidate(key, step_detail(view, key, tree.calls_of(key))) for key in tree.answers]
+    steps = [
+        _Candidate(RowKey("step", step_id), step_detail(view, RowKey("step", step_id), [])) for step_id in view.steps
+    ]
     yield from (*steps, *answers) if about in ("step", "plan") else (*answers, *steps)
 
 
