@@ -54,19 +54,20 @@ def test_completions_are_a_script_of_their_shell(shell: str, tmp_path: Path) -> 
     subprocess.run([shell, "-n", str(script)], check=True)
 
 
-def test_bash_completes_commands_and_their_options(tmp_path: Path) -> None:
+def test_bash_completes_commands_their_options_and_the_values_of_these(tmp_path: Path) -> None:
     script = tmp_path / "aeon-tui"
     script.write_text(completions("bash"))
     ask = (
         'source "$0"; function=$(complete -p aeon-tui | sed -E "s/.*-F ([^ ]+).*/\\1/"); '
         'complete_at() { COMP_WORDS=("$@"); COMP_CWORD=$(($# - 1)); COMPREPLY=(); $function; '
         'echo "${COMPREPLY[@]}"; }; '
-        "complete_at aeon-tui re; complete_at aeon-tui run --ju"
+        "complete_at aeon-tui re; complete_at aeon-tui run --ju; complete_at aeon-tui run --durability ''"
     )
     done = subprocess.run(["bash", "-c", ask, str(script)], capture_output=True, text=True, check=True)
-    first, second = done.stdout.splitlines()
+    first, second, third = done.stdout.splitlines()
     assert sorted(first.split()) == ["replay", "resume"]
     assert sorted(second.split()) == ["--judge-model", "--judge-votes"]
+    assert third.split() == ["full", "normal", "off"]
 
 
 def test_each_file_has_its_place_below_the_prefix(tmp_path: Path) -> None:

@@ -47,6 +47,8 @@ def completions(shell: str) -> str:
                 action.complete = shtab.FILE  # type: ignore[attr-defined]
             elif action.metavar == "DIR":
                 action.complete = shtab.DIRECTORY  # type: ignore[attr-defined]
+            elif "|" in str(action.metavar):
+                action.choices = str(action.metavar).split("|")
     return str(shtab.complete(parser, shell))
 
 

@@ -125,14 +125,12 @@ CONFIG_KEYS: Mapping[str, ConfigKey] = {
     "on_unknown": ConfigKey(
         "What to do with an interrupted tool call whose outcome is unknown.",
         "one of fail, retry, ask",
-        Option(
-            "what to do with an unsafe tool call that a crash interrupted: fail, retry or ask (default: fail)", "HOW"
-        ),
+        Option("what to do with an unsafe tool call that a crash interrupted (default: fail)", "fail|retry|ask"),
     ),
     "durability": ConfigKey(
         "When to sync the journal: full survives a power cut, normal a crash, off neither.",
         "one of full, normal, off",
-        Option("how often to sync the journal to disk: full, normal or off (default: normal)", "HOW"),
+        Option("how often to sync the journal to disk (default: normal)", "full|normal|off"),
     ),
     "runs_dir": ConfigKey("Folder for run journals.", "the path of a folder", is_path=True),
     "max_tokens": ConfigKey("Maximum length of a reply.", "a whole number of tokens, 1 or more", is_whole=True),
