@@ -28,7 +28,7 @@ def blend(color: str, towards: str, share: float) -> str:
     return "#{:02x}{:02x}{:02x}".format(*mixed)
 
 
-def readable(color: str, backgrounds: Iterable[str], dark: bool, least: float = READABLE) -> str:
+def readable(color: str, backgrounds: Iterable[str], dark: bool) -> str:
     """Return the colour, as much lighter (on dark) or darker as it takes to be read on every background.
 
     Where no shade of it can be, white or black is returned.
@@ -36,7 +36,7 @@ def readable(color: str, backgrounds: Iterable[str], dark: bool, least: float = 
     on = tuple(backgrounds)
     end = "#ffffff" if dark else "#000000"
     shades = (blend(color, end, step / _STEPS) for step in range(_STEPS))
-    return next((shade for shade in shades if all(contrast(shade, each) >= least for each in on)), end)
+    return next((shade for shade in shades if all(contrast(shade, each) >= READABLE for each in on)), end)
 
 
 def _luminance(color: str) -> float:
