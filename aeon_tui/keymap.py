@@ -138,9 +138,9 @@ def own_keys() -> dict[str, str]:
 def clash(action: str, wanted: str, current: Mapping[str, str]) -> tuple[str, str] | None:
     """Return the first wanted key that another action has in the same place, and that action's id.
 
-    `current` are the keys of all actions.
+    `current` are the keys of all actions. What shares a key by default may share it.
     """
-    keys = {long_name(key) for key in wanted.split(",")}
+    keys, own = {long_name(key) for key in wanted.split(",")}, own_keys()
     everywhere = _ids(contexts()[0][1])
     for _, bindings in contexts():
         here = _ids(bindings)
@@ -148,7 +148,8 @@ def clash(action: str, wanted: str, current: Mapping[str, str]) -> tuple[str, st
             continue
         for other in sorted((here | everywhere) - {action}):
             for key in current[other].split(","):
-                if long_name(key) in keys:
+                name = long_name(key)
+                if name in keys and not all(name in own[each].split(",") for each in (action, other)):
                     return key, other
     return None
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import ClassVar
@@ -142,7 +142,7 @@ class KeySettingsScreen(FilterableListScreen[KeyRow]):
             self.app.push_screen(PressDialog(f"{row.place}: {row.what}"), partial(self._pressed, row))
 
     def _pressed(self, row: KeyRow, key: str | None) -> None:
-        from aeon_tui.keymap import clash, why_no_key
+        from aeon_tui.keymap import checked_keys, clash, why_no_key
 
         if key is None or (key,) == row.keys:
             return
@@ -151,25 +151,25 @@ class KeySettingsScreen(FilterableListScreen[KeyRow]):
             return
         conflict = clash(row.id, key, {each.id: ",".join(each.keys) for each in self.all_rows})
         if conflict is None:
-            self._give(row.id, key)
+            self._give({row.id: key})
             return
         other = next(each for each in self.all_rows if each.id == conflict[1])
-        lines = [f"{shown_key(key)} is {other.place}: {other.what}.", f"After a swap, that is {row.shown}."]
+        taken = f"{shown_key(key)} is {other.place}: {other.what}."
+        kept = [each for each in other.keys if each != key] or row.keys
+        swapped = {other.id: ",".join(kept), row.id: key}
+        if checked_keys({**context_of(self).user_settings.keymap, **swapped}).problems:
+            self.notify(f"{taken} Give that one another key first.", severity="warning", markup=False)
+            return
+        lines = [taken, f"After a swap, that is {'  '.join(map(shown_key, kept))}."]
         ask = ConfirmDialog("The key is taken", lines, "Swap", "Keep them")
-        self.app.push_screen(ask, partial(self._swap, row, key, other))
+        self.app.push_screen(ask, lambda yes: self._give(swapped) if yes else None)
 
-    def _swap(self, row: KeyRow, key: str, other: KeyRow, yes: bool | None) -> None:
-        if yes:
-            kept = [each for each in other.keys if each != key] or list(row.keys)
-            context_of(self).user_settings.keep_keys({other.id: ",".join(kept), row.id: key})
-            self._read()
-
-    def _give(self, action: str, keys: str | None) -> None:
-        context_of(self).user_settings.keep_keys({action: keys})
+    def _give(self, changes: Mapping[str, str | None]) -> None:
+        context_of(self).user_settings.keep_keys(changes)
         self._read()
 
     def action_reset(self) -> None:
-        """Restore the default keys of the selected action."""
+        """Restore the default keys of the selected action, and those of the actions that have them now."""
         from aeon_tui.keymap import clash, own_keys
 
         row = self.query_one(KeyList).selected
@@ -177,11 +177,12 @@ class KeySettingsScreen(FilterableListScreen[KeyRow]):
             return
         # The defaults of other actions do not conflict with it.
         given = {each.id: ",".join(each.keys) if each.changed else "" for each in self.all_rows}
-        conflict = clash(row.id, own_keys()[row.id], given)
-        if conflict is not None:
-            self.notify(f"{shown_key(conflict[0])} is now {conflict[1]}; reset that one first.", markup=False)
-        else:
-            self._give(row.id, None)
+        restored = [row.id]
+        for action in restored:
+            while (conflict := clash(action, own_keys()[action], given)) is not None:
+                given[conflict[1]] = ""
+                restored.append(conflict[1])
+        self._give(dict.fromkeys(restored))
 
     @override
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:

@@ -11,7 +11,17 @@ from textual.screen import Screen
 
 from aeon_core.config.keys import AppSettings
 from aeon_tui.app import AeonApp
-from aeon_tui.keymap import checked_keys, clash, contexts, has_title, kinds, known_keys, own_keys, why_no_key
+from aeon_tui.keymap import (
+    CheckedKeys,
+    checked_keys,
+    clash,
+    contexts,
+    has_title,
+    kinds,
+    known_keys,
+    own_keys,
+    why_no_key,
+)
 from aeon_tui.screens.keys import KeyColumns
 from tests.aeon_tui.key_table import key_table
 
@@ -53,6 +63,10 @@ def test_a_key_has_one_meaning_everywhere() -> None:
         ids = table[key].ids
         assert {each for each in actions if not any(fnmatch(each, of) for of in ids)} == set(), key
         assert {each for each in ids if not any(fnmatch(action, each) for action in actions)} == set(), key
+
+
+def test_an_action_may_keep_a_key_that_it_shares_by_default() -> None:
+    assert checked_keys({"confirm.next": "down"}) == CheckedKeys({"confirm.next": "down"})
 
 
 def test_own_keys_do_not_clash_where_an_action_works() -> None:

@@ -92,8 +92,29 @@ async def test_a_key_that_is_taken_is_swapped_only_after_a_question() -> None:
         assert row_of(app, "run.follow").keys == ("z",)
         await until(pilot, lambda: load_values().app.keys == {"run.zoom": "f", "run.follow": "z"})
         await pilot.press("backspace")
+        await until(pilot, lambda: row_of(app, "run.zoom").keys == ("z",))
+        assert row_of(app, "run.follow").keys == ("f",)
+        await until(pilot, lambda: load_values().app.keys == {})
+
+
+async def test_a_swap_says_which_keys_remain() -> None:
+    async with changing("run.zoom") as (app, pilot):
+        await give(app, pilot, "f1")
+        await until(pilot, lambda: isinstance(app.screen, ConfirmDialog))
+        said = " ".join(str(each.render()) for each in app.screen.query(".line"))
+        assert said == "f1 is Everywhere: Help. After a swap, that is ?."
+
+
+@pytest.mark.parametrize(
+    ("action", "key", "other"), [("run.pane_ttl", "f", "Run: Follow"), ("app.copy", "z", "Run: Zoom")]
+)
+async def test_a_swap_that_would_be_refused_at_the_next_start_is_not_offered(action: str, key: str, other: str) -> None:
+    async with changing(action) as (app, pilot):
+        await give(app, pilot, key)
         await until(pilot, lambda: app._notifications)
-        assert any("reset that one first" in each.message for each in app._notifications)
+        assert [each.message for each in app._notifications] == [f"{key} is {other}. Give that one another key first."]
+        assert isinstance(app.screen, KeySettingsScreen)
+        assert app.user_settings.keymap == {}
 
 
 @pytest.mark.parametrize("key", ["escape", "z"])
