@@ -181,7 +181,8 @@ def _values(path: KeyPath, text: str, name: str, file: Path) -> Iterator[Any]:
         if path[1] not in (known := known_keys()):
             raise UsageError(f"unknown action {path[1]!r}{nearest(path[1], tuple(known))}")
     with contextlib.suppress(YamlError):
-        yield parse_yaml(text)
+        if (value := parse_yaml(text)) is not None:
+            yield value
     yield text
     yield listed(text)
 

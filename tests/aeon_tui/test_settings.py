@@ -128,7 +128,7 @@ def test_settings_of_the_app_reach_no_run(own: Path) -> None:
         ("theme: 3\n", "'theme' in the config file .* must be the name of a theme, such as aeon-light; got 3"),
         ("theme: ''\n", "must be the name of a theme"),
         ("keys: [a]\n", r"'keys' in the config file .* must be actions with their keys, such as \{run.zoom: Z"),
-        ("keys: {run.zoom: [f]}\n", "must be actions with their keys"),
+        ("keys: {run.follow: Z, run.zoom: [f]}\n", r"gives 'run.zoom' the key \['f'\]; write it as Z, f5 or ctrl\+d"),
         ("keyz: {}\n", "unknown key, 'keyz'; did you mean 'keys'?"),
     ],
 )

@@ -16,7 +16,7 @@ def _theme(value: Any) -> str | None:
     return value.strip() if isinstance(value, str) and value.strip() and value.isprintable() else None
 
 
-def _keys(value: Any) -> dict[str, str] | None:
+def _keys(value: Any, where: str) -> dict[str, str] | None:
     if not isinstance(value, dict):
         return None
     found = {}
@@ -24,7 +24,7 @@ def _keys(value: Any) -> dict[str, str] | None:
         # YAML reads a digit key as a number.
         keys = str(keys) if type(keys) is int and 0 <= keys <= 9 else keys
         if not (isinstance(action, str) and isinstance(keys, str) and keys.strip() and keys.isprintable()):
-            return None
+            raise UsageError(f"{where} gives {shown(action)} the key {shown(keys)}; write it as Z, f5 or ctrl+d")
         found[action] = ",".join(key.strip() for key in keys.split(",") if key.strip()) or "comma"
     return found
 
@@ -81,7 +81,7 @@ PLAINLY_RIGHT: Mapping[str, Callable[[Any], bool]] = {
 def checked_value(key: str, value: Any, where: str) -> Any:
     """Return a value in the form of RunConfig or the app. Raises UsageError in one line that begins with `where`."""
     if key in APP_KEYS:
-        if (checked := _theme(value) if key == "theme" else _keys(value)) is None:
+        if (checked := _theme(value) if key == "theme" else _keys(value, where)) is None:
             raise UsageError(f"{where} must be {CONFIG_KEYS[key].expected}; got {shown(value)}")
         return checked
     if isinstance(value, str) and key in PATH_KEYS:

@@ -76,6 +76,7 @@ def test_a_path_is_kept_relative_to_the_project(cli: Cli) -> None:
         (("set", "theme", "aeon-drak"), "unknown theme 'aeon-drak'; did you mean 'aeon-dark'?"),
         (("set", "keys", "{run.zoum: Z}"), "the action 'run.zoum' is unknown; did you mean 'run.zoom'?"),
         (("set", "keys.run.zoum", "Z"), "unknown action 'run.zoum'; did you mean 'run.zoom'?"),
+        (("set", "keys.run.zoom", ""), "gives 'run.zoom' the key ''; write it as Z, f5 or ctrl+d"),
         (("set", "ttl"), "set needs NAME and VALUE"),
         (("set", "ttl", "3", "--unset"), "set needs NAME and VALUE"),
         (("get", "ttl", "3"), "get takes no value"),
