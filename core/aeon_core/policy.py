@@ -226,7 +226,9 @@ def propose_rule(
     if pattern is not None and (named := _ARGUMENT.match(pattern)) and named[1] in names:
         pattern = f"{names[0]}={pattern}"
     rule = tool.name if pattern is None else f"{tool.name}({pattern})"
-    if len(rule) > MAX_RULE or not rule.isprintable():
+    if not rule.isprintable():
+        return {"why_not": "the call has a line break or another control character"}
+    if len(rule) > MAX_RULE:
         return {"why_not": "the call is too long for a rule"}
     verdict = policy.with_rule(rule).verdict(tool, arguments, substitutes=substitutes, objection=objection)
     if verdict.answer != "allow":

@@ -74,6 +74,7 @@ def test_what_only_reads_is_allowed_with_any_arguments_and_all_else_as_it_is(com
         ("git push --force", "blocklist"),
         ("sort -o x y", "is unknown"),
         ("touch " + "x" * MAX_RULE, "too long"),
+        ("touch 'a\nb'", "a line break"),
         ("ls 'x", "without its end"),
     ],
 )

@@ -29,7 +29,7 @@ from aeon_core.validation.report import Finding, clip
 from aeon_core.validation.result_checks import Artifacts
 
 _ELISION = re.compile(r"…|\.{3,}|\[[^\]\w]*\]")
-_ESCAPE = re.compile(r"\\[nrt]")
+_ESCAPE = re.compile(r"\\(?:[nrt]|x[0-9a-fA-F]{2}|u[0-9a-fA-F]{4})")
 _PIECE = re.compile(r"(?:(?<!\w)[-−–])?\d+(?:[.,'’٫٬]\d+)*|.", re.DOTALL)
 """A number with its sign and separators, or another character."""
 _EDGE = "\0"

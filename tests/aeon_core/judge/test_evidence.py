@@ -41,6 +41,8 @@ FOUND = {
     "a boolean": "complete: true",
     "a null": '"next": null',
     "a line break as JSON shows it": "Es gab zwei Fehler:\\n\\n| Code",
+    "a control character as JSON shows it": "Es gab \\u001bzwei Fehler",
+    "a control character as Python shows it": "Es gab \\x1bzwei Fehler",
     "decimals": "1.204 M€",
     "a sign": "−5 % im Monat",
     "a part of a time": "14:30",
