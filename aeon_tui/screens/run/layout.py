@@ -127,7 +127,7 @@ CSS = (
     RunScreen.-asking {
         Outcome { display: none; }
         #guide { display: none; }
-        &.-low #body { min-height: 4; }
+        &.-low #body { min-height: 3; }
         &.-low LogPane { display: none; }
         &.-tall LogPane, &.-very-tall LogPane { height: 3; }
         &.-tall ApprovalPanel { max-height: 50%; }

@@ -12,7 +12,7 @@ from aeon_tui.screens.run.layout import PANES
 from aeon_tui.screens.run.screen import RunScreen
 from aeon_tui.sessions.run_jobs import NewRunJob
 from aeon_tui.sessions.runner import Runner
-from aeon_widgets.approval_panel import ApprovalPanel
+from aeon_widgets.approval_panel import ApprovalPanel, ApprovalText
 from aeon_widgets.call_rows import RowKey
 from aeon_widgets.convergence import ConvergencePane
 from aeon_widgets.issues import IssuesPane
@@ -225,6 +225,17 @@ async def test_a_very_low_screen_shows_every_pane_without_scrolling_as_a_whole()
         for kind in (LogPane, Outcome):
             assert Region(0, 0, 60, 15).contains_region(run.screen.query_one(kind).region)
         assert run.tree.size.height >= 1
+
+
+async def test_a_long_question_on_a_low_screen_keeps_its_last_row_in_sight(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(ApprovalText, "get_content_height", lambda *_: 99)
+    screen = STATES["pass"]()
+    async with on(screen).run_test(size=(80, 24)) as pilot:
+        for width, height in [(60, 14), (100, 15), (60, 18), (80, 19), (120, 18), (80, 21), (80, 24), (80, 29)]:
+            await pilot.resize_terminal(width, height)
+            await pilot.pause()
+            assert screen.max_scroll_y == 0, (width, height)
+            assert screen.query_one(ApprovalPanel).region.bottom < height, (width, height)
 
 
 async def test_a_run_that_starts_here_has_its_task_and_the_panes_of_passes_at_once() -> None:
