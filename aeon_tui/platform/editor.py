@@ -70,7 +70,7 @@ def _root(text: str) -> Any:
 
 def _located(reason: str, root: Any) -> TextProblem:
     if place := _PLACE.search(reason):
-        return TextProblem(reason[place.end() :], int(place[1]))
+        return TextProblem(reason[place.end() :].removeprefix("is "), int(place[1]))
     found = [_place(root, path) for path in _paths(reason)]
     deepest = max(found, key=lambda each: each[0], default=(0, None))
     return TextProblem(reason, deepest[1])

@@ -53,7 +53,7 @@ def test_each_problem_with_a_plan_names_its_line(tmp_path: Path, text: str, told
     [
         ("ttl: 7\n\ntll: 8\n", "line 3: has an unknown key, 'tll'; did you mean 'ttl'?"),
         ("ttl: 7\nbudget: much\n", "line 2: 'budget' must be"),
-        ("ttl: {\n", "line 2: is not valid YAML"),
+        ("ttl: {\n", "line 2: not valid YAML"),
         ("policy:\n  allow: ['Bash( x']\n", "line 1: "),
         ("- a\n", "is a list"),
     ],

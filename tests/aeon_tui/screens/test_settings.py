@@ -341,7 +341,7 @@ async def test_without_an_editor_the_app_has_one_that_names_the_line_and_the_rea
         assert not own.exists()
         await typed(pilot, app, "ttl: [7\n")
         await until(pilot, lambda: "not valid YAML" in problems(screen))
-        assert problems(screen).startswith("✖ line 2: is not valid YAML")
+        assert problems(screen).startswith("✖ line 2: not valid YAML")
         await pilot.press("escape")
         await until(pilot, lambda: isinstance(app.screen, ConfirmDialog))
         await pilot.press("escape")
