@@ -112,7 +112,7 @@ def models_text(choices: Sequence[ModelChoice], settings: str) -> Content:
     head = (
         "Your model"
         if configured
-        else f"No model is configured. Set one with AEON_MODEL or in the settings ({settings})"
+        else f"No model is configured. Set one with AEON_MODEL, or press {settings} for the settings"
     )
     lines = [Content.styled(head, "bold"), *map(_line, configured)]
     if others:

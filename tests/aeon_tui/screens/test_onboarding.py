@@ -92,7 +92,7 @@ async def test_n_asks_for_a_task(tmp_path: Path) -> None:
 async def test_without_a_model_each_provider_has_the_step_that_makes_it_usable(tmp_path: Path) -> None:
     async with first(tmp_path) as (app, pilot):
         await until(pilot, lambda: models(app))
-        assert "No model is configured. Set one with AEON_MODEL or in the settings (,)" in models(app)
+        assert "No model is configured. Set one with AEON_MODEL, or press , for the settings" in models(app)
         assert "✖ anthropic    no key\n  → set ANTHROPIC_API_KEY" in models(app)
         assert "simulated:" not in models(app)
 
