@@ -197,6 +197,21 @@ def test_a_workflow_that_could_not_see_its_project_replays_and_looks_again_when_
     assert replay(failed.journal).difference is None
 
 
+@pytest.mark.parametrize("kind", ["gate", "agent", "observation", "tool", "llm"])
+def test_a_workflow_that_was_interrupted_anywhere_replays_and_resumes(tmp_path: Path, kind: str) -> None:
+    def interrupt(line: bytes) -> None:
+        record = json.loads(line)
+        if record["type"] == kind and record["seq"] > 40:
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        case_in(tmp_path, on_line=interrupt).orchestrator.run(TASK)
+    found = replay(journal_in(tmp_path))
+    assert (found.difference, found.result and found.result.status) == (None, "aborted")
+    assert case_in(tmp_path).orchestrator.resume(journal_in(tmp_path)).exit_code == 0
+    assert replay(journal_in(tmp_path)).difference is None
+
+
 def test_nothing_that_is_done_is_asked_again(tmp_path: Path) -> None:
     stopped = Case(tmp_path, gate_policy=SaidAtGates({3: [(ABORT, None)]})).orchestrator.run(TASK)
     assert stopped.transcript_path is not None

@@ -12,8 +12,8 @@ from jiter import from_json
 from pydantic_core import to_json
 
 from aeon_core.config.schema import Durability
-from aeon_core.effects.replay_cursor import RecordingEnded, ReplayCursor
-from aeon_core.errors import RunAborted
+from aeon_core.effects.replay_cursor import ABORT_RECORDS, RecordingEnded, ReplayCursor
+from aeon_core.errors import ReplayMismatchError, RunAborted
 from aeon_core.journal.reader import ASKED
 from aeon_core.journal.records import (
     ENVELOPE,
@@ -181,14 +181,20 @@ class RecordStream:
         self._digested_repeats = len(repeats)
 
     def emit(self, record: Record) -> int:
-        """Append a record; return its `seq`. Raises JournalError, ReplayMismatchError."""
+        """Append a record; return its `seq`. Raises JournalError, ReplayMismatchError, and as `follow_abort`."""
         if self._recorded is not None:
             self._digest_repeats()
         if self._recorded is not None and self.recording:
             line = self.ahead()
             if record.may_be_missing and line["type"] != record.tag:
                 return int(line["seq"])
-            seq = self._recorded.expect(self._digest.on(record))
+            try:
+                seq = self._recorded.expect(self._digest.on(record))
+            except ReplayMismatchError:
+                if record.tag not in ABORT_RECORDS:
+                    # An interrupt may have come between any two records.
+                    self.follow_abort(in_a_cycle=True)
+                raise
             self._digest.count_line(line)
             if self._replays:
                 self.journal.append(record)
@@ -200,8 +206,13 @@ class RecordStream:
         ends = record.tag in ENDINGS
         if ends:
             record = self._digest.on(self._with_place_to_resume(record))
-        seq = self.journal.append(record)
-        self._digest.count(record, self.journal.body)
+        written = self.journal.seq
+        try:
+            seq = self.journal.append(record)
+        finally:
+            # An interrupt may come while the listeners are told of a record that is written.
+            if self.journal.seq > written:
+                self._digest.count(record, self.journal.body)
         self.appended += 1
         if ends and self._durability != "off":
             self.journal.sync()
@@ -233,11 +244,12 @@ class RecordStream:
         return f"c{self.calls}"
 
     def follow_abort(self, *, in_a_cycle: bool) -> None:
-        """Raise RunAborted if the recorded run was aborted at this place."""
+        """Raise RunAborted if the recorded run was aborted at this place, KeyboardInterrupt if the record says so."""
         if self._recorded is not None and self.recording:
-            message = self._recorded.aborted_here(in_a_cycle=in_a_cycle)
-            if message is not None:
-                raise RunAborted(message)
+            error = self._recorded.aborted_here(in_a_cycle=in_a_cycle)
+            if error is not None:
+                kind = KeyboardInterrupt if error["error_type"] == KeyboardInterrupt.__name__ else RunAborted
+                raise kind(error["message"])
 
     def wait(self, seconds: float) -> None:
         """Wait before a model call is repeated; not at all in the recorded part. Raises RunAborted."""

@@ -14,6 +14,8 @@ from aeon_core.journal.records import EMITTED, ENVELOPE, Record
 from aeon_core.llm.base import LLMAdapter, LLMRequest, LLMResponse
 from aeon_core.redaction import redact_json
 
+ABORT_RECORDS = ("ttl", "cycle", "run_finished")
+"""Types of the records that an abort within a cycle ends with."""
 NOT_COMPARED = frozenset({"ts", "timestamp", "timing_information", "versions", "resumes_at"})
 """Keys whose values differ from run to run, besides those that end in `_ms`."""
 SHOWN = 160
@@ -162,14 +164,14 @@ class ReplayCursor:
         last = self._lines[-1]
         return last["result"].get("journal") if last["type"] == "run_finished" else None
 
-    def aborted_here(self, *, in_a_cycle: bool) -> str | None:
-        """Return the message of the abort that ended the recorded run at this place, else None."""
-        ending = ("ttl", "cycle", "run_finished") if in_a_cycle else ("run_finished",)
+    def aborted_here(self, *, in_a_cycle: bool) -> Mapping[str, Any] | None:
+        """Return the error of the abort that ended the recorded run at this place, else None."""
+        ending = ABORT_RECORDS if in_a_cycle else ("run_finished",)
         ahead = self._lines[self._next : self._next + 4]
         if len(ahead) > len(ending) or not ahead or any(line["type"] not in ending for line in ahead):
             return None
         result = ahead[-1].get("result", {})
-        return str(result["error"]["message"]) if result.get("status") == "aborted" else None
+        return result["error"] if result.get("status") == "aborted" else None
 
     @property
     def last_pass(self) -> Mapping[str, Any] | None:

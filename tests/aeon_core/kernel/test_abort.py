@@ -11,6 +11,7 @@ from aeon_core import LLMError, LLMRequest, LLMResponse, Orchestrator, RunConfig
 from aeon_core.llm import errors
 from tests.aeon_core.kernel.test_execution import of
 from tests.fakes import ScriptedModel, add, steps
+from tests.replays import replays_the_same
 from tests.waiting import PATIENCE
 
 
@@ -114,6 +115,20 @@ def test_an_interrupt_in_a_tool_ends_the_run_as_aborted() -> None:
         ScriptedModel(), tools=registry, config=RunConfig(single_pass=True, durability="off"), journal=False
     )
     assert orchestrator.run("t", steps({"tool": "interrupted", "arguments": {}})).status == "aborted"
+
+
+def test_a_run_that_was_interrupted_between_two_records_replays() -> None:
+    records: list[dict[str, Any]] = []
+
+    def interrupt(record: dict[str, Any]) -> None:
+        records.append(record)
+        if (record["type"], record.get("state")) == ("phase", "finished"):
+            raise KeyboardInterrupt
+
+    config = RunConfig(single_pass=True, durability="off")
+    orchestrator = Orchestrator(ScriptedModel(), config=config, journal=False, on_record=interrupt)
+    assert orchestrator.run("t", steps(add(1, 1))).status == "aborted"
+    replays_the_same(records)
 
 
 def test_a_tool_that_exits_fails_its_step_only() -> None:
