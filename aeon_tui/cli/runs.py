@@ -7,7 +7,7 @@ from argparse import Namespace
 from pathlib import Path
 
 from aeon_core.errors import AeonError, UsageError
-from aeon_core.journal.listing import at_pass, is_path, refuse_live, remove_run, size_of
+from aeon_core.journal.listing import at_pass, find_run, is_path, refuse_live, remove_run, size_of
 from aeon_core.journal.summary import WORKFLOW, RunSummary, summarise
 from aeon_core.journal.values import brief
 from aeon_core.json_safe import clean_text
@@ -111,7 +111,8 @@ def delete(args: Namespace) -> int:
 
 def _journal(run: str, directory: Path, *, sure: bool) -> Path:
     """Return the journal of a run; without asking, only for a full id."""
-    journal = find_journal(run, directory).absolute()
+    # A path names that file alone, not the journal that a transcript was written from.
+    journal = (find_run(run) if is_path(run) else find_journal(run, directory)).absolute()
     if sure and not is_path(run) and run not in (journal.stem, "last"):
         raise UsageError(f"with --yes, name the run in full: {journal.stem}")
     return journal

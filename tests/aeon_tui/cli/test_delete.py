@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import io
+import json
 import sys
 from pathlib import Path
 
@@ -44,6 +45,15 @@ def test_several_runs_are_deleted_once_each_with_their_files(cli: Cli) -> None:
     assert (done.code, done.out, done.err) == (0, "", "deleted run-1\ndeleted run-2\n")
     assert left() == ["run-10.jsonl"]
     assert cli("delete", "last", "--yes").err == "deleted run-10\n"
+
+
+def test_a_copied_transcript_is_deleted_alone(cli: Cli, tmp_path: Path) -> None:
+    first = {"v": 1, "seq": 0, "ts": "2026-11-01T12:00:00.000000Z", "run": "t", "type": "workflow_start"}
+    copy = tmp_path / "t.jsonl"
+    copy.write_text(json.dumps({**first, "task": "t", "model": "m", "journal": "run-1"}) + "\n")
+    before = left()
+    assert cli("delete", str(copy), "--yes").err == "deleted t\n"
+    assert (copy.exists(), left()) == (False, before)
 
 
 @pytest.mark.parametrize(
