@@ -59,7 +59,7 @@ def first_problem(error: ValidationError) -> str:
     found = error.errors(include_url=False, include_input=False, include_context=False)[0]
     # The only texts with a pattern are those that must not be blank.
     what = "must not be blank" if found["type"] == "string_pattern_mismatch" else found["msg"]
-    return f"{'.'.join(str(part) for part in found['loc'])}: {what}"
+    return ": ".join(filter(None, (".".join(str(part) for part in found["loc"]), what)))
 
 
 def is_server_url(value: Any) -> bool:

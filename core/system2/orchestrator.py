@@ -308,7 +308,7 @@ class Orchestrator:
             changed = {"budget": now.budget} if now.budget != _budget_of(lines, config) else {}
             described = [known.described() for known in model_infos(model, now)]
             before = [line.get("models") for line in lines if line["type"] in ("run_started", "run_resumed")]
-            same = described == [models for models in before if models][-1]
+            same = described == [[], *filter(None, before)][-1]
             resumed = RunResumed(
                 options=changed,
                 continues_at=ended if ended is not None else journal.seq,

@@ -62,8 +62,12 @@ def first_record(path: Path) -> dict[str, Any]:
     if first.get("type") == "workflow_start":
         how = "it can only be shown; start a new workflow with --spec continue"
         raise UsageError(f"the transcript {str(path)!r} has no journal: {how}")
-    if not isinstance(first.get("workflow"), dict):
+    workflow = first.get("workflow")
+    if not isinstance(workflow, dict):
         raise UsageError(f"{str(path)!r} is not the journal of a workflow; see `aeon-tui runs`")
+    if not all(isinstance(workflow.get(key), str) for key in ("project_root", "transcript")):
+        why = "its first record does not name the project or the transcript"
+        raise UsageError(f"the journal {str(path)!r} is damaged: {why}; see what is left with `aeon-tui show`")
     return first
 
 

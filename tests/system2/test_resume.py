@@ -366,3 +366,19 @@ def test_a_transcript_of_an_earlier_version_is_no_damaged_journal(tmp_path: Path
     path.write_text("".join(json.dumps(line) + "\n" for line in lines))
     with pytest.raises(UsageError, match="has no journal: it can only be shown"):
         replay(path)
+
+
+@pytest.mark.parametrize(
+    ("damage", "said"),
+    [
+        ({"models": [{"price": None}]}, "cannot read the models in the journal"),
+        ({"workflow": {}}, "is damaged: its first record does not name the project or the transcript"),
+        ({"workflow": {"project_root": "/", "transcript": "t", "settings": 3}}, "cannot be used: Input should be"),
+    ],
+)
+def test_a_damaged_first_record_is_reported(whole: Path, tmp_path: Path, damage: dict[str, Any], said: str) -> None:
+    first, rest = journal_in(whole).read_text("utf-8").split("\n", 1)
+    path = tmp_path / "w.jsonl"
+    path.write_text(json.dumps({**json.loads(first), **damage}, separators=(",", ":")) + f"\n{rest}", "utf-8")
+    with pytest.raises(UsageError, match=said):
+        replay(path)

@@ -157,11 +157,14 @@ def _model_info(adapter: LLMAdapter, config: RunConfig, *, judges: bool) -> Mode
 
 
 def recorded_model(entry: Mapping[str, Any]) -> ModelInfo:
-    """Return what `run_started` says about a model."""
+    """Return what `run_started` says about a model. Raises UsageError if that cannot be read."""
     price, simulated = entry.get("price"), entry.get("simulated") is True
-    known = ModelPrice(price["input"], price["output"], "recorded") if price else FREE if simulated else None
-    judges, agents = entry.get("judges") is True, tuple(entry.get("agents") or ())
-    return ModelInfo(entry["model"], simulated, known, entry.get("context_window"), judges, agents)
+    try:
+        known = ModelPrice(price["input"], price["output"], "recorded") if price else FREE if simulated else None
+        judges, agents = entry.get("judges") is True, tuple(entry.get("agents") or ())
+        return ModelInfo(entry["model"], simulated, known, entry.get("context_window"), judges, agents)
+    except (KeyError, TypeError):
+        raise UsageError("cannot read the models in the journal") from None
 
 
 def check_budget(config: RunConfig, models: Sequence[ModelInfo]) -> None:

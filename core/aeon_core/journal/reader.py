@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import os
 import re
+from codecs import BOM_UTF8
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import IO, Any
@@ -148,7 +149,7 @@ _LINES_TO_TRY = 20
 
 def record_type(line: bytes) -> str | None:
     """Return the type of a line's record, from its beginning alone; None if it is not a record."""
-    match = _ENVELOPE.match(line[:2_000])
+    match = _ENVELOPE.match(line[:2_000].removeprefix(BOM_UTF8))
     return match[2].decode() if match is not None and int(match[1]) <= VERSION else None
 
 
@@ -228,6 +229,8 @@ class JournalLines:
 def wrong_seq(seq: int, expected: int) -> str:
     """Return what a line with another `seq` than the expected one says about the journal."""
     why = "lines are missing" if seq > expected else "lines are repeated or out of order"
+    if seq == 0:
+        why = "a run begins here, but a journal holds only one; put each run into a file of its own"
     return f"seq {seq} where {expected} was expected; {why}"
 
 
@@ -360,7 +363,7 @@ def _is_foreign(line: bytes) -> bool:
 def parse_line(line: bytes, number: int, damage: list[str]) -> dict[str, Any] | None:
     """Return the record of a line, long texts by reference; None if it is not a record, and `damage` says why."""
     try:
-        record = from_json(line, allow_inf_nan=False)
+        record = from_json(line.removeprefix(BOM_UTF8), allow_inf_nan=False)
     except ValueError as error:
         reason = str(error).partition(" at line ")[0]
         damage.append(f"line {number}: broken ({reason})")

@@ -12,7 +12,6 @@ from pydantic import ValidationError
 
 from aeon_core.config.schema import RunConfig, hidden_options, recorded_config
 from aeon_core.convergence.criteria import ConvergenceCriteria, load_criteria
-from aeon_core.effects.model_calls import recorded_model
 from aeon_core.effects.replay_cursor import (
     Difference,
     RecordingEnded,
@@ -157,7 +156,6 @@ def replay_lines(
 ) -> Replay:
     """Return the same of records that were read already: all of a run's from `run_started` on, long texts in full."""
     started = lines[0]
-    _check_models(started)
     cursor = ComparedLines(lines, request)
     tools = request.tools.export_tools_for_llm() if request is not None and request.tools is not None else None
     orchestrator = Orchestrator(
@@ -224,17 +222,11 @@ def recorded_tools(started: Mapping[str, Any]) -> ToolRegistry:
     try:
         for described in started["tools"]:
             registry.register(RecordedTool(described))
-    except (AeonError, KeyError, TypeError) as error:
+    except KeyError as missing:
+        raise UsageError(f"cannot read the tools in the journal: one of them has no {missing}") from None
+    except (AeonError, TypeError) as error:
         raise UsageError(f"cannot read the tools in the journal: {error}") from None
     return registry
-
-
-def _check_models(started: Mapping[str, Any]) -> None:
-    try:
-        for entry in started.get("models") or [started]:
-            recorded_model(entry)
-    except (KeyError, TypeError):
-        raise UsageError("cannot read the models in the journal") from None
 
 
 def given_plan_of(lines: list[dict[str, Any]]) -> Plan | None:

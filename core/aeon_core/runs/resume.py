@@ -6,8 +6,6 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from pydantic import ValidationError
-
 from aeon_core.approvals.pending import REVIEWED, Approver
 from aeon_core.config.journal_trust import check_journal
 from aeon_core.config.schema import RunConfig, recorded_config
@@ -16,9 +14,9 @@ from aeon_core.effects.replay_cursor import ReplayCursor
 from aeon_core.effects.secret_recovery import RunSecrets
 from aeon_core.entities import RunResult
 from aeon_core.errors import ReplayMismatchError, UsageError
-from aeon_core.journal.reader import STATE_TYPES, read_records
+from aeon_core.journal.reader import STATE_TYPES
 from aeon_core.journal.records import RunResumed
-from aeon_core.journal.recovery import reopen
+from aeon_core.journal.recovery import reopen, sound_records
 from aeon_core.journal.summary import last_state
 from aeon_core.journal.writer import JournalWriter, LineListener, as_dicts, fan_out
 from aeon_core.kernel.checkpoint import Checkpoint
@@ -37,7 +35,6 @@ from aeon_core.runs.replay import (
     recorded_start,
 )
 from aeon_core.runs.setup import Start, run_vault
-from aeon_core.suggest import first_problem
 from aeon_core.tools.base import Tools
 
 OPTIONS = ("ttl", "budget", "approve", "model", "judge_model", "on_unknown", "durability")
@@ -49,18 +46,14 @@ whose name is recorded for the next resume.
 def finished_result(path: Path) -> RunResult | None:
     """Return the result of a run that has ended for good, None if there is something to continue.
 
-    Raises UsageError if the file is not a journal.
+    Raises UsageError if the file is not a journal, or damaged.
     """
     last: dict[str, Any] = {}
-    for record in read_records(path):
+    for record in sound_records(path):
         last = record if record["type"] in STATE_TYPES else last
     if last.get("type") != "run_finished" or last.get("resumes_at") is not None:
         return None
-    try:
-        vault = SecretVault(environment_secrets())
-        return RunResult.model_validate(vault.reveal(last.get("result")))
-    except ValidationError as error:
-        raise UsageError(f"cannot read the result in the journal: {first_problem(error)}") from None
+    return RunResult.model_validate(SecretVault(environment_secrets()).reveal(last["result"]))
 
 
 class Resumption(PreparedRun):
@@ -168,7 +161,8 @@ def _resumed(
     check_budget(changed, known)
     models = [each.described() for each in known]
     before = [line.get("models") for line in lines if line["type"] in ("run_started", "run_resumed")]
-    same = [each["model"] for each in models] == [each["model"] for each in [m for m in before if m][-1]]
+    last_models = [[lines[0]], *filter(None, before)][-1]
+    same = [each["model"] for each in models] == [each.get("model") for each in last_models]
     # An earlier attempt to resume may have ended after repairing the journal.
     last = last_state(reversed(lines))
     ended = last["resumes_at"] if last["type"] == "run_finished" else None

@@ -103,7 +103,8 @@ def test_lines_that_occur_twice_are_not_said_to_be_missing(tmp_path: Path) -> No
     path = tmp_path / "r.jsonl"
     path.write_bytes(b"".join([*content[:3], *content]))
 
-    assert read(path)[1] == ["line 4: seq 0 where 3 was expected; lines are repeated or out of order"]
+    how = "a run begins here, but a journal holds only one; put each run into a file of its own"
+    assert read(path)[1] == [f"line 4: seq 0 where 3 was expected; {how}"]
 
 
 def test_a_broken_first_line_does_not_hide_the_journal(tmp_path: Path) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import codecs
 import json
 from collections.abc import Callable
 from pathlib import Path
@@ -11,6 +12,7 @@ import pytest
 
 from aeon_core.errors import UsageError
 from aeon_core.journal.history import open_run
+from aeon_core.journal.reader import head
 from aeon_core.runs.fork import Fork
 from aeon_core.runs.replay import replay
 from aeon_core.runs.resume import resume
@@ -113,6 +115,30 @@ def altered(lines: Lines, kind: str, **fields: Any) -> Lines:
     return [*lines[:place], json.dumps(record, separators=(",", ":")).encode() + b"\n", *lines[place + 1 :]]
 
 
+@pytest.mark.parametrize("use", [resumed, replay])
+def test_a_model_that_is_not_described_is_reported(tmp_path: Path, lines: Lines, use: Callable[[Path], Any]) -> None:
+    path = tmp_path / "r.jsonl"
+    path.write_bytes(b"".join(altered(lines, "run_started", models=[{"price": {}}])))
+    with pytest.raises(UsageError, match=r"^cannot read the models in the journal$"):
+        use(path)
+
+
+def test_a_tool_that_is_not_described_is_reported(tmp_path: Path, lines: Lines) -> None:
+    path = tmp_path / "r.jsonl"
+    path.write_bytes(b"".join(altered(lines, "run_started", tools=[{"name": "echo"}])))
+    with pytest.raises(UsageError, match=r"^cannot read the tools in the journal: one of them has no 'description'$"):
+        replay(path)
+
+
+def test_the_byte_order_mark_of_an_editor_and_its_line_ends_do_no_harm(tmp_path: Path, lines: Lines) -> None:
+    path = tmp_path / "r.jsonl"
+    path.write_bytes(codecs.BOM_UTF8 + b"".join(lines).replace(b"\n", b"\r\n"))
+    assert head(path) is not None
+    assert replay(path).difference is None
+    resumed(path)
+    assert replay(path).difference is None
+
+
 @pytest.mark.parametrize("results", [{}, {"steps": [{}]}, {"answer": 3, "steps": []}], ids=["none", "step", "answer"])
 @pytest.mark.parametrize("use", [resumed, forked])
 def test_a_pass_that_does_not_say_where_the_run_stood_is_reported(
@@ -184,5 +210,19 @@ def test_a_result_that_is_none_is_one_line(tmp_path: Path, result: object) -> No
     *before, last = (folder / JOURNAL).read_bytes().splitlines(keepends=True)
     ended = {**json.loads(last), "result": result}
     (folder / JOURNAL).write_bytes(b"".join(before) + json.dumps(ended, separators=(",", ":")).encode() + b"\n")
-    with pytest.raises(UsageError, match="cannot read the result in the journal"):
+    with pytest.raises(UsageError, match=r"is damaged: line \d+: run_finished\.result"):
         resume(folder / JOURNAL, model())
+
+
+@pytest.mark.parametrize("use", [resumed, replay])
+def test_the_second_run_in_a_file_is_not_taken_for_the_first(
+    tmp_path: Path, lines: Lines, resumed_lines: Lines, use: Callable[[Path], Any]
+) -> None:
+    path = tmp_path / "r.jsonl"
+    path.write_bytes(b"".join([*lines, *resumed_lines]))
+    said = (
+        f"line {len(lines) + 1}: seq 0 where {len(lines)} was expected; a run begins here, but a journal holds only one"
+    )
+    with pytest.raises(UsageError, match=said):
+        use(path)
+    assert said in open_run(path)[0].damage[0]
