@@ -382,6 +382,7 @@ class PassFold:
         view.calls = {
             key: [call for call in calls if call.pass_number == self._number] for key, calls in view.calls.items()
         }
+        view.tool_calls = {key: call for key, call in view.tool_calls.items() if call.pass_number == self._number}
         calls = [call for attempts in view.calls.values() for call in attempts]
         view.usage = {
             name: sum((call.usage or {}).get(name, 0) for call in calls) for name in ("input_tokens", "output_tokens")

@@ -19,6 +19,7 @@ from tests.aeon_core.journal.view.adaptive import (
     report,
     two_adaptive_passes,
 )
+from tests.aeon_core.kernel.scenarios import JOURNAL, SCENARIOS
 
 
 def test_the_history_of_a_run_equals_what_the_run_returned(tmp_path: Path) -> None:
@@ -202,3 +203,11 @@ def test_a_pass_holds_only_the_depths_that_were_made_for_it_however_often_its_nu
         fold.apply(record)
     first, _, again, *_ = fold.passes
     assert again.depth_adjustments == first.depth_adjustments
+
+
+def test_the_view_of_a_pass_has_its_own_tool_calls_only(tmp_path: Path) -> None:
+    SCENARIOS["launches"].run(tmp_path)
+    whole, first, second = (open_run(tmp_path / JOURNAL, None, number)[0].tool_calls for number in (None, 1, 2))
+    assert [call.pass_number for call in first.values()] == [1, 1]
+    assert [call.pass_number for call in second.values()] == [2]
+    assert {*first, *second} == {*whole}
