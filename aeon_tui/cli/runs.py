@@ -8,7 +8,7 @@ from pathlib import Path
 
 from aeon_core.errors import AeonError, UsageError
 from aeon_core.journal.listing import at_pass, find_run, is_path, refuse_live, remove_run, size_of
-from aeon_core.journal.summary import WORKFLOW, RunSummary, summarise
+from aeon_core.journal.summary import SUFFIX, WORKFLOW, RunSummary, summarise
 from aeon_core.journal.values import brief
 from aeon_core.json_safe import clean_text
 from aeon_core.stdio import can_answer
@@ -113,6 +113,8 @@ def _journal(run: str, directory: Path, *, sure: bool) -> Path:
     """Return the journal of a run; without asking, only for a full id."""
     # A path names that file alone, not the journal that a transcript was written from.
     journal = (find_run(run) if is_path(run) else find_journal(run, directory)).absolute()
+    if journal.suffix != SUFFIX:
+        raise UsageError(f"{str(journal)!r} is not a run's <run_id>{SUFFIX} file, so it is not deleted")
     if sure and not is_path(run) and run not in (journal.stem, "last"):
         raise UsageError(f"with --yes, name the run in full: {journal.stem}")
     return journal

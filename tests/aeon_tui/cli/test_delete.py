@@ -47,6 +47,14 @@ def test_several_runs_are_deleted_once_each_with_their_files(cli: Cli) -> None:
     assert cli("delete", "last", "--yes").err == "deleted run-10\n"
 
 
+def test_a_file_that_is_no_journal_is_not_deleted(cli: Cli, tmp_path: Path) -> None:
+    notes = tmp_path / "notes.txt"
+    notes.write_text("precious")
+    done = cli("delete", str(notes), "--yes")
+    assert (done.code, notes.read_text()) == (2, "precious")
+    assert done.err == f"aeon-tui: {str(notes)!r} is not a run's <run_id>.jsonl file, so it is not deleted\n"
+
+
 def test_a_copied_transcript_is_deleted_alone(cli: Cli, tmp_path: Path) -> None:
     first = {"v": 1, "seq": 0, "ts": "2026-11-01T12:00:00.000000Z", "run": "t", "type": "workflow_start"}
     copy = tmp_path / "t.jsonl"
