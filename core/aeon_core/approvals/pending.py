@@ -65,7 +65,8 @@ def ask(approver: Approver | None, request: ApprovalRequest) -> ApprovalDecision
     if approver is None:
         return _reject(NOBODY)
     try:
-        decision = approver(request)
+        # It may change what it gets.
+        decision = approver(request.model_copy(deep=True))
     except RunEnding:
         raise
     except Exception as error:

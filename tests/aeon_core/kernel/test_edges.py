@@ -12,6 +12,7 @@ import pytest
 from aeon_core import (
     AeonError,
     ApprovalDecision,
+    ApprovalRequest,
     LLMError,
     LLMResponse,
     Memory,
@@ -242,6 +243,24 @@ def test_without_a_sound_approval_the_tool_is_not_called_and_the_step_says_why(a
     assert "\n" not in result.steps[0].errors[0]
     assert [record["state"] for record in of(records, "approval")] == ["asked", "decided"]
     assert len(of(records, "cycle")) == 2
+
+
+def test_an_approver_that_changes_its_request_changes_nothing_else() -> None:
+    @tool(effect="unsafe", needs_approval=True)
+    def danger(x: int) -> int:
+        """Is dangerous."""
+        return x
+
+    def approver(request: ApprovalRequest) -> ApprovalDecision:
+        request.subject["arguments"]["x"] = 2
+        request.subject.clear()
+        request.point = cast("Any", "nowhere")
+        return ApprovalDecision(decision="approve")
+
+    plan = steps({"tool": "danger", "arguments": {"x": 1}})
+    result, records = run(ScriptedModel(answer="x"), plan, tools=registry_of(danger), approver=approver)
+    assert result.steps[0].output == {"result": 1}
+    assert of(records, "approval")[0]["subject"]["arguments"] == {"x": 1}
 
 
 def test_listeners_that_fail_do_not_end_the_run_and_are_logged_once_each(caplog: pytest.LogCaptureFixture) -> None:
