@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections import Counter
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, Self
 
-from pydantic import AfterValidator, Field, ValidationError
+from pydantic import AfterValidator, Field, ModelWrapValidatorHandler, ValidationError, ValidationInfo, model_validator
 
 from aeon_core.entities import Entity
 from aeon_core.errors import UsageError
@@ -62,7 +62,7 @@ class ConvergenceCriteria(Entity):
     """What a result must meet, besides what always applies: every step done, no invented tool, a judgement.
 
     `completeness` and `coherence` are minimum scores, 0…1; `consistency` lists the flags that must hold (adaptive
-    FR-022).
+    FR-022). Unknown keys and wrong values raise UsageError, in one line.
     """
 
     completeness: Score = 0.8
@@ -73,6 +73,15 @@ class ConvergenceCriteria(Entity):
     """What must be free of contradictions."""
     additional: Annotated[list[AdditionalCriterion], AfterValidator(_no_repeats)] = Field(default_factory=list)
     """Your own criteria."""
+
+    @model_validator(mode="wrap")
+    @classmethod
+    def _in_one_line(cls, data: Any, handler: ModelWrapValidatorHandler[Self], info: ValidationInfo) -> Self:
+        try:
+            return handler(data)
+        except ValidationError as error:
+            failure = error
+        raise UsageError(_wrong(info.context or "ConvergenceCriteria", data, failure))
 
 
 _EXPECTED = {
@@ -95,18 +104,14 @@ def load_criteria(path: Path | str) -> ConvergenceCriteria:
 
 def parse_criteria(data: Any, where: str = "the criteria") -> ConvergenceCriteria:
     """Return the criteria in plain data; `where` names its source in errors. Raises UsageError."""
-    if data is None:
-        return ConvergenceCriteria()
+    if isinstance(data, dict):
+        data = {key: value for key, value in data.items() if value is not None or key not in _EXPECTED}
+    return ConvergenceCriteria.model_validate({} if data is None else data, context=where)
+
+
+def _wrong(where: str, data: Any, error: ValidationError) -> str:
     if not isinstance(data, dict):
-        raise UsageError(f"{where} is {shown(data)}; expected keys such as `completeness: 0.9`")
-    given = {key: value for key, value in data.items() if value is not None or key not in _EXPECTED}
-    try:
-        return ConvergenceCriteria.model_validate(given)
-    except ValidationError as error:
-        raise UsageError(_wrong(where, data, error)) from None
-
-
-def _wrong(where: str, data: dict[str, Any], error: ValidationError) -> str:
+        return f"{where} is {shown(data)}; expected keys such as `completeness: 0.9`"
     errors = error.errors(include_url=False, include_context=False)
     first = next((each for each in errors if each["type"] == "extra_forbidden"), errors[0])
     *around, name = map(str, first["loc"])

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from typing import Any
 
 import pytest
 from pydantic import ValidationError
@@ -82,6 +83,20 @@ def test_what_is_wrong_in_a_file_is_one_line_that_names_it(tmp_path: Path, text:
     assert repr(str(path)) in caught.value.message
     assert "\n" not in caught.value.message
     assert caught.value.exit_code == 2
+
+
+@pytest.mark.parametrize(
+    ("values", "told"),
+    [
+        ({"completeness": 2}, "'completeness' in ConvergenceCriteria must be a number between 0 and 1; got 2"),
+        ({"complete": 1}, "ConvergenceCriteria has an unknown key, 'complete'; did you mean 'completeness'?"),
+        (0.9, "ConvergenceCriteria is 0.9; expected keys such as `completeness: 0.9`"),
+    ],
+)
+def test_what_is_wrong_in_python_is_one_line_too(values: Any, told: str) -> None:
+    with pytest.raises(UsageError) as caught:
+        ConvergenceCriteria(**values) if isinstance(values, dict) else ConvergenceCriteria.model_validate(values)
+    assert caught.value.message == told
 
 
 def test_a_file_that_cannot_be_read_is_named(tmp_path: Path) -> None:
