@@ -13,13 +13,14 @@ from urllib.parse import urlsplit
 from aeon_core.errors import ModelUnavailableError, UsageError
 from aeon_core.escape import escape_controls
 from aeon_core.llm import PROVIDERS
-from aeon_core.suggest import NEAR, close, is_server_url, shown
+from aeon_core.suggest import NEAR, close, is_server_url, nearest, shown
 
 if TYPE_CHECKING:
     from aeon_core.llm.base import LLMAdapter
 
 PLACEHOLDER_KEY = "none"
 """Sent if no key is needed, since the SDK requires one and local servers ignore it."""
+_BEDROCK = ("region", "profile", "role_arn")
 
 
 @dataclass(frozen=True)
@@ -111,6 +112,11 @@ def connect(
 
         return ModelChain([connect(one, base_url=base_url, timeout=timeout, bedrock=bedrock) for one in model])
     provider, name = _parts(model)
+    for key, value in (bedrock or {}).items():
+        if key not in _BEDROCK:
+            raise UsageError(f"bedrock has an unknown key, {key!r}{nearest(str(key), _BEDROCK)}")
+        if value is not None and not isinstance(value, str):
+            raise UsageError(f"{key!r} in bedrock must be text; got {shown(value)}")
     given = {"base_url": base_url, "timeout": timeout, **(bedrock or {})}
     known = PROVIDERS[provider]
     make = getattr(import_module(known.module), known.adapter)

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import re
 import subprocess
 import sys
+from typing import Any
 
 import pytest
 
@@ -78,6 +80,18 @@ def test_a_model_of_another_form_is_a_usage_error_of_one_line(model: str, told: 
     assert caught.value.exit_code == 2
     assert caught.value.message.isprintable()
     assert len(caught.value.message) < 400
+
+
+@pytest.mark.parametrize(
+    ("bedrock", "told"),
+    [
+        ({"regoin": "eu-west-1"}, "bedrock has an unknown key, 'regoin'; did you mean 'region'?"),
+        ({"region": 1}, "'region' in bedrock must be text; got 1"),
+    ],
+)
+def test_a_wrong_setting_for_bedrock_is_named(bedrock: Any, told: str) -> None:
+    with pytest.raises(UsageError, match=re.escape(told)):
+        connect("bedrock:m", bedrock=bedrock)
 
 
 @pytest.mark.parametrize("value", [None, "", "  "])
