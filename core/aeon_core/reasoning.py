@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Literal
 
-from aeon_core.errors import AeonError
+from aeon_core.errors import AeonError, UsageError
 from aeon_core.escape import has_visible_text
 from aeon_core.llm.base import DEFAULT_MAX_TOKENS, LLMAdapter, LLMResponse, as_adapter
 from aeon_core.loose_json import without_thinking
@@ -15,6 +15,7 @@ from aeon_core.memory import Memory
 from aeon_core.plan.models import PlanStep
 from aeon_core.prompts import build_request
 from aeon_core.prompts.sections import CLIPPED_AT, memory_section, step_section
+from aeon_core.suggest import check_type
 
 _BEGUN_THINKING = re.compile(r"\A\s*+<think(?:ing)?>", re.IGNORECASE)
 
@@ -35,8 +36,12 @@ def execute_llm_reasoning_step(
 
     `context` holds the prompt's sections on goal, plan, results and TTL, and `shown` the outputs already in them;
     `characters` is how much of a memory entry is shown.
-    Raises LLMError, and AeonError if the reply is empty or a refusal.
+    Raises LLMError, AeonError if the reply is empty or a refusal, and UsageError for anything but a PlanStep, a Memory
+    and a model.
     """
+    check_type(step, PlanStep, "the step")
+    if not callable(getattr(memory, "search", None)):
+        raise UsageError(f"the memory is of type {type(memory).__name__}, expected a Memory such as InMemoryStore()")
     sections = dict(context or {})
     ttl = sections.pop("ttl", "")
     sections["memory"] = memory_section(dict(memory.search("")), shown=shown, characters=characters)

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Collection
 from typing import TYPE_CHECKING, Any
 
+from aeon_core.errors import UsageError
+
 if TYPE_CHECKING:
     from pydantic import ValidationError
 
@@ -46,6 +48,12 @@ def shown(value: Any) -> str:
 
     text = redact_text(repr(value))
     return text if len(text) <= 80 else f"{text[:80]}…"
+
+
+def check_type(value: Any, kind: type, name: str) -> None:
+    """Raise UsageError, which names what a caller passed, if it is not of the type that it must be."""
+    if not isinstance(value, kind):
+        raise UsageError(f"{name} is of type {type(value).__name__}, expected a {kind.__name__}")
 
 
 def truth_value(value: Any) -> Any:

@@ -25,6 +25,7 @@ from aeon_core.plan.parsing import arguments_by_tool, dump_plan, parse_loosely, 
 from aeon_core.plan.wire import plan_schema, step_schema, tool_call_schema
 from aeon_core.prompts import build_request
 from aeon_core.prompts.sections import step_section, to_line, tools_section
+from aeon_core.suggest import check_type
 from aeon_core.tools.base import Tool
 from aeon_core.tools.calls import Call, CallReader
 from aeon_core.tools.registry import ToolRegistry
@@ -474,6 +475,7 @@ class Supervisor:
         Only tool, agent and arguments that do not fit may change (core FR-059 to FR-061, FR-065, FR-066). If the model
         says that no tool fits, it is not asked again.
         """
+        check_type(step, PlanStep, "the step")
         known = self._registry
         if known is None:
             known = ToolRegistry(tools)

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
-from aeon_core.errors import AeonError
+from aeon_core import InMemoryStore, PlanStep, connect, execute_llm_reasoning_step
+from aeon_core.errors import AeonError, UsageError
 from aeon_core.llm.base import LLMResponse
 from aeon_core.reasoning import reply_text
 
@@ -39,3 +42,16 @@ def test_one_leading_block_of_thinking_is_left_out_where_something_is_left(text:
 def test_a_reply_in_which_nothing_was_produced_is_an_error(reply: dict[str, str], reason: str) -> None:
     with pytest.raises(AeonError, match=reason):
         reply_text(LLMResponse.model_validate(reply))
+
+
+@pytest.mark.parametrize(
+    ("step", "memory", "told"),
+    [
+        ("think", InMemoryStore(), "the step is of type str, expected a PlanStep"),
+        (PlanStep(step_id="1", description="think"), {}, "the memory is of type dict, expected a Memory"),
+        (PlanStep(step_id="1", description="think"), None, "the memory is of type NoneType, expected a Memory"),
+    ],
+)
+def test_anything_but_a_step_and_a_memory_is_named(step: Any, memory: Any, told: str) -> None:
+    with pytest.raises(UsageError, match=told):
+        execute_llm_reasoning_step(step, memory, connect("simulated:default"))

@@ -22,6 +22,7 @@ from aeon_core.judge.judgement import FLAGS, Ask, Check, Judge, Judgement, Met, 
 from aeon_core.judge.result import Case, judge_result
 from aeon_core.memory import Memory
 from aeon_core.plan.models import NonBlank, Plan
+from aeon_core.suggest import check_type
 from aeon_core.validation.report import SemanticValidationReport
 from aeon_core.validation.result_checks import Artifacts, Flag, ResultFinding, check_result
 
@@ -261,6 +262,8 @@ class ConvergenceEngine:
         validation's; `tools` the names of the registered tools; `requirements` what a finished answer must satisfy, by
         default the goal itself. Asks the judge once, and again if its reply is in doubt.
         """
+        check_type(plan, Plan, "the plan")
+        check_type(results, Mapping, "results")
         artifacts = Artifacts(
             goal=goal,
             plan=plan,
@@ -398,7 +401,7 @@ def suspicions_about(artifacts: Artifacts, requirements: Iterable[str] = ()) -> 
 
 def entries_of(memory: Memory | Mapping[str, Any] | None) -> dict[str, Any]:
     """Return a memory's content as plain JSON."""
-    return _plain(dict(memory.search("") if isinstance(memory, Memory) else memory or {}), "a memory entry")
+    return _plain(dict(memory or {} if isinstance(memory, Mapping | None) else memory.search("")), "a memory entry")
 
 
 def _plain(given: dict[str, Any], what: str) -> dict[str, Any]:

@@ -12,9 +12,10 @@ from itertools import permutations
 from posixpath import basename, dirname, isabs, normpath, splitext
 from typing import TYPE_CHECKING, Any, TypeVar
 
+from aeon_core.errors import UsageError
 from aeon_core.plan.models import Plan, PlanStep
 from aeon_core.plan.parsing import PlanEntry
-from aeon_core.suggest import close
+from aeon_core.suggest import check_type, close
 from aeon_core.validation.report import Finding, clip
 
 if TYPE_CHECKING:
@@ -193,8 +194,12 @@ def validate_step_tool(step: PlanStep, registry: ToolRegistry) -> ValidationResu
     """Return whether the step can be executed as it is, and set `step.errors` accordingly (Decision 12).
 
     A tool must be registered and takes precedence over the agent; without a tool, `agent: llm` or a subplan suffices.
-    `step.errors` becomes None if the step is valid; the status stays (core FR-058).
+    `step.errors` becomes None if the step is valid; the status stays (core FR-058). Raises UsageError for anything but
+    a PlanStep and a registry.
     """
+    check_type(step, PlanStep, "the step")
+    if not callable(getattr(registry, "get", None)):
+        raise UsageError(f"the registry is of type {type(registry).__name__}, expected a ToolRegistry")
     if step.tool is not None:
         error = None if registry.get(step.tool) is not None else _not_found(step.tool)
     elif step.agent is None and step.subplan is None:

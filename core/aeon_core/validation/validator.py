@@ -23,6 +23,7 @@ from aeon_core.paths import expanded
 from aeon_core.plan.files import NotPlainDataError
 from aeon_core.plan.models import Plan, PlanStep
 from aeon_core.plan.parsing import PlanEntry, PlanReader, Problem, read_plan_data
+from aeon_core.suggest import check_type
 from aeon_core.tools.base import Tools
 from aeon_core.tools.registry import ToolRegistry, default_registry
 from aeon_core.validation.plan_checks import check_calls, check_dependencies, check_plan, check_tool, completion_order
@@ -72,6 +73,8 @@ class SemanticValidator:
 
         A step that is not yet part of the plan is checked as its last one, or in place of the one with the same id.
         """
+        check_type(step, PlanStep, "the step")
+        check_type(plan, Plan, "the plan")
         whole = _with_step(plan, step)
         found = [finding for finding in check_plan(whole, self._registry) if finding.step_id == step.step_id]
         return report_on("step", "step", found, [whole.model_dump(mode="json"), task, step.step_id])
@@ -91,7 +94,8 @@ class SemanticValidator:
         `results` are the steps' outputs and `failures` the errors of failed steps, both by step_id. The report is
         `cross_phase` if there is an answer or a memory to compare with, else about the execution_artifact.
         """
-        entries = dict(memory.search("")) if isinstance(memory, Memory) else dict(memory or {})
+        check_type(plan, Plan, "the plan")
+        entries = dict(memory or {} if isinstance(memory, Mapping | None) else memory.search(""))
         tools = [tool.name for tool in self._registry]
         artifacts = Artifacts(goal, plan, dict(results), answer or "", entries, dict(failures or {}), tools)
         found = [each.finding for each in check_result(artifacts) if answer is not None or each.flag != "answer"]

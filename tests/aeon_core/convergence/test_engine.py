@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
 from aeon_core.convergence.criteria import REASON_CODES, ConvergenceCriteria
 from aeon_core.convergence.engine import ConvergenceAssessment, ConvergenceEngine
+from aeon_core.errors import UsageError
 from aeon_core.memory import InMemoryStore
 from aeon_core.plan.models import Plan
 from aeon_core.validation.report import IssueLocation, SemanticValidationReport, ValidationIssue, report_of
@@ -234,8 +236,21 @@ def test_a_store_serves_as_memory_and_its_other_entries_do_no_harm() -> None:
     for key, value in {**RESULTS, "customer": "St Mary's"}.items():
         store.write(key, value)
     assert assess(memory=store).converged
+    assert assess(memory=SimpleNamespace(search=store.search)).converged
     store.write("s2", {"weight_kg": 1})
     assert broken(assess(memory=store)) == ["memory"]
+
+
+@pytest.mark.parametrize(
+    ("changed", "told"),
+    [
+        ({"plan": {"goal": "g"}}, "the plan is of type dict, expected a Plan"),
+        ({"results": None}, "results is of type NoneType, expected a Mapping"),
+    ],
+)
+def test_what_is_not_a_plan_with_results_is_named(changed: dict[str, Any], told: str) -> None:
+    with pytest.raises(UsageError, match=told):
+        assess(**changed)
 
 
 POLITE = {"name": "polite", "description": "the tone is polite"}

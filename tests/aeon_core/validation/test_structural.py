@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from aeon_core import Plan, PlanStep
+from aeon_core.errors import UsageError
 from aeon_core.plan.models import Subplan
 from aeon_core.tools.registry import default_registry
 from aeon_core.validation.plan_checks import (
@@ -59,6 +60,19 @@ def test_errors_are_cleared_when_the_step_has_become_valid_and_kept_apart_from_t
     assert validate_step_tool(made, REGISTRY).valid
     assert made.errors is None
     assert made.status == "running"
+
+
+@pytest.mark.parametrize(
+    ("made", "registry", "told"),
+    [
+        ("s1", REGISTRY, "the step is of type str, expected a PlanStep"),
+        ({"step_id": "s1"}, REGISTRY, "the step is of type dict, expected a PlanStep"),
+        (step(tool="echo"), None, "the registry is of type NoneType, expected a ToolRegistry"),
+    ],
+)
+def test_anything_but_a_step_and_a_registry_is_named(made: Any, registry: Any, told: str) -> None:
+    with pytest.raises(UsageError, match=told):
+        validate_step_tool(made, registry)
 
 
 @pytest.mark.parametrize(
