@@ -48,6 +48,15 @@ def json_safe(value: Any) -> Any:
     return copy
 
 
+def has_non_finite(value: Any) -> bool:
+    """Return whether a value that `json_safe` accepts contains NaN or an infinity."""
+    if isinstance(value, dict):
+        return any(map(has_non_finite, value.values()))
+    if isinstance(value, (list, tuple, set, frozenset)):
+        return any(map(has_non_finite, value))
+    return isinstance(value, float) and not math.isfinite(value)
+
+
 def _is_flat(value: dict[Any, Any]) -> bool:
     """Return whether nothing need be done but a copy; the common case of arguments and results."""
     for key, item in value.items():

@@ -15,7 +15,7 @@ from pydantic import TypeAdapter
 from pydantic import ValidationError as PydanticError
 
 from aeon_core.errors import AeonError, LLMError, RunAborted
-from aeon_core.json_safe import NotJsonSafeError, clean_text, json_safe
+from aeon_core.json_safe import NotJsonSafeError, clean_text, has_non_finite, json_safe
 from aeon_core.llm.base import LLMAdapter, LLMRequest, LLMResponse, Usage
 from aeon_core.redaction import cut_place
 from aeon_core.suggest import first_problem
@@ -40,11 +40,12 @@ def unchanged(value: Any) -> Any:
 
 @dataclass(frozen=True)
 class ToolOutcome:
-    """A tool's outcome: `result` or `error`, and its duration in milliseconds."""
+    """A tool's outcome: `result` or `error`, its duration in milliseconds, and a note on what the record changed."""
 
     result: dict[str, Any] | None
     error: dict[str, Any] | None
     duration_ms: float = 0.0
+    note: str | None = None
 
 
 @dataclass(frozen=True)
@@ -163,14 +164,18 @@ def invoke_tool(
     began = time.perf_counter()
     result: dict[str, Any] | None = None
     error: dict[str, Any] | None = None
+    note = None
     try:
-        value = json_safe(tool.invoke(**arguments))
+        value = json_safe(given := tool.invoke(**arguments))
+        if has_non_finite(given):
+            note = f"NaN or infinity in the result of {tool.name!r} became null: JSON has neither"
         if problem := _returned_error(value, tool):
             error = {"error_type": "ToolError", "message": problem}
         elif problems := output_schema.errors(value, shown=conceal):
             error = {
                 "error_type": "ValidationError",
-                "message": f"the result of {tool.name!r} does not fit its output_schema: {'; '.join(problems)}",
+                "message": f"the result of {tool.name!r} does not fit its output_schema: {'; '.join(problems)}"
+                + (f" ({note})" if note else ""),
                 "result": value,
             }
         else:
@@ -182,7 +187,7 @@ def invoke_tool(
     except BaseException as problem:
         message = clean_text(str(problem.message)) if isinstance(problem, AeonError) else describe(problem)
         error = {"error_type": type(problem).__name__, "message": message}
-    return ToolOutcome(conceal(result), conceal(error), round((time.perf_counter() - began) * 1000, 3))
+    return ToolOutcome(conceal(result), conceal(error), round((time.perf_counter() - began) * 1000, 3), note)
 
 
 def reconcile(tool: Tool, call_id: str, arguments: dict[str, Any], conceal: Conceal) -> ToolOutcome | None:

@@ -296,14 +296,14 @@ class Effects:
         refused = self._decide_unknown(tool, started) if begun else None
         missing = f"the outcome of the tool call {call_id!r} was not recorded"
         if line := self._stream.outcome("tool", {"call_id": call_id, "state": "finished"}, missing):
-            outcome = ToolOutcome(line.get("result"), line.get("error"), line.get("duration_ms", 0.0))
+            outcome = ToolOutcome(line.get("result"), line.get("error"), line.get("duration_ms", 0.0), line.get("note"))
         elif refused is not None:
             outcome = refused
         else:
             self._stream.sync(needed)
             judged = self._judged.pop(_key(step_id, tool, arguments), ...)
             outcome = self._invoke_live(tool, arguments, output_schema, judged)
-        self.emit(record(state="finished", result=outcome.result, error=outcome.error, duration_ms=outcome.duration_ms))
+        self.emit(record(state="finished", **vars(outcome)))
         self._stream.sync(needed)
         return outcome
 

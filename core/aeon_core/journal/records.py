@@ -195,6 +195,8 @@ class ToolRecord(Record):
     result: dict[str, Any] | None = None
     error: dict[str, Any] | None = None
     duration_ms: float | None = None
+    note: str | None = None
+    """What the record of the result lacks."""
     repeats: str | None = None
     """As in an `llm` record: a pure or idempotent call that is repeated to recover a secret in its result."""
     substitutes: str | None = None

@@ -8,7 +8,7 @@ from collections.abc import Callable, Sequence
 from typing import Any, Generic, NotRequired, ParamSpec, Required, TypeVar, get_origin, get_type_hints, overload
 
 import pydantic
-from pydantic import TypeAdapter
+from pydantic import ConfigDict, TypeAdapter
 from pydantic.json_schema import GenerateJsonSchema, JsonSchemaMode
 from pydantic_core import ArgsKwargs, PydanticSerializationError
 from typing_extensions import TypedDict, is_typeddict, override
@@ -188,13 +188,23 @@ class _ToolJsonSchema(GenerateJsonSchema):
 def _adapted(annotation: Any, mode: JsonSchemaMode, what: str) -> tuple[TypeAdapter[Any], dict[str, Any]]:
     """Return what validates the type, and its JSON Schema."""
     try:
-        adapter = TypeAdapter(annotation)
+        adapter = _adapter(annotation)
         return adapter, adapter.json_schema(mode=mode, schema_generator=_ToolJsonSchema)
     except (pydantic.errors.PydanticUserError, NameError, TypeError, ValueError, RecursionError) as error:
         # What pydantic advises after that is about its own models.
         reason = next(iter(str(error).splitlines()), type(error).__name__).partition(". Set ")[0]
         what = f"{what}: a type cannot be validated, or has no JSON Schema: {reason}"
         raise ToolError(f"{what}; use types that JSON has") from None
+
+
+def _adapter(annotation: Any) -> TypeAdapter[Any]:
+    """Return what validates the type; where it may, it leaves NaN and infinities as they are, to be reported later."""
+    try:
+        return TypeAdapter(annotation, config=ConfigDict(ser_json_inf_nan="constants"))
+    except pydantic.errors.PydanticUserError as error:
+        if error.code != "type-adapter-config-unused":
+            raise
+        return TypeAdapter(annotation)
 
 
 def _is_object(schema: dict[str, Any]) -> bool:

@@ -27,6 +27,7 @@ from aeon_core import (
 from aeon_core.config.schema import recorded_config
 from aeon_core.effects.replay_cursor import ReplayCursor
 from aeon_core.entities import LogEntry, ToolCall
+from aeon_core.journal.view.reducer import fold
 from aeon_core.kernel.state import ReadOnly
 from aeon_core.redaction import tokens_in
 from aeon_core.tools.registry import default_registry
@@ -243,6 +244,27 @@ def test_without_a_sound_approval_the_tool_is_not_called_and_the_step_says_why(a
     assert "\n" not in result.steps[0].errors[0]
     assert [record["state"] for record in of(records, "approval")] == ["asked", "decided"]
     assert len(of(records, "cycle")) == 2
+
+
+@pytest.mark.parametrize("number", [float("nan"), float("inf"), float("-inf")])
+def test_a_number_without_a_json_form_in_a_result_is_said_to_be_null(number: float) -> None:
+    @tool(effect="pure")
+    def measured() -> dict[str, Any]:
+        """Measure."""
+        return {"values": [1.5, number]}
+
+    @tool(effect="pure")
+    def mean() -> float:
+        """Mean."""
+        return number
+
+    plan = steps({"tool": "measured", "arguments": {}}, {"tool": "mean", "arguments": {}})
+    result, records = run(ScriptedModel(answer="x"), plan, tools=registry_of(measured, mean))
+    note = "NaN or infinity in the result of 'measured' became null: JSON has neither"
+    assert result.steps[0].output == {"values": [1.5, None]}
+    assert [record.get("note") for record in of(records, "tool")][1] == note
+    assert next((line.level, line.text) for line in fold(records).log if line.type == "notice") == ("warning", note)
+    assert "expected number, got null (NaN or infinity in the result of 'mean'" in result.steps[1].errors[0]
 
 
 def test_an_approver_that_changes_its_request_changes_nothing_else() -> None:

@@ -493,6 +493,8 @@ def _tool(view: RunView, record: Record) -> None:
         call.result, call.error = dict_of(record.get("result")), dict_of(record.get("error"))
         call.duration_ms = number_of(record.get("duration_ms"))
     view.add_line("error" if call.error is not None else "info", "tool", formatting.tool_call(call))
+    if note := str_of(record.get("note")):
+        view.add_line("warning", "notice", brief(note, 400))
 
 
 def _supervisor(view: RunView, record: Record) -> None:
