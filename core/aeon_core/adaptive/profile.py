@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from dataclasses import dataclass
 from typing import Annotated, Any, ClassVar, Literal, get_args
 
@@ -112,6 +113,14 @@ def coherent(profile: TaskProfile) -> TaskProfile:
         return profile
     inference = f"{profile.raw_inference} reasoning_depth was raised to medium: {'; '.join(found)}."
     return profile.model_copy(update={"reasoning_depth": "medium", "raw_inference": inference})
+
+
+def with_tools(profile: TaskProfile, tools: Collection[Any]) -> TaskProfile:
+    """Return the profile, without any expected_tool_usage if there are no tools, noted in raw_inference."""
+    if tools or profile.expected_tool_usage == "none":
+        return profile
+    inference = f"{profile.raw_inference} expected_tool_usage was set to none: no tool is registered."
+    return profile.model_copy(update={"expected_tool_usage": "none", "raw_inference": inference})
 
 
 def drift(before: TaskProfile, after: TaskProfile) -> TaskProfile:

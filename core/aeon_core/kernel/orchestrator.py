@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 from typing import Any, Literal, TypeVar
 
 from aeon_core.adaptive.depth import AdaptiveDepth, DepthEvidence
+from aeon_core.adaptive.profile import with_tools
 from aeon_core.adaptive.profile_inference import ProfileReply, default_profile, profile_request, read_profile_reply
 from aeon_core.budget import CostCeilingReached
 from aeon_core.config.schema import RunConfig
@@ -317,7 +318,7 @@ class Loop:
                 profile_request(self.task, tools, **self._request_options()), "the profile", read_profile_reply
             )
             inferred = asked or ProfileReply(default_profile(tools=len(tools)))
-        state.task_profile = inferred.profile
+        state.task_profile = with_tools(inferred.profile, tools)
         state.requirements = self.progress.requirements or inferred.requirements
         self._notify_person(inferred.follow_up_questions, state.ledger)
 

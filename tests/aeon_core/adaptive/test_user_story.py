@@ -82,6 +82,17 @@ def test_us4_3_what_proves_simpler_is_reasoned_about_less_deeply(tmp_path: Path)
     assert "simpler than estimated" in of(records, "profile")[-1]["adjustment_reason"]
 
 
+@pytest.mark.parametrize(("tools", "usage"), [(None, "extensive"), ([], "none")])
+def test_no_tool_usage_is_expected_where_there_are_no_tools(tools: list[Any] | None, usage: str) -> None:
+    records: Records = []
+    scripted = model(profile={**HARD, "expected_tool_usage": "extensive"})
+    settled = RunConfig(durability="off", ttl=3)
+    Orchestrator(scripted, tools, config=settled, journal=False, on_record=records.append).run(TASK)
+    [made, *_] = profiles_of(records)
+    assert made.expected_tool_usage == usage
+    assert ("no tool is registered" in made.raw_inference) == (usage == "none")
+
+
 def test_us4_3_a_plan_that_is_shorter_than_expected_gives_cycles_back() -> None:
     _, records = run(model(profile={**HARD, "expected_tool_usage": "extensive"}))
     allocated = [record["adaptive_depth"]["allocated_ttl"] for record in of(records, "profile")]
