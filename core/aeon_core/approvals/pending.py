@@ -43,7 +43,10 @@ class AllowedRule(Entity):
 
 
 class ApprovalDecision(Entity):
-    """A decision, with feedback or an edited subject if given."""
+    """A decision, with feedback if given.
+
+    `edited` is the edited plan, which may have `requirements` too, or the arguments of the call, or `{"limit_usd": …}`.
+    """
 
     decision: Decision
     feedback: str | None = None

@@ -43,8 +43,11 @@ class PlanEdit:
 def parse_plan_edit(data: Any) -> PlanEdit:
     """Return the edit that `data` describes: a plan, possibly with executed steps, and optional `requirements`.
 
-    `requirements` alone leave the plan unchanged. Raises ValidationError as `parse_plan` does.
+    `requirements` alone leave the plan unchanged. The subject of a question, which has the plan under `plan`, is read
+    too. Raises ValidationError as `parse_plan` does.
     """
+    if isinstance(data, Mapping) and isinstance(data.get("plan"), Mapping):
+        data = {**data["plan"], **({REQUIREMENTS: data[REQUIREMENTS]} if data.get(REQUIREMENTS) else {})}
     if not isinstance(data, Mapping) or REQUIREMENTS not in data:
         return PlanEdit(parse_plan(data, fresh=False))
     requirements = parse_requirements(data[REQUIREMENTS])

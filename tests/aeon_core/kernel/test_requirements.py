@@ -153,6 +153,8 @@ def test_an_edit_is_read_as_it_was_written() -> None:
     for edit in (both, PlanEdit(both.plan), PlanEdit(None, WANTED)):
         assert parse_plan_edit(edit.as_dict()) == edit
         assert parse_plan_edit(edit.whole()) == edit
+    assert parse_plan_edit({"plan": plan(), "requirements": None, "issues": []}) == PlanEdit(both.plan)
+    assert parse_plan_edit({"plan": plan(), "requirements": WANTED, "questions": []}) == both
 
 
 def test_words_about_an_unjudged_answer_lead_to_another_pass(tmp_path: Path) -> None:
