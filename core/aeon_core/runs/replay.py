@@ -192,10 +192,7 @@ def recorded_criteria(started: Mapping[str, Any]) -> ConvergenceCriteria | None:
     """Return the criteria of convergence that a run was started with, None for the defaults. Raises UsageError."""
     if (found := started.get("criteria")) is None:
         return None
-    try:
-        return ConvergenceCriteria.model_validate(found)
-    except ValidationError:
-        raise UsageError("cannot read the convergence criteria in the journal") from None
+    return ConvergenceCriteria.model_validate(found, context="the convergence criteria in the journal")
 
 
 def recorded_start(started: Mapping[str, Any]) -> Start | None:
