@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import sys
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -62,7 +63,8 @@ class Version(argparse.Action):
     def __call__(self, parser: argparse.ArgumentParser, *_: Any) -> None:
         from aeon_core.installation import versions
 
-        print(f"aeon-tui {versions()['aeon']}")
+        # Unlike print, it takes a reader that has gone for no error, as `--help` does.
+        parser._print_message(f"aeon-tui {versions()['aeon']}\n", sys.stdout)
         parser.exit()
 
 

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -209,6 +210,16 @@ def test_a_reader_that_has_gone_is_no_error() -> None:
     command = f'"{sys.executable}" -m aeon_tui schema RunResult | true; echo ${{PIPESTATUS[0]}}'
     done = subprocess.run(["bash", "-c", command], capture_output=True, text=True, env=environment(), check=False)
     assert (done.stdout, done.stderr) == ("0\n", "")
+
+
+@pytest.mark.parametrize("buffered", ["", "1"], ids=["buffered", "unbuffered"])
+def test_a_version_that_nobody_reads_is_no_error(buffered: str) -> None:
+    reader, writer = os.pipe()
+    os.close(reader)
+    streams = {"stdout": writer, "stderr": subprocess.PIPE, "capture_output": False}
+    done = process("--version", env=environment(PYTHONUNBUFFERED=buffered), **streams)
+    os.close(writer)
+    assert (done.returncode, done.stderr) == (0, "")
 
 
 def test_a_full_disk_is_an_error_in_one_line() -> None:
