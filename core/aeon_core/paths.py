@@ -59,6 +59,13 @@ def make_config_folder(folder: Path) -> None:
             made.write(GITIGNORE)
 
 
+def make_runs_folder(folder: Path) -> None:
+    """Create a folder of runs; a new one in a project's `.aeon` is kept out of git. Raises OSError."""
+    if folder.parent.name == PROJECT_FOLDER and not folder.is_dir():
+        make_config_folder(folder.parent)
+    folder.mkdir(parents=True, exist_ok=True)
+
+
 def expanded(path: str | Path, where: str) -> Path:
     """Return a path with the home folder for its `~`. Raises UsageError, in one line that begins with `where`."""
     try:

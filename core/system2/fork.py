@@ -17,6 +17,7 @@ from aeon_core.journal.recovery import sound_records
 from aeon_core.journal.summary import run_id_of
 from aeon_core.journal.writer import new_run_id
 from aeon_core.json_safe import clean_text
+from aeon_core.paths import make_runs_folder
 from system2.transcript import free_path
 from system2.workflow_journal import first_record
 
@@ -36,7 +37,7 @@ def fork(path: Path, gate: int, runs_dir: Path, feedback: str | None = None) -> 
     child = runs_dir / f"{run_id}.jsonl"
     lines = b"".join(_copy_lines(path, decided[gate], run_id, gate, feedback))
     try:
-        runs_dir.mkdir(parents=True, exist_ok=True)
+        make_runs_folder(runs_dir)
         fd = os.open(child, os.O_CREAT | os.O_EXCL | os.O_WRONLY | os.O_CLOEXEC, 0o600)
         with os.fdopen(fd, "wb") as file:
             file.write(lines)

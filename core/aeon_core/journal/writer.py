@@ -26,7 +26,7 @@ from aeon_core.journal.lock import holder, lock
 from aeon_core.journal.reader import is_marked
 from aeon_core.journal.records import Record, TextRecord
 from aeon_core.json_safe import clean_text
-from aeon_core.paths import expanded
+from aeon_core.paths import expanded, make_runs_folder
 from aeon_core.redaction import redact_json
 
 LineListener = Callable[[bytes], None]
@@ -301,7 +301,7 @@ def _path_of(fd: int) -> Iterator[Path]:
 
 def _create(path: Path) -> int:
     try:
-        path.parent.mkdir(parents=True, exist_ok=True)
+        make_runs_folder(path.parent)
         fd = os.open(path, os.O_CREAT | os.O_EXCL | os.O_RDWR | os.O_APPEND | os.O_CLOEXEC, 0o600)
     except FileExistsError:
         if path.exists() and path.parent.is_dir():

@@ -32,6 +32,18 @@ def model(plan: Any = None, **scripts: Any) -> ScriptedModel:
     return ScriptedModel(plan=plan or steps(add(5, 10)), answer="The sum is 15.", **scripts)
 
 
+def test_the_first_run_in_a_folder_made_by_hand_keeps_the_runs_out_of_git(cli: Cli, use_model: UseModel) -> None:
+    ignored = RUNS.with_name(".gitignore")
+    assert not ignored.exists()
+    use_model(model())
+    assert cli("run", "--headless", "--single-pass", "add").code == 0
+    assert "/runs/" in ignored.read_text().splitlines()
+    ignored.unlink()
+    assert cli("run", "--headless", "--single-pass", "add", "--runs-dir", "other").code == 0
+    assert cli("run", "--headless", "--single-pass", "add").code == 0
+    assert not ignored.exists(), "a file that somebody deleted stays so"
+
+
 def test_outputs_and_answer_go_to_stdout_and_progress_to_stderr(cli: Cli, use_model: UseModel) -> None:
     use_model(model())
     done = cli("run", "--headless", "--single-pass", "calculate the sum of 5 and 10")

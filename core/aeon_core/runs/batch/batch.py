@@ -25,6 +25,7 @@ from urllib.parse import urlsplit
 
 from aeon_core.errors import AeonError, UsageError
 from aeon_core.installation import missing_extra
+from aeon_core.paths import make_runs_folder
 from aeon_core.plan.models import Plan
 from aeon_core.runs.batch.tasks import BatchTask
 from aeon_core.runs.batch.worker import (
@@ -330,7 +331,7 @@ class Batch:
 
     def _make_directory(self) -> None:
         try:
-            self._runs_dir.mkdir(parents=True, exist_ok=True)
+            make_runs_folder(self._runs_dir)
         except OSError as error:
             raise UsageError(
                 f"cannot create the runs folder {str(self._runs_dir)!r}: {error.strerror}; choose another"
