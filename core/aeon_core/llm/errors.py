@@ -415,8 +415,9 @@ def retry_after(headers: Mapping[str, str] | None) -> float | None:
 
 
 def _number(text: str | None, unit: float = 1.0) -> float | None:
+    """Return the number in a header, the largest if it was sent more than once; None if it has no number."""
     try:
-        number = float(text) if text else math.nan
+        number = max(map(float, text.split(","))) if text else math.nan
     except ValueError:
         return None
     return None if math.isnan(number) else number * unit

@@ -236,6 +236,7 @@ def test_an_account_without_credit_fails_at_once(
         ({"retry-after": "3600"}, 60.0),
         ({"retry-after": "1e999"}, 60.0),
         ({"retry-after": "-3"}, 0.0),
+        ({"retry-after": "2, 7"}, 7.0),
         ({"retry-after": "nan"}, None),
         ({"retry-after": "soon"}, None),
         ({"retry-after": "Fri, 31 Dec 9999 23:59:59 GMT"}, 60.0),
