@@ -23,6 +23,14 @@ GITIGNORE = """\
 """
 
 
+def working_directory() -> Path:
+    """Return the working directory. Raises UsageError if it was deleted."""
+    try:
+        return Path.cwd()
+    except FileNotFoundError:
+        raise UsageError("the working directory was deleted; change to one that exists") from None
+
+
 def find_project_root(start: Path | None = None) -> Path:
     """Return the nearest folder at or above `start` (the working directory) with `.aeon` or `.git`, else `start`."""
     here = (start if start is not None else Path.cwd()).absolute()

@@ -263,3 +263,14 @@ def test_a_question_takes_the_beginning_of_a_choice_and_nothing_is_the_safe_one(
         terminal, shown = at_terminal(*typed)
         assert terminal.choose(question) == choice
         assert "half done" in shown.getvalue()
+
+
+def test_a_working_directory_that_was_deleted_is_named(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "gone").mkdir()
+    monkeypatch.chdir(tmp_path / "gone")
+    (tmp_path / "gone").rmdir()
+    for root in ((), ("--project-root", str(tmp_path))):
+        assert main([*SIMULATED, "--auto-approve", *root, TASK]) == 2
+        assert capsys.readouterr().err == "system2: the working directory was deleted; change to one that exists\n"

@@ -222,6 +222,16 @@ def test_a_version_that_nobody_reads_is_no_error(buffered: str) -> None:
     assert (done.returncode, done.stderr) == (0, "")
 
 
+@pytest.mark.parametrize("command", ["runs", "doctor", "workflow --auto-approve x --project-root /"])
+def test_a_working_directory_that_was_deleted_is_named(command: str, tmp_path: Path) -> None:
+    (tmp_path / "gone").mkdir()
+    script = f'rmdir "$PWD" && "{sys.executable}" -m aeon_tui {command}'
+    options = {"cwd": tmp_path / "gone", "env": environment(), "capture_output": True, "text": True, "check": False}
+    done = subprocess.run(["sh", "-c", script], **options)
+    said = "aeon-tui: the working directory was deleted; change to one that exists\n"
+    assert (done.returncode, done.stdout, done.stderr) == (2, "", said)
+
+
 def test_a_full_disk_is_an_error_in_one_line() -> None:
     with Path("/dev/full").open("w") as full:
         done = process("schema", "RunResult", stdout=full, stderr=subprocess.PIPE, capture_output=False)
