@@ -139,7 +139,8 @@ class ProcessPool:
     def kill(self) -> bool:
         """Kill the processes; their runs' journals stay as they are and can be continued."""
         for process in self._started:
-            process.kill()
+            if process.pid is not None:  # else it could not be started
+                process.kill()
         return True
 
     def close(self) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import json
 import multiprocessing
 import os
@@ -9,6 +10,7 @@ import threading
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
+from multiprocessing.context import SpawnProcess
 from pathlib import Path
 from typing import Any
 
@@ -217,6 +219,18 @@ def test_an_interrupt_kills_the_workers_and_leaves_their_journals(tmp_path: Path
         os.kill(int(here.read_text()), 0)
     assert open_history(runs / "b.t1.jsonl").final_result is None
     assert not is_being_written(runs / "b.t1.jsonl")
+
+
+def test_a_worker_that_cannot_be_started_ends_the_batch_with_the_reason(
+    tmp_path: Path, runs: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def start(_: SpawnProcess) -> None:
+        raise OSError(errno.EMFILE, os.strerror(errno.EMFILE))
+
+    monkeypatch.setattr(SpawnProcess, "start", start)
+    with pytest.raises(OSError, match="Too many open files"):
+        Batch(tasks_of(tmp_path, "calculate 1 + 2"), ProcessPool(1), runs).run()
+    assert list(runs.iterdir()) == []
 
 
 def test_what_an_interrupt_cannot_kill_is_still_told_to_stop(tmp_path: Path, runs: Path) -> None:
