@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import gc
+import itertools
 import logging
 import os
+import re
+import shutil
 import signal
 import socket
 import ssl
@@ -24,6 +27,7 @@ settings.register_profile("few", settings.get_profile("all"), max_examples=sampl
 LONGEST_ID = 60
 """Characters of a value in the name of its case."""
 _connect = socket.socket.connect
+_numbers = itertools.count()
 
 
 def _loopback_only(self: socket.socket, address: Any) -> None:
@@ -63,18 +67,36 @@ def _log_as_found() -> Iterator[None]:
     assert logger.handlers == handlers
 
 
+@pytest.fixture
+def tmp_path(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
+    """A folder of the test's own. pytest's fixture looks through those of all earlier tests for a free number first."""
+    failed = request.session.testsfailed
+    name = re.sub(r"\W", "_", request.node.name)[:30]
+    folder = tmp_path_factory.mktemp(f"{name}{next(_numbers)}", numbered=False)
+    yield folder
+    if request.session.testsfailed == failed:
+        shutil.rmtree(folder, ignore_errors=True)
+
+
 @pytest.fixture(autouse=True)
-def _clean_surroundings(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def _clean_surroundings(
+    request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch, tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    # Most tests need no folder, and are told of one that is not there.
+    if "tmp_path" in request.fixturenames:
+        folder = request.getfixturevalue("tmp_path")
+    else:
+        folder = tmp_path_factory.getbasetemp() / f"none{next(_numbers)}"
     # Under a git hook GIT_DIR and GIT_INDEX_FILE would lead a test's git into the repository outside.
     for name in list(os.environ):
         if name.startswith(("AEON_", "OPENAI_", "ANTHROPIC_", "AWS_", "GIT_")) or name.lower().endswith("_proxy"):
             monkeypatch.delenv(name)
     # Nor is a machine's role or profile looked for.
     monkeypatch.setenv("AWS_EC2_METADATA_DISABLED", "true")
-    monkeypatch.setenv("AWS_CONFIG_FILE", str(tmp_path / "no-aws-config"))
-    monkeypatch.setenv("AWS_SHARED_CREDENTIALS_FILE", str(tmp_path / "no-aws-credentials"))
-    monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "xdg-config"))
-    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "xdg-state"))
+    monkeypatch.setenv("AWS_CONFIG_FILE", str(folder / "no-aws-config"))
+    monkeypatch.setenv("AWS_SHARED_CREDENTIALS_FILE", str(folder / "no-aws-credentials"))
+    monkeypatch.setenv("XDG_CONFIG_HOME", str(folder / "xdg-config"))
+    monkeypatch.setenv("XDG_STATE_HOME", str(folder / "xdg-state"))
     monkeypatch.setattr(socket.socket, "connect", _loopback_only)
     # Each client of an SDK would read the certificates of all authorities, and no test calls one of their hosts.
     monkeypatch.setattr(ssl.SSLContext, "load_verify_locations", lambda *_args, **_options: None)

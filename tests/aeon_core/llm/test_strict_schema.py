@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from anthropic import transform_schema
 
 from aeon_core.llm.wire import closed_schema, is_strict
 
@@ -97,6 +96,8 @@ def test_as_many_options_and_unions_as_anthropic_takes_are_kept() -> None:
 
 
 def test_a_list_of_types_becomes_a_union_that_the_sdk_takes() -> None:
+    from anthropic import transform_schema  # A second of imports, which only this test needs.
+
     mixed = {"type": ["array", "null"], "description": "d", "items": TEXT}
     schema = closed_schema(closed(a=mixed))
     assert schema is not None

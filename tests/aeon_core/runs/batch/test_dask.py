@@ -8,6 +8,7 @@ import signal
 import socket
 import threading
 from collections.abc import Iterator
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -20,7 +21,7 @@ from aeon_core.runs.batch.batch import Batch, dask_pool
 from aeon_core.runs.batch.tasks import BatchTask, read_tasks
 from tests.waiting import PATIENCE, wait_until
 
-distributed = pytest.importorskip("distributed", reason="the extra `dask` is not installed")
+pytestmark = pytest.mark.skipif(find_spec("distributed") is None, reason="the extra `dask` is not installed")
 
 TOOLS = """
 import os, time
@@ -42,6 +43,8 @@ def victim(marker: str) -> str:
 
 @pytest.fixture(scope="module")
 def cluster() -> Iterator[Any]:
+    import distributed
+
     options = {"n_workers": 2, "threads_per_worker": 1, "processes": True, "host": "127.0.0.1"}
     with distributed.LocalCluster(**options, dashboard_address="127.0.0.1:0", silence_logs=50) as made:
         yield made
