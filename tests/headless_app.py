@@ -17,11 +17,15 @@ from tests import sampling
 
 _render_update, _run_test, _parse_rules = Compositor.render_update, App.run_test, Stylesheet._parse_rules
 _parsed: dict[tuple[Any, ...], tuple[dict[str, str], list[RuleSet]]] = {}
+_drawn: set[tuple[object, ...]] = set()
 
 
 @pytest.fixture(autouse=True)
 def undrawn_frames(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Draw a screen when a test looks at it and once at its end, not after each change, save with `--all`."""
+    """Draw a screen when a test looks at it, not after each change, save with `--all`.
+
+    The first test that ends on a screen of a kind and size draws it then.
+    """
     if not sampling.scope["all"]:
         monkeypatch.setattr(Compositor, "render_update", _render_when_asked)
         monkeypatch.setattr(App, "run_test", _run_test_and_draw)
@@ -51,7 +55,8 @@ def _render_when_asked(compositor: Compositor, full: bool = False, **options: An
 async def _run_test_and_draw(app: App[Any], **options: Any) -> AsyncIterator[Pilot[Any]]:
     async with _run_test(app, **options) as pilot:
         yield pilot
-        if app.is_running:
+        if app.is_running and (kind := (type(app.screen), app.size)) not in _drawn:
+            _drawn.add(kind)
             app.screen._compositor.render_update(full=True, screen_stack=app._background_screens)
 
 
