@@ -37,6 +37,7 @@ def _imported(path: Path) -> set[str]:
     return names
 
 
+@pytest.mark.exhaustive
 def test_boto3_is_imported_in_one_module_alone() -> None:
     naming = [path for path in (ROOT / "core").rglob("*.py") if b"boto" in path.read_bytes()]
     found = [path for path in naming if _imported(path) & {"boto3", "botocore"}]
@@ -128,6 +129,7 @@ def test_a_simulated_workflow_opens_no_connection(tmp_path: Path, monkeypatch: p
     assert Case(tmp_path).orchestrator.run(TASK).exit_code == 0
 
 
+@pytest.mark.exhaustive
 def test_a_conversation_fills_a_window_of_200_000_tokens(tmp_path: Path) -> None:
     (tmp_path / "a").write_text(("w" * 99 + "\n") * 900)
     bench = Bench(tmp_path, *[uses(("Read", {"file_path": "a"}))] * 6, done())

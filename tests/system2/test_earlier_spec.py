@@ -98,11 +98,13 @@ def run_alone(project: Path) -> tuple[int, str]:
     return ran.returncode, ran.stderr
 
 
+@pytest.mark.exhaustive
 def test_without_a_terminal_the_command_wants_to_be_told(project: Path) -> None:
     assert run_alone(project) == (2, f"system2: {UNDECIDED}\n")
     assert set(files_of(project)) == set(EARLIER)
 
 
+@pytest.mark.exhaustive
 def test_documents_of_a_running_workflow_are_not_called_earlier_ones(project: Path, tmp_path: Path) -> None:
     with lock_project(project, tmp_path, print):
         code, said = run_alone(project)
@@ -110,6 +112,7 @@ def test_documents_of_a_running_workflow_are_not_called_earlier_ones(project: Pa
     assert said.startswith(f"system2: another workflow is running in {str(project)!r}, by process {os.getpid()} (")
 
 
+@pytest.mark.exhaustive
 def test_a_second_workflow_in_a_project_is_told_who_works_there(tmp_path: Path) -> None:
     told: list[str] = []
 
@@ -136,6 +139,7 @@ def test_a_workflow_does_not_delay_its_own_commands(tmp_path: Path) -> None:
         os.close(folder)
 
 
+@pytest.mark.exhaustive
 def test_the_lock_ends_with_a_process_that_is_killed(tmp_path: Path) -> None:
     code = f"""
 import sys, time

@@ -72,6 +72,7 @@ def project(request: pytest.FixtureRequest, tmp_path: Path) -> Path:
     return committed(tmp_path) if request.param == "git" else tmp_path
 
 
+@pytest.mark.exhaustive
 def test_every_gate_shows_what_changed_since_the_one_before(project: Path) -> None:
     gates = Reviews()
     assert Case(project, gate_policy=gates).orchestrator.run(TASK).exit_code == 0
@@ -95,6 +96,7 @@ def test_every_gate_shows_what_changed_since_the_one_before(project: Path) -> No
     assert not list((project / ".system2" / "runs").glob("*.files"))
 
 
+@pytest.mark.exhaustive
 def test_a_gate_that_asks_again_shows_what_the_rejection_changed(project: Path) -> None:
     gates = Reviews({1: [(REJECT, "name the owner")], 5: [(REJECT, "write it down")]})
     Case(project, gate_policy=gates).orchestrator.run(TASK)
@@ -107,6 +109,7 @@ def test_a_gate_that_asks_again_shows_what_the_rejection_changed(project: Path) 
     assert "  created  src/build_a_rest_api.py" in in_all
 
 
+@pytest.mark.exhaustive
 def test_what_a_command_changes_outside_the_document_is_flagged_at_the_gate(project: Path) -> None:
     command = uses(WRITES, ("Bash", {"command": "echo more >> README.md; echo x > out.txt"}))
     gates = Reviews()
@@ -165,6 +168,7 @@ def test_the_setting_ask_shows_each_change_before_it_is_made(tmp_path: Path) -> 
     assert questions.asked[0].details[-1].startswith("--- a/spec/scope.md\n+++ b/spec/scope.md\n@@ -0,0 +1,")
 
 
+@pytest.mark.exhaustive
 @pytest.mark.parametrize("gate", sample([0, 5, 1], 2))
 def test_a_resume_shows_what_changed_since_the_last_gate_before_it(gate: int, project: Path) -> None:
     first = Reviews({gate: [(ABORT, None)]})
@@ -247,6 +251,7 @@ def test_a_gate_at_the_terminal_shows_the_diffs_and_a_new_document_once(tmp_path
     assert "--- /dev/null\n+++ b/out.txt\n@@ -0,0 +1 @@\n+x\n\n=== Gate 1 (context) ===\n" in text
 
 
+@pytest.mark.exhaustive
 def test_a_blocker_that_stays_open_is_exit_1_of_the_command(tmp_path: Path) -> None:
     code = f"""
 import sys

@@ -160,6 +160,7 @@ def test_blockers_of_the_executor_itself_are_reported_at_the_last_gate(tmp_path:
     assert "there is no database to migrate" in summary
 
 
+@pytest.mark.exhaustive
 @pytest.mark.parametrize(
     "path",
     [

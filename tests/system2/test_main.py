@@ -40,6 +40,7 @@ def system2(*args: str, cwd: Path, text: str | None = None) -> subprocess.Comple
     )
 
 
+@pytest.mark.exhaustive
 def test_a_whole_workflow_without_a_terminal(tmp_path: Path) -> None:
     (tmp_path / ".git").mkdir()
     below = tmp_path / "src" / "deep"
@@ -137,6 +138,7 @@ def test_a_log_file_that_cannot_be_written_is_reported_before_any_call(tmp_path:
     assert list(tmp_path.iterdir()) == []
 
 
+@pytest.mark.exhaustive
 def test_a_transcript_folder_that_cannot_be_written_warns_and_the_work_continues(tmp_path: Path) -> None:
     (tmp_path / ".system2").write_text("a file", "utf-8")
     done = system2(*SIMULATED, "--auto-approve", TASK, cwd=tmp_path)
@@ -146,6 +148,7 @@ def test_a_transcript_folder_that_cannot_be_written_warns_and_the_work_continues
     assert (tmp_path / "spec" / "tasks.md").exists()
 
 
+@pytest.mark.exhaustive
 def test_bash_is_refused_without_a_terminal_and_run_with_unsafe_bash(tmp_path: Path) -> None:
     refused = system2(*SIMULATED, "--auto-approve", TASK, cwd=tmp_path)
     assert "ERROR: the call of 'Bash' was not approved" in refused.stderr
@@ -153,6 +156,7 @@ def test_bash_is_refused_without_a_terminal_and_run_with_unsafe_bash(tmp_path: P
     assert '[TOOL] Bash command="python3 tests/test_build_a_rest_api.py" -> success' in allowed.stderr
 
 
+@pytest.mark.exhaustive
 def test_init_copies_what_the_project_lacks(tmp_path: Path) -> None:
     folder = tmp_path / ".claude" / "agents"
     folder.mkdir(parents=True)

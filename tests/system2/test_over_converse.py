@@ -62,6 +62,7 @@ def test_a_whole_workflow_is_converse_calls_and_nothing_else(server: AgentServer
         assert (project / gate.artifact).exists()
 
 
+@pytest.mark.exhaustive
 @pytest.mark.parametrize("gate", sample(range(6), 2))
 def test_a_rejection_at_each_gate_continues_with_a_conversation_that_converse_takes(
     gate: int, server: AgentServer, project: Path
@@ -74,6 +75,7 @@ def test_a_rejection_at_each_gate_continues_with_a_conversation_that_converse_ta
     assert "toolResult" in again[0]["messages"][-1]["content"][0]
 
 
+@pytest.mark.exhaustive
 @pytest.mark.parametrize(("fault", "retries"), [(throttled, 3), (broken, 2)])
 def test_a_fault_that_passes_costs_exactly_its_retries(
     fault: Any, retries: int, server: AgentServer, project: Path
@@ -239,6 +241,7 @@ def test_what_was_sent_before_is_read_from_the_prompt_cache_and_billed_so(
     assert cached.cost_usd < 0.5 * plain.cost_usd
 
 
+@pytest.mark.exhaustive
 def test_a_workflow_that_was_stopped_continues_over_converse(server: AgentServer, project: Path) -> None:
     stopped = case_on(server, project, gate_policy=SaidAtGates({2: [(ABORT, None)]})).orchestrator.run(TASK)
     assert stopped.transcript_path is not None

@@ -71,6 +71,7 @@ def runs(root: Path) -> Path:
     return root / ".system2" / "runs"
 
 
+@pytest.mark.exhaustive
 @pytest.mark.parametrize("records", sample([1, 2, 23, 44, 67, 90, 111, 133, 155, 170], 1))
 def test_killed_after_any_record_it_is_continued_to_the_end(records: int, tmp_path: Path) -> None:
     killed = python(KILLED, str(records), cwd=tmp_path)
@@ -91,6 +92,7 @@ def test_killed_after_any_record_it_is_continued_to_the_end(records: int, tmp_pa
     assert lines[-1]["status"] == "completed"
 
 
+@pytest.mark.exhaustive
 def test_the_second_of_two_processes_leaves_a_transcript_alone(tmp_path: Path) -> None:
     waiting = python(
         KILLED.replace("AutoApproveGates()", "lambda *_: __import__('time').sleep(600)"), "-1", cwd=tmp_path
@@ -132,6 +134,7 @@ def silent() -> Iterator[tuple[str, threading.Event]]:
         connection.close()
 
 
+@pytest.mark.exhaustive
 @pytest.mark.parametrize("number", sample([signal.SIGINT, signal.SIGTERM, signal.SIGHUP], 1))
 def test_a_signal_during_a_models_call_ends_the_workflow_at_once(
     number: signal.Signals, silent: tuple[str, threading.Event], tmp_path: Path, monkeypatch: pytest.MonkeyPatch

@@ -28,6 +28,7 @@ def test_with_a_perfect_judge_every_outcome_is_as_labelled() -> None:
     assert wrong == []
 
 
+@pytest.mark.exhaustive
 @pytest.mark.parametrize("seed", SEEDS)
 def test_a_judge_that_errs_one_time_in_ten_is_never_made_worse(seed: int) -> None:
     ran = [outcome for outcome in outcomes() if outcome.ran]

@@ -163,6 +163,7 @@ def test_what_counts_is_on_the_disk_before_the_next_line_is_written(
         assert (on_the_disk >= end) is expected, record
 
 
+@pytest.mark.exhaustive
 @pytest.mark.parametrize(
     ("name", "durability"), sample([("outside", "normal"), ("outside", "full"), ("launches", "normal")], 1, rows=True)
 )

@@ -108,6 +108,7 @@ def test_a_conversation_with_tools_goes_out_whole_and_its_next_calls_come_back(
     assert len(server.requests) == 2
 
 
+@pytest.mark.exhaustive
 @pytest.mark.parametrize("status", [429, 500, 502, 503, 529])
 @pytest.mark.parametrize("streamed", [False, True], ids=["whole", "streamed"])
 def test_a_busy_provider_is_asked_once_and_its_wait_is_handed_up(
@@ -140,6 +141,7 @@ BREAKS: dict[str, Callable[[Dialect], Reply]] = {
 }
 
 
+@pytest.mark.exhaustive
 @pytest.mark.parametrize("how", BREAKS)
 def test_a_stream_that_breaks_may_be_tried_again_and_its_tokens_are_kept(
     make: Make, server: Server, dialect: Dialect, how: str

@@ -55,6 +55,7 @@ def failed(make: Make, server: Server, *, requests: int = 1, streamed: bool = Fa
     return checked(caught.value)
 
 
+@pytest.mark.exhaustive
 @pytest.mark.parametrize(
     ("code", "status", "retryable", "exit_code", "seen"),
     [
@@ -164,6 +165,7 @@ def test_a_connection_reset_in_the_middle_of_a_body_may_be_retried(make: Make, s
     assert failed(make, server, streamed=streamed).retryable
 
 
+@pytest.mark.exhaustive
 @pytest.mark.parametrize("reply", [Reply(hang=True), stream(*text_frames("he"), hang_after=True)], ids=["none", "half"])
 @pytest.mark.parametrize("streamed", [False, True])
 def test_a_silent_server_is_waited_for_as_long_as_told(

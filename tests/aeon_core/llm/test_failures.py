@@ -56,6 +56,7 @@ def failed(make: Make, server: Server, *, requests: int = 1, streamed: bool = Fa
     return error
 
 
+@pytest.mark.exhaustive
 @pytest.mark.parametrize("streamed", [False, True])
 @pytest.mark.parametrize(
     ("status", "retryable", "exit_code"),
@@ -183,6 +184,7 @@ REFUSALS = {
 }
 
 
+@pytest.mark.exhaustive
 @pytest.mark.parametrize("name", REFUSALS)
 @pytest.mark.parametrize("streamed", [False, True])
 def test_a_proxy_s_400_for_an_unknown_model_or_key_is_no_usable_model(
@@ -228,6 +230,7 @@ def test_an_account_without_credit_fails_at_once(
     assert "add credit there, or use another model" in error.message
 
 
+@pytest.mark.exhaustive
 @pytest.mark.parametrize(
     ("headers", "expected"),
     [
@@ -330,6 +333,7 @@ def test_a_connection_reset_in_the_middle_of_a_body_may_be_retried(make: Make, s
     assert "broke before the reply was complete" in error.message
 
 
+@pytest.mark.exhaustive
 @pytest.mark.parametrize("reply", [Reply(hang=True), Reply('{"a"', hang_after=True)])
 @pytest.mark.parametrize("streamed", [False, True])
 def test_a_silent_server_is_waited_for_as_long_as_told(

@@ -80,6 +80,7 @@ def test_a_reply_has_its_text_usage_and_stop_reason(make: Make) -> None:
     assert (reply.stop_reason, reply.model, reply.notices) == ("end", model.model, [])
 
 
+@pytest.mark.exhaustive
 def test_the_same_request_gives_the_same_words_whatever_came_between(make: Make) -> None:
     model, other = make(), make()
     first = model.complete(request(max_tokens=40)).text
@@ -148,6 +149,7 @@ CONVERSATION: list[Message] = [
 ]
 
 
+@pytest.mark.exhaustive
 def test_a_schema_next_to_native_tools_is_met_too(make: Make) -> None:
     reply = make(template=NATIVE).complete(request(tools=[TOOL], schema=SCHEMA, max_tokens=600))
     assert jsonschema_rs.is_valid(SCHEMA, parse_json(reply.text))
@@ -246,6 +248,7 @@ def test_nothing_is_written_to_the_terminal_and_nobody_else_can_reach_the_model(
     assert capfd.readouterr() == ("", "")
 
 
+@pytest.mark.exhaustive
 def test_silence_ends_a_call_and_the_next_one_works(make: Make) -> None:
     model = make(timeout=0.001)
     with pytest.raises(LLMError, match=r"no answer from llama-cpp://in-process within 0.001 s") as caught:
@@ -306,6 +309,7 @@ sys.exit(5)
 """
 
 
+@pytest.mark.exhaustive
 @pytest.mark.parametrize("how", sample(["idle", "daemon"], 1))
 def test_the_process_ends_at_once_and_in_peace_while_a_model_speaks(tmp_path: Path, how: str) -> None:
     path = write_tiny_gguf(tmp_path / "m.gguf", context=MAX_CONTEXT)

@@ -40,6 +40,7 @@ def tools(place: dict[str, Any]) -> dict[str, Tool]:
     return found
 
 
+@pytest.mark.exhaustive
 def test_all_pages_are_listed_and_names_are_what_providers_take(tools: dict[str, Tool]) -> None:
     assert list(tools) == [f"mcp__test__{name}" for name in [*LISTED, "odd_name__"]]
     assert tools["mcp__test__odd_name__"].invoke() == {"text": "odd"}

@@ -156,6 +156,7 @@ def inside(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, str]]
         yield attack(root, attacks, {"HOME": str(home)}, sandbox=True, env={"MINE": "its own"})
 
 
+@pytest.mark.exhaustive
 @pytest.mark.parametrize("name", INSIDE)
 def test_a_server_in_the_sandbox_stays_in_the_project(inside: dict[str, str], name: str) -> None:
     expected = INSIDE[name][1]

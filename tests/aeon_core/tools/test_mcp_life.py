@@ -112,6 +112,7 @@ def test_a_server_killed_between_calls_is_started_again_and_one_killed_during_a_
         assert len(pids(notes)) == 2
 
 
+@pytest.mark.exhaustive
 def test_a_server_that_cannot_be_started_again_fails_every_call_with_the_reason(tmp_path: Path) -> None:
     server = tmp_path / "server"
     server.write_text("#!/bin/sh\nexec " + " ".join([sys.executable, *stdio()["args"]]) + "\n")
@@ -125,6 +126,7 @@ def test_a_server_that_cannot_be_started_again_fails_every_call_with_the_reason(
                 tools["mcp__test__add"].invoke(a=1, b=1)
 
 
+@pytest.mark.exhaustive
 @pytest.mark.parametrize(
     ("settings", "reason"),
     [
@@ -193,6 +195,7 @@ def test_without_an_enabled_server_the_line_says_where_to_name_one(tmp_path: Pat
         McpTools(servers, project_root=tmp_path)
 
 
+@pytest.mark.exhaustive
 def test_what_is_no_message_on_its_output_is_ignored_with_one_warning(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
@@ -266,6 +269,7 @@ def test_tools_keep_their_servers_as_long_as_they_are_held(tmp_path: Path) -> No
     assert_nothing_is_left()
 
 
+@pytest.mark.exhaustive
 def test_a_run_whose_server_dies_fails_the_step_and_ends_in_a_result(tmp_path: Path) -> None:
     with connected(tmp_path, test=stdio(trust_annotations=True)) as tools:
         registry = default_registry()
@@ -429,6 +433,7 @@ def is_zombie(pid: int) -> bool:
     return state.startswith("Z")
 
 
+@pytest.mark.exhaustive
 def test_a_server_that_dies_is_noticed_while_another_process_holds_its_output(tmp_path: Path) -> None:
     dies = f"subprocess.Popen(['sleep', '{LEFT_SECONDS}'], start_new_session=True); os._exit(3)"
     with (
@@ -442,6 +447,7 @@ LEFT_SECONDS = 30
 """How long the process that a test leaves behind lives: longer than the test."""
 
 
+@pytest.mark.exhaustive
 def test_a_server_that_sends_requests_and_takes_no_answers_is_stopped(tmp_path: Path) -> None:
     floods = 'while True: print(\'{"jsonrpc":"2.0","id":1,"method":"ping"}\', flush=True)'
     with (

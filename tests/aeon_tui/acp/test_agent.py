@@ -144,6 +144,7 @@ async def agent(folder: Path, *options: str) -> AsyncIterator[tuple[Any, Editor]
         await connection.close()
 
 
+@pytest.mark.exhaustive
 async def test_a_prompt_is_a_run_that_the_editor_sees_steers_and_loads_again(tmp_path: Path) -> None:
     (tmp_path / "notes.txt").write_text("one\ntwo\n")
     async with process_agent(tmp_path, *MODEL, "--tools", "files") as (connection, editor):
@@ -268,6 +269,7 @@ async def test_cancel_ends_a_run_that_asks_and_one_whose_model_is_silent(
         assert journal(tmp_path, session)[-1]["result"]["status"] == "aborted"
 
 
+@pytest.mark.exhaustive
 async def test_what_is_decided_in_a_terminal_is_no_longer_asked_in_the_editor(tmp_path: Path) -> None:
     async with agent(tmp_path, *MODEL, "--tools", "files", "--approve", "tool") as (connection, editor):
         session = (await connection.new_session(cwd=str(tmp_path), mcp_servers=[])).session_id
@@ -309,6 +311,7 @@ async def test_an_answer_that_was_not_offered_ends_the_run(tmp_path: Path) -> No
         )
 
 
+@pytest.mark.exhaustive
 async def test_an_editor_that_hangs_up_ends_its_runs(tmp_path: Path) -> None:
     hung_up = asyncio.Event()
 
@@ -366,6 +369,7 @@ def test_an_editor_with_the_library_from_npm_runs_a_task(tmp_path: Path) -> None
     assert (tmp_path / "project" / "hi.txt").read_text() == "hi"
 
 
+@pytest.mark.exhaustive
 def test_what_is_no_message_is_answered_with_an_error(tmp_path: Path) -> None:
     def request(number: int, method: str, **params: Any) -> str:
         return json.dumps({"jsonrpc": "2.0", "id": number, "method": method, "params": params})

@@ -56,6 +56,7 @@ def without_times(text: str) -> list[str]:
     return [re.sub(r" +\d+\.\d s\b", " T s", line) for line in text.splitlines()]
 
 
+@pytest.mark.exhaustive
 def test_each_task_of_a_batch_executes_the_given_plan(cli: Cli) -> None:
     Path("p.yml").write_text("goal: add\nsteps: [{step_id: own, description: Add both, agent: llm}]\n")
     jobs = write({"id": "a", "task": ADD}, {"id": "b", "task": DIVIDE})
@@ -86,6 +87,7 @@ def test_progress_table_and_totals_go_to_stderr(cli: Cli) -> None:
     assert sorted(path.stem[:10] for path in RUNS.iterdir()) == ["jobs.ratio", "jobs.sum"]
 
 
+@pytest.mark.exhaustive
 def test_json_is_the_results_in_the_tasks_order_and_a_second_call_runs_nothing(cli: Cli) -> None:
     tasks = write({"id": "b", "task": ADD}, {"id": "a", "task": "calculate 1 + 2"})
     first = cli("batch", tasks, *SIMULATED, "--json")
@@ -160,6 +162,7 @@ def test_a_file_that_is_not_there_is_exit_2(cli: Cli) -> None:
     assert done.err == "aeon-tui: cannot read the file 'gone.jsonl': No such file or directory\n"
 
 
+@pytest.mark.exhaustive
 def test_another_task_under_the_same_id_is_no_second_call(cli: Cli) -> None:
     assert cli("batch", write({"id": "a", "task": ADD}), *SIMULATED).code == 0
     done = cli("batch", write({"id": "a", "task": DIVIDE}), *SIMULATED)
@@ -201,6 +204,7 @@ def wait_until_gone(pid: int) -> None:
     wait_until(lambda: not Path(f"/proc/{pid}").exists())
 
 
+@pytest.mark.exhaustive
 @pytest.mark.parametrize("number", sample([signal.SIGINT, signal.SIGTERM], 1))
 def test_ctrl_c_aborts_what_runs_and_begins_nothing_more(number: signal.Signals) -> None:
     tasks, here = lingering()

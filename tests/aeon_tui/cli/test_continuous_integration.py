@@ -63,6 +63,7 @@ def test_the_action_lints_every_plan_that_fits_its_pattern(plans: Path, tmp_path
     assert (nothing.returncode, Path("made").exists()) == (2, False)
 
 
+@pytest.mark.exhaustive
 def test_the_action_replays_runs_and_fails_where_one_differs(cli: Cli, tmp_path: Path) -> None:
     assert cli("run", "-m", "simulated:default", "add 5 and 10").code == 0
     (run,) = list_runs(Path(".aeon/runs"))

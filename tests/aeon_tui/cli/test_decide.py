@@ -66,6 +66,7 @@ def run(folder: Path, *options: str) -> Process:
     return Process(folder, "run", "--plan", "plan.json", "--model", "simulated:default", "--wait", "60", *options)
 
 
+@pytest.mark.exhaustive
 def test_a_waiting_run_is_decided_from_another_process_point_by_point(tmp_path: Path, cli: Cli) -> None:
     process = run(tmp_path, "--approve", "plan,pass")
     process.waits()
@@ -87,6 +88,7 @@ def test_a_waiting_run_is_decided_from_another_process_point_by_point(tmp_path: 
     assert (late.code, late.err.count("has ended as accepted; it is not waiting for a decision")) == (2, 1)
 
 
+@pytest.mark.exhaustive
 def test_requirements_are_edited_from_another_process(tmp_path: Path, cli: Cli) -> None:
     process = run(tmp_path, "--approve", "plan", "--json")
     process.waits()

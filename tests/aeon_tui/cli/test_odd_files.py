@@ -93,6 +93,7 @@ def edited(command: tuple[str, ...], change: Callable[[dict[str, Any]], None]) -
     return str(journal)
 
 
+@pytest.mark.exhaustive
 def test_a_report_of_a_journal_with_fields_of_another_kind_is_made(project: Path) -> None:
     def change(record: dict[str, Any]) -> None:
         if record["type"] == "refinement" and record["after"]:
@@ -107,6 +108,7 @@ def test_a_report_of_a_journal_with_fields_of_another_kind_is_made(project: Path
     assert (done.returncode, done.stderr) == (0, b"")
 
 
+@pytest.mark.exhaustive
 def test_a_workflow_with_settings_that_cannot_be_is_not_replayed(project: Path) -> None:
     def change(record: dict[str, Any]) -> None:
         if record["type"] == "run_started":

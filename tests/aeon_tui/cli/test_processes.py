@@ -70,6 +70,7 @@ def test_the_demo_ends_with_commands_that_work_without_a_key() -> None:
         assert process(*of_the_program).returncode == 0
 
 
+@pytest.mark.exhaustive
 def test_a_run_is_listed_and_shown_by_later_processes() -> None:
     run = process("run", "--headless", "--json", "--model", "simulated:default", TASK)
     result = json.loads(run.stdout)
@@ -83,6 +84,7 @@ def test_a_run_is_listed_and_shown_by_later_processes() -> None:
     assert '{"result": 15}' in process("show", result["run_id"]).stdout
 
 
+@pytest.mark.exhaustive
 @pytest.mark.parametrize(
     ("model", "code", "told"),
     sample(

@@ -48,6 +48,7 @@ def _files(_own_folder: None) -> None:
     Path("plan.json").write_text(json.dumps(PLAN))
 
 
+@pytest.mark.exhaustive
 @pytest.mark.parametrize(
     "arguments",
     [RUN, ("tools", "--json", "--tools", "noisy:shout"), ("lint", "plan.json", "--json", "--tools", "noisy:shout")],

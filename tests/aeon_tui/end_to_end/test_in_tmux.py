@@ -81,6 +81,7 @@ def answer(pane: Pane, number: int, key: str) -> None:
     press(pane, key, lambda: count(pane.folder, "decided") >= number)
 
 
+@pytest.mark.exhaustive
 def test_a_run_is_started_watched_approved_rejected_replayed_accepted_and_left(tmux: Tmux, tmp_path: Path) -> None:
     mine, other = tmux.pane("mine"), tmux.pane("other", 120, 40)
     mine.start("run", "run", "--model", "simulated:default", "--approve", "plan,pass", TASK)
@@ -170,6 +171,7 @@ def test_quitting_in_a_model_call_leaves_the_terminal_as_it_was(tmux: Tmux, sile
     check_left_as_it_was(pane)
 
 
+@pytest.mark.exhaustive
 @pytest.mark.parametrize("number", sample([signal.SIGTERM, signal.SIGHUP]))
 def test_a_signal_in_a_model_call_leaves_the_terminal_as_it_was(
     tmux: Tmux, silent: Silent, tmp_path: Path, number: signal.Signals
@@ -189,6 +191,7 @@ def test_a_run_whose_terminal_is_closed_is_journaled_as_aborted(tmux: Tmux, sile
     assert wait_until(lambda: statuses(tmp_path)) == ["aborted"]
 
 
+@pytest.mark.exhaustive
 @pytest.mark.parametrize("size", [(80, 24), (60, 20), (20, 5)])
 def test_the_demo_is_left_at_once_at_any_size(tmux: Tmux, size: tuple[int, int]) -> None:
     pane = tmux.pane("mine", *size)

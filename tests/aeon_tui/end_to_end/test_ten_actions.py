@@ -88,6 +88,7 @@ def start(app: Pane, task: str, waits_for: str) -> int:
     return action.keys
 
 
+@pytest.mark.exhaustive
 def test_a_run_is_started_decided_answered_compared_left_forked_and_copied(
     app: Pane, tmux: Tmux, tmp_path: Path
 ) -> None:

@@ -102,6 +102,7 @@ def journal(folder: Path, run: str) -> list[dict[str, Any]]:
     return [json.loads(line) for line in (folder / "runs" / f"{run}.jsonl").read_text().splitlines()]
 
 
+@pytest.mark.exhaustive
 @pytest.mark.parametrize(("mode", "version"), sample([("auto", "2026-07-28"), ("legacy", "2025-11-25")], rows=True))
 async def test_a_run_asks_the_person_at_the_client(tmp_path: Path, mode: str, version: str) -> None:
     person = Person("Write it", "Refuse it, and say why", reason="not this file")
@@ -148,12 +149,14 @@ async def test_nothing_that_a_model_can_call_answers_a_question(tmp_path: Path) 
         assert (await running)["status"] == "converged"
 
 
+@pytest.mark.exhaustive
 async def test_a_run_that_nobody_decides_about_ends_after_the_time_to_wait(tmp_path: Path) -> None:
     async with connected(tmp_path, *MODEL, "--wait", "1") as client:
         done = await call(client, "run", task="write 'hey' to out.txt")
         assert (done["status"], (tmp_path / "out.txt").exists()) == ("aborted", False)
 
 
+@pytest.mark.exhaustive
 @pytest.mark.parametrize("mode", sample(["auto", "legacy"]))
 async def test_decide_asks_about_a_run_of_another_process(tmp_path: Path, mode: str) -> None:
     command = ("run", "--headless", *MODEL, "--approve", "tool", "--wait", "100", "--runs-dir", str(tmp_path / "runs"))
@@ -248,6 +251,7 @@ def served(tmp_path: Path) -> Iterator[tuple[subprocess.Popen[str], str]]:
         server.communicate()
 
 
+@pytest.mark.exhaustive
 async def test_on_loopback_runs_ask_and_other_sites_are_refused(
     tmp_path: Path, served: tuple[subprocess.Popen[str], str]
 ) -> None:
@@ -289,6 +293,7 @@ def test_the_inspector_from_npm_calls_the_tools(tmp_path: Path) -> None:
     assert inspect("--method", "resources/list")["resources"][0]["uri"] == f"aeon://runs/{done['run_id']}"
 
 
+@pytest.mark.exhaustive
 def test_a_client_that_hangs_up_or_terminates_the_server_ends_its_runs(tmp_path: Path) -> None:
     for number in (None, signal.SIGTERM):
         command = [sys.executable, "-m", "aeon_tui", "mcp-serve", *MODEL, "--runs-dir", str(tmp_path / str(number))]

@@ -283,6 +283,7 @@ def test_plans_are_compared_where_passes_end(tmp_path: Path) -> None:
     assert [each.seq for each in SnapshotStore(path).at_pass_ends([0, 1, 2])] == [plan, first, second]
 
 
+@pytest.mark.exhaustive
 @pytest.mark.parametrize("name", ["one-pass", "passes", "gated", "chain"])
 def test_every_moment_of_a_recorded_run_is_a_fold_of_its_journal(name: str, tmp_path: Path) -> None:
     path = tmp_path / "r1.jsonl"

@@ -161,6 +161,7 @@ def test_setting_aside_overwrites_nothing(tmp_path: Path) -> None:
     assert [(tmp_path / f"b.t1.failed-{n}.jsonl").read_text() for n in (1, 2)] == ["first", "second"]
 
 
+@pytest.mark.exhaustive
 def test_a_worker_that_dies_loses_nothing_and_takes_no_other_with_it(tmp_path: Path, runs: Path) -> None:
     others = [f"calculate {number} + 10" for number in range(4)]
     tasks = tasks_of(tmp_path, lives(tmp_path, 1), *others)

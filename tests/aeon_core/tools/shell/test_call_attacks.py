@@ -118,6 +118,7 @@ def test_a_socket_of_a_service_is_out_of_reach_with_the_network_open(tmp_path: P
             assert "reached" not in result["stdout"]
 
 
+@pytest.mark.exhaustive
 @pytest.mark.parametrize(
     "code",
     [
@@ -137,6 +138,7 @@ def test_ordinary_programs_work(tool: BashTool, code: str) -> None:
     assert run_python(tool, code) == "works"
 
 
+@pytest.mark.exhaustive
 @pytest.mark.parametrize(
     ("program", "command", "expected"),
     [

@@ -61,6 +61,7 @@ def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return home
 
 
+@pytest.mark.exhaustive
 @pytest.mark.parametrize("rung", RUNGS)
 def test_nothing_of_the_home_is_read_but_toolchains(home: Path, rung: str) -> None:
     tool = tool_in(rung, home / "project")
@@ -83,6 +84,7 @@ def test_a_link_in_a_loop_stops_no_command(home: Path, monkeypatch: pytest.Monke
     assert tool_in(rung, home / "project").invoke("echo works")["stdout"] == "works\n"
 
 
+@pytest.mark.exhaustive
 @pytest.mark.parametrize("rung", sample(RUNGS))
 @pytest.mark.parametrize(
     "way",
@@ -127,6 +129,7 @@ def test_other_homes_and_temporary_files_are_hidden(home: Path, rung: str, tmp_p
     assert "root:" not in said(tool, "cat /etc/shadow /etc/gshadow")
 
 
+@pytest.mark.exhaustive
 @pytest.mark.parametrize("rung", RUNGS)
 def test_a_home_that_is_the_project_keeps_its_keys(home: Path, rung: str) -> None:
     (home / ".github").mkdir()
@@ -193,6 +196,7 @@ print(json.dumps(found))
 """
 
 
+@pytest.mark.exhaustive
 @pytest.mark.skipif(os.geteuid() != 0 or shutil.which("setpriv") is None, reason="it takes root to become nobody")
 def test_it_holds_for_a_user_without_rights(tmp_path_factory: pytest.TempPathFactory) -> None:
     base = Path("/var/tmp") / f"aeon-test-{os.getpid()}"

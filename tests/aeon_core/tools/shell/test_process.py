@@ -76,6 +76,7 @@ def test_both_streams_and_the_code_are_given(tmp_path: Path, output: Output, sup
     assert (output.text("stdout"), output.text("stderr")) == (f"{tmp_path}\n", "oops\n")
 
 
+@pytest.mark.exhaustive
 @pytest.mark.parametrize(("number", "code"), [("KILL", 137), ("SEGV", 139), ("TERM", 143)])
 def test_a_signal_is_reported_as_bash_does(
     tmp_path: Path, output: Output, supervised: bool, number: str, code: int
@@ -95,6 +96,7 @@ def test_a_background_process_that_holds_the_pipe_does_not_hold_the_call(
     wait_until(lambda: not alive(int(output.text("stdout"))))
 
 
+@pytest.mark.exhaustive
 def test_a_time_out_ends_the_group(tmp_path: Path, output: Output, supervised: bool) -> None:
     command = "trap '' TERM INT; sleep 600 & echo $!; sleep 600; touch late"
     assert run(job(tmp_path, command, 1.5, supervised), output) == Ended(124, "timeout")
@@ -119,6 +121,7 @@ def test_what_escapes_into_sessions_of_its_own_ends_too(tmp_path: Path, output: 
     assert [pid for pid in pids if alive(pid)] == []
 
 
+@pytest.mark.exhaustive
 @ON_LINUX
 @pytest.mark.parametrize(("number", "by"), [("KILL", "itself"), ("STOP", "timeout")])
 def test_a_command_that_attacks_its_launcher_does_not_hold_the_call(
@@ -130,6 +133,7 @@ def test_a_command_that_attacks_its_launcher_does_not_hold_the_call(
     assert not (tmp_path / "late").exists()
 
 
+@pytest.mark.exhaustive
 @ON_LINUX
 def test_the_death_of_the_one_who_asked_ends_the_command(tmp_path: Path) -> None:
     asking = subprocess.Popen(

@@ -277,6 +277,7 @@ async def show_past(path: Path) -> None:
     await on_screen(source, act, live=False)
 
 
+@pytest.mark.exhaustive
 @pytest.mark.parametrize("name", sample(RUNS, 2))
 async def test_a_past_run_is_shown_as_its_journal_says(tmp_path: Path, name: str, no_pauses: None) -> None:
     path = tmp_path / "r.jsonl"
@@ -284,6 +285,7 @@ async def test_a_past_run_is_shown_as_its_journal_says(tmp_path: Path, name: str
     await show_past(path)
 
 
+@pytest.mark.exhaustive
 @pytest.mark.parametrize(
     "name", sample(["one-pass", "given", "passes", "open-task", "unreadable", "gated", "budget"], 1)
 )
@@ -310,6 +312,7 @@ async def test_a_run_is_shown_as_its_journal_says_at_any_moment_while_it_is_writ
     await on_screen(source, act, live=True)
 
 
+@pytest.mark.exhaustive
 @pytest.mark.parametrize("name", sample(["one-pass", "passes", "open-task"], 1))
 @pytest.mark.parametrize("part", [0.4, 0.8])
 async def test_a_run_that_was_cut_off_is_shown_as_far_as_its_journal_goes(
@@ -348,6 +351,7 @@ async def test_an_expired_run_that_got_more_cycles_is_shown_as_it_went_on(tmp_pa
     await show_past(path)
 
 
+@pytest.mark.exhaustive
 @pytest.mark.parametrize("number", [1, 2])
 async def test_a_fork_is_shown_with_what_it_has_of_its_parent(tmp_path: Path, number: int) -> None:
     parent, path = tmp_path / "parent.jsonl", tmp_path / "fork.jsonl"
