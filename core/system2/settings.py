@@ -100,8 +100,8 @@ def load_settings(
 ) -> WorkflowSettings:
     """Return the settings of a project, or of `config_path`; the file is never written (REQ-141).
 
-    A wrong value falls back to its default, and all values do if the file is missing or not YAML; `warn` gets one line
-    (REQ-094). A project without a settings file gets no warning.
+    A wrong value falls back to its default (a wrong `file_changes` to `ask`), and all values do if the file is missing
+    or not YAML; `warn` gets one line (REQ-094). A project without a settings file gets no warning.
 
     Raises UsageError for a wrong or misplaced blocklist, which must not be lost (REQ-028a).
     """
@@ -147,10 +147,13 @@ def _settings(given: dict[str, Any], where: str, warn: Callable[[str], None]) ->
         expected = f"expected a list of regular expressions, got {shown(given['bash_blocklist'])}"
         problem = ours if is_ours and not prefix else expected
         raise UsageError(f"{where}: bash_blocklist: {problem}; fix or remove it")
+    used: dict[str, Any] = {}
     for key, problem in bad.items():
+        # The default of `file_changes` would allow what a person may have meant to be asked about.
         default = WorkflowSettings.model_fields[key].get_default(call_default_factory=True)
-        warn(f"{where}: {key} cannot be {shown(given[key])}: {problem}; the default, {default!r}, is used")
-    return _settings({key: value for key, value in given.items() if key not in bad}, where, warn)
+        used[key] = "ask" if key == "file_changes" else default
+        warn(f"{where}: {key} cannot be {shown(given[key])}: {problem}; {used[key]!r} is used instead")
+    return WorkflowSettings(**given | used)
 
 
 def _overrides(given: dict[str, Any], where: str, warn: Callable[[str], None]) -> dict[str, AgentOverride]:

@@ -145,6 +145,13 @@ def test_a_wrong_value_alone_falls_back_and_is_reported(tmp_path: Path, text: st
     assert f": {key} cannot be " in warned[0]
 
 
+def test_a_wrong_value_of_file_changes_asks_since_the_default_would_allow(tmp_path: Path) -> None:
+    settings, warned = load(tmp_path, under("file_changes: maybe"))
+    assert settings == WorkflowSettings(file_changes="ask")
+    assert len(warned) == 1
+    assert warned[0].endswith("file_changes cannot be 'maybe': Input should be 'allow' or 'ask'; 'ask' is used instead")
+
+
 def test_a_pipe_in_the_place_of_the_file_holds_nobody_up(tmp_path: Path) -> None:
     (tmp_path / ".system2").mkdir()
     os.mkfifo(tmp_path / CONFIG_FILE)
