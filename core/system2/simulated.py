@@ -6,6 +6,7 @@ import json
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import chain, count
 from pathlib import PurePosixPath
 from typing import Any
 from unicodedata import combining, normalize
@@ -82,6 +83,16 @@ class Work:
         plain = "".join(char for char in normalize("NFKD", self.task.lower()) if not combining(char))
         words = re.findall("[a-z0-9]+", plain)[:_MAX_WORDS]
         return "_".join(words) if words and not words[0][0].isdigit() else "_".join(["task", *words])
+
+    @property
+    def new_slug(self) -> str:
+        """The slug, with a number if the project has such files already."""
+        numbered = (f"{self.slug}_{number}" for number in count(2))
+        return next(
+            slug
+            for slug in chain([self.slug], numbered)
+            if not {f"src/{slug}.py", f"tests/test_{slug}.py"} & {*self.files}
+        )
 
     @property
     def files(self) -> list[str]:
@@ -191,18 +202,20 @@ class SimulatedAgents(LLMAdapter):
         ):
             return "I'll revise it based on the feedback." if work.feedback else "I'll write it now.", calls
         if work.is_execution and not work.calls_of("Bash") and "Bash" in tools:
-            return "I'll run the test.", [_call("Bash", command=f"python3 tests/test_{work.slug}.py")]
+            slug = work.slug if work.blockers or work.feedback is not None else work.new_slug
+            return "I'll run the test.", [_call("Bash", command=f"python3 tests/test_{slug}.py")]
         return "Done.", [self._completion(work)]
 
     def _work(self, work: Work) -> Iterator[ToolCallDict]:
-        module, test = f"src/{work.slug}.py", f"tests/test_{work.slug}.py"
         if work.blockers:
+            module = f"src/{work.slug}.py"
             if REPAIR not in (work.read(module) or REPAIR):
                 yield _call("Edit", file_path=module, old_string="TASK = ", new_string=f"{REPAIR}TASK = ")
         elif work.is_execution and work.feedback is None:
-            for path, text in {module: _MODULE, test: _TEST}.items():
-                if path not in work.files:
-                    yield _call("Write", file_path=path, content=text.format(slug=work.slug, task=work.task))
+            # An earlier workflow may have had the same task, and one that changes no file is not complete.
+            slug = work.new_slug
+            for path, text in {f"src/{slug}.py": _MODULE, f"tests/test_{slug}.py": _TEST}.items():
+                yield _call("Write", file_path=path, content=text.format(slug=slug, task=work.task))
         elif work.is_execution:
             yield _call("Write", file_path=f"src/{work.slug}.md", content=work.document("notes.md"))
         for path in work.outputs:

@@ -153,7 +153,7 @@ def test_bash_is_refused_without_a_terminal_and_run_with_unsafe_bash(tmp_path: P
     refused = system2(*SIMULATED, "--auto-approve", TASK, cwd=tmp_path)
     assert "ERROR: the call of 'Bash' was not approved" in refused.stderr
     allowed = system2(*SIMULATED, "--auto-approve", "--unsafe-bash", "--spec", "replace", TASK, cwd=tmp_path)
-    assert '[TOOL] Bash command="python3 tests/test_build_a_rest_api.py" -> success' in allowed.stderr
+    assert '[TOOL] Bash command="python3 tests/test_build_a_rest_api_2.py" -> success' in allowed.stderr
 
 
 @pytest.mark.exhaustive

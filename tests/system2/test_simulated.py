@@ -14,6 +14,7 @@ from system2.constants import DELEGATION_MAP
 from system2.contracts import contract_for
 from system2.simulated import SimulatedAgents, Work, read_work
 from tests.sampling import examples
+from tests.system2.kit import Confirms
 from tests.system2.workflows import TASK, Case, transcript
 
 TOOLS = [{"name": name, "input_schema": {}} for name in ("Read", "Write", "Edit", "Glob", "Bash", "signal_completion")]
@@ -44,6 +45,18 @@ def test_the_module_that_it_writes_passes_its_test(tmp_path: Path) -> None:
     Case(tmp_path).orchestrator.run("say 'hello' in \"two\" ways\nand more")
     (test,) = tmp_path.glob("tests/test_*.py")
     runpy.run_path(str(test), run_name="__main__")
+
+
+def test_a_second_workflow_with_the_same_task_writes_another_module(tmp_path: Path) -> None:
+    assert Case(tmp_path).orchestrator.run(TASK).status == "completed"
+    again = Case(tmp_path, bash_policy=Confirms(answer=True)).orchestrator.run(TASK, spec="replace")
+    assert (again.status, again.error) == ("completed", None)
+    assert sorted(path.name for path in tmp_path.glob("src/*.py")) == [
+        "build_a_rest_api.py",
+        "build_a_rest_api_2.py",
+    ]
+    (run,) = (entry for entry in transcript(again.transcript_path) if entry.get("tool") == "Bash")
+    assert run["input"] == {"command": "python3 tests/test_build_a_rest_api_2.py"}
 
 
 @given(st.text(max_size=200))
