@@ -253,6 +253,8 @@ class Orchestrator:
                 AgentLibrary(self._root, self._log.warning, self._may_use).get(agent)
             elif self._gate_policy is None and self._approver is None and self._wait is None:
                 raise UsageError("no one can decide at the gates: pass a gate policy, or AutoApproveGates()")
+            elif not os.access(self._root, os.W_OK):
+                raise UsageError(f"the project {str(self._root)!r} cannot be written to; make it writable")
             connected = connect_model(self._model or own, self.settings, self._base_url)
             model = models_of_agents(connected, self.settings)
             with lock_project(self._root, self.runs_dir, self._log.warning):

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from aeon_core.errors import UsageError
 from aeon_core.llm.base import LLMRequest, LLMResponse
 from system2.documents import Documents, digests
 from system2.policies import AutoApproveGates
@@ -199,13 +200,16 @@ def test_a_project_that_cannot_be_written_is_exit_1_and_one_line_and_continues_o
     assert (tmp_path / "spec" / "scope.md").exists()
 
 
-@pytest.mark.skipif(os.geteuid() == 0, reason="root writes everywhere")
-def test_a_project_without_the_right_to_write_is_exit_1(tmp_path: Path) -> None:
-    tmp_path.chmod(0o500)
-    try:
-        assert system2(*SIMULATED, "--auto-approve", TASK, cwd=tmp_path).returncode == 1
-    finally:
-        tmp_path.chmod(0o700)
+def test_a_project_that_cannot_be_written_to_is_refused_before_any_call(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # Not by chmod: root may write everywhere.
+    access = os.access
+    monkeypatch.setattr(os, "access", lambda path, mode: (path, mode) != (tmp_path, os.W_OK) and access(path, mode))
+    case = Case(tmp_path)
+    with pytest.raises(UsageError, match="cannot be written to; make it writable"):
+        case.orchestrator.run(TASK)
+    assert (case.model.requests, list(tmp_path.iterdir())) == ([], [])
 
 
 def test_what_lies_in_place_of_a_document_is_reported(tmp_path: Path) -> None:
