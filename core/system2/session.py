@@ -168,6 +168,8 @@ class AgentSession:
                 tool_turns, cut_off = tool_turns + 1, 0
                 if (signal := self._carry_out(uses, is_cut=reply.stop_reason == "max_tokens")) is not None:
                     return signal
+                if tool_turns > self._context.settings.max_tool_turns:
+                    raise _Halted("turn_limit")
             elif reply.stop_reason == "max_tokens":
                 cut_off += 1
                 if cut_off > MAX_CONTINUATIONS:

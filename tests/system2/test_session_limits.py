@@ -69,6 +69,13 @@ def test_a_completion_is_taken_when_the_tool_turns_are_used_up(tmp_path: Path) -
     assert result.completion is not None
 
 
+def test_an_agent_whose_completions_are_never_valid_is_halted(tmp_path: Path) -> None:
+    bench = Bench(tmp_path, uses(("signal_completion", {"status": "great"})), max_tool_turns=3)
+    result = bench.session().run(CONTRACT)
+    assert (result.completion, result.halted) == (None, "turn_limit")
+    assert len(bench.requests) == 4
+
+
 def test_a_halted_agent_can_be_continued_and_every_tool_use_has_a_result(tmp_path: Path) -> None:
     bench = Bench(project(tmp_path), uses(READ), uses(READ), done(), max_tool_turns=1)
     session = bench.session()
