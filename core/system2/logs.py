@@ -166,6 +166,9 @@ class WorkflowProgress:
             case "agent_complete":
                 if halted := entry.get("halted"):
                     self._log.warning(f"agent {entry['agent']!r} was halted: {halted.replace('_', ' ')}")
+                elif (said := entry["completion"]) is not None and said["status"] == "failure":
+                    why = _first_line(said["summary"])
+                    self._log.warning(f"agent {entry['agent']!r} reports that it failed: {why}")
                 self._log.info(agent_summary(entry["cost"], self.view.cost_usd, self.assumed))
             case "workflow_end":
                 self._end(entry)

@@ -183,6 +183,9 @@ def test_an_agent_that_says_it_has_failed_is_asked_about(
         ("abort", "retry", "skip"),
     )
     assert "no compiler here" in question.details
+    # Where nobody is asked, only the log says why.
+    warning = "WARNING: agent 'executor' reports that it failed: no compiler here"
+    assert case.logged.count(warning) == calls
 
 
 def test_existing_files_stay_as_they_are_but_for_what_agents_write(tmp_path: Path) -> None:
