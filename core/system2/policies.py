@@ -258,7 +258,8 @@ class PolicyApprover:
 
     def _other(self, request: ApprovalRequest, why_not: str = NOBODY_ALLOWS) -> ApprovalDecision:
         if self._others is None and request.point != "gate":
-            return ApprovalDecision(decision="reject", feedback=why_not if request.point == "tool" else None)
+            reasons = {"tool": why_not, "unknown": "nobody was asked"}
+            return ApprovalDecision(decision="reject", feedback=reasons.get(request.point))
         decision = self._others(request) if self._others is not None else None
         if decision is None or nobody_answered(decision.feedback):
             # A gate stays open, and a resume asks again; a rejection would have the agent work for nothing.

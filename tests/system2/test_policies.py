@@ -9,9 +9,10 @@ from typing import Any
 
 import pytest
 
+from aeon_core.approvals.pending import ApprovalRequest
 from aeon_core.errors import AeonError, UsageError
 from system2.orchestrator import Orchestrator
-from system2.policies import AutoApproveGates, GateDecision
+from system2.policies import AutoApproveGates, GateDecision, PolicyApprover
 from tests.system2.kit import CONTRACT, Answers, done, uses
 from tests.system2.workflows import ABORT, APPROVE, TASK, Case, Dear, SaidAtGates, Watched, dear_project, files_of
 
@@ -173,3 +174,10 @@ def test_without_a_journal_nobody_elsewhere_can_decide_and_the_first_gate_ends_i
     result = orchestrator.run(TASK)
     assert (result.status, result.agents_invoked) == ("aborted", ["repo-governor"])
     assert result.error == "aborted at gate 0 (scope): nobody decided in time"
+
+
+def test_a_call_that_nobody_was_asked_about_is_not_put_down_to_a_person() -> None:
+    subject = {"tool_name": "Bash", "arguments": {"command": "make"}}
+    request = ApprovalRequest(point="unknown", pass_number=1, step_id="executor", subject=subject, digest="d")
+    decision = PolicyApprover(AutoApproveGates(), None, None)(request)
+    assert (decision.decision, decision.feedback) == ("reject", "nobody was asked")
