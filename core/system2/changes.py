@@ -42,7 +42,7 @@ class FileChange:
     """As shown: a control character in a file's name is escaped, so that no name looks like two files."""
     status: Status
     diff: str = ""
-    """Unified, with three lines of context; empty if `note` says why."""
+    """Unified, with three lines of context; empty if the content is the same, or `note` says why."""
     added: int = 0
     removed: int = 0
     """Lines in the whole diff, of which `diff` shows the first."""
@@ -77,9 +77,10 @@ def compare(
         if path in gone:
             continue
         was = moved.get(path, "")
-        change = _change(path, was, before.files.get(was or path), after.files.get(path), content)
-        if diffs and not change.note and change.status != "renamed":
-            change = _with_diff(change, before.files.get(path), after.files.get(path), content, left)
+        old, new = before.files.get(was or path), after.files.get(path)
+        change = _change(path, was, old, new, content)
+        if diffs and _has_diff(old, new):
+            change = _with_diff(change, old, new, content, left)
             left -= change.diff.count("\n")
         changes.append(change)
     return changes
@@ -114,16 +115,26 @@ def _change(
         status = "renamed"
     elif before is None or after is None:
         status = "created" if before is None else "deleted"
-    notes = [_note(state) for state in (after, before) if state is not None]
-    if (before is None or before.kind != "link") and after is not None and after.kind == "link":
+    notes = [next(filter(None, (_note(state) for state in (after, before) if state is not None)), "")]
+    was_link, is_link = (state is not None and state.kind == "link" for state in (before, after))
+    if is_link and after is not None and not was_link:
         target = content(after)
         notes.append("symbolic link" + (f" to {escape_controls(os.fsdecode(target))}" if target is not None else ""))
-    elif before is not None and before.kind == "link" and (after is None or after.kind != "link"):
-        notes.append("symbolic link")
-    if before is not None and after is not None and before.executable != after.executable:
-        same = before.digest == after.digest
-        notes.append(("executable now" if after.executable else "no longer executable") if same else "")
-    return FileChange(escape_controls(path), status, was=escape_controls(was), note=next(filter(None, notes), ""))
+    elif was_link and not is_link:
+        notes.append("symbolic link" if after is None else "no longer a symbolic link")
+    was_executable = before is not None and before.executable
+    if after is not None and after.executable != was_executable:
+        now = "executable now" if before is not None else "executable"
+        notes.append(now if after.executable else "no longer executable")
+    note = ", ".join(filter(None, notes))
+    return FileChange(escape_controls(path), status, was=escape_controls(was), note=note)
+
+
+def _has_diff(before: FileState | None, after: FileState | None) -> bool:
+    """Return whether there is text to compare; the note says where a link that was created or deleted leads."""
+    kinds = [state.kind for state in (before, after) if state is not None]
+    is_text = all(kind in ("text", "link") for kind in kinds) and kinds != ["link"]
+    return is_text and (before is None or after is None or before.digest != after.digest)
 
 
 def _note(state: FileState) -> str:
@@ -140,10 +151,10 @@ def _with_diff(
     left: int,
 ) -> FileChange:
     if left <= 0:
-        return replace(change, note=f"the diffs before are {MAX_DIFFS:,} lines long: this one is not shown")
+        return _noted(change, f"the diffs before are {MAX_DIFFS:,} lines long: this one is not shown")
     texts = [content(state) if state is not None else b"" for state in (before, after)]
     if texts[0] is None or texts[1] is None:
-        return replace(change, note="what was in it before is not known")
+        return _noted(change, "what was in it before is not known")
     lines = list(diff_lines(change.path, texts[0], texts[1], MAX_LINE))
     if before is None:
         lines[0] = "--- /dev/null"
@@ -151,8 +162,12 @@ def _with_diff(
         lines[1] = "+++ /dev/null"
     added, removed = (sum(line.startswith(sign) for line in lines[2:]) for sign in "+-")
     if len(lines) <= 2:
-        return replace(change, note="empty")
+        return _noted(change, "empty")
     return replace(change, diff="\n".join(cut_diff(lines, min(MAX_DIFF, left))), added=added, removed=removed)
+
+
+def _noted(change: FileChange, note: str) -> FileChange:
+    return replace(change, note=", ".join(filter(None, (note, change.note))))
 
 
 def list_changes(changes: Sequence[FileChange]) -> str:

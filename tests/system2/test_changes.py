@@ -129,6 +129,29 @@ def test_what_is_no_plain_edit(change: Change, found: list[tuple[str, ...]], pro
     assert not any(each.diff for each in changes)
 
 
+def test_a_new_kind_or_mode_hides_no_content(project: Path) -> None:
+    (project / "a link").symlink_to("b.txt")
+
+    def change(root: Path) -> None:
+        (root / "a link").unlink()
+        (root / "a link").write_text("rm -rf build\n")
+        (root / "b.txt").unlink()
+        (root / "b.txt").symlink_to("a.py")
+        (root / "a.py").write_text("two\n")
+        (root / "new").write_text("")
+        for name in ("a link", "a.py", "new"):
+            (root / name).chmod(0o755)
+
+    assert list_changes(changes := changed(project, change)).splitlines() == [
+        "  changed  a link  +1 −1  no longer a symbolic link, executable now",
+        "  changed  a.py  +0 −2  executable now",
+        "  changed  b.txt  +1 −1  symbolic link to a.py",
+        "  created  new  empty, executable",
+    ]
+    assert "+rm -rf build" in changes[0].diff
+    assert "-kept" in changes[2].diff
+
+
 def test_a_file_name_with_a_line_break_is_one_entry_of_the_list(project: Path) -> None:
     (change,) = changed(project, lambda root: (root / "a\n  deleted  b.py\r\x1b[2K").write_text("x\n"))
     listed = list_changes([change])
