@@ -23,7 +23,7 @@ _MOD = (
 )
 _EARLIER = (
     r"(?:previous|prior|earlier|above|preceding|foregoing|original|existing|system|former|initial|safety|security"
-    r"|ethical|developer|user)"
+    r"|ethical|(?:developer|user)(?:['’]s)?)"
 )
 _RULES = (
     r"(?:instructions?|prompts?|rules?|directions?|directives?|guidelines?|constraints?|orders|guardrails?|programming"
@@ -37,7 +37,7 @@ _INSTEAD = re.compile(
     rf"|do\s+not\s+(?:follow|obey))\s+"
     rf"(?:{_MOD}(?:{_EARLIER}\s+){{1,2}}(?:{_RULES}|messages?\b|tasks?\b|ones\b|context\b(?!\s+\w))"
     rf"|{_YOURS}(?:{_RULES}|tasks?\b|safety\b|training\b)|(?:all|any)\s+(?:of\s+)?(?:the\s+|your\s+)?{_RULES}"
-    rf"|{_MOD}{_RULES}\s+(?:above|before|given|you)\b|(?:{_RULES}|everything)\s*(?:[.,;!]|and\b|\Z)"
+    rf"|{_MOD}{_RULES}\s+(?:above|before|given|you)\b|the\s+above\s*(?:[.,;!]|and\b|\Z)|(?:{_RULES}|everything)\s*(?:[.,;!]|and\b|\Z)"
     r"|(?:everything|all|anything|what(?:ever)?)\s+(?:that\s+)?(?:you\s+were|you\s+have\s+been|you['’]ve\s+been|came"
     r"|was\s+said|i\s+said|above|before)\b)|from\s+now\s+on,?\s+you\s+(?:are|will|must|should|only)\b"
     r"|you\s+are\s+(?:now|no\s+longer)\s+(?:an?\s+|in\s+)?(?:\w+\s+){0,2}?(?:AI|assistant|agent|model|bot|chatbot|DAN"
@@ -95,11 +95,11 @@ _ACTS: dict[str, re.Pattern[str]] = {
         rf"|summary|it)\b|(?:hide|conceal)\s+(?:this|these|it|the)\b[^.]*\bfrom\s+(?:the\s+)?{_PEOPLE}"
         rf"|without\s+(?:telling|asking|informing|notifying|mentioning|alerting)\b)",
         "passes secrets on": rf"(?:send|post|upload|e-?mail|exfiltrate|include|print|output|reveal|share|leak|copy"
-        rf"|paste|append|forward|encode|transmit|report|read|collect|embed|write|cat"
+        rf"|paste|append|forward|encode|transmit|report|read|collect|embed|export|write|cat"
         rf"|dump)\s+(?:[^\s.;]+\s+){{0,6}}?[\"'`(]{{0,2}}{_SECRETS}",
         "dictates a verdict": r"(?:approve|accept|merge)\s+(?:this|the|all|every|any)\s+(?:\w+\s+)?(?:change|pull"
         r"|PR|merge|commit|code|request|diff|patch)|(?:mark|report|say|state|claim|conclude|respond|answer|reply"
-        r"|declare|rate|score|write|return|signal)\s+(?:[^\s.;]+\s+){0,7}?[\"'`]?(?:approved?|pass(?:es|ed|ing)?|safe"
+        r"|declare|rate|score|write|return|signal|set)\s+(?:[^\s.;]+\s+){0,7}?[\"'`]?(?:approved?|pass(?:es|ed|ing)?|safe"
         r"|secure|no\s+(?:\w+\s+)?(?:issues|vulnerabilit\w+|blockers|problems|findings)|success(?:ful)?|lgtm|clean"
         r"|compliant|complete)\b",
         "demands obedience": r"(?:follow|obey|execute|carry\s+out|comply\s+with|prioriti[sz]e|treat"
@@ -132,12 +132,15 @@ _ADDRESS = re.compile(
     rf"|\b(?:coding|automated|autonomous|code[\s-]review)\s+{_AGENT}\b|\b(?:LLMs|AIs|chatbots?)\b"
     r"|\b(?:Claude|ChatGPT|GPT-?\d\w*|Copilot|Codex|Gemini|Cursor)\b(?!\.md|\s+Code\b|['’]s)"
     rf"|\b(?:dear|hey|hi|hello|attention|note\s+to|message\s+(?:to|for))\s+(?:all\s+|any\s+|the\s+)?(?:AI|LLM|{_AGENT})\b"
-    r"|(?m:^\W*(?:assistant|agent|AI|model|(?-i:SYSTEM))\s*[,:])|\b(?:if\s+you\s+are|as)\s+an?\s+(?:AI|LLM|agent|assistant"
-    r"|model|bot|language)\b"
+    rf"|(?m:^\W*(?:(?:to\s+)?(?:the\s+|any\s+|all\s+)?(?:AIs?|LLMs?|{_AGENT})|(?-i:SYSTEM))\s*[,:])"
+    r"|\bif\s+an\s+(?:AI|LLM)\b|\b(?:if\s+you\s+are|as)\s+an?\s+(?:AI|LLM|agent|assistant|model|bot|language)\b"
     rf"|\b{_AGENT}\s+(?:reading|processing|analy[sz]ing|reviewing|parsing|that\s+reads?)\b",
     re.IGNORECASE,
 )
-_PRODUCT = re.compile(r"\bClaude\b", re.IGNORECASE)
+_PRODUCT = re.compile(
+    r"\bClaude\b(?!\s*:)(?<!hey Claude)(?<!dear Claude)(?!(?<=^Claude),)", re.IGNORECASE | re.MULTILINE
+)
+"""The product's name, unless it addresses the model."""
 _DIRECTED = re.compile(
     r"(?:\A|[,;:()\[\]{}>…–—\"'`“‘«*]|\s[-–—]|\b(?:please|kindly|now|then|and|or|also|just|always|first|next|instead|so|but"
     rf"|to|must|should|\w+ly)|\b(?:you|{_AGENT}|AIs?|LLMs|Claude|Copilot|reviewers?|sentinels?|teams?|every(?:one|body))"
