@@ -45,8 +45,8 @@ _TEXTS = {
     "wget ... | sh": r"wget\s",
     "curl ... | sh": r"curl\s",
     "eval": r"\beval\b",
-    "DROP TABLE": r"DROP\s+TABLE",
-    "DROP DATABASE": r"DROP\s+DATABASE",
+    "DROP TABLE": r"(?i:DROP\s+TABLE)",
+    "DROP DATABASE": r"(?i:DROP\s+DATABASE)",
     "TRUNCATE": r"TRUNCATE",
     "deploy": r"\bdeploy\b",
     "publish": r"\bpublish\b",
@@ -61,6 +61,8 @@ _COMPILED = {name: re.compile(text) for name, text in _TEXTS.items()}
 _PIPED = re.compile(r"\|\s*(?:sudo\s+)?(?:/\S*/)?(?:ba|da|z|k)?sh")
 _AS_WORDS = {"eval", "deploy", "publish"}
 _QUOTES = re.compile(r"\\\n|[\\'\"]")
+_BLANKS = re.compile(r"\\(?:[nrt]|x(?:0[9ad]|20)|040)")
+"""How `$'…'` and strings of other languages write blanks."""
 _HOME = re.compile(r"\$HOME\b|\$\{HOME\}")
 _LISTED = re.compile(r"[\\'\",\[\]()]+")
 _SHOWN = 200
@@ -105,9 +107,9 @@ def judge(text: str, extra: Sequence[str] = ()) -> Match | None:
 
 
 def _in_text(text: str, without: Iterable[str] = ()) -> str | None:
-    """Return the first pattern that the text matches: as written, without quotes, or as a list of words."""
+    """Return the first pattern that the text matches: as written, without quotes or escapes, or as a list of words."""
     text = _HOME.sub("~", text)
-    spellings = (text, _QUOTES.sub("", text), _LISTED.sub(" ", text))
+    spellings = (text, _QUOTES.sub("", text), _BLANKS.sub(" ", text), _LISTED.sub(" ", text))
     return next(
         (name for name in PATTERNS if name not in without and any(_matches(name, spelling) for spelling in spellings)),
         None,
@@ -204,7 +206,7 @@ _SQL = {
     "DROP DATABASE": re.compile(r"\bDROP\s+(?:DATABASE|SCHEMA)\b|\bdropDatabase\s*\(", re.IGNORECASE),
     "TRUNCATE": re.compile(r"\bTRUNCATE\b", re.IGNORECASE),
 }
-_SQL_COMMENT = re.compile(r"/\*.*?(?:\*/|\Z)", re.DOTALL)
+_SQL_COMMENT = re.compile(r"/\*.*?(?:\*/|\Z)|--[^\n]*", re.DOTALL)
 _BARE_SQL = re.compile(r"(?i:DROP\s+(?:TABLE|DATABASE|SCHEMA)\b|TRUNCATE\s+TABLE\b)|(?!truncate\b)(?i:TRUNCATE)\b")
 """A statement in the place of a command. `truncate` in small letters is a program of its own."""
 _GLUED = re.compile(r"-[a-zA-Z](?=[a-zA-Z])")

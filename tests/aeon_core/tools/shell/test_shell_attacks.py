@@ -215,6 +215,7 @@ ATTACKS = {
         "psql -c 'DROP TABLE users'", "mysql -e 'drop  table users'", "echo 'drop table x' | sqlite3 db",
         "sqlite3 db <<EOF\nDROP TABLE x;\nEOF", "psql <<< 'DROP/**/TABLE x'", "docker exec db psql -c 'DROP TABLE x'",
         "cat <<EOF | mysql\nDROP TABLE x\nEOF", "PGPASSWORD=x psql -c 'drop table x'",
+        "psql -c $'DROP\\nTABLE x'", "psql -c $'drop\\x20table x'", "psql -c 'DROP -- it\nTABLE x'",
     ],
     "DROP DATABASE": [
         "psql -c 'DROP DATABASE x'", "dropdb x", "mysqladmin drop x", "mongosh --eval 'db.dropDatabase()'",
