@@ -268,10 +268,10 @@ def _report_stop(why: str, code: int, journal: Path | None, args: argparse.Names
     _report(" ".join(why.split()), code)
     if journal is not None:
         command = ["system2", "--resume", journal.stem]
-        for option in ("project_root", "config", "model", "base_url", "log_format", "log_file", "runs_dir"):
-            if (given := getattr(args, option)) is not None:
+        for option in ("project_root", "config", "model", "base_url", "log_format", "log_file", "runs_dir", "wait"):
+            if (given := getattr(args, option)) not in (None, "0"):
                 command += [f"--{option.replace('_', '-')}", str(given)]
-        for flag in ("auto_approve", "unsafe_bash", "trust_project"):
+        for flag in ("auto_approve", "unsafe_bash", "trust_project", "verbose"):
             command += [f"--{flag.replace('_', '-')}"] if getattr(args, flag) else []
         _line(f"continue with: {shlex.join(command)}")
     return code

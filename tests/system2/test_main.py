@@ -176,7 +176,13 @@ def test_a_termination_ends_it_as_aborted_and_says_how_to_go_on(tmp_path: Path) 
     with socket.create_server(("127.0.0.1", 0)) as quiet:
         url = f"http://127.0.0.1:{quiet.getsockname()[1]}/v1"
         process = subprocess.Popen(
-            [sys.executable, "-m", "system2", "--auto-approve", "--model", "openai:x", "--base-url", url, TASK],
+            [
+                sys.executable,
+                "-m",
+                "system2",
+                *f"--auto-approve --wait 60 --model openai:x --base-url {url}".split(),
+                TASK,
+            ],
             cwd=tmp_path,
             stdin=subprocess.DEVNULL,
             stderr=subprocess.PIPE,
@@ -190,7 +196,7 @@ def test_a_termination_ends_it_as_aborted_and_says_how_to_go_on(tmp_path: Path) 
     assert "system2: interrupted" in stderr
     (path,) = (tmp_path / ".system2" / "runs").glob("*.jsonl")
     run_id = transcript(path)[0]["run"]
-    options = f"--model openai:x --base-url {url} --auto-approve"
+    options = f"--model openai:x --base-url {url} --wait 60 --auto-approve"
     assert f"continue with: system2 --resume {run_id} {options}\n" in stderr
     assert transcript(path)[-1]["status"] == "aborted"
 
