@@ -20,7 +20,7 @@ from typing import Any, NoReturn, TextIO
 from aeon_core.config.setting_values import checked_text
 from aeon_core.errors import AeonError, UsageError
 from aeon_core.escape import escape_controls
-from aeon_core.paths import working_directory
+from aeon_core.paths import named_project_root, working_directory
 from aeon_core.process_privacy import hide_process
 from aeon_core.redaction import redact_text
 from aeon_core.stdio import can_answer, handled, is_terminal, logged_to
@@ -116,10 +116,7 @@ def project_root(given: str | None) -> Path:
     here = working_directory()
     if given is None:
         return next((folder for folder in (here, *here.parents) if (folder / ".git").exists()), here)
-    root = here / Path(given).expanduser()
-    if not root.is_dir():
-        raise UsageError(f"the project root {given!r} is not a folder; choose an existing one with --project-root")
-    return root
+    return named_project_root(given)
 
 
 def _init(root: Path) -> int:

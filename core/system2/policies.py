@@ -49,10 +49,6 @@ class GatePolicy(Protocol):
         """
 
 
-GateFunction = Callable[[int, str, str], GateDecision]
-"""May be passed in place of a GatePolicy."""
-
-
 class BashPolicy(Protocol):
     """Confirms Bash commands (REQ-027, REQ-115)."""
 
@@ -62,9 +58,6 @@ class BashPolicy(Protocol):
         A blocklisted command is only asked about in permissive mode.
         """
 
-
-BashFunction = Callable[[str, bool], bool | str]
-"""May be passed in place of a BashPolicy."""
 
 QuestionKind = Literal[
     "injection",
@@ -103,10 +96,6 @@ class QuestionPolicy(Protocol):
 
     def choose(self, question: Question) -> str:
         """Return one of the question's choices; any other answer counts as the safe one."""
-
-
-QuestionFunction = Callable[[Question], str]
-"""May be passed in place of a QuestionPolicy."""
 
 
 class AutoApproveGates:

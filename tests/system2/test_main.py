@@ -76,7 +76,7 @@ def test_a_whole_workflow_without_a_terminal(tmp_path: Path) -> None:
         ),
         (("--auto-approve", "--model", "nope", "task"), 2, "system2: the model 'nope' has no provider"),
         (("--auto-approve", "--model", "simulated:nope", "task"), 3, "system2: no simulated model 'nope'"),
-        (("--project-root", "nowhere", "task"), 2, "system2: the project root 'nowhere' is not a folder"),
+        (("--project-root", "/no/folder", "task"), 2, "system2: the project root '/no/folder' is not a folder"),
         (("--resume", "last", "--auto-approve", *SIMULATED), 2, "system2: no workflow of"),
         (("--wait", "soon", "task"), 2, "system2: --wait must be a number of seconds, 0 or more; got 'soon'\n"),
         (("--wait", "-1", "task"), 2, "system2: --wait must be a number of seconds, 0 or more; got '-1'\n"),
