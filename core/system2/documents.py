@@ -10,15 +10,31 @@ import stat
 from collections.abc import Collection, Iterable, Mapping
 from itertools import takewhile
 from pathlib import Path
-from typing import Literal, get_args
+from typing import TYPE_CHECKING, Literal, get_args
 
-from aeon_core.effects.port import Effects
 from aeon_core.errors import AeonError
 from aeon_core.journal.reader import head
+from aeon_core.paths import real_path
+from aeon_core.regular_file import start_of_text
 from system2.constants import GATES
 from system2.policies import Question
 
+if TYPE_CHECKING:
+    from aeon_core.effects.port import Effects
+
 _READ_AT_ONCE = 1 << 20
+MAX_ARTIFACT = 1_000_000
+"""Bytes of a document that are read."""
+
+
+def text_of(root: Path, name: str) -> str:
+    """Return the start of a project file's text, or in parentheses why it is not shown."""
+    path = root / name
+    try:
+        inside = real_path(path).is_relative_to(real_path(root))
+    except (OSError, ValueError, RuntimeError):
+        inside = False
+    return start_of_text(path, MAX_ARTIFACT) if inside else "(not in the project)"
 
 
 class Documents:

@@ -7,17 +7,13 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
 from aeon_core.approvals.pending import ApprovalDecision
-from aeon_core.regular_file import start_of_text
 from system2.changes import FileChange
 from system2.constants import GATES, LOG_FILE, Gate
 from system2.context import WorkflowContext
+from system2.documents import text_of
 from system2.policies import GateDecision, GateDecisionType, ended_by
 from system2.session import AgentResult
 
-MAX_ARTIFACT = 1_000_000
-"""Bytes of an artifact that are shown at its gate."""
-MAX_LOG_BYTES = 200_000
-"""Bytes of the post-execution log that the last gate reads."""
 _ENTRY = re.compile(r"^##[ \t]+(?P<agent>[^\n]+?)[ \t]*$", re.MULTILINE)
 _RESULT = re.compile(r"^[ \t]*[-*]?[ \t]*\**Result\**[ \t]*:\**[ \t]*(?P<result>[^\n]*)", re.MULTILINE | re.IGNORECASE)
 
@@ -44,7 +40,7 @@ class Gates:
         `changes` lists the files that changed since the previous gate. Raises RunAborted if the workflow ends here,
         AeonError if the policy fails.
         """
-        place = self._context.project_root / gate.artifact
+        root = self._context.project_root
         subject = {
             "gate": gate.number,
             "title": gate.title,
@@ -52,7 +48,7 @@ class Gates:
             "artifact": gate.artifact,
             "summary": summary,
             "changes": [change.as_dict() for change in changes],
-            "content": self._effects.observe("artifact", lambda: start_of_text(place, MAX_ARTIFACT)),
+            "content": self._effects.observe("artifact", lambda: text_of(root, gate.artifact)),
         }
         answer = self._effects.decide(
             "gate", subject, pass_number=gate.number, step_id=gate.agent, policy=lambda: self._automatic(problems)
@@ -128,7 +124,7 @@ def closing_summary(
 
 def logged_results(project_root: Path) -> dict[str, str]:
     """Return each agent's result in the project's post-execution log; empty if that cannot be read."""
-    return log_entries(start_of_text(project_root / LOG_FILE, MAX_LOG_BYTES))
+    return log_entries(text_of(project_root, LOG_FILE))
 
 
 def log_entries(text: str) -> dict[str, str]:

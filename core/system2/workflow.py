@@ -16,14 +16,22 @@ from aeon_core.budget import CostCeilingReached
 from aeon_core.entities import RunResult, TTLState, UsageTotals
 from aeon_core.errors import AeonError, ReplayMismatchError, RunAborted
 from aeon_core.journal.records import RunFinished, RunStarted
-from aeon_core.regular_file import start_of_text
 from system2.changes import LIMITS, SPEC_FOLDER, ChangeTracker, list_changes
 from system2.constants import DELEGATION_MAP, LOG_FILE, MAX_CYCLES, POST_EXECUTION, TASK_GATE, Gate
 from system2.context import WorkflowContext
 from system2.contracts import DOCUMENTS, DelegationContract, contract_for, repair_contract
 from system2.cost import CostRecord, dollars
 from system2.delegation import OPTIONAL, Delegation, skip_reason
-from system2.documents import ARTIFACTS, UNDECIDED, Documents, digests, earlier_task, kept_documents, spec_question
+from system2.documents import (
+    ARTIFACTS,
+    UNDECIDED,
+    Documents,
+    digests,
+    earlier_task,
+    kept_documents,
+    spec_question,
+    text_of,
+)
 from system2.gates import (
     GATE_OF_AGENT,
     LAST_GATE,
@@ -101,7 +109,6 @@ logger: logging.Logger = logging.getLogger("aeon")
 EXECUTOR = "executor"
 _FILES = (*DOCUMENTS.values(), LOG_FILE)
 SCOPE_FILE = GATE_OF_AGENT["repo-governor"].artifact
-MAX_SCOPE_BYTES = 100_000
 MAX_FLAGGED = 5
 
 
@@ -306,7 +313,7 @@ class Workflow:
         return skip_reason(agent, self.task, self._scope(), self._changed_files())
 
     def _scope(self) -> str:
-        found: str = self._effects.observe("scope", lambda: start_of_text(self._root / SCOPE_FILE, MAX_SCOPE_BYTES))
+        found: str = self._effects.observe("scope", lambda: text_of(self._root, SCOPE_FILE))
         return found
 
     def _read_log(self) -> dict[str, str]:

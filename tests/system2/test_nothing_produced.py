@@ -92,7 +92,11 @@ def test_a_document_outside_the_project(tmp_path: Path) -> None:
     outside.write_text("# Mine\n")
     (root / "spec" / "context.md").symlink_to(outside)
     why = f"{TEXT_ALONE}; spec/context.md is reached through a symbolic link; it must be a file in the project"
-    refused(auto(root, of(CONTEXT, done())), "1 (context)", why)
+    refused(case := auto(root, of(CONTEXT, done())), "1 (context)", why)
+    assert case.orchestrator.journal is not None
+    recorded = case.orchestrator.journal.read_text()
+    assert '"content":"(not in the project)"' in recorded
+    assert "# Mine" not in recorded
 
 
 def test_blockers_of_an_agent_before_its_document(tmp_path: Path) -> None:

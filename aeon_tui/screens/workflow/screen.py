@@ -12,8 +12,6 @@ from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.containers import Container
 
-from aeon_core.paths import real_path
-from aeon_core.regular_file import start_of_text
 from aeon_core.units import count, seconds_after
 from aeon_tui.messages import ResumeRun, TitleTerminal
 from aeon_tui.platform.background_tasks import LatestWorker
@@ -39,14 +37,13 @@ from aeon_widgets.workflow_artifact import WorkflowArtifact
 from aeon_widgets.workflow_conversation import ConversationItem, WorkflowConversation
 from aeon_widgets.workflow_pipeline import WorkflowPipeline
 from system2.constants import GATES
+from system2.documents import text_of
 
 if TYPE_CHECKING:
     from aeon_tui.sessions.runner import Runner
     from aeon_tui.sessions.workflow_session import WorkflowJob
 
 SPEC = "spec/"
-MAX_ARTIFACT = 1_000_000
-"""The most bytes of an artifact that the screen reads."""
 
 
 def artifacts_of(state: WorkflowState, key: str) -> list[str]:
@@ -62,16 +59,6 @@ def artifacts_of(state: WorkflowState, key: str) -> list[str]:
         return []
     own = [gate.artifact for gate in GATES if gate.agent == key and gate.artifact in agent.files_changed]
     return list(dict.fromkeys([*own, *sorted(agent.files_changed, key=lambda path: not path.startswith(SPEC))]))
-
-
-def artifact_text(root: Path, name: str) -> str:
-    """Return a project file's text, or in brackets why it is not shown. Reads the disk, so call it on a thread."""
-    path = root / name
-    try:
-        inside = real_path(path).is_relative_to(real_path(root))
-    except (OSError, ValueError, RuntimeError):
-        inside = False
-    return start_of_text(path, MAX_ARTIFACT) if inside else "(not in the project)"
 
 
 WIDTHS = [(0, "-narrow"), (72, "-normal"), (110, "-wide"), (160, "-roomy")]
@@ -376,7 +363,7 @@ class WorkflowScreen(PaneScreen):
         more = f"{self._artifact + 1} of {len(names)} · ← → another" if len(names) > 1 else ""
 
         def read() -> Callable[[], None]:
-            content = artifact_text(root, name)
+            content = text_of(root, name)
             return lambda: self.query_one(WorkflowArtifact).show_file(name, content, more)
 
         self._reading.submit(read)
