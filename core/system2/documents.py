@@ -7,10 +7,10 @@ from __future__ import annotations
 
 import hashlib
 import stat
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable
 from itertools import takewhile
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal, get_args
+from typing import Literal, get_args
 
 from aeon_core.errors import AeonError
 from aeon_core.journal.reader import head
@@ -18,9 +18,6 @@ from aeon_core.paths import real_path
 from aeon_core.regular_file import start_of_text
 from system2.constants import GATES
 from system2.policies import Question
-
-if TYPE_CHECKING:
-    from aeon_core.effects.port import Effects
 
 _READ_AT_ONCE = 1 << 20
 MAX_ARTIFACT = 1_000_000
@@ -37,22 +34,7 @@ def text_of(root: Path, name: str) -> str:
     return start_of_text(path, MAX_ARTIFACT) if inside else "(not in the project)"
 
 
-class Documents:
-    """The documents of one workflow, read through its port. `before` holds their digests at its start."""
-
-    def __init__(self, effects: Effects, project_root: Path, before: Mapping[str, str]) -> None:
-        self._effects, self._root, self._before = effects, project_root, before
-
-    def problem(self, path: str, written: Collection[str]) -> str | None:
-        """Return why a document was not produced, or None if it was. `written` are the paths that agents wrote to."""
-        found = self._effects.observe("document", lambda: _state(self._root, path))
-        if found["problem"] is None and found["digest"] == self._before.get(path) and path not in written:
-            return f"{path} was not written: it is from before this workflow"
-        problem: str | None = found["problem"]
-        return problem
-
-
-def _state(root: Path, path: str) -> dict[str, str | None]:
+def state_of(root: Path, path: str) -> dict[str, str | None]:
     """Return a document's SHA-256, None if it cannot be read, and what is wrong with it."""
     link, problem, digest = None, None, None
     try:
@@ -76,7 +58,7 @@ def _state(root: Path, path: str) -> dict[str, str | None]:
 
 def digests(project_root: Path, paths: Iterable[str]) -> dict[str, str]:
     """Return the SHA-256 of each of these documents that can be read."""
-    states = {path: _state(project_root, path)["digest"] for path in paths}
+    states = {path: state_of(project_root, path)["digest"] for path in paths}
     return {path: digest for path, digest in states.items() if digest is not None}
 
 

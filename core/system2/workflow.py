@@ -25,11 +25,11 @@ from system2.delegation import OPTIONAL, Delegation, skip_reason
 from system2.documents import (
     ARTIFACTS,
     UNDECIDED,
-    Documents,
     digests,
     earlier_task,
     kept_documents,
     spec_question,
+    state_of,
     text_of,
 )
 from system2.gates import (
@@ -129,7 +129,8 @@ class Workflow:
     delegation: Delegation
     gates: Gates
     tracker: ChangeTracker
-    documents: Documents
+    before: Mapping[str, str]
+    """The digests of the documents at the start."""
     kept: Sequence[str]
     _tool_users: set[str] = field(default_factory=set)
     """The agents that used a tool."""
@@ -250,7 +251,10 @@ class Workflow:
 
     def _missing(self, document: str) -> list[str]:
         """Return why a document was not produced, as a list that is empty if it was."""
-        problem = self.documents.problem(document, self._written)
+        found = self._effects.observe("document", lambda: state_of(self._root, document))
+        problem = found["problem"]
+        if problem is None and found["digest"] == self.before.get(document) and document not in self._written:
+            problem = f"{document} was not written: it is from before this workflow"
         return [problem] if problem is not None else []
 
     def _problems_of_execution(self) -> list[str]:
@@ -377,8 +381,8 @@ class Program:
         tracker = ChangeTracker(effects, self._context.store, _FILES)
         tracker.begin()
         before = effects.observe("documents", lambda: digests(root, _FILES))
-        documents, kept = Documents(effects, root, before), self._kept_documents(before)
-        Workflow(self._started.task, self._context, self._delegation, self._gates, tracker, documents, kept).run()
+        kept = self._kept_documents(before)
+        Workflow(self._started.task, self._context, self._delegation, self._gates, tracker, before, kept).run()
 
     def _kept_documents(self, before: Mapping[str, str]) -> tuple[str, ...]:
         """Return the documents of an earlier workflow that this one builds on. Raises RunAborted."""

@@ -10,9 +10,9 @@ import pytest
 
 from aeon_core.errors import UsageError
 from aeon_core.llm.base import LLMRequest, LLMResponse
-from system2.documents import Documents, digests
+from system2.documents import digests, state_of
 from system2.policies import AutoApproveGates
-from tests.system2.kit import Answers, Bench, Confirms, done, said, uses
+from tests.system2.kit import Answers, Confirms, done, said, uses
 from tests.system2.test_main import SIMULATED, system2
 from tests.system2.workflows import REJECT, TASK, Case, SaidAtGates, Watched, agents_of
 
@@ -217,9 +217,8 @@ def test_a_project_that_cannot_be_written_to_is_refused_before_any_call(
 
 
 def test_what_lies_in_place_of_a_document_is_reported(tmp_path: Path) -> None:
-    documents = Documents(Bench(tmp_path).context.effects, tmp_path, {})
     (tmp_path / "folder").mkdir()
     os.mkfifo(tmp_path / "pipe")
-    assert documents.problem("folder", ()) == "folder is not a regular file"
-    assert documents.problem("pipe", ()) == "pipe is not a regular file"
+    assert state_of(tmp_path, "folder")["problem"] == "folder is not a regular file"
+    assert state_of(tmp_path, "pipe")["problem"] == "pipe is not a regular file"
     assert digests(tmp_path, ["folder", "pipe", "none"]) == {}
