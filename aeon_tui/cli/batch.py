@@ -16,6 +16,7 @@ from aeon_core.convergence.criteria import load_criteria
 from aeon_core.errors import AeonError, ModelUnavailableError, UsageError
 from aeon_core.journal.values import brief
 from aeon_core.journal.view.formatting import words
+from aeon_core.paths import expanded
 from aeon_core.plan.edit import load_requirements
 from aeon_core.plan.parsing import load_plan_file
 from aeon_core.regular_file import open_regular
@@ -179,13 +180,13 @@ def _tasks(args: Namespace, config: RunConfig) -> tuple[str, list[BatchTask]]:
         source = getattr(sys.stdin, "buffer", None)
         where = "standard input"
         return where, read_tasks(source or (), name=args.name or "stdin", config=config, where=where)
-    path = Path(args.tasks)
     where = f"the file {args.tasks!r}"
+    path = expanded(args.tasks, "the tasks")
     try:
-        with os.fdopen(open_regular(path.expanduser()), "rb") as file:
+        with os.fdopen(open_regular(path), "rb") as file:
             name = args.name or path.stem
             return where, read_tasks(file, name=name, config=config, where=where, folder=path.absolute().parent)
-    except (OSError, ValueError, RuntimeError) as error:
+    except (OSError, ValueError) as error:
         reason = error.strerror if isinstance(error, OSError) else str(error)
         raise UsageError(f"cannot read {where}: {reason}") from None
 

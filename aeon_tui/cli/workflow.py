@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from aeon_core.errors import JournalError, UsageError
+from aeon_core.paths import expanded
 from aeon_core.stdio import can_answer
 from aeon_tui.cli import options
 from aeon_tui.cli.output import Output, has_screen
@@ -120,9 +121,9 @@ def _task(given: str | None) -> str:
 
 def _request(args: Namespace, task: str) -> WorkflowJob:
     root = project_root(args.project_root)
-    config = Path(args.config).expanduser().absolute() if args.config is not None else None
+    config = expanded(args.config, "--config").absolute() if args.config is not None else None
     given = getattr(args, "runs_dir", None)
-    runs_dir = Path(given).expanduser().absolute() if given is not None else None
+    runs_dir = expanded(given, "--runs-dir").absolute() if given is not None else None
     if args.resume is None:
         known = WorkflowJob(root, task, None, args.model, args.base_url)
     else:

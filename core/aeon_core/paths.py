@@ -77,11 +77,14 @@ def make_runs_folder(folder: Path) -> None:
 def expanded(path: str | Path, where: str) -> Path:
     """Return a path with the home folder for its `~`. Raises UsageError, in one line that begins with `where`."""
     try:
-        return Path(path).expanduser()
+        found = Path(path).expanduser()
     except TypeError:
         raise UsageError(f"{where}: expected a path, got {path!r}") from None
     except RuntimeError:
         raise UsageError(f"{where}: the home folder in {str(path)!r} is unknown; write the full path") from None
+    if "\0" in str(found):
+        raise UsageError(f"{where}: {str(path)!r} contains a NUL character; choose another path")
+    return found
 
 
 def real_path(path: Path | str) -> Path:
@@ -126,7 +129,7 @@ def run_command(verb: str, journal: Path | str, more: str = "") -> str:
 
 def named_project_root(given: str | None) -> Path:
     """Return the project root that an option names, else the one found. Raises UsageError if it is not a folder."""
-    root = Path(given).expanduser().absolute() if given is not None else find_project_root()
+    root = expanded(given, "--project-root").absolute() if given is not None else find_project_root()
     if not root.is_dir():
         raise UsageError(f"the project root {str(root)!r} is not a folder; choose an existing one with --project-root")
     return root

@@ -20,7 +20,7 @@ from typing import Any, NoReturn, TextIO
 from aeon_core.config.setting_values import checked_text
 from aeon_core.errors import AeonError, UsageError
 from aeon_core.escape import escape_controls
-from aeon_core.paths import named_project_root, working_directory
+from aeon_core.paths import expanded, named_project_root, working_directory
 from aeon_core.process_privacy import hide_process
 from aeon_core.redaction import redact_text
 from aeon_core.stdio import can_answer, handled, is_terminal, logged_to
@@ -93,10 +93,10 @@ def execute(args: argparse.Namespace) -> int:
     if isinstance(sys.stdin, TextIOWrapper):
         # Typed text may not be valid UTF-8, but what is sent must be.
         sys.stdin.reconfigure(errors="replace")
-    for name in ("config", "runs_dir"):
-        if (given := getattr(args, name)) is not None:
-            setattr(args, name, Path(given).expanduser())
     try:
+        for name in ("config", "runs_dir"):
+            if (given := getattr(args, name)) is not None:
+                setattr(args, name, expanded(given, f"--{name.replace('_', '-')}"))
         if args.init and (args.task is not None or args.resume is not None):
             raise UsageError("--init only copies the shipped agents; drop the task and --resume")
         if args.task is not None and args.resume is not None:
@@ -202,7 +202,7 @@ def _log_of(args: argparse.Namespace, root: Path) -> Iterator[Log]:
     mode = "apply" if args.trust_project else "require"
     settings, _ = applied_settings(root, args.config, args.model, mode, lambda _: None)  # type: ignore[arg-type]
     destination = args.log_file or settings.log_destination
-    path = root / Path(destination).expanduser() if destination != "stderr" else None
+    path = root / expanded(destination, "the log file") if destination != "stderr" else None
     stream = sys.stderr
     if path is not None:
         stream = _open_log(path, chosen=args.log_file is not None or args.config is not None)

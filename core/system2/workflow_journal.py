@@ -14,6 +14,7 @@ from aeon_core.journal.lock import holder, lock
 from aeon_core.journal.reader import head
 from aeon_core.journal.summary import WORKFLOW, is_being_written, journal_named, last_state
 from aeon_core.journal.writer import JournalWriter, LineListener, OpenFile
+from aeon_core.paths import expanded
 
 
 class WorkflowJournal(JournalWriter):
@@ -97,7 +98,7 @@ def find_workflow(run: str, project_root: Path, runs_dir: Path, transcripts: Pat
     Raises UsageError if none matches, or more than one does.
     """
     if is_path(run):
-        return Path(run).expanduser()
+        return expanded(run, "the journal")
     if run == "last":
         found = next(workflows_of(project_root, runs_dir), None)
         if found is None:

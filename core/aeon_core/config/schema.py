@@ -17,13 +17,14 @@ from pydantic import (
     ModelWrapValidatorHandler,
     PrivateAttr,
     ValidationError,
+    ValidationInfo,
     model_validator,
 )
 
 from aeon_core.budget import PriceEntry
 from aeon_core.config.keys import KEYS, listed, wrong
 from aeon_core.errors import UsageError
-from aeon_core.paths import default_runs_directory
+from aeon_core.paths import default_runs_directory, expanded
 from aeon_core.paths import find_project_root as find_project_root
 from aeon_core.policy import PolicyRules
 from aeon_core.secret_forms import argument_secrets, url_secrets
@@ -64,6 +65,13 @@ def _server_url(url: str) -> str:
     return url
 
 
+def _expanded(path: Path, info: ValidationInfo) -> Path:
+    return expanded(path, f"{info.field_name!r} in RunConfig")
+
+
+Place = Annotated[Path, AfterValidator(_expanded)]
+
+
 class BedrockSettings(BaseModel):
     """The region and identity for Bedrock, in place of those of the AWS environment."""
 
@@ -90,22 +98,22 @@ class RunConfig(BaseModel):
     base_url: Annotated[str, AfterValidator(_server_url)] | None = None
     ttl: Annotated[int, Field(strict=True, ge=0)] = DEFAULT_TTL
     single_pass: bool = False
-    criteria: Path | None = None
-    requirements: Path | None = None
+    criteria: Place | None = None
+    requirements: Place | None = None
     judge_model: str | None = None
     judge_votes: Literal[1, 3] = 1
     tools: list[str] = Field(default_factory=list)
-    project_root: Path | None = None
+    project_root: Place | None = None
     approve: Annotated[list[Approval], Field(min_length=1), BeforeValidator(listed), AfterValidator(_none_alone)] = [
         "none"
     ]
     wait: Annotated[Number, Field(ge=0)] = 0.0
     on_unknown: OnUnknown = "fail"
     durability: Durability = "normal"
-    runs_dir: Path | None = None
+    runs_dir: Place | None = None
     max_tokens: Annotated[int, Field(strict=True, ge=1)] = 4096
     timeout: Annotated[Number, Field(gt=0)] = 120.0
-    prompts_dir: Path | None = None
+    prompts_dir: Place | None = None
 
     budget: Dollars | None = None
     budget_warning: Dollars | None = None

@@ -312,7 +312,7 @@ def _create(path: Path) -> int:
             f"cannot write to the runs folder {str(path.parent)!r}: {error.strerror}; choose another"
         ) from None
     except ValueError:
-        raise UsageError(f"the journal's path {str(path)!r} holds a null character; choose another") from None
+        raise UsageError(f"the journal's path {str(path)!r} contains a NUL character; choose another") from None
     if not lock(fd):
         owner = holder(fd)
         os.close(fd)

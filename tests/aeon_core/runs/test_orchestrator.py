@@ -164,7 +164,11 @@ def test_other_names_say_what_to_write_too(use: Callable[[], object], words: str
     ("arguments", "message"),
     [
         ({"config": {"prompts_dir": "none"}}, "the prompts_dir 'none' is not a folder; make it, or leave the key out"),
-        ({"journal": "a\0.jsonl"}, r"the journal's path 'a\x00.jsonl' holds a null character; choose another"),
+        ({"journal": "a\0.jsonl"}, r"the journal: 'a\x00.jsonl' contains a NUL character; choose another path"),
+        (
+            {"config": {"runs_dir": "a\0"}},
+            r"'runs_dir' in RunConfig: 'a\x00' contains a NUL character; choose another path",
+        ),
     ],
 )
 def test_a_path_that_cannot_be_used_is_an_error_before_the_run(
@@ -177,11 +181,12 @@ def test_a_path_that_cannot_be_used_is_an_error_before_the_run(
     assert list(tmp_path.iterdir()) == []
 
 
-def test_a_journal_may_begin_with_the_home_folder(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def test_a_path_may_begin_with_the_home_folder(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setenv("HOME", str(tmp_path))
     Orchestrator(SIMULATED, journal="~/runs/one.jsonl").run("add 1 and 2")
     assert open_history("~/runs/one.jsonl").execution_id == "one"
     assert (tmp_path / "runs" / "one.jsonl").is_file()
+    assert RunConfig.model_validate({"runs_dir": "~/runs"}).runs_dir == tmp_path / "runs"
 
 
 @pytest.mark.parametrize("output", [{1: "a", "b": 2}, {(1, 2): 3}])

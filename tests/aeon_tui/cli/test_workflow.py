@@ -254,6 +254,7 @@ def test_bad_arguments(
     ("arguments", "code", "said"),
     [
         (["a task", "--project-root", "nowhere"], 2, "is not a folder"),
+        (["a task", "--config", "~nobody-here/x"], 2, "--config: the home folder in '~nobody-here/x' is unknown"),
         (["--resume", "20260102-030405"], 2, "has no journal"),
         (["--resume", "2031"], 2, "no run '2031'"),
         (["--resume", "/nowhere.jsonl"], 2, "no workflow"),
