@@ -64,9 +64,8 @@ def truth_value(value: Any) -> Any:
 
 def first_problem(error: ValidationError) -> str:
     """Return the first of what pydantic says is wrong, as one line: where, and what."""
-    found = error.errors(include_url=False, include_input=False, include_context=False)[0]
-    # The only texts with a pattern are those that must not be blank.
-    what = "must not be blank" if found["type"] == "string_pattern_mismatch" else found["msg"]
+    found = error.errors(include_url=False, include_input=False)[0]
+    what = "must not be blank" if found.get("ctx", {}).get("pattern") == r"\S" else found["msg"]
     return ": ".join(filter(None, (".".join(str(part) for part in found["loc"]), what)))
 
 

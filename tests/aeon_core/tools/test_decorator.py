@@ -189,6 +189,16 @@ def test_wrong_arguments_are_refused_before_the_call() -> None:
     assert "\n" not in str(caught.value)
 
 
+def test_an_argument_that_does_not_match_its_pattern_is_refused_with_the_pattern() -> None:
+    @tool
+    def by_code(code: Annotated[str, Field(pattern="^[0-9]+$")]) -> str:
+        """Look up a code."""
+        return code
+
+    with pytest.raises(ToolError, match=r"tool 'by_code': code: String should match pattern '\^\[0-9\]\+\$'"):
+        by_code.invoke(code="x")
+
+
 def test_what_the_function_raises_goes_through() -> None:
     @tool
     def fail(value: int) -> int:
