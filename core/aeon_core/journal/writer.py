@@ -366,15 +366,15 @@ def fan_out(listeners: Iterable[LineListener | None]) -> LineListener | None:
     present = [listener for listener in listeners if listener is not None]
     if not present:
         return None
-    failed: set[LineListener] = set()
+    failed: set[int] = set()
 
     def listen(line: bytes) -> None:
-        for listener in present:
+        for place, listener in enumerate(present):
             try:
                 listener(line)
             except Exception:
-                if listener not in failed:
+                if place not in failed:
                     logger.exception("a record listener failed; the run continues")
-                failed.add(listener)
+                failed.add(place)
 
     return listen

@@ -289,13 +289,16 @@ def test_listeners_that_fail_do_not_end_the_run_and_are_logged_once_each(caplog:
     def fail(*_: Any) -> None:
         raise RuntimeError("listener")
 
+    class Unhashable(list[int]):
+        __call__ = fail
+
     class Streaming(ScriptedModel):
         def complete(self, request: Any) -> LLMResponse:
             request.on_delta("text")
             return super().complete(request)
 
     model = Streaming(plan=steps(add(1, 1)), answer="2")
-    result = Orchestrator(model, config=OFF, journal=False, on_record=fail, on_line=fail, on_delta=fail).run("t")
+    result = Orchestrator(model, config=OFF, journal=False, on_record=fail, on_line=Unhashable(), on_delta=fail).run("t")
     assert result.status == "completed"
     assert [record.message for record in caplog.records].count("a record listener failed; the run continues") == 2
 
