@@ -69,7 +69,7 @@ class CalculatorTool(Tool):
         for name, number in (("a", a), ("b", b)):
             if not is_number(number) or (isinstance(number, float) and not math.isfinite(number)):
                 raise ToolError(f"calculator: {name} must be a number, got {describe(number)}")
-        if operation not in OPERATIONS:
+        if operation not in [*OPERATIONS]:  # it may be of any type
             raise ToolError(
                 f"calculator: unknown operation {describe(operation)}, expected one of {', '.join(OPERATIONS)}"
             )

@@ -71,9 +71,10 @@ def test_what_is_no_number_is_refused(value: Any) -> None:
         CalculatorTool().invoke(operation="add", a=1, b=value)
 
 
-def test_an_unknown_operation_is_refused_with_the_known_ones() -> None:
-    with pytest.raises(ToolError, match='unknown operation "power", expected one of add, subtract, multiply, divide'):
-        CalculatorTool().invoke(operation="power", a=1, b=2)
+@pytest.mark.parametrize(("operation", "shown"), [("power", '"power"'), (["add"], "an array of 1")])
+def test_an_unknown_operation_is_refused_with_the_known_ones(operation: Any, shown: str) -> None:
+    with pytest.raises(ToolError, match=f"unknown operation {shown}, expected one of add, subtract, multiply, divide"):
+        CalculatorTool().invoke(operation=operation, a=1, b=2)
 
 
 @given(st.sampled_from(list(OPERATIONS)), NUMBERS, NUMBERS)
