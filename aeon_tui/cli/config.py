@@ -168,6 +168,11 @@ def _values(path: KeyPath, text: str, name: str, file: Path) -> Iterator[Any]:
     if path[0] in ("model", "judge_model"):
         yield checked_model(text)
         return
+    if CONFIG_KEYS[path[0]].is_list and text.lstrip().startswith("["):
+        # As `config get` prints it.
+        with contextlib.suppress(YamlError):
+            yield parse_yaml(text)
+            return
     if path[0] not in APP_KEYS and path[0] not in MAPPINGS:
         value = checked_text(path[0], text, repr(name))
         yield _relative(value, file) if path[0] in PATH_KEYS else value

@@ -35,6 +35,8 @@ def test_a_setting_is_changed_in_one_file_and_its_comments_stay(cli: Cli) -> Non
     ("name", "value", "held"),
     [
         ("tools", "files,shell", {"tools": ["files", "shell"]}),
+        ("tools", '["files", "shell"]', {"tools": ["files", "shell"]}),
+        ("tools", "[]", {"tools": []}),
         ("model", "simulated:default", {"model": "simulated:default"}),
         ("model", "openai:a, openai:b", {"model": ["openai:a", "openai:b"]}),
         ("single_pass", "true", {"single_pass": True}),
