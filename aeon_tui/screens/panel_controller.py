@@ -23,7 +23,7 @@ APPROVAL = 9
 TOO_LATE = "It was decided elsewhere; your text was not used."
 SENT = "The decision was sent; the run's process has not taken it yet."
 SENT_SECONDS = 1.0
-"""How long a run's process may take to accept a decision before the user is told that it was sent."""
+"""How long a run's process may take to accept a decision before a notice says that it was sent."""
 
 Place = tuple[Widget, Widget]
 """The panel's parent, and the sibling before which it is mounted."""

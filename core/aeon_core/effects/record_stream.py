@@ -210,7 +210,7 @@ class RecordStream:
         try:
             seq = self.journal.append(record)
         finally:
-            # An interrupt may come while the listeners are told of a record that is written.
+            # An interrupt may come while listeners get a record that is already written.
             if self.journal.seq > written:
                 self._digest.count(record, self.journal.body)
         self.appended += 1
