@@ -66,7 +66,7 @@ def _server_url(url: str) -> str:
 
 
 def _expanded(path: Path, info: ValidationInfo) -> Path:
-    return expanded(path, f"{info.field_name!r} in RunConfig")
+    return expanded(path, f"{info.field_name!r} of RunConfig")
 
 
 Place = Annotated[Path, AfterValidator(_expanded)]

@@ -176,30 +176,25 @@ class _ForeignModel(LLMAdapter):
 
 def as_adapter(llm: Any) -> LLMAdapter:
     """Return an adapter unchanged, and wrap anything else with a method `complete`. Raises UsageError."""
-    if isinstance(llm, LLMAdapter):
-        _check_members(llm)
-        return llm
-    if callable(getattr(llm, "complete", None)) and not isinstance(llm, type):
-        return _ForeignModel(llm)
     if isinstance(llm, str):
         raise UsageError(f"{llm[:80]!r} is the name of a model, not a model; write connect({llm[:80]!r})")
-    what = f"the class {llm.__name__}" if isinstance(llm, type) else type(llm).__name__
-    raise UsageError(
-        f"{what} is not a model: write 'PROVIDER:NAME', such as 'simulated:default', or pass an LLMAdapter, an object "
-        "with complete(LLMRequest)"
-    )
-
-
-def _check_members(llm: LLMAdapter) -> None:
-    kind, model, window = type(llm).__name__, llm.model, llm.context_window
-    if not isinstance(model, str) or not model.strip() or not model.isprintable():
-        raise UsageError(f"the 'model' of {kind} is {repr(model)[:80]}; expected its label, such as 'local:llama'")
-    if window is not None and (not isinstance(window, int) or window < 0):
-        raise UsageError(f"the 'context_window' of {kind} is {repr(window)[:80]}; expected a number of tokens or None")
+    kind = type(llm).__name__
+    if isinstance(llm, type) or not callable(getattr(llm, "complete", None)):
+        what = f"the class {llm.__name__}" if isinstance(llm, type) else kind
+        form = "write connect('PROVIDER:NAME'), or pass an object with complete(LLMRequest)"
+        raise UsageError(f"{what} is not a model; {form}")
     if inspect.iscoroutinefunction(llm.complete):
         raise UsageError(
             f"'complete' of {kind} is async, expected a plain function; run the coroutine inside it with asyncio.run"
         )
+    if not isinstance(llm, LLMAdapter):
+        return _ForeignModel(llm)
+    model, window = llm.model, llm.context_window
+    if not isinstance(model, str) or not model.strip() or not model.isprintable():
+        raise UsageError(f"the 'model' of {kind} is {repr(model)[:80]}; expected its label, such as 'local:llama'")
+    if window is not None and (not isinstance(window, int) or window < 0):
+        raise UsageError(f"the 'context_window' of {kind} is {repr(window)[:80]}; expected a number of tokens or None")
+    return llm
 
 
 JUDGING: frozenset[Purpose] = frozenset({"judge", "review"})

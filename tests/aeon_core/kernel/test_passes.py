@@ -293,7 +293,7 @@ def test_a_model_needs_no_more_than_the_one_method() -> None:
 
 def test_what_is_no_model_at_all_is_refused_in_one_line() -> None:
     nothing: Any = 5
-    with pytest.raises(UsageError, match="int is not a model: write 'PROVIDER:NAME'"):
+    with pytest.raises(UsageError, match="int is not a model; write connect"):
         Orchestrator(nothing)
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import shutil
 from collections.abc import Callable
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -99,12 +100,13 @@ async def asynchronous(*_: object) -> None:
     ("given", "words"),
     [
         ({}, "no model is given; write Orchestrator.'PROVIDER:NAME'"),
-        ({"llm": 3}, "int is not a model: write 'PROVIDER:NAME'"),
+        ({"llm": 3}, "int is not a model; write connect"),
         ({"llm": LLMAdapter}, "the class LLMAdapter is not a model"),
         ({"llm": adapter(model=object())}, "the 'model' of Odd is <object object at .*>; expected its label"),
         ({"llm": adapter(model="a\nb")}, r"the 'model' of Odd is 'a\\nb'; expected its label, such as 'local:llama'"),
         ({"llm": adapter(context_window="8k")}, "the 'context_window' of Odd is '8k'; expected a number of tokens"),
         ({"llm": adapter(complete=asynchronous)}, "'complete' of Odd is async, expected a plain function"),
+        ({"llm": SimpleNamespace(complete=asynchronous)}, "'complete' of SimpleNamespace is async"),
         ({"llm": "gpt"}, "expected PROVIDER:NAME"),
         ({"llm": "openai:gpt"}, "set OPENAI_API_KEY"),
         ({"tools": word_count}, r"a list of functions or Tools, such as \[word_count\]"),
@@ -167,7 +169,7 @@ def test_other_names_say_what_to_write_too(use: Callable[[], object], words: str
         ({"journal": "a\0.jsonl"}, r"the journal: 'a\x00.jsonl' contains a NUL character; choose another path"),
         (
             {"config": {"runs_dir": "a\0"}},
-            r"'runs_dir' in RunConfig: 'a\x00' contains a NUL character; choose another path",
+            r"'runs_dir' of RunConfig: 'a\x00' contains a NUL character; choose another path",
         ),
     ],
 )
