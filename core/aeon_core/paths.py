@@ -32,8 +32,11 @@ def working_directory() -> Path:
 
 
 def find_project_root(start: Path | None = None) -> Path:
-    """Return the nearest folder at or above `start` (the working directory) with `.aeon` or `.git`, else `start`."""
-    here = (start if start is not None else Path.cwd()).absolute()
+    """Return the nearest folder at or above `start` (the working directory) with `.aeon` or `.git`, else `start`.
+
+    Raises UsageError if the working directory was deleted.
+    """
+    here = (start if start is not None else working_directory()).absolute()
     for folder in (here, *here.parents):
         if has_project_folder(folder) or ((folder / ".git").exists() and not is_placeholder(folder / ".git")):
             return folder

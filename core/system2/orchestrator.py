@@ -28,7 +28,7 @@ from aeon_core.journal.writer import LineListener, fan_out, new_run_id
 from aeon_core.json_safe import clean_text, json_safe
 from aeon_core.kernel.result import shown
 from aeon_core.llm.base import LLMAdapter
-from aeon_core.paths import default_runs_directory
+from aeon_core.paths import default_runs_directory, expanded, working_directory
 from aeon_core.policy import Policy, PolicyRules
 from aeon_core.runs.batch.rate_limit import rate_limited
 from aeon_core.runs.setup import run_vault
@@ -125,7 +125,7 @@ class Orchestrator:
         runs_dir: Path | None = None,
         shares_rate: bool = False,
     ) -> None:
-        self._root = Path(project_root).absolute()
+        self._root = working_directory() / expanded(project_root, "the project root")
         if not self._root.is_dir():
             raise UsageError(f"the project root {str(project_root)!r} is not a folder; choose an existing one")
         self._log = log or Log(logger.info)
@@ -135,7 +135,8 @@ class Orchestrator:
         """The project's settings, as far as they apply."""
         rules = load_values({"project_root": str(self._root)}, trust="apply" if trust == "apply" else "ignore")
         self._policy: PolicyRules = rules.values.get("policy", PolicyRules())
-        self.runs_dir: Path = (runs_dir or default_runs_directory(self._root)).absolute()
+        runs = expanded(runs_dir, "the runs folder") if runs_dir is not None else default_runs_directory(self._root)
+        self.runs_dir: Path = runs.absolute()
         """Where the journals are kept."""
         self._may_use = trusted_agents(self._root, trust, assessed)
         self._gate_policy: GatePolicy | None = policy_of(gate_policy, "decide", "gate policy")

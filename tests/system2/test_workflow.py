@@ -321,6 +321,8 @@ def test_an_empty_task_is_refused(task: str, tmp_path: Path) -> None:
 def test_a_project_root_that_is_no_folder_is_refused(tmp_path: Path) -> None:
     with pytest.raises(UsageError, match="is not a folder"):
         Orchestrator(tmp_path / "nowhere")
+    with pytest.raises(UsageError, match="the project root: the home folder in '~nobody-here/x' is unknown"):
+        Orchestrator("~nobody-here/x")
 
 
 def test_an_unknown_simulated_workflow_is_no_usable_model(tmp_path: Path) -> None:

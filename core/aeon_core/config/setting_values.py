@@ -8,7 +8,7 @@ from typing import Annotated, Any, cast
 
 from aeon_core.config.keys import APP_KEYS, CONFIG_KEYS, PATH_KEYS, listed, wrong
 from aeon_core.errors import UsageError
-from aeon_core.paths import expanded
+from aeon_core.paths import expanded, working_directory
 from aeon_core.suggest import is_server_url, shown
 
 
@@ -45,7 +45,7 @@ def checked_texts(named: Mapping[str, tuple[str, Any]]) -> dict[str, Any]:
         elif CONFIG_KEYS[key].is_whole and isinstance(value, str):
             value = _whole_number(value)
         checked = checked_value(key, value, where)
-        values[key] = Path.cwd() / expanded(checked, where) if key in PATH_KEYS else checked
+        values[key] = working_directory() / expanded(checked, where) if key in PATH_KEYS else checked
     return values
 
 

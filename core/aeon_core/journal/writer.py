@@ -311,8 +311,6 @@ def _create(path: Path) -> int:
         raise UsageError(
             f"cannot write to the runs folder {str(path.parent)!r}: {error.strerror}; choose another"
         ) from None
-    except ValueError:
-        raise UsageError(f"the journal's path {str(path)!r} contains a NUL character; choose another") from None
     if not lock(fd):
         owner = holder(fd)
         os.close(fd)

@@ -183,6 +183,15 @@ def test_a_path_that_cannot_be_used_is_an_error_before_the_run(
     assert list(tmp_path.iterdir()) == []
 
 
+def test_a_deleted_working_directory_is_an_error_before_the_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    gone = tmp_path / "gone"
+    gone.mkdir()
+    monkeypatch.chdir(gone)
+    gone.rmdir()
+    with pytest.raises(UsageError, match="the working directory was deleted; change to one that exists"):
+        Orchestrator(SIMULATED).run("add 5 and 10")
+
+
 def test_a_path_may_begin_with_the_home_folder(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setenv("HOME", str(tmp_path))
     Orchestrator(SIMULATED, journal="~/runs/one.jsonl").run("add 1 and 2")
