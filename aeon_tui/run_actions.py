@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec
 
 from aeon_core.errors import AeonError, UsageError
 from aeon_core.escape import escape_controls
+from aeon_core.paths import git_root
 from aeon_core.units import count
 from aeon_tui.navigation import Navigation
 from aeon_tui.platform.background_tasks import BackgroundTasks, reason
@@ -67,10 +68,9 @@ class RunActions:
         """Ask for the task of a workflow, and run it in the project of the working directory, on Bedrock."""
         from aeon_tui.screens.workflow.dialogs import WorkflowTaskScreen
         from aeon_tui.sessions.workflow_session import WorkflowJob
-        from aeon_tui.sources.run_index import root_of_project
 
         if not isinstance(self.app.screen, WorkflowTaskScreen):
-            self.app.push_screen(WorkflowTaskScreen(WorkflowJob(root_of_project())))
+            self.app.push_screen(WorkflowTaskScreen(WorkflowJob(git_root())))
 
     def start(self, request: StartRequest) -> str | None:
         """Start a requested run, fork or workflow, or return why not. Called from a thread."""
@@ -106,10 +106,9 @@ class RunActions:
     @_on_thread
     def trust_folder(self, then: Callable[[], object] = lambda: None) -> None:
         """Ask for the consent that this folder needs, even if the person continued without it before."""
-        from aeon_tui.sources.run_index import root_of_project
         from system2.trust import assess_workflow
 
-        parts = [self.today().trust, assess_workflow(root_of_project())]
+        parts = [self.today().trust, assess_workflow(git_root())]
         missing = [each for each in parts if not each.allowed]
         if missing:
             self._tasks.in_app(lambda: self._ask_one_by_one(missing, then))
@@ -129,11 +128,10 @@ class RunActions:
     def revoke_trust(self, then: Callable[[], object] = lambda: None) -> None:
         """Revoke every consent to this folder."""
         from aeon_core.config.trust import revoke_trust
-        from aeon_tui.sources.run_index import root_of_project
 
         root = self.today().trust.root
         # All of them: `any` would stop at the first trusted one.
-        had = True in [revoke_trust(each) for each in {root, root_of_project()}]
+        had = True in [revoke_trust(each) for each in {root, git_root()}]
         self._tasks.notify(f"{root} is {'no longer trusted.' if had else 'not trusted; there is nothing to revoke.'}")
         self._tasks.in_app(then)
 

@@ -13,10 +13,10 @@ from typing import TYPE_CHECKING, Any, ClassVar
 from aeon_core.config.journal_trust import remembers
 from aeon_core.errors import AeonError, UsageError
 from aeon_core.journal.reader import tail
+from aeon_core.paths import git_root
 from aeon_tui.sessions.run_jobs import Job, Kernel, OnLine, StartRequest, new_journal, retained_records
 from aeon_tui.sources.base import ReadAheadSource
 from aeon_tui.sources.live import LiveSource
-from aeon_tui.sources.run_index import root_of_project
 from aeon_tui.sources.workflow import WorkflowState, follow_workflow
 
 if TYPE_CHECKING:
@@ -204,7 +204,7 @@ def _check(path: Path, root: Path, first: Mapping[str, Any], model: str | None, 
     """Raise UsageError if only a journal, which anybody may have written, names the folder or the model."""
     from system2.trust import check_recorded_model
 
-    known = root == root_of_project() or path.absolute().is_relative_to(root)
+    known = root == git_root() or path.absolute().is_relative_to(root)
     if project_root is None and not known:
         raise UsageError(
             f"the workflow belongs to another project, {str(root)!r}; to continue it there, add --project-root"

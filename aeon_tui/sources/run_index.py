@@ -9,21 +9,16 @@ from aeon_core.errors import UsageError
 from aeon_core.journal.listing import Listing
 from aeon_core.journal.reader import head
 from aeon_core.journal.summary import WORKFLOW, RunSummary, is_workflow_start, journal_entries, journal_named
+from aeon_core.paths import git_root
 
 _FOLDER = Path(".system2")
 _CONFIG = "config.yml"
 _DEFAULT = _FOLDER / "runs"
 
 
-def root_of_project() -> Path:
-    """Return the project of the working directory: its git root, else the directory itself."""
-    here = Path.cwd().absolute()
-    return next((folder for folder in (here, *here.parents) if (folder / ".git").exists()), here)
-
-
 def transcripts_folder(project_root: Path | None = None) -> Path:
     """Return the folder of a project's transcripts. Settings are read only if the project has any."""
-    root = project_root if project_root is not None else root_of_project()
+    root = project_root if project_root is not None else git_root()
     if not (root / _FOLDER / _CONFIG).is_file():
         return root / _DEFAULT
     from system2.trust import applied_settings

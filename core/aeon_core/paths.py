@@ -43,6 +43,15 @@ def find_project_root(start: Path | None = None) -> Path:
     return here
 
 
+def git_root() -> Path:
+    """Return the git root around the working directory, else the directory itself: the project of a workflow.
+
+    Raises UsageError if the working directory was deleted.
+    """
+    here = working_directory()
+    return next((folder for folder in (here, *here.parents) if (folder / ".git").exists()), here)
+
+
 def has_project_folder(folder: Path) -> bool:
     """Return whether a `.aeon` is there that somebody made."""
     path = folder / PROJECT_FOLDER
@@ -132,7 +141,7 @@ def run_command(verb: str, journal: Path | str, more: str = "") -> str:
 
 def named_project_root(given: str | None) -> Path:
     """Return the project root that an option names, else the one found. Raises UsageError if it is not a folder."""
-    root = expanded(given, "--project-root").absolute() if given is not None else find_project_root()
+    root = working_directory() / expanded(given, "--project-root") if given is not None else find_project_root()
     if not root.is_dir():
         raise UsageError(f"the project root {str(root)!r} is not a folder; choose an existing one with --project-root")
     return root

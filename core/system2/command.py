@@ -20,7 +20,7 @@ from typing import Any, NoReturn, TextIO
 from aeon_core.config.setting_values import checked_text
 from aeon_core.errors import AeonError, UsageError
 from aeon_core.escape import escape_controls
-from aeon_core.paths import expanded, named_project_root, working_directory
+from aeon_core.paths import expanded, git_root, named_project_root
 from aeon_core.process_privacy import hide_process
 from aeon_core.redaction import redact_text
 from aeon_core.stdio import can_answer, handled, is_terminal, logged_to
@@ -113,10 +113,7 @@ def execute(args: argparse.Namespace) -> int:
 
 def project_root(given: str | None) -> Path:
     """Return the given folder, else the git root around the working directory, else the latter. Raises UsageError."""
-    here = working_directory()
-    if given is None:
-        return next((folder for folder in (here, *here.parents) if (folder / ".git").exists()), here)
-    return named_project_root(given)
+    return named_project_root(given) if given is not None else git_root()
 
 
 def _init(root: Path) -> int:

@@ -77,7 +77,11 @@ def test_a_whole_workflow_without_a_terminal(tmp_path: Path) -> None:
         (("--auto-approve", "--model", "nope", "task"), 2, "system2: the model 'nope' has no provider"),
         (("--auto-approve", "--model", "simulated:nope", "task"), 3, "system2: no simulated model 'nope'"),
         (("--project-root", "/no/folder", "task"), 2, "system2: the project root '/no/folder' is not a folder"),
-        (("--project-root", "~nobody-here/x", "task"), 2, "system2: --project-root: the home folder in '~nobody-here/x'"),
+        (
+            ("--project-root", "~nobody-here/x", "task"),
+            2,
+            "system2: --project-root: the home folder in '~nobody-here/x'",
+        ),
         (("--runs-dir", "~nobody-here/x", "task"), 2, "system2: --runs-dir: the home folder in '~nobody-here/x'"),
         (("--log-file", "~nobody-here/x", "--auto-approve", *SIMULATED, "task"), 2, "system2: the log file: the home "),
         (("--resume", "~nobody-here/x", "--auto-approve", *SIMULATED), 2, "system2: the journal: the home folder in "),

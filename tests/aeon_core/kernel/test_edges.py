@@ -298,7 +298,9 @@ def test_listeners_that_fail_do_not_end_the_run_and_are_logged_once_each(caplog:
             return super().complete(request)
 
     model = Streaming(plan=steps(add(1, 1)), answer="2")
-    result = Orchestrator(model, config=OFF, journal=False, on_record=fail, on_line=Unhashable(), on_delta=fail).run("t")
+    result = Orchestrator(model, config=OFF, journal=False, on_record=fail, on_line=Unhashable(), on_delta=fail).run(
+        "t"
+    )
     assert result.status == "completed"
     assert [record.message for record in caplog.records].count("a record listener failed; the run continues") == 2
 

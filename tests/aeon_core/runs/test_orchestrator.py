@@ -183,7 +183,9 @@ def test_a_path_that_cannot_be_used_is_an_error_before_the_run(
     assert list(tmp_path.iterdir()) == []
 
 
-def test_a_deleted_working_directory_is_an_error_before_the_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_deleted_working_directory_is_an_error_before_the_run(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     gone = tmp_path / "gone"
     gone.mkdir()
     monkeypatch.chdir(gone)

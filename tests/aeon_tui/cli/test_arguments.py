@@ -100,7 +100,10 @@ def test_the_version_is_printed(cli: Cli) -> None:
         (("show", "~nobody-here/a.jsonl"), "the journal: the home folder in '~nobody-here/a.jsonl' is unknown"),
         (("watch", "--headless", "~nobody-here/a.jsonl"), "the journal: the home folder in '~nobody-here/a.jsonl' is"),
         (("serve", "--config", "~nobody-here/c.yml"), "the option --config: the home folder in"),
-        (("init", "--project-root", "~nobody-here/x"), "--project-root: the home folder in '~nobody-here/x' is unknown"),
+        (
+            ("init", "--project-root", "~nobody-here/x"),
+            "--project-root: the home folder in '~nobody-here/x' is unknown",
+        ),
         (("batch", "~nobody-here/x"), "the tasks: the home folder in '~nobody-here/x' is unknown"),
         (("tools", "--project-root", "/no/folder"), "the project root '/no/folder' is not a folder"),
     ],
