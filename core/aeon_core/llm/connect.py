@@ -13,7 +13,7 @@ from urllib.parse import urlsplit
 from aeon_core.errors import ModelUnavailableError, UsageError
 from aeon_core.escape import escape_controls
 from aeon_core.llm import PROVIDERS
-from aeon_core.suggest import NEAR, close, is_server_url, nearest, shown
+from aeon_core.suggest import NEAR, check_type, close, is_server_url, nearest, shown
 
 if TYPE_CHECKING:
     from aeon_core.llm.base import LLMAdapter
@@ -112,6 +112,7 @@ def connect(
 
         return ModelChain([connect(one, base_url=base_url, timeout=timeout, bedrock=bedrock) for one in model])
     provider, name = _parts(model)
+    check_type(bedrock or {}, Mapping, "bedrock")
     for key, value in (bedrock or {}).items():
         if key not in _BEDROCK:
             raise UsageError(f"bedrock has an unknown key, {key!r}{nearest(str(key), _BEDROCK)}")

@@ -86,6 +86,7 @@ def test_a_model_of_another_form_is_a_usage_error_of_one_line(model: str, told: 
     ("bedrock", "told"),
     [
         ({"regoin": "eu-west-1"}, "bedrock has an unknown key, 'regoin'; did you mean 'region'?"),
+        ("eu-west-1", "bedrock is of type str, expected a Mapping"),
         ({"region": 1}, "'region' in bedrock must be text; got 1"),
     ],
 )
