@@ -10,6 +10,7 @@ from textual import work
 from textual.app import App
 from textual.binding import ActiveBinding, Binding
 from textual.screen import Screen
+from typing_extensions import override
 
 from aeon_tui.messages import SessionChanged
 from aeon_tui.platform.background_tasks import NOTICE_SECONDS
@@ -69,6 +70,12 @@ class Navigation(App[None]):
 
             self._listing = RunIndex(self.runs_dir)
         return self._listing
+
+    @property
+    @override
+    def _background_screens(self) -> list[Screen[Any]]:
+        """None below an opaque screen: Textual would repaint them through it, and lose what else is due there."""
+        return super()._background_screens if self.screen.styles.background.a < 1 else []
 
     @property
     def shown_screen(self) -> Screen[object]:

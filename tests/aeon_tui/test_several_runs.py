@@ -97,6 +97,19 @@ async def test_two_runs_wait_are_decided_one_after_the_other_and_leave_whole_jou
     assert tasks == [("add 5 and 10", "converged"), ("add 7 and 8", "converged")]
 
 
+async def test_what_changes_on_the_screen_below_the_list_repaints_nothing_of_the_list(tmp_path: Path) -> None:
+    app = AeonApp(tmp_path)
+    async with app.run_test(size=(100, 30)) as pilot:
+        start(app, "add 5 and 10")
+        below = app.screen
+        await until(pilot, lambda: app.screen is below and below.is_current)
+        await pilot.press("q")
+        await until(pilot, lambda: isinstance(app.screen, QuitDialog) and below.is_current)
+        await pilot.press("escape")
+        app.push_screen(BrowserScreen(tmp_path))
+        await until(pilot, lambda: isinstance(app.screen, BrowserScreen) and not below.is_current)
+
+
 async def test_a_run_that_is_left_continues_and_is_there_again_as_it_was_left(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
