@@ -89,7 +89,7 @@ class LineageScreen(Screen[None]):
         first, self._runs = not self._runs, family
         lines, rows = as_tree(family), self.query_one(RunList)
         rows.tick(self._clock())
-        rows.update_marks(self._path.stem, frozenset())
+        rows.update_marks({self._path.stem}, frozenset())
         rows.update_lines(lines, where_empty=f"✖ {problem}" if problem else "this run is not in the list")
         if first:
             rows.cursor = next((at for at, line in enumerate(lines) if line.run.run_id == self._path.stem), 0)

@@ -192,7 +192,7 @@ class RunList(RowsView):
         self._lines: Sequence[RunLine] = []
         self._wanted = ""
         self._now = datetime.now(UTC)
-        self._marked = ""
+        self._marked: Set[str] = frozenset()
         self._damaged: Set[str] = frozenset()
 
     @property
@@ -231,8 +231,8 @@ class RunList(RowsView):
             self._now = now
             self.refresh()
 
-    def update_marks(self, marked: str, damaged: Set[str]) -> None:
-        """Mark the run with the id `marked`, and those in `damaged` in addition to rows that are damaged."""
+    def update_marks(self, marked: Set[str], damaged: Set[str]) -> None:
+        """Mark the runs with these ids: `marked`, and `damaged` in addition to rows that are damaged."""
         if (marked, damaged) != (self._marked, self._damaged):
             self._marked, self._damaged = marked, damaged
             self.refresh()
@@ -248,7 +248,7 @@ class RunList(RowsView):
         lead = fit(_lead(line), room)
         task = pad(fit(one_line(run.task, 500), room - cell_len(lead)), room - cell_len(lead))
         right = [(cell(each, run, self._now), _STYLES.get(each.name, "muted")) for each in columns(width)]
-        mark = MARKED if run.run_id == self._marked else ""
+        mark = MARKED if run.run_id in self._marked else ""
         if not mark and (run.damaged or run.run_id in self._damaged):
             mark = DAMAGED
         return [status_cell(run, mark), (lead, "muted"), (task, ""), *right]

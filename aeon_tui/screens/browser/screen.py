@@ -67,7 +67,7 @@ class BrowserTitle(TallyHeader):
     order: reactive[str] = reactive("")
     """Their order; empty if it is by age."""
     marked: reactive[str] = reactive("")
-    """The marked run."""
+    """The marked run or runs."""
     unlisted: reactive[int] = reactive(0)
     """How many files are no journals, or damaged at the beginning."""
 
@@ -186,8 +186,8 @@ class BrowserScreen(Screen[None]):
         """Returns the time from which ages are computed."""
         self.runs: Runs | None = None
         """None until the directory has been read, and if it cannot be."""
-        self.marked: RunSummary | None = None
-        """The run that another one will be compared with."""
+        self.marked: list[RunSummary] = []
+        """The runs to compare, at most two; a third mark replaces the first."""
         self.search: RunSearch | None = None
         self._shown_of_search = 0
         self._watch: Timer | None = None
@@ -369,10 +369,10 @@ class BrowserScreen(Screen[None]):
 
     def show_marks(self) -> None:
         """Show which run is marked, which are damaged, and the order."""
-        marked = self.marked.run_id if self.marked is not None else ""
-        self._list.update_marks(marked, frozenset(self._damaged))
+        marked = [run.run_id for run in self.marked]
+        self._list.update_marks(frozenset(marked), frozenset(self._damaged))
         title = self.query_one(BrowserTitle)
-        title.order, title.marked = self._order, marked
+        title.order, title.marked = self._order, "2" if len(marked) > 1 else "".join(marked)
 
     def _show_preview(self) -> None:
         """Show the selected run beside or below the list, if the preview is open."""
@@ -516,19 +516,19 @@ class BrowserScreen(Screen[None]):
         """Mark the selected run for a comparison, or unmark it."""
         run = self.selected_run
         if run is not None:
-            self.marked = None if self.marked is not None and self.marked.run_id == run.run_id else run
+            others = [each for each in self.marked if each.run_id != run.run_id]
+            self.marked = others if len(others) < len(self.marked) else [*others[-1:], run]
             self.show_marks()
             self.refresh_bindings()
 
     def action_compare(self) -> None:
-        """Compare the selected run with the marked one; if none is marked, ask for one."""
-        if any(run is not None and run.kind == WORKFLOW for run in (self.selected_run, self.marked)):
+        """Compare the two marked runs, or the selected run with the marked one; if none is marked, ask for one."""
+        pair = {run.run_id: run for run in [*self.marked, self.selected_run][:2] if run is not None}.values()
+        if any(run.kind == WORKFLOW for run in pair):
             self.app.clear_notifications()
             self.app.notify("A workflow has no passes to compare; only runs can be compared.", markup=False)
-        elif (run := self.selected_run) is not None:
-            marked = self.marked if self.marked is not None and self.marked.run_id != run.run_id else None
-            pair = [Path(each.path) for each in (marked, run) if each is not None]
-            self.app.post_message(CompareRuns(*pair))
+        elif pair:
+            self.app.post_message(CompareRuns(*(Path(run.path) for run in pair)))
 
     def action_delete(self) -> None:
         """Delete the selected run after asking."""

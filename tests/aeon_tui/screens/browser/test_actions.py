@@ -213,6 +213,24 @@ async def test_a_marked_run_is_compared_with_the_selected_one(folder: Path, monk
         await until(pilot, lambda: isinstance(pilot.app.screen, CommandPalette))
 
 
+async def test_two_marked_runs_are_compared_wherever_the_selection_is(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    compared: list[tuple[Path, Path]] = []
+    monkeypatch.setattr(AeonApp, "compare_runs", lambda app, a, b: compared.append((a, b)))
+    async with browsing(list_runs, folder) as (pilot, screen):
+        await pilot.press("m", "down", "m")
+        rows = screen.query_one(RunList)
+        assert [text(rows, at, 80)[0] for at in (0, 1)] == ["◆", "◆"]
+        assert "◆ 2 marked" in title(screen)
+        await pilot.press("C", "down", "C")
+        assert compared == [(folder / "c.jsonl", folder / "b.jsonl")] * 2
+        await pilot.press("m", "C")
+        assert compared[-1] == (folder / "b.jsonl", folder / "a.jsonl"), "a third mark replaces the first"
+        await pilot.press("m")
+        assert "◆ b marked" in title(screen)
+
+
 async def test_a_single_run_says_what_comparing_takes(tmp_path: Path) -> None:
     write(tmp_path, started(task="odd"), ttl(1), finished("failed"), run="a")
     async with browsing(list_runs, tmp_path) as (pilot, screen):
