@@ -140,8 +140,8 @@ def has_own_editor() -> bool:
     return not is_served() and bool((os.environ.get("VISUAL") or os.environ.get("EDITOR") or "").strip())
 
 
-def run_editor(editor: list[str], file: Path, kind: str = "editor", named_by: str = "VISUAL or EDITOR") -> int:
-    """Open a file in an editor, or another `kind` of program, and return its exit code.
+def run_editor(editor: list[str], file: Path, kind: str = "editor", named_by: str = "VISUAL or EDITOR") -> str:
+    """Open a file in an editor, or another `kind` of program, and return how it failed; empty if it did not.
 
     Raises UsageError if it cannot be started; the message asks to set `named_by`.
     """
@@ -150,11 +150,12 @@ def run_editor(editor: list[str], file: Path, kind: str = "editor", named_by: st
         # Ctrl-C in the editor is not meant for this process.
         with handled(lambda *_: None, signal.SIGINT):
             command = [*editor, str(file)]
-            return subprocess.run(command, check=False, stdout=screen, stderr=screen).returncode  # noqa: S603  # the person's own editor
+            code = subprocess.run(command, check=False, stdout=screen, stderr=screen).returncode  # noqa: S603  # the person's own editor
     except OSError as error:
         raise UsageError(
             f"cannot start the {kind} {editor[0]!r}: {error.strerror}; set {named_by} to one that is installed"
         ) from None
+    return "" if code == 0 else f"ended with code {code}" if code > 0 else f"was killed by signal {-code}"
 
 
 def _terminal() -> TextIO | None:
@@ -232,9 +233,8 @@ def edit_config(file: Path) -> str | None:
 
     Raises UsageError if there is no editor, or it fails.
     """
-    code = run_editor(named_editor(f"edit {str(file)!r} yourself"), file)
-    if code != 0:
-        raise UsageError(f"the editor ended with code {code}")
+    if failure := run_editor(named_editor(f"edit {str(file)!r} yourself"), file):
+        raise UsageError(f"the editor {failure}")
     try:
         read_config_file(file)
     except UsageError as error:

@@ -110,14 +110,12 @@ class YamlDraft(Generic[Value]):
 
     def _run(self, editor: list[str]) -> None:
         try:
-            code = run_editor(editor, self.file)
+            failure = run_editor(editor, self.file)
         except UsageError:
             self.forget()
             raise
-        if code != 0:
-            raise UsageError(
-                f"the editor ended with code {code}; nothing was done, your {self._form.noun} is in {str(self.file)!r}"
-            )
+        if failure:
+            raise UsageError(f"the editor {failure}; nothing was done, your {self._form.noun} is in {str(self.file)!r}")
 
 
 def _is_empty(text: str) -> bool:

@@ -128,12 +128,17 @@ def test_an_emptied_file_does_nothing(tmp_path: Path, monkeypatch: pytest.Monkey
     assert kept(tmp_path) == []
 
 
-def test_an_editor_that_fails_loses_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    editor(tmp_path, monkeypatch, "exit 3")
+@pytest.mark.parametrize(
+    ("script", "said"), [("exit 3", "ended with code 3"), ("kill -9 $$", "was killed by signal 9")]
+)
+def test_an_editor_that_fails_loses_nothing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, script: str, said: str
+) -> None:
+    editor(tmp_path, monkeypatch, script)
     with pytest.raises(UsageError) as caught:
         edit_plan(PLAN, "x")
     (file,) = kept(tmp_path)
-    assert caught.value.message == f"the editor ended with code 3; nothing was done, your plan is in {str(file)!r}"
+    assert caught.value.message == f"the editor {said}; nothing was done, your plan is in {str(file)!r}"
     assert load_edited_plan(file) == PLAN
 
 
