@@ -125,12 +125,23 @@ async def test_a_run_that_another_process_writes_is_not_continued(runs: Path) ->
     writer = reopen(journal(runs))
     try:
         async with browsing(runs) as (app, pilot):
-            assert offered(app) == []
+            assert offered(app) == ["fork"]
             app.actions.resume(journal(runs))
             await until(pilot, lambda: said(app))
             assert "is being written by" in said(app)[0]
     finally:
         writer.close()
+
+
+async def test_a_live_run_is_forked_from_its_beginning_before_its_first_pass_has_ended(runs: Path) -> None:
+    cut(runs)
+    with closing(reopen(journal(runs))):
+        async with browsing(runs) as (app, pilot):
+            await pilot.press("enter")
+            await until(pilot, lambda: isinstance(app.screen, RunScreen) and offered(app) == ["fork"])
+            await pilot.press("F")
+            await until(pilot, lambda: isinstance(app.screen, ForkDialog))
+            assert app.screen.query_one(StartChoice).render().plain.strip() == "the beginning"
 
 
 async def test_a_run_that_another_process_writes_is_not_replayed_as_if_it_had_been_cut_off(runs: Path) -> None:

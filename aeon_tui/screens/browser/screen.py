@@ -247,7 +247,7 @@ class BrowserScreen(Screen[None]):
         if run is None or (run.kind == WORKFLOW and (action not in ("resume", "fork") or run.status == LIVE)):
             return False
         if run.status == LIVE:
-            return action == "fork" and run.passes > 0
+            return action == "fork"
         return run.resumable if action == "resume" else action != "label" or run.ended
 
     def forks_of(self, run: RunSummary) -> list[RunSummary]:

@@ -68,7 +68,7 @@ def status_then(view: RunView) -> str:
 def offers(action: str, view: RunView, *, live: bool) -> bool:
     """Return whether the run can be resumed, replayed, labelled or forked now."""
     if action == "fork":
-        return view.passes > 0 if live else bool(view.steps or view.phases)
+        return bool(view.steps or view.phases)
     if live or view.last_seq < 0:
         return False
     if action == "label":
