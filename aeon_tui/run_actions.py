@@ -199,6 +199,8 @@ class RunActions:
     def resume(self, path: Path) -> None:
         """Resume a run, and show it."""
         from aeon_core.journal.recovery import make_sure_nobody_writes
+        from aeon_core.journal.summary import summarise
+        from aeon_core.paths import run_command
         from aeon_tui.sessions.run_jobs import ended_for_good, resume_job
         from aeon_tui.sources.run_index import is_workflow
 
@@ -210,6 +212,10 @@ class RunActions:
             return
         if ended := ended_for_good(path):
             self._tasks.notify(f"{ended}; fork it instead", warn=True)
+            return
+        if (summary := summarise(path)) is not None and summary.status == "ttl_expired":
+            more = run_command("resume", path, "--ttl N")
+            self._tasks.notify(f"its TTL is used up; continue it with {more}, or fork it with a higher TTL", warn=True)
             return
         if self._lacks_trust(self._missing_trust(), partial(self.resume, path)):
             return

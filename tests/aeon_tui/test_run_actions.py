@@ -14,6 +14,7 @@ from aeon_core import Orchestrator, RunConfig
 from aeon_core.config.loading import LoadedConfig
 from aeon_core.journal.recovery import reopen
 from aeon_core.llm.base import LLMAdapter
+from aeon_core.llm.simulated import SimulatedModel
 from aeon_tui.app import AeonApp
 from aeon_tui.screens.browser.screen import BrowserScreen
 from aeon_tui.screens.compare import CompareScreen
@@ -118,6 +119,20 @@ async def test_a_run_that_has_ended_for_good_is_not_offered_to_be_resumed(runs: 
         await until(pilot, lambda: said(app))
         assert said(app) == ["the run ended as converged; there is nothing left to do; fork it instead"]
         assert app.sessions.all == []
+
+
+async def test_a_run_whose_ttl_is_used_up_says_how_to_raise_it(tmp_path: Path) -> None:
+    config = RunConfig(ttl=8, durability="off")
+    path = tmp_path / "20261120-093000-a1b2c3.jsonl"
+    run = Orchestrator(SimulatedModel(), config=config, journal=path).run("design a REST API for invoices")
+    assert run.status == "ttl_expired"
+    before = path.read_bytes()
+    async with browsing(tmp_path) as (app, pilot):
+        await pilot.press("R")
+        await until(pilot, lambda: said(app))
+        assert said(app)[0].startswith("its TTL is used up; continue it with `aeon-tui resume ")
+        assert said(app)[0].endswith(" --ttl N`, or fork it with a higher TTL")
+    assert path.read_bytes() == before
 
 
 async def test_a_run_that_another_process_writes_is_not_continued(runs: Path) -> None:
