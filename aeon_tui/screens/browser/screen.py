@@ -296,6 +296,8 @@ class BrowserScreen(Screen[None]):
     def _apply(self, runs: Runs) -> None:
         self.runs = runs
         self.suggester.runs = runs
+        self.marked = [run for run in self.marked if run.run_id in runs.by_id]
+        self.show_marks()
         self.show_runs()
         self.remove_class("-unreadable")
         self._show_first_start(not runs.all)

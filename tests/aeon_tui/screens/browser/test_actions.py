@@ -229,6 +229,9 @@ async def test_two_marked_runs_are_compared_wherever_the_selection_is(
         assert compared[-1] == (folder / "b.jsonl", folder / "a.jsonl"), "a third mark replaces the first"
         await pilot.press("m")
         assert "◆ b marked" in title(screen)
+        (folder / "b.jsonl").unlink()
+        await pilot.press("ctrl+r")
+        await until(pilot, lambda: "◆" not in title(screen))
 
 
 async def test_a_single_run_says_what_comparing_takes(tmp_path: Path) -> None:
