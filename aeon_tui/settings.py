@@ -17,7 +17,7 @@ from aeon_core.config.loading import user_config_file
 from aeon_core.errors import AeonError
 from aeon_core.escape import escape_controls
 from aeon_core.paths import find_project_root
-from aeon_core.suggest import did_you_mean
+from aeon_core.suggest import did_you_mean, nearest
 from aeon_themes import PALETTES, Palette
 from aeon_themes.folders import theme_files, theme_folders
 from aeon_tui.platform.background_tasks import NOTICE_SECONDS
@@ -44,10 +44,11 @@ def wanted_theme(settings: AppSettings) -> tuple[str | None, str]:
     return settings.theme, settings.sources.get("theme", "the configuration")
 
 
-def known_themes() -> tuple[str, ...]:
-    """Return the names of Aeon's themes, Textual's, and those in the folders of the user and the project."""
+def why_no_theme(name: str) -> str | None:
+    """Return that no theme of Aeon, of Textual, or in the folders of the user and the project has a name, else None."""
     palettes, _ = _read(theme_files(theme_folders(find_project_root())))
-    return tuple(dict.fromkeys((*THEMES, *(palette.name for palette in palettes), *BUILTIN_THEMES)))
+    known = tuple(dict.fromkeys((*THEMES, *(palette.name for palette in palettes), *BUILTIN_THEMES)))
+    return None if name in known else f"unknown theme {name!r}{nearest(name, known)}"
 
 
 def add_themes(app: App[Any]) -> None:

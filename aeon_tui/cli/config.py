@@ -148,7 +148,7 @@ def _set(args: Namespace) -> int:
         for value in values:
             after = changed(before, path, value)
             try:
-                _check_use(path[0], read_config_file(file, after))
+                _check_use(path, read_config_file(file, after))
             except UsageError as error:
                 failure = failure or error
             else:
@@ -192,20 +192,25 @@ def _values(path: KeyPath, text: str, name: str, file: Path) -> Iterator[Any]:
     yield listed(text)
 
 
-def _check_use(key: str, held: Mapping[str, Any]) -> None:
+def _check_use(path: KeyPath, held: Mapping[str, Any]) -> None:
     """Raise UsageError if the new value of the setting would be unusable."""
+    key, *below = path
     if (value := held.get(key)) is None:
         return
     if key == "keys":
         from aeon_tui.keymap import checked_keys
 
+        if below:
+            # What is wrong with the other keys in the file is not what was asked for.
+            others = {action: text for action, text in value.items() if action not in below}
+            value = {each: value[each] for each in below if each in value} | dict(checked_keys(others).keymap)
         if problems := checked_keys(value).problems:
             raise UsageError(problems[0])
     elif key == "theme":
-        from aeon_tui.settings import known_themes
+        from aeon_tui.settings import why_no_theme
 
-        if value not in (known := known_themes()):
-            raise UsageError(f"unknown theme {value!r}{nearest(value, known)}")
+        if problem := why_no_theme(value):
+            raise UsageError(problem)
 
 
 def _relative(path: Path, file: Path) -> str:

@@ -7,7 +7,7 @@ import platform
 from argparse import Namespace
 from urllib.parse import urlsplit
 
-from aeon_core.config.keys import PATH_KEYS
+from aeon_core.config.keys import PATH_KEYS, AppSettings
 from aeon_core.config.loading import LoadedConfig, user_config_file
 from aeon_core.config.schema import RunConfig, runs_directory
 from aeon_core.errors import AeonError, UsageError
@@ -90,9 +90,22 @@ def _values(loaded: LoadedConfig) -> list[HealthCheck]:
     sources = {key: loaded.source_of(key) for key in (*loaded.sources, *loaded.app.sources)}
     width = max((len(key) for key in sources), default=0)
     return [
-        HealthCheck("setting", f"{key:<{width}}  {_shown(key, loaded)}from {source}")
+        HealthCheck("setting", f"{key:<{width}}  {_shown(key, loaded)}from {source}", _refused(key, loaded.app))
         for key, source in sorted(sources.items())
     ]
+
+
+def _refused(key: str, settings: AppSettings) -> str | None:
+    """Return why the app does not use a value, None if it does."""
+    if key == "keys":
+        from aeon_tui.keymap import checked_keys
+
+        return next(iter(checked_keys(settings.keys).problems), None)
+    if key == "theme" and settings.theme is not None:
+        from aeon_tui.settings import why_no_theme
+
+        return why_no_theme(settings.theme)
+    return None
 
 
 def _shown(key: str, loaded: LoadedConfig) -> str:

@@ -28,6 +28,14 @@ class Parser(argparse.ArgumentParser):
             _common(self)
             self._fill = None
         parsed, rest = super().parse_known_args(args, namespace)
+        if not any(word.startswith("-") for word in rest):
+            # argparse takes these for superfluous, since an option came between.
+            for action in self._get_positional_actions():
+                if rest and action.nargs == "+":
+                    getattr(parsed, action.dest).extend(rest)
+                    rest = []
+                elif rest and action.nargs == "?" and getattr(parsed, action.dest) is None:
+                    setattr(parsed, action.dest, rest.pop(0))
         if rest:
             from aeon_core.suggest import unknown_argument
 

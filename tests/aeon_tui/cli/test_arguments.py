@@ -116,6 +116,12 @@ def test_wrong_usage_is_one_line_on_stderr_and_exit_2(cli: Cli, arguments: tuple
     assert done.err.count("\n") == 1
 
 
+@pytest.mark.parametrize("command", ["delete", "lint"])
+def test_an_option_may_stand_between_several_runs_or_plans(cli: Cli, command: str) -> None:
+    args = build_parser(command).parse_args([command, "a", "--runs-dir", "x", "b", "--debug", "c"])
+    assert (args.runs if command == "delete" else args.plan_files) == ["a", "b", "c"]
+
+
 def test_foreign_text_in_an_error_steers_no_terminal(cli: Cli) -> None:
     done = cli("show", "\x1b[31m\nx\u202e")
     assert done.code == 2

@@ -96,6 +96,28 @@ def test_what_cannot_be_done_is_one_line_and_changes_nothing(
     assert not own_file().exists()
 
 
+def test_options_may_stand_between_what_belongs_together(cli: Cli) -> None:
+    assert cli("config", "set", "--project", "ttl", "5").code == 0
+    assert PROJECT.read_text() == "ttl: 5\n"
+    assert cli("config", "set", "ttl", "--project", "6").code == 0
+    assert PROJECT.read_text() == "ttl: 6\n"
+    assert cli("config", "set", "--project", "--unset", "ttl").code == 0
+    assert PROJECT.read_text() == ""
+    done = cli("config", "get", "--json", "ttl", "5", "6")
+    assert (done.code, "unexpected argument '6'" in done.err) == (2, True)
+
+
+def test_a_key_can_be_set_beside_another_that_is_wrong(cli: Cli) -> None:
+    own_file().parent.mkdir(parents=True, exist_ok=True)
+    own_file().write_text("keys:\n  run.zoum: Z\n")
+    assert cli("config", "set", "keys.run.zoom", "Z").code == 0
+    assert own_file().read_text() == "keys:\n  run.zoom: Z\n  run.zoum: Z\n"
+    done = cli("config", "set", "keys.run.zoom", "nonsense")
+    assert (done.code, "'nonsense' for 'run.zoom' is not a key" in done.err) == (2, True)
+    assert cli("config", "set", "keys.run.zoum", "--unset").code == 0
+    assert own_file().read_text() == "keys:\n  run.zoom: Z\n"
+
+
 def test_a_project_without_a_folder_of_its_own_is_not_given_one(cli: Cli) -> None:
     Path(".aeon").rmdir()
     Path(".git").mkdir()

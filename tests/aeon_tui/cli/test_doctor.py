@@ -106,6 +106,21 @@ def test_config_files_that_are_read_are_listed(cli: Cli, tmp_path: Path) -> None
 
 
 @pytest.mark.parametrize(
+    ("text", "why"),
+    [
+        ("keys: {run.zoum: Z}\n", "the action 'run.zoum' is unknown; did you mean 'run.zoom'?"),
+        ("theme: aeon-drak\n", "unknown theme 'aeon-drak'; did you mean 'aeon-dark'?"),
+    ],
+)
+def test_what_the_app_refuses_of_its_settings_is_no_ok(cli: Cli, text: str, why: str) -> None:
+    own_config(text)
+    done = cli("doctor")
+    assert done.code == 0
+    assert finding(done.out, "setting").startswith("--")
+    assert why in finding(done.out, "setting")
+
+
+@pytest.mark.parametrize(
     ("arguments", "code", "step"),
     [
         (["--model", "nope:x"], 2, "has an unknown provider"),
