@@ -529,13 +529,15 @@ def _replies(view: RunView) -> Iterator[CallView]:
 
 
 def _ttl(view: RunView, record: Record) -> None:
+    before = formatting.ttl(view)
     if int_of(record.get("spent")) > view.ttl_spent:
         view.ttl_last = next((formatting.cycle_of(call) for call in _replies(view)), "")
     view.ttl_limit, view.ttl_allocated = int_of(record.get("limit")), int_of(record.get("allocated"))
     view.ttl_spent, view.ttl_remaining = int_of(record.get("spent")), int_of(record.get("remaining"))
     view.ttl_reason = str_of(record.get("reason"))
     view.usage, view.cost_usd = counts_of(record.get("usage")), number_of(record.get("cost_usd"))
-    view.add_line("info" if view.ttl_remaining else "warning", "ttl", formatting.ttl(view))
+    if (now := formatting.ttl(view)) != before:
+        view.add_line("info" if view.ttl_remaining else "warning", "ttl", now)
 
 
 def _approval(view: RunView, record: Record) -> None:

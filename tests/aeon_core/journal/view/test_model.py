@@ -300,6 +300,11 @@ def test_the_ttl_names_what_its_last_cycle_was_for(purpose: str, step_id: str | 
     assert view.log[-1].text == f"TTL 49 of 50 cycles left · {said}"
 
 
+def test_a_ttl_that_did_not_change_is_no_further_line() -> None:
+    view = fold(parsed(started(), ttl(1), ttl(1), ttl(2)))
+    assert [each.type for each in view.log].count("ttl") == 2
+
+
 def test_cycles_and_ttl_are_counted() -> None:
     view = fold(parsed(started(), ttl(0), cycle(1, {}), cycle(2, {}), ttl(2), repair(None)))
     assert (view.cycles, view.ttl_remaining, len(view.repairs)) == (2, 48, 1)
