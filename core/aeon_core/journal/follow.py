@@ -186,7 +186,9 @@ class _Reading:
             self._gone = place.gone
             self._last = (place.last, os.pread(fd, min(_SIGN, place.end - place.last - 1), place.last))
             self._lines = JournalLines(fd, self.damage, offset=place.end, number=place.lines)
-            self._records = RecordReader(self.damage, place.gone, expected=place.seq, find_texts=place.find_texts)
+            self._records = RecordReader(
+                self.damage, place.gone, number=place.lines, expected=place.seq, find_texts=place.find_texts
+            )
 
     @property
     def offset(self) -> int:

@@ -226,8 +226,13 @@ class JournalLines:
         return False
 
 
-def wrong_seq(seq: int, expected: int) -> str:
-    """Return what a line with another `seq` than the expected one says about the journal."""
+def wrong_seq(seq: int, expected: int, unread: int) -> str | None:
+    """Return what a line with another `seq` than the expected one says about the journal, None for the expected one.
+
+    The `unread` lines right before it are already reported; each may have been a record.
+    """
+    if expected <= seq <= expected + unread:
+        return None
     why = "lines are missing" if seq > expected else "lines are repeated or out of order"
     if seq == 0:
         why = "a run begins here, but a journal holds only one; put each run into a file of its own"
@@ -238,8 +243,8 @@ class RecordReader:
     """Turns a journal's lines into records, one after the other.
 
     Long texts are resolved unless `texts` is False; what cannot be read, and what `check` returns for a record, is
-    reported in `damage`; the lines in `gone` are left out, except texts. The first line has the seq `expected`; earlier
-    texts are requested from `find_texts`.
+    reported in `damage`; the lines in `gone` are left out, except texts. The first line, after line
+    `number`, has the seq `expected`; earlier texts are requested from `find_texts`.
     """
 
     def __init__(
@@ -249,11 +254,13 @@ class RecordReader:
         *,
         texts: bool = True,
         check: Callable[[dict[str, Any]], str | None] | None = None,
+        number: int = 0,
         expected: int = 0,
         find_texts: FindTexts | None = None,
     ) -> None:
         self._damage, self._gone, self._texts, self._check = damage, gone, texts, check
         self._table: dict[str, str] = {}
+        self._number = number
         self._expected = expected
         self._find_texts = find_texts
         self._newer = False
@@ -263,9 +270,9 @@ class RecordReader:
         record = parse_line(line, number, self._damage)
         if record is None:
             return None
-        if record["seq"] != self._expected:
-            self._note(number, wrong_seq(record["seq"], self._expected))
-        self._expected = record["seq"] + 1
+        if problem := wrong_seq(record["seq"], self._expected, number - self._number - 1):
+            self._note(number, problem)
+        self._number, self._expected = number, record["seq"] + 1
         if record["type"] == "text":
             self._table[str(record.get("sha256"))] = str(record.get("text", ""))
         elif self._texts and b'"$text"' in line and record["seq"] > 0:

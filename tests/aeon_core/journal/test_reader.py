@@ -93,8 +93,8 @@ def test_a_broken_line_is_reported_by_its_number_and_the_rest_is_read(
     records, damage = read(path)
 
     assert [record["seq"] for record in records] == [0, 1, *range(3, len(content))]
-    assert damage[0].startswith(report)
-    assert damage[1:] == ["line 4: seq 3 where 2 was expected; lines are missing"]
+    (reported,) = damage
+    assert reported.startswith(report)
     assert fold(records).status == "completed"
 
 

@@ -86,6 +86,18 @@ def test_where_a_journal_is_damaged_is_reported_by_the_line(
     source.close()
 
 
+@pytest.mark.parametrize("records", [SHORT, LONG], ids=["short", "long"])
+def test_a_broken_line_is_not_also_reported_as_a_missing_one(tmp_path: Path, records: list[dict[str, Any]]) -> None:
+    path = journal(tmp_path, records)
+    content = path.read_bytes().split(b"\n")
+    content[5] = b"{"
+    path.write_bytes(b"\n".join(content))
+    source = JournalSource(path)
+    (damage,) = views(source)[-1].damage
+    assert damage.startswith("line 6: broken")
+    source.close()
+
+
 def test_a_long_journal_is_its_end_and_then_the_whole(tmp_path: Path) -> None:
     source = JournalSource(journal(tmp_path, LONG))
     end, whole = views(source)

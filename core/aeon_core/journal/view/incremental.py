@@ -162,6 +162,7 @@ class IncrementalFold:
         """What the view was when someone else got it."""
         self._next = 0
         self._expected = 0
+        self._sound = 0  # the number of the last line that was a record, from 1
         self._gone: list[range] | None = None
         self._texts: dict[str, str] = {}
         self._held = 0
@@ -196,6 +197,7 @@ class IncrementalFold:
     def go_to(self, state: Folded) -> None:
         """Return to a state, as if nothing after it had been folded."""
         self._next, self._expected, self.view, self._given = state.line, state.expected, state.view.view(), None
+        self._sound = state.line
 
     def give(self) -> RunView:
         """Hand over the view to a caller that continues it; further folding here uses another one."""
@@ -253,9 +255,9 @@ class IncrementalFold:
         elided.after_fold(self.view, record)
 
     def _check_seq(self, seq: int) -> None:
-        if seq != self._expected:
-            self.view.add_problem(f"line {self._next}: {wrong_seq(seq, self._expected)}")
-        self._expected = seq + 1
+        if problem := wrong_seq(seq, self._expected, self._next - self._sound - 1):
+            self.view.add_problem(f"line {self._next}: {problem}")
+        self._sound, self._expected = self._next, seq + 1
 
     def _with_texts(self, record: dict[str, Any]) -> dict[str, Any]:
         kept = {name: value for name, value in record.items() if value is elided.LEFT_OUT}

@@ -134,8 +134,8 @@ def test_damage_and_gaps_are_reported_as_a_reader_reports_them(tmp_path: Path) -
     path.write_bytes(line(started(), 0) + b"broken\n" + missing + line(ttl(3), 7) + line(ttl(4), 8)[:-9])
     view = folded(path)
     assert sorted(view.damage) == sorted(plainly(path).damage)
-    assert len(view.damage) == 4
-    assert [each.type for each in view.log].count("damage") == 4
+    assert len(view.damage) == 3
+    assert [each.type for each in view.log].count("damage") == 3
 
 
 @pytest.mark.parametrize("kind", ["text", "cycle", "pass"])
@@ -146,7 +146,7 @@ def test_bytes_that_are_no_text_in_an_envelope_are_damage(tmp_path: Path, kind: 
     path = tmp_path / "r1.jsonl"
     path.write_bytes(line(started(), 0) + bad + b"\n" + line(ttl(1), 2))
     view = folded(path)
-    assert (view.last_seq, len(view.damage)) == (2, 2)
+    assert (view.last_seq, len(view.damage)) == (2, 1)
     assert sorted(view.damage) == sorted(plainly(path).damage)
 
 
