@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 import sys
 from argparse import Namespace
 from typing import Any
@@ -221,15 +222,19 @@ def print_result(args: Namespace, result: RunResult, progress: Progress, where: 
         print_answer(out, result.answer, simulated=result.simulated)
         print_sections(out, person_sections(view))
     if problem := why_not_usable(result):
-        err.line(f"aeon-tui: {problem}{_continuation(result, view)}")
+        err.line(f"aeon-tui: {problem}{_continuation(args, result, view)}")
     if not args.quiet:
         err.line((f"{ending(result, scores=not on_screen)} · {where}", "dim"))
     return result.exit_code
 
 
-def _continuation(result: RunResult, view: RunView) -> str:
+def _continuation(args: Namespace, result: RunResult, view: RunView) -> str:
     """Return how to continue a run after an error; empty if that is impossible, or the error explains it."""
     is_explained = result.error is None or "resume" in str(result.error.get("message"))
     if result.journal is None or is_explained or not view.resumable:
         return ""
-    return f" (to continue: {run_command('resume', result.journal)})"
+    more = ["--budget", "N"] if result.status == "cost_ceiling" else []
+    if args.config is not None:
+        # Prices and servers are not taken from a journal.
+        more += ["--config", args.config]
+    return f" (to continue: {run_command('resume', result.journal, shlex.join(more))})"

@@ -177,6 +177,18 @@ def test_a_model_that_fails_ends_the_run_with_its_exit_code_and_one_line(
     assert "Traceback" not in done.err
 
 
+def test_a_run_over_its_budget_names_the_command_that_continues_it(cli: Cli, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("OPENAI_API_KEY", "unused")
+    Path("my prices.yml").write_text("prices: {m: {input: 100, output: 100}}\n")
+    prices = ("--headless", "--config", "my prices.yml")
+    done = cli("run", "x", "--json", *prices, "--model", "openai:m", "--budget", "0.01")
+    result = json.loads(done.out)
+    more = "--budget N --config 'my prices.yml'"
+    assert (done.code, result["status"]) == (4, "cost_ceiling")
+    assert f"raise it with --budget (to continue: `aeon-tui resume {result['run_id']} {more}`)\n" in done.err
+    assert cli("resume", "last", *prices, "--budget", "0.02", "--trust-project").code == 4
+
+
 @pytest.mark.parametrize("command", ["watch", "resume"])
 def test_a_failed_run_in_another_folder_is_continued_by_its_path(
     cli: Cli, use_model: UseModel, tmp_path: Path, command: str
