@@ -79,7 +79,7 @@ class BatchReport:
 
     def _announce(self) -> None:
         if self._before:
-            self._out.line((f"{self._before} of {self._total} tasks had already ended", "dim"))
+            self._out.line((f"{self._before} of {count(self._total, 'task')} had already ended", "dim"))
             self._before = 0
 
 

@@ -39,7 +39,7 @@ def execute(args: Namespace) -> int:
         model_width = 0
     for run in found:
         _print(out, run, status_width, model_width)
-    if not found:
+    if not found and not index.unlisted:
         stderr().line(f"no runs in {str(directory)!r} yet; try `aeon-tui demo`")
     return 0
 

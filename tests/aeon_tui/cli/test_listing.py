@@ -54,6 +54,7 @@ def test_no_runs_and_foreign_files_give_an_empty_list(cli: Cli) -> None:
     (RUNS / "notes.jsonl").write_text('{"hello": 1}\n')
     (RUNS / "binary.jsonl").write_bytes(b"\x00\xff" * 1_000)
     assert cli("runs", "--json").out == "[]\n"
+    assert "no runs in" not in cli("runs").err
 
 
 def test_files_that_are_not_listed_are_reported(cli: Cli) -> None:

@@ -127,11 +127,12 @@ def _workflow(fields: dict[str, Any], place: str) -> bool | str:
 
 def _fields(line: bytes, place: str) -> dict[str, Any]:
     try:
-        fields = parse_json(line.decode(), unique_keys=True)
+        fields = parse_json(line.decode().rstrip(), unique_keys=True)
     except UnicodeDecodeError:
         raise UsageError(f"{place} is not UTF-8; save the file as UTF-8") from None
     except ValueError as error:
-        raise UsageError(f"{place} is not JSON: {' '.join(str(error).split())}") from None
+        reason = " ".join(str(error).replace("line 1 ", "").split())
+        raise UsageError(f"{place} is not JSON: {reason}; expected one object per line, such as {_FORM}") from None
     if not isinstance(fields, dict):
         raise UsageError(f"{place} is {shown(fields)}; expected an object such as {_FORM}")
     return fields
@@ -151,11 +152,12 @@ def _given(value: Any) -> str:
 
 def _config(fields: dict[str, Any], config: RunConfig, folder: Path, place: str) -> RunConfig:
     """Return the batch's configuration with the line's fields. Raises UsageError."""
-    for key in fields:
-        if key not in KEYS:
-            raise UsageError(f"{place}: unknown field {key!r}{nearest(key, ('id', 'task', 'workflow', *KEYS))}")
     if "runs_dir" in fields:
         raise UsageError(f"{place}: 'runs_dir' applies to the whole batch; set it with --runs-dir")
+    known = ["id", "task", "workflow", *(key for key in KEYS if key != "runs_dir")]
+    for key in fields:
+        if key not in known:
+            raise UsageError(f"{place}: unknown field {key!r}{nearest(key, known)}")
     given = {key: value for key, value in fields.items() if value is not None}
     try:
         line = RunConfig(**given)

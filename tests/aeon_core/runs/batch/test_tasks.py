@@ -63,7 +63,8 @@ def test_a_lines_fields_stand_in_place_of_the_batchs(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("line", "told"),
     [
-        pytest.param(b"{", "line 2 is not JSON: ", id="broken"),
+        pytest.param(b"{", "column 2 (char 1); expected one object per line, such as {", id="broken"),
+        pytest.param({"id": "b", "task": ADD, "none": 3}, "durability, max_tokens, timeout", id="not-runs-dir"),
         pytest.param(b'{"id": "b", "task": "x", "ttl": NaN}', "line 2 is not JSON: ", id="nan"),
         pytest.param(b'{"id": "b", "id": "c", "task": "x"}', "line 2 is not JSON: ", id="key-twice"),
         pytest.param(b'{"id": "\xff"}', "line 2 is not UTF-8", id="latin-1"),
