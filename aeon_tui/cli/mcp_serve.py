@@ -62,6 +62,7 @@ def _served(args: Namespace) -> tuple[ServedRuns, Callable[[], ToolRegistry], Ca
     loaded = options.load(args)
     # The client waits for the call, so a person is asked only if necessary, not after every pass.
     config = loaded.config if "approve" in loaded.sources else loaded.config.model_copy(update={"approve": ["tool"]})
+    options.check_models(config)
     runs = ServedRuns(config, options.writable(runs_directory(config)))
     return runs, partial(inspected_tools, args, config), partial(_calibrate, args)
 

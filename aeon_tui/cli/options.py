@@ -17,6 +17,7 @@ from aeon_tui.cli.output import stderr
 from aeon_tui.cli.trust import ask_for
 
 if TYPE_CHECKING:
+    from aeon_core.config.schema import RunConfig
     from aeon_tui.app import AeonApp
 
 _REQUIRING = frozenset({"run", "batch", "resume", "fork"})
@@ -35,6 +36,14 @@ def load(args: Namespace) -> LoadedConfig:
         loaded = load_config(options, config_file=file, trust=mode)
     _report_ignored(args, loaded)
     return loaded
+
+
+def check_models(config: RunConfig) -> None:
+    """Raise UsageError if no session could use a configured model, rather than at the client's first task."""
+    from aeon_tui.sessions.new_run_form import checked_model
+
+    for model in (*config.models, *filter(None, [config.judge_model])):
+        checked_model(model)
 
 
 def trust_mode(args: Namespace) -> TrustMode:

@@ -105,6 +105,8 @@ def test_the_version_is_printed(cli: Cli) -> None:
             "--project-root: the home folder in '~nobody-here/x' is unknown",
         ),
         (("batch", "~nobody-here/x"), "the tasks: the home folder in '~nobody-here/x' is unknown"),
+        (("mcp-serve", "--model", "nope:x"), "'nope:x' has an unknown provider; the known ones are anthropic, openai"),
+        (("acp", "--judge-model", "opnai:x"), "'opnai:x' has an unknown provider; did you mean 'openai'?"),
         (("tools", "--project-root", "/no/folder"), "the project root '/no/folder' is not a folder"),
     ],
 )
