@@ -13,7 +13,7 @@ from typing import Annotated, Any, Literal, cast
 from mcp.server.mcpserver import Context, MCPServer
 from mcp.server.mcpserver.exceptions import ResourceError, ToolError
 from mcp.shared.exceptions import MCPError
-from mcp.types import ElicitRequest, ElicitResult, InputRequiredResult, Resource, ToolAnnotations
+from mcp.types import CallToolResult, ElicitRequest, ElicitResult, InputRequiredResult, Resource, ToolAnnotations
 from pydantic import Field
 
 from aeon_core import AeonError, ApprovalRequest, ToolRegistry, lint_plan, open_history, replay
@@ -67,6 +67,16 @@ class AeonServer(MCPServer[None]):
         self.add_tool(reported(self.calibrate), description=inspect.getdoc(self.calibrate))
         about = "A run's journal, one record per line"
         self.resource(f"{SCHEME}{{run_id}}", name="journal", description=about, mime_type=JSONL)(self._journal)
+
+    async def call_tool(
+        self, name: str, arguments: Json, context: Context[None, Any] | None = None
+    ) -> CallToolResult | InputRequiredResult:
+        """Call a tool. An argument that it does not have is refused: it may be a limit that the model relies on."""
+        for tool in await self.list_tools():
+            known = tool.input_schema["properties"]
+            if tool.name == name and (unknown := [each for each in arguments if each not in known]):
+                raise ToolError(f"{name} has no argument {unknown[0]!r}; the known ones are {', '.join(known)}")
+        return await super().call_tool(name, arguments, context)
 
     async def list_resources(self) -> list[Resource]:
         """List the newest runs."""

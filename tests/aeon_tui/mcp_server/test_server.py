@@ -223,6 +223,13 @@ async def test_a_cancelled_call_ends_its_run(tmp_path: Path, monkeypatch: pytest
                 assert (await call(client, "runs"))[0]["status"] == "aborted"
 
 
+async def test_an_argument_that_a_tool_does_not_have_is_refused(tmp_path: Path) -> None:
+    async with connected(tmp_path, *MODEL) as client:
+        said = await refused(client, "run", task="add 2 and 3", budget=0.1)
+        assert said == "run has no argument 'budget'; the known ones are task, plan, ttl, single_pass"
+        assert await call(client, "runs") == []
+
+
 async def test_without_a_model_the_call_says_so(tmp_path: Path) -> None:
     async with connected(tmp_path) as client:
         assert "no model is configured; set one with --model" in await refused(client, "run", task="add 5 and 10")
