@@ -12,7 +12,6 @@ from textual.pilot import Pilot
 
 from aeon_tui.app import AeonApp
 from aeon_tui.screens.browser.screen import BrowserScreen
-from aeon_tui.screens.compare import CompareScreen
 from aeon_tui.screens.fork import ForkDialog
 from aeon_tui.screens.run.layout import PANES, SIDE
 from aeon_tui.screens.run.screen import RunScreen
@@ -28,7 +27,7 @@ from tests.aeon_tui.passes import converged_run, first_pass
 from tests.aeon_tui.recordings import RUN_ID, Recording, finished_run
 from tests.aeon_tui.screens.run.test_reviews import Reviewed, at_once
 from tests.aeon_tui.states import on, run_screen
-from tests.aeon_tui.test_run_actions import cut, journal, runs, shows_result, today
+from tests.aeon_tui.test_run_actions import compares, cut, journal, runs, shows_result, today
 from tests.waiting import until
 
 __all__ = ["at_once", "runs"]
@@ -222,7 +221,7 @@ async def test_a_run_is_forked_from_its_second_pass(runs: Path, monkeypatch: pyt
         await pilot.press("F")
         await until(pilot, lambda: isinstance(app.screen, ForkDialog))
         await pilot.press("enter")
-        await until(pilot, lambda: isinstance(app.screen, CompareScreen))
+        await until(pilot, lambda: compares(app))
         await pilot.press("enter")
         await until(pilot, lambda: shows_result(app))
         assert app.sessions.all[0].journal != journal(runs)

@@ -99,7 +99,7 @@ async def test_damage_is_reported_and_marked_in_the_list(folder: Path) -> None:
     async with browsing(list_runs, folder, (120, 40)) as (pilot, screen):
         assert not text(screen.query_one(RunList), 2, 80).startswith("⚠")
         await pilot.press("end")
-        await until(pilot, lambda: "damaged: 2 places" in pane(screen).text)
+        await until(pilot, lambda: "damaged: 1 place" in pane(screen).text)
         assert "line 5: broken" in pane(screen).text
         assert text(screen.query_one(RunList), 2, 80).startswith("⚠ ✔ completed")
 
