@@ -19,6 +19,7 @@ from aeon_core.errors import UsageError
 from aeon_core.paths import PROJECT_FOLDER, named_project_root
 from aeon_core.redaction import protect, redact
 from aeon_core.suggest import did_you_mean, nearest
+from aeon_core.tools import TOOL_SETS
 from aeon_core.yaml_file import YamlError, parse_yaml
 from aeon_tui.cli import options
 from aeon_tui.cli.output import Output, stderr, stdout
@@ -206,6 +207,12 @@ def _check_use(path: KeyPath, held: Mapping[str, Any]) -> None:
             value = {each: value[each] for each in below if each in value} | dict(checked_keys(others).keymap)
         if problems := checked_keys(value).problems:
             raise UsageError(problems[0])
+    elif key == "tools":
+        from aeon_core.tools.loader import spec_parts
+
+        for spec in value:
+            if spec not in TOOL_SETS:
+                spec_parts(spec)
     elif key == "theme":
         from aeon_tui.settings import why_no_theme
 

@@ -42,7 +42,7 @@ def load_tools(
     its files has the given SHA-256; other modules are never looked up in the project. What it prints
     goes to stderr. Raises UsageError, one line that names the spec, for anything that goes wrong.
     """
-    module_name, attribute = _parts(spec)
+    module_name, attribute = spec_parts(spec)
     with _LOADING, _importable(module_name, project_root, verified or {}), contextlib.redirect_stdout(sys.stderr):
         module = _module(spec, module_name, project_root)
         _register(spec, _attribute(spec, module, attribute), registry)
@@ -77,7 +77,8 @@ def _register(spec: str, value: Any, registry: ToolRegistry) -> None:
             raise _error(spec, f"making the tool raised {_reason(error)}") from None
 
 
-def _parts(spec: str) -> tuple[str, str]:
+def spec_parts(spec: str) -> tuple[str, str]:
+    """Return module and attribute of a `module:attribute`. Raises UsageError if a spec has another form."""
     module_name, colon, attribute = spec.partition(":")
     if not colon or not all(part.isidentifier() for part in [*module_name.split("."), *attribute.split(".")]):
         raise _error(spec, f"expected {', '.join(TOOL_SETS)} or module:attribute, such as my_tools:search")

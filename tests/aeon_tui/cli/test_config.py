@@ -75,6 +75,8 @@ def test_a_path_is_kept_relative_to_the_project(cli: Cli) -> None:
         (("set", "model", "claude"), "'claude' has an unknown provider; the known ones are anthropic"),
         (("set", "model", "openai:"), "'openai:' has no name; write openai:NAME"),
         (("set", "judge_model", "antropic:x"), "did you mean 'anthropic'?"),
+        (("set", "tools", "nonsense"), "tools 'nonsense': expected files, shell, mcp or module:attribute"),
+        (("set", "tools", "files, a b:c"), "tools 'a b:c': expected files"),
         (("set", "theme", "aeon-drak"), "unknown theme 'aeon-drak'; did you mean 'aeon-dark'?"),
         (("set", "keys", "{run.zoum: Z}"), "the action 'run.zoum' is unknown; did you mean 'run.zoom'?"),
         (("set", "keys.run.zoum", "Z"), "unknown action 'run.zoum'; did you mean 'run.zoom'?"),
