@@ -82,7 +82,7 @@ def tmp_path(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFa
 def _clean_surroundings(
     request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch, tmp_path_factory: pytest.TempPathFactory
 ) -> None:
-    # Most tests need no folder, and are told of one that is not there.
+    # Most tests need no folder, and get the path of one that does not exist.
     if "tmp_path" in request.fixturenames:
         folder = request.getfixturevalue("tmp_path")
     else:

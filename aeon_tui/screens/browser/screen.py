@@ -67,7 +67,7 @@ class BrowserTitle(TallyHeader):
     order: reactive[str] = reactive("")
     """Their order; empty if it is by age."""
     marked: reactive[str] = reactive("")
-    """The marked run or runs."""
+    """The id of the marked run, or how many are marked."""
     unlisted: reactive[int] = reactive(0)
     """How many files are no journals, or damaged at the beginning."""
 

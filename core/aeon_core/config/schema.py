@@ -69,7 +69,7 @@ def _expanded(path: Path, info: ValidationInfo) -> Path:
     return expanded(path, f"{info.field_name!r} of RunConfig")
 
 
-Place = Annotated[Path, AfterValidator(_expanded)]
+ExpandedPath = Annotated[Path, AfterValidator(_expanded)]
 
 
 class BedrockSettings(BaseModel):
@@ -98,22 +98,22 @@ class RunConfig(BaseModel):
     base_url: Annotated[str, AfterValidator(_server_url)] | None = None
     ttl: Annotated[int, Field(strict=True, ge=0)] = DEFAULT_TTL
     single_pass: bool = False
-    criteria: Place | None = None
-    requirements: Place | None = None
+    criteria: ExpandedPath | None = None
+    requirements: ExpandedPath | None = None
     judge_model: str | None = None
     judge_votes: Literal[1, 3] = 1
     tools: list[str] = Field(default_factory=list)
-    project_root: Place | None = None
+    project_root: ExpandedPath | None = None
     approve: Annotated[list[Approval], Field(min_length=1), BeforeValidator(listed), AfterValidator(_none_alone)] = [
         "none"
     ]
     wait: Annotated[Number, Field(ge=0)] = 0.0
     on_unknown: OnUnknown = "fail"
     durability: Durability = "normal"
-    runs_dir: Place | None = None
+    runs_dir: ExpandedPath | None = None
     max_tokens: Annotated[int, Field(strict=True, ge=1)] = 4096
     timeout: Annotated[Number, Field(gt=0)] = 120.0
-    prompts_dir: Place | None = None
+    prompts_dir: ExpandedPath | None = None
 
     budget: Dollars | None = None
     budget_warning: Dollars | None = None
