@@ -12,7 +12,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from system2.agents.library import AgentDefinition as AgentDefinition
+    from system2.agents import AgentDefinition as AgentDefinition
     from system2.contracts import CompletionSignal as CompletionSignal
     from system2.contracts import DelegationContract as DelegationContract
     from system2.orchestrator import Orchestrator as Orchestrator
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from system2.workflow import WorkflowStatus as WorkflowStatus
 
 _PUBLIC = {
-    "agents.library": ("AgentDefinition",),
+    "agents": ("AgentDefinition",),
     "contracts": ("CompletionSignal", "DelegationContract"),
     "orchestrator": ("Orchestrator",),
     "policies": (

@@ -25,7 +25,7 @@ from aeon_core.process_privacy import hide_process
 from aeon_core.redaction import redact_text
 from aeon_core.stdio import can_answer, handled, is_terminal, logged_to
 from aeon_core.suggest import unknown_argument
-from system2.agents.library import copy_shipped
+from system2.agents import copy_shipped
 from system2.documents import UNDECIDED, earlier_documents
 from system2.logs import Log
 from system2.orchestrator import Orchestrator

@@ -44,6 +44,8 @@ GATES = (
 )
 """The quality gates by number."""
 
+COMPLETION_TOOL = "signal_completion"
+"""Every agent has it; no file needs to name it (REQ-014)."""
 DEFAULT_MODEL = "us.anthropic.claude-sonnet-4-20250514-v1:0"
 """On Bedrock."""
 DEFAULT_TRANSCRIPT_DIR = ".system2/runs"

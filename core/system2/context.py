@@ -17,7 +17,7 @@ from aeon_core.tools.files import file_tools
 from aeon_core.tools.registry import ToolRegistry
 from aeon_core.tools.shell.bash import BashTool
 from aeon_core.tools.shell.settings import ShellSettings
-from system2.agents.library import AgentLibrary
+from system2.agents import AgentLibrary
 from system2.constants import DEFAULT_TRANSCRIPT_DIR
 from system2.cost import CostRecord
 from system2.policies import Question, choice_of, ended_by

@@ -7,8 +7,7 @@ from contextlib import suppress
 from dataclasses import asdict, dataclass, field
 from typing import Any, Literal, get_args
 
-from system2.agents.tools import COMPLETION_TOOL
-from system2.constants import LOG_FILE, MAX_CYCLES, TASK_FILE
+from system2.constants import COMPLETION_TOOL, LOG_FILE, MAX_CYCLES, TASK_FILE
 
 Status = Literal["success", "failure", "blockers"]
 

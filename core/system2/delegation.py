@@ -9,7 +9,7 @@ from typing import Any
 
 from aeon_core.errors import RunAborted
 from aeon_core.journal.records import AgentRecord
-from system2.agents.library import AgentDefinition
+from system2.agents import AgentDefinition
 from system2.context import WorkflowContext
 from system2.contracts import DelegationContract
 from system2.policies import Question

@@ -32,7 +32,7 @@ from aeon_core.paths import default_runs_directory, expanded, working_directory
 from aeon_core.policy import Policy, PolicyRules
 from aeon_core.runs.batch.rate_limit import rate_limited
 from aeon_core.runs.setup import run_vault
-from system2.agents.library import AgentLibrary
+from system2.agents import AgentLibrary
 from system2.connect import connect_model, given_model, models_of_agents
 from system2.context import WorkflowContext, own_files, project_tools
 from system2.contracts import DelegationContract

@@ -12,8 +12,8 @@ from aeon_core.effects.model_calls import RetryRule
 from aeon_core.errors import LLMError
 from aeon_core.journal.records import AgentRecord
 from aeon_core.llm.base import LLMRequest, LLMResponse, Message
-from system2.agents.library import AgentDefinition
-from system2.agents.tools import COMPLETION_TOOL
+from system2.agents import AgentDefinition
+from system2.constants import COMPLETION_TOOL
 from system2.context import WorkflowContext
 from system2.contracts import CompletionSignal, DelegationContract, implicit_completion, signal_of
 from system2.converse import (

@@ -14,8 +14,7 @@ from unicodedata import combining, normalize
 from aeon_core.errors import ModelUnavailableError
 from aeon_core.llm.base import LLMAdapter, LLMRequest, LLMResponse, Message, ToolCallDict
 from aeon_core.suggest import nearest
-from system2.agents.tools import COMPLETION_TOOL
-from system2.constants import LOG_FILE, POST_EXECUTION
+from system2.constants import COMPLETION_TOOL, LOG_FILE, POST_EXECUTION
 from system2.contracts import DOCUMENTS
 
 SIMULATED_WORKFLOWS = {

@@ -18,8 +18,8 @@ from aeon_core.policy import Policy
 from aeon_core.tools.base import Tool, Verdict
 from aeon_core.tools.shell.blocklist import judge
 from aeon_core.tools.shell.commands import unknown_program
-from system2.agents.library import AgentDefinition
-from system2.agents.tools import COMPLETION_TOOL, Allowance, allow
+from system2.agents import AgentDefinition, Allowance, allow
+from system2.constants import COMPLETION_TOOL
 from system2.context import OUTPUTS, WorkflowContext
 from system2.contracts import COMPLETION_TOOL_SPEC
 from system2.converse import ToolResult, ToolUseRequest

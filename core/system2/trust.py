@@ -29,8 +29,7 @@ from aeon_core.config.trust import (
     sentence_of,
 )
 from aeon_core.errors import UsageError
-from system2.agents.library import SHIPPED, AgentDefinition, AgentLibrary, parse_agent
-from system2.agents.tools import allow
+from system2.agents import SHIPPED, AgentDefinition, AgentLibrary, allow, parse_agent
 from system2.settings import CONFIG_FILE, WorkflowSettings, load_settings
 
 _FOLDER = ".system2"

@@ -7,7 +7,7 @@ import tempfile
 from collections.abc import Callable
 from pathlib import Path
 
-from system2.agents.library import SHIPPED, AgentLibrary
+from system2.agents import SHIPPED, AgentLibrary
 from system2.converse import ToolUseRequest
 from system2.toolbox import Toolbox
 from tests.benchmarks.measure import best_of

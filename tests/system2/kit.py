@@ -14,7 +14,7 @@ from aeon_core.effects.secret_recovery import RunSecrets
 from aeon_core.journal.reader import read_records
 from aeon_core.llm.base import LLMAdapter, LLMRequest, LLMResponse, ToolCallDict
 from aeon_core.runs.setup import run_vault
-from system2.agents.library import AgentDefinition
+from system2.agents import AgentDefinition
 from system2.context import WorkflowContext, own_files, project_tools
 from system2.contracts import DelegationContract
 from system2.cost import CostRecord, prices_of

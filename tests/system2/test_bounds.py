@@ -12,7 +12,7 @@ import pytest
 
 from aeon_core.llm.base import LLMAdapter
 from aeon_core.llm.bedrock import BedrockModel
-from system2.agents.library import AgentLibrary
+from system2.agents import AgentLibrary
 from system2.connect import connect_model
 from system2.converse import ToolUseRequest
 from system2.settings import WorkflowSettings

@@ -13,7 +13,7 @@ import pytest
 
 from aeon_core.journal.reader import read_records
 from aeon_core.journal.writer import JournalWriter
-from system2.agents.library import SHIPPED, parse_agent
+from system2.agents import SHIPPED, parse_agent
 from system2.constants import DEFAULT_MODEL
 from system2.replay import replay
 from tests.aeon_core.llm.converse_server import converse, no_credentials, set_credentials

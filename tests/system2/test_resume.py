@@ -18,7 +18,7 @@ from aeon_core.journal.listing import list_runs
 from aeon_core.journal.reader import read_records
 from aeon_core.journal.writer import JournalWriter
 from aeon_core.llm.base import LLMRequest, LLMResponse
-from system2.agents.library import SHIPPED
+from system2.agents import SHIPPED
 from system2.connect import given_model
 from system2.constants import DEFAULT_MODEL
 from system2.fork import fork

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from system2.agents.tools import allow
+from system2.agents import allow
 from system2.converse import ToolResult, ToolUseRequest
 from system2.toolbox import AgentPolicy, Toolbox
 from tests.system2.kit import CONTRACT, Answers, Bench, Confirms, agent, done, uses

@@ -8,7 +8,7 @@ import pytest
 
 from aeon_core.config.trust import grant_trust
 from aeon_core.errors import UsageError
-from system2.agents.library import AgentLibrary, copy_shipped
+from system2.agents import AgentLibrary, copy_shipped
 from system2.orchestrator import Orchestrator
 from system2.settings import WorkflowSettings
 from system2.trust import applied_settings, assess_workflow, trusted_agents

@@ -5,7 +5,14 @@ import yaml
 from hypothesis import given
 from hypothesis import strategies as st
 
-from system2.agents.library import MAX_CHARACTERS, Frontmatter, FrontmatterError, parse, split, tool_names
+from system2.agents import (
+    MAX_CHARACTERS,
+    Frontmatter,
+    FrontmatterError,
+    parse_frontmatter,
+    split_frontmatter,
+    tool_names,
+)
 
 HEAD = "name: executor\ndescription: Does it.\n"
 
@@ -24,7 +31,7 @@ HEAD = "name: executor\ndescription: Does it.\n"
     ],
 )
 def test_a_frontmatter_ends_at_the_first_line_of_three_dashes(text: str, block: str, body: str) -> None:
-    assert split(text) == (block, body)
+    assert split_frontmatter(text) == (block, body)
 
 
 @pytest.mark.parametrize(
@@ -39,7 +46,7 @@ def test_a_frontmatter_ends_at_the_first_line_of_three_dashes(text: str, block: 
 )
 def test_a_text_without_a_frontmatter_says_what_is_wrong(text: str, reason: str) -> None:
     with pytest.raises(FrontmatterError, match=reason):
-        split(text)
+        split_frontmatter(text)
 
 
 @pytest.mark.parametrize(
@@ -70,7 +77,7 @@ def test_a_text_without_a_frontmatter_says_what_is_wrong(text: str, reason: str)
     ],
 )
 def test_tools_are_read_in_each_form_that_they_are_written_in(lines: str, tools: list[str]) -> None:
-    assert parse(HEAD + lines).tools == tools
+    assert parse_frontmatter(HEAD + lines).tools == tools
 
 
 @pytest.mark.parametrize(
@@ -88,7 +95,7 @@ def test_tools_are_read_in_each_form_that_they_are_written_in(lines: str, tools:
     ],
 )
 def test_other_keys_are_passed_over(lines: str) -> None:
-    assert parse(HEAD + lines) == Frontmatter("executor", "Does it.", None, None)
+    assert parse_frontmatter(HEAD + lines) == Frontmatter("executor", "Does it.", None, None)
 
 
 @pytest.mark.parametrize(
@@ -104,7 +111,7 @@ def test_other_keys_are_passed_over(lines: str) -> None:
     ],
 )
 def test_texts_are_read_as_they_are_written(block: str, fields: Frontmatter) -> None:
-    assert parse(block) == fields
+    assert parse_frontmatter(block) == fields
 
 
 @pytest.mark.parametrize(
@@ -134,7 +141,7 @@ def test_texts_are_read_as_they_are_written(block: str, fields: Frontmatter) -> 
 )
 def test_what_cannot_be_used_says_why(block: str, reason: str) -> None:
     with pytest.raises(FrontmatterError, match=reason):
-        parse(block)
+        parse_frontmatter(block)
 
 
 @pytest.mark.parametrize(
@@ -164,15 +171,15 @@ def test_what_cannot_be_used_says_why(block: str, reason: str) -> None:
 )
 def test_no_nesting_takes_the_process_with_it(block: str) -> None:
     with pytest.raises(FrontmatterError, match=r"nested deeper than 50 levels|not allowed in this context"):
-        parse(block)
+        parse_frontmatter(block)
 
 
 def test_without_the_parser_in_c_the_result_is_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
-    fields = parse(f"{HEAD}tools: [Agent(a, b), Read]")
+    fields = parse_frontmatter(f"{HEAD}tools: [Agent(a, b), Read]")
     monkeypatch.delattr(yaml, "CSafeLoader", raising=False)
-    assert parse(f"{HEAD}tools: [Agent(a, b), Read]") == fields
+    assert parse_frontmatter(f"{HEAD}tools: [Agent(a, b), Read]") == fields
     with pytest.raises(FrontmatterError, match=r"line 2.*quote"):
-        parse("name: a: b")
+        parse_frontmatter("name: a: b")
 
 
 @given(
@@ -180,7 +187,7 @@ def test_without_the_parser_in_c_the_result_is_the_same(monkeypatch: pytest.Monk
 )
 def test_any_block_gives_fields_or_the_error(block: str) -> None:
     try:
-        fields = parse(block)
+        fields = parse_frontmatter(block)
     except FrontmatterError:
         return
     assert fields.name is None or fields.name.strip()

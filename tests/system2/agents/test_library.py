@@ -6,8 +6,15 @@ from pathlib import Path
 import pytest
 
 from aeon_core.errors import UsageError
-from system2.agents.library import MAX_BYTES, SHIPPED, AgentDefinition, AgentLibrary, AgentParseError, parse_agent
-from system2.agents.transforms import apply_transforms
+from system2.agents import (
+    MAX_BYTES,
+    SHIPPED,
+    AgentDefinition,
+    AgentLibrary,
+    AgentParseError,
+    apply_transforms,
+    parse_agent,
+)
 from system2.constants import DELEGATION_MAP
 from tests.cpu_limit import cpu_limit
 

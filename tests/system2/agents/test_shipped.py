@@ -6,9 +6,15 @@ from pathlib import Path
 import pytest
 
 from aeon_core.errors import UsageError
-from system2.agents.library import AGENTS_FOLDER, SHIPPED, AgentLibrary, copy_shipped, parse_agent
-from system2.agents.tools import allow
-from system2.agents.transforms import COMPLETION_INSTRUCTION
+from system2.agents import (
+    AGENTS_FOLDER,
+    COMPLETION_INSTRUCTION,
+    SHIPPED,
+    AgentLibrary,
+    allow,
+    copy_shipped,
+    parse_agent,
+)
 from system2.constants import DELEGATION_MAP
 from system2.prompt_injection import scan_for_injection
 

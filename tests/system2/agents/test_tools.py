@@ -8,7 +8,7 @@ from aeon_core.tools.base import Tool
 from aeon_core.tools.files import ReadTool, WriteTool
 from aeon_core.tools.sandbox import Sandbox
 from aeon_core.tools.shell.bash import BashTool
-from system2.agents.tools import TOOL_NAMES, Allowance, allow
+from system2.agents import TOOL_NAMES, Allowance, allow
 
 
 @pytest.mark.parametrize(

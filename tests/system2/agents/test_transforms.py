@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from system2.agents.transforms import COMPLETION_INSTRUCTION, apply_transforms
+from system2.agents import COMPLETION_INSTRUCTION, apply_transforms
 
 REPORT = "report to orchestrator for re-delegation to"
 

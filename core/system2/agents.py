@@ -1,27 +1,30 @@
-"""The agents of a project and the shipped ones (REQ-015, REQ-103, REQ-150).
+"""The agents of a project and the shipped ones: their files, prompts and tools (REQ-010…016, 029, 081, 103, 150).
 
-A definition is read from its file each time it is requested; `--init` copies the shipped ones into a project.
+A definition is read from its file each time it is requested; its prompt is adapted to this workflow, and `allow` maps
+the tools that it names to ours. `--init` copies the shipped agents into a project.
 """
 
 from __future__ import annotations
 
 import contextlib
+import json
 import os
 import re
-from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from fnmatch import fnmatchcase
 from pathlib import Path
+from typing import Any
 
 import yaml
 
 from aeon_core.errors import ToolError, UsageError
 from aeon_core.regular_file import read_text, replace_file
-from aeon_core.suggest import nearest
+from aeon_core.suggest import close, nearest, shown
+from aeon_core.tools.base import Tool
 from aeon_core.tools.sandbox import Sandbox
 from aeon_core.yaml_file import Bounds, YamlError, compose_yaml
-from system2.agents.tools import base_name
-from system2.agents.transforms import apply_transforms
-from system2.constants import DELEGATION_MAP
+from system2.constants import COMPLETION_TOOL, DELEGATION_MAP
 
 MAX_CHARACTERS = 64_000
 """The longest frontmatter accepted."""
@@ -49,7 +52,7 @@ class Frontmatter:
     denied_tools: list[str] | None = None
 
 
-def split(text: str) -> tuple[str, str]:
+def split_frontmatter(text: str) -> tuple[str, str]:
     """Return the YAML and the body of an agent's text. A `---` further down belongs to the body.
 
     Raises FrontmatterError if the text does not begin with frontmatter, or if that is too long or not closed.
@@ -67,7 +70,7 @@ def split(text: str) -> tuple[str, str]:
     return text[opening.end() : closing.start()], text[closing.end() :]
 
 
-def parse(block: str) -> Frontmatter:
+def parse_frontmatter(block: str) -> Frontmatter:
     """Return the fields of frontmatter. Raises FrontmatterError if it is not YAML or a field has the wrong type."""
     try:
         node = compose_yaml(block, _BOUNDS)
@@ -119,8 +122,230 @@ def tool_names(text: str) -> list[str]:
     return list(dict.fromkeys(each for each in stripped if each))
 
 
+TOOL_NAMES = ("Read", "Write", "Edit", "Grep", "Glob", "Bash")
+"""The tools that an agent can have (REQ-020)."""
+
+_OTHER_NAMES = {"multiedit": "Edit", "ls": "Glob"}
+_EVERYTHING = frozenset({"*", "all"})
+_DELEGATING = frozenset({"agent", "task", "delegate", "new_task"})
+_COMPLETING = frozenset({COMPLETION_TOOL, "attempt_completion"})
+
+
+@dataclass(frozen=True)
+class Allowance:
+    """Which tools an agent may call, and with what."""
+
+    names: tuple[str, ...]
+    """A subset of TOOL_NAMES, in that order."""
+    limits: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    """For each tool that is only partly allowed, the globs, one of which its first argument must match."""
+    warnings: tuple[str, ...] = ()
+    """One line for each named tool that is not available."""
+
+    def refusal(self, tool: Tool, arguments: Mapping[str, Any]) -> str | None:
+        """Return why the agent may not make this call, or None if it may; every call is checked (REQ-029)."""
+        if tool.name not in self.names:
+            return f"this agent may not call {tool.name!r}; it has {', '.join(self.names) or 'no tools'}"
+        globs = self.limits.get(tool.name)
+        if globs is None:
+            return None
+        argument = next(iter(tool.input_schema.get("properties", {})), "")
+        parts = tool.parts(dict(arguments))
+        if parts and all(_fits(part.get(argument), globs) for part in parts):
+            return None
+        return f"this agent may call {tool.name!r} only with {argument} like {', '.join(map(repr, globs))}"
+
+
+def allow(tools: Iterable[str]) -> Allowance:
+    """Return what an agent's `tools` allow; a name listed both with and without parentheses is allowed in full.
+
+    Case is ignored. `Agent(a, b)` and the like allow nothing: agents cannot start other agents (REQ-N05).
+    """
+    whole: set[str] = set()
+    limits: dict[str, list[str]] = {}
+    warnings: list[str] = []
+    for tool in tools:
+        base, inside = base_name(tool), _inside(tool)
+        name = _OTHER_NAMES.get(base) or next((name for name in TOOL_NAMES if name.lower() == base), None)
+        if base in _EVERYTHING:
+            whole.update(TOOL_NAMES)
+        elif name is not None and inside not in (None, "", "*"):
+            limits.setdefault(name, []).extend(_globs(str(inside)))
+        elif name is not None:
+            whole.add(name)
+        elif base not in _COMPLETING:
+            warnings.append(_unknown(tool, base))
+    names = tuple(name for name in TOOL_NAMES if name in whole or name in limits)
+    limited = {name: tuple(dict.fromkeys(limits[name])) for name in names if name not in whole}
+    return Allowance(names, limited, tuple(warnings))
+
+
+def base_name(tool: str) -> str:
+    """Return a tool's name in lower case, without what follows in parentheses."""
+    return tool.split("(", 1)[0].strip().lower()
+
+
+def _inside(tool: str) -> str | None:
+    _, parenthesis, rest = tool.partition("(")
+    return rest.strip().removesuffix(")").strip() if parenthesis else None
+
+
+def _globs(inside: str) -> list[str]:
+    """Return the globs for the text in parentheses; `git diff:*` matches that command alone or with more words."""
+    if inside.endswith(":*"):
+        return [inside[:-2].rstrip(), f"{inside[:-2].rstrip()} *"]
+    return [inside]
+
+
+def _fits(value: Any, globs: tuple[str, ...]) -> bool:
+    text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+    return any(fnmatchcase(text, glob) for glob in globs)
+
+
+def _unknown(tool: str, base: str) -> str:
+    if base in _DELEGATING:
+        return f"the tool {shown(tool)} is not available: agents cannot start other agents, only the orchestrator can"
+    near = close(base, tuple(name.lower() for name in TOOL_NAMES), 0.6)
+    meant = next((name for name in TOOL_NAMES if name.lower() == near), None)
+    hint = f"did you mean {meant!r}?" if meant else f"the known ones are {', '.join(TOOL_NAMES)}"
+    return f"unknown tool {shown(tool)}, ignored; {hint}"
+
+
+COMPLETION_INSTRUCTION = """
+## Completion Protocol
+
+When you have finished your task, call the `signal_completion` tool with:
+- status: "success", "failure", or "blockers"
+- files_changed: list of file paths you created or modified
+- summary: brief summary of what you did
+- blockers: (optional) list of blocking issues if status is "blockers"
+"""
+
+_SPACE = r"[^\S\n]"
+_GAP = rf"(?:{_SPACE}+|{_SPACE}*\n{_SPACE}*(?:>{_SPACE}*)*)"
+"""The space between two words: at most one line break, even within a block quote."""
+_MARKS = r"[`*_\"']{0,3}"
+
+
+def apply_transforms(raw_prompt: str) -> str:
+    """Return the system prompt for a raw one: with the rules applied in order and the completion protocol at its end.
+
+    Line endings become newlines. Applying it again changes nothing.
+    """
+    text = re.sub(r"\r\n?", "\n", raw_prompt)
+    for rule in TRANSFORM_RULES:
+        text = rule(text)
+    if COMPLETION_INSTRUCTION.strip() in text:
+        return text
+    return f"{text.rstrip()}\n{COMPLETION_INSTRUCTION}".lstrip("\n")
+
+
+_HOOK_SCRIPT = re.compile(r"scripts[/\\]claude-hooks(?![\w-])", re.IGNORECASE)
+_ITEM = rf"(?:[-*+]|\d{{1,3}}[.)]){_SPACE}"
+_PART = re.compile(
+    rf"^(?P<indent>{_SPACE}*){_ITEM}.*(?:\n(?P=indent){_SPACE}+(?!{_ITEM})\S.*)*|^.*$",
+    re.MULTILINE,
+)
+"""A list item with its continuation lines, or any other line."""
+
+
+def _without_hook_scripts(text: str) -> str:
+    """TR-08: drop each line that names a hook script; in a list drop the whole item, since the rest makes no sense."""
+    if _HOOK_SCRIPT.search(text) is None:
+        return text
+    parts = (part.group() for part in _PART.finditer(text))
+    return "\n".join(part for part in parts if not _HOOK_SCRIPT.search(part))
+
+
+_LOADING = re.compile(
+    rf"(?P<file>CLAUDE\.md{_MARKS}){_GAP}?\(\s*(?:(?:which|that)\s+is\s+)?auto(?:matically)?[\s-]*loaded\s+by\s+"
+    r"(?:the\s+)?Claude\s+Code(?:\s+CLI)?(?:\s+(?:at|on|during)\s+(?:session\s+)?start-?up)?\s*\)",
+    re.IGNORECASE,
+)
+
+
+def _without_loading(text: str) -> str:
+    """TR-07: CLAUDE.md is the project's instructions, whoever loads it."""
+    return _LOADING.sub(r"\g<file> (project instructions)", text)
+
+
+_COMPLETION = re.compile(r"attempt\\?_\s*completion", re.IGNORECASE)
+
+
+def _with_signal(text: str) -> str:
+    """TR-02: rename the tool that signals completion (REQ-014)."""
+    return _COMPLETION.sub("signal_completion", text)
+
+
+_PRODUCT = re.compile(
+    rf"(?:\b(?P<before>a|an|the|your|our|my|this|that|each|every|any|its|their|several|many|some|other|ordinary|existing|new)(?P<gap>{_GAP}))?"
+    rf"(?<![\w-])Claude{_GAP}Code(?:{_GAP}CLI)?(?!\w)(?P<joined>(?=-\w))?",
+    re.IGNORECASE,
+)
+_NOT_THE_PRODUCT = re.compile(
+    rf"Claude{_GAP}code(?={_GAP}(?:examples?|snippets?|samples?|blocks?|questions?|listings?|fragments?)\b)"
+)
+
+
+def _with_orchestrator(text: str) -> str:
+    """TR-04: call Claude Code the orchestrator, with an article that fits the sentence."""
+
+    def renamed(match: re.Match[str]) -> str:
+        if _NOT_THE_PRODUCT.search(match.string, match.start(), min(match.end() + 20, len(match.string))):
+            return match.group()
+        before, gap = match["before"], match["gap"]
+        if before is None:
+            return "orchestrator" if match["joined"] is not None else "the orchestrator"
+        article = f"{before}n" if before.lower() == "a" else before
+        return f"{article}{gap}orchestrator"
+
+    return _PRODUCT.sub(renamed, text)
+
+
+_OBJECT = (
+    "such|the|these|those|this|that|any|all|each|every|required|necessary|needed|remaining|failing|code|bug|test"
+    "|fix|fixes|work|changes?|issues?|failures?|findings?|blockers?|tasks?|defects?|problems?|it|them|everything|back"
+)
+_DELEGATION = re.compile(
+    rf"(?<![\w-])(?P<verb>delegat(?:e|es|ing)|boomerang(?:s|ing)?)(?:{_GAP}(?:{_OBJECT})){{0,6}}{_GAP}to{_GAP}"
+    rf"(?:the{_GAP})?{_MARKS}(?P<agent>{'|'.join(DELEGATION_MAP)}){_MARKS}(?:{_GAP}(?:sub-?)?agent)?"
+    rf"(?![\w(-]|\.\w|['’]s\b|{_GAP}(?:threads?|pools?|services?|objects?|instances?)\b)",
+    re.IGNORECASE,
+)
+_LEFT_AS_IT_IS = re.compile(
+    rf"(?:\b(?:not|never|cannot|without|nor|instead{_GAP}of|rather{_GAP}than)|n['’]t"
+    rf"|\borchestrator(?:{_GAP}(?:can|may|might|must|should|shall|will|would|then|to|itself|alone|only|who|that|which))*)"
+    rf"{_GAP}(?:try{_GAP}to{_GAP}|attempt{_GAP}to{_GAP}|directly{_GAP}|ever{_GAP})?\Z",
+    re.IGNORECASE,
+)
+
+
+def _with_reports(text: str) -> str:
+    """TR-03: turn delegation into a report, since agents cannot start agents (REQ-N05); leave prohibitions alone."""
+
+    def reported(match: re.Match[str]) -> str:
+        if _LEFT_AS_IT_IS.search(match.string[max(0, match.start() - 80) : match.start()]):
+            return match.group()
+        verb = match["verb"]
+        ending = next((ending for ending in ("ing", "s") if verb.lower().endswith(ending)), "")
+        start = "Report" if verb[0].isupper() else "report"
+        return f"{start}{ending} to orchestrator for re-delegation to {match['agent'].lower()}"
+
+    return _DELEGATION.sub(reported, text)
+
+
+TRANSFORM_RULES: tuple[Callable[[str], str], ...] = (
+    _without_hook_scripts,
+    _without_loading,
+    _with_signal,
+    _with_orchestrator,
+    _with_reports,
+)
+"""TR-08, TR-07, TR-02, TR-04, TR-03: in this order no rule removes words that a later one looks for."""
+
+
 AGENTS_FOLDER = Path(".claude") / "agents"
-SHIPPED = Path(__file__).parents[1] / "shipped"
+SHIPPED = Path(__file__).parent / "shipped"
 """The folder of the thirteen shipped agents."""
 MAX_BYTES = 512_000
 """The largest agent file accepted; a longer prompt would fill a model's context window."""
@@ -253,8 +478,8 @@ def parse_agent(agent_path: Path) -> AgentDefinition:
     """Return the agent that a file defines (REQ-010 to REQ-016, REQ-081). Raises AgentParseError."""
     where = f"the agent file {str(agent_path)!r}"
     try:
-        block, body = split(read_text(agent_path, where, MAX_BYTES))
-        fields = parse(block)
+        block, body = split_frontmatter(read_text(agent_path, where, MAX_BYTES))
+        fields = parse_frontmatter(block)
     except UsageError as error:
         raise AgentParseError(error.message) from None
     except FrontmatterError as error:
