@@ -268,7 +268,7 @@ class RunActions:
         from aeon_core.journal.reader import head
         from aeon_tui.screens.workflow.dialogs import WorkflowForkDialog
         from system2.constants import GATES
-        from system2.fork import decided_gates
+        from system2.workflow_journal import decided_gates
 
         decided = decided_gates(path)
         if not (gates := [gate.number for gate in GATES if gate.number in decided]):
@@ -278,7 +278,7 @@ class RunActions:
     def fork_workflow(self, asked: ForkWorkflow) -> str | None:
         """Start a workflow from a gate of another, or return why not. Called from a thread."""
         from aeon_tui.sessions.workflow_session import fork_workflow, resume_workflow
-        from system2.fork import discard
+        from system2.workflow_journal import discard
 
         try:
             child = fork_workflow(asked.path, asked.gate, self.app.runs_dir, asked.feedback)

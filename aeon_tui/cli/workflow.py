@@ -72,7 +72,7 @@ def fork(args: Namespace, path: Path) -> int:
     Raises UsageError.
     """
     from aeon_tui.sessions.workflow_session import fork_workflow
-    from system2.fork import discard
+    from system2.workflow_journal import discard
 
     if args.gate is None or not str(args.gate).isdecimal():
         raise UsageError("a workflow is forked at a gate; choose it with --gate N")

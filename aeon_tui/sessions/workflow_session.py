@@ -184,9 +184,8 @@ def fork_workflow(path: Path, gate: int, runs_dir: Path, feedback: str | None = 
     A fork of a workflow that this user started counts as started by them.
     """
     from aeon_core.config.journal_trust import remember
-    from system2.fork import discard, fork
     from system2.trust import started_by
-    from system2.workflow_journal import first_record
+    from system2.workflow_journal import discard, first_record, fork
 
     child = fork(path, gate, runs_dir, feedback)
     first = first_record(child)
