@@ -45,7 +45,7 @@ def _replay(path: Path, on_line: LineListener | None) -> Replay:
     """Replay a run, whose records `on_line` gets, or a workflow."""
     if not is_workflow(path):
         return replay(path, on_line)
-    from system2.replay import replay as replay_workflow
+    from system2.workflow import replay as replay_workflow
 
     return replay_workflow(path)
 

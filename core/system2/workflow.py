@@ -13,9 +13,14 @@ from pathlib import Path, PurePosixPath
 from typing import Any, Literal
 
 from aeon_core.budget import CostCeilingReached
+from aeon_core.config.schema import recorded_config
+from aeon_core.effects.port import Effects
+from aeon_core.effects.replay_cursor import RecordedModel
 from aeon_core.entities import RunResult, TTLState, UsageTotals
 from aeon_core.errors import AeonError, ReplayMismatchError, RunAborted
 from aeon_core.journal.records import RunFinished, RunStarted
+from aeon_core.journal.writer import JournalWriter
+from aeon_core.runs.replay import ComparedLines, Replay, recorded_lines, recorded_tools, replayed
 from system2.changes import LIMITS, SPEC_FOLDER, ChangeTracker, list_changes
 from system2.constants import DELEGATION_MAP, LOG_FILE, MAX_CYCLES, POST_EXECUTION, TASK_GATE, Gate
 from system2.context import WorkflowContext
@@ -43,9 +48,11 @@ from system2.gates import (
     logged_results,
 )
 from system2.policies import GateDecision, GateDecisionType
-from system2.session import AgentResult
+from system2.session import RETRIES, AgentResult
+from system2.settings import recorded_settings
 from system2.tool_text import list_tests
 from system2.view import AgentState
+from system2.workflow_journal import first_record
 
 Ending = Literal["completed", "aborted", "failed", "cost_ceiling"]
 WorkflowState = Literal["idle", "running", "waiting", "completed", "aborted", "failed", "cost_ceiling"]
@@ -421,3 +428,35 @@ class Program:
             simulated=self._started.simulated,
             error=described,
         )
+
+
+def replay(path: Path) -> Replay:
+    """Replay a workflow's journal, without a model, tool or file, and return whether the program still does the same.
+
+    Raises UsageError if the file is not a sound workflow's journal.
+    """
+    first_record(path)
+    lines = recorded_lines(path)
+    started = RunStarted.model_validate(lines[0])
+    assert started.workflow is not None
+    cursor = ComparedLines(lines)
+    journal = JournalWriter(None, lines[0]["run"])
+    registry = recorded_tools(lines[0])
+    spent: list[CostRecord] = []
+    effects = Effects(
+        journal,
+        llm=RecordedModel(cursor),
+        config=recorded_config(lines[0]),
+        recorded=cursor,
+        tools=registry,
+        retries=RETRIES,
+        on_cost=lambda *call: spent.append(CostRecord.of_call(*call)),
+    )
+    root, settings = Path(started.workflow["project_root"]), recorded_settings(started.workflow)
+    program = Program(WorkflowContext(root, settings, effects, registry, spent), started, lines[0]["run"])
+
+    def run() -> RunResult:
+        program.run()
+        return program.ending
+
+    return replayed(cursor, run)

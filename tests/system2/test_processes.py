@@ -15,7 +15,7 @@ from pathlib import Path
 
 import pytest
 
-from system2.replay import replay
+from system2.workflow import replay
 from system2.workflow_journal import journal_of
 from tests.sampling import sample
 from tests.system2.test_main import SIMULATED, system2

@@ -15,7 +15,7 @@ from aeon_core.journal.reader import read_records
 from aeon_core.journal.writer import JournalWriter
 from system2.agents import SHIPPED, parse_agent
 from system2.constants import DEFAULT_MODEL
-from system2.replay import replay
+from system2.workflow import replay
 from tests.aeon_core.llm.converse_server import converse, no_credentials, set_credentials
 from tests.aeon_core.llm.server import Reply
 from tests.system2.converse_agents import AgentServer

@@ -22,9 +22,9 @@ from system2.agents import SHIPPED
 from system2.connect import given_model
 from system2.constants import DEFAULT_MODEL
 from system2.policies import GateDecisionType, Question
-from system2.replay import replay
 from system2.settings import WorkflowSettings
 from system2.trust import started_by
+from system2.workflow import replay
 from system2.workflow_journal import find_workflow, fork
 from tests.system2.kit import Answers, Confirms, done, uses
 from tests.system2.workflows import (
