@@ -52,10 +52,10 @@ from system2.policies import (
 from system2.session import RETRIES, AgentResult
 from system2.settings import WorkflowSettings, recorded_settings
 from system2.snapshots import SnapshotStore
-from system2.transcript import TranscriptFile, free_path
+from system2.transcript import TranscriptFile
 from system2.trust import applied_settings, trusted_agents
 from system2.workflow import Program, WorkflowResult, WorkflowStatus
-from system2.workflow_journal import WorkflowJournal, first_record, journal_of, lock_project, resume_point
+from system2.workflow_journal import WorkflowJournal, first_record, free_path, journal_of, lock_project, resume_point
 
 logger: logging.Logger = logging.getLogger("aeon")
 Lines = list[dict[str, Any]]

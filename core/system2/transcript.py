@@ -246,14 +246,6 @@ class TranscriptFile:
         self._warn(self.problem)
 
 
-def free_path(folder: Path, run_id: str) -> Path:
-    """Return an unused path for a transcript: `<YYYYMMDD-HHMMSS>.jsonl`, or the same with `-2`, `-3` and so on."""
-    second, number = run_id[:15], 1
-    while (path := folder / (f"{second}.jsonl" if number == 1 else f"{second}-{number}.jsonl")).exists():
-        number += 1
-    return path
-
-
 def _make_folder(folder: Path) -> None:
     """Create the folder if it is missing, and have git ignore it, since it holds whole conversations."""
     if not folder.is_dir():

@@ -11,7 +11,6 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from aeon_core.approvals.pending import ApprovalDecision
 from aeon_core.errors import JournalError, UsageError
 from aeon_core.journal.listing import find_run, is_path, list_runs
 from aeon_core.journal.lock import holder, lock
@@ -21,7 +20,6 @@ from aeon_core.journal.summary import WORKFLOW, is_being_written, journal_named,
 from aeon_core.journal.writer import JournalWriter, LineListener, OpenFile, new_run_id
 from aeon_core.json_safe import clean_text
 from aeon_core.paths import expanded, make_runs_folder
-from system2.transcript import free_path
 
 
 class WorkflowJournal(JournalWriter):
@@ -178,6 +176,8 @@ def decided_gates(path: Path) -> dict[int, int]:
 
 def _copy_lines(path: Path, end: int, run_id: str, gate: int, feedback: str | None) -> Iterator[bytes]:
     """Yield the lines before seq `end` with the new run's id; with `feedback`, a rejection replaces that record."""
+    from aeon_core.approvals.pending import ApprovalDecision  # not loaded by whoever only finds a journal
+
     with path.open("rb") as file:
         for number, line in enumerate(file, 1):
             record = parse_line(line, number, [])
@@ -196,6 +196,14 @@ def _copy_lines(path: Path, end: int, run_id: str, gate: int, feedback: str | No
             record |= {"run": run_id, "parent": parent}
             record["workflow"] = {**workflow, "transcript": str(transcript)}
             yield _line(record)
+
+
+def free_path(folder: Path, run_id: str) -> Path:
+    """Return an unused path for a transcript: `<YYYYMMDD-HHMMSS>.jsonl`, or the same with `-2`, `-3` and so on."""
+    second, number = run_id[:15], 1
+    while (path := folder / (f"{second}.jsonl" if number == 1 else f"{second}-{number}.jsonl")).exists():
+        number += 1
+    return path
 
 
 def _now() -> str:

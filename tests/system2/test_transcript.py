@@ -12,7 +12,8 @@ from typing import Any
 import pytest
 
 from aeon_core.redaction import redact_text
-from system2.transcript import TranscriptEntries, TranscriptFile, free_path
+from system2.transcript import TranscriptEntries, TranscriptFile
+from system2.workflow_journal import free_path
 from tests.system2.kit import CONTRACT, Bench, done, uses
 from tests.system2.workflows import TASK, Case, transcript
 
