@@ -147,7 +147,7 @@ def execute(args: Namespace) -> int:
     pool: Pool = ProcessPool(jobs or _cores()) if args.scheduler is None else dask_pool(args.scheduler, jobs)
     workflows: Work | None = None
     if any(task.workflow for task in tasks):
-        from system2.batch import work
+        from system2.orchestrator import work
 
         workflows = work
     batch = Batch(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 import os
+import sys
 import threading
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
@@ -14,16 +15,19 @@ from typing import Any
 from aeon_core.approvals.inbox import RemoteApprover
 from aeon_core.approvals.pending import Approver
 from aeon_core.config.loading import load_values
-from aeon_core.config.schema import RunConfig, recorded_config
+from aeon_core.config.schema import RunConfig, find_project_root, recorded_config
 from aeon_core.config.trust import TrustMode
 from aeon_core.effects.model_calls import Deltas, model_infos
 from aeon_core.effects.port import Effects
 from aeon_core.effects.replay_cursor import ReplayCursor
 from aeon_core.effects.secret_recovery import RunSecrets
-from aeon_core.errors import UsageError
+from aeon_core.entities import RunResult
+from aeon_core.errors import JournalError, UsageError
 from aeon_core.installation import versions
+from aeon_core.journal.reader import tail
 from aeon_core.journal.records import RunResumed, RunStarted
 from aeon_core.journal.recovery import reopen
+from aeon_core.journal.summary import last_state
 from aeon_core.journal.writer import LineListener, fan_out, new_run_id
 from aeon_core.json_safe import clean_text, json_safe
 from aeon_core.kernel.result import shown
@@ -31,6 +35,8 @@ from aeon_core.llm.base import LLMAdapter
 from aeon_core.paths import default_runs_directory, expanded, working_directory
 from aeon_core.policy import Policy, PolicyRules
 from aeon_core.runs.batch.rate_limit import rate_limited
+from aeon_core.runs.batch.tasks import AUTO_APPROVE
+from aeon_core.runs.batch.worker import Job, has_begun, run_job, stopped_by
 from aeon_core.runs.setup import run_vault
 from system2.agents import AgentLibrary
 from system2.connect import connect_model, given_model, models_of_agents
@@ -446,3 +452,37 @@ def _checked_task(given: str) -> str:
     if not given.strip():
         raise UsageError("the task is empty; describe it")
     return clean_text(given.strip())
+
+
+def work(job: Job) -> dict[str, Any]:
+    """Run or continue one workflow of a batch, in any process, and return its summary; errors become part of it."""
+    return run_job(job, _run_job)
+
+
+def _run_job(job: Job) -> RunResult:
+    path, config = job.journal, job.config
+
+    def say(line: str) -> None:
+        if sys.stderr is not None:
+            sys.stderr.write(f"workflow {path.stem}: {line}\n")
+
+    orchestrator = Orchestrator(
+        config.project_root or find_project_root(),
+        gate_policy=AutoApproveGates() if job.task.workflow == AUTO_APPROVE else None,
+        model=config.models[0] if config.models else None,
+        base_url=config.base_url,
+        log=Log(logger.info),
+        trust="apply" if job.trusts_project else "require",
+        runs_dir=path.parent,
+        shares_rate=True,
+    )
+    if config.wait:
+        orchestrator.wait_for_decisions(config.wait, say)
+    with stopped_by(job.stop, orchestrator.abort):
+        if has_begun(path):
+            orchestrator.resume(path)
+        else:
+            orchestrator.run(job.task.task, run_id=path.stem)
+    if orchestrator.journal is None:
+        raise JournalError(f"the journal {str(path)!r} could not be written; see the workflow's transcript")
+    return RunResult.model_validate(last_state(tail(path))["result"])
