@@ -1,17 +1,23 @@
-"""What changed between two snapshots of a project, and which agents changed it, as a gate shows it."""
+"""What changed between two snapshots of a project, and which agents changed it, as a gate shows it.
+
+Files that control the workflow, git or other tools are protected: whoever changes one, a person sees it (REQ-113, 150).
+"""
 
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import asdict, dataclass, replace
+from itertools import islice
+from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING, Any, Literal
 
 from aeon_core.escape import escape_controls
 from aeon_core.tools.files.edit import cut_diff, diff_lines
 from system2.constants import GATES, LOG_FILE
 from system2.contracts import DOCUMENTS
-from system2.protected_files import is_own_work, is_protected, steering_files
 from system2.snapshots import MAX_CONTENT, MAX_DIGESTED, FileState, Snapshot, SnapshotStore
 
 if TYPE_CHECKING:
@@ -186,6 +192,59 @@ def diffs_of(changes: Iterable[FileChange]) -> Iterator[str]:
     for change in changes:
         if change.diff:
             yield from change.diff.split("\n")
+
+
+PROTECTED = frozenset({".system2", ".claude", ".git", ".aeon", "claude.md"})
+"""Folders and files, in lower case."""
+_MAX_STEERING = 1000
+_FILES = ("CLAUDE.md", ".system2/config.yml", ".git/config")
+
+_GOVERNOR = "repo-governor"
+_GOVERNED = re.compile(r"(?:CLAUDE|AGENTS)\.md|\.claude/rules/[\w.-]+\.md")
+
+
+def is_own_work(agent: str, path: str) -> bool:
+    """Return whether writing a file that steers agents is this agent's task: the rules of the repository.
+
+    They are text that a person sees at Gate 0; settings and hooks can run commands, and stay protected.
+    """
+    return agent == _GOVERNOR and _GOVERNED.fullmatch(PurePosixPath(path).as_posix()) is not None
+
+
+State = Mapping[str, tuple[int, int]]
+"""The modification time in nanoseconds and the size in bytes of each file."""
+
+
+def is_protected(path: str) -> bool:
+    """Return whether a project's file, or a folder that it is in, is protected."""
+    return any(part.lower() in PROTECTED for part in PurePosixPath(path).parts)
+
+
+def protected_state(project_root: Path) -> State:
+    """Return the state of the files that steer agents, so that a change by a command is noticed."""
+    state = {}
+    for path in steering_files(project_root):
+        with suppress(OSError):
+            found = (project_root / path).lstat()
+            state[path] = (found.st_mtime_ns, found.st_size)
+    return state
+
+
+def steering_files(project_root: Path) -> list[str]:
+    """Return the files that steer agents and git; they are compared even if git ignores them."""
+    found = (path.relative_to(project_root).as_posix() for path in _files(project_root) if os.path.lexists(path))
+    return list(islice(found, _MAX_STEERING))
+
+
+def changed_files(before: State, after: State) -> list[str]:
+    """Return the names of the files that were created, changed or removed."""
+    return sorted(name for name in before.keys() | after.keys() if before.get(name) != after.get(name))
+
+
+def _files(project_root: Path) -> Iterator[Path]:
+    yield from (project_root / name for name in _FILES)
+    yield from (path for path in (project_root / ".git/hooks").glob("*") if path.suffix != ".sample")
+    yield from (path for path in (project_root / ".claude").rglob("*") if not path.is_dir())
 
 
 SPEC_FOLDER = "spec/"

@@ -19,12 +19,12 @@ from aeon_core.tools.base import Tool, Verdict
 from aeon_core.tools.shell.blocklist import judge
 from aeon_core.tools.shell.commands import unknown_program
 from system2.agents import AgentDefinition, Allowance, allow
+from system2.changes import State, changed_files, is_own_work, is_protected, protected_state
 from system2.constants import COMPLETION_TOOL
 from system2.context import OUTPUTS, WorkflowContext
 from system2.contracts import COMPLETION_TOOL_SPEC
 from system2.converse import ToolResult, ToolUseRequest
 from system2.prompt_injection import scan_for_injection
-from system2.protected_files import State, changed, is_own_work, is_protected, protected_state
 from system2.tool_text import quoted_lines, ran_test, result_text, scanned_text, summary_of
 
 _CHANGES = ("Write", "Edit")
@@ -164,7 +164,7 @@ class Toolbox:
         outcome = effects.invoke(tool, arguments, schema, pass_number=self.round, step_id=self._agent)
         if tool.name == "Bash":
             # The state before is unknown if the process ended during the command.
-            found = effects.observe("steering", lambda: changed(before, protected_state(root)) if before else [])
+            found = effects.observe("steering", lambda: changed_files(before, protected_state(root)) if before else [])
             for path in found:
                 self._warn(f"a command of {self._agent!r} changed {path!r}, which controls the workflow or other tools")
         return outcome
