@@ -23,11 +23,19 @@ from system2.cost import CostRecord
 from system2.policies import Question, choice_of, ended_by
 from system2.settings import WorkflowSettings
 from system2.snapshots import SnapshotStore
-from system2.tool_text import RanCommand
 
 logger: logging.Logger = logging.getLogger("aeon")
 OUTPUTS = f"{DEFAULT_TRANSCRIPT_DIR}/outputs"
 """The folder for tool results that are too long for a conversation; agents may read it."""
+
+
+@dataclass(frozen=True)
+class RanCommand:
+    """A command that runs tests."""
+
+    agent: str
+    command: str
+    exit_code: int
 
 
 @dataclass

@@ -12,7 +12,7 @@ from aeon_core.escape import escape_controls
 from aeon_core.redaction import cut_place, redact_text
 from system2.constants import GATES
 from system2.cost import CostRecord, agent_summary, workflow_summary
-from system2.tool_text import CONTENTS
+from system2.toolbox import CONTENTS
 from system2.transcript import Entry, TranscriptEntries, TranscriptFile
 from system2.view import WorkflowView
 

@@ -50,7 +50,7 @@ from system2.gates import (
 from system2.policies import GateDecision, GateDecisionType
 from system2.session import RETRIES, AgentResult
 from system2.settings import recorded_settings
-from system2.tool_text import list_tests
+from system2.toolbox import list_tests
 from system2.view import AgentState
 from system2.workflow_journal import first_record
 

@@ -13,7 +13,7 @@ from aeon_core.llm.base import LLMRequest, LLMResponse
 from system2.changes import FileChange
 from system2.orchestrator import Orchestrator
 from system2.policies import AutoApproveGates
-from system2.tool_text import list_tests, ran_test
+from system2.toolbox import list_tests, ran_test
 from tests.sampling import sample
 from tests.system2.kit import Answers, Confirms, done, uses
 from tests.system2.test_changes import git

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from aeon_core.redaction import redact_text
 from system2.logs import Log, sanitize_log_entry
-from system2.tool_text import MAX_SUMMARY, result_text, summary_of
+from system2.toolbox import MAX_SUMMARY, result_text, summary_of
 
 KEY = "AK" + "IA" + "Q7" * 8
 VALUES = st.recursive(
