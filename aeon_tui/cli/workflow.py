@@ -13,7 +13,7 @@ from aeon_core.paths import expanded
 from aeon_core.stdio import can_answer
 from aeon_tui.cli import options
 from aeon_tui.cli.output import Output, has_screen
-from aeon_tui.reports.workflow_items import items_of
+from aeon_tui.reports.workflow_report import items_of
 from aeon_tui.sessions.workflow_session import WorkflowJob
 from aeon_tui.sources.run_index import transcripts_folder
 from aeon_tui.sources.workflow import WorkflowState

@@ -15,8 +15,7 @@ from textual.containers import Container
 from aeon_core.units import count, seconds_after
 from aeon_tui.messages import ResumeRun, TitleTerminal
 from aeon_tui.platform.background_tasks import LatestWorker
-from aeon_tui.reports.workflow_items import gate_items, items_of, reply_blocks, whole_items
-from aeon_tui.reports.workflow_report import pipeline_rows
+from aeon_tui.reports.workflow_report import gate_items, items_of, pipeline_rows, reply_blocks, whole_items
 from aeon_tui.screens.dialogs import ConfirmDialog
 from aeon_tui.screens.pane_screen import PaneScreen
 from aeon_tui.screens.panel_controller import APPROVAL, Place

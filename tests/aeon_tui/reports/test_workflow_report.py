@@ -12,8 +12,7 @@ import pytest
 
 from aeon_core.journal.reader import read_records
 from aeon_tui.reports import workflow_report
-from aeon_tui.reports.workflow_items import gate_items, items_of, whole_items
-from aeon_tui.reports.workflow_report import WorkflowReport
+from aeon_tui.reports.workflow_report import WorkflowReport, gate_items, items_of, whole_items
 from aeon_tui.sources.workflow import WorkflowState
 from tests.aeon_tui.workflows import Written, at_a_gate, completed, failed
 from tests.system2.workflows import REJECT, TASK, Case, SaidAtGates

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from aeon_tui.reports.workflow_items import gate_items
+from aeon_tui.reports.workflow_report import gate_items
 from aeon_tui.screens.workflow.approval_controller import panel_question
 from aeon_tui.sources.workflow import WorkflowState
 from system2.changes import FileChange
