@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
 from aeon_core.errors import RunAborted
 from aeon_core.journal.records import AgentRecord
 from system2.agents import AgentDefinition
+from system2.changes import SPEC_FOLDER
 from system2.context import WorkflowContext
 from system2.contracts import DelegationContract
 from system2.policies import Question
@@ -38,7 +39,8 @@ class Delegation:
                 self._sessions.pop(agent, None)
             result = self._session(agent).run(contract, feedback)
             self._notify(result)
-            if not _is_in_doubt(result) or self._choice(result) == "skip":
+            is_done = result.completion is not None and result.completion.status != "failure"
+            if is_done or self._choice(result) == "skip":
                 return result
             feedback = None
 
@@ -96,10 +98,6 @@ class Delegation:
         return choice
 
 
-def _is_in_doubt(result: AgentResult) -> bool:
-    return result.completion is None or result.completion.status == "failure"
-
-
 def _why(result: AgentResult) -> str:
     if result.completion is not None:
         return f"the agent {result.agent!r} reports that it failed"
@@ -130,7 +128,6 @@ _CONFIGURATION = re.compile(
     re.IGNORECASE,
 )
 _PROMPTS = re.compile(r"prompt|(?:^|/)(?:agents?|evals?|llms?)(?:/|\.|_)|\.(?:prompt|j2|jinja2?)$", re.IGNORECASE)
-_SPEC = "spec/"
 
 _INCIDENT = re.compile(
     r"\b(?:incidents?|post-?mortems?|outages?|root[ -]cause|regression in production|rolled? back)\b", re.I
@@ -147,12 +144,13 @@ def skip_reason(agent: str, task: str, scope: str, changed: Iterable[str]) -> st
     always needed.
     """
     if agent in _BY_CHANGES:
-        files = [path for path in changed if not path.startswith(_SPEC)]
+        files = [path for path in changed if not path.startswith(SPEC_FOLDER)]
         kinds, needs = _BY_CHANGES[agent]
         wanted = any(kind.search(path) for kind in kinds for path in files)
         if wanted or (agent == "eval-engineer" and files and _scope_verdict(agent, scope)):
             return None
-        return f"{needs}; the executor changed {_list_files(files)}"
+        more = f" and {len(files) - 3} more" if len(files) > 3 else ""
+        return f"{needs}; the executor changed {', '.join(files[:3]) or 'no files'}{more}"
     if agent in _BY_TASK:
         pattern, needs = _BY_TASK[agent]
         verdict = _scope_verdict(agent, scope)
@@ -190,9 +188,3 @@ def _scope_verdict(agent: str, scope: str) -> bool | None:
         rf"^[^\n]*(?<![\w-]){re.escape(agent)}(?![\w-])[^\w\n]*\b(yes|no)\b", scope, re.IGNORECASE | re.MULTILINE
     )
     return None if found is None else found[1].lower() == "yes"
-
-
-def _list_files(files: Sequence[str]) -> str:
-    if not files:
-        return "no files"
-    return ", ".join(files[:3]) + (f" and {len(files) - 3} more" if len(files) > 3 else "")

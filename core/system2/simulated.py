@@ -16,6 +16,7 @@ from aeon_core.llm.base import LLMAdapter, LLMRequest, LLMResponse, Message, Too
 from aeon_core.suggest import nearest
 from system2.constants import COMPLETION_TOOL, LOG_FILE, POST_EXECUTION
 from system2.contracts import DOCUMENTS
+from system2.toolbox import LINE_NUMBER
 
 SIMULATED_WORKFLOWS = {
     "default": "writes every document, a module and its test, and finds no problems",
@@ -51,8 +52,6 @@ _REPORTS = {path: agent for agent, path in DOCUMENTS.items() if agent in POST_EX
 _SECTION = re.compile(r"^## (Objective|Inputs|Outputs|Constraints|Completion Summary Requirements)\n\n", re.MULTILINE)
 _TASK = re.compile(r"The task, in the person's words: (.*)", re.DOTALL)
 _FEEDBACK = re.compile(r"What was said:\n\n(.*?)(?:\n\nTake it into account|\Z)", re.DOTALL)
-_LINE_NUMBER = re.compile(r"^ *\d+\t", re.MULTILINE)
-"""What Read writes before each line."""
 _MAX_WORDS = 4
 _MAX_FILES = 20
 _CHARACTERS_PER_TOKEN = 4
@@ -100,16 +99,14 @@ class Work:
         return [line for line in listed.splitlines() if line and " " not in line and not line.startswith("[")]
 
     def calls_of(self, *names: str) -> list[Mapping[str, Any]]:
-        """Return the calls of some tools."""
         return [call for call in self.done if call["name"] in names]
 
     def read(self, path: str) -> str | None:
         """Return what Read returned for a file, or None if it failed or was not called."""
         calls = (call for call in self.calls_of("Read") if call["arguments"].get("file_path") == path)
-        return next((_LINE_NUMBER.sub("", call["result"]) for call in calls if not call["failed"]), None)
+        return next((LINE_NUMBER.sub("", call["result"]) for call in calls if not call["failed"]), None)
 
     def document(self, path: str) -> str:
-        """Return the text of a document."""
         title = PurePosixPath(path).stem.replace("-", " ").capitalize()
         files = "\n".join(f"- `{file}`" for file in self.files[:_MAX_FILES]) or "The repository is empty."
         text = f"# {title}\n\n{NOTE}\n\n## Task\n\n{self.task}\n\n## Project files\n\n{files}\n"

@@ -88,7 +88,7 @@ class AgentPolicy(Policy):
 _SCANNED = frozenset({"Read", "Grep", "Glob", "Bash"})
 """Tools whose results contain what others wrote; the errors of all tools are scanned too, as they may quote files."""
 _MAX_ERROR = 4000
-_INSTEAD = dict.fromkeys(("Write", "Edit"), "leave the file as it is and say so in your summary") | {
+_INSTEAD = dict.fromkeys(_CHANGES, "leave the file as it is and say so in your summary") | {
     "Bash": "do without it, or say in your summary why it is needed"
 }
 """What the agent should do instead of a refused call."""
@@ -234,7 +234,7 @@ class Toolbox:
         if tool == "Bash" and (ran := ran_test(self._agent, str(asked["command"]), result["exit_code"])) is not None:
             self._context.test_runs.append(ran)
         path = result.get("file_path")
-        if tool in ("Write", "Edit") and isinstance(path, str) and path not in self.files_changed:
+        if tool in _CHANGES and isinstance(path, str) and path not in self.files_changed:
             self.files_changed.append(path)
 
     def _warn(self, message: str) -> None:
@@ -265,11 +265,13 @@ def result_text(tool: str, result: Mapping[str, Any], keep: Callable[[str], str 
 
     `keep` saves a text where the agent can read it and returns the path of the file, or None if it cannot.
     """
-    text = _TEXTS.get(tool, _as_json)(result)
+    text = _TEXTS[tool](result)
     if len(text) <= MAX_RESULT:
         return text
     if tool == "Read":
-        return _read_cut(result)
+        lines = str(result["content"])[:MAX_RESULT].rpartition("\n")[0]
+        first, last = result["start_line"], result["start_line"] + lines.count("\n")
+        return f"{lines}\n[lines {first} to {last} of {result['total_lines']}; read on with offset {last + 1}]"
     head = text[: MAX_RESULT // 2].rpartition("\n")[0] or text[: MAX_RESULT // 2]
     tail = text[-MAX_RESULT // 2 :].partition("\n")[2] or text[-MAX_RESULT // 2 :]
     where = "ask for less at a time"
@@ -280,7 +282,7 @@ def result_text(tool: str, result: Mapping[str, Any], keep: Callable[[str], str 
     return f"{head}\n[TRUNCATED] {len(text) - len(head) - len(tail):,} characters left out; {where}\n{tail}"
 
 
-_NUMBER = re.compile(r"^ *\d+\t", re.MULTILINE)
+LINE_NUMBER = re.compile(r"^ *\d+\t", re.MULTILINE)
 """What Read writes before each line."""
 
 
@@ -301,23 +303,15 @@ def _argument(name: str, value: Any) -> str:
     return json.dumps(text, ensure_ascii=False) if not text or " " in text else text
 
 
-def _read_cut(result: Mapping[str, Any]) -> str:
-    lines = str(result["content"])[:MAX_RESULT].rpartition("\n")[0]
-    last = result["start_line"] + lines.count("\n")
-    return (
-        f"{lines}\n[lines {result['start_line']} to {last} of {result['total_lines']}; read on with offset {last + 1}]"
-    )
-
-
 def quoted_lines(error: str) -> str:
     """Return the lines of a file that an error quotes, without their numbers; the whole error if it quotes none."""
-    return "\n".join(_NUMBER.sub("", line) for line in error.split("\n") if _NUMBER.match(line)) or error
+    return "\n".join(LINE_NUMBER.sub("", line) for line in error.split("\n") if LINE_NUMBER.match(line)) or error
 
 
 def scanned_text(tool: str, result: Mapping[str, Any]) -> str:
     """Return the parts of a tool's result that others wrote, without our line numbers and notes."""
     if tool == "Read":
-        return _NUMBER.sub("", str(result["content"]))
+        return LINE_NUMBER.sub("", str(result["content"]))
     if tool in ("Grep", "Glob"):
         return "\n".join(
             [str(match["text"]) for match in result.get("matches", ())] or map(str, result.get("files", ()))
@@ -355,10 +349,6 @@ def _ran(result: Mapping[str, Any]) -> str:
     return "\n".join([*lines, *(f"[{notice}]" for notice in result.get("notices", ()))])
 
 
-def _as_json(result: Mapping[str, Any]) -> str:
-    return json.dumps(result, ensure_ascii=False)
-
-
 _TEXTS: dict[str, Callable[[Mapping[str, Any]], str]] = {
     "Read": _read,
     "Write": _written,
@@ -384,17 +374,13 @@ def ran_test(agent: str, command: str, exit_code: int) -> RanCommand | None:
     return RanCommand(agent, command, exit_code) if _RUNS_TESTS.search(command) else None
 
 
-def _shown(command: str) -> str:
-    return summary_of({"command": command}).removeprefix("command=").strip('"')
-
-
 def list_tests(ran: Iterable[RanCommand]) -> str:
     """Return how each command last ended, one per line."""
     last = {each.command: each for each in ran}
     if not last:
         return "Tests: no agent ran any."
-    lines = [
-        f"{' ' if each.exit_code == 0 else '⚠'} exit {each.exit_code}  {each.agent}: {_shown(command)}"
-        for command, each in list(last.items())[-MAX_SHOWN:]
-    ]
-    return "\n".join(["Tests, as they ended last:", *lines])
+    lines = ["Tests, as they ended last:"]
+    for command, each in list(last.items())[-MAX_SHOWN:]:
+        shown = summary_of({"command": command}).removeprefix("command=").strip('"')
+        lines.append(f"{' ' if each.exit_code == 0 else '⚠'} exit {each.exit_code}  {each.agent}: {shown}")
+    return "\n".join(lines)

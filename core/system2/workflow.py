@@ -307,7 +307,9 @@ class Workflow:
             parts.append(f"Changed since the tasks were approved:\n{list_changes(produced)}")
         cost = dollars(self._effects.models.cost_usd or 0.0)
         parts += [list_tests(self.context.test_runs), f"Cost so far: {cost}"]
-        for agent in [*GATE_OF_AGENT, *([EXECUTOR] if _is_settled(self._results[EXECUTOR]) else [])]:
+        completion = self._results[EXECUTOR].completion
+        is_settled = completion is not None and completion.status == "success"
+        for agent in [*GATE_OF_AGENT, *([EXECUTOR] if is_settled else [])]:
             results.pop(agent, None)
         return closing_summary(self._read_log(), results.items(), self._skipped.items(), parts, problems)
 
@@ -321,11 +323,8 @@ class Workflow:
     def _reason_to_skip(self, agent: str) -> str | None:
         if agent not in OPTIONAL:
             return None
-        return skip_reason(agent, self.task, self._scope(), self._changed_files())
-
-    def _scope(self) -> str:
-        found: str = self._effects.observe("scope", lambda: text_of(self._root, SCOPE_FILE))
-        return found
+        scope = self._effects.observe("scope", lambda: text_of(self._root, SCOPE_FILE))
+        return skip_reason(agent, self.task, scope, self._changed_files())
 
     def _read_log(self) -> dict[str, str]:
         found: dict[str, str] = self._effects.observe("check_log", lambda: logged_results(self._root))
@@ -333,10 +332,6 @@ class Workflow:
 
     def _relative(self, path: str) -> str:
         return str(Path(path).relative_to(self._root)) if Path(path).is_relative_to(self._root) else path
-
-
-def _is_settled(result: AgentResult) -> bool:
-    return result.completion is not None and result.completion.status == "success"
 
 
 class Program:

@@ -35,14 +35,13 @@ from aeon_widgets.virtual_list import RowsView
 from aeon_widgets.workflow_artifact import WorkflowArtifact
 from aeon_widgets.workflow_conversation import ConversationItem, WorkflowConversation
 from aeon_widgets.workflow_pipeline import WorkflowPipeline
+from system2.changes import SPEC_FOLDER
 from system2.constants import GATES
 from system2.documents import text_of
 
 if TYPE_CHECKING:
     from aeon_tui.sessions.runner import Runner
     from aeon_tui.sessions.workflow_session import WorkflowJob
-
-SPEC = "spec/"
 
 
 def artifacts_of(state: WorkflowState, key: str) -> list[str]:
@@ -52,12 +51,12 @@ def artifacts_of(state: WorkflowState, key: str) -> list[str]:
         return [view.gates[number].artifact]
     if key == WORKFLOW_ROW:
         found = [path for agent in view.agents.values() for path in agent.files_changed]
-        return [path for path in dict.fromkeys(found) if path.startswith(SPEC)]
+        return [path for path in dict.fromkeys(found) if path.startswith(SPEC_FOLDER)]
     agent = view.agents.get(key)
     if agent is None:
         return []
     own = [gate.artifact for gate in GATES if gate.agent == key and gate.artifact in agent.files_changed]
-    return list(dict.fromkeys([*own, *sorted(agent.files_changed, key=lambda path: not path.startswith(SPEC))]))
+    return list(dict.fromkeys([*own, *sorted(agent.files_changed, key=lambda path: not path.startswith(SPEC_FOLDER))]))
 
 
 WIDTHS = [(0, "-narrow"), (72, "-normal"), (110, "-wide"), (160, "-roomy")]
