@@ -65,16 +65,13 @@ class WorkflowState:
         if kind == "agent_start":
             self.began[record["agent"]] = self.last_ts
         elif kind == "agent_complete":
-            self._end_round(record["agent"])
+            agent = record["agent"]
+            if (began := self.began.pop(agent, None)) is not None:
+                self.seconds[agent] = self.seconds.get(agent, 0.0) + seconds_after(began, self.last_ts)
         elif kind in ("workflow_end", "workflow_resumed"):
             self.began.clear()
         elif kind == "question" and record.get("kind") == "cost_ceiling" and record.get("choice") == "continue":
             self.ceilings += 1
-
-    def _end_round(self, agent: str) -> None:
-        began = self.began.pop(agent, None)
-        if began is not None:
-            self.seconds[agent] = self.seconds.get(agent, 0.0) + seconds_after(began, self.last_ts)
 
     def seconds_worked(self, agent: str, now: str) -> float | None:
         """Return the seconds that an agent has worked so far; None if it has not."""
@@ -115,12 +112,8 @@ class WorkflowState:
             return WORKFLOW_ROW
         if (gate := view.open_gate) is not None:
             return gate_key(gate.number)
-        return view.running or self._last_worked
-
-    @property
-    def _last_worked(self) -> str:
-        worked = [name for name, agent in self.view.agents.items() if agent.state in ("complete", "halted")]
-        return worked[-1] if worked else WORKFLOW_ROW
+        worked = [name for name, agent in view.agents.items() if agent.state in ("complete", "halted")]
+        return view.running or (worked[-1] if worked else WORKFLOW_ROW)
 
     def rejections(self, gate: int) -> int:
         """Return how often a gate was rejected."""

@@ -13,6 +13,7 @@ import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -264,19 +265,9 @@ _LOADING = re.compile(
 )
 
 
-def _without_loading(text: str) -> str:
-    """TR-07: CLAUDE.md is the project's instructions, whoever loads it."""
-    return _LOADING.sub(r"\g<file> (project instructions)", text)
-
-
+"""Who loads CLAUDE.md: to an agent it is the project's instructions."""
 _COMPLETION = re.compile(r"attempt\\?_\s*completion", re.IGNORECASE)
-
-
-def _with_signal(text: str) -> str:
-    """TR-02: rename the tool that signals completion (REQ-014)."""
-    return _COMPLETION.sub("signal_completion", text)
-
-
+"""The tool that signals completion elsewhere (REQ-014)."""
 _PRODUCT = re.compile(
     rf"(?:\b(?P<before>a|an|the|your|our|my|this|that|each|every|any|its|their|several|many|some|other|ordinary|existing|new)(?P<gap>{_GAP}))?"
     rf"(?<![\w-])Claude{_GAP}Code(?:{_GAP}CLI)?(?!\w)(?P<joined>(?=-\w))?",
@@ -336,8 +327,8 @@ def _with_reports(text: str) -> str:
 
 TRANSFORM_RULES: tuple[Callable[[str], str], ...] = (
     _without_hook_scripts,
-    _without_loading,
-    _with_signal,
+    partial(_LOADING.sub, r"\g<file> (project instructions)"),
+    partial(_COMPLETION.sub, COMPLETION_TOOL),
     _with_orchestrator,
     _with_reports,
 )
@@ -484,11 +475,6 @@ def parse_agent(agent_path: Path) -> AgentDefinition:
         raise AgentParseError(error.message) from None
     except FrontmatterError as error:
         raise AgentParseError(f"{where} {error}") from None
-    name, description, tools = _require_fields(fields, body, where)
-    return AgentDefinition(name, description, tools, apply_transforms(body), body, agent_path)
-
-
-def _require_fields(fields: Frontmatter, body: str, where: str) -> tuple[str, str, list[str]]:
     name, description, tools = fields.name, fields.description, fields.tools
     if name is None or description is None or tools is None:
         values = {"name": name, "description": description, "tools": tools}
@@ -501,7 +487,8 @@ def _require_fields(fields: Frontmatter, body: str, where: str) -> tuple[str, st
     if not body.strip():
         raise AgentParseError(f"{where} has no prompt; write it below the frontmatter")
     denied = {base_name(tool) for tool in fields.denied_tools or ()}
-    return name, description, [tool for tool in tools if base_name(tool) not in denied]
+    tools = [tool for tool in tools if base_name(tool) not in denied]
+    return AgentDefinition(name, description, tools, apply_transforms(body), body, agent_path)
 
 
 def copy_shipped(project_root: Path, warn: Callable[[str], None]) -> tuple[list[Path], dict[str, str]]:

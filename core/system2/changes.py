@@ -10,7 +10,7 @@ import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import asdict, dataclass, replace
-from itertools import islice
+from itertools import chain, islice
 from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -232,19 +232,18 @@ def protected_state(project_root: Path) -> State:
 
 def steering_files(project_root: Path) -> list[str]:
     """Return the files that steer agents and git; they are compared even if git ignores them."""
-    found = (path.relative_to(project_root).as_posix() for path in _files(project_root) if os.path.lexists(path))
-    return list(islice(found, _MAX_STEERING))
+    found = chain(
+        (project_root / name for name in _FILES),
+        (path for path in (project_root / ".git/hooks").glob("*") if path.suffix != ".sample"),
+        (path for path in (project_root / ".claude").rglob("*") if not path.is_dir()),
+    )
+    names = (path.relative_to(project_root).as_posix() for path in found if os.path.lexists(path))
+    return list(islice(names, _MAX_STEERING))
 
 
 def changed_files(before: State, after: State) -> list[str]:
     """Return the names of the files that were created, changed or removed."""
     return sorted(name for name in before.keys() | after.keys() if before.get(name) != after.get(name))
-
-
-def _files(project_root: Path) -> Iterator[Path]:
-    yield from (project_root / name for name in _FILES)
-    yield from (path for path in (project_root / ".git/hooks").glob("*") if path.suffix != ".sample")
-    yield from (path for path in (project_root / ".claude").rglob("*") if not path.is_dir())
 
 
 SPEC_FOLDER = "spec/"

@@ -63,7 +63,6 @@ def digests(project_root: Path, paths: Iterable[str]) -> dict[str, str]:
 
 
 SpecChoice = Literal["continue", "replace"]
-SPEC_CHOICES: tuple[SpecChoice, ...] = get_args(SpecChoice)
 UNDECIDED = "spec/ holds documents of an earlier workflow; add --spec continue to build on them, or --spec replace"
 ARTIFACTS = tuple(gate.artifact for gate in GATES[:-1])
 
@@ -88,7 +87,7 @@ def spec_question(present: Collection[str], task: str) -> Question:
         "existing_spec",
         "repo-governor",
         f"an earlier workflow left {names}; continue with that, or replace it?",
-        ("stop", *SPEC_CHOICES),
+        ("stop", *get_args(SpecChoice)),
         "stop",
         (*([f"its task: {task}"] if task else []), *missing),
     )

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from pathlib import Path
 
 from aeon_core.approvals.pending import ApprovalDecision
 from system2.changes import FileChange
@@ -120,11 +119,6 @@ def closing_summary(
     if not entries:
         lines.append(f"{LOG_FILE} has no entry.")
     return "\n".join(lines)
-
-
-def logged_results(project_root: Path) -> dict[str, str]:
-    """Return each agent's result in the project's post-execution log; empty if that cannot be read."""
-    return log_entries(text_of(project_root, LOG_FILE))
 
 
 def log_entries(text: str) -> dict[str, str]:

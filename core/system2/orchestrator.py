@@ -183,7 +183,10 @@ class Orchestrator:
         Raises before anything is written: UsageError for an empty task, without a gate policy or while another workflow
         runs, ModelUnavailableError (exit 3) without a usable model.
         """
-        task = _checked_task(task_description)
+        if not isinstance(task_description, str):
+            raise UsageError(f"the task must be text, got {type(task_description).__name__}")
+        if not (task := clean_text(task_description.strip())):
+            raise UsageError("the task is empty; describe it")
         more = {"spec": spec} if spec is not None else {}
         with self._reserve_project() as model:
             return self._finish(self._open_new(task, model, more, run_id or new_run_id()))
@@ -313,7 +316,11 @@ class Orchestrator:
             transcript = TranscriptFile(place, first["run"], self._log.warning)
             progress.restore(lines, transcript)
             config, (now, _) = recorded_config(first), self._config(model)
-            changed = {"budget": now.budget} if now.budget != _budget_of(lines, config) else {}
+            budget = config.budget
+            for line in lines:
+                if line["type"] == "run_resumed" and "budget" in line["options"]:
+                    budget = line["options"]["budget"]
+            changed = {"budget": now.budget} if now.budget != budget else {}
             described = [known.described() for known in model_infos(model, now)]
             before = [line.get("models") for line in lines if line["type"] in ("run_started", "run_resumed")]
             same = described == [[], *filter(None, before)][-1]
@@ -437,21 +444,6 @@ class Orchestrator:
             summary=progress.summary,
             journal=opened.journal.path,
         )
-
-
-def _budget_of(lines: Lines, config: RunConfig) -> float | None:
-    budgets = [
-        line["options"]["budget"] for line in lines if line["type"] == "run_resumed" and "budget" in line["options"]
-    ]
-    return budgets[-1] if budgets else config.budget
-
-
-def _checked_task(given: str) -> str:
-    if not isinstance(given, str):
-        raise UsageError(f"the task must be text, got {type(given).__name__}")
-    if not given.strip():
-        raise UsageError("the task is empty; describe it")
-    return clean_text(given.strip())
 
 
 def work(job: Job) -> dict[str, Any]:

@@ -96,7 +96,8 @@ class TranscriptEntries:
             return
         fields = {key: record.get(key) for key in ("usage", "cost_usd", "latency_ms", "error", "retry_in_s")}
         if record.get("usage"):
-            self._spent.append(CostRecord.of_call(agent, self._model(record), record["usage"], record.get("cost_usd")))
+            model = str(record.get("model") or self._start.get("model"))
+            self._spent.append(CostRecord.of_call(agent, model, record["usage"], record.get("cost_usd")))
         if (response := record.get("response")) is not None:
             parsed, known = LLMResponse.model_validate(response), self._conversations.get(agent)
             uses = tool_uses(parsed, use_ids(known["messages"] if known is not None else ()))
@@ -106,9 +107,6 @@ class TranscriptEntries:
         if fields["retry_in_s"] is not None:
             message = f"{record['error']['message']}; retrying in {fields['retry_in_s']:g} s"
             yield "note", {"kind": "retry", "agent": agent, "message": message}
-
-    def _model(self, record: Mapping[str, Any]) -> str:
-        return str(record.get("model") or self._start.get("model"))
 
     def _request(self, agent: str, request: Mapping[str, Any]) -> Entry:
         """Return the fields of a request's entry, with its new messages as Converse turns."""

@@ -64,8 +64,6 @@ class AgentStart(EntryFields, frozen=True, kw_only=True):
 
 
 class AgentSkipped(EntryFields, frozen=True, kw_only=True):
-    """An agent was not needed."""
-
     agent: str
     reason: str
 
@@ -81,14 +79,10 @@ class AgentComplete(EntryFields, frozen=True, kw_only=True):
 
 
 class ApiRequest(EntryFields, frozen=True, kw_only=True):
-    """A model is called."""
-
     attempt: Count = 1
 
 
 class Usage(Struct, frozen=True):
-    """The tokens of a call."""
-
     input_tokens: Count = 0
     output_tokens: Count = 0
     cache_read_tokens: Count = 0
@@ -101,8 +95,6 @@ class Part(Struct, frozen=True):
 
 
 class Message(Struct, frozen=True):
-    """What a model said."""
-
     content: list[Part] = []
 
 
@@ -118,8 +110,6 @@ class ApiResponse(EntryFields, frozen=True, kw_only=True):
 
 
 class ToolExec(EntryFields, frozen=True, kw_only=True):
-    """An agent has used a tool."""
-
     agent: str
     tool: str
     args_summary: str
@@ -150,8 +140,6 @@ class GateAsked(EntryFields, frozen=True, kw_only=True):
 
 
 class GateDecided(EntryFields, frozen=True, kw_only=True):
-    """A gate was decided."""
-
     gate: Gate
     decision: Literal["approve", "reject", "abort"]
     feedback: str | None = None
@@ -165,8 +153,6 @@ class Note(EntryFields, frozen=True, kw_only=True):
 
 
 class WorkflowEnd(EntryFields, frozen=True, kw_only=True):
-    """The workflow has ended."""
-
     status: str
     exit_code: Annotated[int, Meta(ge=0, le=255)]
     duration_s: Amount
@@ -287,7 +273,11 @@ class WorkflowView:
             case AgentStart() | AgentSkipped() | AgentComplete():
                 self._change_agent(entry)
             case ApiResponse(usage=Usage() as usage):
-                self._add_usage(usage, entry.cost_usd or 0.0)
+                self.input_tokens += usage.input_tokens
+                self.output_tokens += usage.output_tokens
+                self.cached_tokens += usage.cache_read_tokens
+                self.api_calls += 1
+                self.cost_usd = round(self.cost_usd + (entry.cost_usd or 0.0), 9)
             case Question():
                 self.question = record if entry.state == "asked" else None
             case GateAsked() | GateDecided():
@@ -333,13 +323,6 @@ class WorkflowView:
                 agent.files_changed = list(dict.fromkeys([*agent.files_changed, *(entry.files_changed or ())]))
                 agent.cost.append(entry.cost)
                 self.running = None
-
-    def _add_usage(self, usage: Usage, cost_usd: float) -> None:
-        self.input_tokens += usage.input_tokens
-        self.output_tokens += usage.output_tokens
-        self.cached_tokens += usage.cache_read_tokens
-        self.api_calls += 1
-        self.cost_usd = round(self.cost_usd + cost_usd, 9)
 
     def _change_gate(self, entry: GateAsked | GateDecided) -> None:
         gate = self.gates[entry.gate]

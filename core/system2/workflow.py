@@ -45,7 +45,7 @@ from system2.gates import (
     artifact_summary,
     closing_summary,
     join_problems,
-    logged_results,
+    log_entries,
 )
 from system2.policies import GateDecision, GateDecisionType
 from system2.session import RETRIES, AgentResult
@@ -327,7 +327,7 @@ class Workflow:
         return skip_reason(agent, self.task, scope, self._changed_files())
 
     def _read_log(self) -> dict[str, str]:
-        found: dict[str, str] = self._effects.observe("check_log", lambda: logged_results(self._root))
+        found: dict[str, str] = self._effects.observe("check_log", lambda: log_entries(text_of(self._root, LOG_FILE)))
         return found
 
     def _relative(self, path: str) -> str:

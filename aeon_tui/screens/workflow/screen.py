@@ -238,7 +238,8 @@ class WorkflowScreen(PaneScreen):
         if any(entry.get("type") in _CHANGES_FILES for entry in entries):
             self.show_artifact()
         self._report_problem()
-        self._ask()
+        if self.asking.show(home=self.query_one(WorkflowPipeline)):
+            self._update_terminal(urgent=True)
 
     def _show(self, now: str) -> None:
         rows = pipeline_rows(self.state, self.status, now, in_progress=self.in_progress)
@@ -384,11 +385,6 @@ class WorkflowScreen(PaneScreen):
         if error is not None and not self._problem_reported:
             self._problem_reported = True
             self.notify(one_line(error.message, 2_000), severity="error", timeout=20, markup=False)
-
-    def _ask(self) -> None:
-        home = self.query_one(WorkflowPipeline)
-        if self.asking.show(home=home):
-            self._update_terminal(urgent=True)
 
     def _place_of_question(self) -> Place:
         return self, self.query_one(KeyFooter)
