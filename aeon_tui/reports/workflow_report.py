@@ -16,7 +16,7 @@ from aeon_core.journal.summary import is_being_written
 from aeon_core.journal.view.draft import partial_json
 from aeon_core.units import count, money, span
 from aeon_tui.reports import ExportFormat
-from aeon_tui.reports.web_page import Html, join, page, tag
+from aeon_tui.reports.web_page import join, page, tag
 from aeon_tui.sources.workflow import WORKFLOW_ROW, WorkflowState, gate_key
 from aeon_widgets.icons import run_style
 from aeon_widgets.text import Block, duration, one_line, pretty
@@ -57,22 +57,14 @@ _LAST = next(gate.number for gate in GATES if gate.agent is None)
 
 def pipeline_rows(state: WorkflowState, status: str, now: str, *, in_progress: bool) -> list[PipelineRow]:
     """Return the rows in order of work; in a stopped workflow, none is running."""
-    rows = [_whole(state, status)]
-    for name in _names(state):
+    icon, style = run_style(status)
+    whole = PipelineRow(WORKFLOW_ROW, icon, style, WORDS.get(status, status), "the workflow", detail=state.view.task)
+    rows = [whole]
+    for name in dict.fromkeys([*DELEGATION_MAP, *state.view.agents]):
         rows.append(_agent_row(state, state.view.agents[name], now, in_progress=in_progress))
         if (number := _AFTER.get(name)) is not None:
             rows.append(_gate_row(state, state.view.gates[number], in_progress=in_progress))
     return [*rows, _gate_row(state, state.view.gates[_LAST], in_progress=in_progress)]
-
-
-def _names(state: WorkflowState) -> Iterator[str]:
-    yield from DELEGATION_MAP
-    yield from (name for name in state.view.agents if name not in DELEGATION_MAP)
-
-
-def _whole(state: WorkflowState, status: str) -> PipelineRow:
-    icon, style = run_style(status)
-    return PipelineRow(WORKFLOW_ROW, icon, style, WORDS.get(status, status), "the workflow", detail=state.view.task)
 
 
 def _agent_row(state: WorkflowState, agent: AgentView, now: str, *, in_progress: bool) -> PipelineRow:
@@ -424,7 +416,8 @@ class WorkflowReport:
         for agent in self.view.agents.values():
             lines = list(_activity_lines(agent))
             if lines:
-                yield ReportPart(f"{agent.name}: {_spent(agent)}", lines)
+                calls, spent = sum(cost.api_calls for cost in agent.cost), sum(cost.cost_usd for cost in agent.cost)
+                yield ReportPart(f"{agent.name}: {count(calls, 'call')}, {money(spent)}", lines)
 
     def _markdown(self) -> str:
         parts = [f"# Workflow {escape_controls(self.view.run_id)}", fenced(self._overview())]
@@ -434,14 +427,11 @@ class WorkflowReport:
 
     def _page(self) -> str:
         title = f"Workflow {self.view.run_id}"
-        whole = ReportPart("", self._overview().split("\n"))
+        sections = [tag("section", None, tag("pre", self._overview()))]
+        for part in self._agents():
+            sections.append(tag("section", tag("h2", part.title), tag("pre", "\n".join(part.lines))))
         header = tag("header", tag("h1", title), class_="head")
-        return page(title, join(header, tag("main", *map(_section, (whole, *self._agents())), id="main")))
-
-
-def _spent(agent: AgentView) -> str:
-    calls, spent = sum(cost.api_calls for cost in agent.cost), sum(cost.cost_usd for cost in agent.cost)
-    return f"{count(calls, 'call')}, {money(spent)}"
+        return page(title, join(header, tag("main", *sections, id="main")))
 
 
 def _activity_lines(agent: AgentView) -> Iterator[str]:
@@ -478,8 +468,3 @@ def fenced(text: str, language: str = "") -> str:
     shown = escape_controls(text, keep="\n")
     fence = "`" * max(3, 1 + max(map(len, re.findall("`+", shown)), default=0))
     return f"{fence}{language}\n{shown}\n{fence}"
-
-
-def _section(part: ReportPart) -> Html:
-    heading = tag("h2", part.title) if part.title else None
-    return tag("section", heading, tag("pre", "\n".join(part.lines)))

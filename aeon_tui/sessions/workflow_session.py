@@ -94,6 +94,11 @@ class WorkflowJob(Job, StartRequest):
         from system2.orchestrator import Orchestrator
         from system2.policies import AutoApproveGates
 
+        def keep_warning(line: str) -> None:
+            # Everything else is in the journal.
+            if line.startswith(WARNING):
+                self.warnings.append(line.removeprefix(WARNING))
+
         def on_each_line(line: bytes) -> None:
             if b'"run_started"' in line[:200]:
                 self.keeps_journal = orchestrator.journal is not None
@@ -109,7 +114,7 @@ class WorkflowJob(Job, StartRequest):
             model=self.model,
             base_url=self.base_url,
             trust=self.trust,
-            log=Log(self._on_log),
+            log=Log(keep_warning),
             on_line=on_each_line,
             on_delta=stream.add if stream is not None else None,
             on_call=stream.add_call if stream is not None else None,
@@ -119,11 +124,6 @@ class WorkflowJob(Job, StartRequest):
 
     def continues_after(self, result: WorkflowResult) -> bool:
         return result.exit_code != 0
-
-    def _on_log(self, line: str) -> None:
-        """Keep warnings: everything else is in the journal."""
-        if line.startswith(WARNING):
-            self.warnings.append(line.removeprefix(WARNING))
 
     def _remember(self, line: bytes) -> None:
         """Remember that this user started the workflow, so that it can be continued without a question."""

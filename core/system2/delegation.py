@@ -88,9 +88,10 @@ class Delegation:
     def _choice(self, result: AgentResult) -> str:
         """Return `retry` or `skip`. Raises RunAborted."""
         asked_at = self._context.effects.next_seq
-        question = Question(
-            "agent_halted", result.agent, _why(result), ("abort", "retry", "skip"), "abort", _partial(result)
-        )
+        # What the agent has said and changed, for the person who decides.
+        said = result.completion.summary if result.completion is not None else result.text
+        details = (*([said] if said.strip() else []), *(f"changed: {path}" for path in result.files_changed))
+        question = Question("agent_halted", result.agent, _why(result), ("abort", "retry", "skip"), "abort", details)
         choice = self._context.choose(question)
         if choice == "abort":
             self._context.effects.resumes_from(asked_at)
@@ -102,12 +103,6 @@ def _why(result: AgentResult) -> str:
     if result.completion is not None:
         return f"the agent {result.agent!r} reports that it failed"
     return f"the agent {result.agent!r} stopped before it finished ({(result.halted or '').replace('_', ' ')})"
-
-
-def _partial(result: AgentResult) -> tuple[str, ...]:
-    """Return what the agent has said and changed, for the person who decides."""
-    summary_text = result.completion.summary if result.completion is not None else result.text
-    return (*([summary_text] if summary_text.strip() else []), *(f"changed: {path}" for path in result.files_changed))
 
 
 _CODE = re.compile(

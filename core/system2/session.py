@@ -284,7 +284,13 @@ class AgentSession:
             try:
                 return effects.complete(request, pass_number=self.rounds, step_id=name)
             except CostCeilingReached as ceiling:
-                raise CostCeilingReached(_at_ceiling(ceiling), **ceiling.context) from None
+                names = ("spent_usd", "limit_usd", "reserved_usd")
+                spent, limit, next_call = (dollars(ceiling.context[name]) for name in names)
+                message = (
+                    f"the workflow has cost {spent} and the next call may cost up to {next_call}; the ceiling is "
+                    f"{limit}, and it was not raised; set cost_ceiling_usd in .system2/config.yml"
+                )
+                raise CostCeilingReached(message, **ceiling.context) from None
             except LLMError as error:
                 if not error.context.get("may_pass"):
                     raise
@@ -320,14 +326,6 @@ class AgentSession:
 
     def _notice(self, kind: str, message: str) -> None:
         self._context.note(kind, self.agent.name, message, self.rounds)
-
-
-def _at_ceiling(ceiling: CostCeilingReached) -> str:
-    spent, limit, next_call = (dollars(ceiling.context[name]) for name in ("spent_usd", "limit_usd", "reserved_usd"))
-    return (
-        f"the workflow has cost {spent} and the next call may cost up to {next_call}; the ceiling is {limit}, and it "
-        "was not raised; set cost_ceiling_usd in .system2/config.yml"
-    )
 
 
 def limit_retries(error: LLMError, attempt: int) -> LLMError:

@@ -53,15 +53,13 @@ class AgentPolicy(Policy):
         """Return the verdict on a call; the port journals it, since it depends on the file system."""
         if (refusal := self._allowance.refusal(tool, arguments)) is not None:
             return Verdict("deny", refusal)
-        unsafe = tool.name == "Bash" and self._context.unsafe_bash and self._is_plain(str(arguments.get("command")))
-        if unsafe and self.restricted(tool, arguments) is None:
-            return Verdict("allow", "--unsafe-bash")
+        if tool.name == "Bash" and self._context.unsafe_bash and self.restricted(tool, arguments) is None:
+            command = str(arguments.get("command"))
+            if judge(command, self._rules_of_project.bash_blocklist) is None and unknown_program(command) is None:
+                return Verdict("allow", "--unsafe-bash")
         if tool.name in _CHANGES:
             return self._change(tool, arguments)
         return super().verdict(tool, arguments, **more)
-
-    def _is_plain(self, command: str) -> bool:
-        return judge(command, self._rules_of_project.bash_blocklist) is None and unknown_program(command) is None
 
     def _change(self, tool: Tool, arguments: Mapping[str, Any]) -> Verdict:
         own, restricted = tool.verdict(dict(arguments)), self.restricted(tool, arguments)
