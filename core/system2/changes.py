@@ -37,6 +37,8 @@ _NOTES = {
     "unread": "not readable",
 }
 
+Content = Callable[[FileState], bytes | None]
+"""Returns the content of a file in a state; None if it is unknown."""
 Status = Literal["created", "changed", "deleted", "renamed"]
 
 
@@ -71,10 +73,8 @@ class FileChange:
         return {name: value for name, value in asdict(self).items() if value}
 
 
-def compare(
-    before: Snapshot, after: Snapshot, content: Callable[[FileState], bytes | None], *, diffs: bool = True
-) -> list[FileChange]:
-    """Return the differences, sorted by path. `content` returns the content of a state, or None if it is unknown."""
+def compare(before: Snapshot, after: Snapshot, content: Content, *, diffs: bool = True) -> list[FileChange]:
+    """Return the differences, sorted by path."""
     paths = sorted(before.files.keys() | after.files.keys())
     changed = [path for path in paths if not _same(before.files.get(path), after.files.get(path))]
     moved = _renames(changed, before.files, after.files)
@@ -96,9 +96,8 @@ def _same(before: FileState | None, after: FileState | None) -> bool:
     return before is after or (before is not None and after is not None and before.identity == after.identity)
 
 
-def _renames(changed: Iterable[str], before: Mapping[str, FileState], after: Mapping[str, FileState]) -> dict[str, str]:
+def _renames(changed: list[str], before: Mapping[str, FileState], after: Mapping[str, FileState]) -> dict[str, str]:
     """Return the old path of each renamed file, by its new path; the content is the same."""
-    changed = list(changed)
     free = {(before[path].digest, before[path].kind): path for path in changed if path not in after}
     moved = {}
     for path in changed:
@@ -109,13 +108,7 @@ def _renames(changed: Iterable[str], before: Mapping[str, FileState], after: Map
     return moved
 
 
-def _change(
-    path: str,
-    was: str,
-    before: FileState | None,
-    after: FileState | None,
-    content: Callable[[FileState], bytes | None],
-) -> FileChange:
+def _change(path: str, was: str, before: FileState | None, after: FileState | None, content: Content) -> FileChange:
     status: Status = "changed"
     if was:
         status = "renamed"
@@ -150,11 +143,7 @@ def _note(state: FileState) -> str:
 
 
 def _with_diff(
-    change: FileChange,
-    before: FileState | None,
-    after: FileState | None,
-    content: Callable[[FileState], bytes | None],
-    left: int,
+    change: FileChange, before: FileState | None, after: FileState | None, content: Content, left: int
 ) -> FileChange:
     if left <= 0:
         return _noted(change, f"the diffs before are {MAX_DIFFS:,} lines long: this one is not shown")
