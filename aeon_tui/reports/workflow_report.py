@@ -367,7 +367,6 @@ class WorkflowReport:
         return self._markdown() if form == "md" else self._page()
 
     def as_json(self) -> dict[str, Any]:
-        """Return the view of the transcript as plain JSON."""
         view = self.view
         status = view.end["status"] if view.end is not None else "running" if self._is_live else "interrupted"
         return {

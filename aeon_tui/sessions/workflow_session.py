@@ -143,13 +143,11 @@ class _Work:
     journal: Path
 
     def run(self) -> WorkflowResult:
-        """Run the workflow, or the rest of it."""
         if self.job.resume is not None:
             return self.orchestrator.resume(self.job.resume)
         return self.orchestrator.run(self.job.task, spec=self.job.spec, run_id=self.journal.stem)
 
     def abort(self) -> None:
-        """Request the end."""
         self.orchestrator.abort()
 
     def close(self) -> None:

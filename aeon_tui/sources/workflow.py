@@ -116,7 +116,6 @@ class WorkflowState:
         return view.running or (worked[-1] if worked else WORKFLOW_ROW)
 
     def rejections(self, gate: int) -> int:
-        """Return how often a gate was rejected."""
         decisions = self.view.gates[gate].decisions
         return sum(decision.decision is GateDecisionType.REJECT for decision in decisions)
 
@@ -132,7 +131,6 @@ WORKFLOW_ROW = "workflow"
 
 
 def gate_key(number: int) -> str:
-    """Return the key of a gate's row."""
     return f"gate {number}"
 
 

@@ -134,7 +134,6 @@ class Conversation:
         return [use_id for use_id in use_ids(self.messages[-1:]) if use_id not in self._results]
 
     def add_text(self, text: str) -> None:
-        """Add a text to the next user turn."""
         self._texts.append(text)
 
     def answer(self, result: ToolResult) -> None:
@@ -258,7 +257,6 @@ def summary_prompt(part: str, before: str) -> str:
 
 
 def as_text(turns: Sequence[Turn]) -> str:
-    """Return a conversation as text."""
     return "\n\n".join(f"[{turn['role']}] {_block_text(block)}" for turn in turns for block in turn["content"])
 
 

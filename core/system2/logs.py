@@ -53,7 +53,6 @@ class Log:
         self._write("INFO", "info", text, {"message": text})
 
     def debug(self, text: str) -> None:
-        """Log a detail for debugging."""
         self._write("DEBUG", "debug", text, {"message": text})
 
     def warning(self, text: str) -> None:

@@ -87,7 +87,6 @@ class _Opened:
         self.context.registry.close()
 
     def close(self) -> None:
-        """Close everything that is open."""
         for each in (self.journal, self.context.registry, self.model, self.progress.transcript):
             if each is not None:
                 each.close()

@@ -102,7 +102,6 @@ class AutoApproveGates:
     """Approves every gate: `--auto-approve` (REQ-005). It is not asked if a gate's work was not produced."""
 
     def decide(self, gate: int, artifact_path: str, summary: str) -> GateDecision:  # noqa: ARG002  # the protocol's
-        """Return an approval."""
         return GateDecision(gate, GateDecisionType.APPROVE)
 
 

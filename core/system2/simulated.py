@@ -163,7 +163,6 @@ class SimulatedAgents(LLMAdapter):
         self._blocks = name == "blockers"
 
     def complete(self, request: LLMRequest) -> LLMResponse:
-        """Return the next turn of the agent."""
         work = read_work(request.messages)
         tools = {tool["name"] for tool in request.tools}
         text = "Summary: the task and the contract are unchanged, and the work continues."

@@ -199,7 +199,6 @@ class TranscriptFile:
             self._fail(error)
 
     def write(self, entry: Mapping[str, Any]) -> None:
-        """Append an entry as a line of JSON."""
         line = (json.dumps(entry, ensure_ascii=False, separators=(",", ":")) + "\n").encode("utf-8", "surrogatepass")
         with self._lock:
             if self._fd is None or entry["record"] <= self._last_record:
@@ -214,7 +213,6 @@ class TranscriptFile:
                 self._fail(error)
 
     def close(self) -> None:
-        """Release the file."""
         with self._lock:
             if self._fd is not None:
                 os.close(self._fd)

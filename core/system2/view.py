@@ -47,8 +47,6 @@ class WorkflowResumed(EntryFields, frozen=True, kw_only=True):
 
 
 class WorkflowStart(WorkflowResumed, frozen=True, kw_only=True):
-    """The first entry."""
-
     task: str
 
 

@@ -299,7 +299,6 @@ class Workflow:
         return None if approved else decision.feedback or ""
 
     def _closing_summary(self, problems: Sequence[str], changed: str) -> str:
-        """Return what a person reads at the last gate."""
         parts, results = [changed], dict(self._results)
         produced = self.tracker.executed_changes()
         if produced is not None and any(each.gate_number == LAST_GATE.number for each in self.gates.decisions):

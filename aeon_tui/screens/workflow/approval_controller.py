@@ -61,7 +61,6 @@ _REFUSE = Choice("w", "Refuse it, and say why", "reject", REASON)
 
 
 def panel_question(request: ApprovalRequest) -> ApprovalQuestion:
-    """Return the question to show."""
     from system2.policies import question_of
 
     if request.point == "gate":

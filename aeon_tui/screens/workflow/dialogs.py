@@ -155,7 +155,6 @@ class WorkflowForkDialog(Dialog[None]):
         self.action_fork()
 
     def action_fork(self) -> None:
-        """Start the fork, or show what is wrong."""
         if not self.guard.is_open or self._starting:
             return
         model = self.query_one("#model", Input).value.strip()
