@@ -13,8 +13,7 @@ from aeon_core.llm.base import DEFAULT_MAX_TOKENS, LLMAdapter, LLMResponse, as_a
 from aeon_core.loose_json import without_thinking
 from aeon_core.memory import Memory
 from aeon_core.plan.models import PlanStep
-from aeon_core.prompts import build_request
-from aeon_core.prompts.sections import CLIPPED_AT, memory_section, step_section
+from aeon_core.prompts import CLIPPED_AT, build_request, memory_section, step_section
 from aeon_core.suggest import check_type
 
 _BEGUN_THINKING = re.compile(r"\A\s*+<think(?:ing)?>", re.IGNORECASE)

@@ -52,7 +52,7 @@ from aeon_core.json_safe import NotJsonSafeError, clean_text, json_safe
 from aeon_core.llm.base import LLMAdapter, LLMRequest, LLMResponse
 from aeon_core.memory import InMemoryStore, Memory
 from aeon_core.policy import Policy, propose_rule
-from aeon_core.prompts.sections import in_reasoning_mode, with_answers
+from aeon_core.prompts import in_reasoning_mode, with_answers
 from aeon_core.redaction import SecretVault
 from aeon_core.tools.base import Tool, Verdict
 from aeon_core.tools.registry import ToolRegistry

@@ -15,8 +15,7 @@ from aeon_core.llm.base import DEFAULT_MAX_TOKENS, LLMRequest, LLMResponse
 from aeon_core.loose_json import Doubt, read_reply
 from aeon_core.plan.models import Plan
 from aeon_core.plan.parsing import shown
-from aeon_core.prompts import build_request
-from aeon_core.prompts.sections import plan_section, requirements_section, to_line, tools_section
+from aeon_core.prompts import build_request, plan_section, requirements_section, to_line, tools_section
 from aeon_core.tools.base import object_schema
 from aeon_core.tools.schema import describe, in_form
 from aeon_core.validation.report import SEVERITIES, Finding, IssueType

@@ -23,8 +23,14 @@ from aeon_core.judge.judgement import (
     read_judgement,
 )
 from aeon_core.llm.base import DEFAULT_MAX_TOKENS, LLMRequest
-from aeon_core.prompts import build_request
-from aeon_core.prompts.sections import memory_section, plan_section, requirements_section, results_section, to_line
+from aeon_core.prompts import (
+    build_request,
+    memory_section,
+    plan_section,
+    requirements_section,
+    results_section,
+    to_line,
+)
 from aeon_core.validation.report import Finding, clip
 from aeon_core.validation.result_checks import Artifacts
 

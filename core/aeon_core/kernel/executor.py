@@ -18,8 +18,7 @@ from aeon_core.llm.base import LLMRequest, LLMResponse, Purpose
 from aeon_core.plan import ExecutionMode, StepStatus
 from aeon_core.plan.models import Plan, PlanStep, Subplan, steps_to_gather
 from aeon_core.policy import Policy
-from aeon_core.prompts import build_request
-from aeon_core.prompts.sections import memory_section, run_sections, step_section, tools_section
+from aeon_core.prompts import build_request, memory_section, run_sections, step_section, tools_section
 from aeon_core.reasoning import execute_llm_reasoning_step
 from aeon_core.supervisor import Supervisor
 from aeon_core.tools.base import Tool

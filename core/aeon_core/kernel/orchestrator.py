@@ -56,7 +56,7 @@ from aeon_core.plan.refinement.actions import MAX_QUESTIONS, RefinementLedger, l
 from aeon_core.plan.refinement.apply import Refinement
 from aeon_core.plan.refinement.reply import RefinementReply, read_refinement
 from aeon_core.plan.wire import plan_request
-from aeon_core.prompts.sections import initial_memory_section, requirements_section
+from aeon_core.prompts import initial_memory_section, requirements_section
 from aeon_core.reasoning import reply_text
 from aeon_core.units import milliseconds_between
 from aeon_core.validation.plan_checks import validate_plan_tools

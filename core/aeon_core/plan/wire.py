@@ -8,8 +8,7 @@ from typing import Any
 
 from aeon_core.llm.base import LLMRequest
 from aeon_core.plan.models import PlanStep
-from aeon_core.prompts import build_request
-from aeon_core.prompts.sections import requirements_section, tools_section, ttl_section
+from aeon_core.prompts import build_request, requirements_section, tools_section, ttl_section
 from aeon_core.tools.base import object_schema
 
 

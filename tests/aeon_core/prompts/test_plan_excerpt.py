@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from aeon_core import LLMResponse, Orchestrator, Plan, RunConfig
 from aeon_core.entities import TTLState
 from aeon_core.llm.base import LLMAdapter, LLMRequest
-from aeon_core.prompts.sections import AFTER, BEFORE, WHOLE, plan_excerpt, plan_section, results_section, run_sections
+from aeon_core.prompts import AFTER, BEFORE, WHOLE, plan_excerpt, plan_section, results_section, run_sections
 
 TTL = TTLState(limit=9, allocated=9, spent=0, remaining=9)
 

@@ -23,8 +23,8 @@ from aeon_core.plan.refinement.actions import (
     RefinementType,
 )
 from aeon_core.plan.wire import changed_step_items
-from aeon_core.prompts import build_request
-from aeon_core.prompts.sections import (
+from aeon_core.prompts import (
+    build_request,
     plan_section,
     requirements_section,
     results_section,
