@@ -395,7 +395,7 @@ class RuleDialog(Dialog["AllowedRule | None"]):
     @work(thread=True, exclusive=True, group="rule", exit_on_error=False)
     def _save(self, rule: str, scope: Scope) -> None:
         from aeon_core.approvals.pending import AllowedRule
-        from aeon_core.config.saved_rules import save_rule
+        from aeon_core.config.editing import save_rule
 
         try:
             if scope != "run":

@@ -39,8 +39,8 @@ from aeon_widgets.virtual_list import RowsView
 if TYPE_CHECKING:
     from pathlib import Path
 
+    from aeon_core.config.editing import SavedRule, SavedScope
     from aeon_core.config.loading import LoadedConfig
-    from aeon_core.config.saved_rules import SavedRule, SavedScope
     from aeon_core.judge.agreement import Comparison
     from aeon_core.tools.base import Answer
 
@@ -249,7 +249,7 @@ class SettingsScreen(FilterableListScreen[Setting]):
 
     @work(thread=True, exclusive=True, group="settings", exit_on_error=False)
     def _read(self) -> None:
-        from aeon_core.config.saved_rules import saved_rules
+        from aeon_core.config.editing import saved_rules
 
         worker = get_current_worker()
 
@@ -361,7 +361,7 @@ class SettingsScreen(FilterableListScreen[Setting]):
 
     @work(thread=True, exclusive=True, group="rules", exit_on_error=False)
     def _remove_rule(self, saved: SavedRule) -> None:
-        from aeon_core.config.saved_rules import remove_rule
+        from aeon_core.config.editing import remove_rule
 
         root = self._loaded.config.project_root if self._loaded is not None else None
         try:

@@ -1,4 +1,8 @@
-"""Changes one value of a configuration file; every other byte of it stays, including comments."""
+"""Edits configuration files: one value changes, every other byte stays, including comments. Saves policy rules so.
+
+Rules in a project's file need consent to everything that the file asks for (Decision 6). Saving or removing a rule
+there is consent to that rule only, so it renews the consent only if nothing else in the file was waiting for one.
+"""
 
 from __future__ import annotations
 
@@ -10,16 +14,22 @@ import stat
 import threading
 from collections import deque
 from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal, get_args
 
+from aeon_core.config.loading import assess_project, read_config_file, user_config_file
+from aeon_core.config.trust import ProjectTrust, grant_trust
 from aeon_core.errors import UsageError
-from aeon_core.paths import make_config_folder
+from aeon_core.paths import PROJECT_FOLDER, make_config_folder
 from aeon_core.regular_file import read_text, replace_file
+from aeon_core.tools.base import Answer
 from aeon_core.yaml_file import SETTINGS, YamlError, compose_yaml, parse_yaml, plain_value
 
 if TYPE_CHECKING:
     import yaml
+
+    from aeon_core.policy import PolicyRules
 
 _PLAIN = re.compile(r"[A-Za-z][A-Za-z0-9_.+-]*")
 _WORDS = frozenset({"y", "n", "yes", "no", "on", "off", "true", "false", "null"})
@@ -283,3 +293,86 @@ def as_scalar(value: Any) -> str:
         return f"[{', '.join(map(as_scalar, value))}]"
     plain = isinstance(value, str) and _PLAIN.fullmatch(value) and value.lower() not in _WORDS
     return str(value) if plain else json.dumps(value, ensure_ascii=False)
+
+
+SavedScope = Literal["project", "always"]
+_POLICY = "policy"
+
+
+@dataclass(frozen=True)
+class SavedRule:
+    """A rule of a configuration file. `file` is the user's own for the scope `always`, else the project's."""
+
+    answer: Answer
+    rule: str
+    scope: SavedScope
+    file: Path
+
+
+def saved_rules(root: Path) -> list[SavedRule]:
+    """Return the rules of both files, the user's own first. Raises UsageError if one cannot be read."""
+    return [
+        SavedRule(answer, rule, scope, file)
+        for scope, file in _files(root).items()
+        for rules in [_rules(file)]
+        for answer in get_args(Answer)
+        for rule in getattr(rules, answer)
+    ]
+
+
+def _files(root: Path) -> dict[SavedScope, Path]:
+    return {"always": user_config_file(os.environ), "project": root / PROJECT_FOLDER / "config.yml"}
+
+
+def _rules(file: Path) -> PolicyRules:
+    """Return the rules of a file; none if it does not exist."""
+    # Saving a theme does not need pydantic, which this loads.
+    from aeon_core.policy import PolicyRules
+
+    found = read_config_file(file).get(_POLICY) if file.exists() else None
+    return found if found is not None else PolicyRules()
+
+
+def save_rule(rule: str, scope: SavedScope, root: Path) -> Path:
+    """Add an allow rule to the configuration of a scope, and return its file, the rest of which stays as it is.
+
+    Raises UsageError if it is not a rule, the file cannot be changed, or the project is not trusted.
+    """
+    from aeon_core.policy import PolicyRules
+
+    try:
+        PolicyRules(allow=(rule,))
+    except ValueError:
+        raise UsageError(f"{rule!r} is not a policy rule") from None
+    saved = SavedRule("allow", rule, scope, _files(root)[scope])
+    _change(saved, root, with_item)
+    return saved.file
+
+
+def remove_rule(saved: SavedRule, root: Path) -> None:
+    """Remove a rule from its file. Raises UsageError if the file cannot be changed."""
+    _change(saved, root, without_item)
+
+
+def _change(saved: SavedRule, root: Path, change: Callable[[str, KeyPath, str], str]) -> None:
+    def edit(text: str) -> str:
+        return change(text, (_POLICY, saved.answer), saved.rule)
+
+    if saved.scope == "always":
+        edit_file(saved.file, edit)
+        return
+    before, allowed = assess_project(root), {*_rules(saved.file).allow}
+    if not before.allowed:
+        raise UsageError(
+            "this project's settings are not trusted, so a rule in them would not apply; "
+            "trust the folder first (`aeon-tui trust`), or choose another scope"
+        )
+    edit_file(saved.file, edit)
+    after = assess_project(root)
+    if _apart_from_rules(after) != _apart_from_rules(before) or {*_rules(saved.file).allow} ^ allowed > {saved.rule}:
+        raise UsageError("the project's settings have changed in the meantime; review them with `aeon-tui trust`")
+    grant_trust(after)
+
+
+def _apart_from_rules(trust: ProjectTrust) -> object:
+    return [item for item in trust.items if item.key != "policy.allow"], dict(trust.digests)

@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from aeon_core.config import saved_rules as saved_rules_module
+from aeon_core.config import editing
+from aeon_core.config.editing import remove_rule, save_rule, saved_rules
 from aeon_core.config.loading import assess_project, load_config
-from aeon_core.config.saved_rules import remove_rule, save_rule, saved_rules
 from aeon_core.config.trust import grant_trust
 from aeon_core.errors import UsageError
 
@@ -94,7 +94,7 @@ def test_a_change_by_someone_else_meanwhile_is_not_consented_to(
     def and_more(_file: Path, _edit: object) -> None:
         write(root, f"policy:\n  allow: ['{RULE}', '{more}']\n{other}\n")
 
-    monkeypatch.setattr(saved_rules_module, "edit_file", and_more)
+    monkeypatch.setattr(editing, "edit_file", and_more)
     with pytest.raises(UsageError, match="changed in the meantime"):
         save_rule(RULE, "project", root)
     assert assess_project(root).state == "untrusted"

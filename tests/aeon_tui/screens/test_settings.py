@@ -16,9 +16,9 @@ from textual.widgets import Static
 from textual.worker import active_worker
 
 from aeon_core import Orchestrator
+from aeon_core.config.editing import save_rule
 from aeon_core.config.keys import APP_KEYS, KEYS, AppSettings
 from aeon_core.config.loading import LoadedConfig, read_config_file
-from aeon_core.config.saved_rules import save_rule
 from aeon_core.config.schema import RunConfig
 from aeon_core.journal.labels import label_run
 from aeon_tui.app import AeonApp

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 from textual.widgets import Input
 
-from aeon_core.config.saved_rules import saved_rules
+from aeon_core.config.editing import saved_rules
 from aeon_core.journal.reader import read_records
 from aeon_core.llm.base import LLMRequest, LLMResponse
 from aeon_core.tools.search import GlobTool
