@@ -12,9 +12,15 @@ from typing import Any
 
 from aeon_core.config.editing import KeyPath, changed, edit_file
 from aeon_core.config.keys import APP_KEYS, CONFIG_KEYS, MAPPINGS, PATH_KEYS, listed
-from aeon_core.config.loading import DEFAULT, LoadedConfig, assess_project, read_config_file, user_config_file
+from aeon_core.config.loading import (
+    DEFAULT,
+    LoadedConfig,
+    assess_project,
+    checked_text,
+    read_config_file,
+    user_config_file,
+)
 from aeon_core.config.schema import RunConfig, configured_secrets
-from aeon_core.config.setting_values import checked_text
 from aeon_core.errors import UsageError
 from aeon_core.paths import PROJECT_FOLDER, named_project_root
 from aeon_core.redaction import protect, redact

@@ -265,7 +265,7 @@ class ForkDialog(Dialog[None]):
 
     def _options(self) -> dict[str, Any]:
         """Return the options that differ from the parent's. Raises UsageError, and focuses the field that is wrong."""
-        from aeon_core.config.setting_values import checked_text
+        from aeon_core.config.loading import checked_text
         from aeon_tui.sessions.new_run_form import TEXTS, checked_model
 
         of, options = self._of, dict[str, Any]()

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from aeon_core.config.setting_values import checked_text
+from aeon_core.config.loading import checked_text
 from aeon_core.errors import UsageError
 from aeon_core.llm import PROVIDERS
 from aeon_core.suggest import nearest

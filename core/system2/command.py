@@ -17,7 +17,7 @@ from pathlib import Path
 from types import FrameType
 from typing import Any, NoReturn, TextIO
 
-from aeon_core.config.setting_values import checked_text
+from aeon_core.config.loading import checked_text
 from aeon_core.errors import AeonError, UsageError
 from aeon_core.escape import escape_controls
 from aeon_core.paths import expanded, git_root, named_project_root

@@ -9,9 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from aeon_core.config.keys import KEYS, MAPPINGS
-from aeon_core.config.loading import LoadedConfig, load_config, load_values, read_config_file
+from aeon_core.config.loading import PLAINLY_RIGHT, LoadedConfig, load_config, load_values, read_config_file
 from aeon_core.config.schema import RunConfig, find_project_root, runs_directory
-from aeon_core.config.setting_values import PLAINLY_RIGHT
 from aeon_core.errors import UsageError
 from aeon_core.policy import PolicyRules
 
