@@ -11,7 +11,7 @@ from pathlib import Path
 from aeon_core.config.schema import runs_directory
 from aeon_core.errors import UsageError
 from aeon_core.installation import missing_extra, versions
-from aeon_core.stdio import is_terminal
+from aeon_core.process import is_terminal
 from aeon_tui.cli import options
 from aeon_tui.cli.output import diagnostics
 from aeon_tui.platform.stdio_capture import reserve_stdio

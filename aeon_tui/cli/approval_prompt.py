@@ -19,7 +19,7 @@ from aeon_core.journal.records import Decision
 from aeon_core.journal.values import dict_of, str_of, strs_of
 from aeon_core.journal.view.model import RunView
 from aeon_core.paths import run_command
-from aeon_core.stdio import drop_typed_ahead, handled
+from aeon_core.process import drop_typed_ahead, handled
 from aeon_core.units import count
 from aeon_tui.cli.output import Output
 from aeon_widgets.rendered_text import QUOTED, block_lines

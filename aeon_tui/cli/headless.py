@@ -16,7 +16,7 @@ from aeon_core.config.keys import KEYS
 from aeon_core.config.schema import RunConfig
 from aeon_core.escape import escape_controls
 from aeon_core.policy import Policy, PolicyRules
-from aeon_core.stdio import can_answer, handled
+from aeon_core.process import can_answer, handled
 from aeon_tui.cli import options
 from aeon_tui.cli.output import Output, diagnostics, stderr
 from aeon_tui.cli.run_output import Progress, print_result

@@ -12,8 +12,8 @@ from aeon_core.effects.port import Effects
 from aeon_core.errors import LLMError, ModelUnavailableError
 from aeon_core.journal.writer import JournalWriter
 from aeon_core.llm.base import LLMAdapter, LLMRequest, LLMResponse, ModelChain
+from aeon_core.process import logged_to
 from aeon_core.redaction import redact_text
-from aeon_core.stdio import logged_to
 from aeon_core.units import money
 from aeon_tui.cli.output import Output
 

@@ -35,7 +35,7 @@ def _dispatch(arguments: list[str]) -> int:
     args = build_parser(next(iter(arguments), None)).parse_args(arguments)
     # After the parser: `--help` needs nothing from the core.
     from aeon_core.paths import working_directory
-    from aeon_core.process_privacy import hide_process
+    from aeon_core.process import hide_process
 
     hide_process()
     working_directory()

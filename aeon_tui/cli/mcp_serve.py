@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 from aeon_core.config.schema import runs_directory
 from aeon_core.errors import UsageError
 from aeon_core.installation import missing_extra, versions
-from aeon_core.stdio import is_terminal
+from aeon_core.process import is_terminal
 from aeon_tui.cli import options
 from aeon_tui.cli.output import diagnostics, stderr
 from aeon_tui.cli.tools import inspected_tools

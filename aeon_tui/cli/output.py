@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, TextIO
 
 from aeon_core.errors import AeonError
 from aeon_core.escape import escape_controls, escape_json
-from aeon_core.stdio import is_terminal, logged_to
+from aeon_core.process import is_terminal, logged_to
 
 if TYPE_CHECKING:
     from argparse import Namespace

@@ -13,7 +13,7 @@ from aeon_core.errors import UsageError
 from aeon_core.paths import run_argument
 from aeon_core.plan.models import Plan
 from aeon_core.plan.parsing import load_plan_file
-from aeon_core.stdio import is_terminal
+from aeon_core.process import is_terminal
 from aeon_tui.cli import options
 from aeon_tui.cli.headless import progress_of, run_headless, run_live
 from aeon_tui.cli.output import in_app, stderr

@@ -13,7 +13,7 @@ from aeon_core.journal.view import formatting, reducer
 from aeon_core.journal.view.formatting import route
 from aeon_core.journal.view.model import LogLine, RunView, StepView
 from aeon_core.paths import run_command
-from aeon_core.stdio import is_terminal
+from aeon_core.process import is_terminal
 from aeon_tui.cli.output import STATUS_STYLES, Output, stderr, stdout
 from aeon_tui.reports.exit_summary import ending, why_not_usable
 from aeon_tui.reports.run_report import Section, answer_title, notes, person_sections, readable, status_of

@@ -11,7 +11,7 @@ from aeon_core.journal.listing import at_pass, find_run, is_path, refuse_live, r
 from aeon_core.journal.summary import SUFFIX, WORKFLOW, RunSummary, summarise
 from aeon_core.journal.values import brief
 from aeon_core.json_safe import clean_text
-from aeon_core.stdio import can_answer
+from aeon_core.process import can_answer
 from aeon_core.units import count, local_time, money
 from aeon_tui.cli import options
 from aeon_tui.cli.output import STATUS_STYLES, Output, stderr, stdout

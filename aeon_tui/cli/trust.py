@@ -11,7 +11,7 @@ from aeon_core.config.loading import assess_project
 from aeon_core.config.trust import ProjectTrust, TrustRequired, grant_trust, place_in, revoke_trust
 from aeon_core.errors import UsageError
 from aeon_core.paths import named_project_root
-from aeon_core.stdio import can_answer
+from aeon_core.process import can_answer
 from aeon_tui.cli.output import Output, has_screen, stderr, stdout
 
 

@@ -10,7 +10,7 @@ from typing import Any
 
 from aeon_core.errors import JournalError, UsageError
 from aeon_core.paths import expanded
-from aeon_core.stdio import can_answer
+from aeon_core.process import can_answer
 from aeon_tui.cli import options
 from aeon_tui.cli.output import Output, has_screen
 from aeon_tui.reports.workflow_report import items_of

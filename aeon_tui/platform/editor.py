@@ -20,8 +20,8 @@ from aeon_core.config.keys import CONFIG_KEYS
 from aeon_core.config.loading import read_config_file, user_config_file
 from aeon_core.errors import AeonError, UsageError
 from aeon_core.paths import PROJECT_FOLDER, make_config_folder
+from aeon_core.process import handled
 from aeon_core.regular_file import read_text
-from aeon_core.stdio import handled
 from aeon_core.yaml_file import SETTINGS, YamlError, compose_yaml
 from aeon_tui.platform.web import is_served
 

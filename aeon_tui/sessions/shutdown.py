@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from types import FrameType
 from typing import Protocol
 
-from aeon_core.stdio import handled
+from aeon_core.process import handled
 from aeon_tui.sessions.session import SessionList
 
 ABORT_SECONDS = 2.0

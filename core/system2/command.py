@@ -21,9 +21,8 @@ from aeon_core.config.loading import checked_text
 from aeon_core.errors import AeonError, UsageError
 from aeon_core.escape import escape_controls
 from aeon_core.paths import expanded, git_root, named_project_root
-from aeon_core.process_privacy import hide_process
+from aeon_core.process import can_answer, handled, hide_process, is_terminal, logged_to
 from aeon_core.redaction import redact_text
-from aeon_core.stdio import can_answer, handled, is_terminal, logged_to
 from aeon_core.suggest import unknown_argument
 from system2.agents import copy_shipped
 from system2.documents import UNDECIDED, earlier_documents

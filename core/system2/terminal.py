@@ -11,7 +11,7 @@ from typing import Any, TextIO
 
 from aeon_core.approvals.pending import ApprovalDecision, ApprovalRequest
 from aeon_core.escape import escape_blanks, escape_controls
-from aeon_core.stdio import drop_typed_ahead
+from aeon_core.process import drop_typed_ahead
 from system2.changes import FileChange, diffs_of
 from system2.constants import GATES
 from system2.policies import Question, decision_on, question_of

@@ -318,7 +318,7 @@ def test_the_end_of_the_input_while_answering_decides_as_nobody(monkeypatch: pyt
 
 def test_where_the_question_could_not_be_seen_nobody_is_asked(cli: Cli, monkeypatch: pytest.MonkeyPatch) -> None:
     Path("plan.json").write_text(json.dumps(steps({"tool": "Bash", "arguments": {"command": "echo hi"}})))
-    monkeypatch.setattr("aeon_core.stdio.is_terminal", lambda stream: stream is sys.stdin)
+    monkeypatch.setattr("aeon_core.process.is_terminal", lambda stream: stream is sys.stdin)
     options = ("--headless", "--approve", "tool", "--tools", "shell", "--plan", "plan.json")
     done = cli("run", *options, "--model", "simulated:default", stdin="a\n")
     assert done.code == 5

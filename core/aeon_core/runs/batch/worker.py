@@ -28,7 +28,7 @@ from aeon_core.journal.recovery import sound_records
 from aeon_core.journal.summary import is_being_written, last_state
 from aeon_core.json_safe import clean_text
 from aeon_core.plan.models import Plan
-from aeon_core.process_privacy import hide_process
+from aeon_core.process import hide_process
 from aeon_core.redaction import redact_text
 from aeon_core.runs.batch.rate_limit import rate_limited
 from aeon_core.runs.batch.tasks import BatchTask

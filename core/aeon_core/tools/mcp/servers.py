@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from aeon_core.errors import AeonError, ToolError, UsageError
 from aeon_core.installation import missing_extra
-from aeon_core.process_privacy import hide_process
+from aeon_core.process import hide_process
 from aeon_core.tools.base import Tool
 from aeon_core.tools.mcp.connection import Connection, SessionLost
 from aeon_core.tools.mcp.process import Unusable

@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Literal
 
 from aeon_core.errors import ToolError
-from aeon_core.process_privacy import hide_process
+from aeon_core.process import hide_process
 
 Stream = Literal["stdout", "stderr"]
 

@@ -1,4 +1,4 @@
-"""The standard streams and signals of a command: whether a person is there, and where diagnostics go."""
+"""This process: its standard streams, whether a person is there, signals, diagnostics, and privacy."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ import logging
 import signal
 import sys
 from collections.abc import Callable, Iterator
+from functools import lru_cache
 from types import FrameType
 from typing import TextIO
 
@@ -71,3 +72,23 @@ def handled(handler: Callable[[int, FrameType | None], object], *numbers: signal
     finally:
         for number, old in before.items():
             signal.signal(number, old)
+
+
+_PR_SET_DUMPABLE = 4
+
+
+@lru_cache(maxsize=1)
+def hide_process() -> None:
+    """Let no process without privileges read this one's environment, memory or descriptors, or trace it (Linux).
+
+    Programs that it starts are not affected: `exec` undoes it for them. It also means no core dumps and no debugger,
+    except for root, who can read every process. Elsewhere, and if the kernel refuses, nothing changes.
+    """
+    if sys.platform != "linux":
+        return
+    import ctypes
+
+    try:
+        ctypes.CDLL(None).prctl(_PR_SET_DUMPABLE, 0, 0, 0, 0)
+    except (OSError, AttributeError):  # a C library without it
+        return
