@@ -17,8 +17,8 @@ from aeon_tui.platform.stdio_capture import capture_stdio
 
 if TYPE_CHECKING:
     from aeon_core.config.schema import RunConfig
+    from aeon_core.entities import SemanticValidationReport
     from aeon_core.tools.registry import ToolRegistry
-    from aeon_core.validation.report import SemanticValidationReport
 
 SEVERITIES = ("low", "medium", "high")
 STYLES = {"high": "bold red", "medium": "yellow", "low": "cyan"}

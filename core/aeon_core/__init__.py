@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from aeon_core.convergence.engine import ConvergenceEngine as ConvergenceEngine
     from aeon_core.effects.replay_cursor import Difference as Difference
     from aeon_core.entities import RunResult as RunResult
+    from aeon_core.entities import SemanticValidationReport as SemanticValidationReport
     from aeon_core.errors import AeonError as AeonError
     from aeon_core.errors import LLMError as LLMError
     from aeon_core.errors import SupervisorError as SupervisorError
@@ -51,7 +52,6 @@ if TYPE_CHECKING:
     from aeon_core.tools.registry import ToolRegistry as ToolRegistry
     from aeon_core.validation.plan_checks import ValidationResult as ValidationResult
     from aeon_core.validation.plan_checks import validate_step_tool as validate_step_tool
-    from aeon_core.validation.report import SemanticValidationReport as SemanticValidationReport
     from aeon_core.validation.validator import SemanticValidator as SemanticValidator
     from aeon_core.validation.validator import lint_plan as lint_plan
 
@@ -62,7 +62,7 @@ _PUBLIC = {
     "convergence.criteria": ("ConvergenceCriteria",),
     "convergence.engine": ("ConvergenceEngine",),
     "effects.replay_cursor": ("Difference",),
-    "entities": ("RunResult",),
+    "entities": ("RunResult", "SemanticValidationReport"),
     "errors": ("AeonError", "LLMError", "SupervisorError", "ToolError", "ValidationError"),
     "journal.history": ("ExecutionHistory", "open_history"),
     "journal.listing": ("list_runs",),
@@ -82,7 +82,6 @@ _PUBLIC = {
     "tools.decorator": ("tool",),
     "tools.registry": ("ToolRegistry",),
     "validation.plan_checks": ("ValidationResult", "validate_step_tool"),
-    "validation.report": ("SemanticValidationReport",),
     "validation.validator": ("SemanticValidator", "lint_plan"),
 }
 """The public names of each module."""

@@ -10,7 +10,7 @@ from typing import Any
 from aeon_core.adaptive.depth import DepthEvidence
 from aeon_core.convergence.criteria import ConvergenceCriteria
 from aeon_core.convergence.engine import ConvergenceAssessment, ConvergenceEngine
-from aeon_core.entities import TTLState
+from aeon_core.entities import SemanticValidationReport, TTLState, ValidationIssue, report_of
 from aeon_core.judge.judgement import Ask
 from aeon_core.llm.base import LLMRequest
 from aeon_core.plan.models import Plan, PlanStep
@@ -26,7 +26,6 @@ from aeon_core.plan.refinement.apply import RefinementOutcome, apply_actions
 from aeon_core.plan.refinement.reply import RefinementReply, refinement_request
 from aeon_core.prompts import to_line
 from aeon_core.tools.registry import ToolRegistry
-from aeon_core.validation.report import SemanticValidationReport, ValidationIssue, report_of
 from aeon_core.validation.result_checks import Artifacts
 from aeon_core.validation.validator import SemanticValidator, issues_of
 

@@ -39,14 +39,14 @@ _ENTITIES = {
     "RefinementAction": "plan.refinement.actions",
     "RunConfig": "config.schema",
     "RunResult": "entities",
-    "SemanticValidationReport": "validation.report",
+    "SemanticValidationReport": "entities",
     "StepResult": "entities",
     "Subplan": "plan.models",
     "SupervisorAction": "entities",
     "TaskProfile": "adaptive.profile",
     "Tool": "schemas",
     "ToolCall": "entities",
-    "ValidationIssue": "validation.report",
+    "ValidationIssue": "entities",
 }
 
 

@@ -15,7 +15,7 @@ from pydantic import ConfigDict, Field, with_config
 from typing_extensions import TypedDict
 
 from aeon_core.convergence.criteria import AdditionalCriterion, ConvergenceCriteria
-from aeon_core.entities import Entity
+from aeon_core.entities import Entity, SemanticValidationReport
 from aeon_core.errors import LLMError, SupervisorError, UsageError
 from aeon_core.json_safe import NotJsonSafeError, json_safe
 from aeon_core.judge.judgement import FLAGS, Ask, Check, Judge, Judgement, Met, ask_of
@@ -23,7 +23,6 @@ from aeon_core.judge.result import Case, judge_result
 from aeon_core.memory import Memory
 from aeon_core.plan.models import NonBlank, Plan
 from aeon_core.suggest import check_type
-from aeon_core.validation.report import SemanticValidationReport
 from aeon_core.validation.result_checks import Artifacts, Flag, ResultFinding, check_result
 
 

@@ -10,6 +10,7 @@ from typing import Any, Literal
 
 from aeon_core.approvals.pending import ApprovalDecision, nobody_answered, was_unasked
 from aeon_core.effects.port import Effects
+from aeon_core.entities import Finding, SemanticValidationReport, report_of
 from aeon_core.errors import RunAborted, ToolError, UsageError, ValidationError
 from aeon_core.journal.records import LabelRecord, Verdict
 from aeon_core.plan.edit import REQUIREMENTS, PlanEdit, parse_plan_edit, reuse_executed_steps
@@ -18,7 +19,6 @@ from aeon_core.plan.parsing import dump_plan
 from aeon_core.policy import Policy, unruled
 from aeon_core.tools.base import Tool
 from aeon_core.tools.schema import Schema
-from aeon_core.validation.report import Finding, SemanticValidationReport, report_of
 from aeon_core.validation.validator import issues_of
 
 Point = Literal["plan", "pass"]

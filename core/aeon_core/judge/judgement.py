@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeVar, cast, get_args
 
+from aeon_core.entities import SEVERITIES, Finding, IssueType
 from aeon_core.errors import LLMError, RunEnding, SupervisorError, UsageError, ValidationError
 from aeon_core.escape import escape_controls
 from aeon_core.json_safe import clean_text
@@ -18,7 +19,6 @@ from aeon_core.plan.parsing import shown
 from aeon_core.prompts import build_request, plan_section, requirements_section, to_line, tools_section
 from aeon_core.tools.base import object_schema
 from aeon_core.tools.schema import describe, in_form
-from aeon_core.validation.report import SEVERITIES, Finding, IssueType
 from aeon_core.validation.result_checks import Flag
 
 if TYPE_CHECKING:

@@ -11,6 +11,7 @@ from functools import cache, partial
 from pathlib import Path
 from typing import Any
 
+from aeon_core.entities import Finding
 from aeon_core.errors import LLMError, SupervisorError
 from aeon_core.judge.judgement import (
     FLAGS,
@@ -31,7 +32,7 @@ from aeon_core.prompts import (
     results_section,
     to_line,
 )
-from aeon_core.validation.report import Finding, clip
+from aeon_core.validation.plan_checks import clip
 from aeon_core.validation.result_checks import Artifacts
 
 _ELISION = re.compile(r"…|\.{3,}|\[[^\]\w]*\]")

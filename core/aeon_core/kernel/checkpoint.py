@@ -11,7 +11,7 @@ from pydantic import Field, ValidationError
 from aeon_core.adaptive.depth import AdaptiveDepthConfiguration
 from aeon_core.adaptive.profile import TaskProfile
 from aeon_core.convergence.engine import ConvergenceAssessment
-from aeon_core.entities import Entity, StepResult, TTLState
+from aeon_core.entities import Entity, SemanticValidationReport, StepResult, TTLState
 from aeon_core.errors import UsageError
 from aeon_core.kernel.executor import Executor
 from aeon_core.kernel.result import Progress
@@ -19,7 +19,6 @@ from aeon_core.kernel.state import OrchestrationState
 from aeon_core.plan.models import Plan
 from aeon_core.plan.refinement.actions import RefinementLedger
 from aeon_core.suggest import first_problem
-from aeon_core.validation.report import SemanticValidationReport
 
 
 class PassResults(Entity):

@@ -15,7 +15,7 @@ from aeon_core.config.schema import RunConfig
 from aeon_core.convergence.criteria import ConvergenceCriteria
 from aeon_core.convergence.engine import ConvergenceAssessment
 from aeon_core.effects.port import Effects
-from aeon_core.entities import RunResult, RunStatus
+from aeon_core.entities import RunResult, RunStatus, SemanticValidationReport
 from aeon_core.errors import (
     AeonError,
     JournalError,
@@ -60,7 +60,6 @@ from aeon_core.prompts import initial_memory_section, requirements_section
 from aeon_core.reasoning import reply_text
 from aeon_core.units import milliseconds_between
 from aeon_core.validation.plan_checks import validate_plan_tools
-from aeon_core.validation.report import SemanticValidationReport
 
 T = TypeVar("T")
 logger: logging.Logger = logging.getLogger("aeon")

@@ -12,7 +12,7 @@ from aeon_core.config.schema import RunConfig
 from aeon_core.convergence.engine import ConvergenceAssessment
 from aeon_core.effects.model_calls import ModelCalls
 from aeon_core.effects.port import Effects
-from aeon_core.entities import RunResult, RunStatus, TTLExpiredMetadata, UsageTotals
+from aeon_core.entities import RunResult, RunStatus, SemanticValidationReport, TTLExpiredMetadata, UsageTotals
 from aeon_core.errors import AeonError, JournalError
 from aeon_core.evaluation import depth_evidence
 from aeon_core.installation import versions
@@ -26,7 +26,6 @@ from aeon_core.plan.parsing import dump_plan
 from aeon_core.plan.refinement.actions import Advisory, RefinementLedger
 from aeon_core.tools.registry import ToolRegistry
 from aeon_core.units import seconds_between
-from aeon_core.validation.report import SemanticValidationReport
 
 
 @dataclass

@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import Any, TypeVar
 
 from aeon_core.effects.approvals import Point, Review, review
+from aeon_core.entities import SemanticValidationReport, ValidationIssue
 from aeon_core.errors import AeonError, LLMError, RunAborted, SupervisorError
 from aeon_core.evaluation import Evaluator
 from aeon_core.journal.records import NoticeRecord, ValidationRecord
@@ -16,7 +17,6 @@ from aeon_core.kernel.state import call_form
 from aeon_core.llm.base import LLMRequest
 from aeon_core.plan.models import Plan
 from aeon_core.plan.parsing import dump_plan
-from aeon_core.validation.report import SemanticValidationReport, ValidationIssue
 
 
 def request_review(point: Point, executor: Executor, progress: Progress, *, unchanged: bool = False) -> Review | None:

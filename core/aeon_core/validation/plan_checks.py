@@ -12,11 +12,11 @@ from itertools import permutations
 from posixpath import basename, dirname, isabs, normpath, splitext
 from typing import TYPE_CHECKING, Any, TypeVar
 
+from aeon_core.entities import Finding
 from aeon_core.errors import UsageError
 from aeon_core.plan.models import Plan, PlanStep
 from aeon_core.plan.parsing import PlanEntry
 from aeon_core.suggest import check_type, close
-from aeon_core.validation.report import Finding, clip
 
 if TYPE_CHECKING:
     from aeon_core.tools.registry import ToolRegistry
@@ -238,6 +238,15 @@ def validate_plan_tools(plan: Plan, registry: ToolRegistry) -> dict[str, list[st
 
 def _not_found(name: str) -> str:
     return f"Tool {name[:_MAX_NAME]!r} not found in registry"
+
+
+_MAX_SHOWN = 80
+
+
+def clip(text: str) -> str:
+    """Return a text on one line for a message, at most 80 characters and quoted."""
+    line = " ".join(text.split())
+    return repr(line if len(line) <= _MAX_SHOWN else f"{line[: _MAX_SHOWN - 1]}…")
 
 
 def check_plan(plan: Plan, registry: ToolRegistry) -> list[Finding]:

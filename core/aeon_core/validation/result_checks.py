@@ -9,10 +9,10 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, Literal
 
+from aeon_core.entities import Finding, IssueType
 from aeon_core.plan import end_of_chain
 from aeon_core.plan.models import Plan, PlanStep
-from aeon_core.validation.plan_checks import end_order
-from aeon_core.validation.report import Finding, IssueType, clip
+from aeon_core.validation.plan_checks import clip, end_order
 
 Flag = Literal["plan", "step", "answer", "memory"]
 _BLANK = {"none", "", "[]", "{}", "true", "false"}

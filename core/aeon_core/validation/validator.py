@@ -16,6 +16,14 @@ from typing import Any
 
 import pydantic
 
+from aeon_core.entities import (
+    ArtifactType,
+    Finding,
+    IssueLocation,
+    SemanticValidationReport,
+    ValidationIssue,
+    report_of,
+)
 from aeon_core.errors import LLMError, SupervisorError, UsageError
 from aeon_core.judge.judgement import Ask, Judge, ask_of, read_review, review_request
 from aeon_core.memory import Memory
@@ -27,14 +35,6 @@ from aeon_core.suggest import check_type
 from aeon_core.tools.base import Tools
 from aeon_core.tools.registry import ToolRegistry, default_registry
 from aeon_core.validation.plan_checks import check_calls, check_dependencies, check_plan, check_tool, completion_order
-from aeon_core.validation.report import (
-    ArtifactType,
-    Finding,
-    IssueLocation,
-    SemanticValidationReport,
-    ValidationIssue,
-    report_of,
-)
 from aeon_core.validation.result_checks import Artifacts, check_result
 
 _log = logging.getLogger("aeon")

@@ -9,10 +9,10 @@ import pytest
 
 from aeon_core.convergence.criteria import REASON_CODES, ConvergenceCriteria
 from aeon_core.convergence.engine import ConvergenceAssessment, ConvergenceEngine
+from aeon_core.entities import IssueLocation, SemanticValidationReport, ValidationIssue, report_of
 from aeon_core.errors import UsageError
 from aeon_core.memory import InMemoryStore
 from aeon_core.plan.models import Plan
-from aeon_core.validation.report import IssueLocation, SemanticValidationReport, ValidationIssue, report_of
 from tests.fakes import ScriptedModel
 
 ANSWER = "The bell has a height of 2.4 m and a weight of 5100 kg."

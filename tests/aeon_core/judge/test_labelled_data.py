@@ -7,8 +7,8 @@ from importlib.resources import files
 from typing import Any, get_args
 
 from aeon_core.convergence.criteria import REASON_CODES
+from aeon_core.entities import IssueType
 from aeon_core.plan.models import Plan
-from aeon_core.validation.report import IssueType
 from tests.aeon_core.validation.labelled.tools import registry
 from tests.sampling import each
 

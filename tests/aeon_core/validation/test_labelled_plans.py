@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections import Counter
 
+from aeon_core.entities import Finding
 from aeon_core.plan.models import Plan
 from aeon_core.validation.plan_checks import check_plan
-from aeon_core.validation.report import Finding
 from tests.aeon_core.validation.labelled.plans import labelled_plans
 from tests.aeon_core.validation.labelled.tools import registry
 

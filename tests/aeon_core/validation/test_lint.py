@@ -8,10 +8,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from aeon_core.entities import IssueType, SemanticValidationReport
 from aeon_core.errors import LLMError, RunAborted
 from aeon_core.plan.parsing import parse_plan
 from aeon_core.tools.registry import ToolRegistry, default_registry
-from aeon_core.validation.report import IssueType, SemanticValidationReport
 from aeon_core.validation.validator import MAX_ISSUES, lint_report
 from tests.fakes import ScriptedModel
 

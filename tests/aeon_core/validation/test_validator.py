@@ -9,10 +9,10 @@ from typing import Any
 
 import pytest
 
+from aeon_core.entities import SemanticValidationReport
 from aeon_core.memory import InMemoryStore
 from aeon_core.plan.models import Plan, PlanStep
 from aeon_core.tools.registry import ToolRegistry, default_registry
-from aeon_core.validation.report import SemanticValidationReport
 from aeon_core.validation.validator import SemanticValidator, lint_report
 from tests.aeon_core.validation.plans import plan
 

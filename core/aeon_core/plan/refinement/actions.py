@@ -8,10 +8,9 @@ from typing import Annotated, Any, ClassVar, Literal
 
 from pydantic import ConfigDict, Field, JsonValue
 
-from aeon_core.entities import Entity
+from aeon_core.entities import Entity, ValidationIssue
 from aeon_core.plan import StepStatus, end_of_chain
 from aeon_core.plan.models import MAX_NESTING_DEPTH, NonBlank, Plan
-from aeon_core.validation.report import ValidationIssue
 
 MAX_QUESTIONS = 5
 """The most follow-up questions asked at a time."""

@@ -13,6 +13,7 @@ from typing import Any
 import pydantic
 from pydantic import JsonValue
 
+from aeon_core.entities import IssueType, ValidationIssue
 from aeon_core.plan.models import MAX_NESTING_DEPTH, Plan, PlanStep
 from aeon_core.plan.parsing import dump_plan, shown
 from aeon_core.plan.refinement.actions import (
@@ -26,7 +27,6 @@ from aeon_core.plan.refinement.actions import (
 )
 from aeon_core.plan.refinement.edits import Change, Edit, edit_for, single_actions
 from aeon_core.plan.refinement.tree import Node, TooDeep, Tree, Unusable, executed, ignored_in
-from aeon_core.validation.report import IssueType, ValidationIssue
 
 _QUOTED = re.compile(r"'([^']+)'|\"([^\"]+)\"|`([^`]+)`")
 

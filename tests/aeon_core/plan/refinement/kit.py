@@ -6,10 +6,10 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from aeon_core import Plan, PlanStep
+from aeon_core.entities import IssueLocation, ValidationIssue
 from aeon_core.plan.parsing import dump_plan, parse_plan
 from aeon_core.plan.refinement.actions import RefinementAction, RefinementLedger
 from aeon_core.plan.refinement.apply import Refinement, RefinementOutcome, apply_actions
-from aeon_core.validation.report import IssueLocation, ValidationIssue
 
 
 def step(

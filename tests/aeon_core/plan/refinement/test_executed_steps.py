@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 
 from aeon_core import Plan, PlanStep
+from aeon_core.entities import ValidationIssue
 from aeon_core.plan.refinement.actions import RefinementLedger, fragments_to_refine
-from aeon_core.validation.report import ValidationIssue
 from tests.aeon_core.plan.refinement.kit import act, applied, by_id, issue, plan_of, same, step, unchanged
 
 DONE = plan_of(step("a", "complete"), step("b", "failed", depends_on=["a"]), step("c", depends_on=["b"]))

@@ -8,12 +8,11 @@ from collections.abc import Sequence
 import pytest
 
 from aeon_core.convergence.engine import ConvergenceAssessment
-from aeon_core.entities import TTLState
+from aeon_core.entities import IssueLocation, SemanticValidationReport, TTLState, ValidationIssue, report_of
 from aeon_core.evaluation import Evaluator, Findings, RecursivePlanner
 from aeon_core.plan.models import Plan
 from aeon_core.plan.refinement.actions import RefinementLedger, left_to_a_person
 from aeon_core.tools.registry import ToolRegistry
-from aeon_core.validation.report import IssueLocation, SemanticValidationReport, ValidationIssue, report_of
 from tests.aeon_core.plan.refinement.kit import issue, plan_of, step
 
 TASK = "Find the height and the weight of the bell."

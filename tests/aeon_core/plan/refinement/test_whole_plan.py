@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
+from aeon_core.entities import IssueLocation, ValidationIssue
 from aeon_core.plan.refinement.actions import RefinementLedger, fragments_to_refine, left_to_a_person
-from aeon_core.validation.report import IssueLocation, ValidationIssue
 from tests.aeon_core.plan.refinement.kit import act, applied, by_id, issue, plan_of, same, step
 
 DONE = plan_of(step("a", "complete"), step("b", "complete"))
