@@ -7,9 +7,10 @@ from typing import Annotated, Any, ClassVar, NamedTuple
 
 from pydantic import ConfigDict, Field
 
-from aeon_core.adaptive.profile import DIMENSIONS, ReasoningMode, TaskProfile, drift, moved, tier
+from aeon_core.adaptive.profile import DIMENSIONS, TaskProfile, drift, moved, tier
 from aeon_core.entities import Entity
 from aeon_core.plan.models import NonBlank
+from aeon_core.prompts import ReasoningMode
 
 _MANY_ISSUES = 2
 """The number of medium issues from which a plan is harder than expected."""

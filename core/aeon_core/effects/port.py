@@ -16,7 +16,6 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any, TypeVar
 
-from aeon_core.adaptive.profile import ReasoningMode
 from aeon_core.approvals.pending import (
     REVIEWED,
     UNASKED,
@@ -52,7 +51,7 @@ from aeon_core.json_safe import NotJsonSafeError, clean_text, json_safe
 from aeon_core.llm.base import LLMAdapter, LLMRequest, LLMResponse
 from aeon_core.memory import InMemoryStore, Memory
 from aeon_core.policy import Policy, propose_rule
-from aeon_core.prompts import in_reasoning_mode, with_answers
+from aeon_core.prompts import ReasoningMode, in_reasoning_mode, with_answers
 from aeon_core.redaction import SecretVault
 from aeon_core.tools.base import Tool, Verdict
 from aeon_core.tools.registry import ToolRegistry

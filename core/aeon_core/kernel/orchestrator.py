@@ -8,8 +8,7 @@ from dataclasses import dataclass, replace
 from typing import Any, Literal, TypeVar
 
 from aeon_core.adaptive.depth import AdaptiveDepth, DepthEvidence
-from aeon_core.adaptive.profile import with_tools
-from aeon_core.adaptive.profile_inference import ProfileReply, default_profile, profile_request, read_profile_reply
+from aeon_core.adaptive.profile import ProfileReply, default_profile, profile_request, read_profile_reply, with_tools
 from aeon_core.budget import CostCeilingReached
 from aeon_core.config.schema import RunConfig
 from aeon_core.convergence.criteria import ConvergenceCriteria

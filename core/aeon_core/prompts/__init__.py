@@ -13,13 +13,12 @@ import os
 import re
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Mapping
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from importlib import resources
 from pathlib import Path
-from typing import Any, get_args
+from typing import Any, Literal, get_args
 
-from aeon_core.adaptive.profile import STRATEGIES, ReasoningMode
 from aeon_core.entities import TTLState
 from aeon_core.errors import UsageError
 from aeon_core.llm.base import DEFAULT_MAX_TOKENS, LLMRequest, Message, Purpose
@@ -69,6 +68,48 @@ def build_request(
         max_tokens=max_tokens,
     )
 
+
+ReasoningMode = Literal["shallow", "balanced", "deep"]
+
+
+@dataclass(frozen=True, slots=True)
+class ReasoningStrategy:
+    """How the requests of a pass are made."""
+
+    instruction: str
+    """The text of a prompt's `reasoning` section; may be empty."""
+    effort: Literal["low", "high"] | None
+    """Reasoning effort, or the corresponding thinking, for providers that support it; None requests nothing."""
+    output_characters: int
+    """The most characters of one step's output in a prompt."""
+    max_tokens_factor: float
+    """The factor of the configured max_tokens, so that thinking does not use up the reply."""
+
+
+STRATEGIES: dict[ReasoningMode, ReasoningStrategy] = {
+    "shallow": ReasoningStrategy(
+        instruction="Answer directly: what is asked is simple, and all that is needed is there.",
+        effort="low",
+        output_characters=2000,
+        max_tokens_factor=1.0,
+    ),
+    "balanced": ReasoningStrategy(
+        instruction="",
+        effort=None,
+        output_characters=4000,
+        max_tokens_factor=1.0,
+    ),
+    "deep": ReasoningStrategy(
+        instruction=(
+            "Think it through before you answer: find what is not said and decide what to assume instead, weigh the "
+            "alternatives, and check the result against the goal and the earlier results. The form of the reply stays "
+            "as it is asked for."
+        ),
+        effort="high",
+        output_characters=12_000,
+        max_tokens_factor=2.0,
+    ),
+}
 
 THOUGHT_OVER: frozenset[Purpose] = frozenset({"plan", "reason", "fallback", "review", "judge", "answer", "refine"})
 """The purposes whose replies benefit from reasoning.

@@ -9,7 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from aeon_core.adaptive.depth import AdaptiveDepth, DepthEvidence
-from aeon_core.adaptive.profile import DIMENSIONS, STRATEGIES, TaskProfile, coherent, contradictions, tier
+from aeon_core.adaptive.profile import DIMENSIONS, TaskProfile, coherent, contradictions, tier
+from aeon_core.prompts import STRATEGIES
 from tests.aeon_core.adaptive.test_profile import profile, profiles
 
 MODES = ["shallow", "balanced", "deep"]
@@ -88,7 +89,7 @@ def test_the_mode_follows_the_dimensions(values: dict[str, Any], mode: str) -> N
 
 
 def test_what_a_mode_changes_grows_with_it() -> None:
-    strategies = [STRATEGIES[mode] for mode in MODES]  # type: ignore[arg-type]
+    strategies = [*STRATEGIES.values()]
 
     assert [each.effort for each in strategies] == ["low", None, "high"]
     assert [each.output_characters for each in strategies] == sorted({each.output_characters for each in strategies})

@@ -7,12 +7,11 @@ from typing import Any
 
 import pytest
 
-from aeon_core.adaptive.profile import STRATEGIES, ReasoningMode
 from aeon_core.config.schema import RunConfig
 from aeon_core.effects.port import EffectModel, Effects
 from aeon_core.journal.writer import JournalWriter
 from aeon_core.llm.base import LLMRequest, Purpose
-from aeon_core.prompts import build_request
+from aeon_core.prompts import STRATEGIES, ReasoningMode, build_request
 from tests.fakes import ScriptedModel
 
 PRICES = {"scripted:test": {"input": 1_000, "output": 2_000}}

@@ -6,11 +6,10 @@ from typing import Any
 
 import pytest
 
-from aeon_core.adaptive.profile import ReasoningMode
 from aeon_core.errors import LLMError
 from aeon_core.llm.base import LLMRequest
 from aeon_core.llm.openai import OpenAIModel
-from aeon_core.prompts import in_reasoning_mode
+from aeon_core.prompts import ReasoningMode, in_reasoning_mode
 from tests.aeon_core.llm.conftest import KEY, Make
 from tests.aeon_core.llm.server import Reply, Server, named_stream, stream
 

@@ -9,10 +9,9 @@ from typing import Any
 
 import pytest
 
-from aeon_core.adaptive.profile import ReasoningMode
 from aeon_core.errors import LLMError
 from aeon_core.llm.base import LLMRequest, LLMResponse
-from aeon_core.prompts import in_reasoning_mode
+from aeon_core.prompts import ReasoningMode, in_reasoning_mode
 from tests.aeon_core.llm.converse_server import (
     Make,
     ask,

@@ -10,8 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from aeon_core import Orchestrator, RunConfig, RunResult
-from aeon_core.adaptive.profile import contradictions
-from aeon_core.adaptive.profile_inference import PROFILE_SCHEMA, read_profile
+from aeon_core.adaptive.profile import PROFILE_SCHEMA, contradictions, read_profile
 from aeon_core.effects.record_stream import RecordStream
 from aeon_core.judge.judgement import JUDGE_SCHEMA, REVIEW_SCHEMA
 from aeon_core.judge.quote import find_quote

@@ -9,10 +9,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from aeon_core.adaptive.profile import STRATEGIES, ReasoningMode
 from aeon_core.llm.base import LLMRequest, Purpose
 from aeon_core.llm.simulated.prompt import read_prompt
-from aeon_core.prompts import THOUGHT_OVER, build_request, in_reasoning_mode, system_prompt
+from aeon_core.prompts import STRATEGIES, THOUGHT_OVER, ReasoningMode, build_request, in_reasoning_mode, system_prompt
 
 LEFT_ALONE: set[Purpose] = {"profile", "tool_call", "repair"}
 MODES: list[ReasoningMode] = list(get_args(ReasoningMode))

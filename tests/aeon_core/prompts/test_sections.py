@@ -7,9 +7,8 @@ from typing import Any
 
 import pytest
 
-from aeon_core.adaptive.profile import STRATEGIES
 from aeon_core.plan.models import Plan
-from aeon_core.prompts import CLIPPED_AT, memory_section, results_section
+from aeon_core.prompts import CLIPPED_AT, STRATEGIES, memory_section, results_section
 
 PLAN = Plan.model_validate({"goal": "g", "steps": [{"step_id": "s1", "description": "do it", "agent": "llm"}]})
 
