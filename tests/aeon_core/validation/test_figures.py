@@ -8,9 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from aeon_core.convergence.engine import MAX_SUSPICIONS, suspicions_about, unsupported_figures
 from aeon_core.plan.models import Plan
-from aeon_core.validation.result_checks import Artifacts
+from aeon_core.validation.result_checks import MAX_SUSPICIONS, Artifacts, suspicions_about, unsupported_figures
 
 
 def artifacts(answer: str, output: Any, goal: str = "Sag es", **more: Any) -> Artifacts:
