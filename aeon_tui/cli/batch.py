@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from aeon_core.config.schema import RunConfig, find_project_root, runs_directory
-from aeon_core.convergence.criteria import load_criteria
+from aeon_core.convergence import load_criteria
 from aeon_core.errors import AeonError, ModelUnavailableError, UsageError
 from aeon_core.journal.values import brief
 from aeon_core.journal.view.formatting import words

@@ -98,7 +98,7 @@ def _judged(args: Namespace) -> _Measured:
     config = options.load(args).config
     if config.model is None and config.judge_model is not None:
         config = config.model_copy(update={"model": config.judge_model})
-    from aeon_core.convergence.engine import ConvergenceEngine
+    from aeon_core.convergence import ConvergenceEngine
     from aeon_core.runs.factory import connect_model
     from aeon_tui.cli.judge_model import JudgeModel, warnings_on
 

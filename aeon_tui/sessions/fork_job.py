@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from aeon_core.convergence.criteria import ConvergenceCriteria, parse_criteria
+from aeon_core.convergence import ConvergenceCriteria, parse_criteria
 from aeon_core.errors import UsageError, ValidationError
 from aeon_core.plan.edit import PlanEdit, parse_plan_edit
 from aeon_core.plan.files import parse_data
@@ -147,7 +147,7 @@ def fork_job(
     Approvals are those of a new run, not the parent's. Raises UsageError if the journal
     cannot be read.
     """
-    from aeon_core.convergence.criteria import load_criteria
+    from aeon_core.convergence import load_criteria
     from aeon_core.plan.edit import load_requirements
     from aeon_core.runs.fork import forked_config
 

@@ -55,7 +55,7 @@ class NewRunForm(StartRequest):
         loaded = today()
         config = loaded.config.model_copy(update=self._changes(loaded))
         if config.criteria is not None:
-            from aeon_core.convergence.criteria import load_criteria
+            from aeon_core.convergence import load_criteria
 
             load_criteria(config.criteria)
         return NewRunJob(self.task.strip(), config)

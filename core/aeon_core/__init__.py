@@ -14,8 +14,8 @@ if TYPE_CHECKING:
     from aeon_core.approvals.pending import ApprovalDecision as ApprovalDecision
     from aeon_core.approvals.pending import ApprovalRequest as ApprovalRequest
     from aeon_core.config.schema import RunConfig as RunConfig
-    from aeon_core.convergence.criteria import ConvergenceCriteria as ConvergenceCriteria
-    from aeon_core.convergence.engine import ConvergenceEngine as ConvergenceEngine
+    from aeon_core.convergence import ConvergenceCriteria as ConvergenceCriteria
+    from aeon_core.convergence import ConvergenceEngine as ConvergenceEngine
     from aeon_core.effects.replay_cursor import Difference as Difference
     from aeon_core.entities import RunResult as RunResult
     from aeon_core.entities import SemanticValidationReport as SemanticValidationReport
@@ -59,8 +59,7 @@ _PUBLIC = {
     "adaptive.profile": ("TaskProfile",),
     "approvals.pending": ("ApprovalDecision", "ApprovalRequest"),
     "config.schema": ("RunConfig",),
-    "convergence.criteria": ("ConvergenceCriteria",),
-    "convergence.engine": ("ConvergenceEngine",),
+    "convergence": ("ConvergenceCriteria", "ConvergenceEngine"),
     "effects.replay_cursor": ("Difference",),
     "entities": ("RunResult", "SemanticValidationReport"),
     "errors": ("AeonError", "LLMError", "SupervisorError", "ToolError", "ValidationError"),

@@ -8,8 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from aeon_core.adaptive.depth import DepthEvidence
-from aeon_core.convergence.criteria import ConvergenceCriteria
-from aeon_core.convergence.engine import ConvergenceAssessment, ConvergenceEngine
+from aeon_core.convergence import ConvergenceAssessment, ConvergenceCriteria, ConvergenceEngine
 from aeon_core.entities import SemanticValidationReport, TTLState, ValidationIssue, report_of
 from aeon_core.judge.judgement import Ask
 from aeon_core.llm.base import LLMRequest

@@ -7,7 +7,7 @@ from textual import on
 from textual.app import App, ComposeResult
 from textual.widget import Widget
 
-from aeon_core.convergence.criteria import REASON_CODES
+from aeon_core.convergence import REASON_CODES
 from aeon_core.journal.records import Record, RunResumed
 from aeon_core.journal.view.formatting import reasons
 from aeon_core.journal.view.model import IssueView, RunView

@@ -10,7 +10,7 @@ import time
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from aeon_core.convergence.engine import suspicions_about
+from aeon_core.convergence import suspicions_about
 from aeon_core.plan.models import Plan
 from aeon_core.validation.plan_checks import check_plan
 from aeon_core.validation.result_checks import Artifacts, check_result

@@ -27,7 +27,7 @@ from aeon_core.suggest import first_problem, nearest
 from aeon_core.validation.result_checks import Artifacts
 
 if TYPE_CHECKING:
-    from aeon_core.convergence.engine import ConvergenceEngine
+    from aeon_core.convergence import ConvergenceEngine
 
 MAX_BYTES = 100_000_000
 SHIPPED = "labelled/outcomes"

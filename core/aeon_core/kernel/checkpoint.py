@@ -10,7 +10,7 @@ from pydantic import Field, ValidationError
 
 from aeon_core.adaptive.depth import AdaptiveDepthConfiguration
 from aeon_core.adaptive.profile import TaskProfile
-from aeon_core.convergence.engine import ConvergenceAssessment
+from aeon_core.convergence import ConvergenceAssessment
 from aeon_core.entities import Entity, SemanticValidationReport, StepResult, TTLState
 from aeon_core.errors import UsageError
 from aeon_core.kernel.executor import Executor

@@ -11,8 +11,7 @@ from aeon_core.adaptive.depth import AdaptiveDepth, DepthEvidence
 from aeon_core.adaptive.profile import ProfileReply, default_profile, profile_request, read_profile_reply, with_tools
 from aeon_core.budget import CostCeilingReached
 from aeon_core.config.schema import RunConfig
-from aeon_core.convergence.criteria import ConvergenceCriteria
-from aeon_core.convergence.engine import ConvergenceAssessment
+from aeon_core.convergence import ConvergenceAssessment, ConvergenceCriteria
 from aeon_core.effects.port import Effects
 from aeon_core.entities import RunResult, RunStatus, SemanticValidationReport
 from aeon_core.errors import (

@@ -9,7 +9,7 @@ from typing import Any, Literal
 
 from aeon_core.adaptive.depth import DepthEvidence
 from aeon_core.config.schema import RunConfig
-from aeon_core.convergence.engine import ConvergenceAssessment
+from aeon_core.convergence import ConvergenceAssessment
 from aeon_core.effects.model_calls import ModelCalls
 from aeon_core.effects.port import Effects
 from aeon_core.entities import RunResult, RunStatus, SemanticValidationReport, TTLExpiredMetadata, UsageTotals

@@ -14,7 +14,7 @@ from pydantic import ValidationError
 from aeon_core.approvals.pending import Approver
 from aeon_core.config.journal_trust import check_journal
 from aeon_core.config.schema import RunConfig, providers_of, recorded_config
-from aeon_core.convergence.criteria import ConvergenceCriteria, load_criteria
+from aeon_core.convergence import ConvergenceCriteria, load_criteria
 from aeon_core.effects.secret_recovery import RunSecrets
 from aeon_core.entities import TTLState
 from aeon_core.errors import UsageError

@@ -13,7 +13,7 @@ from aeon_core.runs.stream import AsyncRunStream, RunStream, Worker
 if TYPE_CHECKING:
     from aeon_core.approvals.pending import Approver
     from aeon_core.config.schema import RunConfig
-    from aeon_core.convergence.criteria import ConvergenceCriteria
+    from aeon_core.convergence import ConvergenceCriteria
     from aeon_core.effects.replay_cursor import ReplayCursor
     from aeon_core.effects.secret_recovery import RunSecrets
     from aeon_core.entities import RunResult

@@ -11,7 +11,7 @@ from typing import Any
 from pydantic import ValidationError
 
 from aeon_core.config.schema import RunConfig, hidden_options, recorded_config
-from aeon_core.convergence.criteria import ConvergenceCriteria, load_criteria
+from aeon_core.convergence import ConvergenceCriteria, load_criteria
 from aeon_core.effects.replay_cursor import (
     Difference,
     RecordingEnded,

@@ -13,7 +13,7 @@ from typing import Any, Literal
 from aeon_core.approvals.pending import Approver
 from aeon_core.config.journal_trust import needs_consent, remembers_run
 from aeon_core.config.schema import RunConfig, configured_secrets, runs_directory
-from aeon_core.convergence.criteria import ConvergenceCriteria, load_criteria
+from aeon_core.convergence import ConvergenceCriteria, load_criteria
 from aeon_core.effects.port import Effects
 from aeon_core.effects.replay_cursor import RecordedModel, ReplayCursor
 from aeon_core.effects.secret_recovery import RunSecrets

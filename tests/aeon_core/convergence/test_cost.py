@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from aeon_core.convergence.engine import ConvergenceEngine
+from aeon_core.convergence import ConvergenceEngine
 from aeon_core.plan.models import Plan
 from tests.cpu_limit import cpu_limit
 

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from pydantic import ValidationError
 
-from aeon_core.convergence.criteria import AdditionalCriterion, ConvergenceCriteria, load_criteria
+from aeon_core.convergence import AdditionalCriterion, ConvergenceCriteria, load_criteria
 from aeon_core.errors import UsageError
 from aeon_core.plan.edit import load_requirements
 

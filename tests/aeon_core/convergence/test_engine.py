@@ -7,8 +7,7 @@ from typing import Any
 
 import pytest
 
-from aeon_core.convergence.criteria import REASON_CODES, ConvergenceCriteria
-from aeon_core.convergence.engine import ConvergenceAssessment, ConvergenceEngine
+from aeon_core.convergence import REASON_CODES, ConvergenceAssessment, ConvergenceCriteria, ConvergenceEngine
 from aeon_core.entities import IssueLocation, SemanticValidationReport, ValidationIssue, report_of
 from aeon_core.errors import UsageError
 from aeon_core.memory import InMemoryStore

@@ -7,8 +7,7 @@ from typing import Any
 from hypothesis import given
 from hypothesis import strategies as st
 
-from aeon_core.convergence.criteria import REASON_CODES, ConvergenceCriteria
-from aeon_core.convergence.engine import ConvergenceAssessment, ConvergenceEngine
+from aeon_core.convergence import REASON_CODES, ConvergenceAssessment, ConvergenceCriteria, ConvergenceEngine
 from aeon_core.judge.judgement import FLAGS
 from aeon_core.plan.models import Plan
 from tests.fakes import ScriptedModel, judged

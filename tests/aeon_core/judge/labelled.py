@@ -9,7 +9,7 @@ from functools import cache
 from importlib.resources import files
 from typing import Any
 
-from aeon_core.convergence.engine import ConvergenceAssessment, ConvergenceEngine
+from aeon_core.convergence import ConvergenceAssessment, ConvergenceEngine
 from aeon_core.judge.judgement import FLAGS
 from aeon_core.llm.base import LLMRequest
 from aeon_core.plan.models import Plan

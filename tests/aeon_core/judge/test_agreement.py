@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from aeon_core import Orchestrator, RunConfig
-from aeon_core.convergence.engine import ConvergenceEngine
+from aeon_core.convergence import ConvergenceEngine
 from aeon_core.errors import LLMError
 from aeon_core.journal.labels import label_run
 from aeon_core.judge import agreement

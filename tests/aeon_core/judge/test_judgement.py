@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from aeon_core.convergence.engine import ConvergenceAssessment, ConvergenceEngine
+from aeon_core.convergence import ConvergenceAssessment, ConvergenceEngine
 from aeon_core.errors import LLMError, ValidationError
 from aeon_core.judge.judgement import JUDGE_SCHEMA, MAX_ISSUES, REVIEW_SCHEMA, read_judgement, read_review
 from aeon_core.llm.base import LLMResponse

@@ -6,7 +6,7 @@ import json
 from importlib.resources import files
 from typing import Any, get_args
 
-from aeon_core.convergence.criteria import REASON_CODES
+from aeon_core.convergence import REASON_CODES
 from aeon_core.entities import IssueType
 from aeon_core.plan.models import Plan
 from tests.aeon_core.validation.labelled.tools import registry

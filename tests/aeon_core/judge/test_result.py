@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from aeon_core.convergence.engine import ConvergenceAssessment, ConvergenceEngine
+from aeon_core.convergence import ConvergenceAssessment, ConvergenceEngine
 from aeon_core.errors import LLMError, RunAborted
 from aeon_core.judge.judgement import JUDGE_SCHEMA, Check, Judgement, RequirementCheck
 from aeon_core.judge.result import majority

@@ -11,7 +11,7 @@ import pytest
 
 from aeon_core import LLMResponse, Orchestrator, RunConfig, RunResult, tool
 from aeon_core.config.schema import runs_directory
-from aeon_core.convergence.criteria import ConvergenceCriteria
+from aeon_core.convergence import ConvergenceCriteria
 from aeon_core.errors import UsageError
 from aeon_core.journal.history import open_history, open_run
 from aeon_core.journal.reader import read_records

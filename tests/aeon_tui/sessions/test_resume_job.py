@@ -13,7 +13,7 @@ from aeon_core import ApprovalDecision, Orchestrator, RunConfig, ToolRegistry, t
 from aeon_core.approvals.inbox import inbox_of
 from aeon_core.approvals.pending import NOBODY
 from aeon_core.config.loading import LoadedConfig
-from aeon_core.convergence.criteria import load_criteria
+from aeon_core.convergence import load_criteria
 from aeon_core.errors import UsageError
 from aeon_core.journal.history import final_result
 from aeon_core.journal.reader import read_records

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 import pytest
 
-from aeon_core.convergence.engine import ConvergenceAssessment
+from aeon_core.convergence import ConvergenceAssessment
 from aeon_core.entities import IssueLocation, SemanticValidationReport, TTLState, ValidationIssue, report_of
 from aeon_core.evaluation import Evaluator, Findings, RecursivePlanner
 from aeon_core.plan.models import Plan

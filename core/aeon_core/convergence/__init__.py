@@ -1,4 +1,0 @@
-"""When a result counts as finished.
-
-`criteria.load_criteria`, `engine.ConvergenceEngine`, `assessment.ConvergenceAssessment`.
-"""
