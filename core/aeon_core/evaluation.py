@@ -22,7 +22,7 @@ from aeon_core.plan.refinement.actions import (
     fragments_to_refine,
 )
 from aeon_core.plan.refinement.apply import RefinementOutcome, apply_actions
-from aeon_core.plan.refinement.reply import RefinementReply, refinement_request
+from aeon_core.plan.requests import RefinementReply, refinement_request
 from aeon_core.prompts import to_line
 from aeon_core.tools.registry import ToolRegistry
 from aeon_core.validation.result_checks import Artifacts

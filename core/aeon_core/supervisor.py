@@ -22,7 +22,7 @@ from aeon_core.loose_json import MAX_REPAIRABLE, Doubt, UnreadableError, breaks_
 from aeon_core.plan.forms import canonical, normal_plan, plan_rows, step_row
 from aeon_core.plan.models import Plan, PlanStep
 from aeon_core.plan.parsing import arguments_by_tool, dump_plan, parse_loosely, shown
-from aeon_core.plan.wire import plan_schema, step_schema, tool_call_schema
+from aeon_core.plan.requests import plan_schema, step_schema, tool_call_schema
 from aeon_core.prompts import build_request, step_section, to_line, tools_section
 from aeon_core.suggest import check_type
 from aeon_core.tools.base import Tool

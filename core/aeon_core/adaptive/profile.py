@@ -18,7 +18,7 @@ from aeon_core.errors import ValidationError
 from aeon_core.llm.base import LLMRequest
 from aeon_core.plan.models import NonBlank
 from aeon_core.plan.parsing import object_in, shown
-from aeon_core.plan.refinement.reply import read_questions
+from aeon_core.plan.requests import read_questions
 from aeon_core.prompts import build_request, tools_section, ttl_section
 from aeon_core.tools.base import object_schema
 

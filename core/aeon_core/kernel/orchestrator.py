@@ -52,8 +52,7 @@ from aeon_core.plan.models import Plan
 from aeon_core.plan.parsing import dump_plan
 from aeon_core.plan.refinement.actions import MAX_QUESTIONS, RefinementLedger, left_to_a_person
 from aeon_core.plan.refinement.apply import Refinement
-from aeon_core.plan.refinement.reply import RefinementReply, read_refinement
-from aeon_core.plan.wire import plan_request
+from aeon_core.plan.requests import RefinementReply, plan_request, read_refinement
 from aeon_core.prompts import initial_memory_section, requirements_section
 from aeon_core.reasoning import reply_text
 from aeon_core.units import milliseconds_between

@@ -16,7 +16,7 @@ from aeon_core.judge.judgement import JUDGE_SCHEMA, REVIEW_SCHEMA
 from aeon_core.judge.quote import find_quote
 from aeon_core.llm.base import LLMRequest, Purpose
 from aeon_core.llm.simulated import SimulatedModel
-from aeon_core.plan.refinement.reply import refine_schema
+from aeon_core.plan.requests import refine_schema
 from aeon_core.tools.schema import Schema
 from tests.aeon_core.llm.simulated_talk import CALCULATOR_AND_ECHO, READ_FILE, ask, lines
 from tests.sampling import examples

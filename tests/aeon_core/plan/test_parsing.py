@@ -13,7 +13,7 @@ from aeon_core import Plan
 from aeon_core.errors import ValidationError
 from aeon_core.llm.wire import closed_schema, is_strict
 from aeon_core.plan.parsing import MAX_PROBLEMS, dump_plan, parse_plan
-from aeon_core.plan.wire import plan_schema
+from aeon_core.plan.requests import plan_schema
 from aeon_core.tools.schema import Schema
 
 TAKEN = "is the id of steps[0] already; ids must be unique over the whole plan"

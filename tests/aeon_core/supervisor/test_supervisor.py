@@ -14,8 +14,7 @@ from aeon_core.entities import SupervisorAction
 from aeon_core.errors import LLMError, SupervisorError
 from aeon_core.llm.base import LLMRequest, LLMResponse
 from aeon_core.plan.parsing import dump_plan
-from aeon_core.plan.refinement.reply import read_refinement, refine_schema
-from aeon_core.plan.wire import plan_schema
+from aeon_core.plan.requests import plan_schema, read_refinement, refine_schema
 from aeon_core.tools.registry import default_registry
 from tests.fakes import ScriptedModel, call
 

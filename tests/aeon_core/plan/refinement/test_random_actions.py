@@ -14,7 +14,7 @@ from aeon_core.errors import ValidationError
 from aeon_core.plan.models import Plan
 from aeon_core.plan.parsing import dump_plan
 from aeon_core.plan.refinement.actions import RefinementAction, RefinementLedger
-from aeon_core.plan.refinement.reply import read_refinement
+from aeon_core.plan.requests import read_refinement
 from aeon_core.schemas import schema
 from tests.aeon_core.plan.refinement.kit import applied, by_id, plan_of, step
 from tests.sampling import examples

@@ -10,7 +10,7 @@ import pytest
 from aeon_core.errors import ValidationError
 from aeon_core.llm.base import LLMRequest
 from aeon_core.plan.refinement.actions import RefinementLedger, fragments_to_refine, left_to_a_person
-from aeon_core.plan.refinement.reply import read_refinement, refine_schema, refinement_request
+from aeon_core.plan.requests import read_refinement, refine_schema, refinement_request
 from aeon_core.prompts import system_prompt
 from tests.aeon_core.plan.refinement.kit import act, applied, issue, plan_of, step
 

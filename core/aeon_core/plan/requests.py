@@ -1,4 +1,7 @@
-"""Reads a model's reply about how to refine a plan (adaptive FR-073)."""
+"""Requests for a plan and for its refinement (adaptive FR-073), and the reply that refines it.
+
+Their schemas are flat JSON Schemas that providers with strict structured output accept (core FR-024).
+"""
 
 from __future__ import annotations
 
@@ -11,7 +14,7 @@ import pydantic
 
 from aeon_core.errors import ValidationError
 from aeon_core.llm.base import LLMRequest
-from aeon_core.plan.models import MAX_NESTING_DEPTH, Plan
+from aeon_core.plan.models import MAX_NESTING_DEPTH, Plan, PlanStep
 from aeon_core.plan.parsing import object_in, shown
 from aeon_core.plan.refinement.actions import (
     MAX_ATTEMPTS,
@@ -22,7 +25,6 @@ from aeon_core.plan.refinement.actions import (
     RefinementLedger,
     RefinementType,
 )
-from aeon_core.plan.wire import changed_step_items
 from aeon_core.prompts import (
     build_request,
     plan_section,
@@ -33,6 +35,113 @@ from aeon_core.prompts import (
     ttl_section,
 )
 from aeon_core.tools.base import object_schema
+
+
+def _nullable(kind: str, description: str, **keywords: Any) -> dict[str, Any]:
+    return {"type": [kind, "null"], "description": description, **keywords}
+
+
+MAX_NAMED_TOOLS = 200
+"""The most tools that a schema lists by name; strict modes limit the size of an enum."""
+
+_ID: dict[str, Any] = {"type": "string", "description": "unique over the whole plan"}
+_PARENT = _nullable("string", "id of the step that this one is a part of; null at the top level")
+_DESCRIPTION: dict[str, Any] = {"type": "string", "description": "what the step does"}
+_ARGUMENTS = _nullable("string", "the tool's arguments: one JSON object, written as a string")
+_DEPENDS_ON: dict[str, Any] = {
+    "type": "array",
+    "description": "ids of earlier steps that this one builds on",
+    "items": {"type": "string"},
+}
+
+
+def plan_schema(tool_names: Iterable[str]) -> dict[str, Any]:
+    """Return the schema of a requested plan: a flat list of steps that name their parent.
+
+    Every key is required and every object closed, as strict modes demand. A step has one of the registered tools or is
+    answered by reasoning (core FR-069). Arguments are an open object, which strict modes do not support, so they travel
+    as a JSON string.
+    """
+    steps = {"type": "array", "description": "in the order of execution", "items": step_items(tool_names)}
+    goal = {"type": "string", "description": "what the plan is to reach"}
+    return object_schema({"goal": goal, "steps": steps})
+
+
+def step_items(tool_names: Iterable[str]) -> dict[str, Any]:
+    """Return the schema of one step of a plan: with a tool, or with `agent` llm."""
+    names = list(tool_names)
+    reasoning = object_schema({**_BOTH, "agent": {"type": "string", "enum": ["llm"]}, "depends_on": _DEPENDS_ON})
+    if not names:
+        return reasoning
+    tool: dict[str, Any] = {"type": "string", "description": "name of a listed tool"}
+    if len(names) <= MAX_NAMED_TOOLS:
+        tool["enum"] = names
+    return {
+        "anyOf": [
+            object_schema({**_BOTH, "tool": tool, "arguments_json": _ARGUMENTS, "depends_on": _DEPENDS_ON}),
+            reasoning,
+        ]
+    }
+
+
+def changed_step_items(tool_names: Iterable[str]) -> dict[str, Any]:
+    """Return the schema of one step of a refinement; null fields stay unchanged."""
+    tool = _nullable("string", "name of a listed tool; null where none is needed, or it stays")
+    names = list(tool_names)
+    if len(names) <= MAX_NAMED_TOOLS:
+        tool["enum"] = [*names, None]
+    agent = _nullable("string", "llm for a step that is answered by reasoning, else null", enum=["llm", None])
+    needs = _nullable("array", "ids of earlier steps that this one builds on", items={"type": "string"})
+    return object_schema({**_BOTH, "tool": tool, "agent": agent, "arguments_json": _ARGUMENTS, "depends_on": needs})
+
+
+_BOTH = {"id": _ID, "parent": _PARENT, "description": _DESCRIPTION}
+
+
+def tool_call_schema(tool_name: str, input_schema: dict[str, Any]) -> dict[str, Any]:
+    """Return the JSON Schema of a tool call that a repair requests."""
+    return object_schema({"tool_name": {"const": tool_name}, "arguments": input_schema})
+
+
+def step_schema(step: PlanStep, tool_names: Iterable[str]) -> dict[str, Any]:
+    """Return the JSON Schema of a step repaired to use one of the tools."""
+    return {
+        "type": "object",
+        "properties": {
+            "step_id": {"const": step.step_id},
+            "description": {"const": step.description},
+            "tool": {"enum": [*tool_names, None], "description": "null where none of them does what the step asks"},
+            "arguments": {"type": "object"},
+        },
+        "required": ["step_id", "description", "tool"],
+    }
+
+
+def plan_request(
+    task: str,
+    tools: list[dict[str, Any]],
+    *,
+    requirements: Sequence[str] = (),
+    memory: str = "",
+    ttl_remaining: int,
+    ttl_limit: int,
+    max_tokens: int,
+    prompts_dir: Path | None = None,
+) -> LLMRequest:
+    """Return the request for a plan: the task unaltered, every registered tool with schemas and examples.
+
+    `memory` is the section with the memory's content.
+    """
+    sections = {
+        "task": task,
+        "requirements": requirements_section(requirements),
+        "memory": memory,
+        "tools": tools_section(tools),
+        "ttl": ttl_section(ttl_remaining, ttl_limit),
+    }
+    return build_request(
+        "plan", sections, schema=plan_schema(tool["name"] for tool in tools), max_tokens=max_tokens, folder=prompts_dir
+    )
 
 
 def refine_schema(tool_names: Iterable[str]) -> dict[str, Any]:
@@ -123,7 +232,10 @@ def read_refinement(reply: Any) -> RefinementReply:
     Text where `changes` should be an object counts as {"text": …}. Unreadable actions are left out and named. Raises
     ValidationError, with `problems`, if the reply does not have this form at all or holds no usable action.
     """
-    value = _object(reply)
+    try:
+        value = object_in(reply, "an object with 'actions' and 'follow_up_questions'")
+    except ValueError as error:
+        raise _invalid([str(error)]) from None
     given = value.get("actions")
     if not isinstance(given, list):
         raise _invalid([f"actions: expected an array of refinement actions, got {shown(given)}"])
@@ -137,13 +249,6 @@ def read_refinement(reply: Any) -> RefinementReply:
     if problems and not actions:
         raise _invalid(problems)
     return RefinementReply(actions, read_questions(value.get("follow_up_questions")), problems[:_MAX_PROBLEMS])
-
-
-def _object(reply: Any) -> dict[str, Any]:
-    try:
-        return object_in(reply, "an object with 'actions' and 'follow_up_questions'")
-    except ValueError as error:
-        raise _invalid([str(error)]) from None
 
 
 def _action(item: Any) -> RefinementAction:
