@@ -30,7 +30,7 @@ from aeon_core.journal.recovery import reopen
 from aeon_core.journal.summary import last_state
 from aeon_core.journal.writer import LineListener, fan_out, new_run_id
 from aeon_core.json_safe import clean_text, json_safe
-from aeon_core.kernel.result import shown
+from aeon_core.kernel.progress import shown
 from aeon_core.llm.base import LLMAdapter
 from aeon_core.paths import default_runs_directory, expanded, working_directory
 from aeon_core.policy import Policy, PolicyRules

@@ -33,9 +33,9 @@ from aeon_core.journal.records import (
     RunFinished,
     ValidationRecord,
 )
-from aeon_core.kernel.checkpoint import Checkpoint
 from aeon_core.kernel.executor import Executor, TTLExpired
-from aeon_core.kernel.result import (
+from aeon_core.kernel.progress import (
+    Checkpoint,
     Progress,
     advisory_record,
     judge_notice,

@@ -12,7 +12,7 @@ from aeon_core.evaluation import Evaluator
 from aeon_core.journal.records import NoticeRecord, ValidationRecord
 from aeon_core.judge.judgement import Ask
 from aeon_core.kernel.executor import Executor
-from aeon_core.kernel.result import Progress, profile_record
+from aeon_core.kernel.progress import Progress, profile_record
 from aeon_core.kernel.state import call_form
 from aeon_core.llm.base import LLMRequest
 from aeon_core.plan.models import Plan

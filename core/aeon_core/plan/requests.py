@@ -62,12 +62,12 @@ def plan_schema(tool_names: Iterable[str]) -> dict[str, Any]:
     answered by reasoning (core FR-069). Arguments are an open object, which strict modes do not support, so they travel
     as a JSON string.
     """
-    steps = {"type": "array", "description": "in the order of execution", "items": step_items(tool_names)}
+    steps = {"type": "array", "description": "in the order of execution", "items": _step_items(tool_names)}
     goal = {"type": "string", "description": "what the plan is to reach"}
     return object_schema({"goal": goal, "steps": steps})
 
 
-def step_items(tool_names: Iterable[str]) -> dict[str, Any]:
+def _step_items(tool_names: Iterable[str]) -> dict[str, Any]:
     """Return the schema of one step of a plan: with a tool, or with `agent` llm."""
     names = list(tool_names)
     reasoning = object_schema({**_BOTH, "agent": {"type": "string", "enum": ["llm"]}, "depends_on": _DEPENDS_ON})
@@ -84,7 +84,7 @@ def step_items(tool_names: Iterable[str]) -> dict[str, Any]:
     }
 
 
-def changed_step_items(tool_names: Iterable[str]) -> dict[str, Any]:
+def _changed_step_items(tool_names: Iterable[str]) -> dict[str, Any]:
     """Return the schema of one step of a refinement; null fields stay unchanged."""
     tool = _nullable("string", "name of a listed tool; null where none is needed, or it stays")
     names = list(tool_names)
@@ -147,7 +147,7 @@ def plan_request(
 def refine_schema(tool_names: Iterable[str]) -> dict[str, Any]:
     """Return the schema of a requested refinement: closed objects, flat steps, no recursion, for strict modes."""
     after = {"type": ["string", "null"], "description": "step_add: id of the step that the new ones come after"}
-    steps = {"type": "array", "description": "in the order of execution", "items": changed_step_items(tool_names)}
+    steps = {"type": "array", "description": "in the order of execution", "items": _changed_step_items(tool_names)}
     action = object_schema(
         {
             "type": {"type": "string", "enum": list(get_args(RefinementType))},

@@ -24,7 +24,7 @@ from aeon_core.journal.summary import run_id_of
 from aeon_core.journal.values import strs_of
 from aeon_core.journal.writer import LineListener
 from aeon_core.json_safe import clean_text
-from aeon_core.kernel.checkpoint import Checkpoint, PassResults
+from aeon_core.kernel.progress import Checkpoint, PassResults
 from aeon_core.llm.base import LLMAdapter
 from aeon_core.memory import Memory
 from aeon_core.plan.edit import PlanEdit, load_requirements, parse_plan_edit, reuse_executed_steps

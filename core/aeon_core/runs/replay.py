@@ -25,7 +25,7 @@ from aeon_core.journal.records import Record, RunStarted
 from aeon_core.journal.recovery import sound_records
 from aeon_core.journal.writer import LineListener
 from aeon_core.json_safe import json_safe
-from aeon_core.kernel.checkpoint import Checkpoint
+from aeon_core.kernel.progress import Checkpoint
 from aeon_core.llm.base import LLMAdapter, as_adapter
 from aeon_core.memory import InMemoryStore, Memory
 from aeon_core.paths import expanded

@@ -19,7 +19,7 @@ from aeon_core.journal.records import RunResumed
 from aeon_core.journal.recovery import reopen, sound_records
 from aeon_core.journal.summary import last_state
 from aeon_core.journal.writer import JournalWriter, LineListener, as_dicts, fan_out
-from aeon_core.kernel.checkpoint import Checkpoint
+from aeon_core.kernel.progress import Checkpoint
 from aeon_core.llm.base import LLMAdapter
 from aeon_core.llm.catalogue import price_date
 from aeon_core.memory import Memory

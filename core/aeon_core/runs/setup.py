@@ -22,10 +22,9 @@ from aeon_core.errors import JournalError, UsageError
 from aeon_core.journal.records import RunResumed
 from aeon_core.journal.writer import JournalWriter, LineListener, as_dicts, fan_out, open_journal
 from aeon_core.json_safe import clean_text, json_safe
-from aeon_core.kernel.checkpoint import Checkpoint
 from aeon_core.kernel.executor import Executor
 from aeon_core.kernel.orchestrator import Loop
-from aeon_core.kernel.result import Progress, located, run_started, shown
+from aeon_core.kernel.progress import Checkpoint, Progress, located, run_started, shown
 from aeon_core.kernel.state import OrchestrationState
 from aeon_core.llm.base import LLMAdapter
 from aeon_core.memory import InMemoryStore, Memory
