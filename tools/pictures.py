@@ -12,7 +12,7 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
-from aeon_core.approvals.pending import ApprovalDecision, ApprovalRequest
+from aeon_core.approvals import ApprovalDecision, ApprovalRequest
 from aeon_core.config.loading import LoadedConfig
 from aeon_core.config.schema import RunConfig
 from aeon_core.errors import AeonError

@@ -8,7 +8,7 @@ from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Any
 
-from aeon_core.approvals.pending import ApprovalRequest, PendingApproval
+from aeon_core.approvals import ApprovalRequest, PendingApproval
 from aeon_core.journal.reader import read_records
 from aeon_tui.app import AeonApp
 from aeon_tui.screens.workflow.screen import WorkflowScreen

@@ -11,8 +11,8 @@ from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn, cast
 
-from aeon_core.approvals.inbox import POLL_SECONDS, Inbox
-from aeon_core.approvals.pending import NOBODY, ApprovalDecision, ApprovalRequest
+from aeon_core.approval_inbox import POLL_SECONDS, Inbox
+from aeon_core.approvals import NOBODY, ApprovalDecision, ApprovalRequest
 from aeon_core.errors import AeonError
 from aeon_core.escape import escape_controls
 from aeon_core.journal.records import Decision
@@ -238,7 +238,7 @@ def _read(line: str, request: ApprovalRequest, question: ApprovalQuestion, out: 
 
 def _with_rule(request: ApprovalRequest, typed: str, out: Output) -> ApprovalDecision | None:
     """Return the approval with a rule for this run: the typed one, or else the proposed one."""
-    from aeon_core.approvals.pending import AllowedRule
+    from aeon_core.approvals import AllowedRule
     from aeon_core.policy import rule_problem
 
     proposal = dict_of(request.subject.get("proposal")) or {}

@@ -9,8 +9,8 @@ from argparse import Namespace
 from collections.abc import Iterator
 from pathlib import Path
 
-from aeon_core.approvals.inbox import forget_left
-from aeon_core.approvals.pending import (
+from aeon_core.approval_inbox import forget_left
+from aeon_core.approvals import (
     ANSWERS,
     REVIEWED,
     ApprovalDecision,

@@ -9,7 +9,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from aeon_core.approvals.inbox import how_to_decide
+from aeon_core.approval_inbox import how_to_decide
 from aeon_core.errors import JournalError, UsageError
 from aeon_core.journal.follow import Follower
 from aeon_core.journal.history import final_result

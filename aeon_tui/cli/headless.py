@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from aeon_core.approvals.inbox import RemoteApprover
+from aeon_core.approval_inbox import RemoteApprover
 from aeon_core.config.keys import KEYS
 from aeon_core.config.schema import RunConfig
 from aeon_core.escape import escape_controls

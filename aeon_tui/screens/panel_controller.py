@@ -16,7 +16,7 @@ from aeon_widgets.keys import KeyGuard
 from aeon_widgets.run_question import ApprovalQuestion
 
 if TYPE_CHECKING:
-    from aeon_core.approvals.pending import AllowedRule, ApprovalDecision, ApprovalRequest
+    from aeon_core.approvals import AllowedRule, ApprovalDecision, ApprovalRequest
 
 APPROVAL = 9
 """The pane of the question."""
@@ -91,7 +91,7 @@ class PanelController:
 
         The tool may have `arguments` that the call lacks; `root` is the project whose configuration can keep the rule.
         """
-        from aeon_core.approvals.pending import ApprovalDecision
+        from aeon_core.approvals import ApprovalDecision
         from aeon_tui.screens.dialogs import RuleDialog
 
         def given(rule: AllowedRule | None) -> None:

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 from aeon_core.errors import AeonError
 
 if TYPE_CHECKING:
-    from aeon_core.approvals.pending import ApprovalDecision, ApprovalRequest, PendingApproval
+    from aeon_core.approvals import ApprovalDecision, ApprovalRequest, PendingApproval
     from aeon_tui.sources.base import RecordSource
 
 
@@ -53,7 +53,7 @@ class ApprovalBroker:
 
     def __call__(self, request: ApprovalRequest) -> ApprovalDecision:
         """Wait for a decision and return it; `abort` once the broker is closed."""
-        from aeon_core.approvals.inbox import POLL_SECONDS, Inbox
+        from aeon_core.approval_inbox import POLL_SECONDS, Inbox
 
         with Inbox(self.journal, request) as inbox:
             with self._changed:
@@ -67,7 +67,7 @@ class ApprovalBroker:
 
     def _decided(self, seconds: float) -> ApprovalDecision | None:
         """Return the decision, or None after some seconds without one."""
-        from aeon_core.approvals.pending import ApprovalDecision
+        from aeon_core.approvals import ApprovalDecision
 
         with self._changed:
             if not self._changed.wait_for(lambda: self._decision is not None or self._closed, seconds):

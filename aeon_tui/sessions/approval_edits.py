@@ -8,7 +8,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from aeon_core.approvals.pending import ApprovalDecision, ApprovalRequest
+from aeon_core.approvals import ApprovalDecision, ApprovalRequest
 from aeon_core.effects.approvals import SETTLED, takes_requirements
 from aeon_core.errors import UsageError, ValidationError
 from aeon_core.journal.values import number_of, strs_of

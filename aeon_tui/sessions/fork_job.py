@@ -17,7 +17,7 @@ from aeon_tui.sessions.run_jobs import Kernel, OnLine, RunJob, StartRequest, is_
 from aeon_tui.sessions.run_options import approval_points, merge_overrides, started_of, usable_model
 
 if TYPE_CHECKING:
-    from aeon_core.approvals.pending import Approver
+    from aeon_core.approvals import Approver
     from aeon_core.config.loading import LoadedConfig
     from aeon_tui.sessions.stream import Stream
 

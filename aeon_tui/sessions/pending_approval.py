@@ -7,8 +7,8 @@ import time
 from dataclasses import dataclass
 from pathlib import Path
 
-from aeon_core.approvals.inbox import POLL_SECONDS, Fate, Sent, send, takes_decisions
-from aeon_core.approvals.pending import ApprovalDecision, ApprovalRequest, PendingApproval, pending_approval
+from aeon_core.approval_inbox import POLL_SECONDS, Fate, Sent, send, takes_decisions
+from aeon_core.approvals import ApprovalDecision, ApprovalRequest, PendingApproval, pending_approval
 from aeon_core.journal.summary import is_being_written
 
 PATIENCE_SECONDS = 10.0

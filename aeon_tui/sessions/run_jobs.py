@@ -25,7 +25,7 @@ from aeon_tui.sources.base import ReadAheadSource, Records, read_journal
 from aeon_tui.sources.live import LiveSource
 
 if TYPE_CHECKING:
-    from aeon_core.approvals.pending import Approver
+    from aeon_core.approvals import Approver
     from aeon_core.config.loading import LoadedConfig
     from aeon_core.config.schema import Approval, RunConfig
     from aeon_core.config.trust import ProjectTrust
@@ -247,7 +247,7 @@ def kernel_parts(
     The approver is asked at the points in `approve`, by default those of the configuration. The kernel closes them;
     they are closed here if it cannot be built.
     """
-    from aeon_core.approvals.inbox import about
+    from aeon_core.approval_inbox import about
     from aeon_core.config.journal_trust import remembers_run
     from aeon_core.journal.writer import fan_out
     from aeon_core.runs.factory import build_tools, connect_model, telemetry
@@ -329,7 +329,7 @@ class ResumeJob(RunJob):
 
     def build(self, journal: Path, on_line: OnLine, stream: Stream | None, approver: Approver | None) -> Kernel:
         """Return the kernel that continues the run; its journal is locked from here on."""
-        from aeon_core.approvals.inbox import forget_left
+        from aeon_core.approval_inbox import forget_left
         from aeon_core.runs.resume import Resumption
 
         with contextlib.suppress(OSError):

@@ -26,7 +26,7 @@ def resumed_approval_points(today: LoadedConfig, path: Path, *, in_app: bool) ->
 
     Otherwise a plan that a person wanted to see would run because its process died. Raises UsageError, JournalError.
     """
-    from aeon_core.approvals.pending import asked_again
+    from aeon_core.approvals import asked_again
 
     asked = approval_points(today, in_app=in_app)
     point = asked_again(path)

@@ -18,7 +18,7 @@ from aeon_tui.sessions.run_jobs import Job, Kernel, OnLine, Result, RunJob
 from aeon_tui.sessions.stream import Stream
 
 if TYPE_CHECKING:
-    from aeon_core.approvals.pending import ApprovalRequest, Approver
+    from aeon_core.approvals import ApprovalRequest, Approver
 
 logger = logging.getLogger("aeon")
 

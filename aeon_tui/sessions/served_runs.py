@@ -12,7 +12,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, ParamSpec, TypeVar, cast
 
-from aeon_core.approvals.pending import AllowedRule, ApprovalDecision, ApprovalRequest
+from aeon_core.approvals import AllowedRule, ApprovalDecision, ApprovalRequest
 from aeon_core.config.schema import RunConfig
 from aeon_core.entities import RunResult
 from aeon_core.errors import AeonError, UsageError

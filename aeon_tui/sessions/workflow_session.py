@@ -20,7 +20,7 @@ from aeon_tui.sources.live import LiveSource
 from aeon_tui.sources.workflow import WorkflowState, follow_workflow
 
 if TYPE_CHECKING:
-    from aeon_core.approvals.pending import Approver
+    from aeon_core.approvals import Approver
     from aeon_core.config.trust import ProjectTrust, TrustMode
     from aeon_tui.sessions.stream import Stream
     from system2.documents import SpecChoice

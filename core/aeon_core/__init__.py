@@ -11,8 +11,8 @@ if TYPE_CHECKING:
     from typing import Any
 
     from aeon_core.adaptive.profile import TaskProfile as TaskProfile
-    from aeon_core.approvals.pending import ApprovalDecision as ApprovalDecision
-    from aeon_core.approvals.pending import ApprovalRequest as ApprovalRequest
+    from aeon_core.approvals import ApprovalDecision as ApprovalDecision
+    from aeon_core.approvals import ApprovalRequest as ApprovalRequest
     from aeon_core.config.schema import RunConfig as RunConfig
     from aeon_core.convergence import ConvergenceCriteria as ConvergenceCriteria
     from aeon_core.convergence import ConvergenceEngine as ConvergenceEngine
@@ -57,7 +57,7 @@ if TYPE_CHECKING:
 
 _PUBLIC = {
     "adaptive.profile": ("TaskProfile",),
-    "approvals.pending": ("ApprovalDecision", "ApprovalRequest"),
+    "approvals": ("ApprovalDecision", "ApprovalRequest"),
     "config.schema": ("RunConfig",),
     "convergence": ("ConvergenceCriteria", "ConvergenceEngine"),
     "effects.replay_cursor": ("Difference",),

@@ -24,8 +24,8 @@ DIALECT = "https://json-schema.org/draft/2020-12/schema"
 
 _ENTITIES = {
     "AdaptiveDepthConfiguration": "adaptive.depth",
-    "ApprovalDecision": "approvals.pending",
-    "ApprovalRequest": "approvals.pending",
+    "ApprovalDecision": "approvals",
+    "ApprovalRequest": "approvals",
     "ConvergenceAssessment": "convergence",
     "ConvergenceCriteria": "convergence",
     "ExecutionHistory": "journal.history",

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Mapping, Sequence
 
-from aeon_core.approvals.pending import ApprovalDecision
+from aeon_core.approvals import ApprovalDecision
 from system2.changes import FileChange
 from system2.constants import GATES, LOG_FILE, Gate
 from system2.context import WorkflowContext

@@ -12,8 +12,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from aeon_core.approvals.inbox import RemoteApprover
-from aeon_core.approvals.pending import Approver
+from aeon_core.approval_inbox import RemoteApprover
+from aeon_core.approvals import Approver
 from aeon_core.config.loading import load_values
 from aeon_core.config.schema import RunConfig, find_project_root, recorded_config
 from aeon_core.config.trust import TrustMode

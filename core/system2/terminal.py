@@ -9,7 +9,7 @@ import select
 from collections.abc import Mapping
 from typing import Any, TextIO
 
-from aeon_core.approvals.pending import ApprovalDecision, ApprovalRequest
+from aeon_core.approvals import ApprovalDecision, ApprovalRequest
 from aeon_core.escape import escape_blanks, escape_controls
 from aeon_core.process import drop_typed_ahead
 from system2.changes import FileChange, diffs_of

@@ -176,7 +176,7 @@ def decided_gates(path: Path) -> dict[int, int]:
 
 def _copy_lines(path: Path, end: int, run_id: str, gate: int, feedback: str | None) -> Iterator[bytes]:
     """Yield the lines before seq `end` with the new run's id; with `feedback`, a rejection replaces that record."""
-    from aeon_core.approvals.pending import ApprovalDecision  # not loaded by whoever only finds a journal
+    from aeon_core.approvals import ApprovalDecision  # not loaded by whoever only finds a journal
 
     with path.open("rb") as file:
         for number, line in enumerate(file, 1):

@@ -8,8 +8,8 @@ import threading
 from pathlib import Path
 from typing import Any
 
-from aeon_core.approvals.inbox import Inbox, inbox_of
-from aeon_core.approvals.pending import ApprovalDecision, ApprovalRequest
+from aeon_core.approval_inbox import Inbox, inbox_of
+from aeon_core.approvals import ApprovalDecision, ApprovalRequest
 from aeon_core.config.schema import RunConfig
 from aeon_core.journal.records import ApprovalPoint, ApprovalRecord, RunStarted
 from aeon_core.journal.writer import JournalWriter

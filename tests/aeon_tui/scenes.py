@@ -14,7 +14,7 @@ from typing import Any
 from textual.pilot import Pilot
 from textual.screen import ModalScreen
 
-from aeon_core.approvals.pending import ApprovalRequest
+from aeon_core.approvals import ApprovalRequest
 from aeon_core.journal.reader import read_records
 from aeon_core.journal.records import ApprovalPoint
 from aeon_tui.app import AeonApp

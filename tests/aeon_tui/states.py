@@ -9,7 +9,7 @@ from typing import Any
 
 from typing_extensions import override
 
-from aeon_core.approvals.pending import ApprovalDecision, ApprovalRequest
+from aeon_core.approvals import ApprovalDecision, ApprovalRequest
 from aeon_core.config.schema import RunConfig
 from aeon_tui.app import AeonApp
 from aeon_tui.screens.run.screen import RunScreen

@@ -8,7 +8,7 @@ from typing import Any
 
 from textual.pilot import Pilot
 
-from aeon_core.approvals.pending import ApprovalRequest
+from aeon_core.approvals import ApprovalRequest
 from aeon_core.journal.records import ApprovalPoint
 from aeon_tui.app import AeonApp
 from aeon_tui.screens.workflow.screen import WorkflowScreen

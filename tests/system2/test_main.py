@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 
-from aeon_core.approvals.pending import ApprovalRequest
+from aeon_core.approvals import ApprovalRequest
 from system2.__main__ import main
 from system2.policies import Question
 from system2.terminal import Terminal

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from aeon_core.approvals.pending import ApprovalRequest
+from aeon_core.approvals import ApprovalRequest
 from aeon_core.errors import AeonError, UsageError
 from system2.orchestrator import Orchestrator
 from system2.policies import AutoApproveGates, GateDecision, PolicyApprover

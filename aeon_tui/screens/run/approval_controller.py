@@ -24,7 +24,7 @@ from aeon_widgets.run_question import ALWAYS, ANSWERS, REVIEWED, Section, given_
 from aeon_widgets.text import one_line
 
 if TYPE_CHECKING:
-    from aeon_core.approvals.pending import ApprovalDecision, ApprovalRequest
+    from aeon_core.approvals import ApprovalDecision, ApprovalRequest
     from aeon_core.journal.records import Decision
     from aeon_tui.sessions.approval_edits import ApprovalEdits
     from aeon_tui.sessions.runner import AnyRunner
@@ -98,7 +98,7 @@ class ApprovalController(PanelController):
         elif event.answer == ANSWERS:
             self.answer_questions(event.panel)
         else:
-            from aeon_core.approvals.pending import ApprovalDecision
+            from aeon_core.approvals import ApprovalDecision
 
             answer = cast("Decision", event.answer)
             self.decide(event.panel, ApprovalDecision(decision=answer, feedback=event.words))
@@ -121,7 +121,7 @@ class ApprovalController(PanelController):
     def abort(self, panel: ApprovalPanel) -> None:
         """Abort the run if the user confirms; otherwise the question keeps waiting."""
 
-        from aeon_core.approvals.pending import ApprovalDecision
+        from aeon_core.approvals import ApprovalDecision
 
         def answered(yes: bool | None) -> None:
             if yes:

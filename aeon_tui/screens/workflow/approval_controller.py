@@ -17,7 +17,7 @@ from aeon_widgets.text import Block, fit, one_line
 from system2.changes import FileChange
 
 if TYPE_CHECKING:
-    from aeon_core.approvals.pending import ApprovalDecision, ApprovalRequest
+    from aeon_core.approvals import ApprovalDecision, ApprovalRequest
     from system2.policies import Question
 
 
@@ -126,7 +126,7 @@ class WorkflowApprovalController(PanelController):
 
     def abort(self) -> None:
         """Answer the question by ending the workflow, which another process runs."""
-        from aeon_core.approvals.pending import ApprovalDecision
+        from aeon_core.approvals import ApprovalDecision
 
         if self._panel is not None:
             self._panel.answered = self.decide(self._panel, ApprovalDecision(decision="abort"))
@@ -138,7 +138,7 @@ class WorkflowApprovalController(PanelController):
 
 
 def _decision(asked: ApprovalRequest, choice: str, words: str | None) -> ApprovalDecision:
-    from aeon_core.approvals.pending import ApprovalDecision
+    from aeon_core.approvals import ApprovalDecision
     from system2.policies import decision_on, question_of
 
     if choice == "approve":

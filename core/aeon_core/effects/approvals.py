@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any, Literal
 
-from aeon_core.approvals.pending import ApprovalDecision, nobody_answered, was_unasked
+from aeon_core.approvals import ApprovalDecision, nobody_answered, was_unasked
 from aeon_core.effects.port import Effects
 from aeon_core.entities import Finding, SemanticValidationReport, report_of
 from aeon_core.errors import RunAborted, ToolError, UsageError, ValidationError

@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any, TypeVar
 
-from aeon_core.approvals.pending import (
+from aeon_core.approvals import (
     REVIEWED,
     UNASKED,
     ApprovalDecision,

@@ -11,7 +11,7 @@ from typing import Any, Literal
 
 from pydantic import ValidationError
 
-from aeon_core.approvals.pending import Approver
+from aeon_core.approvals import Approver
 from aeon_core.config.journal_trust import check_journal
 from aeon_core.config.schema import RunConfig, providers_of, recorded_config
 from aeon_core.convergence import ConvergenceCriteria, load_criteria

@@ -11,7 +11,7 @@ from aeon_core.errors import UsageError
 from aeon_core.runs.stream import AsyncRunStream, RunStream, Worker
 
 if TYPE_CHECKING:
-    from aeon_core.approvals.pending import Approver
+    from aeon_core.approvals import Approver
     from aeon_core.config.schema import RunConfig
     from aeon_core.convergence import ConvergenceCriteria
     from aeon_core.effects.replay_cursor import ReplayCursor

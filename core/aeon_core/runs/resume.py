@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from aeon_core.approvals.pending import REVIEWED, Approver
+from aeon_core.approvals import REVIEWED, Approver
 from aeon_core.config.journal_trust import check_journal
 from aeon_core.config.schema import RunConfig, recorded_config
 from aeon_core.effects.model_calls import check_budget, model_infos

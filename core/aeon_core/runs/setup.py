@@ -10,7 +10,7 @@ from functools import cache, partial
 from pathlib import Path
 from typing import Any, Literal
 
-from aeon_core.approvals.pending import Approver
+from aeon_core.approvals import Approver
 from aeon_core.config.journal_trust import needs_consent, remembers_run
 from aeon_core.config.schema import RunConfig, configured_secrets, runs_directory
 from aeon_core.convergence import ConvergenceCriteria, load_criteria

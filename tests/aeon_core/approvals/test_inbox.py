@@ -14,9 +14,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from aeon_core.approvals import inbox as inbox_module
-from aeon_core.approvals.inbox import Inbox, forget_left, inbox_of, send, takes_decisions
-from aeon_core.approvals.pending import ApprovalDecision, ApprovalRequest, PendingApproval, pending_approval
+from aeon_core import approval_inbox as inbox_module
+from aeon_core.approval_inbox import Inbox, forget_left, inbox_of, send, takes_decisions
+from aeon_core.approvals import ApprovalDecision, ApprovalRequest, PendingApproval, pending_approval
 from aeon_core.errors import UsageError
 from tests.aeon_core.questions import Asked, Asking
 from tests.waiting import wait_until

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from aeon_core.approvals.pending import NOBODY, UNASKED, ApprovalDecision, asked_again, pending_approval, was_unasked
+from aeon_core.approvals import NOBODY, UNASKED, ApprovalDecision, asked_again, pending_approval, was_unasked
 from aeon_core.journal.records import MemoryRecord, RunResumed
 from tests.aeon_core.questions import Asking
 

@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from aeon_core import Orchestrator, RunConfig, ToolRegistry, tool
-from aeon_core.approvals.inbox import POLL_SECONDS, RemoteApprover, about, inbox_of, send
-from aeon_core.approvals.pending import NOBODY, ApprovalDecision, nobody_answered, pending_approval
+from aeon_core.approval_inbox import POLL_SECONDS, RemoteApprover, about, inbox_of, send
+from aeon_core.approvals import NOBODY, ApprovalDecision, nobody_answered, pending_approval
 from tests.aeon_core.questions import Asking
 from tests.fakes import ScriptedModel, steps
 

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from aeon_core import Orchestrator, RunConfig
-from aeon_core.approvals.pending import pending_approval
+from aeon_core.approvals import pending_approval
 from aeon_core.errors import UsageError
 from aeon_core.journal.follow import Follower
 from aeon_core.journal.history import open_end, open_history, open_run

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from aeon_core import LLMError, LLMResponse, Orchestrator, RunConfig, RunResult, tool
-from aeon_core.approvals.pending import ApprovalDecision, ApprovalRequest
+from aeon_core.approvals import ApprovalDecision, ApprovalRequest
 from aeon_core.errors import ReplayMismatchError, UsageError
 from aeon_core.journal.history import open_history
 from aeon_core.journal.reader import read_records

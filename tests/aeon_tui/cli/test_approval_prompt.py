@@ -15,8 +15,8 @@ from typing import Any
 
 import pytest
 
-from aeon_core.approvals.inbox import Sent, inbox_of, send
-from aeon_core.approvals.pending import NOBODY, ApprovalDecision, ApprovalRequest, pending_approval
+from aeon_core.approval_inbox import Sent, inbox_of, send
+from aeon_core.approvals import NOBODY, ApprovalDecision, ApprovalRequest, pending_approval
 from aeon_core.journal.view.model import AssessmentView, RunView
 from aeon_tui.cli.approval_prompt import TerminalApprover, prompt, question_of
 from aeon_tui.cli.output import stderr

@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from aeon_core.approvals.inbox import Inbox, inbox_of
+from aeon_core.approval_inbox import Inbox, inbox_of
 from aeon_core.journal.reader import read_records
 from aeon_tui.cli.main import main
 from tests.aeon_core.questions import CALL, Asked, Asking

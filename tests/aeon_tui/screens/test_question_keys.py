@@ -15,7 +15,7 @@ from textual.events import Key, MouseScrollDown, Paste
 from textual.pilot import Pilot
 from textual.widgets import Input
 
-from aeon_core.approvals.pending import ApprovalDecision, ApprovalRequest
+from aeon_core.approvals import ApprovalDecision, ApprovalRequest
 from aeon_tui.app import AeonApp
 from aeon_tui.screens.dialogs import ConfirmDialog
 from aeon_tui.screens.keys import KeysScreen

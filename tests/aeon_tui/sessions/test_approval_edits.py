@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from aeon_core.approvals.inbox import about
-from aeon_core.approvals.pending import NOBODY, ApprovalDecision, ApprovalRequest
+from aeon_core.approval_inbox import about
+from aeon_core.approvals import NOBODY, ApprovalDecision, ApprovalRequest
 from aeon_core.errors import UsageError
 from aeon_tui.sessions.approval_edits import ApprovalEdits
 

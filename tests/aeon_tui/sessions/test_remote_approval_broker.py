@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from aeon_core.approvals.inbox import Inbox, send
-from aeon_core.approvals.pending import ApprovalDecision, pending_approval
+from aeon_core.approval_inbox import Inbox, send
+from aeon_core.approvals import ApprovalDecision, pending_approval
 from aeon_core.journal.listing import Awaited
 from aeon_tui.app import AeonApp
 from aeon_tui.screens.panel_controller import SENT

@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 
 from aeon_core import ApprovalDecision, Orchestrator, RunConfig, ToolRegistry, tool
-from aeon_core.approvals.inbox import inbox_of
-from aeon_core.approvals.pending import NOBODY
+from aeon_core.approval_inbox import inbox_of
+from aeon_core.approvals import NOBODY
 from aeon_core.config.loading import LoadedConfig
 from aeon_core.convergence import load_criteria
 from aeon_core.errors import UsageError

@@ -17,7 +17,7 @@ from typing import Any, Literal
 
 from pydantic import ValidationError
 
-from aeon_core.approvals.inbox import RemoteApprover, about
+from aeon_core.approval_inbox import RemoteApprover, about
 from aeon_core.config.journal_trust import check_journal, recorded_rules, remembers_run
 from aeon_core.config.schema import RunConfig, recorded_config
 from aeon_core.entities import RunResult

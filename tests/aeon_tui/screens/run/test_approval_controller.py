@@ -10,7 +10,7 @@ from textual.events import Key
 from textual.widgets import Input
 
 from aeon_core import ApprovalDecision, ApprovalRequest, Orchestrator, RunConfig, ToolRegistry, tool
-from aeon_core.approvals.pending import Approver
+from aeon_core.approvals import Approver
 from aeon_core.runs.orchestrator import PreparedRun
 from aeon_tui.app import AeonApp
 from aeon_tui.screens.run.screen import RunScreen

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from aeon_core.approvals.pending import ApprovalRequest
+from aeon_core.approvals import ApprovalRequest
 from aeon_core.config.schema import RunConfig
 from aeon_tui.sessions.run_jobs import NewRunJob
 from aeon_tui.sessions.runner import Runner

@@ -12,7 +12,7 @@ import pytest
 from textual.widgets import Static
 
 from aeon_core import Orchestrator, RunConfig
-from aeon_core.approvals.pending import ApprovalRequest, Approver
+from aeon_core.approvals import ApprovalRequest, Approver
 from aeon_core.journal.reader import read_records
 from aeon_core.journal.view.model import RunView
 from aeon_core.runs.orchestrator import PreparedRun

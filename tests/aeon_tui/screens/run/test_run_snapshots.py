@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 from textual.pilot import Pilot
 
-from aeon_core.approvals.pending import ApprovalRequest
+from aeon_core.approvals import ApprovalRequest
 from aeon_core.config.schema import RunConfig
 from aeon_tui.app import AeonApp
 from aeon_tui.screens.run.screen import RunScreen

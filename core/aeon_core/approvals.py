@@ -1,4 +1,7 @@
-"""The question that a run waits with, from its journal alone, so that a decider elsewhere sees what was asked."""
+"""What a person is asked: requests, decisions, and the question that a run waits with, from its journal alone.
+
+A decider elsewhere therefore sees what was asked.
+"""
 
 from __future__ import annotations
 

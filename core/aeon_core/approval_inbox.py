@@ -23,7 +23,7 @@ from typing import Any, Literal, Self
 
 from pydantic import BaseModel, Field, ValidationError
 
-from aeon_core.approvals.pending import (
+from aeon_core.approvals import (
     ANSWERS,
     NOBODY,
     TOO_LATE,

@@ -1,1 +1,0 @@
-"""What a person is asked, and how the answer reaches the run."""
