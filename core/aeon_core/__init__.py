@@ -10,7 +10,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from typing import Any
 
-    from aeon_core.adaptive.profile import TaskProfile as TaskProfile
     from aeon_core.approvals import ApprovalDecision as ApprovalDecision
     from aeon_core.approvals import ApprovalRequest as ApprovalRequest
     from aeon_core.config.schema import RunConfig as RunConfig
@@ -47,6 +46,7 @@ if TYPE_CHECKING:
     from aeon_core.runs.stream import AsyncRunStream as AsyncRunStream
     from aeon_core.runs.stream import RunStream as RunStream
     from aeon_core.supervisor import Supervisor as Supervisor
+    from aeon_core.task_profile import TaskProfile as TaskProfile
     from aeon_core.tools.base import Tool as Tool
     from aeon_core.tools.decorator import tool as tool
     from aeon_core.tools.registry import ToolRegistry as ToolRegistry
@@ -56,7 +56,6 @@ if TYPE_CHECKING:
     from aeon_core.validation.validator import lint_plan as lint_plan
 
 _PUBLIC = {
-    "adaptive.profile": ("TaskProfile",),
     "approvals": ("ApprovalDecision", "ApprovalRequest"),
     "config.schema": ("RunConfig",),
     "convergence": ("ConvergenceCriteria", "ConvergenceEngine"),
@@ -77,6 +76,7 @@ _PUBLIC = {
     "runs.resume": ("resume",),
     "runs.stream": ("AsyncRunStream", "RunStream"),
     "supervisor": ("Supervisor",),
+    "task_profile": ("TaskProfile",),
     "tools.base": ("Tool",),
     "tools.decorator": ("tool",),
     "tools.registry": ("ToolRegistry",),

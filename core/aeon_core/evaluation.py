@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from aeon_core.adaptive.depth import DepthEvidence
+from aeon_core.adaptive_depth import DepthEvidence
 from aeon_core.convergence import ConvergenceAssessment, ConvergenceCriteria, ConvergenceEngine
 from aeon_core.entities import SemanticValidationReport, TTLState, ValidationIssue, report_of
 from aeon_core.judge.judgement import Ask

@@ -23,7 +23,7 @@ from aeon_core.tools.base import Effect
 DIALECT = "https://json-schema.org/draft/2020-12/schema"
 
 _ENTITIES = {
-    "AdaptiveDepthConfiguration": "adaptive.depth",
+    "AdaptiveDepthConfiguration": "adaptive_depth",
     "ApprovalDecision": "approvals",
     "ApprovalRequest": "approvals",
     "ConvergenceAssessment": "convergence",
@@ -43,7 +43,7 @@ _ENTITIES = {
     "StepResult": "entities",
     "Subplan": "plan.models",
     "SupervisorAction": "entities",
-    "TaskProfile": "adaptive.profile",
+    "TaskProfile": "task_profile",
     "Tool": "schemas",
     "ToolCall": "entities",
     "ValidationIssue": "entities",

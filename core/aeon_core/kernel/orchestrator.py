@@ -7,8 +7,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any, Literal, TypeVar
 
-from aeon_core.adaptive.depth import AdaptiveDepth, DepthEvidence
-from aeon_core.adaptive.profile import ProfileReply, default_profile, profile_request, read_profile_reply, with_tools
+from aeon_core.adaptive_depth import AdaptiveDepth, DepthEvidence
 from aeon_core.budget import CostCeilingReached
 from aeon_core.config.schema import RunConfig
 from aeon_core.convergence import ConvergenceAssessment, ConvergenceCriteria
@@ -55,6 +54,7 @@ from aeon_core.plan.refinement.apply import Refinement
 from aeon_core.plan.requests import RefinementReply, plan_request, read_refinement
 from aeon_core.prompts import initial_memory_section, requirements_section
 from aeon_core.reasoning import reply_text
+from aeon_core.task_profile import ProfileReply, default_profile, profile_request, read_profile_reply, with_tools
 from aeon_core.units import milliseconds_between
 from aeon_core.validation.plan_checks import validate_plan_tools
 

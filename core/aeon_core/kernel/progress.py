@@ -13,8 +13,7 @@ from typing import Any, Literal
 
 from pydantic import Field, ValidationError
 
-from aeon_core.adaptive.depth import AdaptiveDepthConfiguration, DepthEvidence
-from aeon_core.adaptive.profile import TaskProfile
+from aeon_core.adaptive_depth import AdaptiveDepthConfiguration, DepthEvidence
 from aeon_core.config.schema import RunConfig
 from aeon_core.convergence import ConvergenceAssessment
 from aeon_core.effects.model_calls import ModelCalls
@@ -41,6 +40,7 @@ from aeon_core.plan.models import Plan
 from aeon_core.plan.parsing import dump_plan
 from aeon_core.plan.refinement.actions import Advisory, RefinementLedger
 from aeon_core.suggest import first_problem
+from aeon_core.task_profile import TaskProfile
 from aeon_core.tools.registry import ToolRegistry
 from aeon_core.units import seconds_between
 

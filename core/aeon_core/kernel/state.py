@@ -10,13 +10,13 @@ from typing import Annotated, Any, NoReturn, TypeVar
 
 from pydantic import AfterValidator, Field, PrivateAttr, model_validator
 
-from aeon_core.adaptive.depth import AdaptiveDepthConfiguration
-from aeon_core.adaptive.profile import TaskProfile
+from aeon_core.adaptive_depth import AdaptiveDepthConfiguration
 from aeon_core.entities import Entity, StepResult, SupervisorAction, ToolCall, TTLState
 from aeon_core.plan import ExecutionMode
 from aeon_core.plan.models import Plan, PlanStep
 from aeon_core.plan.refinement.actions import RefinementLedger
 from aeon_core.prompts import STRATEGIES, ReasoningMode
+from aeon_core.task_profile import TaskProfile
 
 T = TypeVar("T")
 

@@ -6,8 +6,8 @@ import itertools
 
 import pytest
 
-from aeon_core.adaptive.depth import AdaptiveDepth, AdaptiveDepthConfiguration
-from aeon_core.adaptive.profile import DIMENSIONS, TaskProfile, coherent, tier
+from aeon_core.adaptive_depth import AdaptiveDepth, AdaptiveDepthConfiguration
+from aeon_core.task_profile import DIMENSIONS, TaskProfile, coherent, tier
 from tests.aeon_core.adaptive.test_profile import profile
 
 MODES = ["shallow", "balanced", "deep"]

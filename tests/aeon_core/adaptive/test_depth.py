@@ -8,9 +8,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from aeon_core.adaptive.depth import AdaptiveDepth, DepthEvidence
-from aeon_core.adaptive.profile import DIMENSIONS, TaskProfile, coherent, contradictions, tier
+from aeon_core.adaptive_depth import AdaptiveDepth, DepthEvidence
 from aeon_core.prompts import STRATEGIES
+from aeon_core.task_profile import DIMENSIONS, TaskProfile, coherent, contradictions, tier
 from tests.aeon_core.adaptive.test_profile import profile, profiles
 
 MODES = ["shallow", "balanced", "deep"]

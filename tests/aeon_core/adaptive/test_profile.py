@@ -10,7 +10,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from aeon_core.adaptive.profile import (
+from aeon_core.errors import ValidationError
+from aeon_core.task_profile import (
     DIMENSIONS,
     PROFILE_SCHEMA,
     TaskProfile,
@@ -24,7 +25,6 @@ from aeon_core.adaptive.profile import (
     read_profile_reply,
     tier,
 )
-from aeon_core.errors import ValidationError
 
 LEAST = {name: tiers[0] for name, tiers in DIMENSIONS.items()}
 profiles = st.fixed_dictionaries({name: st.sampled_from(tiers) for name, tiers in DIMENSIONS.items()}).map(

@@ -11,10 +11,10 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from aeon_core import LLMError, Orchestrator, RunConfig, RunResult
-from aeon_core.adaptive.profile import DIMENSIONS, TaskProfile, contradictions, tier
 from aeon_core.journal.history import open_history
 from aeon_core.llm.base import LLMAdapter, LLMRequest
 from aeon_core.llm.simulated import SimulatedModel
+from aeon_core.task_profile import DIMENSIONS, TaskProfile, contradictions, tier
 from tests.aeon_core.kernel import loop_random
 from tests.aeon_core.kernel.test_passes import MENDED, NOTHING, PROFILE, TASK, Records, model, of, plan
 from tests.fakes import judged

@@ -9,9 +9,9 @@ from typing import Any, ClassVar
 from hypothesis import strategies as st
 
 from aeon_core import LLMError, LLMResponse, Orchestrator, RunConfig, RunResult, ToolRegistry
-from aeon_core.adaptive.profile import DIMENSIONS
 from aeon_core.effects.replay_cursor import ReplayCursor
 from aeon_core.plan.refinement.actions import RefinementLedger
+from aeon_core.task_profile import DIMENSIONS
 from aeon_core.tools.registry import default_registry
 from tests.fakes import ScriptedModel, add, call
 

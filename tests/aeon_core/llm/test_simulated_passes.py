@@ -10,13 +10,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from aeon_core import Orchestrator, RunConfig, RunResult
-from aeon_core.adaptive.profile import PROFILE_SCHEMA, contradictions, read_profile
 from aeon_core.effects.record_stream import RecordStream
 from aeon_core.judge.judgement import JUDGE_SCHEMA, REVIEW_SCHEMA
 from aeon_core.judge.quote import find_quote
 from aeon_core.llm.base import LLMRequest, Purpose
 from aeon_core.llm.simulated import SimulatedModel
 from aeon_core.plan.requests import refine_schema
+from aeon_core.task_profile import PROFILE_SCHEMA, contradictions, read_profile
 from aeon_core.tools.schema import Schema
 from tests.aeon_core.llm.simulated_talk import CALCULATOR_AND_ECHO, READ_FILE, ask, lines
 from tests.sampling import examples

@@ -1,4 +1,7 @@
-"""Adaptive depth: TTL and reasoning_mode from the TaskProfile, within the limit (adaptive FR-026 to FR-035, FR-077)."""
+"""Adaptive depth: how much thought a task needs (adaptive FR-001 to FR-021).
+
+TTL and reasoning_mode follow from the TaskProfile, within the limit (adaptive FR-026 to FR-035, FR-077).
+"""
 
 from __future__ import annotations
 
@@ -7,10 +10,10 @@ from typing import Annotated, Any, ClassVar, NamedTuple
 
 from pydantic import ConfigDict, Field
 
-from aeon_core.adaptive.profile import DIMENSIONS, TaskProfile, drift, moved, tier
 from aeon_core.entities import Entity
 from aeon_core.plan.models import NonBlank
 from aeon_core.prompts import ReasoningMode
+from aeon_core.task_profile import DIMENSIONS, TaskProfile, drift, moved, tier
 
 _MANY_ISSUES = 2
 """The number of medium issues from which a plan is harder than expected."""
