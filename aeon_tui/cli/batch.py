@@ -17,8 +17,7 @@ from aeon_core.errors import AeonError, ModelUnavailableError, UsageError
 from aeon_core.journal.values import brief
 from aeon_core.journal.view.formatting import words
 from aeon_core.paths import expanded
-from aeon_core.plan.edit import load_requirements
-from aeon_core.plan.parsing import load_plan_file
+from aeon_core.plan.files import load_plan_file, load_requirements
 from aeon_core.regular_file import open_regular
 from aeon_core.runs.batch.batch import Batch, Pool, ProcessPool, Work, dask_pool, exit_code
 from aeon_core.runs.batch.tasks import AUTO_APPROVE, BatchTask, check_journals, read_tasks

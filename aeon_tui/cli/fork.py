@@ -12,7 +12,7 @@ from aeon_core.config.schema import runs_directory
 from aeon_core.errors import AeonError, UsageError
 from aeon_core.journal.reader import read_records
 from aeon_core.journal.values import int_of
-from aeon_core.plan.edit import PlanEdit, load_requirements
+from aeon_core.plan.files import PlanEdit, load_requirements
 from aeon_core.runs.fork import starting_edit
 from aeon_tui.cli import options
 from aeon_tui.cli.headless import given_options, progress_of, run_headless, run_live

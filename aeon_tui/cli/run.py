@@ -11,8 +11,8 @@ from pathlib import Path
 from aeon_core.config.schema import runs_directory
 from aeon_core.errors import UsageError
 from aeon_core.paths import run_argument
+from aeon_core.plan.files import load_plan_file
 from aeon_core.plan.models import Plan
-from aeon_core.plan.parsing import load_plan_file
 from aeon_core.process import is_terminal
 from aeon_tui.cli import options
 from aeon_tui.cli.headless import progress_of, run_headless, run_live

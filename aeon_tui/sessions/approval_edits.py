@@ -12,9 +12,7 @@ from aeon_core.approvals import ApprovalDecision, ApprovalRequest
 from aeon_core.effects.approvals import SETTLED, takes_requirements
 from aeon_core.errors import UsageError, ValidationError
 from aeon_core.journal.values import number_of, strs_of
-from aeon_core.plan.edit import PlanEdit, parse_plan_edit
-from aeon_core.plan.files import NotPlainDataError, read_data
-from aeon_core.plan.parsing import read_plan_data
+from aeon_core.plan.files import NotPlainDataError, PlanEdit, parse_plan_edit, read_data, read_plan_data
 from aeon_core.tools.schema import Schema
 from aeon_tui.platform.yaml_draft import DraftForm, YamlDraft, as_yaml
 

@@ -10,8 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from aeon_core.convergence import ConvergenceCriteria, parse_criteria
 from aeon_core.errors import UsageError, ValidationError
-from aeon_core.plan.edit import PlanEdit, parse_plan_edit
-from aeon_core.plan.files import parse_data
+from aeon_core.plan.files import PlanEdit, parse_data, parse_plan_edit
 from aeon_tui.platform.yaml_draft import as_yaml
 from aeon_tui.sessions.run_jobs import Kernel, OnLine, RunJob, StartRequest, is_paced, kernel_parts
 from aeon_tui.sessions.run_options import approval_points, merge_overrides, started_of, usable_model
@@ -148,7 +147,7 @@ def fork_job(
     cannot be read.
     """
     from aeon_core.convergence import load_criteria
-    from aeon_core.plan.edit import load_requirements
+    from aeon_core.plan.files import load_requirements
     from aeon_core.runs.fork import forked_config
 
     started, recorded = started_of(path), forked_config(path)

@@ -430,8 +430,7 @@ def check_said(path: Path, said: Mapping[str, Any]) -> dict[str, Any]:
 
 def _started_with(path: Path, name: str, value: Any) -> bool:
     from aeon_core.convergence import ConvergenceCriteria, load_criteria
-    from aeon_core.plan.edit import load_requirements
-    from aeon_core.plan.parsing import load_plan_file
+    from aeon_core.plan.files import load_plan_file, load_requirements
     from aeon_core.runs.fork import forked_config
     from aeon_core.runs.replay import given_plan_of, recorded_criteria
 

@@ -177,7 +177,7 @@ def _file_schema(name: str) -> dict[str, Any]:
 
 
 def _requirements_file() -> dict[str, Any]:
-    from aeon_core.plan.edit import MAX_REQUIREMENT, MAX_REQUIREMENTS
+    from aeon_core.plan.files import MAX_REQUIREMENT, MAX_REQUIREMENTS
 
     item = {"type": "string", "pattern": r"\S", "maxLength": MAX_REQUIREMENT, "description": "One requirement."}
     text = "What a finished answer must satisfy, instead of requirements that are inferred from the task."

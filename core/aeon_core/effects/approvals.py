@@ -13,7 +13,7 @@ from aeon_core.effects.port import Effects
 from aeon_core.entities import Finding, SemanticValidationReport, report_of
 from aeon_core.errors import RunAborted, ToolError, UsageError, ValidationError
 from aeon_core.journal.records import LabelRecord, Verdict
-from aeon_core.plan.edit import REQUIREMENTS, PlanEdit, parse_plan_edit, reuse_executed_steps
+from aeon_core.plan.files import REQUIREMENTS, PlanEdit, parse_plan_edit, reuse_executed_steps
 from aeon_core.plan.models import Plan
 from aeon_core.plan.parsing import dump_plan
 from aeon_core.policy import Policy, unruled

@@ -1,6 +1,7 @@
 """Plans: reading and changing them.
 
-`models.Plan`, `parsing.parse_plan` for replies, `files` for files, `refinement` for changes between passes.
+`models.Plan`, `parsing.parse_plan` for replies, `files` for what a person writes, `requests` for what is asked of a
+model, `refinement` for changes between passes.
 """
 
 from collections.abc import Mapping

@@ -6,7 +6,6 @@ import json
 import math
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import Any, get_args
 
 import pydantic
@@ -14,13 +13,11 @@ import pydantic
 from aeon_core.errors import UsageError, ValidationError
 from aeon_core.json_safe import MAX_DEPTH, NotJsonSafeError, clean_text, json_safe, parse_json
 from aeon_core.plan import StepStatus
-from aeon_core.plan.files import read_data
 from aeon_core.plan.forms import normal_plan
 from aeon_core.plan.models import MAX_NESTING_DEPTH, Plan, PlanStep, Subplan
 from aeon_core.suggest import close
 from aeon_core.tools.registry import ToolRegistry
 from aeon_core.tools.schema import properties
-from aeon_core.yaml_file import without_schema_line
 
 STATUSES: tuple[str, ...] = get_args(StepStatus)
 PLAN_FIELDS = tuple(Plan.model_fields)
@@ -451,7 +448,6 @@ def _ids_in(subplan: Any) -> Iterator[str]:
 
 
 MAX_PROBLEMS = 20
-_PROBLEMS_IN_A_LINE = 3
 
 
 def parse_plan(data: Any, *, fresh: bool = True) -> Plan:
@@ -497,25 +493,6 @@ def parse_loosely(value: Any, tools: ToolRegistry, *, exact: bool = False) -> tu
 def arguments_by_tool(tools: ToolRegistry) -> dict[str, list[str]]:
     """Return the argument names of each registered tool."""
     return {tool.name: list(properties(tools.input_schema(tool.name).schema)) for tool in tools}
-
-
-def load_plan_file(path: Path) -> Plan:
-    """Return the plan of a JSON or YAML file. Raises UsageError, one line with the file and the first problems."""
-    data = read_plan_data(path)
-    try:
-        return parse_plan(data)
-    except ValidationError as error:
-        problems = error.context["problems"]
-        line = "; ".join(problems[:_PROBLEMS_IN_A_LINE])
-        more = len(problems) - _PROBLEMS_IN_A_LINE
-        raise UsageError(
-            f"{str(path)!r} is not a valid plan: {line}{f'; and {more} more' if more > 0 else ''}"
-        ) from None
-
-
-def read_plan_data(path: Path) -> Any:
-    """Return the content of a plan file, valid or not. Raises UsageError if it is neither JSON nor YAML."""
-    return without_schema_line(read_data(path))
 
 
 def given_plan(plan: Plan | Mapping[str, Any] | None) -> Plan | None:

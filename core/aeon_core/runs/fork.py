@@ -27,7 +27,7 @@ from aeon_core.json_safe import clean_text
 from aeon_core.kernel.progress import Checkpoint, PassResults
 from aeon_core.llm.base import LLMAdapter
 from aeon_core.memory import Memory
-from aeon_core.plan.edit import PlanEdit, load_requirements, parse_plan_edit, reuse_executed_steps
+from aeon_core.plan.files import PlanEdit, load_requirements, parse_plan_edit, reuse_executed_steps
 from aeon_core.plan.models import Plan
 from aeon_core.plan.parsing import checked_plan, dump_plan
 from aeon_core.runs.factory import as_config, as_model, as_registry

@@ -29,7 +29,7 @@ from aeon_core.kernel.progress import Checkpoint
 from aeon_core.llm.base import LLMAdapter, as_adapter
 from aeon_core.memory import InMemoryStore, Memory
 from aeon_core.paths import expanded
-from aeon_core.plan.edit import load_requirements
+from aeon_core.plan.files import load_requirements
 from aeon_core.plan.models import Plan
 from aeon_core.runs.factory import as_config, as_registry, is_model_name, with_model_name
 from aeon_core.runs.orchestrator import Orchestrator

@@ -28,7 +28,7 @@ from aeon_core.kernel.progress import Checkpoint, Progress, located, run_started
 from aeon_core.kernel.state import OrchestrationState
 from aeon_core.llm.base import LLMAdapter
 from aeon_core.memory import InMemoryStore, Memory
-from aeon_core.plan.edit import load_requirements
+from aeon_core.plan.files import load_requirements
 from aeon_core.plan.models import Plan
 from aeon_core.plan.parsing import dump_plan, given_plan
 from aeon_core.prompts import check_prompts

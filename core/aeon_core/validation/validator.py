@@ -28,9 +28,9 @@ from aeon_core.errors import LLMError, SupervisorError, UsageError
 from aeon_core.judge.judgement import Ask, Judge, ask_of, read_review, review_request
 from aeon_core.memory import Memory
 from aeon_core.paths import expanded
-from aeon_core.plan.files import NotPlainDataError
+from aeon_core.plan.files import NotPlainDataError, read_plan_data
 from aeon_core.plan.models import Plan, PlanStep
-from aeon_core.plan.parsing import PlanEntry, PlanReader, Problem, read_plan_data
+from aeon_core.plan.parsing import PlanEntry, PlanReader, Problem
 from aeon_core.suggest import check_type
 from aeon_core.tools.base import Tools
 from aeon_core.tools.registry import ToolRegistry, default_registry

@@ -11,7 +11,7 @@ from pydantic import ValidationError
 
 from aeon_core.convergence import AdditionalCriterion, ConvergenceCriteria, load_criteria
 from aeon_core.errors import UsageError
-from aeon_core.plan.edit import load_requirements
+from aeon_core.plan.files import load_requirements
 
 
 def written(tmp_path: Path, text: str) -> Path:

@@ -11,7 +11,7 @@ import pytest
 from aeon_core import ApprovalDecision, ApprovalRequest, Orchestrator, RunConfig, RunResult
 from aeon_core.journal.history import open_history, open_run
 from aeon_core.journal.reader import read_records
-from aeon_core.plan.edit import PlanEdit, parse_plan_edit
+from aeon_core.plan.files import PlanEdit, parse_plan_edit
 from aeon_core.runs.fork import Fork, starting_edit
 from aeon_core.runs.replay import replay
 from aeon_core.runs.resume import resume

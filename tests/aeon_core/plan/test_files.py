@@ -9,8 +9,7 @@ from typing import Any
 import pytest
 
 from aeon_core.errors import UsageError
-from aeon_core.plan.files import MAX_BYTES, MAX_YAML_BYTES, NotPlainDataError
-from aeon_core.plan.parsing import load_plan_file, read_plan_data
+from aeon_core.plan.files import MAX_BYTES, MAX_YAML_BYTES, NotPlainDataError, load_plan_file, read_plan_data
 
 PLAN: dict[str, Any] = {
     "goal": "g",

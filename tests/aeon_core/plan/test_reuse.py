@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from aeon_core.plan.edit import reuse_executed_steps
+from aeon_core.plan.files import reuse_executed_steps
 from aeon_core.plan.models import Plan
 from aeon_core.plan.parsing import parse_plan
 

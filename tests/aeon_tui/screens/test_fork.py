@@ -10,7 +10,7 @@ import pytest
 from textual.pilot import Pilot
 from textual.widgets import Input, Static, TextArea
 
-from aeon_core.plan.edit import PlanEdit
+from aeon_core.plan.files import PlanEdit
 from aeon_tui.app import AeonApp
 from aeon_tui.messages import Start
 from aeon_tui.screens.fork import ForkDialog, Parent, StartChoice

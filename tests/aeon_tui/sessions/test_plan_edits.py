@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from aeon_core.errors import UsageError
 from aeon_core.json_safe import clean_text
-from aeon_core.plan.edit import PlanEdit
+from aeon_core.plan.files import PlanEdit
 from aeon_core.plan.parsing import parse_plan
 from aeon_tui.sessions.approval_edits import edit_plan, load_edited_plan, plan_yaml
 from tests.fakes import add, steps

@@ -20,7 +20,7 @@ from aeon_core.journal.reader import read_records
 from aeon_core.journal.records import ApprovalPoint
 from aeon_core.journal.recovery import reopen
 from aeon_core.journal.view.reducer import fold
-from aeon_core.plan.parsing import load_plan_file
+from aeon_core.plan.files import load_plan_file
 from aeon_core.policy import PolicyRules
 from aeon_core.runs.replay import replay
 from aeon_tui.sessions.run_jobs import Ended, check_said, ended_for_good, resume_job, resumed_source, retained_records
