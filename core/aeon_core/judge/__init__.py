@@ -1,4 +1,4 @@
 """A model's verdicts on results and plans, each with checked quotes.
 
-`result.judge_result`, `request.review_request`, `judgement.Judgement`; `agreement` measures them against labels.
+`result.judge_result`, `judgement.review_request`, `judgement.Judgement`; `agreement` measures them against labels.
 """

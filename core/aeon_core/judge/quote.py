@@ -15,17 +15,13 @@ def find_quote(text: str, quote: str) -> list[tuple[int, int]]:
 
     Empty if a part is missing. The text may be JSON, in which a line break is escaped.
     """
-    parts = [part for part in map(_letters, _ELISION.split(quote)) if part]
+    parts = [letters for letters, _ in map(_indexed, _ELISION.split(quote)) if letters]
     for form in (text, _ESCAPE.sub("  ", text)):
         letters, places = _indexed(form)
         found = [letters.find(part) for part in parts]
         if found and min(found) >= 0:
             return [(places[at], _end(text, places[at + len(part) - 1])) for at, part in zip(found, parts, strict=True)]
     return []
-
-
-def _letters(text: str) -> str:
-    return _indexed(text)[0]
 
 
 def _indexed(text: str) -> tuple[str, list[int]]:
