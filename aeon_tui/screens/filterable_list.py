@@ -12,7 +12,7 @@ from textual.widgets import Input
 from typing_extensions import override
 
 from aeon_core.escape import escape_controls
-from aeon_widgets.filter_line import FilterLine
+from aeon_widgets.line_input import FilterLine
 from aeon_widgets.tally import HeadLine
 from aeon_widgets.virtual_list import RowsView
 

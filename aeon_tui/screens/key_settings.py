@@ -19,9 +19,9 @@ from aeon_tui.screens.context import context_of
 from aeon_tui.screens.dialogs import Box, ConfirmDialog, Dialog
 from aeon_tui.screens.filterable_list import FilterableListScreen, KeptRows, ListFilter
 from aeon_tui.screens.keys import label_of
-from aeon_widgets.filter_line import FilterLine
 from aeon_widgets.footer import KeyFooter
 from aeon_widgets.keys import shown_key
+from aeon_widgets.line_input import FilterLine
 from aeon_widgets.tally import HeadLine
 from aeon_widgets.text import Piece, fit
 from aeon_widgets.virtual_list import RowsView

@@ -16,7 +16,6 @@ from textual.widgets import Input
 from typing_extensions import override
 
 from aeon_tui.screens.filterable_list import ListFilter
-from aeon_widgets.filter_line import FilterLine
 from aeon_widgets.icons import (
     FALLBACK,
     REFINED,
@@ -29,6 +28,7 @@ from aeon_widgets.icons import (
     WARNED,
 )
 from aeon_widgets.keys import key_of, shown_key
+from aeon_widgets.line_input import FilterLine
 from aeon_widgets.text import Piece, fit
 from aeon_widgets.virtual_list import LinesView
 

@@ -24,9 +24,9 @@ from aeon_widgets.call_rows import RowKey
 from aeon_widgets.compare_rows import ComparedRun, compare
 from aeon_widgets.compare_view import CompareHeader, CompareView
 from aeon_widgets.convergence import ConvergencePane
-from aeon_widgets.filter_line import FilterLine
 from aeon_widgets.footer import KeyFooter
 from aeon_widgets.issues import IssuesPane
+from aeon_widgets.line_input import FilterLine
 from aeon_widgets.log_pane import LogPane
 from aeon_widgets.match_list import MatchList
 from aeon_widgets.outcome import Outcome

@@ -48,9 +48,9 @@ if TYPE_CHECKING:
     from aeon_widgets.compare_view import CompareHeader as CompareHeader
     from aeon_widgets.compare_view import CompareView as CompareView
     from aeon_widgets.convergence import ConvergencePane as ConvergencePane
-    from aeon_widgets.filter_line import FilterLine as FilterLine
     from aeon_widgets.footer import KeyFooter as KeyFooter
     from aeon_widgets.issues import IssuesPane as IssuesPane
+    from aeon_widgets.line_input import FilterLine as FilterLine
     from aeon_widgets.log_pane import LogPane as LogPane
     from aeon_widgets.match_list import MatchList as MatchList
     from aeon_widgets.outcome import Outcome as Outcome
@@ -85,9 +85,9 @@ _PUBLIC = {
     "compare_rows": ("ComparedRun", "compare"),
     "compare_view": ("CompareHeader", "CompareView"),
     "convergence": ("ConvergencePane",),
-    "filter_line": ("FilterLine",),
     "footer": ("KeyFooter",),
     "issues": ("IssuesPane",),
+    "line_input": ("FilterLine",),
     "log_pane": ("LogPane",),
     "match_list": ("MatchList",),
     "outcome": ("Outcome",),

@@ -38,9 +38,9 @@ from aeon_tui.screens.browser.run_filter import (
     with_status,
 )
 from aeon_tui.screens.context import PAST_RUN_KEYS, context_of
-from aeon_widgets.filter_line import FilterLine
 from aeon_widgets.footer import KeyFooter
 from aeon_widgets.keys import key_of
+from aeon_widgets.line_input import FilterLine
 from aeon_widgets.pane import Item
 from aeon_widgets.run_list import RunList, RunListHeader, ordered
 from aeon_widgets.run_preview import Kin

@@ -22,9 +22,9 @@ from aeon_core.journal.view.model import RunView
 from aeon_core.units import count
 from aeon_tui.platform.background_tasks import LatestWorker
 from aeon_tui.sources.base import RecordSource
-from aeon_widgets.filter_line import FilterLine
 from aeon_widgets.footer import KeyFooter
 from aeon_widgets.keys import key_of
+from aeon_widgets.line_input import FilterLine
 from aeon_widgets.match_list import Heading, MatchList, RecordText, record_blocks
 from aeon_widgets.step_pane import TABS
 from aeon_widgets.tally import HeadLine

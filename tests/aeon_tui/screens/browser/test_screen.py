@@ -21,8 +21,8 @@ from aeon_tui.app import AeonApp
 from aeon_tui.screens.browser.screen import BrowserScreen, BrowserTitle, ListRuns, RunsText
 from aeon_tui.screens.onboarding import Onboarding
 from aeon_tui.screens.run.screen import RunScreen
-from aeon_widgets.filter_line import FilterLine
 from aeon_widgets.footer import KeyFooter
+from aeon_widgets.line_input import FilterLine
 from aeon_widgets.plan_tree import PlanTree
 from aeon_widgets.run_list import RunList
 from tests.aeon_core.journal.build import finished, started, ttl, whole_run, write

@@ -15,7 +15,7 @@ from aeon_tui.app import AeonApp
 from aeon_tui.screens.run.screen import RunScreen
 from aeon_tui.screens.run.search import SearchScreen
 from aeon_tui.sources.base import ReadAheadSource
-from aeon_widgets.filter_line import FilterLine
+from aeon_widgets.line_input import FilterLine
 from aeon_widgets.match_list import MatchList, RecordText
 from tests.aeon_tui.recordings import START
 from tests.aeon_tui.sources.test_journal import LONG, TwoViews, journal

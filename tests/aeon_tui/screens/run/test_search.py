@@ -16,7 +16,7 @@ from aeon_tui.screens.run import search
 from aeon_tui.screens.run.screen import RunScreen
 from aeon_tui.screens.run.search import SearchScreen
 from aeon_tui.sources.base import ReadAheadSource
-from aeon_widgets.filter_line import FilterLine
+from aeon_widgets.line_input import FilterLine
 from aeon_widgets.match_list import MatchList, RecordText, record_blocks
 from aeon_widgets.step_pane import TABS, StepPane
 from aeon_widgets.tally import HeadLine
