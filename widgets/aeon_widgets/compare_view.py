@@ -234,6 +234,15 @@ class CompareView(RowsView):
         self.cursor = min(near, max(0, len(self._lines) - 1))
         self.post_message(self.Shown(self))
 
+    @override
+    def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
+        return action == "choose" or super().check_action(action, parameters)
+
+    @override
+    def action_choose(self) -> None:
+        """Open the chosen run, even before the comparison has been read."""
+        self.post_message(self.Chosen(self, self.cursor))
+
     def action_difference(self, by: int) -> None:
         """Go to the next difference, or with -1 to the previous one."""
         at = bisect_left(self._begins, self.cursor + (by > 0)) - (by < 0)

@@ -69,6 +69,16 @@ async def test_enter_opens_the_run_that_is_chosen(tmp_path: Path, keys: tuple[st
         assert pilot.app.screen.chosen_run == tmp_path / f"{run}.jsonl"  # type: ignore[attr-defined]
 
 
+async def test_enter_opens_the_run_before_the_comparison_has_been_read(tmp_path: Path) -> None:
+    app = app_on(*two(tmp_path))
+    app.first_screen = CompareScreen(tmp_path / f"{LEFT}.jsonl", tmp_path / f"{RIGHT}.jsonl", 1, lambda: True)
+    async with app.run_test(size=(120, 40)) as pilot:
+        assert pilot.app.screen.query_one(CompareView).text == ""
+        await pilot.press("enter")
+        await until(pilot, lambda: isinstance(pilot.app.screen, RunScreen))
+        assert pilot.app.screen.chosen_run == tmp_path / f"{RIGHT}.jsonl"  # type: ignore[attr-defined]
+
+
 async def test_a_second_click_on_a_name_opens_its_run(tmp_path: Path) -> None:
     async with app_on(*two(tmp_path)).run_test(size=(120, 40)) as pilot:
         await compared(pilot)
