@@ -159,9 +159,12 @@ def _said(icon: str, style: str, head: str, text: str, *more: Block) -> Conversa
 
 
 def items_of(entry: Entry) -> Iterator[ConversationItem]:
-    """Yield the items of one entry that the view has folded: usually one, none for a first request."""
+    """Yield the items of one entry that the view has folded: usually one, none for a first request.
+
+    There is none for a retry either: the failed call says when it is tried again.
+    """
     kind = str(entry.get("type"))
-    if kind in _ITEMS:
+    if kind in _ITEMS and entry.get("kind") != "retry":
         yield from _ITEMS[kind](entry)
 
 

@@ -32,6 +32,15 @@ def text_of(made: Written, folder: Path) -> str:
     return WorkflowReport(path).text
 
 
+def test_a_call_that_is_tried_again_is_shown_once() -> None:
+    error = {"error_type": "ThrottlingException", "message": "too many requests"}
+    response = {"type": "api_response", "agent": "executor", "error": error, "retry_in_s": 2.0}
+    note = {"type": "note", "kind": "retry", "agent": "executor", "message": "too many requests; retrying in 2 s"}
+    assert [item.head for entry in (response, note) for item in items_of(entry)] == [
+        "ThrottlingException · retrying in 2.0 s"
+    ]
+
+
 def test_a_workflow_is_shown_with_its_gates_agents_and_cost(tmp_path: Path) -> None:
     lines = text_of(completed(), tmp_path).splitlines()
     assert lines[0] == "workflow 20260102-030405"
