@@ -16,7 +16,7 @@ from textual.widget import Widget
 
 from aeon_tui.app import AeonApp
 from aeon_tui.screens.browser.screen import BrowserScreen
-from aeon_tui.screens.run.layout import PANES
+from aeon_tui.screens.run.layout import ALL, PANES
 from aeon_tui.screens.run.screen import RunScreen
 from aeon_widgets.approval_panel import ApprovalPanel
 from aeon_widgets.footer import KeyFooter
@@ -76,6 +76,10 @@ def check_rows(pane: PlanTree | RunList | LogPane) -> None:
         whole = "".join(text for text, _ in pane.pieces(index, width)).rstrip()
         shown = pane.render_line(index - pane.scroll_offset.y).text.rstrip()
         assert shown == whole or "…" in shown, shown
+
+
+def test_each_pane_has_its_own_key_and_name() -> None:
+    assert len(PANES) == len({pane.title for pane in ALL}) == len(ALL)
 
 
 @pytest.mark.parametrize("state", sample(STATES, 1))
