@@ -94,7 +94,8 @@ class LineageScreen(Screen[None]):
         if first:
             rows.cursor = next((at for at, line in enumerate(lines) if line.run.run_id == self._path.stem), 0)
         fork_count = "no fork yet" if len(family) == 1 else count(len(family), "run")
-        self.query_one(HeadLine).title = f"Lineage of {escape_controls(self._path.stem)} · {fork_count}"
+        size = f" · {fork_count}" if family else ""
+        self.query_one(HeadLine).title = f"Lineage of {escape_controls(self._path.stem)}{size}"
         self.refresh_bindings()
 
     @property

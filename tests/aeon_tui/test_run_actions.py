@@ -30,6 +30,7 @@ from aeon_widgets.compare_view import CompareHeader, CompareView
 from aeon_widgets.run_header import RunHeader
 from aeon_widgets.run_list import RunList
 from aeon_widgets.run_question import run_question
+from aeon_widgets.tally import HeadLine
 from tests.aeon_core.kernel.test_passes import MENDED, TASK, model, plan
 from tests.aeon_tui.screens.browser.test_screen import NOW, summary
 from tests.waiting import PATIENCE, until
@@ -281,6 +282,15 @@ async def test_a_fork_from_the_shown_moment_runs_next_to_its_parent(runs: Path) 
         await until(pilot, lambda: isinstance(app.screen, CompareScreen))
         for runner in app.sessions.all:
             runner.wait(PATIENCE)
+
+
+async def test_the_lineage_of_a_run_outside_the_runs_directory_counts_no_runs(runs: Path, tmp_path: Path) -> None:
+    app = AeonApp(runs, today=today)
+    app.first_screen = LineageScreen(tmp_path / "elsewhere.jsonl", list)
+    async with app.run_test(size=(80, 24)) as pilot:
+        rows = app.screen.query_one(RunList)
+        await until(pilot, lambda: rows.where_empty == ("this run is not in the list",))
+        assert app.screen.query_one(HeadLine).title == "Lineage of elsewhere"
 
 
 async def test_what_was_reported_of_one_run_does_not_hide_the_next_screen(runs: Path) -> None:
