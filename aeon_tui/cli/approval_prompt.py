@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import select
-import signal
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from itertools import islice
@@ -19,7 +18,7 @@ from aeon_core.journal.records import Decision
 from aeon_core.journal.values import dict_of, str_of, strs_of
 from aeon_core.journal.view.model import RunView
 from aeon_core.paths import run_command
-from aeon_core.process import drop_typed_ahead, handled
+from aeon_core.process import drop_typed_ahead, ending_signals, handled
 from aeon_core.units import count
 from aeon_tui.cli.output import Output
 from aeon_widgets.rendered_text import QUOTED, block_lines
@@ -101,7 +100,7 @@ _WORDS = {"approve": "a", "yes": "a", "reject": "w", "no": "w", "replay": "r", "
 
 
 class _Interrupted(BaseException):
-    """Ctrl-C or a termination signal while the question waits."""
+    """Ctrl-C, a termination or a hang-up while the question waits."""
 
 
 class TerminalApprover:
@@ -132,7 +131,8 @@ class TerminalApprover:
             try:
                 return inbox.settle(self._decided(request, question, inbox))
             except _Interrupted:
-                sys.stderr.write("\n")
+                with contextlib.suppress(OSError):
+                    sys.stderr.write("\n")
                 return inbox.settle(self._with_answers(ApprovalDecision(decision="abort")))
 
     def _with_answers(self, decision: ApprovalDecision) -> ApprovalDecision:
@@ -268,10 +268,10 @@ def _elsewhere(inbox: Inbox) -> ApprovalDecision | None:
 
 @contextlib.contextmanager
 def _interruptible() -> Iterator[None]:
-    """Let Ctrl-C and a termination signal interrupt the read; with any other handler it would resume."""
+    """Let Ctrl-C, a termination or a hang-up interrupt the read; with any other handler it would resume."""
 
     def interrupt(*_: Any) -> NoReturn:
         raise _Interrupted
 
-    with handled(interrupt, signal.SIGINT, signal.SIGTERM):
+    with handled(interrupt, *ending_signals()):
         yield

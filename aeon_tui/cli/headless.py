@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 import json
 import os
-import signal
 from argparse import Namespace
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -16,7 +15,7 @@ from aeon_core.config.keys import KEYS
 from aeon_core.config.schema import RunConfig
 from aeon_core.escape import escape_controls
 from aeon_core.policy import Policy, PolicyRules
-from aeon_core.process import can_answer, handled
+from aeon_core.process import can_answer, ending_signals, handled
 from aeon_tui.cli import options
 from aeon_tui.cli.output import Output, diagnostics, stderr
 from aeon_tui.cli.run_output import Progress, print_result
@@ -33,7 +32,7 @@ ABORTING = b"aeon-tui: aborting; press Ctrl-C again to stop at once\n"
 
 @contextlib.contextmanager
 def forwarded_signals(wish: Callable[[], None], said: bytes = ABORTING) -> Iterator[None]:
-    """Call `wish` at the first Ctrl-C or termination, and report it; the next one raises KeyboardInterrupt."""
+    """Call `wish` at the first Ctrl-C, termination or hang-up, and report it; the next raises KeyboardInterrupt."""
     asked = False
 
     def pass_on(*_: Any) -> None:
@@ -45,7 +44,7 @@ def forwarded_signals(wish: Callable[[], None], said: bytes = ABORTING) -> Itera
             os.write(2, said)
         wish()
 
-    with handled(pass_on, signal.SIGINT, signal.SIGTERM):
+    with handled(pass_on, *ending_signals()):
         yield
 
 

@@ -58,6 +58,12 @@ def logged_to(handler: logging.Handler) -> Iterator[None]:
         logger.propagate = propagate
 
 
+def ending_signals() -> list[signal.Signals]:
+    """Return the signals that end a command: Ctrl-C, a termination, and a hang-up unless ignored, as under `nohup`."""
+    numbers = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+    return [each for each in numbers if each != signal.SIGHUP or signal.getsignal(each) is not signal.SIG_IGN]
+
+
 @contextlib.contextmanager
 def handled(handler: Callable[[int, FrameType | None], object], *numbers: signal.Signals) -> Iterator[None]:
     """Handle these signals so, and as before afterwards; does nothing on a thread that cannot set handlers."""

@@ -244,7 +244,7 @@ def test_without_a_terminal_the_run_stops_and_can_be_continued(point: str) -> No
     assert (json.loads(again.stdout)["status"], json.loads(again.stdout)["passes"]) == ("converged", 2)
 
 
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
 def test_an_interrupted_question_aborts_at_once(monkeypatch: pytest.MonkeyPatch, number: signal.Signals) -> None:
     class Interrupting(io.StringIO):
         def readline(self, size: int | None = -1) -> str:

@@ -205,7 +205,7 @@ def wait_until_gone(pid: int) -> None:
 
 
 @pytest.mark.exhaustive
-@pytest.mark.parametrize("number", sample([signal.SIGINT, signal.SIGTERM], 1))
+@pytest.mark.parametrize("number", sample([signal.SIGINT, signal.SIGTERM, signal.SIGHUP], 1))
 def test_ctrl_c_aborts_what_runs_and_begins_nothing_more(number: signal.Signals) -> None:
     tasks, here = lingering()
     with start(tasks, "--json") as process:

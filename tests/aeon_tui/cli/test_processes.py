@@ -162,7 +162,7 @@ def test_ctrl_c_lets_a_tool_end_and_the_second_one_does_not(tmp_path: Path) -> N
     assert statuses() == ["aborted"]
 
 
-@pytest.mark.parametrize("number", sample([signal.SIGINT, signal.SIGTERM], 1))
+@pytest.mark.parametrize("number", sample([signal.SIGHUP, signal.SIGINT, signal.SIGTERM], 1))
 def test_the_second_signal_stops_at_once(tmp_path: Path, number: signal.Signals) -> None:
     run, _ = slow_run(tmp_path)
     assert run.stderr is not None

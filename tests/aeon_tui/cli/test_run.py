@@ -264,7 +264,7 @@ class Waiting(LLMAdapter):
         return LLMResponse(text="too late")
 
 
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
 def test_a_signal_aborts_the_run_in_a_model_call_and_journals_it(
     cli: Cli, use_model: UseModel, number: signal.Signals
 ) -> None:

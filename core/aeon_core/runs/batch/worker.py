@@ -158,8 +158,8 @@ def stopped_by(stop: Path, abort: Callable[[], None], waiting: RemoteApprover | 
 
 
 def prepare_process(was_safe: bool) -> None:
-    """Prepare a process to be a pool's worker: prints go to stderr, Ctrl-C is left to the parent, and it ends with the
-    parent.
+    """Prepare a process to be a pool's worker: prints go to stderr, Ctrl-C and a hang-up are left to the parent, and it
+    ends with the parent.
 
     Whether its commands' Python looks for modules in the working directory is as it `was_safe` in the parent.
     """
@@ -172,7 +172,9 @@ def prepare_process(was_safe: bool) -> None:
     os.dup2(2, 1)
     sys.stdout = sys.stderr
     # A handler, since the programs that tools start would inherit an ignored signal.
-    signal.signal(signal.SIGINT, lambda *_: None)
+    for number in (signal.SIGINT, signal.SIGHUP):
+        if signal.getsignal(number) is not signal.SIG_IGN:
+            signal.signal(number, lambda *_: None)
     logger = logging.getLogger("aeon")
     logger.addHandler(logging.NullHandler())
     logger.propagate = False
