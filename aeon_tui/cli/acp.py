@@ -31,7 +31,11 @@ def execute(args: Namespace) -> int:
         raise missing_extra("`aeon-tui acp`", "acp") from None
     if is_terminal(sys.stdin):
         raise UsageError("acp talks to an editor, not to a terminal; add this command to the editor's agent settings")
-    options.check_models(options.load(args).config)
+    config = options.load(args).config
+    # A module is found in the project of a session.
+    anywhere = [spec for spec in config.tools if ":" not in spec]
+    options.check_served(config.model_copy(update={"tools": anywhere}), ())
+    options.writable(runs_directory(config))
     # The protocol's library would log tracebacks to stderr.
     logging.basicConfig(handlers=[logging.StreamHandler() if args.debug else logging.NullHandler()])
     with diagnostics(args.debug), reserve_stdio() as (reader, writer):

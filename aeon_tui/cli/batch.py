@@ -12,12 +12,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from aeon_core.config.schema import RunConfig, find_project_root, runs_directory
-from aeon_core.convergence import load_criteria
 from aeon_core.errors import AeonError, ModelUnavailableError, UsageError
 from aeon_core.journal.values import brief
 from aeon_core.journal.view.formatting import words
 from aeon_core.paths import expanded
-from aeon_core.plan.files import load_plan_file, load_requirements
+from aeon_core.plan.files import load_plan_file
 from aeon_core.regular_file import open_regular
 from aeon_core.runs.batch.batch import Batch, Pool, ProcessPool, Work, dask_pool, exit_code
 from aeon_core.runs.batch.tasks import AUTO_APPROVE, BatchTask, check_journals, read_tasks
@@ -219,7 +218,7 @@ def _check_run(config: RunConfig, seen: set[str], *, here: bool) -> None:
     checks = {
         f"{model} {config.budget is None}": _check_model,
         f"tools {config.tools} {config.project_root} {config.policy!r}": _check_tools,
-        f"files {config.criteria} {config.requirements}": _check_files,
+        f"files {config.criteria} {config.requirements}": options.check_files,
     }
     for what, check in checks.items() if here else ():
         # Of several lines with the same values, one is enough.
@@ -251,10 +250,3 @@ def _check_model(config: RunConfig) -> None:
 def _check_tools(config: RunConfig) -> None:
     with capture_stdio():
         build_tools(config).close()
-
-
-def _check_files(config: RunConfig) -> None:
-    if config.criteria is not None:
-        load_criteria(config.criteria)
-    if config.requirements is not None:
-        load_requirements(config.requirements)

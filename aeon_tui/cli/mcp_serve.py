@@ -12,6 +12,7 @@ from collections.abc import Callable
 from functools import partial
 from typing import TYPE_CHECKING
 
+from aeon_core.config.keys import listed
 from aeon_core.config.schema import runs_directory
 from aeon_core.errors import UsageError
 from aeon_core.installation import missing_extra, versions
@@ -62,7 +63,7 @@ def _served(args: Namespace) -> tuple[ServedRuns, Callable[[], ToolRegistry], Ca
     loaded = options.load(args)
     # The client waits for the call, so a person is asked only if necessary, not after every pass.
     config = loaded.config if "approve" in loaded.sources else loaded.config.model_copy(update={"approve": ["tool"]})
-    options.check_models(config)
+    options.check_served(config, {*listed(",".join(args.tools or ()))} - {"mcp"})
     runs = ServedRuns(config, options.writable(runs_directory(config)))
     return runs, partial(inspected_tools, args, config), partial(_calibrate, args)
 

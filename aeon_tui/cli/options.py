@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from argparse import Namespace
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -15,6 +15,7 @@ from aeon_core.errors import AeonError, UsageError
 from aeon_core.paths import default_runs_directory, expanded
 from aeon_tui.cli.output import stderr
 from aeon_tui.cli.trust import ask_for
+from aeon_tui.platform.stdio_capture import capture_stdio
 
 if TYPE_CHECKING:
     from aeon_core.config.schema import RunConfig
@@ -38,12 +39,30 @@ def load(args: Namespace) -> LoadedConfig:
     return loaded
 
 
-def check_models(config: RunConfig) -> None:
-    """Raise UsageError if no session could use a configured model, rather than at the client's first task."""
+def check_served(config: RunConfig, named: Iterable[str]) -> None:
+    """Raise UsageError if no session could use a configured model, file or tool, rather than at the first task.
+
+    Tools of the project and MCP servers are loaded only if they are `named` on the command line.
+    """
+    from aeon_core.runs.factory import inspect_tools
     from aeon_tui.sessions.new_run_form import checked_model
 
     for model in (*config.models, *filter(None, [config.judge_model])):
         checked_model(model)
+    check_files(config)
+    with capture_stdio():
+        inspect_tools(config, named)[0].close()
+
+
+def check_files(config: RunConfig) -> None:
+    """Raise UsageError if the criteria or the requirements cannot be read."""
+    from aeon_core.convergence import load_criteria
+    from aeon_core.plan.files import load_requirements
+
+    if config.criteria is not None:
+        load_criteria(config.criteria)
+    if config.requirements is not None:
+        load_requirements(config.requirements)
 
 
 def trust_mode(args: Namespace) -> TrustMode:

@@ -10,14 +10,28 @@ from collections.abc import Callable
 from dataclasses import asdict
 from typing import Annotated, Any, Literal, cast
 
+import anyio
 from mcp.server.mcpserver import Context, MCPServer
 from mcp.server.mcpserver.exceptions import ResourceError, ToolError
+from mcp.server.stdio import stdio_server
 from mcp.shared.exceptions import MCPError
-from mcp.types import CallToolResult, ElicitRequest, ElicitResult, InputRequiredResult, Resource, ToolAnnotations
-from pydantic import Field
+from mcp.shared.message import SessionMessage
+from mcp.types import (
+    CallToolResult,
+    ElicitRequest,
+    ElicitResult,
+    ErrorData,
+    InputRequiredResult,
+    JSONRPCError,
+    Resource,
+    ToolAnnotations,
+)
+from pydantic import Field, ValidationError
 
 from aeon_core import AeonError, ApprovalRequest, ToolRegistry, lint_plan, open_history, replay
+from aeon_core.suggest import first_problem
 from aeon_tui.mcp_server import questions
+from aeon_tui.platform.stdio_server import not_a_message
 from aeon_tui.sessions.pending_approval import approval_request, pending_question, submit
 from aeon_tui.sessions.served_runs import Event, ProgressLines, ServedRuns, StreamedRun, errors_as
 from aeon_widgets.text import one_line
@@ -76,7 +90,29 @@ class AeonServer(MCPServer[None]):
             known = tool.input_schema["properties"]
             if tool.name == name and (unknown := [each for each in arguments if each not in known]):
                 raise ToolError(f"{name} has no argument {unknown[0]!r}; the known ones are {', '.join(known)}")
-        return await super().call_tool(name, arguments, context)
+        try:
+            return await super().call_tool(name, arguments, context)
+        except ToolError as error:
+            if isinstance(error.__cause__, ValidationError):
+                raise ToolError(f"wrong argument of {name}: {first_problem(error.__cause__)}") from None
+            raise
+
+    async def run_stdio_async(self) -> None:
+        """Serve on standard input and output. What is not a message is answered with an error."""
+        forward, messages = anyio.create_memory_object_stream[SessionMessage | Exception]()
+        async with stdio_server() as (received, replies), anyio.create_task_group() as group:
+
+            async def sort() -> None:
+                async with forward:
+                    async for each in received:
+                        if isinstance(each, Exception):
+                            wrong = JSONRPCError(jsonrpc="2.0", id=None, error=ErrorData(**not_a_message(each)))
+                            await replies.send(SessionMessage(wrong))
+                        else:
+                            await forward.send(each)
+
+            group.start_soon(sort)
+            await self._lowlevel_server.run(messages, replies, self._lowlevel_server.create_initialization_options())
 
     async def list_resources(self) -> list[Resource]:
         """List the newest runs."""

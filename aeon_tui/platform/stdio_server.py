@@ -8,9 +8,9 @@ import json
 import os
 import signal
 from collections.abc import Awaitable, Callable
-from typing import Any, BinaryIO
+from typing import Any, BinaryIO, Self
 
-from pydantic import BaseModel, ValidationError
+from pydantic import BaseModel, ValidationError, model_validator
 
 MAX_LINE = 50_000_000
 """The largest message in bytes; a prompt may hold whole files."""
@@ -20,6 +20,19 @@ PARSE_ERROR, INVALID_REQUEST = -32700, -32600
 class _Message(BaseModel, extra="allow"):
     id: int | str | None = None
     method: str | None = None
+
+    @model_validator(mode="after")
+    def _asks_or_answers(self) -> Self:
+        if self.method is None and not {"result", "error"} & (self.model_extra or {}).keys():
+            raise ValueError("neither a request nor a reply")
+        return self
+
+
+def not_a_message(error: Exception) -> dict[str, Any]:
+    """Return the reply's error for a line that is not a message."""
+    is_json = not (isinstance(error, ValidationError) and error.errors()[0]["type"] == "json_invalid")
+    code = INVALID_REQUEST if is_json else PARSE_ERROR
+    return {"code": code, "message": "expected a JSON-RPC 2.0 message on each line"}
 
 
 class JsonLines:
@@ -41,9 +54,7 @@ class JsonLines:
             try:
                 return _Message.model_validate_json(line).model_dump(exclude_unset=True)
             except ValidationError as error:
-                code = PARSE_ERROR if error.errors()[0]["type"] == "json_invalid" else INVALID_REQUEST
-                wrong = {"code": code, "message": "expected a JSON-RPC 2.0 message on each line"}
-                await self.send({"jsonrpc": "2.0", "id": None, "error": wrong})
+                await self.send({"jsonrpc": "2.0", "id": None, "error": not_a_message(error)})
         return None
 
     async def close(self) -> None:

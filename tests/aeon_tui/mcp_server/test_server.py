@@ -230,6 +230,33 @@ async def test_an_argument_that_a_tool_does_not_have_is_refused(tmp_path: Path) 
         assert await call(client, "runs") == []
 
 
+async def test_an_argument_of_a_wrong_type_is_named_in_one_line(tmp_path: Path) -> None:
+    async with connected(tmp_path, *MODEL) as client:
+        said = await refused(client, "runs", limit="many")
+        assert (
+            said
+            == "wrong argument of runs: limit: Input should be a valid integer, unable to parse string as an integer"
+        )
+        assert await refused(client, "lint") == "wrong argument of lint: plan: Field required"
+
+
+@pytest.mark.exhaustive
+def test_what_is_no_message_is_answered_with_an_error(tmp_path: Path) -> None:
+    command = [sys.executable, "-m", "aeon_tui", "mcp-serve", *MODEL, "--runs-dir", str(tmp_path)]
+    server = subprocess.Popen(
+        command, text=True, env=environment(), cwd=tmp_path, stdin=subprocess.PIPE, stdout=subprocess.PIPE
+    )
+    assert server.stdin is not None
+    assert server.stdout is not None
+    server.stdin.write('nonsense\n{}\n[1, 2]\n{"jsonrpc": "2.0", "id": 7, "method": "ping"}\n')
+    server.stdin.flush()
+    replies = [json.loads(server.stdout.readline()) for _ in range(4)]
+    server.communicate(timeout=PATIENCE)
+    assert [reply["id"] for reply in replies] == [None, None, None, 7]
+    assert [reply["error"]["code"] for reply in replies[:3]] == [-32700, -32600, -32600]
+    assert server.returncode == 0
+
+
 async def test_without_a_model_the_call_says_so(tmp_path: Path) -> None:
     async with connected(tmp_path) as client:
         assert "no model is configured; set one with --model" in await refused(client, "run", task="add 5 and 10")
