@@ -158,10 +158,10 @@ def _work(args: argparse.Namespace, root: Path) -> int:
                     known = find_workflow(args.resume, root, orchestrator.runs_dir, orchestrator.transcripts)
                     result = orchestrator.resume(known)
         except KeyboardInterrupt:
-            return _report_stop("interrupted", 1, orchestrator.journal, args)
-    if result.error is None:
-        return result.exit_code
-    return _report_stop(result.error, result.exit_code, result.journal, args)
+            return _report_stop("interrupted", 1, orchestrator.journal, args, log)
+        if result.error is None:
+            return result.exit_code
+        return _report_stop(result.error, result.exit_code, result.journal, args, log)
 
 
 def _task(given: str | None) -> str:
@@ -203,12 +203,21 @@ def _log_of(args: argparse.Namespace, root: Path) -> Iterator[Log]:
     if path is not None:
         stream = _open_log(path, chosen=args.log_file is not None or args.config is not None)
 
+    is_lost = False
+
     def write(line: str) -> None:
         # A log that cannot be written does not stop the work.
-        with contextlib.suppress(OSError):
+        nonlocal is_lost
+        try:
             if stream is not None:
                 stream.write(f"{line}\n")
                 stream.flush()
+        except OSError as error:
+            if path is not None and not is_lost:
+                is_lost = True
+                _line(
+                    f"WARNING: cannot write the log file {str(path)!r}: {error.strerror}; the work continues, but is not logged"
+                )
 
     try:
         yield Log(write, args.log_format or settings.log_format, verbose=args.verbose, path=path)
@@ -256,9 +265,16 @@ def _interruptible(abort: Callable[[], object]) -> Iterator[None]:
         yield
 
 
-def _report_stop(why: str, code: int, journal: Path | None, args: argparse.Namespace) -> int:
-    """Print why the workflow did not complete, and the command that continues it with the same options."""
-    _report(" ".join(why.split()), code)
+def _report_stop(why: str, code: int, journal: Path | None, args: argparse.Namespace, log: Log) -> int:
+    """Print why the workflow did not complete, and the command that continues it with the same options.
+
+    Where stderr is a log in JSON, these are lines of it.
+    """
+    is_json = log.path is None and log.log_format == "json"
+    if is_json:
+        log.error(" ".join(why.split()))
+    else:
+        _report(" ".join(why.split()), code)
     if journal is not None:
         command = ["system2", "--resume", journal.stem]
         for option in ("project_root", "config", "model", "base_url", "log_format", "log_file", "runs_dir", "wait"):
@@ -266,7 +282,7 @@ def _report_stop(why: str, code: int, journal: Path | None, args: argparse.Names
                 command += [f"--{option.replace('_', '-')}", str(given)]
         for flag in ("auto_approve", "unsafe_bash", "trust_project", "verbose"):
             command += [f"--{flag.replace('_', '-')}"] if getattr(args, flag) else []
-        _line(f"continue with: {shlex.join(command)}")
+        (log.info if is_json else _line)(f"continue with: {shlex.join(command)}")
     return code
 
 

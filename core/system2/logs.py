@@ -44,8 +44,8 @@ class Log:
         path: Path | None = None,
     ) -> None:
         self.path = path
+        self.log_format = log_format
         self._sink = sink
-        self._format = log_format
         self._verbose = verbose
 
     def info(self, text: str) -> None:
@@ -58,6 +58,10 @@ class Log:
     def warning(self, text: str) -> None:
         """Log something that a person should look at."""
         self._write("WARNING", "warning", f"WARNING: {text}", {"message": text})
+
+    def error(self, text: str) -> None:
+        """Log why the work ended early."""
+        self._write("ERROR", "error", f"ERROR: {text}", {"message": text})
 
     def tool(self, entry: Entry) -> None:
         """Log a tool call: its arguments, whether it succeeded, and how long it took (REQ-122)."""
@@ -78,7 +82,7 @@ class Log:
     def _write(self, level: Level, kind: str, line: str, fields: Mapping[str, Any]) -> None:
         if level == "DEBUG" and not self._verbose:
             return
-        if self._format == "text":
+        if self.log_format == "text":
             # Only `info` may write several lines: elsewhere, a name or message from a model could forge some.
             self._sink(escape_controls(redact_text(line), keep="\n" if kind == "info" else ""))
             return

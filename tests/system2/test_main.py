@@ -17,9 +17,12 @@ from aeon_core.approvals import ApprovalRequest
 from system2.__main__ import main
 from system2.policies import Question
 from system2.terminal import Terminal
+from tests.aeon_core.llm.conftest import server
+from tests.aeon_core.llm.server import Reply, Server
 from tests.system2.workflows import TASK, transcript
 from tests.waiting import PATIENCE
 
+__all__ = ["server"]
 pytestmark = pytest.mark.usefixtures("default_signals")
 
 SIMULATED = ("--model", "simulated:default")
@@ -137,6 +140,28 @@ def test_the_log_goes_to_a_file_as_json_and_stderr_stays_empty(tmp_path: Path) -
     assert {"tool_exec", "gate_decision"} <= kinds
     tool = next(entry for entry in entries if entry["type"] == "tool_exec")
     assert tool.keys() >= {"ts", "level", "tool", "args", "success", "duration_ms"}
+
+
+@pytest.mark.exhaustive
+def test_a_log_in_json_on_stderr_ends_in_json(tmp_path: Path, server: Server, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("OPENAI_API_KEY", "k" * 20)
+    server.script(Reply({"error": "wrong key"}, status=401))
+    model = ("--model", "openai:x", "--base-url", server.url)
+    done = system2(*model, "--auto-approve", "--log-format", "json", TASK, cwd=tmp_path)
+    assert done.returncode == 3
+    why, how = [json.loads(line) for line in done.stderr.splitlines()][-2:]
+    assert (why["level"], why["type"]) == ("ERROR", "error")
+    assert how["text"].startswith("continue with: system2 --resume ")
+
+
+@pytest.mark.exhaustive
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="needs /dev/full")
+def test_a_log_file_on_a_full_disk_is_reported_once_and_the_work_continues(tmp_path: Path) -> None:
+    done = system2(*SIMULATED, "--auto-approve", "--log-file", "/dev/full", TASK, cwd=tmp_path)
+    said = (
+        "WARNING: cannot write the log file '/dev/full': No space left on device; the work continues, but is not logged"
+    )
+    assert (done.returncode, done.stderr) == (0, f"{said}\n")
 
 
 def test_a_log_file_that_cannot_be_written_is_reported_before_any_call(tmp_path: Path) -> None:
