@@ -239,12 +239,30 @@ def _environment(environ: Mapping[str, str]) -> dict[str, Any]:
         if name in known and name != THEME_VARIABLE and value.strip():
             key = name.removeprefix(ENVIRONMENT_PREFIX).lower()
             if key in MAPPINGS:
-                raise UsageError(f"the environment variable {name!r} is not supported; set {key!r} in a config file")
+                raise _unsupported(name, key)
             found[f"the environment variable {name}"] = (key, value)
+        elif value.strip() and (setting := _nested(name)):
+            raise _unsupported(name, setting)
         # Other programs may use variables with that prefix, so only a likely misspelling is an error.
         elif name.startswith(ENVIRONMENT_PREFIX) and name not in known and (near := close(name, known, 0.85)):
             raise UsageError(f"the environment variable {name!r} is unknown; did you mean {near!r}?")
     return checked_texts(found)
+
+
+def _nested(name: str) -> str:
+    """Return the setting that a variable seems to mean although only a file can hold it; else ""."""
+    key = next((key for key in (*MAPPINGS, "keys") if name.startswith(f"{ENVIRONMENT_PREFIX}{key.upper()}")), "")
+    if not key or name == f"{ENVIRONMENT_PREFIX}{key.upper()}":
+        return key
+    from aeon_core.config.schema import RunConfig
+
+    field = name.removeprefix(f"{ENVIRONMENT_PREFIX}{key.upper()}_").lower()
+    fields = getattr(type(getattr(RunConfig(), key, None)), "model_fields", ())
+    return f"{key}.{field}" if field in fields else ""
+
+
+def _unsupported(name: str, setting: str) -> UsageError:
+    return UsageError(f"the environment variable {name!r} is not supported; set {setting!r} in a config file")
 
 
 def _kind(value: Any) -> str:

@@ -198,8 +198,11 @@ def test_what_only_a_file_can_say_is_read_and_the_layers_add_up(layers: Layers) 
 
 
 def test_a_mapping_cannot_be_given_in_the_environment(layers: Layers) -> None:
-    with pytest.raises(UsageError, match="'AEON_POLICY' is not supported; set 'policy' in a config file"):
-        layers.load(environ={"AEON_POLICY": "x"})
+    for setting in ("policy", "policy.allow", "shell.timeout", "keys"):
+        name = f"AEON_{setting.upper().replace('.', '_')}"
+        with pytest.raises(UsageError, match=f"'{name}' is not supported; set '{setting}' in a config file"):
+            layers.load(environ={name: "x"})
+    assert layers.load(environ={"AEON_SHELL_HISTORY": "x", "AEON_KEYS": ""}).sources == {}
 
 
 def test_several_tools_come_from_a_repeated_option_or_commas_in_the_environment(layers: Layers) -> None:
