@@ -146,11 +146,11 @@ def _set(args: Namespace) -> int:
         if not file.parent.is_dir():
             raise UsageError(f"{str(file.parent.parent)!r} has no {PROJECT_FOLDER}; run `aeon-tui init` there first")
     values = [None] if args.unset else _values(path, args.value, args.name, file)
-    value = None
+    value, is_changed = None, True
 
     def edit(before: str) -> str:
         """Return the text with the first of the values that fits."""
-        nonlocal value
+        nonlocal value, is_changed
         failure: UsageError | None = None
         for value in values:
             after = changed(before, path, value)
@@ -159,12 +159,13 @@ def _set(args: Namespace) -> int:
             except UsageError as error:
                 failure = failure or error
             else:
+                is_changed = after != before
                 return after
         raise failure or UsageError(f"invalid value for {args.name!r}")
 
     edit_file(file, edit)
     secret = path[0] == "mcp_servers"  # its env and headers may hold keys
-    what = f"{args.name} is {'no longer set' if args.unset else 'set'}"
+    what = f"{args.name} is {'set' if not args.unset else 'no longer set' if is_changed else 'not set'}"
     what = what if args.unset or secret else f"{args.name} = {_text(value)}"
     stderr().line((what, "green"), f" in {file}{_reservation(args, path[0], file)}")
     return 0

@@ -10,7 +10,7 @@ from pathlib import Path
 
 from aeon_core.config.schema import runs_directory
 from aeon_core.errors import UsageError
-from aeon_core.paths import run_argument
+from aeon_core.paths import expanded, run_argument
 from aeon_core.plan.files import load_plan_file
 from aeon_core.plan.models import Plan
 from aeon_core.process import is_terminal
@@ -44,7 +44,7 @@ def execute(args: Namespace) -> int:
         args.model = DEMO_MODEL
     loaded = options.load(args)
     config = loaded.config.model_copy(update={"approve": approval_points(loaded, in_app=live)})
-    plan = load_plan_file(Path(args.plan)) if args.plan is not None else None
+    plan = load_plan_file(expanded(args.plan, "the plan")) if args.plan is not None else None
     task = _task(args, plan)
     directory = options.writable(runs_directory(config))
     simulated = demo and config.model == DEMO_MODEL

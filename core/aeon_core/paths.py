@@ -24,11 +24,14 @@ GITIGNORE = """\
 
 
 def working_directory() -> Path:
-    """Return the working directory. Raises UsageError if it was deleted."""
+    """Return the working directory. Raises UsageError if it was deleted, or its files cannot be reached."""
     try:
-        return Path.cwd()
+        here = Path.cwd()
     except FileNotFoundError:
         raise UsageError("the working directory was deleted; change to one that exists") from None
+    if not os.access(here, os.X_OK):
+        raise UsageError(f"you have no permission to use the working directory {str(here)!r}; change to another one")
+    return here
 
 
 def find_project_root(start: Path | None = None) -> Path:

@@ -106,6 +106,9 @@ def execute(args: argparse.Namespace) -> int:
         code = _report("interrupted", 1)
     except AeonError as error:
         code = _report(escape_controls(" ".join(redact_text(error.message).split())), error.exit_code)
+    except OSError as error:
+        what = f"{error.filename!r}: " if error.filename is not None else ""
+        code = _report(f"{what}{error.strerror or error}", 1)
     _flush_stderr()
     return code
 
@@ -215,9 +218,8 @@ def _log_of(args: argparse.Namespace, root: Path) -> Iterator[Log]:
         except OSError as error:
             if path is not None and not is_lost:
                 is_lost = True
-                _line(
-                    f"WARNING: cannot write the log file {str(path)!r}: {error.strerror}; the work continues, but is not logged"
-                )
+                why = f"cannot write the log file {str(path)!r}: {error.strerror}"
+                _line(f"WARNING: {why}; the work continues, but is not logged")
 
     try:
         yield Log(write, args.log_format or settings.log_format, verbose=args.verbose, path=path)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import io
 import json
 import os
@@ -306,6 +307,17 @@ def test_a_question_takes_the_beginning_of_a_choice_and_nothing_is_the_safe_one(
         terminal, shown = at_terminal(*typed)
         assert terminal.choose(question) == choice
         assert "half done" in shown.getvalue()
+
+
+def test_a_file_that_cannot_be_read_is_one_line(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def denied(_: object) -> None:
+        raise PermissionError(errno.EACCES, "Permission denied", "agents")
+
+    monkeypatch.setattr("system2.command.project_root", denied)
+    assert main([*SIMULATED, "--auto-approve", TASK]) == 1
+    assert capsys.readouterr().err == "system2: 'agents': Permission denied\n"
 
 
 def test_a_working_directory_that_was_deleted_is_named(

@@ -104,6 +104,7 @@ def test_the_version_is_printed(cli: Cli) -> None:
             ("init", "--project-root", "~nobody-here/x"),
             "--project-root: the home folder in '~nobody-here/x' is unknown",
         ),
+        (("run", "--headless", "--plan", "~nobody-here/x"), "the plan: the home folder in '~nobody-here/x' is unknown"),
         (("batch", "~nobody-here/x"), "the tasks: the home folder in '~nobody-here/x' is unknown"),
         (("mcp-serve", "--tools", "nosuch"), "tools 'nosuch': expected files, shell, mcp or module:attribute"),
         (("mcp-serve", "--tools", "nosuch:tool"), "tools 'nosuch:tool': no module 'nosuch' in "),
@@ -249,6 +250,14 @@ def test_a_working_directory_that_was_deleted_is_named(command: str, tmp_path: P
     done = subprocess.run(["sh", "-c", script], **options)
     said = "aeon-tui: the working directory was deleted; change to one that exists\n"
     assert (done.returncode, done.stdout, done.stderr) == (2, "", said)
+
+
+def test_a_working_directory_without_search_permission_is_named(cli: Cli, monkeypatch: pytest.MonkeyPatch) -> None:
+    here, access = Path.cwd(), os.access
+    monkeypatch.setattr(os, "access", lambda path, mode: Path(path) != here and access(path, mode))
+    done = cli("runs")
+    said = f"aeon-tui: you have no permission to use the working directory {str(here)!r}; change to another one\n"
+    assert (done.code, done.err) == (2, said)
 
 
 def test_a_full_disk_is_an_error_in_one_line() -> None:

@@ -103,7 +103,8 @@ def test_options_may_stand_between_what_belongs_together(cli: Cli) -> None:
     assert PROJECT.read_text() == "ttl: 5\n"
     assert cli("config", "set", "ttl", "--project", "6").code == 0
     assert PROJECT.read_text() == "ttl: 6\n"
-    assert cli("config", "set", "--project", "--unset", "ttl").code == 0
+    assert "ttl is no longer set in " in cli("config", "set", "--project", "--unset", "ttl").err
+    assert "ttl is not set in " in cli("config", "set", "--project", "--unset", "ttl").err
     assert PROJECT.read_text() == ""
     done = cli("config", "get", "--json", "ttl", "5", "6")
     assert (done.code, "unexpected argument '6'" in done.err) == (2, True)
