@@ -382,9 +382,11 @@ def message_in(body: Any) -> str:
         return "an HTML page" if text.lstrip()[:1] == "<" else text[:_READ_AT_MOST]
     if not isinstance(body, dict):
         return ""
-    error = body.get("error", body)
-    if not isinstance(error, dict):
+    error = body.get("error")
+    if isinstance(error, str | list) and error:
         return str(error)[:_READ_AT_MOST]
+    # Others send true, a number or null there, and the message beside it.
+    error = error if isinstance(error, dict) else body
     message = error.get("message") or error.get("detail") or ""
     if isinstance(message, list):
         message = "; ".join(_field_error(item) for item in message[:5])

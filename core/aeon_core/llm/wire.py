@@ -194,6 +194,8 @@ class ReplyReader(ABC):
 
     def document(self, body: Any) -> LLMResponse:
         """Return the reply in a document. Raises a retryable LLMError, with the usage, if there is none."""
+        if not isinstance(body, dict):
+            raise self._bad_form(TypeError("it is not a JSON object"), self._usage)
         try:
             self._take_document(body)
             return self._reply()
@@ -283,7 +285,12 @@ class ReplyReader(ABC):
             self._on_text = self._on_call = None
 
     def _bad_form(self, error: Exception, usage: Usage | None) -> LLMError:
-        what = f"there is no {error}" if isinstance(error, KeyError) else f"{type(error).__name__}: {error}"
+        odd = {
+            KeyError: f"there is no {error}",
+            IndexError: "a list in it is empty",
+            AttributeError: "a part of it has another type",
+        }
+        what = odd.get(type(error), str(error))
         hint = "; is the base URL right?" if self._place.url else ""
         return unusable(self._place, f"it does not have the form of one ({what}){hint}", usage)
 

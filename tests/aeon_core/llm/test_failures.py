@@ -275,6 +275,11 @@ def test_a_final_error_asks_for_no_wait(make: Make, server: Server) -> None:
         (Reply("[" * 100_000, content_type="application/json"), "not JSON"),
         (Reply('{"a": NaN}', content_type="application/json"), "not JSON"),
         (Reply("", content_type="application/json"), "is empty"),
+        (Reply([]), "it does not have the form of one \\(it is not a JSON object\\)"),
+        (
+            Reply({"choices": [], "content": [[]]}),
+            "of one \\((?:a list in it is empty|a part of it has another type)\\)",
+        ),
         (Reply("The model is loading.", content_type="text/plain"), "not JSON"),
         (Reply("gz", headers={"content-encoding": "gzip"}), "before the reply was complete|cannot use"),
     ],
@@ -308,6 +313,7 @@ def test_a_stream_is_read_whatever_the_server_calls_it(openai_model: Make, serve
     [
         ([{"error": {"message": "this field is unknown", "code": 400}}], "refused the request (400): this field is"),
         ("", "refused the request (400)"),
+        ({"error": None}, "refused the request (400)"),
     ],
 )
 def test_a_list_of_errors_is_read_and_an_empty_body_says_nothing(
@@ -317,6 +323,7 @@ def test_a_list_of_errors_is_read_and_an_empty_body_says_nothing(
     message = failed(make, server).message
     assert told in message
     assert "Error code" not in message
+    assert "None" not in message
 
 
 @pytest.mark.parametrize("streamed", [False, True])
