@@ -17,9 +17,9 @@ _LONGEST = 300
 
 
 def ending(result: RunResult, *, scores: bool = True) -> str:
-    """Return status, passes and scores; for a plain loop, only the status."""
+    """Return status, passes and scores; for a plain loop, and where no pass has ended, only the status."""
     status = f"run {formatting.words(result.status)}"
-    if result.convergence is None:
+    if result.convergence is None or not result.passes:
         return status
     counted = f"{status} · {count(result.passes, 'pass')}"
     return f"{counted} · {formatting.scores(_assessed(result))}" if scores else counted

@@ -133,6 +133,8 @@ class Loop:
         except TTLExpired:
             if not self.config.single_pass:
                 self._note_expiry()
+            if self.state.plan is None and self.given is not None:
+                self._planned(self.given, "given")
             self.progress.ended = "ttl_expired"
             if self.progress.executed == self.state.pass_number > self.progress.passes:
                 self.effects.emit(pass_record(self.progress, self.executor))

@@ -181,6 +181,7 @@ def test_an_ending_counts_passes_and_rounds_no_score_up() -> None:
     result = result_of("not_converged", passes=1, convergence=assessed)
     assert ending(result) == "run not converged · 1 pass · completeness 0.79, coherence 1.00"
     assert why_not_usable(result) == "not converged after 1 pass: criterion 'mine' is not met"
+    assert ending(result_of("ttl_expired", passes=0, convergence=assessed)) == "run TTL expired"
 
 
 UNMET = [
