@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools
 import inspect
 from collections.abc import Callable, Sequence
+from types import GenericAlias
 from typing import Any, Generic, NotRequired, ParamSpec, Required, TypeVar, get_origin, get_type_hints, overload
 
 import pydantic
@@ -42,7 +43,10 @@ class FunctionTool(Tool, Generic[P, R]):
         self.name: str = function.__name__ if name is None else name
         self.description: str = _description(function)
         self._arguments, taken = _adapted(_collector(function, hints), "validation", parameters)
-        self._result, given = _adapted(hints["return"], "serialization", returned)
+        _, given = _adapted(hints["return"], "serialization", returned)
+        # In a list, since a model has a configuration of its own, which would make NaN and infinities null unreported.
+        several: Any = GenericAlias(list, hints["return"])
+        self._results: TypeAdapter[Any] = TypeAdapter(several, config=ConfigDict(ser_json_inf_nan="constants"))
         self._wraps = not _is_object(given)
         self.input_schema: dict[str, Any] = taken
         self.output_schema: dict[str, Any] = _wrapped(given) if self._wraps else given
@@ -67,7 +71,7 @@ class FunctionTool(Tool, Generic[P, R]):
         function: Callable[..., Any] = self._function
         value = function(**values)
         try:
-            result = self._result.dump_python(value, mode="json", by_alias=True, warnings=False)
+            result = self._results.dump_python([value], mode="json", by_alias=True, warnings=False)[0]
         except (PydanticSerializationError, RecursionError, ValueError) as error:
             raise self._error(f"its result has no JSON form: {error}") from None
         if self._wraps:
@@ -188,23 +192,13 @@ class _ToolJsonSchema(GenerateJsonSchema):
 def _adapted(annotation: Any, mode: JsonSchemaMode, what: str) -> tuple[TypeAdapter[Any], dict[str, Any]]:
     """Return what validates the type, and its JSON Schema."""
     try:
-        adapter = _adapter(annotation)
+        adapter = TypeAdapter(annotation)
         return adapter, adapter.json_schema(mode=mode, schema_generator=_ToolJsonSchema)
     except (pydantic.errors.PydanticUserError, NameError, TypeError, ValueError, RecursionError) as error:
         # What pydantic advises after that is about its own models.
         reason = next(iter(str(error).splitlines()), type(error).__name__).partition(". Set ")[0]
         what = f"{what}: a type cannot be validated, or has no JSON Schema: {reason}"
         raise ToolError(f"{what}; use types that JSON has") from None
-
-
-def _adapter(annotation: Any) -> TypeAdapter[Any]:
-    """Return what validates the type; where it may, it leaves NaN and infinities as they are, to be reported later."""
-    try:
-        return TypeAdapter(annotation, config=ConfigDict(ser_json_inf_nan="constants"))
-    except pydantic.errors.PydanticUserError as error:
-        if error.code != "type-adapter-config-unused":
-            raise
-        return TypeAdapter(annotation)
 
 
 def _is_object(schema: dict[str, Any]) -> bool:

@@ -172,6 +172,18 @@ def test_a_result_of_another_type_does_not_fit_the_output_schema() -> None:
     assert Schema(made.output_schema).errors(made.invoke()) == ['result: expected integer, got "three"']
 
 
+def test_nan_in_a_model_stays_for_the_caller_to_report() -> None:
+    class Reading(BaseModel):
+        value: Any
+
+    @tool
+    def read() -> Reading:
+        """Read."""
+        return Reading(value=float("nan"))
+
+    assert str(read.invoke()["value"]) == "nan"
+
+
 def test_a_result_without_a_json_form_is_an_error() -> None:
     with pytest.raises(ToolError, match="tool 'give': its result has no JSON form"):
         returning(Any, object()).invoke()
