@@ -22,6 +22,7 @@ from aeon_core.journal.records import LLMRecord, NoticeRecord
 from aeon_core.llm.base import JUDGING, LLMAdapter, LLMRequest, LLMResponse, ModelChain, Usage
 from aeon_core.llm.catalogue import FREE, ModelPrice, context_window_of, price_date, price_of
 from aeon_core.llm.errors import MAX_ATTEMPTS, attempts
+from aeon_core.suggest import shown
 
 NEARLY_FULL = 0.8
 """The share of a context window above which the user is warned."""
@@ -158,11 +159,13 @@ def _model_info(adapter: LLMAdapter, config: RunConfig, *, judges: bool) -> Mode
 
 def recorded_model(entry: Mapping[str, Any]) -> ModelInfo:
     """Return what `run_started` says about a model. Raises UsageError if that cannot be read."""
-    price, simulated = entry.get("price"), entry.get("simulated") is True
+    price, simulated, window = entry.get("price"), entry.get("simulated") is True, entry.get("context_window")
+    if window is not None and (type(window) is not int or window < 1):
+        raise UsageError(f"cannot read the models in the journal: 'context_window' is {shown(window)}")
     try:
         known = ModelPrice(price["input"], price["output"], "recorded") if price else FREE if simulated else None
         judges, agents = entry.get("judges") is True, tuple(entry.get("agents") or ())
-        return ModelInfo(entry["model"], simulated, known, entry.get("context_window"), judges, agents)
+        return ModelInfo(entry["model"], simulated, known, window, judges, agents)
     except (KeyError, TypeError):
         raise UsageError("cannot read the models in the journal") from None
 

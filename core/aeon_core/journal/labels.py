@@ -75,7 +75,8 @@ def label_run(path: Path, verdict: Verdict, why: str | None = None) -> dict[str,
 def make_sure_it_has_a_result(path: Path) -> None:
     """Raise UsageError if a journal holds no result to label or is being written. Reads only its ends."""
     if (first := head(path)) is None:
-        raise no_journal(path, "its first line is not a readable record")
+        why = "its first line is not a readable record" if path.stat().st_size else "it is empty"
+        raise no_journal(path, why)
     if is_workflow_start(first):
         raise UsageError(f"{path.stem!r} is a workflow; only the result of a run can be labelled")
     make_sure_nobody_writes(path)

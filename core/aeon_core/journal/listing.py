@@ -212,7 +212,7 @@ def _ended_run(path: str, line: bytes, end: bytes) -> RunSummary | None:
     if not last_line or not end.endswith(b"\n"):
         return None
     first, last = _record(line, "run_started"), _record(end[last_line:], "run_finished")
-    if first is None or last is None or not is_start(first):
+    if first is None or last is None or not is_start(first) or last.get("run") != first["run"]:
         return None
     ending = ending_of(iter([last]))
     return summary_of(path, first, ending) if ending.status is not None else None

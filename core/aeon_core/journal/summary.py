@@ -88,7 +88,9 @@ def summarise(path: Path) -> RunSummary | None:
         first = head(path)
         if first is None or not is_start(first):
             return None
-        return summary_of(str(path), first, ending_of(tail(path)))
+        # What another run wrote into the file says nothing about this one.
+        own = (record for record in tail(path) if record.get("run") == first["run"])
+        return summary_of(str(path), first, ending_of(own))
     except (UsageError, OSError):
         return None
 

@@ -61,6 +61,15 @@ def test_runs_are_listed_as_without_any_shortcut_cold_and_warm(runs: Path) -> No
     assert list_runs(runs) == expected
 
 
+def test_of_two_runs_in_a_file_the_first_is_listed_with_its_own_status(tmp_path: Path) -> None:
+    first = write(tmp_path, started(task="first"), finished(), run="first")
+    other = write(tmp_path, started(task="second"), ttl(1), run="second")
+    first.write_bytes(first.read_bytes() + other.read_bytes())
+    other.unlink()
+    [run] = list_runs(tmp_path)
+    assert (run.task, run.status) == ("first", "completed")
+
+
 def test_what_is_known_is_not_read_again(runs: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     expected = list_runs(runs)
     monkeypatch.setattr(listing, "_read", lambda path, size: None)
@@ -70,7 +79,7 @@ def test_what_is_known_is_not_read_again(runs: Path, monkeypatch: pytest.MonkeyP
 def test_a_run_that_went_on_is_read_again(runs: Path) -> None:
     list_runs(runs)
     with (runs / "interrupted.jsonl").open("ab") as file:
-        file.write(lines(started(), ttl(1), finished("failed"))[2])
+        file.write(lines(started(), ttl(1), finished("failed"), run="interrupted")[2])
     (runs / "whole.jsonl").unlink()
     found = {run.run_id: run.status for run in list_runs(runs)}
     assert found["interrupted"] == "failed"
@@ -210,7 +219,7 @@ def test_listed_again_what_has_not_changed_is_the_same_object(runs: Path) -> Non
     listing_of_runs = Listing(runs)
     before = {run.run_id: run for run in listing_of_runs.runs()}
     with (runs / "interrupted.jsonl").open("ab") as file:
-        file.write(lines(started(), ttl(1), finished("failed"))[2])
+        file.write(lines(started(), ttl(1), finished("failed"), run="interrupted")[2])
     (runs / "whole.jsonl").unlink()
     after = {run.run_id: run for run in listing_of_runs.runs()}
     assert list(after.values()) == read_each(runs)

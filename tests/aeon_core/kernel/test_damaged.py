@@ -121,6 +121,9 @@ def test_a_model_that_is_not_described_is_reported(tmp_path: Path, lines: Lines,
     path.write_bytes(b"".join(altered(lines, "run_started", models=[{"price": {}}])))
     with pytest.raises(UsageError, match=r"^cannot read the models in the journal$"):
         use(path)
+    path.write_bytes(b"".join(altered(lines, "run_started", models=[{"model": "a:b", "context_window": "big"}])))
+    with pytest.raises(UsageError, match=r"^cannot read the models in the journal: 'context_window' is 'big'$"):
+        use(path)
 
 
 def test_a_tool_that_is_not_described_is_reported(tmp_path: Path, lines: Lines) -> None:

@@ -79,6 +79,7 @@ def test_a_workflow_has_no_result_to_label(cli: Cli) -> None:
         (("one", "fine"), "the verdict must be one of good, bad; got 'fine'"),
         (("two", "good"), "no run 'two' in "),
         (("other.jsonl", "good"), "is not a journal: "),
+        (("empty.jsonl", "good"), "is not a journal: it is empty; expected a run"),
         (("damaged.jsonl", "good"), "is damaged: line 4: broken"),
         (("cut.jsonl", "good"), "the run 'cut' has not ended, so there is no result to label; resume it first"),
     ],
@@ -89,6 +90,7 @@ def test_what_cannot_be_labelled_is_exit_2_and_one_line(
     lines = journal.read_bytes().splitlines(keepends=True)
     Path("damaged.jsonl").write_bytes(b"".join([*lines[:3], b"{broken\n", *lines[4:]]))
     Path("cut.jsonl").write_bytes(b"".join(lines[:9]))
+    Path("empty.jsonl").touch()
     Path("other.jsonl").write_text('{"goal": "no journal"}\n', encoding="utf-8")
     before = {path: path.read_bytes() for path in Path().glob("*.jsonl")}
     done = cli("label", *arguments)
