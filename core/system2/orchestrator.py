@@ -38,6 +38,7 @@ from aeon_core.runs.batch.rate_limit import rate_limited
 from aeon_core.runs.batch.tasks import AUTO_APPROVE
 from aeon_core.runs.batch.worker import Job, has_begun, run_job, stopped_by
 from aeon_core.runs.setup import run_vault
+from aeon_core.suggest import nearest
 from system2.agents import AgentLibrary
 from system2.connect import connect_model, given_model, models_of_agents
 from system2.context import WorkflowContext, own_files, project_tools
@@ -263,6 +264,12 @@ class Orchestrator:
                 raise UsageError("no one can decide at the gates: pass a gate policy, or AutoApproveGates()")
             elif not os.access(self._root, os.W_OK):
                 raise UsageError(f"the project {str(self._root)!r} cannot be written to; make it writable")
+            known = AgentLibrary(self._root, lambda _: None).names() if self.settings.agents else []
+            for name in self.settings.agents:
+                if name not in known:
+                    self._log.warning(
+                        f"agent_overrides: {name!r} is ignored, there is no such agent{nearest(name, known)}"
+                    )
             connected = connect_model(self._model or own, self.settings, self._base_url)
             model = models_of_agents(connected, self.settings)
             with lock_project(self._root, self.runs_dir, self._log.warning):

@@ -371,6 +371,14 @@ def test_a_transcript_of_an_earlier_version_is_no_damaged_journal(tmp_path: Path
     ("damage", "said"),
     [
         ({"models": [{"price": None}]}, "cannot read the models in the journal"),
+        (
+            {"workflow": {"project_root": "/", "transcript": "t", "invoke": {"agent": "executor", "contract": {}}}},
+            "is damaged: its first record does not name an agent and its contract",
+        ),
+        (
+            {"workflow": {"project_root": "/", "transcript": "t", "invoke": 3}},
+            "is damaged: its first record does not name an agent and its contract",
+        ),
         ({"workflow": {}}, "is damaged: its first record does not name the project or the transcript"),
         ({"workflow": {"project_root": "/", "transcript": "t", "settings": 3}}, "cannot be used: Input should be"),
     ],

@@ -306,6 +306,17 @@ def test_an_agent_that_does_not_exist_is_a_usage_error_with_the_nearest_name(tmp
         Case(tmp_path).orchestrator.invoke_agent("spec-cordinator", CONTRACT)
 
 
+def test_overrides_of_an_agent_that_does_not_exist_are_reported(tmp_path: Path) -> None:
+    (tmp_path / ".system2").mkdir()
+    overrides = "agent_overrides:\n  exector: {temperature: 0.1}\n  executor: {temperature: 0.2}\n"
+    (tmp_path / ".system2" / "config.yml").write_text(overrides)
+    case = Case(tmp_path)
+    case.orchestrator.invoke_agent("spec-coordinator", CONTRACT)
+    assert [line for line in case.logged if "agent_overrides" in line] == [
+        "WARNING: agent_overrides: 'exector' is ignored, there is no such agent; did you mean 'executor'?"
+    ]
+
+
 def test_a_workflow_that_nobody_can_decide_about_does_not_begin(tmp_path: Path) -> None:
     with pytest.raises(UsageError, match="no one can decide at the gates"):
         Orchestrator(tmp_path, model="simulated:default").run(TASK)
