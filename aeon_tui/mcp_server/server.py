@@ -29,7 +29,6 @@ from mcp.types import (
 from pydantic import Field, ValidationError
 
 from aeon_core import AeonError, ApprovalRequest, ToolRegistry, lint_plan, open_history, replay
-from aeon_core.suggest import first_problem
 from aeon_tui.mcp_server import questions
 from aeon_tui.platform.stdio_server import not_a_message
 from aeon_tui.sessions.pending_approval import approval_request, pending_question, submit
@@ -94,7 +93,9 @@ class AeonServer(MCPServer[None]):
             return await super().call_tool(name, arguments, context)
         except ToolError as error:
             if isinstance(error.__cause__, ValidationError):
-                raise ToolError(f"wrong argument of {name}: {first_problem(error.__cause__)}") from None
+                wrong = error.__cause__.errors()[0]
+                place = ".".join(map(str, wrong["loc"]))
+                raise ToolError(f"wrong argument of {name}: {place}: {wrong['msg']}") from None
             raise
 
     async def run_stdio_async(self) -> None:

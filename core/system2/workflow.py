@@ -17,7 +17,7 @@ from aeon_core.config.schema import recorded_config
 from aeon_core.effects.port import Effects
 from aeon_core.effects.replay_cursor import RecordedModel
 from aeon_core.entities import RunResult, TTLState, UsageTotals
-from aeon_core.errors import AeonError, ReplayMismatchError, RunAborted
+from aeon_core.errors import AeonError, ReplayMismatchError, RunAborted, UsageError
 from aeon_core.journal.records import RunFinished, RunStarted
 from aeon_core.journal.writer import JournalWriter
 from aeon_core.runs.replay import ComparedLines, Replay, recorded_lines, recorded_tools, replayed
@@ -342,8 +342,14 @@ class Program:
         self._gates = Gates(context)
         invoked = self._options.get("invoke")
         self._delegation = Delegation(context, LIMITS if invoked is None else {})
-        self.only: str | None = invoked["agent"] if invoked is not None else None
+        self.only: str | None = None
         """The only agent to work, without gates."""
+        try:
+            if invoked is not None:
+                self.only, self._contract = str(invoked["agent"]), DelegationContract(**invoked["contract"])
+        except (LookupError, TypeError):
+            why = "its first record does not name an agent and its contract"
+            raise UsageError(f"the journal {run_id!r} is damaged: {why}") from None
         self.result: AgentResult | None = None
         """The result of the only agent."""
         self.ending: RunResult
@@ -374,9 +380,8 @@ class Program:
         return error
 
     def _work(self) -> None:
-        invoked = self._options.get("invoke")
-        if invoked is not None:
-            self.result = self._delegation.work(invoked["agent"], DelegationContract(**invoked["contract"]))
+        if self.only is not None:
+            self.result = self._delegation.work(self.only, self._contract)
             return
         effects, root = self._effects, self._context.project_root
         tracker = ChangeTracker(effects, self._context.store, _FILES)

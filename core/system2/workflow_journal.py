@@ -20,7 +20,6 @@ from aeon_core.journal.summary import WORKFLOW, is_being_written, journal_named,
 from aeon_core.journal.writer import JournalWriter, LineListener, OpenFile, new_run_id
 from aeon_core.json_safe import clean_text
 from aeon_core.paths import expanded, make_runs_folder
-from system2.contracts import DelegationContract
 
 
 class WorkflowJournal(JournalWriter):
@@ -75,15 +74,6 @@ def first_record(path: Path) -> dict[str, Any]:
     if not all(isinstance(workflow.get(key), str) for key in ("project_root", "transcript")):
         why = "its first record does not name the project or the transcript"
         raise UsageError(f"the journal {str(path)!r} is damaged: {why}; see what is left with `aeon-tui show`")
-    if (invoked := workflow.get("invoke")) is not None:
-        try:
-            DelegationContract(**invoked["contract"]).to_message()
-            is_sound = isinstance(invoked["agent"], str)
-        except (LookupError, TypeError, AttributeError):
-            is_sound = False
-        if not is_sound:
-            why = "its first record does not name an agent and its contract"
-            raise UsageError(f"the journal {str(path)!r} is damaged: {why}; see what is left with `aeon-tui show`")
     return first
 
 

@@ -372,11 +372,18 @@ def test_a_transcript_of_an_earlier_version_is_no_damaged_journal(tmp_path: Path
     [
         ({"models": [{"price": None}]}, "cannot read the models in the journal"),
         (
-            {"workflow": {"project_root": "/", "transcript": "t", "invoke": {"agent": "executor", "contract": {}}}},
+            {
+                "workflow": {
+                    "project_root": "/",
+                    "transcript": "t",
+                    "settings": {},
+                    "invoke": {"agent": "executor", "contract": {}},
+                }
+            },
             "is damaged: its first record does not name an agent and its contract",
         ),
         (
-            {"workflow": {"project_root": "/", "transcript": "t", "invoke": 3}},
+            {"workflow": {"project_root": "/", "transcript": "t", "settings": {}, "invoke": 3}},
             "is damaged: its first record does not name an agent and its contract",
         ),
         ({"workflow": {}}, "is damaged: its first record does not name the project or the transcript"),
