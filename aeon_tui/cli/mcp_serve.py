@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import signal
 import socket
 import sys
 from argparse import Namespace
@@ -16,7 +15,7 @@ from aeon_core.config.keys import listed
 from aeon_core.config.schema import runs_directory
 from aeon_core.errors import UsageError
 from aeon_core.installation import missing_extra, versions
-from aeon_core.process import is_terminal
+from aeon_core.process import ending_signals, is_terminal
 from aeon_tui.cli import options
 from aeon_tui.cli.output import diagnostics, stderr
 from aeon_tui.cli.tools import inspected_tools
@@ -96,7 +95,7 @@ async def _until_interrupted(server: AeonServer, listening: socket.socket, runs:
     serving = uvicorn.Server(uvicorn.Config(app, log_level="error", timeout_graceful_shutdown=ENDING_SECONDS))
     # It would raise the signal again before the runs have ended.
     serving.capture_signals = contextlib.nullcontext  # type: ignore[assignment]
-    for number in (signal.SIGINT, signal.SIGTERM):
+    for number in ending_signals():
         asyncio.get_running_loop().add_signal_handler(number, setattr, serving, "should_exit", True)
     try:
         await serving.serve(sockets=[listening])

@@ -12,6 +12,8 @@ from typing import Any, BinaryIO, Self
 
 from pydantic import BaseModel, ValidationError, model_validator
 
+from aeon_core.process import ending_signals
+
 MAX_LINE = 50_000_000
 """The largest message in bytes; a prompt may hold whole files."""
 PARSE_ERROR, INVALID_REQUEST = -32700, -32600
@@ -73,7 +75,7 @@ async def serve_until_hung_up(serve: Callable[[], Awaitable[object]], close: Cal
         signal.signal(number, signal.SIG_DFL)
         os.kill(os.getpid(), number)
 
-    for number in (signal.SIGINT, signal.SIGTERM):
+    for number in ending_signals():
         loop.add_signal_handler(number, lambda signum: ending.add(loop.create_task(end(signum))), number)
     try:
         await serve()

@@ -329,7 +329,7 @@ def test_the_inspector_from_npm_calls_the_tools(tmp_path: Path) -> None:
 
 @pytest.mark.exhaustive
 def test_a_client_that_hangs_up_or_terminates_the_server_ends_its_runs(tmp_path: Path) -> None:
-    for number in (None, signal.SIGTERM):
+    for number in (None, signal.SIGTERM, signal.SIGHUP):
         command = [sys.executable, "-m", "aeon_tui", "mcp-serve", *MODEL, "--runs-dir", str(tmp_path / str(number))]
         pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
         server = subprocess.Popen(command, text=True, env=environment(), cwd=tmp_path, **pipes)  # type: ignore[call-overload]
