@@ -73,9 +73,10 @@ def test_a_pipe_that_takes_the_place_of_a_file_is_noticed(tmp_path: Path, monkey
         os.mkfifo(path)
         return opened(name, flags)
 
-    monkeypatch.setattr(os, "open", swap)
-    with pytest.raises(OSError, match="it is a pipe"):
-        read_start(path, 10)
+    with monkeypatch.context() as patched:
+        patched.setattr(os, "open", swap)
+        with pytest.raises(OSError, match="it is a pipe"):
+            read_start(path, 10)
 
 
 @pytest.mark.skipif(not Path("/proc/self/maps").exists(), reason="it needs Linux")
