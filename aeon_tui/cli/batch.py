@@ -23,8 +23,8 @@ from aeon_core.runs.batch.tasks import AUTO_APPROVE, BatchTask, check_journals, 
 from aeon_core.runs.factory import NO_MODEL, build_tools, connect_model
 from aeon_core.units import count, money
 from aeon_tui.cli import options
-from aeon_tui.cli.headless import forwarded_signals
 from aeon_tui.cli.output import STATUS_STYLES, Output, stderr, stdout
+from aeon_tui.cli.run import forwarded_signals
 from aeon_tui.platform.stdio_capture import capture_stdio
 
 if TYPE_CHECKING:

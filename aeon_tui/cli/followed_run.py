@@ -16,8 +16,8 @@ from aeon_core.journal.history import final_result
 from aeon_core.journal.listing import Awaited
 from aeon_core.journal.summary import is_workflow_start
 from aeon_tui.cli.approval_prompt import print_question, question_of
-from aeon_tui.cli.headless import progress_of
 from aeon_tui.cli.output import Output, stderr, stdout
+from aeon_tui.cli.run import progress_of
 from aeon_tui.cli.run_output import Progress, print_result
 from aeon_tui.sessions.pending_approval import pending_request
 from aeon_tui.sources.followed import AWAIT_SECONDS, POLL_SECONDS, near_runs, notice_of

@@ -15,8 +15,8 @@ from aeon_core.journal.values import int_of
 from aeon_core.plan.files import PlanEdit, load_requirements
 from aeon_core.runs.fork import starting_edit
 from aeon_tui.cli import options
-from aeon_tui.cli.headless import given_options, progress_of, run_headless, run_live
 from aeon_tui.cli.output import has_screen, in_app
+from aeon_tui.cli.run import given_options, progress_of, run_headless, run_live
 from aeon_tui.platform.stdio_capture import capture_stdio
 from aeon_tui.sessions.approval_edits import edit_plan, load_edited_plan
 from aeon_tui.sessions.fork_job import fork_job

@@ -11,8 +11,8 @@ from aeon_core.journal.view.formatting import words
 from aeon_core.journal.writer import LineListener, as_dicts
 from aeon_core.runs.replay import Replay, replay
 from aeon_tui.cli import options
-from aeon_tui.cli.headless import progress_of
 from aeon_tui.cli.output import Output, diagnostics, in_app, stderr, stdout
+from aeon_tui.cli.run import progress_of
 from aeon_tui.cli.run_output import print_result
 from aeon_tui.sources.replay import make_sure_it_is_over, speed_of
 from aeon_tui.sources.run_index import find_journal, is_workflow

@@ -10,8 +10,8 @@ from aeon_core.journal.reader import read_records
 from aeon_core.journal.view import reducer
 from aeon_core.runs.resume import finished_result
 from aeon_tui.cli import options
-from aeon_tui.cli.headless import given_options, progress_of, run_headless, run_live
 from aeon_tui.cli.output import in_app, stderr
+from aeon_tui.cli.run import given_options, progress_of, run_headless, run_live
 from aeon_tui.cli.run_output import print_result
 from aeon_tui.platform.stdio_capture import capture_stdio
 from aeon_tui.sessions.run_jobs import Ended, ResumeJob, check_said, ended_for_good, resume_job

@@ -1,25 +1,41 @@
-"""`aeon-tui run` and `aeon-tui demo`: a task, live in the app or headless."""
+"""`aeon-tui run` and `aeon-tui demo`: a task, live in the app or headless.
+
+`resume` and `fork` run their jobs in the same way.
+"""
 
 from __future__ import annotations
 
+import contextlib
+import json
 import os
 import shutil
 import sys
 from argparse import Namespace
+from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
-from aeon_core.config.schema import runs_directory
+from aeon_core.approval_inbox import RemoteApprover
+from aeon_core.config.keys import KEYS
+from aeon_core.config.schema import RunConfig, runs_directory
 from aeon_core.errors import UsageError
+from aeon_core.escape import escape_controls
 from aeon_core.paths import expanded, run_argument
 from aeon_core.plan.files import load_plan_file
 from aeon_core.plan.models import Plan
-from aeon_core.process import is_terminal
+from aeon_core.policy import Policy, PolicyRules
+from aeon_core.process import can_answer, ending_signals, handled, is_terminal
 from aeon_tui.cli import options
-from aeon_tui.cli.headless import progress_of, run_headless, run_live
-from aeon_tui.cli.output import in_app, stderr
+from aeon_tui.cli.output import Output, diagnostics, in_app, stderr
+from aeon_tui.cli.run_output import Progress, print_result
 from aeon_tui.platform.stdio_capture import capture_stdio
-from aeon_tui.sessions.run_jobs import DEMO_MODEL, DEMO_TASK, GUIDE, NewRunJob
+from aeon_tui.sessions.run_jobs import DEMO_MODEL, DEMO_TASK, GUIDE, NewRunJob, RunJob, isolation_warning
 from aeon_tui.sessions.run_options import approval_points
+
+if TYPE_CHECKING:
+    from aeon_core.tools.registry import ToolRegistry
+    from aeon_tui.cli.approval_prompt import TerminalApprover
+
 
 DEMO_GUIDE = (
     "A guided run on a simulated model, without a key or network. Its plan names a tool that does not exist: watch",
@@ -30,6 +46,7 @@ DEMO_NEXT = (
     "See every prompt and repair: `{command} show {run}`",
     "Run a task of your own, still without a key: `{command} run -m simulated:default 'add 5 and 10'`",
 )
+ABORTING = b"aeon-tui: aborting; press Ctrl-C again to stop at once\n"
 NO_TASK = "no task given; put it in quotes after `run`, or use '-' to read it from standard input"
 
 
@@ -97,3 +114,108 @@ def _own_command() -> str:
     if Path(sys.argv[0]).name == "__main__.py":
         return "python -m aeon_tui"
     return min(os.path.relpath(sys.argv[0]), str(Path(sys.argv[0]).absolute()), key=len)
+
+
+@contextlib.contextmanager
+def forwarded_signals(wish: Callable[[], None], said: bytes = ABORTING) -> Iterator[None]:
+    """Call `wish` at the first Ctrl-C, termination or hang-up, and report it; the next raises KeyboardInterrupt."""
+    asked = False
+
+    def pass_on(*_: Any) -> None:
+        nonlocal asked
+        if asked:
+            raise KeyboardInterrupt
+        asked = True
+        with contextlib.suppress(OSError):
+            os.write(2, said)
+        wish()
+
+    with handled(pass_on, *ending_signals()):
+        yield
+
+
+def progress_of(args: Namespace, *, guided: bool = False) -> Progress:
+    """Return the printer of a command's progress on stderr, with the detail of `--quiet` and `--verbose`."""
+    return Progress(Output(None) if args.quiet else stderr(), guided=guided, verbose=args.verbose)
+
+
+def given_options(args: Namespace, config: RunConfig) -> dict[str, Any]:
+    """Return the options of the command line by key, as parsed by the configuration."""
+    said = {key: getattr(config, key) for key in KEYS if getattr(args, key, None) is not None}
+    if args.allow is not None:
+        said["policy"] = PolicyRules(allow=args.allow)
+    return said
+
+
+def approver_of(wait: float, journal: Path, progress: Progress) -> TerminalApprover | RemoteApprover | None:
+    """Return the approver of a headless run: the person at the terminal, or else, for `wait` seconds, at another one.
+
+    None if there is neither.
+    """
+    if can_answer():
+        from aeon_tui.cli.approval_prompt import TerminalApprover
+
+        return TerminalApprover(stderr(), lambda: progress.view, journal)
+    if not wait:
+        return None
+    from aeon_tui.cli.approval_prompt import print_question, question_of
+
+    err = stderr()
+    return RemoteApprover(
+        journal,
+        wait,
+        lambda line: err.line((line, "bold yellow")),
+        lambda request: print_question(err, question_of(request, progress.view), journal),
+    )
+
+
+def warn_of_isolation(config: RunConfig) -> None:
+    """Warn on stderr, at the start of a run, about incomplete isolation of commands."""
+    if warning := isolation_warning(config):
+        stderr().line((f"! {warning}", "yellow"))
+
+
+def warn_of_approvals(
+    config: RunConfig, tools: ToolRegistry, plan: Plan | None, approver: TerminalApprover | RemoteApprover | None
+) -> None:
+    """Warn on stderr, before a run costs anything, about tools that need an approval that nobody can give.
+
+    With a given plan, only the tools that it names count, otherwise all tools of the run.
+    """
+    if approver is not None and "tool" in config.approve:
+        return
+    policy = Policy(config.policy)
+    used = None if plan is None else {step.tool for step in plan.walk()}
+    names = [tool.name for tool in tools if policy.needs_a_person(tool) and (used is None or tool.name in used)]
+    if names:
+        how = "--approve tool" if can_answer() else "--approve tool with --wait SECONDS"
+        line = (
+            f"! no one can approve calls of {escape_controls(', '.join(names))} in this run; use --allow TOOL or {how}"
+        )
+        stderr().line((line, "yellow"))
+
+
+def run_live(args: Namespace, job: RunJob, directory: Path) -> int:
+    """Run the job in the app, and return its exit code."""
+    from aeon_tui.app import run_app
+
+    return run_app(directory, job, lambda: options.load(args), options.without_trust(args))
+
+
+def run_headless(args: Namespace, job: RunJob, journal: Path, progress: Progress) -> int:
+    """Run the job to its end, print its progress and result, and return its exit code."""
+    with diagnostics(args.debug), capture_stdio():
+        warn_of_isolation(job.config)
+        approver = approver_of(job.config.wait, journal, progress)
+        if isinstance(job, NewRunJob) and job.tools is not None:
+            warn_of_approvals(job.config, job.tools, job.plan, approver)
+        kernel = job.build(journal, lambda line: progress(json.loads(line)), None, approver)
+
+        def abort() -> None:
+            if isinstance(approver, RemoteApprover):
+                approver.abort()
+            kernel.abort()
+
+        with contextlib.closing(kernel), forwarded_signals(abort):
+            result = kernel.run()
+    return print_result(args, result, progress, f"journal {result.journal}")
