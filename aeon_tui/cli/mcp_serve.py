@@ -24,7 +24,7 @@ from aeon_tui.sessions.served_runs import ServedRuns
 
 if TYPE_CHECKING:
     from aeon_core.tools.registry import ToolRegistry
-    from aeon_tui.mcp_server.server import AeonServer
+    from aeon_tui.mcp_server import AeonServer
 
 HOST, PORT = "127.0.0.1", 8765
 ENDING_SECONDS = 2
@@ -38,7 +38,7 @@ def execute(args: Namespace) -> int:
     Without `--http`, standard output is the protocol's alone. Raises UsageError, MissingExtraError.
     """
     try:
-        from aeon_tui.mcp_server.server import AeonServer
+        from aeon_tui.mcp_server import AeonServer
     except ModuleNotFoundError:
         raise missing_extra("`aeon-tui mcp-serve`", "mcp") from None
     if args.http is None and is_terminal(sys.stdin):

@@ -25,7 +25,7 @@ from mcp_types import ElicitResult
 
 from aeon_tui.cli.mcp_serve import _served
 from aeon_tui.cli.parser import build_parser
-from aeon_tui.mcp_server.server import AeonServer
+from aeon_tui.mcp_server import AeonServer
 from aeon_tui.sessions.pending_approval import pending_question
 from tests.aeon_tui.cli.conftest import Cli, environment, process
 from tests.npm import install
@@ -354,7 +354,7 @@ def test_a_client_that_hangs_up_or_terminates_the_server_ends_its_runs(tmp_path:
 
 
 def test_without_the_package_one_line_says_how_to_install_it(cli: Cli, monkeypatch: pytest.MonkeyPatch) -> None:
-    for name in [name for name in sys.modules if name.startswith(("mcp.", "aeon_tui.mcp_server."))]:
+    for name in [name for name in sys.modules if name.startswith(("mcp.", "aeon_tui.mcp_server"))]:
         monkeypatch.delitem(sys.modules, name)
     monkeypatch.setitem(sys.modules, "mcp", None)
     done = cli("mcp-serve")

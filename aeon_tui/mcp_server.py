@@ -1,4 +1,9 @@
-"""The tools and resources. A run lives in this process; its questions go to a person, never to the client's model."""
+"""A server of the Model Context Protocol: other agents run, check and read runs (`aeon-tui mcp-serve`).
+
+A run lives in this process. Its questions go to a person, never to the client's model: no tool takes a decision as an
+argument, since what a model says approves nothing. A question travels as an elicitation, a form that the client shows
+to its user, and never through the model.
+"""
 
 from __future__ import annotations
 
@@ -18,7 +23,9 @@ from mcp.shared.exceptions import MCPError
 from mcp.shared.message import SessionMessage
 from mcp.types import (
     CallToolResult,
+    ClientCapabilities,
     ElicitRequest,
+    ElicitRequestFormParams,
     ElicitResult,
     ErrorData,
     InputRequiredResult,
@@ -28,11 +35,12 @@ from mcp.types import (
 )
 from pydantic import Field, ValidationError
 
-from aeon_core import AeonError, ApprovalRequest, ToolRegistry, lint_plan, open_history, replay
-from aeon_tui.mcp_server import questions
+from aeon_core import AeonError, ApprovalDecision, ApprovalRequest, ToolRegistry, lint_plan, open_history, replay
 from aeon_tui.platform.stdio_server import not_a_message
+from aeon_tui.sessions import served_runs
 from aeon_tui.sessions.pending_approval import approval_request, pending_question, submit
 from aeon_tui.sessions.served_runs import Event, ProgressLines, ServedRuns, StreamedRun, errors_as
+from aeon_widgets.run_question import ALWAYS, ApprovalQuestion, run_question
 from aeon_widgets.text import one_line
 
 Json = dict[str, Any]
@@ -50,6 +58,9 @@ INSTRUCTIONS = (
     "Aeon runs a task as a plan of steps, judges the result and refines it. `run` returns when the run has ended, which"
     " may take minutes. Questions of a run are for a person: no tool can answer them, and you must not try to."
 )
+ANSWER, REASON = "answer", "reason"
+MAX_MESSAGE = 20_000
+"""The longest question in characters; a longer one is decided where all of it can be seen."""
 READS = ToolAnnotations(read_only_hint=True, open_world_hint=False)
 reported = errors_as(lambda error: ToolError(str(error)))
 
@@ -158,7 +169,7 @@ class AeonServer(MCPServer[None]):
             if (run := self._served.live.get(run_id)) is None:
                 raise ToolError("the run that asked has ended; `show` has its result")
             if run.waiting is not None:
-                run.broker.decide(digest, questions.decision(run.waiting, _reply(ctx)))
+                run.broker.decide(digest, _decision(run.waiting, _reply(ctx)))
         else:
             config = self._served.config
             limit, single_pass = min(ttl or config.ttl, config.ttl), single_pass or config.single_pass
@@ -232,15 +243,15 @@ class AeonServer(MCPServer[None]):
         if question is None:
             raise ToolError(f"the run {path.stem!r} is not waiting for a decision")
         request = approval_request(question)
-        if (form := questions.form(path.stem, request, ctx.client_capabilities)) is None:
-            return {"waits_for": questions.text(request), "how": self._how(path.stem, request)}
+        if (form := _form(path.stem, request, ctx.client_capabilities)) is None:
+            return {"waits_for": _text(request), "how": self._how(path.stem, request)}
         if not _returns(ctx):
             reply = await ctx.session.elicit_form(form.message, form.requested_schema, ctx.request_id)
         elif ctx.request_state == request.digest:
             reply = _reply(ctx)
         else:
             return _returned(form, request.digest)
-        decision = questions.decision(request, reply)
+        decision = _decision(request, reply)
         done = await asyncio.to_thread(submit, path, question, decision)
         return {"decision": decision.decision, "taken": not done.problem, "problem": done.problem or None}
 
@@ -270,14 +281,17 @@ class AeonServer(MCPServer[None]):
         return cast("Json", json.loads(printed))
 
     def _how(self, run_id: str, request: ApprovalRequest) -> str:
-        return questions.how(self._served.command("decide", run_id, "DECISION"), request)
+        """Return how a person decides elsewhere, with the command for it."""
+        command = self._served.command("decide", run_id, "DECISION")
+        decisions = ", ".join(dict.fromkeys(_answers(request).values()))
+        return f"a person decides in the app, or with {command} ({decisions})"
 
     async def _ask(
         self, run: StreamedRun, request: ApprovalRequest, progress: _Progress, ctx: Context[Any, Any]
     ) -> InputRequiredResult | None:
         """Ask the user of the client in the middle of the call, or return the question from it."""
-        await progress.say(f"waiting: {questions.headline(request)}; {self._how(run.run_id, request)}")
-        form = questions.form(run.run_id, request, ctx.client_capabilities)
+        await progress.say(f"waiting: {_question(request).headline}; {self._how(run.run_id, request)}")
+        form = _form(run.run_id, request, ctx.client_capabilities)
         if form is not None and _returns(ctx):
             return _returned(form, f"{run.run_id} {request.digest}")
         try:
@@ -286,7 +300,7 @@ class AeonServer(MCPServer[None]):
                 with contextlib.suppress(MCPError, ConnectionError, ValueError):
                     if form is not None:
                         reply = await ctx.session.elicit_form(form.message, form.requested_schema, ctx.request_id)
-                        run.broker.decide(request.digest, questions.decision(request, reply))
+                        run.broker.decide(request.digest, _decision(request, reply))
                 await asyncio.Event().wait()
         except TimeoutError:
             run.abort()
@@ -322,12 +336,47 @@ def _returns(ctx: Context[Any, Any]) -> bool:
 
 
 def _returned(shown: Any, state: str) -> InputRequiredResult:
-    return InputRequiredResult(input_requests={questions.ANSWER: ElicitRequest(params=shown)}, request_state=state)
+    return InputRequiredResult(input_requests={ANSWER: ElicitRequest(params=shown)}, request_state=state)
 
 
 def _reply(ctx: Context[Any, Any]) -> ElicitResult:
-    found = (ctx.input_responses or {}).get(questions.ANSWER)
+    found = (ctx.input_responses or {}).get(ANSWER)
     return found if isinstance(found, ElicitResult) else ElicitResult(action="cancel")
+
+
+def _question(request: ApprovalRequest) -> ApprovalQuestion:
+    return run_question(request.point, request.subject, request.pass_number)
+
+
+def _text(request: ApprovalRequest) -> str:
+    question = _question(request)
+    return f"{question.headline}\n\n{question.text}"
+
+
+def _form(
+    run_id: str, request: ApprovalRequest, capabilities: ClientCapabilities | None
+) -> ElicitRequestFormParams | None:
+    """Return the form; None if the client shows none to its user, and where the question is too long for one."""
+    asks = capabilities.elicitation if capabilities is not None else None
+    message = f"Run {run_id}: {_text(request)}"
+    if asks is None or (asks.form is None and asks.url is not None) or len(message) > MAX_MESSAGE:
+        return None
+    answer = {"type": "string", "title": "Decision", "enum": list(_answers(request))}
+    reason = {"type": "string", "title": "Reason", "description": "What should change, or why not"}
+    schema = {"type": "object", "properties": {ANSWER: answer, REASON: reason}, "required": [ANSWER]}
+    return ElicitRequestFormParams(message=message, requested_schema=schema)
+
+
+def _decision(request: ApprovalRequest, reply: ElicitResult) -> ApprovalDecision:
+    """Return the decision in a form. Dismissing the form ends the run, which asks again when it is resumed."""
+    content = reply.content or {}
+    answer = _answers(request).get(str(content.get(ANSWER))) if reply.action == "accept" else None
+    return served_runs.decision(request, answer, str(content.get(REASON) or ""))
+
+
+def _answers(request: ApprovalRequest) -> dict[str, str]:
+    """Return the answers by what they do, as the app names them. A rule needs more than a form."""
+    return {each.words: each.answer for each in served_runs.answers(request) if each.answer != ALWAYS}
 
 
 def _brief(result: Json) -> Json:

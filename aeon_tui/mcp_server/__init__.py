@@ -1,1 +1,0 @@
-"""A server of the Model Context Protocol: other agents run, check and read runs (`aeon-tui mcp-serve`)."""
