@@ -38,7 +38,7 @@ from pydantic import Field, ValidationError
 from aeon_core import AeonError, ApprovalDecision, ApprovalRequest, ToolRegistry, lint_plan, open_history, replay
 from aeon_tui.platform.stdio_server import not_a_message
 from aeon_tui.sessions import served_runs
-from aeon_tui.sessions.pending_approval import approval_request, pending_question, submit
+from aeon_tui.sessions.approval_broker import approval_request, pending_question, submit
 from aeon_tui.sessions.served_runs import Event, ProgressLines, ServedRuns, StreamedRun, errors_as
 from aeon_widgets.run_question import ALWAYS, ApprovalQuestion, run_question
 from aeon_widgets.text import one_line

@@ -12,8 +12,7 @@ from aeon_core.approvals import ApprovalRequest, PendingApproval
 from aeon_core.journal.reader import read_records
 from aeon_tui.app import AeonApp
 from aeon_tui.screens.workflow.screen import WorkflowScreen
-from aeon_tui.sessions.approval_broker import ApprovalBroker
-from aeon_tui.sessions.pending_approval import approval_request
+from aeon_tui.sessions.approval_broker import ApprovalBroker, approval_request
 from aeon_tui.sessions.runner import Runner
 from aeon_tui.sessions.workflow_session import WorkflowJob
 from aeon_tui.sources.workflow import WorkflowState

@@ -29,8 +29,8 @@ from aeon_core.paths import expanded, run_command
 from aeon_core.units import count
 from aeon_tui.cli import options
 from aeon_tui.cli.output import stderr, stdout
+from aeon_tui.sessions.approval_broker import approval_request, submit
 from aeon_tui.sessions.approval_edits import load_edit
-from aeon_tui.sessions.pending_approval import approval_request, submit
 from aeon_widgets.run_question import given_answers, headline
 from aeon_widgets.text import one_line
 

@@ -87,7 +87,7 @@ def _report_damage(damage: Sequence[str]) -> None:
 def _report_question(path: Path) -> None:
     """Report what the run waits for and how to decide it, if another terminal can."""
     from aeon_core.approval_inbox import how_to_decide
-    from aeon_tui.sessions.pending_approval import pending_request
+    from aeon_tui.sessions.approval_broker import pending_request
     from aeon_widgets.run_question import headline
 
     if (request := pending_request(path)) is not None:

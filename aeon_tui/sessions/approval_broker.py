@@ -1,17 +1,23 @@
-"""The broker between a run that asks and the person who decides, on this screen or at another terminal."""
+"""The broker between a run that asks and the person who decides, on this screen or at another terminal.
+
+Also the question that a run of another process waits for, and the decision sent to it.
+"""
 
 from __future__ import annotations
 
 import contextlib
 import queue
 import threading
+import time
 from collections.abc import Callable
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
 from aeon_core.errors import AeonError
 
 if TYPE_CHECKING:
+    from aeon_core.approval_inbox import Fate, Sent
     from aeon_core.approvals import ApprovalDecision, ApprovalRequest, PendingApproval
     from aeon_tui.sources.base import RecordSource
 
@@ -109,6 +115,86 @@ class ApprovalBroker:
             self._changed.notify_all()
 
 
+PATIENCE_SECONDS = 10.0
+"""How long to wait for the run's process to journal a decision; it checks ten times a second."""
+
+OPENING_SECONDS = 1.0
+"""How long to wait until a run that has just asked takes decisions."""
+
+
+@dataclass(frozen=True)
+class Submitted:
+    """The outcome of a decision: `problem` is why the run did not accept it, empty if it did."""
+
+    problem: str = ""
+    decided: str | None = None
+    """The decision that the run continues with, if known."""
+
+
+def approval_request(question: PendingApproval) -> ApprovalRequest:
+    """Return the question as the run's own process asks it."""
+    from aeon_core.approvals import ApprovalRequest
+
+    return ApprovalRequest(**question.model_dump(exclude={"seq"}))
+
+
+def pending_question(path: Path) -> PendingApproval | None:
+    """Return the question of a live run that another terminal can decide; None if there is none.
+
+    Raises UsageError, JournalError, OSError if the journal cannot be read.
+    """
+    from aeon_core.approval_inbox import takes_decisions
+    from aeon_core.approvals import pending_approval
+    from aeon_core.journal.summary import is_being_written
+
+    # In this order: a question left by a dead process is not waiting.
+    if not takes_decisions(path) or not is_being_written(path):
+        return None
+    return pending_approval(path)
+
+
+def pending_request(path: Path) -> ApprovalRequest | None:
+    """Return the question as a request of the run's own process."""
+    question = pending_question(path)
+    return approval_request(question) if question is not None else None
+
+
+def submit(path: Path, question: PendingApproval, decision: ApprovalDecision) -> Submitted:
+    """Send a decision to the process of a run, and wait until it is accepted. Raises AeonError, OSError."""
+    from aeon_core.approval_inbox import POLL_SECONDS, send, takes_decisions
+    from aeon_core.approvals import pending_approval
+    from aeon_core.journal.summary import is_being_written
+
+    deadline = time.monotonic() + OPENING_SECONDS
+    while not takes_decisions(path) and is_being_written(path) and time.monotonic() < deadline:
+        last = pending_approval(path, texts=False)
+        if last is None or last.seq != question.seq:
+            return Submitted(_too_late(path.stem))
+        time.sleep(POLL_SECONDS / 2)
+    with contextlib.closing(send(path, question, decision)) as sent:
+        deadline = time.monotonic() + PATIENCE_SECONDS
+        while (fate := sent.fate()) == "waits" and time.monotonic() < deadline:
+            time.sleep(POLL_SECONDS / 2)
+        return Submitted("" if fate == "taken" else _why_not(fate, sent, path.stem), sent.decided)
+
+
+def _why_not(fate: Fate, sent: Sent, run: str) -> str:
+    if fate == "died":
+        return f"the process of the run {run!r} ended before it took the decision; resume the run, then decide again"
+    if fate == "waits":
+        return (
+            f"the process of the run {run!r} has not taken the decision within {PATIENCE_SECONDS:g} s, but still "
+            "may; it may have been stopped"
+        )
+    if sent.decided is None:
+        return _too_late(run)
+    return f"already decided elsewhere: {sent.decided}; your decision was not used"
+
+
+def _too_late(run: str) -> str:
+    return f"too late: the run {run!r} is no longer waiting for that decision"
+
+
 LOOK_SECONDS = 0.2
 """Seconds between checks of the journal while a question waits; otherwise twice as long."""
 
@@ -168,8 +254,6 @@ class RemoteApprovalBroker:
         try:
             if journal is None or not is_being_written(journal):
                 return None
-            from aeon_tui.sessions.pending_approval import pending_question
-
             seen, self._seen = self._seen, journal.stat().st_size
             return self._question if self._question is not None and seen == self._seen else pending_question(journal)
         except (AeonError, OSError):
@@ -180,14 +264,10 @@ class RemoteApprovalBroker:
             return
         self._question = self._request = None
         if question is not None:
-            from aeon_tui.sessions.pending_approval import approval_request
-
             self._question, self._request = question, approval_request(question)
 
     def _submit(self, question: PendingApproval, decision: ApprovalDecision) -> None:
         """Submit the decision and keep the reason if it fails; a question that still waits is asked again."""
-        from aeon_tui.sessions.pending_approval import submit
-
         journal = self._source.journal
         if journal is None:
             return

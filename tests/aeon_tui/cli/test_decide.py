@@ -241,7 +241,7 @@ def test_an_edit_that_does_not_fit_is_refused_before_it_is_written(
 def test_a_run_that_waits_for_nothing_is_distinguished_from_one_that_takes_no_remote_decisions(
     asked: Asked, cli: Cli, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("aeon_tui.sessions.pending_approval.OPENING_SECONDS", 0)
+    monkeypatch.setattr("aeon_tui.sessions.approval_broker.OPENING_SECONDS", 0)
     done = cli("decide", "r.jsonl", "approve")
     assert (done.code, "is not waiting for a decision right now" in done.err) == (2, True)
     asked.asking.ask("tool")
@@ -259,13 +259,13 @@ def test_a_decision_waits_for_a_run_that_has_only_just_asked(
     def sleep(seconds: float) -> None:
         opening.pop()() if opening else wait(seconds)
 
-    monkeypatch.setattr("aeon_tui.sessions.pending_approval.time.sleep", sleep)
+    monkeypatch.setattr("aeon_tui.sessions.approval_broker.time.sleep", sleep)
     done = cli("decide", "r.jsonl", "approve")
     assert (done.code, done.err.splitlines()[-1]) == (0, "decided: approve; the run accepted it")
 
 
 def test_a_decision_that_is_not_heard_is_reported(asked: Asked, cli: Cli, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("aeon_tui.sessions.pending_approval.PATIENCE_SECONDS", 0.05)
+    monkeypatch.setattr("aeon_tui.sessions.approval_broker.PATIENCE_SECONDS", 0.05)
     with Inbox(asked.asking.path, asked.asking.ask("tool")):
         done = cli("decide", "r.jsonl", "approve", "--json")
     assert done.code == 1

@@ -26,7 +26,7 @@ from mcp_types import ElicitResult
 from aeon_tui.cli.mcp_serve import _served
 from aeon_tui.cli.parser import build_parser
 from aeon_tui.mcp_server import AeonServer
-from aeon_tui.sessions.pending_approval import pending_question
+from aeon_tui.sessions.approval_broker import pending_question
 from tests.aeon_tui.cli.conftest import Cli, environment, process
 from tests.npm import install
 from tests.sampling import sample

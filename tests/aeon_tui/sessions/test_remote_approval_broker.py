@@ -177,7 +177,7 @@ def test_a_decision_about_another_question_is_none(asked: Asked, broker: RemoteA
 def test_a_process_that_does_not_hear_is_asked_again(
     asked: Asked, broker: RemoteApprovalBroker, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("aeon_tui.sessions.pending_approval.PATIENCE_SECONDS", 0.05)
+    monkeypatch.setattr("aeon_tui.sessions.approval_broker.PATIENCE_SECONDS", 0.05)
     request = asked.asking.ask("tool")
     with Inbox(asked.asking.path, request):
         wait_until(lambda: broker.waiting is not None)
