@@ -26,8 +26,7 @@ from aeon_tui import messages
 from aeon_tui.navigation import COPY_OR_QUIT, Navigation
 from aeon_tui.platform.background_tasks import NOTICE_SECONDS
 from aeon_tui.platform.stdio_capture import reserve_terminal
-from aeon_tui.platform.terminal import notification, sized, title, title_given_back
-from aeon_tui.platform.web import is_served, pipe_to_itself
+from aeon_tui.platform.terminal import is_served, notification, pipe_to_itself, sized, suspend, title, title_given_back
 from aeon_tui.run_actions import RunActions
 from aeon_tui.screens.item_actions import ItemActions
 from aeon_tui.session_monitor import SessionMonitor
@@ -339,8 +338,6 @@ class AeonApp(Navigation):
     @override
     def action_suspend_process(self) -> None:
         """Suspend the app until `fg`, or report why that is impossible."""
-        from aeon_tui.platform.terminal import suspend
-
         if problem := suspend(self, len(self.sessions.active)):
             self.notify(problem, severity="warning", markup=False)
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from aeon_core.errors import UsageError
 from aeon_tui.cli import options
 from aeon_tui.cli.output import has_screen
-from aeon_tui.platform.web import is_served
+from aeon_tui.platform.terminal import is_served
 
 if TYPE_CHECKING:
     from aeon_tui.app import AeonApp

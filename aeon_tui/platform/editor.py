@@ -23,7 +23,7 @@ from aeon_core.paths import PROJECT_FOLDER, make_config_folder
 from aeon_core.process import handled
 from aeon_core.regular_file import read_text
 from aeon_core.yaml_file import SETTINGS, YamlError, compose_yaml
-from aeon_tui.platform.web import is_served
+from aeon_tui.platform.terminal import is_served
 
 if TYPE_CHECKING:
     from textual.app import App

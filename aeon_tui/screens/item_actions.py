@@ -13,7 +13,7 @@ from aeon_core.errors import AeonError
 from aeon_core.escape import escape_controls
 from aeon_core.units import count
 from aeon_tui.platform.background_tasks import reason, show_notice
-from aeon_tui.platform.web import is_served
+from aeon_tui.platform.terminal import is_served
 from aeon_widgets.footer import KeyFooter
 from aeon_widgets.pane import Item, item_of
 from aeon_widgets.tally import HeadLine
