@@ -30,7 +30,7 @@ from aeon_tui.platform.terminal import is_served, notification, pipe_to_itself, 
 from aeon_tui.run_actions import RunActions
 from aeon_tui.screens.item_actions import ItemActions
 from aeon_tui.session_monitor import SessionMonitor
-from aeon_tui.sessions.shutdown import ABORT_SECONDS, ended_by_signals, let_end
+from aeon_tui.sessions.session import ABORT_SECONDS, ended_by_signals, let_end
 from aeon_tui.settings import DEFAULT_THEME, THEMES, Today, UserSettings, add_own_themes, add_themes, open_with_theme
 from aeon_widgets.keys import key_after_escape, key_of
 from aeon_widgets.tally import TallyHeader

@@ -352,8 +352,8 @@ def test_an_app_that_is_stuck_after_a_termination_is_ended(tmp_path: Path) -> No
 import os, signal, threading
 from pathlib import Path
 from aeon_tui import app
-from aeon_tui.sessions import shutdown
-shutdown.ABORT_SECONDS = 0.1
+from aeon_tui.sessions import session
+session.ABORT_SECONDS = 0.1
 def run(self):
     os.kill(os.getpid(), signal.SIGTERM)
     threading.Event().wait()

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from aeon_core.config.schema import RunConfig
 from aeon_core.errors import AeonError
-from aeon_tui.sessions import shutdown
+from aeon_tui.sessions import session
 from aeon_tui.sessions.run_jobs import NewRunJob
 from aeon_tui.sessions.runner import Runner
 from aeon_tui.sessions.session import SessionList
@@ -113,7 +113,7 @@ def test_a_journal_is_that_of_the_session_that_continued_it_last() -> None:
 def test_the_terminal_is_given_back_when_the_last_run_has_ended(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.setattr(shutdown, "ENDING_SECONDS", 0.0)
+    monkeypatch.setattr(session, "ENDING_SECONDS", 0.0)
     in_a_tool = Asking(deaf=True)
     sessions = SessionList([Asking(), in_a_tool])
     for each in sessions.all:
@@ -125,9 +125,9 @@ def test_the_terminal_is_given_back_when_the_last_run_has_ended(
 
     ending = threading.Thread(target=end_tool)
     ending.start()
-    shutdown.let_end(sessions)
+    session.let_end(sessions)
     assert [each.ended for each in sessions.all] == [True, True]
-    assert capsys.readouterr().err == shutdown.WAITING
+    assert capsys.readouterr().err == session.WAITING
     ending.join(PATIENCE)
 
 
@@ -140,7 +140,7 @@ def test_a_termination_aborts_every_run() -> None:
             self.quits += 1
 
     app = App()
-    with shutdown.ended_by_signals(app):
+    with session.ended_by_signals(app):
         os.kill(os.getpid(), signal.SIGTERM)
         wait_until(lambda: not app.sessions.running)
     assert app.quits == 1
