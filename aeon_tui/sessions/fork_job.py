@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from aeon_core.convergence import ConvergenceCriteria, parse_criteria
 from aeon_core.errors import UsageError, ValidationError
 from aeon_core.plan.files import PlanEdit, parse_data, parse_plan_edit
-from aeon_tui.platform.yaml_draft import as_yaml
+from aeon_tui.sessions.approval_edits import as_yaml
 from aeon_tui.sessions.run_jobs import Kernel, OnLine, RunJob, StartRequest, is_paced, kernel_parts
 from aeon_tui.sessions.run_options import approval_points, merge_overrides, started_of, usable_model
 
