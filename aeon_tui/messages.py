@@ -12,8 +12,7 @@ from aeon_widgets.pane import message
 
 if TYPE_CHECKING:
     from aeon_core.journal.summary import RunSummary
-    from aeon_tui.sessions.new_run_form import NewRunForm
-    from aeon_tui.sessions.run_jobs import StartRequest
+    from aeon_tui.sessions.run_jobs import NewRunForm, StartRequest
 
 Answered = Callable[[str | None], None]
 """Called in the app with the reason why nothing was started; None if something was, or if the app asks first."""

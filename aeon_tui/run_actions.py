@@ -25,8 +25,7 @@ if TYPE_CHECKING:
     from aeon_tui.messages import ForkWorkflow
     from aeon_tui.screens.dialogs import LabelAnswer
     from aeon_tui.screens.trust import TrustAnswer
-    from aeon_tui.sessions.new_run_form import NewRunForm
-    from aeon_tui.sessions.run_jobs import Job, StartRequest
+    from aeon_tui.sessions.run_jobs import Job, NewRunForm, StartRequest
 
 
 P = ParamSpec("P")
@@ -367,7 +366,7 @@ class RunActions:
             self._tasks.notify(problem, warn=True)
 
     def _start(self, job: Job, request: StartRequest | None = None) -> None:
-        from aeon_tui.sessions.new_run_form import NewRunForm
+        from aeon_tui.sessions.run_jobs import NewRunForm
 
         if isinstance(request, NewRunForm):
             self.draft = None

@@ -211,7 +211,7 @@ def _replay() -> AeonApp:
 
 def _new_run() -> AeonApp:
     from aeon_tui.screens.new_run import NewRunScreen
-    from aeon_tui.sessions.new_run_form import NewRunForm
+    from aeon_tui.sessions.run_jobs import NewRunForm
 
     draft = NewRunForm(
         task="Design a REST API for invoices.\nA good one has an OpenAPI file.", model="simulated:default"

@@ -29,7 +29,7 @@ from aeon_core.tools import TOOL_SETS
 from aeon_core.yaml_file import YamlError, parse_yaml
 from aeon_tui.cli import options
 from aeon_tui.cli.output import Output, stderr, stdout
-from aeon_tui.sessions.new_run_form import checked_model
+from aeon_tui.sessions.run_jobs import checked_model
 from aeon_tui.sessions.run_options import approval_points
 
 _FREE = {"keys", "mcp_servers", "prices"}

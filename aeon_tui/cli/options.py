@@ -45,7 +45,7 @@ def check_served(config: RunConfig, named: Iterable[str]) -> None:
     Tools of the project and MCP servers are loaded only if they are `named` on the command line.
     """
     from aeon_core.runs.factory import inspect_tools
-    from aeon_tui.sessions.new_run_form import checked_model
+    from aeon_tui.sessions.run_jobs import checked_model
 
     for model in (*config.models, *filter(None, [config.judge_model])):
         checked_model(model)

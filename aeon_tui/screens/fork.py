@@ -266,7 +266,7 @@ class ForkDialog(Dialog[None]):
     def _options(self) -> dict[str, Any]:
         """Return the options that differ from the parent's. Raises UsageError, and focuses the field that is wrong."""
         from aeon_core.config.loading import checked_text
-        from aeon_tui.sessions.new_run_form import TEXTS, checked_model
+        from aeon_tui.sessions.run_jobs import TEXTS, checked_model
 
         of, options = self._of, dict[str, Any]()
         for key, before in (("model", of.model), ("ttl", str(of.ttl)), ("budget", _dollars(of.budget))):

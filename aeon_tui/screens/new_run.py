@@ -24,7 +24,7 @@ from aeon_core.tools import TOOL_SETS
 from aeon_tui.messages import KeepDraft, Start
 from aeon_tui.screens.context import context_of
 from aeon_tui.screens.filterable_list import KeptRows
-from aeon_tui.sessions.new_run_form import POINTS, TEXTS, NewRunForm, new_run_of
+from aeon_tui.sessions.run_jobs import POINTS, TEXTS, NewRunForm, new_run_of
 from aeon_widgets.footer import KeyFooter
 from aeon_widgets.keys import key_of
 from aeon_widgets.line_input import LineInput

@@ -16,7 +16,7 @@ from aeon_tui.screens.key_settings import KeyRow, KeySettingsScreen
 from aeon_tui.screens.new_run import ModelChoice, ModelList, NewRunScreen
 from aeon_tui.screens.onboarding import Onboarding, models_text
 from aeon_tui.screens.settings import SettingsList, SettingsScreen
-from aeon_tui.sessions.new_run_form import NewRunForm
+from aeon_tui.sessions.run_jobs import NewRunForm
 from tests.waiting import until
 
 FILE = "/home/ann/.config/aeon/config.yml"

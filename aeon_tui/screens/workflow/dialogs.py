@@ -19,7 +19,7 @@ from aeon_core.escape import escape_controls
 from aeon_tui.messages import ForkWorkflow, ShowRuns, Start
 from aeon_tui.screens.dialogs import Box, Dialog
 from aeon_tui.screens.editor import ask_to_discard
-from aeon_tui.sessions.new_run_form import checked_model
+from aeon_tui.sessions.run_jobs import checked_model
 from aeon_widgets.footer import KeyFooter
 from aeon_widgets.keys import key_of
 from aeon_widgets.line_input import LineInput

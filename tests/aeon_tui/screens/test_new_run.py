@@ -21,7 +21,7 @@ from aeon_tui.app import AeonApp
 from aeon_tui.screens.browser.screen import BrowserScreen
 from aeon_tui.screens.new_run import ModelList, NewRunScreen, Problem, TaskArea, Tick, model_choices
 from aeon_tui.screens.run.screen import RunScreen
-from aeon_tui.sessions.new_run_form import NewRunForm, new_run_of
+from aeon_tui.sessions.run_jobs import NewRunForm, new_run_of
 from tests.waiting import PATIENCE, until
 
 FILLED = NewRunForm(task="add 5 and 10", model="simulated:default", ttl="20", approve=("pass",))

@@ -20,7 +20,7 @@ from aeon_tui.screens.browser.screen import BrowserScreen
 from aeon_tui.screens.run.screen import RunScreen
 from aeon_tui.screens.settings import SettingsScreen, settings_of
 from aeon_tui.screens.trust import TrustGate, TrustScreen, TrustText
-from aeon_tui.sessions.new_run_form import NewRunForm
+from aeon_tui.sessions.run_jobs import NewRunForm
 from aeon_widgets.keys import KeyGuard
 from tests.sampling import sample
 from tests.waiting import until
