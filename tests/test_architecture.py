@@ -75,7 +75,7 @@ def test_light_commands_stay_light(arguments: list[str]) -> None:
 
 FIRST_SCREEN = """
 import asyncio, os, sys
-import aeon_tui.app, aeon_tui.cli.main, aeon_tui.cli.app
+import aeon_tui.app, aeon_tui.cli.main, aeon_tui.cli.output
 from aeon_tui.screens import onboarding
 from aeon_tui.screens.browser.screen import BrowserScreen, BrowserTitle
 
@@ -91,7 +91,7 @@ def run(app):
     asyncio.run(first_paint())
 
 aeon_tui.app.AeonApp.run = run
-aeon_tui.cli.app.has_screen = lambda: True
+aeon_tui.cli.output.has_screen = lambda: True
 assert aeon_tui.cli.main.main(sys.argv[1:]) == 0
 """
 

@@ -1,9 +1,18 @@
-"""The command line (contract: Commands). Nothing is imported here that `--help` does not need."""
+"""The command line (contract: Commands): it runs one command; without one, it opens the app.
+
+Nothing is imported here that `--help` does not need.
+"""
 
 from __future__ import annotations
 
 import gc
 import sys
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from argparse import Namespace
+
+    from aeon_tui.app import AeonApp
 
 
 def main(argv: list[str] | None = None) -> int:
@@ -42,6 +51,26 @@ def _dispatch(arguments: list[str]) -> int:
     module, _, function = args.module.partition(":")
     code: int = getattr(import_module(f"aeon_tui.cli.{module}"), function or "execute")(args)
     return code
+
+
+def open_app(args: Namespace) -> int:
+    """Open the app on its run browser and return its exit code. Raises UsageError without a terminal."""
+    from aeon_core.errors import UsageError
+    from aeon_tui.cli import options
+    from aeon_tui.cli.output import has_screen
+    from aeon_tui.platform.terminal import is_served
+
+    loaded = options.load_light(args)
+    if not (is_served() or has_screen()):
+        raise UsageError("the app needs a terminal; without one, use `aeon-tui run --headless` or `aeon-tui runs`")
+    from aeon_tui.app import run_app
+
+    def prepare(app: AeonApp) -> None:
+        app.apply_settings(loaded.app)
+        if loaded.ignored and not loaded.trust.allowed:
+            app.untrusted = loaded.trust
+
+    return run_app(options.runs_dir_of(loaded), None, lambda: options.load(args), prepare)
 
 
 def _explain(error: Exception) -> int:

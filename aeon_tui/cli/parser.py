@@ -97,7 +97,7 @@ def build_parser(command: str | None = None) -> argparse.ArgumentParser:
         epilog=f"RUN is {RUN}.",
     )
     parser.add_argument("--version", action=Version)
-    parser.set_defaults(module="app", command=None)
+    parser.set_defaults(module="main:open_app", command=None)
     _common(parser, None)
     commands = parser.add_subparsers(metavar="COMMAND", title="commands")
     for name in [command] if command in _COMMANDS else _COMMANDS:

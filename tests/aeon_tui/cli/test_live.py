@@ -23,7 +23,6 @@ def opened(monkeypatch: pytest.MonkeyPatch) -> list[tuple[Any, ...]]:
 
     monkeypatch.setattr("aeon_tui.cli.output.has_screen", lambda: True)
     monkeypatch.setattr("aeon_tui.cli.run.is_terminal", lambda _: True)
-    monkeypatch.setattr("aeon_tui.cli.app.has_screen", lambda: True)
     monkeypatch.setattr("aeon_tui.app.run_app", run_app)
     return calls
 
