@@ -61,7 +61,7 @@ def _print(out: Output, path: Path, report: SemanticValidationReport) -> None:
 
 def _judged_report(path: Path, registry: ToolRegistry, config: RunConfig) -> SemanticValidationReport:
     """Return the report with the model's findings in addition to the rules'; if the model fails, only the rules'."""
-    from aeon_tui.cli.judge_model import JudgeModel, warnings_on
+    from aeon_tui.cli.calibrate import JudgeModel, warnings_on
 
     llm = connect_model(config)
     try:
