@@ -169,12 +169,6 @@ def approver_of(wait: float, journal: Path, progress: Progress) -> TerminalAppro
     )
 
 
-def warn_of_isolation(config: RunConfig) -> None:
-    """Warn on stderr, at the start of a run, about incomplete isolation of commands."""
-    if warning := isolation_warning(config):
-        stderr().line((f"! {warning}", "yellow"))
-
-
 def warn_of_approvals(
     config: RunConfig, tools: ToolRegistry, plan: Plan | None, approver: TerminalApprover | RemoteApprover | None
 ) -> None:
@@ -205,7 +199,8 @@ def run_live(args: Namespace, job: RunJob, directory: Path) -> int:
 def run_headless(args: Namespace, job: RunJob, journal: Path, progress: Progress) -> int:
     """Run the job to its end, print its progress and result, and return its exit code."""
     with diagnostics(args.debug), capture_stdio():
-        warn_of_isolation(job.config)
+        if warning := isolation_warning(job.config):
+            stderr().line((f"! {warning}", "yellow"))
         approver = approver_of(job.config.wait, journal, progress)
         if isinstance(job, NewRunJob) and job.tools is not None:
             warn_of_approvals(job.config, job.tools, job.plan, approver)

@@ -83,7 +83,7 @@ def suspend(app: App[Any], running: int) -> str:
 
     if app.is_headless or not hasattr(signal, "SIGTSTP"):
         return NO_TERMINAL
-    if not _has_job_control():
+    if os.getpgrp() == os.getsid(0):  # no shell made this a job, so nobody would continue a stopped process
         return NO_SHELL
     try:
         with app.suspend():
@@ -96,11 +96,6 @@ def suspend(app: App[Any], running: int) -> str:
     except SuspendNotSupported:
         return NO_TERMINAL
     return ""
-
-
-def _has_job_control() -> bool:
-    """Return whether a shell made this a job: otherwise nobody would continue a stopped process."""
-    return os.getpgrp() != os.getsid(0)
 
 
 def is_served() -> bool:
