@@ -38,10 +38,11 @@ def test_the_kernel_stays_under_800_raw_lines() -> None:
     assert lines < 800
 
 
-@pytest.mark.parametrize(("package", "most"), [("validation", 900), ("convergence", 600), ("supervisor", 700)])
-def test_a_package_that_must_not_interpret_texts_stays_small(package: str, most: int) -> None:
-    files = (ROOT / "core" / "aeon_core" / package).rglob("*.py")
-    assert sum(len(file.read_text().splitlines()) for file in files) <= most
+@pytest.mark.parametrize(("name", "most"), [("validation", 900), ("convergence", 600), ("supervisor", 700)])
+def test_what_must_not_interpret_texts_stays_small(name: str, most: int) -> None:
+    core = ROOT / "core" / "aeon_core"
+    files = [*core.glob(f"{name}.py"), *(core / name).rglob("*.py")]
+    assert 100 < sum(len(file.read_text().splitlines()) for file in files) <= most
 
 
 @pytest.mark.parametrize(
