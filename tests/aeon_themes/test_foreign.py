@@ -7,7 +7,7 @@ from textual.color import Color
 from textual.theme import BUILTIN_THEMES, Theme
 
 from aeon_themes import AEON_DARK, PALETTES, fallback_variables, readable_variables
-from aeon_themes.contrast import readable
+from aeon_themes.palette import readable
 from tests.aeon_themes.colours import contrast
 
 NAMES = set(AEON_DARK.variables())

@@ -16,8 +16,7 @@ from aeon_core.errors import UsageError
 from aeon_core.suggest import nearest, shown, truth_value
 from aeon_core.yaml_file import Bounds, load_yaml
 from aeon_themes import PALETTES
-from aeon_themes.contrast import READABLE, contrast
-from aeon_themes.palette import BACKGROUNDS, COLOURS, TEXT_COLOURS, Palette
+from aeon_themes.palette import BACKGROUNDS, COLOURS, READABLE, TEXT_COLOURS, Palette, contrast
 
 MAX_BYTES = 100_000
 _OURS = {palette.name: palette for palette in PALETTES}

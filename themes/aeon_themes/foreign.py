@@ -7,8 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from msgspec.structs import replace
 
-from aeon_themes.contrast import blend, readable
-from aeon_themes.palette import AEON_DARK, AEON_LIGHT, BACKGROUNDS, TEXT_COLOURS, Palette
+from aeon_themes.palette import AEON_DARK, AEON_LIGHT, BACKGROUNDS, TEXT_COLOURS, Palette, blend, readable
 
 if TYPE_CHECKING:
     from textual.theme import Theme

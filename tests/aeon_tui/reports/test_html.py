@@ -12,7 +12,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from aeon_themes import AEON_DARK, AEON_LIGHT
-from aeon_themes.contrast import READABLE, contrast
+from aeon_themes.palette import READABLE, contrast
 from aeon_tui.reports.export import export_journal
 from aeon_tui.reports.web_page import TextArchive, escaped, markdown, page, tag
 from tests.aeon_tui.passes import QUESTION, WANTED, Passes, converged_run, given_up_run, hostile_passes, step

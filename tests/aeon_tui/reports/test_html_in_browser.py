@@ -8,7 +8,7 @@ from itertools import pairwise
 import pytest
 
 from aeon_themes import AEON_DARK, AEON_LIGHT
-from aeon_themes.contrast import rgb
+from aeon_themes.palette import rgb
 from aeon_tui.reports.export import export_journal
 from tests.aeon_tui.passes import converged_run
 from tests.aeon_tui.reports.pages import journal_of
