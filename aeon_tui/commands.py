@@ -22,7 +22,7 @@ from aeon_core.units import local_time
 from aeon_tui.screens.keys import label_of
 from aeon_widgets.call_rows import RowKey
 from aeon_widgets.plan_tree import PlanTree
-from aeon_widgets.run_tree import WORKFLOW
+from aeon_widgets.run_list import WORKFLOW
 from aeon_widgets.text import fit, one_line
 
 if TYPE_CHECKING:

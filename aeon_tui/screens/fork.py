@@ -27,7 +27,7 @@ from aeon_tui.sessions.fork_job import ForkRequest
 from aeon_widgets.keys import key_of
 from aeon_widgets.line_input import LineInput
 from aeon_widgets.pane import message
-from aeon_widgets.run_tree import start_words
+from aeon_widgets.run_list import start_words
 from aeon_widgets.text import fit
 
 if TYPE_CHECKING:

@@ -18,8 +18,7 @@ from aeon_core.units import count
 from aeon_tui.messages import CompareRuns, OpenJournal
 from aeon_tui.platform.background_tasks import LatestWorker, reason
 from aeon_widgets.footer import KeyFooter
-from aeon_widgets.run_list import RunList, RunListHeader
-from aeon_widgets.run_tree import as_tree, family_of
+from aeon_widgets.run_list import RunList, RunListHeader, as_tree, family_of
 from aeon_widgets.tally import HeadLine
 
 if TYPE_CHECKING:

@@ -14,8 +14,7 @@ from aeon_widgets.outcome import outcome_blocks
 from aeon_widgets.pane import rendered
 from aeon_widgets.repairs import RepairsPane
 from aeon_widgets.run_header import RunHeader, gauge, spent
-from aeon_widgets.run_list import RunList
-from aeon_widgets.run_tree import RunLine
+from aeon_widgets.run_list import RunLine, RunList
 from aeon_widgets.step_text import output_blocks, prompt_blocks, repair_blocks, tool_blocks, waiting
 from aeon_widgets.ttl_gauge import TTLGauge
 from tests.aeon_tui.recordings import finished_run

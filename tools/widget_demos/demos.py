@@ -35,10 +35,9 @@ from aeon_widgets.pass_line import PassLine, Scrubber
 from aeon_widgets.plan_tree import PlanTree
 from aeon_widgets.repairs import RepairsPane
 from aeon_widgets.run_header import RunHeader, WorkflowFacts, WorkflowHeader
-from aeon_widgets.run_list import RunList, RunListHeader
+from aeon_widgets.run_list import RunLine, RunList, RunListHeader, as_tree
 from aeon_widgets.run_preview import Kin, RunPreview, preview_blocks
 from aeon_widgets.run_question import choices, run_question
-from aeon_widgets.run_tree import RunLine, as_tree
 from aeon_widgets.step_pane import StepPane
 from aeon_widgets.tally import HeadLine, Tally
 from aeon_widgets.text import Block

@@ -62,13 +62,13 @@ if TYPE_CHECKING:
     from aeon_widgets.repairs import RepairsPane as RepairsPane
     from aeon_widgets.run_header import RunHeader as RunHeader
     from aeon_widgets.run_header import RunPosition as RunPosition
+    from aeon_widgets.run_list import RunLine as RunLine
     from aeon_widgets.run_list import RunList as RunList
     from aeon_widgets.run_list import RunListHeader as RunListHeader
+    from aeon_widgets.run_list import as_tree as as_tree
     from aeon_widgets.run_preview import Kin as Kin
     from aeon_widgets.run_preview import RunPreview as RunPreview
     from aeon_widgets.run_preview import preview_blocks as preview_blocks
-    from aeon_widgets.run_tree import RunLine as RunLine
-    from aeon_widgets.run_tree import as_tree as as_tree
     from aeon_widgets.step_pane import StepPane as StepPane
     from aeon_widgets.tally import HeadLine as HeadLine
     from aeon_widgets.tally import Tally as Tally
@@ -96,9 +96,8 @@ _PUBLIC = {
     "plan_tree": ("PlanTree",),
     "repairs": ("RepairsPane",),
     "run_header": ("RunHeader", "RunPosition"),
-    "run_list": ("RunList", "RunListHeader"),
+    "run_list": ("RunLine", "RunList", "RunListHeader", "as_tree"),
     "run_preview": ("Kin", "RunPreview", "preview_blocks"),
-    "run_tree": ("RunLine", "as_tree"),
     "step_pane": ("StepPane",),
     "tally": ("HeadLine", "Tally", "TallyHeader"),
     "text_view": ("TextView",),

@@ -17,8 +17,7 @@ from aeon_core.units import count, money, seconds_after
 from aeon_widgets.convergence import UNCHANGED, change, trend
 from aeon_widgets.icons import SEVERITY_ICONS, STATUS_ICONS, run_style
 from aeon_widgets.plan_difference import StepPair, pair_steps, value_text
-from aeon_widgets.run_list import SIMULATED
-from aeon_widgets.run_tree import start_words
+from aeon_widgets.run_list import SIMULATED, start_words
 from aeon_widgets.text import block, duration, one_line, pretty
 
 Mark = Literal[" ", "A", "B", "≠", "#"]

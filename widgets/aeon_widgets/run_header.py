@@ -20,7 +20,7 @@ from aeon_core.journal.view.formatting import words
 from aeon_core.journal.view.model import RunView
 from aeon_core.units import count, local_time, money
 from aeon_widgets.icons import VARIABLES, run_style
-from aeon_widgets.run_tree import start_words
+from aeon_widgets.run_list import start_words
 from aeon_widgets.tally import TallyHeader
 from aeon_widgets.text import duration, fit, one_line
 

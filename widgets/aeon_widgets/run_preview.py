@@ -11,8 +11,7 @@ from aeon_core.journal.values import str_of
 from aeon_core.journal.view.formatting import scored_reasons, words
 from aeon_core.units import count, local_time, seconds_after
 from aeon_widgets.icons import ROW_ICONS, run_style, shown_status
-from aeon_widgets.run_list import SIMULATED, WAITING_ICON, cost, is_waiting
-from aeon_widgets.run_tree import LIVE
+from aeon_widgets.run_list import LIVE, SIMULATED, WAITING_ICON, cost, is_waiting
 from aeon_widgets.text import GAP, Block, duration, one_line
 from aeon_widgets.text_view import TextView
 

@@ -15,8 +15,8 @@ from aeon_core.units import count, money
 from aeon_tui.platform.background_tasks import reason
 from aeon_widgets.icons import run_style
 from aeon_widgets.pane import message
+from aeon_widgets.run_list import LIVE, WORKFLOW
 from aeon_widgets.run_preview import Kin, RunPreview, preview_blocks
-from aeon_widgets.run_tree import LIVE, WORKFLOW
 from aeon_widgets.text import Block, one_line
 
 if TYPE_CHECKING:

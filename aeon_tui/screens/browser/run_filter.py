@@ -18,7 +18,7 @@ from typing_extensions import override
 
 from aeon_core.errors import AeonError
 from aeon_core.llm import PROVIDERS
-from aeon_widgets.run_tree import as_tree
+from aeon_widgets.run_list import as_tree
 
 if TYPE_CHECKING:
     from aeon_core.journal.summary import RunSummary

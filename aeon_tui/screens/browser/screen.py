@@ -42,9 +42,8 @@ from aeon_widgets.footer import KeyFooter
 from aeon_widgets.keys import key_of
 from aeon_widgets.line_input import FilterLine
 from aeon_widgets.pane import Item
-from aeon_widgets.run_list import RunList, RunListHeader, ordered
+from aeon_widgets.run_list import LIVE, WORKFLOW, RunLine, RunList, RunListHeader, as_tree, ordered
 from aeon_widgets.run_preview import Kin
-from aeon_widgets.run_tree import LIVE, WORKFLOW, RunLine, as_tree
 from aeon_widgets.tally import TallyHeader
 from aeon_widgets.text import fit, one_line
 from aeon_widgets.text_view import TextView
