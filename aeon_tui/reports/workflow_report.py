@@ -20,8 +20,7 @@ from aeon_tui.reports.web_page import join, page, tag
 from aeon_tui.sources.workflow import WORKFLOW_ROW, WorkflowState, gate_key
 from aeon_widgets.icons import run_style
 from aeon_widgets.text import Block, duration, one_line, pretty
-from aeon_widgets.workflow_conversation import ConversationItem
-from aeon_widgets.workflow_pipeline import PipelineRow
+from aeon_widgets.workflow_panes import ConversationItem, PipelineRow
 from system2.changes import FileChange
 from system2.constants import DELEGATION_MAP, GATES
 from system2.contracts import DelegationContract

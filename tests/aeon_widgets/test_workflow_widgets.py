@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from aeon_widgets.run_header import WorkflowFacts, cost_bar
-from aeon_widgets.workflow_conversation import ConversationItem, WorkflowConversation, _TalkLine
+from aeon_widgets.workflow_panes import ConversationItem, WorkflowConversation, _TalkLine
 
 
 @pytest.mark.parametrize(

@@ -43,9 +43,13 @@ from aeon_widgets.tally import HeadLine, Tally
 from aeon_widgets.text import Block
 from aeon_widgets.text_view import TextView
 from aeon_widgets.ttl_gauge import TTLGauge
-from aeon_widgets.workflow_artifact import WorkflowArtifact
-from aeon_widgets.workflow_conversation import ConversationItem, WorkflowConversation
-from aeon_widgets.workflow_pipeline import PipelineRow, WorkflowPipeline
+from aeon_widgets.workflow_panes import (
+    ConversationItem,
+    PipelineRow,
+    WorkflowArtifact,
+    WorkflowConversation,
+    WorkflowPipeline,
+)
 
 SCOPE = """# Scope
 

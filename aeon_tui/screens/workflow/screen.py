@@ -32,9 +32,7 @@ from aeon_widgets.run_header import WorkflowFacts, WorkflowHeader
 from aeon_widgets.run_question import ALWAYS
 from aeon_widgets.text import one_line
 from aeon_widgets.virtual_list import RowsView
-from aeon_widgets.workflow_artifact import WorkflowArtifact
-from aeon_widgets.workflow_conversation import ConversationItem, WorkflowConversation
-from aeon_widgets.workflow_pipeline import WorkflowPipeline
+from aeon_widgets.workflow_panes import ConversationItem, WorkflowArtifact, WorkflowConversation, WorkflowPipeline
 from system2.changes import SPEC_FOLDER
 from system2.constants import GATES
 from system2.documents import text_of

@@ -25,9 +25,7 @@ from aeon_tui.sources.workflow import follow_workflow
 from aeon_widgets.approval_panel import AnswerKeys, ApprovalPanel
 from aeon_widgets.call_rows import SPINNER
 from aeon_widgets.virtual_list import ChoiceRows
-from aeon_widgets.workflow_artifact import WorkflowArtifact
-from aeon_widgets.workflow_conversation import WorkflowConversation
-from aeon_widgets.workflow_pipeline import WorkflowPipeline
+from aeon_widgets.workflow_panes import WorkflowArtifact, WorkflowConversation, WorkflowPipeline
 from system2.simulated import SimulatedAgents
 from tests.aeon_tui.workflows import (
     BLOCKLISTED,

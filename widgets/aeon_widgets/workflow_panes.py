@@ -1,4 +1,4 @@
-"""An agent's conversation: its task, what it said, and the tools it used; each part can be opened."""
+"""The panes of a workflow: its pipeline of agents and gates, an agent's conversation, and a document."""
 
 from __future__ import annotations
 
@@ -7,11 +7,103 @@ from dataclasses import dataclass
 from typing import ClassVar, NamedTuple
 
 from textual.binding import Binding, BindingType
+from textual.geometry import Region
+from textual.message import Message
 from typing_extensions import override
 
-from aeon_widgets.pane import Item, Pane, pane_css
-from aeon_widgets.text import Block, Piece, block, one_line, wrap
+from aeon_widgets.pane import Item, Pane, message, pane_css
+from aeon_widgets.text import Block, Piece, block, fit, one_line, wrap
+from aeon_widgets.text_view import TextView
 from aeon_widgets.virtual_list import RowsView
+
+WORD_CELLS, TIME_CELLS = 9, 7
+_NAME_CELLS = 21
+_DETAIL_FROM = 64
+"""The width from which an agent's last message, or why it was skipped, is shown."""
+
+
+@dataclass(frozen=True)
+class PipelineRow:
+    """One agent, or one gate."""
+
+    key: str
+    icon: str
+    style: str
+    word: str
+    """One word for the state."""
+    name: str
+    is_gate: bool = False
+    time: str = ""
+    detail: str = ""
+
+
+class WorkflowPipeline(RowsView, Pane):
+    """Follows the workflow's current row until the person moves; `follow` resumes that."""
+
+    HELP_TITLE = "Pipeline"
+    DEFAULT_CSS = pane_css("WorkflowPipeline")
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._rows: Sequence[PipelineRow] = ()
+        self.stays = True
+        """Whether the cursor stays on the workflow's current row."""
+        self.pane_title = "Pipeline"
+
+    @property
+    def selected(self) -> str:
+        """The key of the selected row; empty if there is none."""
+        return self._rows[self.cursor].key if self.cursor < len(self._rows) else ""
+
+    def update_rows(self, rows: Sequence[PipelineRow], current: str) -> None:
+        """Show the rows; `current` is the key of the workflow's current one."""
+        self._rows = rows
+        self.set_line_count(len(rows))
+        if self.stays:
+            self.select(current)
+
+    def select(self, key: str) -> None:
+        """Put the cursor on the row with that key, if there is one."""
+        place = next((index for index, row in enumerate(self._rows) if row.key == key), None)
+        if place is not None:
+            self.cursor = place
+
+    def follow(self, current: str) -> None:
+        """Follow the workflow from now on."""
+        self.stays = True
+        self.select(current)
+
+    @override
+    def move_to(self, index: int) -> None:
+        self.stays = False
+        super().move_to(index)
+
+    @override
+    def _show_cursor(self) -> None:
+        # Keep the rows before and after the cursor in sight.
+        if self.is_attached:
+            around = Region(0, max(0, self.cursor - 1), 1, min(3, max(1, self.size.height)))
+            self.scroll_to_region(around, animate=False, immediate=True, x_axis=False, force=True)
+            self._draw_changed()
+
+    @override
+    def _follow_where_at_end(self) -> None:
+        """Do nothing: a row is followed, not the end."""
+
+    @override
+    def pieces(self, index: int, width: int) -> Iterable[Piece]:
+        row = self._rows[index]
+        time = f"{row.time:>{TIME_CELLS}}" if row.time else " " * TIME_CELLS
+        timed = width >= 4 + _NAME_CELLS + 1 + WORD_CELLS + TIME_CELLS + 1
+        yield f" {row.icon} ", row.style
+        name = fit(one_line(row.name, 80), _NAME_CELLS)
+        yield f"{name:<{_NAME_CELLS}} ", "accent" if row.is_gate else ""
+        yield f"{fit(row.word, WORD_CELLS):<{WORD_CELLS}}", row.style
+        if timed:
+            yield f"{time} ", "muted"
+        if width >= _DETAIL_FROM:
+            yield f" {one_line(row.detail, 300)}", "muted"
+
 
 CLOSED, OPEN = "▸", "▾"
 
@@ -191,3 +283,54 @@ class WorkflowConversation(RowsView, Pane):
         yield turn, "muted"
         yield icon, line.style
         yield line.text, "bold" if line.style in _QUIET else f"{line.style} bold"
+
+
+class WorkflowArtifact(TextView, Pane):
+    """Shows the current content of one file as Markdown; left and right go to the others.
+
+    Nothing in it becomes a link or our own markup.
+    """
+
+    HELP_TITLE = "Artifact"
+    BINDINGS: ClassVar[list[BindingType]] = [
+        Binding("left,h", "other(-1)", "Previous artifact", show=False, id="workflow.artifact_before"),
+        Binding("right,l", "other(1)", "Next artifact", show=False, id="workflow.artifact_next"),
+    ]
+
+    @message
+    class OtherWanted(Message):
+        """The person wants to see another of the files."""
+
+        by: int
+
+    DEFAULT_CSS = pane_css("WorkflowArtifact")
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._file = ""
+        self.pane_title = "Artifact"
+
+    @property
+    def item(self) -> Item | None:
+        return Item(self._file or "the text", self.source, ".md")
+
+    def action_other(self, by: int) -> None:
+        """Go to a neighbouring file."""
+        self.post_message(self.OtherWanted(by))
+
+    def show_file(self, name: str, content: str, more: str = "") -> None:
+        """Show a file's content, keeping the place if it is the same file; `more` says which others there are."""
+        blocks = [("markdown", content)]
+        if name == self._file:
+            self.show(blocks)
+        else:
+            self._file = name
+            self.start(blocks, follow=False)
+        self.pane_title = name
+        self.border_subtitle = more
+
+    def show_nothing(self, why: str) -> None:
+        """Say why there is nothing to show."""
+        self._file = ""
+        self.pane_title, self.border_subtitle = "Artifact", ""
+        self.start([("muted", why)], follow=False)
