@@ -251,7 +251,7 @@ class Navigation(App[None]):
 
     async def action_edit_keys(self) -> None:
         """Show all keys, to rebind actions."""
-        from aeon_tui.screens.key_settings import KeySettingsScreen
+        from aeon_tui.screens.keys import KeySettingsScreen
 
         if not any(isinstance(screen, KeySettingsScreen) for screen in self.screen_stack):
             await self.push_screen(KeySettingsScreen())

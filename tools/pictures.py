@@ -241,7 +241,7 @@ def _trust() -> AeonApp:
 
 
 def _keys() -> AeonApp:
-    from aeon_tui.screens.key_settings import KeySettingsScreen
+    from aeon_tui.screens.keys import KeySettingsScreen
 
     return showing(KeySettingsScreen())
 

@@ -12,7 +12,7 @@ from aeon_core.config.loading import LoadedConfig
 from aeon_core.config.schema import RunConfig
 from aeon_tui.app import AeonApp
 from aeon_tui.screens.browser.screen import BrowserScreen
-from aeon_tui.screens.key_settings import KeyRow, KeySettingsScreen
+from aeon_tui.screens.keys import KeyRow, KeySettingsScreen
 from aeon_tui.screens.new_run import ModelChoice, ModelList, NewRunScreen
 from aeon_tui.screens.onboarding import Onboarding, models_text
 from aeon_tui.screens.settings import SettingsList, SettingsScreen

@@ -25,8 +25,7 @@ from aeon_tui.app import AeonApp
 from aeon_tui.screens.dialogs import ConfirmDialog
 from aeon_tui.screens.editor import EditorScreen
 from aeon_tui.screens.filterable_list import matching
-from aeon_tui.screens.key_settings import KeySettingsScreen
-from aeon_tui.screens.keys import KeysScreen
+from aeon_tui.screens.keys import KeySettingsScreen, KeysScreen
 from aeon_tui.screens.settings import SettingsList, SettingsScreen, settings_of
 from aeon_widgets.footer import KeyFooter
 from aeon_widgets.line_input import FilterLine

@@ -12,7 +12,7 @@ from textual.pilot import Pilot
 from aeon_core.config.loading import load_values
 from aeon_tui.app import AeonApp
 from aeon_tui.screens.dialogs import ConfirmDialog
-from aeon_tui.screens.key_settings import KeyList, KeyRow, KeySettingsScreen, PressDialog
+from aeon_tui.screens.keys import KeyList, KeyRow, KeySettingsScreen, PressDialog
 from tests.waiting import until
 
 
