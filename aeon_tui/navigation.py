@@ -85,7 +85,7 @@ class Navigation(App[None]):
     @work(thread=True, exclusive=True, group="open")
     def open_journal(self, path: Path, seq: int | None = None) -> None:
         """Show the run of a journal, followed live if another process writes it; at `record` if given."""
-        from aeon_tui.sources.followed import source_of
+        from aeon_tui.sources.journal import source_of
         from aeon_tui.sources.run_index import is_workflow
 
         session = self.sessions.of(path)
@@ -111,7 +111,7 @@ class Navigation(App[None]):
     def open_on_watched(self, awaited: Awaited) -> None:
         """Open on a run of another process."""
         from aeon_tui.screens.run.screen import RunScreen
-        from aeon_tui.sources.followed import FollowedSource
+        from aeon_tui.sources.journal import FollowedSource
 
         self.first_screen = RunScreen(FollowedSource(awaited))
 

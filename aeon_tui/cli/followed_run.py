@@ -20,7 +20,7 @@ from aeon_tui.cli.output import Output, stderr, stdout
 from aeon_tui.cli.run import progress_of
 from aeon_tui.cli.run_output import Progress, print_result
 from aeon_tui.sessions.approval_broker import pending_request
-from aeon_tui.sources.followed import AWAIT_SECONDS, POLL_SECONDS, near_runs, notice_of
+from aeon_tui.sources.journal import AWAIT_SECONDS, POLL_SECONDS, near_runs, notice_of
 
 if TYPE_CHECKING:
     from aeon_tui.cli.workflow import WorkflowLines

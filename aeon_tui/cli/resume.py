@@ -51,7 +51,7 @@ def _in_app(args: Namespace, path: Path) -> int:
     from aeon_core.journal.recovery import make_sure_nobody_writes
     from aeon_tui.app import AeonApp, run_app
     from aeon_tui.screens.run.screen import RunScreen
-    from aeon_tui.sources.followed import source_of
+    from aeon_tui.sources.journal import source_of
 
     directory = options.runs_dir(args)
     _overrides(args, path, options.load(args))

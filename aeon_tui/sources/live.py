@@ -136,6 +136,6 @@ class LiveSource(RecordSource[V]):
 
 def _follow(journal: Path) -> RecordSource:
     from aeon_core.journal.listing import Awaited
-    from aeon_tui.sources.followed import FollowedSource
+    from aeon_tui.sources.journal import FollowedSource
 
     return FollowedSource(Awaited(journal, journal.parent), fast=True)

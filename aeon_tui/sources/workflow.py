@@ -9,7 +9,7 @@ from aeon_core.journal.listing import Awaited
 from aeon_core.journal.view.reducer import MALFORMED
 from aeon_core.units import seconds_after
 from aeon_tui.sources.base import Projection
-from aeon_tui.sources.followed import FollowedSource
+from aeon_tui.sources.journal import FollowedSource
 from aeon_widgets.call_rows import Activity
 from system2.policies import GateDecisionType
 from system2.transcript import Entry, TranscriptEntries

@@ -18,14 +18,12 @@ from aeon_core.llm.simulated import SimulatedModel
 from aeon_tui.app import AeonApp
 from aeon_tui.screens.browser.screen import BrowserScreen
 from aeon_tui.screens.compare import CompareScreen
-from aeon_tui.screens.fork import ForkDialog, Parent, StartChoice
+from aeon_tui.screens.fork import ForkDialog, LineageScreen, Parent, StartChoice
 from aeon_tui.screens.keys import KeyColumns, KeysScreen
-from aeon_tui.screens.lineage import LineageScreen
 from aeon_tui.screens.replay import ReplayScreen
 from aeon_tui.screens.run.screen import RunScreen
 from aeon_tui.screens.run.search import SearchScreen
-from aeon_tui.sources.followed import source_of
-from aeon_tui.sources.journal import JournalSource
+from aeon_tui.sources.journal import JournalSource, source_of
 from aeon_widgets.compare_view import CompareHeader, CompareView
 from aeon_widgets.run_header import RunHeader
 from aeon_widgets.run_list import RunList

@@ -103,7 +103,7 @@ def _show(path: Path, out: Path, work: FloodWork | None) -> None:
     from aeon_tui.app import AeonApp
     from aeon_tui.screens.run.screen import RunScreen
     from aeon_tui.sessions.runner import Runner
-    from aeon_tui.sources.followed import FollowedSource
+    from aeon_tui.sources.journal import FollowedSource
 
     runner = Runner(work, path) if work is not None else None
     app = AeonApp(path.parent, runner)

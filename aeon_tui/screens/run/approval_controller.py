@@ -16,7 +16,7 @@ from aeon_core.errors import AeonError
 from aeon_core.journal.values import dict_of, str_of, strs_of
 from aeon_core.journal.view.model import RunView
 from aeon_tui.screens.dialogs import ConfirmDialog
-from aeon_tui.screens.panel_controller import TOO_LATE, PanelController, Place
+from aeon_tui.screens.pane_screen import TOO_LATE, PanelController, Place
 from aeon_tui.sessions.approval_broker import ApprovalBroker, ApprovalSource, RemoteApprovalBroker
 from aeon_widgets.approval_panel import ApprovalPanel
 from aeon_widgets.keys import KeyGuard, key_of
@@ -42,7 +42,7 @@ def broker_of(source: RecordSource[Any], runner: AnyRunner | None) -> ApprovalSo
     """
     if runner is not None:
         return runner.broker
-    from aeon_tui.sources.followed import FollowedSource
+    from aeon_tui.sources.journal import FollowedSource
 
     return RemoteApprovalBroker(source) if isinstance(source, FollowedSource) else None
 

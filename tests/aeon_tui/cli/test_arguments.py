@@ -193,7 +193,7 @@ import sys
 from aeon_tui import app
 from aeon_tui.cli import watch
 from aeon_tui.screens.run import screen
-from aeon_tui.sources import followed
+from aeon_tui.sources import journal
 print(*sys.modules)
 """
 

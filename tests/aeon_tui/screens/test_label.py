@@ -16,7 +16,7 @@ from aeon_tui.app import AeonApp
 from aeon_tui.screens.browser.screen import BrowserScreen
 from aeon_tui.screens.dialogs import LabelAnswer, LabelDialog
 from aeon_tui.screens.run.screen import RunScreen
-from aeon_tui.sources.followed import FollowedSource
+from aeon_tui.sources.journal import FollowedSource
 from aeon_widgets.keys import TOO_SOON
 from aeon_widgets.virtual_list import ChoiceRows
 from tests.aeon_tui.screens.browser.test_screen import NOW, summary

@@ -12,11 +12,11 @@ from aeon_core.approval_inbox import Inbox, send
 from aeon_core.approvals import ApprovalDecision, pending_approval
 from aeon_core.journal.listing import Awaited
 from aeon_tui.app import AeonApp
-from aeon_tui.screens.panel_controller import SENT
+from aeon_tui.screens.pane_screen import SENT
 from aeon_tui.screens.run.screen import RunScreen
 from aeon_tui.sessions import approval_broker
 from aeon_tui.sessions.approval_broker import RemoteApprovalBroker
-from aeon_tui.sources.followed import FollowedSource
+from aeon_tui.sources.journal import FollowedSource
 from aeon_widgets.approval_panel import ApprovalPanel, ApprovalText
 from tests.aeon_core.questions import Asked
 from tests.aeon_tui.screens.run.test_approval_controller import Erasing
@@ -85,7 +85,7 @@ async def test_a_watched_run_is_decided_on_its_screen(asked: Asked) -> None:
 async def test_a_decision_that_is_not_taken_at_once_is_said_to_be_sent(
     asked: Asked, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("aeon_tui.screens.panel_controller.SENT_SECONDS", 0.05)
+    monkeypatch.setattr("aeon_tui.screens.pane_screen.SENT_SECONDS", 0.05)
 
     async def check(pilot: Any, screen: RunScreen) -> None:
         await until(pilot, lambda: isinstance(screen.focused, ApprovalText))

@@ -18,9 +18,9 @@ from aeon_core.journal.view import reducer
 from aeon_core.journal.view.last_states import LastStates
 from aeon_core.journal.view.model import RunView
 from aeon_core.journal.view.reducer import fold
-from aeon_tui.sources import base, followed, journal
+from aeon_tui.sources import base, journal
 from aeon_tui.sources.base import RecordSource
-from aeon_tui.sources.followed import FollowedSource
+from aeon_tui.sources.journal import FollowedSource
 from aeon_tui.sources.live import LiveSource
 from tests.aeon_tui.recordings import RUN_ID
 from tests.aeon_tui.sources.test_followed import Watcher, Writer, envelope
@@ -35,7 +35,7 @@ def hurried(monkeypatch: pytest.MonkeyPatch) -> None:
     """Everything in its turn, nothing for the time it takes; a dozen records at once are too many."""
     monkeypatch.setattr(journal, "FIRST_SECONDS", 0.0)
     monkeypatch.setattr(journal, "PAUSE_SECONDS", 0.0)
-    monkeypatch.setattr(followed, "POLL_SECONDS", 0.001)
+    monkeypatch.setattr(journal, "POLL_SECONDS", 0.001)
     monkeypatch.setattr(journal, "VIEW_SECONDS", 0.001)
     monkeypatch.setattr(journal, "LATE_SECONDS", 0.002)
     monkeypatch.setattr(base, "FAST", 24)

@@ -21,9 +21,8 @@ from aeon_core.journal.view.model import RunView
 from aeon_core.journal.view.reducer import fold
 from aeon_tui.app import AeonApp
 from aeon_tui.screens.run.screen import RunScreen
-from aeon_tui.sources import followed
-from aeon_tui.sources.followed import POLL_SECONDS, FollowedSource, source_of
-from aeon_tui.sources.journal import JournalSource, StatusChange
+from aeon_tui.sources import journal
+from aeon_tui.sources.journal import POLL_SECONDS, FollowedSource, JournalSource, StatusChange, source_of
 from aeon_widgets.run_header import RunHeader
 from tests.aeon_tui.recordings import RUN_ID, Recording, finished_run, live_run
 from tests.waiting import PATIENCE, until, wait_until
@@ -171,7 +170,7 @@ def test_a_journal_that_is_deleted_is_reported_and_kept(writer: Writer, watcher:
     writer.write(*records)
     watcher.until(lambda: watcher.source.live)
     writer.path.unlink()
-    watcher.until(lambda: watcher.source.notice == followed.GONE)
+    watcher.until(lambda: watcher.source.notice == journal.GONE)
     assert watcher.view == fold(records)
     assert not watcher.source.live
 
@@ -256,7 +255,7 @@ def test_how_far_a_long_journal_has_been_read_is_reported(writer: Writer) -> Non
     records = live_run().records
     writer.begin()
     writer.write(*records)
-    padding = {**envelope(records[-1]), "type": "unknown", "padding": "x" * 2 * followed.BEHIND}
+    padding = {**envelope(records[-1]), "type": "unknown", "padding": "x" * 2 * journal.BEHIND}
     writer.write(padding)
     source = FollowedSource(Awaited(writer.path, writer.path.parent), ahead=1)
     wait_until(lambda: source.reading)

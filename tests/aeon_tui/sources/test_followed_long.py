@@ -12,8 +12,8 @@ from aeon_core.journal.listing import Awaited
 from aeon_core.journal.view.incremental import IncrementalFold
 from aeon_core.journal.view.model import RunView
 from aeon_core.journal.view.reducer import fold
-from aeon_tui.sources import followed
-from aeon_tui.sources.followed import FollowedSource
+from aeon_tui.sources import journal
+from aeon_tui.sources.journal import FollowedSource
 from aeon_tui.sources.snapshots import Closed, Pieces, SnapshotStore
 from tests.aeon_tui.recordings import RUN_ID
 from tests.aeon_tui.sources.test_followed import Watcher, Writer, envelope, resumed
@@ -27,7 +27,7 @@ RUNNING = LONG[:-1]
 
 @pytest.fixture
 def writer(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Writer]:
-    monkeypatch.setattr(followed, "LONG", 1_000)
+    monkeypatch.setattr(journal, "LONG", 1_000)
     made = Writer(tmp_path / f"{RUN_ID}.jsonl")
     made.begin()
     yield made

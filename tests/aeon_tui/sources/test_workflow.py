@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from aeon_tui.screens.workflow.approval_controller import panel_question
-from aeon_tui.sources import base, followed
+from aeon_tui.sources import base, journal
 from aeon_tui.sources.base import RecordSource
 from aeon_tui.sources.live import LiveSource
 from aeon_tui.sources.run_index import RunIndex
@@ -76,7 +76,7 @@ def test_a_workflow_that_is_resumed_elsewhere_is_shown_without_the_end_that_is_t
 
 
 def test_a_long_workflow_is_read_from_its_beginning(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(followed, "LONG", 1)
+    monkeypatch.setattr(journal, "LONG", 1)
     monkeypatch.setattr(base, "FAST", 0)
     path = tmp_path / "w.jsonl"
     path.write_bytes(b"".join(lines(completed().records)))

@@ -11,7 +11,7 @@ import pytest
 from aeon_core.paths import default_runs_directory
 from aeon_tui.app import AeonApp
 from aeon_tui.screens.run.screen import RunScreen
-from aeon_tui.sources.followed import notice_of
+from aeon_tui.sources.journal import notice_of
 from tests.aeon_tui.fakes import ListSource
 from tests.aeon_tui.recordings import RUN_ID, START, live_run
 from tests.aeon_tui.screens.run.test_run_snapshots import SIZES, Compare, then
