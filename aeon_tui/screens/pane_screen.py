@@ -1,20 +1,190 @@
-"""A screen of numbered panes: a key focuses each, and any of them can fill the screen."""
+"""A screen of numbered panes, each focused by a key or filling the screen, and the panel of a question among them."""
 
 from __future__ import annotations
 
 from abc import abstractmethod
-from typing import ClassVar
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, ClassVar
 
 from textual.binding import Binding, BindingType
 from textual.events import Key, Paste
-from textual.screen import Screen
+from textual.screen import ModalScreen, Screen
 from textual.widget import Widget
 from textual.widgets import Input
 
 from aeon_tui.messages import ShowRuns
-from aeon_tui.screens.panel_controller import APPROVAL, PanelController
-from aeon_widgets.approval_panel import DECIDE_ID
+from aeon_tui.sessions.approval_broker import ApprovalSource
+from aeon_widgets.approval_panel import DECIDE_ID, ApprovalPanel, too_early_notice
+from aeon_widgets.keys import KeyGuard
 from aeon_widgets.pane import Pane
+from aeon_widgets.run_question import ApprovalQuestion
+
+if TYPE_CHECKING:
+    from aeon_core.approvals import AllowedRule, ApprovalDecision, ApprovalRequest
+
+APPROVAL = 9
+"""The pane of the question."""
+TOO_LATE = "It was decided elsewhere; your text was not used."
+SENT = "The decision was sent; the run's process has not taken it yet."
+SENT_SECONDS = 1.0
+"""How long a run's process may take to accept a decision before a notice says that it was sent."""
+
+Place = tuple[Widget, Widget]
+"""The panel's parent, and the sibling before which it is mounted."""
+
+
+class PanelController:
+    """Shows one question at a time on a screen, and guards the screen's keys while one is new or has just been decided.
+
+    The questions are those that wait at the broker. `place` returns where the panel goes at the screen's size.
+    """
+
+    def __init__(
+        self,
+        screen: Screen[None],
+        broker: ApprovalSource | None,
+        place: Callable[[], Place],
+        guard: KeyGuard | None = None,
+    ) -> None:
+        self._screen = screen
+        self._broker = broker
+        self._asked: ApprovalRequest | None = None
+        self._place = place
+        self._panel: ApprovalPanel | None = None
+        self._guard = guard if guard is not None else KeyGuard()
+        self._focused_before: Widget | None = None
+        self._is_unseen = False
+        """Whether the question arrived while another screen was on top."""
+        self._is_behind_a_screen = False
+        """Whether the screen on top is more than a dialog."""
+
+    @property
+    def waits(self) -> bool:
+        """Whether a question is on screen."""
+        return self._panel is not None
+
+    @property
+    def is_focused(self) -> bool:
+        """Whether keys go to the question."""
+        return self._panel is not None and self._panel.has_focus_within
+
+    def waiting(self) -> ApprovalRequest | None:
+        """Return the current question; notify the user, once, of a decision made elsewhere."""
+        if self._broker is None:
+            return None
+        if news := self._broker.pop_notice():
+            self._screen.notify(news, markup=False)
+        return self._broker.waiting
+
+    def decide(self, panel: ApprovalPanel, decision: ApprovalDecision) -> bool:
+        """Answer a panel's question if it still waits; the next one may have the same digest."""
+        broker, asked = self._broker, self._asked
+        if broker is None or asked is None or panel is not self._panel or broker.waiting is not asked:
+            return False
+        decided = broker.decide(asked.digest, decision)
+        if decided:
+            self._screen.set_timer(SENT_SECONDS, lambda: self._say_sent(asked))
+        return decided
+
+    def _say_sent(self, asked: ApprovalRequest) -> None:
+        if self._asked is asked and self._panel is not None and self._panel.answered:
+            self._screen.notify(SENT, markup=False)
+
+    def ask_for_rule(self, panel: ApprovalPanel, arguments: Sequence[str], root: Path) -> None:
+        """Ask for the rule that allows calls like this one, and approve the call with it.
+
+        The tool may have `arguments` that the call lacks; `root` is the project whose configuration can keep the rule.
+        """
+        from aeon_core.approvals import ApprovalDecision
+        from aeon_tui.screens.dialogs import RuleDialog
+
+        def given(rule: AllowedRule | None) -> None:
+            self._guard.arm()
+            if rule is None:
+                return
+            panel.answered = True
+            self.decide(panel, ApprovalDecision(decision="approve", allow=rule))
+            if rule.scope != "run":
+                self._screen.notify(f"Saved: {rule.rule}. The settings list it; remove it there.", markup=False)
+
+        panel.reopen()
+        if self._asked is not None:
+            self._screen.app.push_screen(RuleDialog(self._asked.subject, arguments, root), given)
+
+    def show_question(self, question: ApprovalQuestion | None, *, home: Widget) -> None:
+        """Replace the question with another one, or with none.
+
+        If nothing else had the focus before, `home` gets it.
+        """
+        panel = ApprovalPanel(question, self._guard) if question is not None else None
+        screen, last, self._panel = self._screen, self._panel, panel
+        if last is None:
+            self._focused_before = screen.focused
+        elif not last.answered:
+            # It was decided elsewhere: the keys being typed were meant for it.
+            self._guard.arm()
+            if last.feedback:
+                screen.notify(TOO_LATE, severity="warning", markup=False)
+        if last is not None:
+            self._remove(last, home if panel is None else None)
+        screen.set_class(panel is not None, "-asking")
+        if panel is not None:
+            if screen.maximized is not None:
+                screen.minimize()
+            self._is_unseen = screen.app.screen is not screen
+            self._mount(panel)
+
+    def _mount(self, panel: ApprovalPanel) -> None:
+        parent, before = self._place()
+        panel.pane_key = str(APPROVAL)
+        parent.mount(panel, before=before)
+
+    def arrange(self) -> None:
+        """Move the question to its place at the screen's size, keeping what was typed."""
+        last = self._panel
+        if last is None or not last.is_attached or last.parent is self._place()[0] or self._screen.maximized is last:
+            return
+        self._panel = last.copy()
+        self._mount(self._panel)
+        if last.has_focus_within:
+            # Otherwise its removal would focus another pane until the copy is there.
+            self._screen.set_focus(None)
+        last.remove()
+
+    def _remove(self, panel: ApprovalPanel, home: Widget | None) -> None:
+        """Remove the decided question; the focus returns to where it was, unless the user has moved it since."""
+        if self._screen.maximized is panel:
+            self._screen.minimize()
+        if home is not None and panel.has_focus_within:
+            before = self._focused_before
+            back = before if before is not None and before.is_attached and before.focusable else None
+            self._screen.set_focus(back or home)
+        panel.remove()
+
+    def admits(self, event: Key | Paste) -> bool:
+        """Return whether a key or a paste reaches the focus; otherwise it is ignored."""
+        if self._panel is not None and self._panel.is_attached:
+            return self._panel.admits(event)
+        if isinstance(event, Paste) or self._guard.admits(event.key, event.time, harmless=event.key == "escape"):
+            return True
+        self._screen.notify(too_early_notice(event), markup=False)
+        return False
+
+    def opens_field(self, key: str) -> bool:
+        """Return whether a key opens the question's text field."""
+        return self._panel is not None and self._panel.is_attached and self._panel.opens_field(key)
+
+    def cover(self) -> None:
+        """Record what covers the screen now."""
+        on_top = next(reversed(self._screen.app.screen_stack), self._screen)
+        self._is_behind_a_screen = on_top is not self._screen and not isinstance(on_top, ModalScreen)
+
+    def uncover(self) -> None:
+        """Restart the first half second when the user returns from another screen; a dialog hides nothing."""
+        if self._is_unseen or self._is_behind_a_screen:
+            self._guard.arm()
+        self._is_unseen = self._is_behind_a_screen = False
 
 
 class PaneScreen(Screen[None]):

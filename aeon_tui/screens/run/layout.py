@@ -14,7 +14,7 @@ from textual.screen import Screen
 from textual.style import Style
 
 from aeon_core.journal.view.model import RunView
-from aeon_tui.screens.panel_controller import APPROVAL
+from aeon_tui.screens.pane_screen import APPROVAL
 from aeon_widgets import convergence, issues, repairs, ttl_gauge
 from aeon_widgets.approval_panel import ApprovalPanel
 from aeon_widgets.convergence import ConvergencePane

@@ -21,8 +21,7 @@ from aeon_core.journal.view.step_issues import open_issues
 from aeon_core.units import count, seconds_after
 from aeon_tui.messages import CompareRuns, TitleTerminal
 from aeon_tui.screens.context import PAST_RUN_KEYS, context_of
-from aeon_tui.screens.pane_screen import PaneScreen
-from aeon_tui.screens.panel_controller import Place
+from aeon_tui.screens.pane_screen import PaneScreen, Place
 from aeon_tui.screens.run import layout
 from aeon_tui.screens.run.approval_controller import ApprovalController, broker_of
 from aeon_tui.screens.run.record_readers import QuoteFinder, ReplyStream, StepDetailReader

@@ -10,7 +10,7 @@ from textual.widget import Widget
 from aeon_core.escape import escape_blanks
 from aeon_core.journal.values import dict_of
 from aeon_tui.reports.workflow_report import change_blocks, detail_blocks, summary_blocks
-from aeon_tui.screens.panel_controller import PanelController
+from aeon_tui.screens.pane_screen import PanelController
 from aeon_widgets.approval_panel import ApprovalPanel
 from aeon_widgets.run_question import ALWAYS, REASON, RUN, SHELL, ApprovalQuestion, Choice
 from aeon_widgets.text import Block, fit, one_line

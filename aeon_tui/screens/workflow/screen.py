@@ -17,8 +17,7 @@ from aeon_tui.messages import ResumeRun, TitleTerminal
 from aeon_tui.platform.background_tasks import LatestWorker
 from aeon_tui.reports.workflow_report import gate_items, items_of, pipeline_rows, reply_blocks, whole_items
 from aeon_tui.screens.dialogs import ConfirmDialog
-from aeon_tui.screens.pane_screen import PaneScreen
-from aeon_tui.screens.panel_controller import APPROVAL, Place
+from aeon_tui.screens.pane_screen import APPROVAL, PaneScreen, Place
 from aeon_tui.screens.run.approval_controller import broker_of
 from aeon_tui.screens.run.status import utc_now
 from aeon_tui.screens.workflow.approval_controller import WorkflowApprovalController
