@@ -5,8 +5,15 @@
 
 from __future__ import annotations
 
-from aeon_themes.foreign import fallback_variables, readable_variables
-from aeon_themes.palette import AEON_COLOUR_BLIND, AEON_DARK, AEON_HIGH_CONTRAST, AEON_LIGHT, Palette
+from aeon_themes.palette import (
+    AEON_COLOUR_BLIND,
+    AEON_DARK,
+    AEON_HIGH_CONTRAST,
+    AEON_LIGHT,
+    Palette,
+    fallback_variables,
+    readable_variables,
+)
 
 PALETTES: tuple[Palette, ...] = (AEON_DARK, AEON_LIGHT, AEON_HIGH_CONTRAST, AEON_COLOUR_BLIND)
 """Every palette, the default one first."""
