@@ -685,7 +685,7 @@ class RunScreen(PaneScreen):
     def action_lineage(self) -> None:
         """Show the run's parent and its forks."""
         if self.journal is not None:
-            from aeon_tui.screens.lineage import LineageScreen
+            from aeon_tui.screens.fork import LineageScreen
 
             self.app.push_screen(LineageScreen(self.journal, context_of(self).listed_runs, self._clock))
 

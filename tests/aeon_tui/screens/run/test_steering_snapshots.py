@@ -13,7 +13,7 @@ from textual.pilot import Pilot
 from aeon_core.config.schema import RunConfig
 from aeon_tui.app import AeonApp
 from aeon_tui.screens.dialogs import QuitDialog
-from aeon_tui.screens.lineage import LineageScreen
+from aeon_tui.screens.fork import LineageScreen
 from aeon_tui.screens.run.screen import RunScreen
 from aeon_tui.sessions.run_jobs import NewRunJob
 from aeon_tui.sessions.runner import Runner
