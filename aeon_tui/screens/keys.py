@@ -147,9 +147,13 @@ def _pieces(row: HelpRow | str, width: int) -> Iterator[Piece]:
     if isinstance(row, str):
         yield fit(row, width), "accent bold"
         return
-    keys = fit(row.keys, row.width - 1)
-    yield f"{keys}{' ' * (row.width - cell_len(keys))}", row.style
+    yield _pad(row.keys, row.width), row.style
     yield fit(row.label, width - row.width), ""
+
+
+def _pad(text: str, width: int) -> str:
+    shown = fit(text, max(0, width - 1))
+    return shown + " " * (width - cell_len(shown))
 
 
 def _padded(pieces: Iterable[Piece], width: int) -> Iterator[Piece]:
@@ -325,11 +329,6 @@ class KeyList(KeptRows[KeyRow]):
             (_pad(row.shown, _KEYS), "bold"),
             (row.id, "muted"),
         ]
-
-
-def _pad(text: str, width: int) -> str:
-    shown = fit(text, max(0, width - 1))
-    return shown + " " * (width - cell_len(shown))
 
 
 class PressDialog(Dialog[str | None]):

@@ -34,15 +34,12 @@ from aeon_tui.sources.base import (
     failure,
     nobody,
 )
-from aeon_tui.sources.snapshots import Closed, SnapshotStore, Work
+from aeon_tui.sources.snapshots import PAUSE_SECONDS, PIECE_SECONDS, Closed, SnapshotStore, Work
 
 if TYPE_CHECKING:
     from aeon_core.journal.follow import FollowPosition
     from aeon_core.journal.view.last_states import LastStates
 
-PIECE_SECONDS = 0.004
-"""How long the thread works before it yields to the screen."""
-PAUSE_SECONDS = 0.001
 OPENING_SECONDS = 0.2
 FIRST_SECONDS = 0.5
 """How long the thread pauses after the screen has taken the view of the end, for the first paint."""
