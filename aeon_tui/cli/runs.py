@@ -7,9 +7,9 @@ from argparse import Namespace
 from pathlib import Path
 
 from aeon_core.errors import AeonError, UsageError
-from aeon_core.journal.listing import at_pass, find_run, is_path, refuse_live, remove_run, size_of
+from aeon_core.journal.listing import find_run, is_path, refuse_live, remove_run, size_of
 from aeon_core.journal.summary import SUFFIX, WORKFLOW, RunSummary, summarise
-from aeon_core.journal.values import brief
+from aeon_core.journal.values import at_pass, brief
 from aeon_core.json_safe import clean_text
 from aeon_core.process import can_answer
 from aeon_core.units import count, local_time, money

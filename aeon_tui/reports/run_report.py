@@ -10,8 +10,8 @@ from itertools import groupby
 from typing import Any
 
 from aeon_core.journal.history import DepthAdjustment, ExecutionHistory, with_statuses
-from aeon_core.journal.listing import Lineage, at_pass
-from aeon_core.journal.values import brief, dict_of, id_of, int_of, number_of, str_of
+from aeon_core.journal.listing import Lineage
+from aeon_core.journal.values import at_pass, brief, dict_of, id_of, int_of, number_of, str_of
 from aeon_core.journal.view import formatting
 from aeon_core.journal.view.formatting import change, message, words
 from aeon_core.journal.view.model import (

@@ -32,9 +32,8 @@ from aeon_widgets.footer import KeyFooter
 from aeon_widgets.keys import key_of
 from aeon_widgets.line_input import LineInput
 from aeon_widgets.pane import message
-from aeon_widgets.run_list import RunList, RunListHeader, as_tree, family_of, start_words
+from aeon_widgets.run_list import RunList, RunListHeader, as_tree, family_of
 from aeon_widgets.tally import HeadLine
-from aeon_widgets.text import fit
 
 if TYPE_CHECKING:
     from aeon_core.journal.summary import RunSummary
@@ -87,7 +86,7 @@ def text_of(path: Path, pass_number: int) -> str:
 
 
 class StartChoice(Widget, can_focus=True):
-    """`◂ the end of pass 1 ▸`: where a fork starts. Left, Right and the number of a pass choose."""
+    """`◂ pass 2 ▸`: where a fork starts. Left, Right and the number of a pass choose."""
 
     HELP_TITLE = "From"
     BINDINGS: ClassVar[list[BindingType]] = [
@@ -116,10 +115,8 @@ class StartChoice(Widget, can_focus=True):
     def render(self) -> Content:
         of, number = self._of, self.number
         back, on = ("◂ " if number > of.first else "  "), (" ▸" if number < of.last else "")
-        after = f"   starts with pass {number}" if number > 1 else ""
-        return Content.assemble(
-            (back, "$aeon-accent"), start_words(number), (on, "$aeon-accent"), (fit(after, 40), "$aeon-muted")
-        )
+        after = "   with all earlier results" if number > 1 else ""
+        return Content.assemble((back, "$aeon-accent"), f"pass {number}", (on, "$aeon-accent"), (after, "$aeon-muted"))
 
     def validate_number(self, number: int) -> int:
         """Limit the choice to existing passes."""
@@ -134,7 +131,7 @@ class StartChoice(Widget, can_focus=True):
     def on_key(self, event: Any) -> None:
         if event.character is not None and event.character.isdecimal():
             event.stop()
-            self.number = int(event.character) + 1
+            self.number = int(event.character)
 
 
 class ForkDialog(Dialog[None]):

@@ -159,7 +159,7 @@ async def test_a_live_run_is_forked_from_its_beginning_before_its_first_pass_has
             await until(pilot, lambda: isinstance(app.screen, RunScreen) and offered(app) == ["fork"])
             await pilot.press("F")
             await until(pilot, lambda: isinstance(app.screen, ForkDialog))
-            assert app.screen.query_one(StartChoice).render().plain.strip() == "the beginning"
+            assert app.screen.query_one(StartChoice).render().plain.strip() == "pass 1"
 
 
 async def test_a_run_that_another_process_writes_is_not_replayed_as_if_it_had_been_cut_off(runs: Path) -> None:
@@ -255,7 +255,7 @@ async def test_a_fork_from_the_shown_moment_runs_next_to_its_parent(runs: Path) 
         await until(pilot, lambda: run.travel.snapshot is not None and run.travel.snapshot.view.passes == 1)
         await pilot.press("F")
         await until(pilot, lambda: isinstance(app.screen, ForkDialog))
-        assert "the end of pass 1" in app.screen.query_one(StartChoice).render().plain
+        assert "pass 2" in app.screen.query_one(StartChoice).render().plain
         await until(pilot, lambda: "goal:" in app.screen.query_one(TextArea).text)
         await pilot.press("enter")
         await until(pilot, lambda: isinstance(app.screen, CompareScreen))
@@ -266,7 +266,7 @@ async def test_a_fork_from_the_shown_moment_runs_next_to_its_parent(runs: Path) 
         assert fork is not None
         assert compared._paths == [journal(runs), fork]
         header = compared.query_one(CompareHeader)
-        await until(pilot, lambda: "B is a fork of A, from the end of pass 1" in header.render().plain)
+        await until(pilot, lambda: "B is a fork of A at pass 2" in header.render().plain)
         await pilot.press("enter")
         await until(pilot, lambda: isinstance(app.screen, RunScreen) and app.screen.chosen_run == fork)
         forked = app.screen

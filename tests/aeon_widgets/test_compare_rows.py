@@ -150,7 +150,7 @@ def test_what_came_before_a_fork_is_no_difference() -> None:
     for step in fork.view.steps.values():
         step.mode = step.mode if step.step_id.startswith("s3") else None
     found = compare(parent, fork)
-    assert found.relation == "B is a fork of A, from the end of pass 1"
+    assert found.relation == "B is a fork of A at pass 2"
     assert found.differences == 0
     assert "Issues from pass 2 on" in headings(found)
     fork.view.parent_pass = 3
@@ -180,8 +180,8 @@ def test_an_answer_that_differs_beyond_what_is_shown_does_differ() -> None:
 @pytest.mark.parametrize(
     ("left", "right", "words"),
     [
-        ({}, {"parent": "a", "parent_pass": 2, "run_id": "b"}, "B is a fork of A, from the end of pass 1"),
-        ({"parent": "b", "parent_pass": 3}, {"run_id": "b"}, "A is a fork of B, from the end of pass 2"),
+        ({}, {"parent": "a", "parent_pass": 2, "run_id": "b"}, "B is a fork of A at pass 2"),
+        ({"parent": "b", "parent_pass": 3}, {"run_id": "b"}, "A is a fork of B at pass 3"),
         ({"parent": "p"}, {"parent": "p", "run_id": "b"}, "both are forks of p"),
         ({}, {}, "the same run twice"),
         ({}, {"run_id": "b"}, ""),

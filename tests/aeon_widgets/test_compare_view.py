@@ -178,10 +178,10 @@ async def test_the_heads_tell_both_runs_how_they_descend_and_which_is_chosen() -
     async with app.run_test(size=(120, 20)) as pilot:
         heads = app.query_one(CompareHeader)
         one, gone = ComparedRun("r", fold(converged_run().records)), ComparedRun("gone", problem="no journal")
-        heads.update_runs([one, gone], "B is a fork of A, from pass 2")
+        heads.update_runs([one, gone], "B is a fork of A at pass 2")
         heads.place = "difference 1 of 2"
         title, names = heads.render().plain.split("\n")
-        assert title.split("  ")[:3] == ["aeon", "Compare", "B is a fork of A, from pass 2"]
+        assert title.split("  ")[:3] == ["aeon", "Compare", "B is a fork of A at pass 2"]
         assert title.endswith("difference 1 of 2")
         assert names.startswith("▸ A 20261120-093000-a1b2c3 ✔ converged  design a REST")
         assert names.rstrip().endswith("│   B gone ✖ unreadable")

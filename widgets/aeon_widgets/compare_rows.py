@@ -9,7 +9,7 @@ from difflib import SequenceMatcher
 from itertools import zip_longest
 from typing import Any, Literal
 
-from aeon_core.journal.values import str_of
+from aeon_core.journal.values import at_pass, str_of
 from aeon_core.journal.view.formatting import verdict, words
 from aeon_core.journal.view.model import AssessmentView, IssueView, RunView, StepView
 from aeon_core.journal.view.step_issues import found_issues
@@ -17,7 +17,7 @@ from aeon_core.units import count, money, seconds_after
 from aeon_widgets.convergence import UNCHANGED, change, trend
 from aeon_widgets.icons import SEVERITY_ICONS, STATUS_ICONS, run_style
 from aeon_widgets.plan_difference import StepPair, pair_steps, value_text
-from aeon_widgets.run_list import SIMULATED, start_words
+from aeon_widgets.run_list import SIMULATED
 from aeon_widgets.text import block, duration, one_line, pretty
 
 Mark = Literal[" ", "A", "B", "≠", "#"]
@@ -272,9 +272,9 @@ def relation(left: RunView, right: RunView) -> str:
     if left.run_id == right.run_id:
         return "the same run twice" if left.run_id else ""
     if _is_fork(right, left):
-        return f"B is a fork of A, from {start_words(right.parent_pass)}"
+        return f"B is a fork of A{at_pass(right.parent_pass)}"
     if _is_fork(left, right):
-        return f"A is a fork of B, from {start_words(left.parent_pass)}"
+        return f"A is a fork of B{at_pass(left.parent_pass)}"
     if left.parent and left.parent == right.parent:
         return f"both are forks of {one_line(left.parent, 40)}"
     return ""

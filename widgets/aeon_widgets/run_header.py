@@ -16,11 +16,11 @@ from textual.strip import Strip
 from textual.visual import Visual
 from typing_extensions import override
 
+from aeon_core.journal.values import at_pass
 from aeon_core.journal.view.formatting import words
 from aeon_core.journal.view.model import RunView
 from aeon_core.units import count, local_time, money
 from aeon_widgets.icons import VARIABLES, run_style
-from aeon_widgets.run_list import start_words
 from aeon_widgets.tally import TallyHeader
 from aeon_widgets.text import duration, fit, one_line
 
@@ -181,7 +181,7 @@ class RunHeader(TwoLineHeader):
         if view.result is None and view.phases and self._position is None:
             phase = f"pass {view.phases[-1].pass_number} · {one_line(view.phases[-1].phase, 20)}"
         cost, tokens = view.cost_usd, view.usage.get("input_tokens", 0) + view.usage.get("output_tokens", 0)
-        lineage = f"fork of {one_line(view.parent, 40)}, {start_words(view.parent_pass)}" if view.parent else ""
+        lineage = f"fork of {one_line(view.parent, 40)}{at_pass(view.parent_pass)}" if view.parent else ""
         return [
             (SIMULATED if view.simulated else "", "bold $severity-medium", True),
             (one_line(self._note) if self._note != self._reading else "", "bold $severity-medium", True),

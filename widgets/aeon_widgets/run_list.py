@@ -75,11 +75,6 @@ def as_tree(runs: Sequence[RunSummary]) -> list[RunLine]:
     return [line for _, _, lines in families for line in lines]
 
 
-def start_words(pass_number: int) -> str:
-    """Return where a fork starts whose first own pass is `pass_number`."""
-    return f"the end of pass {pass_number - 1}" if pass_number > 1 else "the beginning"
-
-
 def family_of(runs: Sequence[RunSummary], run_id: str) -> list[RunSummary]:
     """Return a run's whole family: its oldest known ancestor and all descendants of that, ancestors first."""
     known = {run.run_id: run for run in runs}

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import TYPE_CHECKING
 
-from aeon_core.journal.values import str_of
+from aeon_core.journal.values import at_pass, str_of
 from aeon_core.journal.view.formatting import scored_reasons, words
 from aeon_core.units import count, local_time, seconds_after
 from aeon_widgets.icons import ROW_ICONS, run_style, shown_status
@@ -112,9 +112,6 @@ def _facts(run: RunSummary, view: RunView, kin: Kin, now: datetime) -> Iterator[
 
 
 def _kin(run: RunSummary, kin: Kin) -> Iterator[Block]:
-    # With it comes what lists runs: nothing that the first screen needs.
-    from aeon_core.journal.listing import at_pass
-
     if run.parent is not None:
         gone = "" if kin.parent_is_there else " (its journal is gone)"
         yield _fact("fork of", f"{one_line(run.parent, 80)}{at_pass(run.forked_at)}{gone}")

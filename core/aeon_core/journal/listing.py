@@ -319,11 +319,6 @@ def lineage_of(path: Path, *, cache: bool = True) -> Lineage:
     )
 
 
-def at_pass(number: int | None) -> str:
-    """Return for example ` at pass 2`; empty if a fork's pass is not recorded."""
-    return f" at pass {number}" if number is not None else ""
-
-
 _NEAR = 0.8
 _FEW = 3
 

@@ -68,3 +68,8 @@ def brief(value: Any, limit: int = LIMIT) -> str:
     line = " ".join(value[: 2 * limit].split())
     clipped = line[:limit] + "…" if len(line) > limit or len(value) > 2 * limit else line
     return escape_controls(clipped)
+
+
+def at_pass(number: int | None) -> str:
+    """Return where a fork starts, for example ` at pass 2`, as in `fork --pass 2`; empty if that is not recorded."""
+    return f" at pass {number}" if number else ""

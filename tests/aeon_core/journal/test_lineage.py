@@ -7,7 +7,8 @@ import pytest
 from aeon_core.errors import UsageError
 from aeon_core.journal import listing
 from aeon_core.journal.history import open_history
-from aeon_core.journal.listing import Lineage, at_pass, lineage_of
+from aeon_core.journal.listing import Lineage, lineage_of
+from aeon_core.journal.values import at_pass
 from tests.aeon_core.journal.build import finished, started, ttl, write
 
 
@@ -63,4 +64,4 @@ def test_the_history_of_a_fork_names_its_parent(tmp_path: Path) -> None:
 
 
 def test_the_pass_of_a_fork_is_named_where_it_is_reported() -> None:
-    assert (at_pass(2), at_pass(None)) == (" at pass 2", "")
+    assert (at_pass(2), at_pass(None), at_pass(0)) == (" at pass 2", "", "")

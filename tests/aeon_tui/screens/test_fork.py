@@ -83,7 +83,7 @@ async def asked(start: int | None = None) -> AsyncIterator[Asked]:
 
 async def test_it_starts_at_the_moment_that_was_shown_unless_another_is_chosen() -> None:
     async with asked(2) as fork:
-        assert "the end of pass 1" in fork.dialog.query_one(StartChoice).render().plain
+        assert "◂ pass 2 ▸" in fork.dialog.query_one(StartChoice).render().plain
         assert await fork.request("enter") == ForkRequest(PATH, 2, {})
         fork.app.asked[-1].answered("the model is not there")
         assert (fork.problem, fork.app.screen) == ("✖ the model is not there", fork.dialog)
@@ -93,7 +93,7 @@ async def test_it_starts_at_the_moment_that_was_shown_unless_another_is_chosen()
         fork.app.asked[-1].answered("no")
         await fork.pilot.press("left", "[")
         await fork.reads(1)
-        assert "the beginning" in fork.dialog.query_one(StartChoice).render().plain
+        assert fork.dialog.query_one(StartChoice).render().plain == "  pass 1 ▸"
         await fork.request("enter")
         fork.app.asked[-1].answered(None)
         await until(fork.pilot, lambda: fork.app.screen is not fork.dialog)

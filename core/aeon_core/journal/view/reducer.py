@@ -9,7 +9,7 @@ from typing import Any, TypeVar, cast, get_args
 from msgspec.structs import replace
 
 from aeon_core.journal.reader import STATE_TYPES
-from aeon_core.journal.values import brief, counts_of, dict_of, dicts_of, id_of, int_of, number_of, str_of, strs_of
+from aeon_core.journal.values import at_pass, brief, counts_of, dict_of, dicts_of, id_of, int_of, number_of, str_of, strs_of
 from aeon_core.journal.view import formatting
 from aeon_core.journal.view.model import (
     AdvisoryView,
@@ -283,7 +283,7 @@ def start(view: RunView, record: Record) -> None:
     if parent is None:
         return
     view.parent, view.parent_pass = str_of(parent.get("run_id")), int_of(parent.get("pass"))
-    view.add_line("info", "fork", f"a fork of {view.parent} from pass {view.parent_pass}")
+    view.add_line("info", "fork", f"a fork of {view.parent}{at_pass(view.parent_pass)}")
     if (begun := dict_of(record.get("start"))) is not None:
         _steps(view, begun)
         _restore(view, begun)
