@@ -77,8 +77,6 @@ _LEAVES, _COMPARES = ("now", "leave_past"), ("earlier_pass", "later_pass")
 _TRAVELS = (*_LEAVES, *_COMPARES, "pass_moment", "record_moment", "pause_here", "changes_of_plan")
 _OF_PASSES = (("issues", ()), ("pane", (layout.CONVERGENCE,)), ("pane", (layout.ISSUES,)))
 """Actions that need a run with passes."""
-_SCROLLED = (LogPane, StepText, Input)
-"""Widgets in which End goes to the end of a text."""
 
 
 def problems_of(view: RunView, tree: PlanTree) -> list[RowKey]:
@@ -133,7 +131,7 @@ class RunScreen(PaneScreen):
         Binding("right_square_bracket", "pass_moment(1)", "Later pass", show=False, id="run.pass_on"),
         Binding("left_curly_bracket", "record_moment(-1)", "Earlier record", show=False, id="run.record_back"),
         Binding("right_curly_bracket", "record_moment(1)", "Later record", show=False, id="run.record_on"),
-        # This comes before the plan's own key: in the past, End means the end of the run.
+        # This comes before the panes' own key, also G: in the past, End means the end of the run.
         Binding("end", "now", "Return to now", show=False, priority=True, id="run.now"),
         Binding("d", "changes_of_plan", "Differences of passes", show=False, id="run.differences"),
         Binding("left_parenthesis", "earlier_pass(-1)", "Compare from earlier", show=False, id="run.from_earlier"),
@@ -648,7 +646,7 @@ class RunScreen(PaneScreen):
         if action in _TRAVELS and self.journal is None:
             return False
         if action in _LEAVES:
-            return self.travel.away and not (action == "now" and isinstance(self.focused, _SCROLLED))
+            return self.travel.away and not (action == "now" and isinstance(self.focused, Input))
         if action == "pause_here":
             return self.travel.paused or self.in_progress
         if action in _COMPARES:

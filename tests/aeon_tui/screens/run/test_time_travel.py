@@ -127,12 +127,12 @@ async def test_every_way_back_leads_to_now(path: Path, key: str) -> None:
         assert run.app.screen is run.screen, "only the next Escape leads to the list of runs"
 
 
-async def test_end_scrolls_where_there_is_text_to_scroll(path: Path) -> None:
+@pytest.mark.parametrize("pane", ["1", "2", "8"])
+async def test_end_returns_from_every_pane_and_g_goes_to_the_end_of_its_text(path: Path, pane: str) -> None:
     async with travelling(path, RECORDS) as run:
-        await run.press("[", "[", "8", "end")
+        await run.press("[", "[", pane, "G")
         assert run.seq == FIRST_END
-        assert run.screen.query_one(LogPane).following
-        await run.press("1", "end")
+        await run.press("end")
         assert run.seq is None
 
 
