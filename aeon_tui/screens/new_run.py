@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, ClassVar
 
 from rich.cells import cell_len
-from textual import on, work
+from textual import events, on, work
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.containers import Horizontal, VerticalScroll
@@ -215,6 +215,13 @@ class ModelList(KeptRows[ModelChoice]):
         """Use the height that the screen has to spare."""
         most = max(MODELS, self.screen.size.height - _OTHER_LINES)
         self.styles.height = min(most, max(1, len(self.rows)))
+
+    def on_click(self, event: events.Click) -> None:
+        """Choose with one click, as in any form."""
+        event.prevent_default()
+        if (index := self.line_at(event)) >= 0:
+            self.move_to(index)
+            self.action_choose()
 
     @override
     def pieces(self, index: int, width: int) -> Iterable[Piece]:

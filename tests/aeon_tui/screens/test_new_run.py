@@ -154,11 +154,11 @@ async def test_the_list_of_models_uses_the_height_that_is_to_spare(tmp_path: Pat
         await until(pilot, lambda: models.size.height == 5)
 
 
-async def test_a_model_is_chosen_with_the_mouse(tmp_path: Path) -> None:
+async def test_a_model_is_chosen_with_one_click(tmp_path: Path) -> None:
     async with filling_in(tmp_path, LoadedConfig(RunConfig())) as (app, pilot):
         models = app.screen.query_one(ModelList)
         names = [str(line.name) for line in models.rows]
-        await pilot.click(ModelList, offset=(6, names.index("simulated:default")), times=2)
+        await pilot.click(ModelList, offset=(6, names.index("simulated:default")))
         await pilot.pause()
         assert app.screen.query_one("#model", Input).value == "simulated:default"
 
