@@ -8,7 +8,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from textual import on, work
+from textual import events, on, work
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.containers import Grid
@@ -127,6 +127,11 @@ class StartChoice(Widget, can_focus=True):
 
     def action_move(self, by: int) -> None:
         self.number += by
+
+    def on_click(self, event: events.Click) -> None:
+        """Move by one where an arrow is."""
+        on = len(f"◂ pass {self.number}")
+        self.number += (on <= event.x <= on + 1) - (event.x < 2)
 
     def on_key(self, event: Any) -> None:
         if event.character is not None and event.character.isdecimal():

@@ -131,7 +131,7 @@ class RunScreen(PaneScreen):
         Binding("right_square_bracket", "pass_moment(1)", "Later pass", show=False, id="run.pass_on"),
         Binding("left_curly_bracket", "record_moment(-1)", "Earlier record", show=False, id="run.record_back"),
         Binding("right_curly_bracket", "record_moment(1)", "Later record", show=False, id="run.record_on"),
-        # This comes before the panes' own key, also G: in the past, End means the end of the run.
+        # This comes before the panes' own key: in the past, End means the end of the run.
         Binding("end", "now", "Return to now", show=False, priority=True, id="run.now"),
         Binding("d", "changes_of_plan", "Differences of passes", show=False, id="run.differences"),
         Binding("left_parenthesis", "earlier_pass(-1)", "Compare from earlier", show=False, id="run.from_earlier"),
