@@ -332,24 +332,33 @@ class SdkModel(RemoteModel):
         if isinstance(error, LLMError):
             return error
         if isinstance(error, sdk.APIStatusError) and error.status_code >= 300:
-            return status_failure(error.status_code, error.body, place, error.response.headers, usage)
+            return status_failure(error.status_code, self._body(error), place, error.response.headers, usage)
         if isinstance(error, sdk.APIError) and error.body is not None:
             return reported_failure(error.body, place, usage)
         cause = error.__cause__ if isinstance(error, sdk.APIConnectionError) else None
         return transport_failure(cause if isinstance(cause, Exception) else error, place, usage)
 
     def _refusal(self, error: Exception) -> Refusal | None:
-        status, body = getattr(error, "status_code", None), getattr(error, "body", None)
+        status, body = getattr(error, "status_code", None), self._body(error)
         return None if status is None else Refusal(status, message_in(body or str(error)).lower(), body)
 
     def _reported_usage(self, error: Exception) -> Usage | None:
         """Return the token counts in the body of an HTTP error, None if there are none."""
+        body = self._document(error)
+        return self.reader.tokens(body.get("usage")) if isinstance(body, dict) else None
+
+    def _body(self, error: Exception) -> Any:
+        """Return the body of an HTTP error. OpenAI's SDK returns only what is under `error`, which may be `true`."""
+        body = getattr(error, "body", None)
+        return body if isinstance(body, dict | list | str) else self._document(error)
+
+    @staticmethod
+    def _document(error: Exception) -> Any:
         response = getattr(error, "response", None)
         try:
-            body = parse_json(response.content) if response is not None else None
+            return parse_json(response.content) if response is not None else None
         except (ValueError, RuntimeError):  # not JSON, or not read
             return None
-        return self.reader.tokens(body.get("usage")) if isinstance(body, dict) else None
 
     @staticmethod
     @abstractmethod

@@ -314,6 +314,7 @@ def test_a_stream_is_read_whatever_the_server_calls_it(openai_model: Make, serve
         ([{"error": {"message": "this field is unknown", "code": 400}}], "refused the request (400): this field is"),
         ("", "refused the request (400)"),
         ({"error": None}, "refused the request (400)"),
+        ({"error": True, "message": "this field is unknown"}, "refused the request (400): this field is"),
     ],
 )
 def test_a_list_of_errors_is_read_and_an_empty_body_says_nothing(
