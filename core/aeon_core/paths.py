@@ -29,7 +29,8 @@ def working_directory() -> Path:
         here = Path.cwd()
     except FileNotFoundError:
         raise UsageError("the working directory was deleted; change to one that exists") from None
-    if not os.access(".", os.X_OK):
+    # The second fails if a folder above it cannot be searched.
+    if not (os.access(".", os.X_OK) and os.access(here, os.X_OK)):
         raise UsageError(f"you have no permission to use the working directory {str(here)!r}; change to another one")
     return here
 

@@ -252,9 +252,13 @@ def test_a_working_directory_that_was_deleted_is_named(command: str, tmp_path: P
     assert (done.returncode, done.stdout, done.stderr) == (2, "", said)
 
 
-def test_a_working_directory_without_search_permission_is_named(cli: Cli, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("by_name", [False, True], ids=["itself", "a-folder-above"])
+def test_a_working_directory_without_search_permission_is_named(
+    by_name: bool, cli: Cli, monkeypatch: pytest.MonkeyPatch
+) -> None:
     here, access = Path.cwd(), os.access
-    monkeypatch.setattr(os, "access", lambda path, mode: path != "." and access(path, mode))
+    refused = here if by_name else "."
+    monkeypatch.setattr(os, "access", lambda path, mode: path != refused and access(path, mode))
     done = cli("runs")
     said = f"aeon-tui: you have no permission to use the working directory {str(here)!r}; change to another one\n"
     assert (done.code, done.err) == (2, said)
