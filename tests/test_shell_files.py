@@ -61,13 +61,15 @@ def test_bash_completes_commands_their_options_and_the_values_of_these(tmp_path:
         'source "$0"; function=$(complete -p aeon-tui | sed -E "s/.*-F ([^ ]+).*/\\1/"); '
         'complete_at() { COMP_WORDS=("$@"); COMP_CWORD=$(($# - 1)); COMPREPLY=(); $function; '
         'echo "${COMPREPLY[@]}"; }; '
-        "complete_at aeon-tui re; complete_at aeon-tui run --ju; complete_at aeon-tui run --durability ''"
+        "complete_at aeon-tui re; complete_at aeon-tui run --ju; complete_at aeon-tui run --durability ''; "
+        "complete_at aeon-tui run --approve ''; aeon-tui() { echo $1 Plan RunResult; }; complete_at aeon-tui schema Ru"
     )
     done = subprocess.run(["bash", "-c", ask, str(script)], capture_output=True, text=True, check=True)
-    first, second, third = done.stdout.splitlines()
+    first, second, third, *others = done.stdout.splitlines()
     assert sorted(first.split()) == ["replay", "resume"]
     assert sorted(second.split()) == ["--judge-model", "--judge-votes"]
     assert third.split() == ["full", "normal", "off"]
+    assert others == ["plan pass tool none", "RunResult"]
 
 
 def test_each_file_has_its_place_below_the_prefix(tmp_path: Path) -> None:

@@ -49,6 +49,12 @@ def completions(shell: str) -> str:
                 action.complete = shtab.DIRECTORY  # type: ignore[attr-defined]
             elif "|" in str(action.metavar):
                 action.choices = str(action.metavar).split("|")
+            elif action.dest == "approve":
+                action.choices = ["plan", "pass", "tool", "none"]
+            elif each.prog == "aeon-tui schema" and action.metavar == "NAME":
+                # The build that makes these files cannot import the entities. zsh would ask when it reads the file.
+                names = "aeon-tui schema 2>/dev/null"
+                action.complete = {**shtab.cmd(names), "zsh": rf"(\$({names}))"}  # type: ignore[attr-defined]
     return str(shtab.complete(parser, shell))
 
 
