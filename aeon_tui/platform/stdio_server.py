@@ -79,5 +79,7 @@ async def serve_until_hung_up(serve: Callable[[], Awaitable[object]], close: Cal
         loop.add_signal_handler(number, lambda signum: ending.add(loop.create_task(end(signum))), number)
     try:
         await serve()
+    except* BrokenPipeError:
+        pass  # the client reads no more
     finally:
         await close()

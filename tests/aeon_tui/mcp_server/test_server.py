@@ -257,6 +257,17 @@ def test_what_is_no_message_is_answered_with_an_error(tmp_path: Path) -> None:
     assert server.returncode == 0
 
 
+@pytest.mark.exhaustive
+def test_a_client_that_no_longer_reads_ends_the_server_without_an_error(tmp_path: Path) -> None:
+    command = [sys.executable, "-m", "aeon_tui", "mcp-serve", *MODEL, "--runs-dir", str(tmp_path)]
+    pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
+    server = subprocess.Popen(command, text=True, env=environment(), cwd=tmp_path, **pipes)  # type: ignore[call-overload]
+    server.stdout.close()
+    server.stdout = None
+    _, err = server.communicate("nonsense\n", timeout=PATIENCE)
+    assert (server.returncode, err) == (0, "")
+
+
 async def test_without_a_model_the_call_says_so(tmp_path: Path) -> None:
     async with connected(tmp_path) as client:
         assert "no model is configured; set one with --model" in await refused(client, "run", task="add 5 and 10")
