@@ -245,6 +245,8 @@ def _environment(environ: Mapping[str, str]) -> dict[str, Any]:
             raise _unsupported(name, setting)
         # Other programs may use variables with that prefix, so only a likely misspelling is an error.
         elif name.startswith(ENVIRONMENT_PREFIX) and name not in known and (near := close(name, known, 0.85)):
+            if (key := near.removeprefix(ENVIRONMENT_PREFIX).lower()) in MAPPINGS:
+                raise _unsupported(name, key)
             raise UsageError(f"the environment variable {name!r} is unknown; did you mean {near!r}?")
     return checked_texts(found)
 
