@@ -69,7 +69,7 @@ def titled(page: Path, title: str) -> re.Match[str]:
 
 
 def recording_transcript() -> str:
-    """Return what pytest says of the page's test once it is recorded and its task is another."""
+    """Return what pytest reports about the page's test once it is recorded and its task is another."""
     environ = {name: value for name, value in os.environ.items() if not name.startswith(("AEON_", "PYTEST_"))}
     with tempfile.TemporaryDirectory() as folder:
 

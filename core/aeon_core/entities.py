@@ -153,7 +153,7 @@ class StepResult(Entity):
     """How it was executed; None while it was not."""
     output: dict[str, Any] | None = None
     errors: list[str] = Field(default_factory=list)
-    """Why it failed, or what the validator says of it."""
+    """Why it failed, or what the validator found wrong."""
 
 
 class TTLState(Entity):

@@ -287,7 +287,7 @@ def _too_deep(deepest: int) -> str:
 
 
 def _plain_error(error: Exception, deepest: int, text: str = "") -> YamlError:
-    """Return in plain words what the parser says of a text."""
+    """Return what the parser says is wrong with a text, in plain words."""
     if isinstance(error, UnicodeError):
         return YamlError("it contains half a character (a lone surrogate); remove it", valid=False)
     if isinstance(error, (ValueError, OverflowError)):  # the parser in Python, where the other one has words

@@ -41,7 +41,7 @@ SERVICE_RETRIES = 2
 MAX_WAIT = 30.0
 """The longest wait before an attempt, in seconds (REQ-090)."""
 MAX_CONTINUATIONS = 3
-"""How often in a row an agent whose reply was cut off is told to continue."""
+"""How often in a row an agent whose reply was cut off is asked to continue."""
 REFUSED = "the model refused to answer"
 ACKNOWLEDGED = "Completion acknowledged."
 _CUT = (

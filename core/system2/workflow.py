@@ -241,7 +241,7 @@ class Workflow:
         for agent in checked:
             found = self._reported_problems(agent)
             if not found and logged.get(agent, "").lower().startswith("blocker"):
-                found = [f"{LOG_FILE} says of {agent}: {logged[agent]}"]
+                found = [f"{LOG_FILE} on {agent}: {logged[agent]}"]
             problems += [*found, *(f"{agent}: {missing}" for missing in self._missing(DOCUMENTS[agent]))]
         return problems + (self._missing(LOG_FILE) if set(checked) & set(POST_EXECUTION) else [])
 

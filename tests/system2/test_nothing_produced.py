@@ -157,7 +157,7 @@ def test_a_check_whose_log_has_a_blocker_though_it_signals_success(tmp_path: Pat
     )
     case = auto(tmp_path, of(REVIEWS, write, entry, done("fine")))
     case.bash.answer = True
-    refused(case, "5 (summary)", "spec/post-execution-log.md says of code-reviewer: blockers")
+    refused(case, "5 (summary)", "spec/post-execution-log.md on code-reviewer: blockers")
 
 
 @pytest.mark.parametrize("reply", [said("Looks good to me."), done("looks good")], ids=["prose", "signal"])

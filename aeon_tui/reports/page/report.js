@@ -107,7 +107,7 @@ class Moment {
     return passes.map(([, , last], index) => (index + 1 < passes.length ? last : this.run.last));
   }
 
-  /** Go to the end of the pass before or behind the moment, and to what the page says of it. */
+  /** Go to the end of the pass before or behind the moment, and to what the page says about it. */
   pass(by) {
     const passes = this.run.passes, ends = this.ends();
     const index = by > 0 ? ends.findIndex((end) => end > this.seq) : ends.findLastIndex((end) => end < this.seq);

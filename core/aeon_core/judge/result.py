@@ -130,7 +130,7 @@ def judge_result(case: Case, ask: Ask, *, votes: int = 1, folder: Path | None = 
     """Return the judgement of a result, by majority of `votes` if the first verdict is not a clear yes.
 
     A verdict against the result must quote words of an artifact, and verdicts must agree with the reply's issues;
-    otherwise the judge is asked once more and told why. Quotes that are still not found are marked. Raises
+    otherwise the judge is asked once more, with the reason. Quotes that are still not found are marked. Raises
     LLMError and SupervisorError if the first reply fails or is unusable.
     """
     evidence = Evidence(case.artifacts, case.requirements)

@@ -339,7 +339,7 @@ class RunView(Struct):
     reports: list[ReportView] = []
     """Every report of semantic validation, in order; several a pass."""
     assessments: list[AssessmentView] = []
-    """What convergence says of each pass in the end."""
+    """The last assessment of convergence in each pass."""
     labels: list[LabelView] = []
     """Every verdict of a person, in order; of several on one pass the last counts."""
     refinements: list[RefinementView] = []
