@@ -153,6 +153,9 @@ def test_a_log_in_json_on_stderr_ends_in_json(tmp_path: Path, server: Server, mo
     why, how = [json.loads(line) for line in done.stderr.splitlines()][-2:]
     assert (why["level"], why["type"]) == ("ERROR", "error")
     assert how["text"].startswith("continue with: system2 --resume ")
+    server.script(Reply({"error": "wrong key"}, status=401))
+    done = system2(*model, "--auto-approve", "--log-format", "json", "--log-file", "log", TASK, cwd=tmp_path)
+    assert [line.partition(":")[0] for line in done.stderr.splitlines()[-2:]] == ["system2", "continue with"]
 
 
 @pytest.mark.exhaustive

@@ -10,7 +10,14 @@ import pytest
 from aeon_core.errors import UsageError
 from aeon_core.journal import listing
 from aeon_core.journal.listing import CACHE, Listing, list_runs
-from aeon_core.journal.records import ApprovalRecord, ConvergenceRecord, JournalRecovered, PhaseRecord, RunResumed
+from aeon_core.journal.records import (
+    ApprovalRecord,
+    ConvergenceRecord,
+    JournalRecovered,
+    PhaseRecord,
+    Record,
+    RunResumed,
+)
 from aeon_core.journal.recovery import reopen
 from aeon_core.journal.summary import RunSummary, summarise
 from aeon_core.journal.writer import JournalWriter
@@ -61,9 +68,10 @@ def test_runs_are_listed_as_without_any_shortcut_cold_and_warm(runs: Path) -> No
     assert list_runs(runs) == expected
 
 
-def test_of_two_runs_in_a_file_the_first_is_listed_with_its_own_status(tmp_path: Path) -> None:
+@pytest.mark.parametrize("last", [ttl(1), finished("failed")], ids=["running", "ended"])
+def test_of_two_runs_in_a_file_the_first_is_listed_with_its_own_status(last: Record, tmp_path: Path) -> None:
     first = write(tmp_path, started(task="first"), finished(), run="first")
-    other = write(tmp_path, started(task="second"), ttl(1), run="second")
+    other = write(tmp_path, started(task="second"), last, run="second")
     first.write_bytes(first.read_bytes() + other.read_bytes())
     other.unlink()
     [run] = list_runs(tmp_path)

@@ -137,18 +137,19 @@ def _has_scores_of_the_engine(result: RunResult, records: Records) -> None:
         assert told.completeness_score < 1
 
 
-def test_without_a_cycle_for_the_profile_the_given_plan_is_in_the_result() -> None:
+@pytest.mark.parametrize(("ttl", "incomplete"), [(0, ["s1", "s2"]), (1, ["s1", "s2"]), (2, ["s2"])])
+def test_when_the_ttl_ends_the_given_plan_is_in_the_result_once(ttl: int, incomplete: list[str]) -> None:
     records: Records = []
-    config = RunConfig(ttl=0, durability="off")
+    config = RunConfig(ttl=ttl, durability="off")
     orchestrator = Orchestrator(thinking(), config=config, journal=False, on_record=records.append)
     result = orchestrator.run(TASK, THOUGHTS)
     assert result.status == "ttl_expired"
     assert result.plan is not None
     assert [step.step_id for step in result.steps] == ["s1", "s2"]
     assert result.ttl_expired_metadata is not None
-    assert result.ttl_expired_metadata.incomplete_steps == ["s1", "s2"]
+    assert result.ttl_expired_metadata.incomplete_steps == incomplete
     assert [record["cause"] for record in of(records, "plan")] == ["given"]
-    assert result.convergence is None
+    assert (result.convergence is None) == (ttl == 0)
 
 
 def test_at_a_phase_boundary_the_pass_counts_and_its_result_is_returned() -> None:
