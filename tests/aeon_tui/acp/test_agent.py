@@ -370,6 +370,13 @@ def test_an_editor_with_the_library_from_npm_runs_a_task(tmp_path: Path) -> None
 
 
 @pytest.mark.exhaustive
+def test_a_tool_of_a_session_s_project_is_not_looked_for_at_the_start(tmp_path: Path) -> None:
+    command = [sys.executable, "-m", "aeon_tui", "acp", "--model", "simulated:default", "--tools", "nosuch:tool"]
+    done = subprocess.run(command, input="", text=True, capture_output=True, env=environment(), cwd=tmp_path)
+    assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
+
+
+@pytest.mark.exhaustive
 def test_what_is_no_message_is_answered_with_an_error(tmp_path: Path) -> None:
     def request(number: int, method: str, **params: Any) -> str:
         return json.dumps({"jsonrpc": "2.0", "id": number, "method": method, "params": params})
