@@ -62,6 +62,17 @@ def test_a_whole_workflow_is_converse_calls_and_nothing_else(server: AgentServer
         assert (project / gate.artifact).exists()
 
 
+def test_an_agent_that_calls_a_tool_without_a_name_is_told_which_it_has(server: AgentServer, project: Path) -> None:
+    use = {"toolUse": {"toolUseId": "a", "name": "", "input": {"path": "spec"}}}
+    server.interfere = failing(converse(use, stop="tool_use"), at=2)
+    case = case_on(server, project)
+    result = case.orchestrator.run(TASK)
+    assert (result.status, result.error) == ("completed", None)
+    call, answer = (turn["content"][0] for turn in server.requests[2].body["messages"][-2:])
+    assert call["toolUse"]["name"] == "tool"
+    assert answer["toolResult"]["content"][0]["text"].startswith("there is no tool ''; you have Read, ")
+
+
 @pytest.mark.exhaustive
 @pytest.mark.parametrize("gate", sample(range(6), 2))
 def test_a_rejection_at_each_gate_continues_with_a_conversation_that_converse_takes(

@@ -14,7 +14,7 @@ from aeon_core.llm import PROVIDERS
 from aeon_core.llm.base import LLMRequest, LLMResponse, Message, ToolCallDict, Usage
 from aeon_core.llm.catalogue import takes_reasoning_effort
 from aeon_core.llm.connect import Endpoint, check_timeout, find_key, find_url
-from aeon_core.llm.errors import reported_failure, unusable
+from aeon_core.llm.errors import reported_failure
 from aeon_core.llm.http import ROOM_FOR_THINKING, Option, SdkModel
 from aeon_core.llm.wire import ReplyReader, ToolNames, arguments_text, is_strict, read_count, read_usage, with_ids
 
@@ -134,8 +134,9 @@ class CompletionReader(ReplyReader):
             self._calls[key].whole = arguments
 
     def _reply(self) -> LLMResponse:
-        if self._ids.keys() != self._calls.keys():
-            raise unusable(self._place, "a tool call has no name", self._usage)
+        for key, call_id in self._ids.items():
+            if key not in self._calls:
+                self._begin_call(key, call_id, None)
         if self._refused:
             self._stop = "refusal"
         elif self._calls and self._stop in (None, "end"):

@@ -245,10 +245,10 @@ class ReplyReader(ABC):
             self._notify(self._on_text, text)
 
     def _begin_call(self, key: Any, call_id: Any, name: Any, arguments: Any = None) -> None:
-        """Begin a tool call, with its arguments if they arrive at once."""
-        if not isinstance(name, str) or not name:
+        """Begin a tool call, with its arguments if they arrive at once; without a name it is that of an unknown tool."""
+        if not isinstance(name, str | None):
             raise TypeError(f"a tool call with the name {name!r}")
-        self._calls[key] = _Call(call_id, self._names.real(name), arguments)
+        self._calls[key] = _Call(call_id, self._names.real(name or ""), arguments)
         if self._on_call is not None:
             self._notify(self._on_call, self._calls[key].name, "")
 

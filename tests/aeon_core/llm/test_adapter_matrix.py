@@ -108,6 +108,21 @@ def test_a_conversation_with_tools_goes_out_whole_and_its_next_calls_come_back(
     assert len(server.requests) == 2
 
 
+def test_a_call_without_a_name_is_one_of_an_unknown_tool_and_goes_back_with_a_name(
+    make: Make, server: Server, dialect: Dialect
+) -> None:
+    server.script(Reply(dialect.reply("", [("call_a", "", {"a": 5})], "tool_use")), Reply(dialect.reply("done")))
+    model = make()
+    first = model.complete(ask(CONVERSATION[:1], tools=TOOLS))
+    assert first.tool_calls == [{"id": "call_a", "name": "", "arguments": {"a": 5}}]
+    turn: Message = {"role": "assistant", "content": "", "tool_calls": first.tool_calls}
+    result: Message = {"role": "tool", "content": "there is no tool ''", "tool_call_id": "call_a", "is_error": True}
+    model.complete(ask([CONVERSATION[0], turn, result], tools=TOOLS))
+    seen = dialect.seen(server.bodies[1])
+    assert ("call", "call_a", "tool", {"a": 5}) in seen
+    assert seen[-1] == ("result", "call_a", "there is no tool ''", True)
+
+
 @pytest.mark.exhaustive
 @pytest.mark.parametrize("status", [429, 500, 502, 503, 529])
 @pytest.mark.parametrize("streamed", [False, True], ids=["whole", "streamed"])

@@ -316,7 +316,7 @@ def test_an_error_inside_a_stream_is_judged_by_its_kind(
         {"content": "text"},
         {"content": ["text"]},
         {"content": [{"type": "text", "text": 5}]},
-        {"content": [{"type": "tool_use", "name": "", "input": {}}]},
+        {"content": [{"type": "tool_use", "name": 5, "input": {}}]},
         [],
         None,
         "text",

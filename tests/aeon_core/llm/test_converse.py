@@ -254,8 +254,7 @@ def read_or_fail(document: dict[str, Any]) -> LLMResponse | LLMError:
         {"output": {"message": {"content": "text"}}},
         reply("text"),
         reply({"text": 5}),
-        reply({"toolUse": {"input": {}}}),
-        reply({"toolUse": {"name": "", "input": {}}}),
+        reply({"toolUse": {"name": 5, "input": {}}}),
         reply({"toolUse": "text"}),
     ],
 )
