@@ -13,6 +13,7 @@ from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any, TypedDict
 
+from aeon_core.journal.summary import started_at
 from aeon_core.llm.base import LLMResponse, Message
 from aeon_core.units import seconds_between
 from system2.converse import as_turns, reply_message, tool_uses, use_ids
@@ -150,7 +151,7 @@ class TranscriptEntries:
     def _on_finish(self, record: Mapping[str, Any]) -> Iterator[tuple[str, Entry]]:
         result, error = record["result"], record["result"].get("error") or {}
         cost = total_cost(self._spent, self._start.get("model", ""), tool_turns=self._tool_turns)
-        fields = {"total_cost": cost.as_dict(), "duration_s": seconds_between(self._start["ts"], record["ts"])}
+        fields = {"total_cost": cost.as_dict(), "duration_s": seconds_between(started_at(self._start), record["ts"])}
         code = error.get("exit_code", {"completed": 0, "cost_ceiling": 4}.get(result["status"], 1))
         fields |= {"status": result["status"], "exit_code": code}
         yield "workflow_end", {**fields, "agents_invoked": list(self._invoked), "error": error.get("message")}

@@ -12,6 +12,7 @@ from typing import Annotated, Any, Literal
 
 from msgspec import Meta, Struct, ValidationError, convert
 
+from aeon_core.journal.summary import started_at
 from system2.changes import FileChange
 from system2.constants import DELEGATION_MAP, GATES
 from system2.contracts import CompletionSignal, DelegationContract
@@ -264,7 +265,7 @@ class WorkflowView:
         entry = parse_entry(record)
         match entry:
             case WorkflowStart():
-                self.run_id, self.task, self.started = entry.run, entry.task, entry.ts
+                self.run_id, self.task, self.started = entry.run, entry.task, started_at(record)
                 self._resume(entry, record)
             case WorkflowResumed():
                 self._resume(entry, record)

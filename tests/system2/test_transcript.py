@@ -13,6 +13,7 @@ import pytest
 
 from aeon_core.redaction import redact_text
 from system2.transcript import TranscriptEntries, TranscriptFile
+from system2.view import WorkflowView
 from system2.workflow_journal import free_path
 from tests.system2.kit import CONTRACT, Bench, done, uses
 from tests.system2.workflows import TASK, Case, transcript
@@ -184,3 +185,15 @@ def test_a_resumed_workflow_took_as_long_as_both_parts_and_the_break_between_the
         for line in entries.of({"seq": seq, "ts": f"2026-11-20T09:3{seq}:00.000000Z", "run": "r", **record})
     ]
     assert [line["duration_s"] for line in told if line["type"] == "workflow_end"] == [60.0, 180.0]
+
+
+def test_a_forked_workflow_took_as_long_as_it_ran_itself() -> None:
+    parent = {"run_id": "p", "gate": 1, "ts": "2026-11-20T09:31:00.000000Z"}
+    start = {"type": "run_started", "task": TASK, "model": "simulated:default", "parent": parent}
+    end = {"type": "run_finished", "result": {"status": "completed"}}
+    entries, view = TranscriptEntries(), WorkflowView()
+    for seq, (minute, record) in enumerate([("09:00", start), ("09:32", end)]):
+        for line in entries.of({"seq": seq, "ts": f"2026-11-20T{minute}:00.000000Z", "run": "r", **record}):
+            view.apply(line)
+    assert view.end is not None
+    assert (view.started, view.end["duration_s"]) == (parent["ts"], 60.0)

@@ -107,7 +107,7 @@ def summary_of(path: str, first: dict[str, Any], ending: Ending) -> RunSummary:
         run_id=run_id_of(path),
         task=first["task"],
         model=first["model"],
-        started=_started(first),
+        started=started_at(first),
         path=path,
         parent=parent,
         forked_at=forked_at,
@@ -116,7 +116,7 @@ def summary_of(path: str, first: dict[str, Any], ending: Ending) -> RunSummary:
     )
 
 
-def _started(first: dict[str, Any]) -> str:
+def started_at(first: Mapping[str, Any]) -> str:
     """Return when a run started; a forked workflow begins with its parent's first record, but has a time of its own."""
     forked = (dict_of(first.get("parent")) or {}).get("ts")
     return forked if isinstance(forked, str) and _STAMP.fullmatch(forked) else str_of(first["ts"])
