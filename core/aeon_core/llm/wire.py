@@ -245,7 +245,7 @@ class ReplyReader(ABC):
             self._notify(self._on_text, text)
 
     def _begin_call(self, key: Any, call_id: Any, name: Any, arguments: Any = None) -> None:
-        """Begin a tool call, with its arguments if they arrive at once; without a name it is that of an unknown tool."""
+        """Begin a tool call, with its arguments if they arrive at once; one without a name is of an unknown tool."""
         if not isinstance(name, str | None):
             raise TypeError(f"a tool call with the name {name!r}")
         self._calls[key] = _Call(call_id, self._names.real(name or ""), arguments)
