@@ -58,9 +58,10 @@ def review(
     """Ask a person about a plan or a pass; return the changes they want, None to continue unchanged.
 
     `before` is the plan as it was before the pass, which `replay` runs again. An edited plan keeps every executed step
-    that the edit left unchanged; if the edit is not a valid plan, the person is asked again, with the reason. It may also
-    hold `requirements`, as long as nothing has been executed. What is decided about a pass is journaled as a label.
-    Raises RunAborted if a person ends the run, if nobody decides, and if too many edits in a row are not valid plans.
+    that the edit left unchanged; if the edit is not a valid plan, the person is asked again, with the reason. It may
+    also hold `requirements`, as long as nothing has been executed. What is decided about a pass is a label in
+    the journal. Raises RunAborted if a person ends the run, if nobody decides, and if too many edits in a row are not
+    valid plans.
     """
     problem: dict[str, Any] = {}
     for _ in range(MAX_EDITS):

@@ -9,7 +9,18 @@ from typing import Any, TypeVar, cast, get_args
 from msgspec.structs import replace
 
 from aeon_core.journal.reader import STATE_TYPES
-from aeon_core.journal.values import at_pass, brief, counts_of, dict_of, dicts_of, id_of, int_of, number_of, str_of, strs_of
+from aeon_core.journal.values import (
+    at_pass,
+    brief,
+    counts_of,
+    dict_of,
+    dicts_of,
+    id_of,
+    int_of,
+    number_of,
+    str_of,
+    strs_of,
+)
 from aeon_core.journal.view import formatting
 from aeon_core.journal.view.model import (
     AdvisoryView,
