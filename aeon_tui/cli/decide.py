@@ -115,11 +115,14 @@ def _decision(args: Namespace, request: ApprovalRequest, path: Path) -> Approval
 
 
 def _answers(args: Namespace, request: ApprovalRequest) -> dict[str, str] | None:
-    """Return the answers to the open questions, by question, or None. Raises UsageError for too many."""
+    """Return the answers to the open questions, by question, or None. Raises UsageError for too many, or no choice."""
     given, questions = args.answer or [], strs_of(request.subject.get("questions"))
     if len(given) > len(questions):
         asks = f"{count(len(questions), 'question')} {'is' if len(questions) == 1 else 'are'} open"
         raise UsageError(f"--answer is given {count(len(given), 'time')}, but {asks}")
+    choices = strs_of(request.subject.get("choices"))
+    if choices and (unknown := [answer for answer in given if answer not in choices]):
+        raise UsageError(f"--answer {unknown[0]!r} is not a choice of this question; choose from {', '.join(choices)}")
     return {**given_answers(request.subject), **dict(zip(questions, given, strict=False))} if given else None
 
 

@@ -201,6 +201,20 @@ def test_open_questions_are_answered_in_their_order(asked: Asked, cli: Cli) -> N
     assert asked.heard[0].answers == {"Which?": "this one", "For whom?": "me"}
 
 
+@pytest.mark.parametrize(("answer", "code"), [("replace", 0), ("repalce", 2)])
+def test_a_workflows_question_takes_only_one_of_its_choices_as_an_answer(
+    asked: Asked, cli: Cli, answer: str, code: int
+) -> None:
+    choices = ["stop", "continue", "replace"]
+    subject = {"kind": "existing_spec", "text": "Which?", "choices": choices, "safe": "stop", "questions": ["Which?"]}
+    asked.ask(asked.asking.ask("question", subject))
+    done = cli("decide", "r.jsonl", "approve", "--answer", answer)
+    assert done.code == code
+    assert [heard.answers for heard in asked.heard] == ([{"Which?": answer}] if code == 0 else [])
+    why = "--answer 'repalce' is not a choice of this question; choose from stop, continue, replace\n"
+    assert code == 0 or done.err.endswith(why)
+
+
 def test_the_arguments_of_a_call_are_edited_from_standard_input(asked: Asked, cli: Cli) -> None:
     asked.ask(asked.asking.ask("tool"))
     done = cli("decide", "r.jsonl", "edit", "--edited", "-", stdin="path: mine.txt\n")
