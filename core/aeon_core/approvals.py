@@ -89,8 +89,9 @@ def ask(approver: Approver | None, request: ApprovalRequest) -> ApprovalDecision
 
 
 def _failed(request: ApprovalRequest, why: str) -> ApprovalDecision:
-    """Return an abort if a rejection would lead to a refinement and another question, else a rejection."""
-    return ApprovalDecision(decision="abort", feedback=why) if request.point in REVIEWED else _reject(why)
+    """Return an abort if a rejection would lead to more work and the same question again, else a rejection."""
+    asks_again = request.point in REVIEWED or request.point == "gate"
+    return ApprovalDecision(decision="abort", feedback=why) if asks_again else _reject(why)
 
 
 def _reject(why: str) -> ApprovalDecision:

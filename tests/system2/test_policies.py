@@ -176,6 +176,23 @@ def test_without_a_journal_nobody_elsewhere_can_decide_and_the_first_gate_ends_i
     assert result.error == "aborted at gate 0 (scope): nobody decided in time"
 
 
+@pytest.mark.parametrize("answer", [None, "approve"])
+def test_an_approver_that_fails_at_a_gate_ends_the_workflow_there_instead_of_sending_the_agent_back(
+    answer: Any, tmp_path: Path
+) -> None:
+    asked: list[str] = []
+
+    def approver(request: ApprovalRequest) -> Any:
+        asked.append(request.point)
+        if answer is None or len(asked) > 1:
+            raise KeyError("decision")
+        return answer
+
+    result = Orchestrator(tmp_path, approver=approver, model="simulated:default").run(TASK)
+    assert (result.status, result.agents_invoked, asked) == ("aborted", ["repo-governor"], ["gate"])
+    assert (result.error or "").startswith("aborted at gate 0 (scope): the approver ")
+
+
 def test_a_call_that_nobody_was_asked_about_is_not_put_down_to_a_person() -> None:
     subject = {"tool_name": "Bash", "arguments": {"command": "make"}}
     request = ApprovalRequest(point="unknown", pass_number=1, step_id="executor", subject=subject, digest="d")
