@@ -86,6 +86,14 @@ def test_answers_are_kept_where_the_person_ends_the_run(tmp_path: Path) -> None:
     assert decided["answers"] == {WHICH: "decimal"}
 
 
+def test_approving_a_converged_result_ends_the_run_whatever_was_answered(tmp_path: Path) -> None:
+    scripted = model(profile={**asking().scripts["profile"], "follow_up_questions": [WHICH]})
+    person = Person({"decision": "approve", "answers": {WHICH: "decimal"}})
+    result = run(tmp_path, scripted, person, "pass")
+    assert (result.status, result.passes, person.points) == ("converged", 1, [("pass", 1)])
+    assert replay(tmp_path / "r.jsonl").difference is None
+
+
 def test_answers_that_came_with_an_abort_are_there_when_the_question_is_asked_again(tmp_path: Path) -> None:
     path, scripted = tmp_path / "r.jsonl", asking()
     ended = run(tmp_path, scripted, Person({"decision": "abort", "answers": ANSWERS}), "pass")
