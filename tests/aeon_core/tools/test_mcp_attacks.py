@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 
 from aeon_core.errors import UsageError
-from aeon_core.tools.mcp import process
+from aeon_core.tools.mcp import stdio_transport
 from aeon_core.tools.mcp.servers import McpTools
 from aeon_core.tools.shell.isolation import Isolation, probe
 from aeon_core.tools.shell.settings import ShellSettings
@@ -174,7 +174,8 @@ def test_a_server_in_the_sandbox_reaches_the_network_where_its_settings_say_so(t
 
 
 def test_without_isolation_a_sandboxed_server_is_not_started(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(process, "probe", lambda root, settings: Isolation("none", True, "bwrap is not installed"))
+    none = Isolation("none", True, "bwrap is not installed")
+    monkeypatch.setattr(stdio_transport, "probe", lambda root, settings: none)
     made = tmp_path / "made"
     server = {"command": "/bin/sh", "args": ["-c", f"touch {made}"], "sandbox": True}
     with pytest.raises(UsageError) as caught:

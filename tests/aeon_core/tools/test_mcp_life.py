@@ -20,9 +20,8 @@ import pytest
 from aeon_core import Orchestrator, RunConfig
 from aeon_core.errors import ToolError, UsageError
 from aeon_core.installation import MissingExtraError
-from aeon_core.tools.mcp.process import ErrorOutput, Program
 from aeon_core.tools.mcp.servers import McpTools
-from aeon_core.tools.mcp.stdio_transport import StdioTransport
+from aeon_core.tools.mcp.stdio_transport import ErrorOutput, Program, StdioTransport
 from aeon_core.tools.mcp.tool import Words
 from aeon_core.tools.registry import default_registry
 from tests.aeon_core.tools.mcp_help import (

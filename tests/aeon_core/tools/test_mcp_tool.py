@@ -17,8 +17,8 @@ from pydantic import TypeAdapter, ValidationError
 from aeon_core.errors import UsageError
 from aeon_core.json_safe import json_safe
 from aeon_core.tools.base import Tool
-from aeon_core.tools.mcp.process import ErrorOutput
 from aeon_core.tools.mcp.settings import McpServer
+from aeon_core.tools.mcp.stdio_transport import ErrorOutput
 from aeon_core.tools.mcp.tool import (
     MAX_NAME,
     MAX_TEXT,

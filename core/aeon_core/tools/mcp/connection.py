@@ -13,9 +13,8 @@ from typing import TYPE_CHECKING, Any, Self
 
 from aeon_core.errors import ToolError
 from aeon_core.installation import versions
-from aeon_core.tools.mcp.process import ErrorOutput, Unusable, program
 from aeon_core.tools.mcp.settings import McpServer
-from aeon_core.tools.mcp.stdio_transport import MAX_MESSAGE, StdioTransport
+from aeon_core.tools.mcp.stdio_transport import MAX_MESSAGE, ErrorOutput, StdioTransport, Unusable, program
 from aeon_core.tools.mcp.tool import Answer, Listed, McpTool, Words, words
 
 if TYPE_CHECKING:

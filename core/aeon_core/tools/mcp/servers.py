@@ -17,8 +17,8 @@ from aeon_core.installation import missing_extra
 from aeon_core.process import hide_process
 from aeon_core.tools.base import Tool
 from aeon_core.tools.mcp.connection import Connection, SessionLost
-from aeon_core.tools.mcp.process import Unusable
 from aeon_core.tools.mcp.settings import McpServer, resolved, servers_from
+from aeon_core.tools.mcp.stdio_transport import Unusable
 from aeon_core.tools.mcp.tool import Listed, McpTool, TooLarge, Words, result_of, text_of, tools_from
 
 if TYPE_CHECKING:
