@@ -14,8 +14,7 @@ from typing import Any
 import pytest
 
 from aeon_core.errors import ToolError, UsageError
-from aeon_core.tools.mcp.connection import _is_request
-from aeon_core.tools.mcp.servers import McpTools
+from aeon_core.tools.mcp.servers import McpTools, _is_request
 from aeon_core.tools.mcp.stdio_transport import MAX_MESSAGE
 from tests.aeon_core.tools.mcp_help import assert_nothing_is_left, connected, http_server, pids
 
