@@ -15,7 +15,7 @@ from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING, Any, Literal
 
 from aeon_core.escape import escape_controls
-from aeon_core.tools.files.edit import cut_diff, diff_lines
+from aeon_core.tools.files import cut_diff, diff_lines
 from system2.constants import GATES, LOG_FILE
 from system2.contracts import DOCUMENTS
 from system2.snapshots import MAX_CONTENT, MAX_DIGESTED, FileState, Snapshot, SnapshotStore

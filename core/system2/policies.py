@@ -16,7 +16,7 @@ from typing import Any, Literal, Protocol
 from aeon_core.approvals import ApprovalDecision, ApprovalRequest, Approver, nobody_answered
 from aeon_core.errors import AeonError, RunAborted, UsageError
 from aeon_core.json_safe import clean_text
-from aeon_core.tools.files.edit import whole_diff
+from aeon_core.tools.files import whole_diff
 from system2.cost import dollars
 
 

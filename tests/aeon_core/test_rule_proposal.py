@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from aeon_core import tool
 from aeon_core.policy import MAX_RULE, Policy, PolicyRules, propose_rule, rule_problem
 from aeon_core.tools.base import Tool
-from aeon_core.tools.files.edit import EditTool
+from aeon_core.tools.files import EditTool
 from aeon_core.tools.sandbox import Sandbox
 from aeon_core.tools.shell.bash import BashTool
 from aeon_core.tools.shell.isolation import Isolation

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from aeon_core.tools.files.edit import apply_diff
+from aeon_core.tools.files import apply_diff
 from system2 import snapshots
 from system2.changes import LOST, MAX_DIFF, ChangeTracker, FileChange, compare, flag_of, list_changes
 from system2.snapshots import MAX_CONTENT, MAX_DIGESTED, ContentFile, GitFiles, Snapshot, SnapshotStore

@@ -11,7 +11,7 @@ import pytest
 from aeon_core import ApprovalDecision, ApprovalRequest, Orchestrator, RunConfig, RunResult, ToolRegistry
 from aeon_core.journal.reader import read_records
 from aeon_core.tools.files import file_tools
-from aeon_core.tools.files.text_files import ReadTool
+from aeon_core.tools.text_files import ReadTool
 from tests.aeon_core.kernel.test_passes import model
 from tests.fakes import steps
 from tests.replays import replays_the_same

@@ -10,7 +10,7 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from aeon_core.errors import ToolError
-from aeon_core.tools.files.edit import EditTool
+from aeon_core.tools.files import EditTool
 from aeon_core.tools.registry import ToolRegistry
 from aeon_core.tools.sandbox import Sandbox
 from tests.cpu_limit import cpu_limit
@@ -167,7 +167,7 @@ def test_the_closest_text_is_found_quickly_in_a_large_file(tmp_path: Path) -> No
 def test_in_a_file_of_millions_of_lines_similar_text_is_not_looked_for(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("aeon_core.tools.files.edit._closest", lambda *_: pytest.fail("it takes many seconds"))
+    monkeypatch.setattr("aeon_core.tools.files._closest", lambda *_: pytest.fail("it takes many seconds"))
     told = "old_string is not in 'f.py': its 3,000,000 lines are too many to look for similar text; find the place with"
     assert refusal(tmp_path, b"a\n" * 3_000_000, old_string="b\nc", new_string="d").startswith(told)
 

@@ -8,7 +8,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from aeon_core.errors import ToolError
-from aeon_core.tools.files.edit import apply_diff
+from aeon_core.tools.files import apply_diff
 
 LINES = [
     "",

@@ -1,20 +1,26 @@
-"""The tools that change a file: Write replaces it, Edit changes a part (REQ-022, REQ-023, REQ-023a, REQ-096)."""
+"""The tools for a project's files: Write replaces one, Edit changes a part (REQ-020, REQ-022 to REQ-023a, REQ-096).
+
+`file_tools` returns them with Read, Grep and Glob.
+"""
 
 from __future__ import annotations
 
 import posixpath
 import re
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from difflib import SequenceMatcher, get_close_matches
 from heapq import nlargest
 from itertools import islice, zip_longest
+from pathlib import Path
 from typing import Any
 
 from aeon_core.errors import ToolError
-from aeon_core.tools.base import Effect, object_schema
-from aeon_core.tools.files.text_files import FILE_PATH, FileTool, encoded, is_utf8, refuse_binary, uses_crlf
+from aeon_core.tools.base import Effect, Tool, object_schema
+from aeon_core.tools.sandbox import Sandbox
+from aeon_core.tools.search import GlobTool, GrepTool
+from aeon_core.tools.text_files import FILE_PATH, FileTool, ReadTool, encoded, is_utf8, refuse_binary, uses_crlf
 
 _MAX_SHOWN_LINE = 200
 _MAX_SHOWN = 12
@@ -561,3 +567,14 @@ def _places(text: bytes, wanted: bytes) -> Iterator[int]:
     while at >= 0:
         yield at
         at = text.find(wanted, at + 1)
+
+
+def file_tools(root: Path, hidden: Callable[[str], bool] | None = None) -> list[Tool]:
+    """Return Read, Write, Edit, Grep and Glob for one project (REQ-020).
+
+    Grep and Glob leave out paths for which `hidden` is true. Raises SandboxError if there is no such
+    project.
+    """
+    sandbox = Sandbox(root)
+    searching = [GrepTool(sandbox, hidden=hidden), GlobTool(sandbox, hidden=hidden)]
+    return [ReadTool(sandbox), WriteTool(sandbox), EditTool(sandbox), *searching]
