@@ -13,7 +13,7 @@ from aeon_core.tools.registry import ToolRegistry, default_registry
 MODULE = '''
 from aeon_core.tools.decorator import tool
 from aeon_core.tools.registry import default_registry
-from aeon_core.tools.default_tools import CalculatorTool, EchoTool
+from aeon_core.tools.registry import CalculatorTool, EchoTool
 import aeon_test_helper
 
 def shout(text: str) -> str:
@@ -91,7 +91,7 @@ def test_a_loaded_tool_uses_its_neighbours(project: Path) -> None:
 def test_the_project_root_comes_first_and_the_path_is_restored(project: Path) -> None:
     (project / "aeon_test_path.py").write_text(
         "import sys\nFIRST = sys.path[0]\nsys.path.append('/added/by/import')\n"
-        "from aeon_core.tools.default_tools import EchoTool\n",
+        "from aeon_core.tools.registry import EchoTool\n",
         encoding="utf-8",
     )
     before = list(sys.path)
@@ -165,7 +165,7 @@ def test_a_name_taken_by_a_default_tool_is_refused(project: Path) -> None:
 
 
 def test_a_module_that_python_would_pass_over_is_refused(project: Path) -> None:
-    (project / "json.py").write_text("from aeon_core.tools.default_tools import EchoTool as tool\n", encoding="utf-8")
+    (project / "json.py").write_text("from aeon_core.tools.registry import EchoTool as tool\n", encoding="utf-8")
     with pytest.raises(UsageError, match="another module 'json' is already imported; rename"):
         load(project, "json:tool")
 

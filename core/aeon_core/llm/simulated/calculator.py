@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from aeon_core.tools.default_tools import OPERATIONS
+from aeon_core.tools.registry import OPERATIONS
 
 MAX_CLAUSE = 2000
 """The most characters of a clause that are examined."""

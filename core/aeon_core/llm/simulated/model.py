@@ -14,7 +14,7 @@ from aeon_core.llm.simulated.prompt import MissingResultError, Prompt, read_prom
 from aeon_core.llm.simulated.script import answer, judgement, make_plan, profile, reason, refinement
 from aeon_core.llm.simulated.tool_use import Arguments, call_arguments, repair
 from aeon_core.suggest import close
-from aeon_core.tools.default_tools import is_number
+from aeon_core.tools.registry import is_number
 
 SIMULATED_MODELS: dict[str, str] = {
     "default": "calculates, and follows a script for every other task",

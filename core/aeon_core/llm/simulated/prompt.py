@@ -15,7 +15,7 @@ from aeon_core.errors import ValidationError
 from aeon_core.json_safe import clean_text, parse_json
 from aeon_core.llm.base import LLMRequest
 from aeon_core.llm.simulated.calculator import Ref, show_number
-from aeon_core.tools.default_tools import is_number
+from aeon_core.tools.registry import is_number
 from aeon_core.tools.schema import Schema
 
 MAX_GOAL = 300
