@@ -10,9 +10,8 @@ from typing import Any
 from aeon_core.errors import LLMError, ModelUnavailableError, ValidationError
 from aeon_core.json_safe import clean_text
 from aeon_core.llm.base import LLMAdapter, LLMRequest, LLMResponse, ToolCallDict
-from aeon_core.llm.simulated.prompt import MissingResultError, Prompt, read_prompt
+from aeon_core.llm.simulated.prompt import Arguments, MissingResultError, Prompt, call_arguments, read_prompt, repair
 from aeon_core.llm.simulated.script import answer, judgement, make_plan, profile, reason, refinement
-from aeon_core.llm.simulated.tool_use import Arguments, call_arguments, repair
 from aeon_core.suggest import close
 from aeon_core.tools.registry import is_number
 

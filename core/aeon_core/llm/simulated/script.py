@@ -25,15 +25,19 @@ from aeon_core.llm.simulated.calculator import (
 )
 from aeon_core.llm.simulated.prompt import (
     MAX_GOAL,
+    Call,
+    Described,
     MissingResultError,
     Prompt,
     StepOutcome,
+    calculate,
     clip,
     earlier_number,
+    find_call,
+    fitting_tool,
     number_of,
     text_of,
 )
-from aeon_core.llm.simulated.tool_use import Call, Described, calculate, find_call, fitting_tool
 from aeon_core.yaml_file import parse_yaml
 
 _MAX_CLAUSES = 12
