@@ -11,8 +11,7 @@ from typing import Any, Literal
 
 from aeon_core.journal.values import at_pass, str_of
 from aeon_core.journal.view.formatting import verdict, words
-from aeon_core.journal.view.model import AssessmentView, IssueView, RunView, StepView
-from aeon_core.journal.view.step_issues import found_issues
+from aeon_core.journal.view.model import AssessmentView, IssueView, RunView, StepView, found_issues
 from aeon_core.units import count, money, seconds_after
 from aeon_widgets.convergence import UNCHANGED, change, trend
 from aeon_widgets.icons import SEVERITY_ICONS, STATUS_ICONS, run_style

@@ -22,8 +22,12 @@ from aeon_core.journal.view.model import (
     RepairView,
     RunView,
     StepView,
+    advisories_of,
+    found_issues,
+    issues_of,
+    refined_since,
+    refinements_of,
 )
-from aeon_core.journal.view.step_issues import advisories_of, found_issues, issues_of, refined_since, refinements_of
 from aeon_widgets.icons import REFINED, SEVERITY_ICONS
 from aeon_widgets.keys import key_of
 from aeon_widgets.pane import Item, Pane, PaneMessage, message, pane_css

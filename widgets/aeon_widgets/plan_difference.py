@@ -12,9 +12,8 @@ from typing import Any
 
 from aeon_core.journal.values import str_of
 from aeon_core.journal.view import formatting
-from aeon_core.journal.view.model import RefinementView, RunView, StepView
+from aeon_core.journal.view.model import RefinementView, RunView, StepView, refinements_of
 from aeon_core.journal.view.reducer import describe, nodes
-from aeon_core.journal.view.step_issues import refinements_of
 from aeon_core.units import count
 from aeon_widgets.icons import SEVERITY_ICONS, STATUS_ICONS
 from aeon_widgets.text import GAP, Block, one_line, pretty, readable, spaced

@@ -13,8 +13,16 @@ from typing_extensions import override
 
 from aeon_core.journal.view.draft import Draft, DraftStep
 from aeon_core.journal.view.formatting import score
-from aeon_core.journal.view.model import CallView, IssueView, RunView, StepView
-from aeon_core.journal.view.step_issues import open_issues, replacements, superseded, times_refined
+from aeon_core.journal.view.model import (
+    CallView,
+    IssueView,
+    RunView,
+    StepView,
+    open_issues,
+    replacements,
+    superseded,
+    times_refined,
+)
 from aeon_widgets.call_rows import CALL_LABELS, Activity, CallRows, RowKey, call_label
 from aeon_widgets.icons import FALLBACK, REFINED, REPAIRED, ROW_ICONS, SEVERITY_ICONS, UNFINISHED, WARNED, shown_status
 from aeon_widgets.pane import Pane, PaneMessage, message, pane_css

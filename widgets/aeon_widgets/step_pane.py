@@ -14,8 +14,7 @@ from textual.message import Message
 from textual.reactive import reactive, var
 from textual.widget import Widget
 
-from aeon_core.journal.view.model import CallView, RunView, StepView
-from aeon_core.journal.view.step_issues import refinements_of
+from aeon_core.journal.view.model import CallView, RunView, StepView, refinements_of
 from aeon_widgets.call_rows import Activity, RowKey, call_label
 from aeon_widgets.icons import ROW_ICONS, shown_status
 from aeon_widgets.issues import calls_change_blocks, for_a_person, profile_blocks, step_change_blocks

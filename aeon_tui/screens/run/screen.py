@@ -16,8 +16,7 @@ from textual.widgets import Input, Static
 
 from aeon_core.journal.view import reducer
 from aeon_core.journal.view.formatting import words
-from aeon_core.journal.view.model import RunView
-from aeon_core.journal.view.step_issues import open_issues
+from aeon_core.journal.view.model import RunView, open_issues
 from aeon_core.units import count, seconds_after
 from aeon_tui.messages import CompareRuns, TitleTerminal
 from aeon_tui.screens.context import PAST_RUN_KEYS, context_of

@@ -8,9 +8,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from aeon_core.journal.records import NoticeRecord, RunResumed
-from aeon_core.journal.view.model import IssueView, RefinementView, ReportView, RunView, StepView
-from aeon_core.journal.view.reducer import fold
-from aeon_core.journal.view.step_issues import (
+from aeon_core.journal.view.model import (
+    IssueView,
+    RefinementView,
+    ReportView,
+    RunView,
+    StepView,
     advisories_of,
     found_issues,
     issues_of,
@@ -19,6 +22,7 @@ from aeon_core.journal.view.step_issues import (
     replacements,
     times_refined,
 )
+from aeon_core.journal.view.reducer import fold
 from tests.aeon_core.journal.build import finished, parsed, plan_record, started
 from tests.aeon_core.journal.view.adaptive import QUESTION, REMARK, VAGUE, refinement, report, two_adaptive_passes
 
