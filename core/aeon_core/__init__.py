@@ -38,13 +38,13 @@ if TYPE_CHECKING:
     from aeon_core.plan.models import Subplan as Subplan
     from aeon_core.reasoning import execute_llm_reasoning_step as execute_llm_reasoning_step
     from aeon_core.runs.factory import build_tools as build_tools
+    from aeon_core.runs.orchestrator import AsyncRunStream as AsyncRunStream
     from aeon_core.runs.orchestrator import Orchestrator as Orchestrator
+    from aeon_core.runs.orchestrator import RunStream as RunStream
     from aeon_core.runs.replay import Replay as Replay
     from aeon_core.runs.replay import RunRequest as RunRequest
     from aeon_core.runs.replay import replay as replay
     from aeon_core.runs.resume import resume as resume
-    from aeon_core.runs.stream import AsyncRunStream as AsyncRunStream
-    from aeon_core.runs.stream import RunStream as RunStream
     from aeon_core.supervisor import Supervisor as Supervisor
     from aeon_core.task_profile import TaskProfile as TaskProfile
     from aeon_core.tools.base import Tool as Tool
@@ -71,10 +71,9 @@ _PUBLIC = {
     "plan.models": ("Plan", "PlanStep", "Subplan"),
     "reasoning": ("execute_llm_reasoning_step",),
     "runs.factory": ("build_tools",),
-    "runs.orchestrator": ("Orchestrator",),
+    "runs.orchestrator": ("AsyncRunStream", "Orchestrator", "RunStream"),
     "runs.replay": ("Replay", "RunRequest", "replay"),
     "runs.resume": ("resume",),
-    "runs.stream": ("AsyncRunStream", "RunStream"),
     "supervisor": ("Supervisor",),
     "task_profile": ("TaskProfile",),
     "tools.base": ("Tool",),

@@ -13,7 +13,6 @@ import pytest
 from aeon_core import LLMRequest, LLMResponse, Orchestrator, RunResult, replay, resume
 from aeon_core.errors import UsageError
 from aeon_core.journal.reader import read_records
-from aeon_core.runs import stream
 from tests.fakes import ScriptedModel, add, steps
 from tests.waiting import PATIENCE, wait_until
 
@@ -138,7 +137,7 @@ def test_a_cancelled_task_aborts_its_run_which_can_be_resumed(tmp_path: Path, ho
 def test_a_tool_in_flight_is_not_cut_but_does_not_hold_a_cancelled_task(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(stream, "ABORT_SECONDS", 0)
+    monkeypatch.setattr("aeon_core.runs.orchestrator.ABORT_SECONDS", 0)
     path, begun, let_go = tmp_path / "a.jsonl", threading.Event(), threading.Event()
 
     def slow() -> str:
