@@ -11,8 +11,8 @@ from msgspec.structs import replace
 from aeon_core.journal.values import dicts_of
 from aeon_core.journal.view import formatting
 from aeon_core.journal.view.draft import STRUCTURED, read_draft
-from aeon_core.journal.view.elided import RecordOf, filled, is_lean
 from aeon_core.journal.view.formatting import repair_words
+from aeon_core.journal.view.incremental import RecordOf, filled, is_lean
 from aeon_core.journal.view.model import CallView, RepairView, RunView, StepView, ToolCallView
 from aeon_core.units import count, money, span
 from aeon_widgets.call_rows import CALL_LABELS, RowKey

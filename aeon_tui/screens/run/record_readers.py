@@ -9,7 +9,7 @@ from textual.screen import Screen
 
 from aeon_core.journal.values import str_of
 from aeon_core.journal.view.draft import STRUCTURED, Draft, read_draft
-from aeon_core.journal.view.elided import RecordOf
+from aeon_core.journal.view.incremental import RecordOf
 from aeon_core.journal.view.model import CallView, RunView
 from aeon_core.judge.quote import find_quote
 from aeon_tui.platform.background_tasks import LatestWorker

@@ -12,7 +12,7 @@ import pytest
 from textual.pilot import Pilot
 
 from aeon_core.errors import JournalError, UsageError
-from aeon_core.journal.view.elided import LEFT_OUT
+from aeon_core.journal.view.incremental import LEFT_OUT
 from aeon_core.journal.view.model import RunView
 from aeon_tui.app import AeonApp
 from aeon_tui.screens.run.screen import RunScreen

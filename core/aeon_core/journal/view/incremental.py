@@ -1,4 +1,9 @@
-"""The view of a long journal, folded in small steps on a thread while a screen shows its end."""
+"""The view of a long journal, folded in small steps on a thread while a screen shows its end.
+
+Large values stay in the journal, and are read when somebody looks at them: a view of 400,000 records that held every
+request and reply would hold the whole file. A lean one holds what is counted, listed and drawn, and `LEFT_OUT` where a
+record of the journal has the rest.
+"""
 
 from __future__ import annotations
 
@@ -7,7 +12,7 @@ import re
 import sys
 import time
 import zlib
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from copy import copy
 from dataclasses import dataclass
 from itertools import islice
@@ -19,8 +24,9 @@ from msgspec.structs import asdict, fields, replace
 from aeon_core.journal.follow import FollowPosition
 from aeon_core.journal.index import HEAD, OffsetIndex
 from aeon_core.journal.reader import MAX_LINE, parse_line, resolved, superseded_lines, wrong_seq
-from aeon_core.journal.view import elided, reducer
-from aeon_core.journal.view.model import CallView, LogLine, RunView, ToolCallView
+from aeon_core.journal.values import dict_of, dicts_of, str_of
+from aeon_core.journal.view import reducer
+from aeon_core.journal.view.model import CallView, LogLine, RepairView, RunView, StepView, ToolCallView
 
 _ENVELOPE = re.compile(
     rb'\{"v":1,"seq":(\d{1,18}),"ts":"([^"\\]{1,40})","run":"([^"\\]{1,200})","type":"(text|cycle|pass)"'
@@ -149,10 +155,10 @@ class Folded:
 class IncrementalFold:
     """Folds the indexed lines of a journal into `view`, in order; `step` folds a few more.
 
-    The view equals `fold(read_records(path))`, except that large values stay in the journal (`elided`), and that damage
-    inside `text`, `cycle` and `pass` records is not searched for. The index must be complete, and gets the positions of
-    texts; `note` gets the number and record of each line that is a record. Raises JournalError if the file cannot be
-    read, or is no longer what was indexed.
+    The view equals `fold(read_records(path))`, except that large values stay in the journal, and that damage inside
+    `text`, `cycle` and `pass` records is not searched for. The index must be complete, and gets the positions of texts;
+    `note` gets the number and record of each line that is a record. Raises JournalError if the file cannot be read, or
+    is no longer what was indexed.
     """
 
     def __init__(self, index: OffsetIndex, note: Note = lambda *_: None) -> None:
@@ -248,11 +254,11 @@ class IncrementalFold:
             self._places.add(self._next - 1, str(record.get("sha256")))
         if self._gone and record["type"] != "text" and any(record["seq"] in span for span in self._gone):
             return
-        elided.before_fold(record)
+        _before_fold(record)
         if b'"$text"' in line and record["seq"] > 0 and record["type"] != "text":
             record = self._with_texts(record)
         reducer.apply(self.view, record)
-        elided.after_fold(self.view, record)
+        _after_fold(self.view, record)
 
     def _check_seq(self, seq: int) -> None:
         if problem := wrong_seq(seq, self._expected, self._next - self._sound - 1):
@@ -260,7 +266,7 @@ class IncrementalFold:
         self._sound, self._expected = self._next, seq + 1
 
     def _with_texts(self, record: dict[str, Any]) -> dict[str, Any]:
-        kept = {name: value for name, value in record.items() if value is elided.LEFT_OUT}
+        kept = {name: value for name, value in record.items() if value is LEFT_OUT}
         rest = {name: value for name, value in record.items() if name not in kept}
         missing: set[str] = set()
         whole: dict[str, Any] = resolved(rest, self._texts, missing)
@@ -300,3 +306,86 @@ def _from_envelope(block: bytes, begin: int, end: int) -> dict[str, Any] | None:
             return None
         record["sha256"] = match[6].decode()
     return record
+
+
+RecordOf = Callable[[int], Mapping[str, Any] | None]
+"""Gives the record of a seq in full, None if it cannot be read."""
+
+
+class Elided(dict[str, Any]):
+    """An object that was left in the journal. It is empty; no JSON can be taken for it."""
+
+
+LEFT_OUT = Elided()
+GONE: dict[str, Any] = {"text": "(this record of the journal cannot be read)"}
+"""Stands for a value that was left in the journal and is not found there."""
+
+
+def _before_fold(record: dict[str, Any]) -> None:
+    """Leave out of a record what no line of the log shows."""
+    kind = record["type"]
+    if kind == "llm":
+        for name in ("request", "response"):
+            if isinstance(record.get(name), dict):
+                record[name] = LEFT_OUT
+    elif kind == "run_finished":
+        for step in dicts_of((dict_of(record.get("result")) or {}).get("steps")):
+            step.pop("output", None)
+
+
+def _after_fold(view: RunView, record: Mapping[str, Any]) -> None:
+    """Leave out of a view what the record brought and only an opened step shows."""
+    kind = record["type"]
+    if kind == "tool":
+        _leave_out(view.tool_calls.get(str_of(record.get("call_id"))))
+    elif kind == "step":
+        _leave_out(view.steps.get(str_of(record.get("step_id"))))
+    elif kind == "supervisor":
+        _leave_out(view.repairs[-1])
+    elif kind == "memory":
+        view.memory[str_of(record.get("key"))] = LEFT_OUT
+
+
+Part = StepView | CallView | ToolCallView | RepairView
+_Part = TypeVar("_Part", StepView, CallView, ToolCallView, RepairView)
+_HELD: dict[type[Part], dict[str, str]] = {
+    StepView: {"output": "output_seq"},
+    CallView: {"request": "seq", "response": "finished_seq"},
+    ToolCallView: {"arguments": "seq", "result": "finished_seq"},
+    RepairView: {"original_output": "seq", "repaired_output": "seq"},
+}
+"""The fields that a record of the journal holds in full, each with the field that has the record's seq."""
+
+
+def _leave_out(part: Part | None) -> None:
+    for name in _HELD[type(part)] if part is not None else ():
+        if getattr(part, name) is not None:
+            setattr(part, name, LEFT_OUT)
+
+
+def is_lean(parts: Iterable[Part]) -> bool:
+    """Return whether something of these parts, or of the parts of a step, was left in the journal."""
+    return any(
+        any(getattr(part, name) is LEFT_OUT for name in _HELD[type(part)])
+        or (isinstance(part, StepView) and is_lean([*part.calls, *part.tool_calls, *part.repairs]))
+        for part in parts
+    )
+
+
+def filled(part: _Part, record_of: RecordOf) -> _Part:
+    """Return a copy of a part, a step with its own parts, with all that was left out."""
+    found: dict[str, Any] = {
+        name: _value(getattr(part, name), getattr(part, seq), name, record_of)
+        for name, seq in _HELD[type(part)].items()
+    }
+    if isinstance(part, StepView):
+        for name in ("calls", "tool_calls", "repairs"):
+            found[name] = [filled(each, record_of) for each in getattr(part, name)]
+    return replace(part, **found)
+
+
+def _value(value: dict[str, Any] | None, seq: int | None, name: str, record_of: RecordOf) -> dict[str, Any] | None:
+    if value is not LEFT_OUT:
+        return value
+    record = record_of(seq) if seq is not None else None
+    return GONE if record is None else dict_of(record.get(name)) or {}

@@ -10,8 +10,7 @@ from msgspec.structs import fields, replace
 from aeon_core.journal.index import OffsetIndex
 from aeon_core.journal.reader import read_records
 from aeon_core.journal.view import incremental
-from aeon_core.journal.view.elided import GONE, LEFT_OUT, filled, is_lean
-from aeon_core.journal.view.incremental import IncrementalFold
+from aeon_core.journal.view.incremental import GONE, LEFT_OUT, IncrementalFold, filled, is_lean
 from aeon_core.journal.view.model import RunView
 from aeon_core.journal.view.reducer import fold
 from tests.aeon_core.journal.build import line, started, ttl
