@@ -18,8 +18,8 @@ from aeon_core.journal.view.formatting import words
 from aeon_core.paths import expanded
 from aeon_core.plan.files import load_plan_file
 from aeon_core.regular_file import open_regular
-from aeon_core.runs.batch.batch import Batch, Pool, ProcessPool, Work, dask_pool, exit_code
-from aeon_core.runs.batch.tasks import AUTO_APPROVE, BatchTask, check_journals, read_tasks
+from aeon_core.runs.batch import Batch, Pool, ProcessPool, Work, dask_pool, exit_code
+from aeon_core.runs.batch_tasks import AUTO_APPROVE, BatchTask, check_journals, read_tasks
 from aeon_core.runs.factory import NO_MODEL, build_tools, connect_model
 from aeon_core.units import count, money
 from aeon_tui.cli import options

@@ -34,9 +34,8 @@ from aeon_core.kernel.progress import shown
 from aeon_core.llm.base import LLMAdapter
 from aeon_core.paths import default_runs_directory, expanded, working_directory
 from aeon_core.policy import Policy, PolicyRules
-from aeon_core.runs.batch.rate_limit import rate_limited
-from aeon_core.runs.batch.tasks import AUTO_APPROVE
-from aeon_core.runs.batch.worker import Job, has_begun, run_job, stopped_by
+from aeon_core.runs.batch_tasks import AUTO_APPROVE, Job, has_begun, run_job, stopped_by
+from aeon_core.runs.rate_limit import rate_limited
 from aeon_core.runs.setup import run_vault
 from aeon_core.suggest import nearest
 from system2.agents import AgentLibrary

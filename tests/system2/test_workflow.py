@@ -10,7 +10,7 @@ import pytest
 
 from aeon_core.errors import LLMError, ModelUnavailableError, UsageError
 from aeon_core.llm.base import LLMRequest, LLMResponse
-from aeon_core.runs.batch.rate_limit import RateGate, RateLimitedModel
+from aeon_core.runs.rate_limit import RateGate, RateLimitedModel
 from system2 import Orchestrator
 from system2.constants import DELEGATION_MAP, GATES, MAX_CYCLES
 from system2.policies import GateDecision

@@ -23,7 +23,7 @@ from aeon_core.journal.summary import summarise
 from aeon_core.journal.view import reducer
 from aeon_core.journal.view.last_states import LastStates
 from aeon_core.journal.writer import JournalWriter
-from aeon_core.runs.batch.worker import run_seconds
+from aeon_core.runs.batch_tasks import run_seconds
 from aeon_core.runs.fork import Fork
 from aeon_core.runs.replay import replay
 from aeon_core.runs.resume import finished_result, resume

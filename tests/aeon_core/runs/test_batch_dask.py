@@ -17,8 +17,8 @@ import pytest
 from aeon_core.config.schema import RunConfig
 from aeon_core.errors import UsageError
 from aeon_core.installation import MissingExtraError
-from aeon_core.runs.batch.batch import Batch, dask_pool
-from aeon_core.runs.batch.tasks import BatchTask, read_tasks
+from aeon_core.runs.batch import Batch, dask_pool
+from aeon_core.runs.batch_tasks import BatchTask, read_tasks
 from tests.waiting import PATIENCE, wait_until
 
 pytestmark = pytest.mark.skipif(find_spec("distributed") is None, reason="the extra `dask` is not installed")
@@ -129,7 +129,7 @@ def test_a_server_that_is_no_scheduler_is_reported(greeting: bytes) -> None:
 
 
 def test_a_server_that_says_nothing_is_reported(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("aeon_core.runs.batch.batch._ANSWER_WITHIN", 0.2)
+    monkeypatch.setattr("aeon_core.runs.batch._ANSWER_WITHIN", 0.2)
     with socket.create_server(("127.0.0.1", 0)) as server, pytest.raises(UsageError, match="timed out"):
         dask_pool(f"tcp://127.0.0.1:{server.getsockname()[1]}")
 

@@ -18,9 +18,9 @@ from aeon_core.errors import LLMError
 from aeon_core.llm.base import LLMRequest, LLMResponse, ModelChain
 from aeon_core.llm.connect import connect
 from aeon_core.llm.errors import attempts
-from aeon_core.runs.batch.batch import Batch, ProcessPool
-from aeon_core.runs.batch.rate_limit import DEFAULT_WAIT, RateGate, RateLimitedModel, rate_limited
-from aeon_core.runs.batch.tasks import read_tasks
+from aeon_core.runs.batch import Batch, ProcessPool
+from aeon_core.runs.batch_tasks import read_tasks
+from aeon_core.runs.rate_limit import DEFAULT_WAIT, RateGate, RateLimitedModel, rate_limited
 from tests.fakes import ScriptedModel
 from tests.waiting import PATIENCE, wait_until
 

@@ -27,8 +27,8 @@ from aeon_core.errors import AeonError, UsageError
 from aeon_core.installation import missing_extra
 from aeon_core.paths import make_runs_folder
 from aeon_core.plan.models import Plan
-from aeon_core.runs.batch.tasks import BatchTask
-from aeon_core.runs.batch.worker import (
+from aeon_core.runs.batch_tasks import (
+    BatchTask,
     Job,
     ended_result,
     no_result,

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from aeon_core.config.schema import RunConfig
 from aeon_core.errors import UsageError
 from aeon_core.policy import PolicyRules
-from aeon_core.runs.batch.tasks import BatchTask, check_journals, read_tasks, run_name
+from aeon_core.runs.batch_tasks import BatchTask, check_journals, read_tasks, run_name
 
 ADD = "calculate the sum of 1 and 2"
 

@@ -21,9 +21,8 @@ from aeon_core.errors import UsageError
 from aeon_core.journal.history import open_history
 from aeon_core.journal.summary import is_being_written
 from aeon_core.journal.writer import JournalWriter
-from aeon_core.runs.batch.batch import Batch, ExecutorPool, ProcessPool, exit_code
-from aeon_core.runs.batch.tasks import BatchTask, read_tasks
-from aeon_core.runs.batch.worker import Job, set_aside, work
+from aeon_core.runs.batch import Batch, ExecutorPool, ProcessPool, exit_code
+from aeon_core.runs.batch_tasks import BatchTask, Job, read_tasks, set_aside, work
 from tests.waiting import PATIENCE, wait_until
 
 DEADLY = """

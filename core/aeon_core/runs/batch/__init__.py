@@ -1,1 +1,0 @@
-"""Many runs at once, each with its own journal (contract: `batch`)."""
