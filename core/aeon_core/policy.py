@@ -16,7 +16,7 @@ from pydantic import BaseModel, ConfigDict, Field, field_validator
 
 from aeon_core.errors import ToolError, UsageError
 from aeon_core.suggest import close
-from aeon_core.tools.base import Answer, Tool, Verdict
+from aeon_core.tools.base import Answer, CallVerdict, Tool
 
 _FORM = re.compile(r"(?P<tool>[^()\s]+)(?:\((?P<pattern>.*)\))?", re.DOTALL)
 _NAMED = re.compile(r"(?P<argument>\w+)=(?P<glob>.*)", re.DOTALL)
@@ -112,7 +112,7 @@ class Policy:
         *,
         substitutes: str | None = None,
         objection: str | None = None,
-    ) -> Verdict:
+    ) -> CallVerdict:
         """Return the verdict on a call with these, its final, arguments. The strictest one wins.
 
         Without a matching rule, a tool that needs approval is asked about and any other is allowed; but one that
@@ -123,7 +123,7 @@ class Policy:
         ruled = self._ruled(tool, arguments, substitutes)
         if own is not None and _STRICTEST.index(own.answer) < _STRICTEST.index(ruled.answer):
             return own
-        return Verdict("ask", objection) if ruled.answer == "allow" and objection is not None else ruled
+        return CallVerdict("ask", objection) if ruled.answer == "allow" and objection is not None else ruled
 
     def needs_a_person(self, tool: Tool) -> bool:
         """Return whether every call of the tool is asked about or denied: it needs approval, and no rule allows one."""
@@ -150,7 +150,7 @@ class Policy:
                     f"the policy rule {rule.text!r} names no tool; did you mean {near!r}? Tool names are case-sensitive"
                 )
 
-    def restricted(self, tool: Tool, arguments: Mapping[str, Any]) -> Verdict | None:
+    def restricted(self, tool: Tool, arguments: Mapping[str, Any]) -> CallVerdict | None:
         """Return the verdict of the rules that ask or deny; None if none of them matches the call."""
         stricter = [rule for rule in self._rules if rule.is_about(tool) and rule.answer != "allow"]
         if not stricter:
@@ -162,21 +162,21 @@ class Policy:
             seen += [*(parts or ()), *tool.spellings(dict(arguments))]
         for rule in stricter:
             if any(rule.fits(tool, part) for part in seen):
-                return Verdict(rule.answer, f"the rule {rule.answer}: {rule.text}")
+                return CallVerdict(rule.answer, f"the rule {rule.answer}: {rule.text}")
         if parts is None:
-            return Verdict("ask", f"what the call would do is unclear, and it may match {stricter[0].text!r}")
+            return CallVerdict("ask", f"what the call would do is unclear, and it may match {stricter[0].text!r}")
         return None
 
-    def _ruled(self, tool: Tool, arguments: Mapping[str, Any], substitutes: str | None) -> Verdict:
+    def _ruled(self, tool: Tool, arguments: Mapping[str, Any], substitutes: str | None) -> CallVerdict:
         if (restricted := self.restricted(tool, arguments)) is not None:
             return restricted
         if rules := [rule for rule in self._rules if rule.is_about(tool) and rule.answer == "allow"]:
             parts = tool.parts(dict(arguments)) if any(rule.pattern is not None for rule in rules) else []
             if allowing := _allowing(rules, tool, parts):
-                return Verdict("allow", f"the rule allow: {', '.join(allowing)}")
+                return CallVerdict("allow", f"the rule allow: {', '.join(allowing)}")
         if tool.needs_approval or (substitutes is not None and tool.effect != "pure"):
-            return Verdict("ask", unruled(tool, substitutes))
-        return Verdict("allow", f"{tool.name!r} needs no approval")
+            return CallVerdict("ask", unruled(tool, substitutes))
+        return CallVerdict("allow", f"{tool.name!r} needs no approval")
 
 
 def unruled(tool: Tool, substitutes: str | None = None) -> str:

@@ -20,7 +20,7 @@ from aeon_core.escape import escape_controls
 from aeon_core.journal.records import AgentRecord
 from aeon_core.policy import Policy
 from aeon_core.redaction import cut_place, redact_text
-from aeon_core.tools.base import Tool, Verdict
+from aeon_core.tools.base import CallVerdict, Tool
 from aeon_core.tools.shell.blocklist import judge
 from aeon_core.tools.shell.commands import unknown_program
 from system2.agents import AgentDefinition, Allowance, allow
@@ -49,19 +49,19 @@ class AgentPolicy(Policy):
         self._agent, self._allowance, self._context, self._writes = agent, allowance, context, writes
         self._rules_of_project = context.current
 
-    def verdict(self, tool: Tool, arguments: Mapping[str, Any], **more: Any) -> Verdict:
+    def verdict(self, tool: Tool, arguments: Mapping[str, Any], **more: Any) -> CallVerdict:
         """Return the verdict on a call; the port journals it, since it depends on the file system."""
         if (refusal := self._allowance.refusal(tool, arguments)) is not None:
-            return Verdict("deny", refusal)
+            return CallVerdict("deny", refusal)
         if tool.name == "Bash" and self._context.unsafe_bash and self.restricted(tool, arguments) is None:
             command = str(arguments.get("command"))
             if judge(command, self._rules_of_project.bash_blocklist) is None and unknown_program(command) is None:
-                return Verdict("allow", "--unsafe-bash")
+                return CallVerdict("allow", "--unsafe-bash")
         if tool.name in _CHANGES:
             return self._change(tool, arguments)
         return super().verdict(tool, arguments, **more)
 
-    def _change(self, tool: Tool, arguments: Mapping[str, Any]) -> Verdict:
+    def _change(self, tool: Tool, arguments: Mapping[str, Any]) -> CallVerdict:
         own, restricted = tool.verdict(dict(arguments)), self.restricted(tool, arguments)
         for verdict in (own, restricted):
             if verdict is not None and verdict.answer == "deny":
@@ -70,7 +70,7 @@ class AgentPolicy(Policy):
         path = str(places[0].get("file_path", "")) if places else ""
         owns = is_own_work(self._agent, path)
         if not owns and (own is not None or is_protected(path)):
-            return own or Verdict("ask", f"{path!r} controls the workflow or other tools")
+            return own or CallVerdict("ask", f"{path!r} controls the workflow or other tools")
         if restricted is not None:
             return restricted
         if not owns and self._writes is not None and path not in self._writes:
@@ -78,9 +78,9 @@ class AgentPolicy(Policy):
         elif self._rules_of_project.file_changes == "ask":
             reason = "the settings ask about every change"
         else:
-            return Verdict("allow", "the agent may change this file")
+            return CallVerdict("allow", "the agent may change this file")
         ruled = super().verdict(tool, arguments)
-        return ruled if ruled.answer == "allow" else Verdict("ask", reason)
+        return ruled if ruled.answer == "allow" else CallVerdict("ask", reason)
 
 
 _SCANNED = frozenset({"Read", "Grep", "Glob", "Bash"})

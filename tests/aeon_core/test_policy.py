@@ -13,7 +13,7 @@ from aeon_core import ApprovalDecision, Orchestrator, RunConfig, ToolRegistry
 from aeon_core.effects.replay_cursor import ReplayCursor
 from aeon_core.errors import UsageError
 from aeon_core.policy import Policy, PolicyRules
-from aeon_core.tools.base import Tool, Verdict
+from aeon_core.tools.base import CallVerdict, Tool
 from aeon_core.tools.shell.bash import BashTool
 from aeon_core.tools.shell.isolation import Isolation
 from tests.fakes import ScriptedModel, steps
@@ -31,11 +31,11 @@ class Run(Tool):
     output_schema = {"type": "object"}  # noqa: RUF012
     needs_approval = True
 
-    def __init__(self, own: Verdict | None = None) -> None:
+    def __init__(self, own: CallVerdict | None = None) -> None:
         self.own = own
         self.commands: list[str] = []
 
-    def verdict(self, arguments: dict[str, Any]) -> Verdict | None:
+    def verdict(self, arguments: dict[str, Any]) -> CallVerdict | None:
         return self.own
 
     def parts(self, arguments: dict[str, Any]) -> list[dict[str, Any]] | None:
@@ -92,7 +92,7 @@ def test_a_number_is_held_against_its_json_text() -> None:
 
 @pytest.mark.parametrize(("own", "expected"), [("deny", "deny"), ("ask", "ask"), ("allow", "allow")])
 def test_no_rule_overrules_what_the_tool_itself_demands(own: Any, expected: str) -> None:
-    assert answer("ls", tool=Run(Verdict(own, "it says so")), allow=["Run"]) == expected
+    assert answer("ls", tool=Run(CallVerdict(own, "it says so")), allow=["Run"]) == expected
 
 
 @pytest.mark.parametrize("rule", ["", "Run(", "Run)", "two words", "(x)"])
@@ -152,7 +152,7 @@ def test_a_replay_judges_as_it_was_recorded_whatever_the_rules_and_the_machine_s
     tool = Run()
     for rules in ({"allow": ["Run(ls)"]}, {"deny": ["Run"]}, {}):
         result, records = run(tool, **rules)
-        tool.own = Verdict("ask", "the machine is another one")
+        tool.own = CallVerdict("ask", "the machine is another one")
         registry = ToolRegistry()
         registry.register(tool)
         plan = steps({"tool": "Run", "arguments": {"command": "ls"}})
@@ -172,7 +172,7 @@ def test_where_nobody_can_be_asked_the_step_says_what_would_allow_it() -> None:
 @pytest.mark.parametrize("by_rule", [True, False], ids=["rule", "tool"])
 def test_where_no_rule_can_allow_the_call_the_step_says_where_to_answer(by_rule: bool) -> None:
     tool = Run()
-    tool.own = None if by_rule else Verdict("ask", "it is destructive")
+    tool.own = None if by_rule else CallVerdict("ask", "it is destructive")
     result, _ = run(tool, allow=["Run"], ask=["Run"] if by_rule else [])
     reason = "the rule ask: Run" if by_rule else "it is destructive"
     how = "--allow cannot change that; use --approve tool, at a terminal or with --wait SECONDS"

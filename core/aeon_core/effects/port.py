@@ -53,7 +53,7 @@ from aeon_core.memory import InMemoryStore, Memory
 from aeon_core.policy import Policy, propose_rule
 from aeon_core.prompts import ReasoningMode, in_reasoning_mode, with_answers
 from aeon_core.redaction import SecretVault
-from aeon_core.tools.base import Tool, Verdict
+from aeon_core.tools.base import CallVerdict, Tool
 from aeon_core.tools.registry import ToolRegistry
 from aeon_core.tools.schema import Schema
 
@@ -434,13 +434,13 @@ class Effects:
         step_id: str,
         substitutes: str | None = None,
         objection: str | None = None,
-    ) -> Verdict:
+    ) -> CallVerdict:
         """Return the policy's verdict on a call; journaled, since it depends on the file system and the machine."""
         if self._stream.recording:
             line = self._stream.ahead()
             noted = line.get("type") == "policy"
-            recorded = Verdict(line["answer"], line["reason"], line.get("proposal")) if noted else None
-            verdict = recorded or Verdict("allow", "as recorded")
+            recorded = CallVerdict(line["answer"], line["reason"], line.get("proposal")) if noted else None
+            verdict = recorded or CallVerdict("allow", "as recorded")
         else:
             verdict = self._verdict(policy, tool, arguments, substitutes, objection)
             if verdict.answer != "deny":
@@ -461,18 +461,18 @@ class Effects:
 
     def _verdict(
         self, policy: Policy, tool: Tool, arguments: Mapping[str, Any], substitutes: str | None, objection: str | None
-    ) -> Verdict:
+    ) -> CallVerdict:
         try:
             known = self._secrets.reveal(arguments)
             verdict = policy.verdict(tool, known, substitutes=substitutes, objection=objection)
         except LostSecretError as error:
-            return Verdict("deny", error.message)
+            return CallVerdict("deny", error.message)
         proposal = None
         if verdict.answer == "ask":
             proposal = propose_rule(policy, tool, known, substitutes=substitutes, objection=objection)
             if (concealed := self._secrets.conceal(proposal)) != proposal:
                 proposal = {"why_not": "the call contains a secret"} if "rule" in proposal else concealed
-        return Verdict(verdict.answer, self._secrets.conceal(verdict.reason), proposal)
+        return CallVerdict(verdict.answer, self._secrets.conceal(verdict.reason), proposal)
 
     def preview(self, tool: Tool, arguments: Mapping[str, Any]) -> dict[str, str] | None:
         """Return a preview of what a call would change in a file: its `diff`, or the `problem` with it.

@@ -14,7 +14,7 @@ _SPECIAL = re.compile(r"[*?\[]")
 
 
 @dataclass(frozen=True, slots=True)
-class Verdict:
+class CallVerdict:
     """How to treat a call, and why, in words for a person."""
 
     answer: Answer
@@ -57,7 +57,7 @@ class Tool(ABC):
     examples: tuple[dict[str, Any], ...] = ()
     """Arguments of example invocations, shown to the model."""
 
-    def verdict(self, arguments: dict[str, Any]) -> Verdict | None:  # noqa: ARG002  # for those that demand something
+    def verdict(self, arguments: dict[str, Any]) -> CallVerdict | None:  # noqa: ARG002  # for those that demand something
         """Return the tool's own verdict on this call, which overrides rules; None if it has none.
 
         `deny` refuses the call, `ask` requires approval even if a rule allows the call.

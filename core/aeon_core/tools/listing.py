@@ -203,7 +203,7 @@ def _expression(label: str, pattern: str) -> tuple[Expression, bool]:
 
 
 @dataclass(frozen=True)
-class Listing:
+class FileListing:
     """The files below a place, regular ones and symbolic links, by path relative to the project root."""
 
     start: str
@@ -220,7 +220,7 @@ class Listing:
 
 def list_files(
     sandbox: Sandbox, path: str, *, hidden: Callable[[str], bool] | None, include_ignored: bool, deadline: float
-) -> Listing:
+) -> FileListing:
     """Return the files below a folder, or the single file, that `path` names.
 
     Names with a leading dot are included, `.git` is not, and symbolic links are not followed.
@@ -242,7 +242,7 @@ def list_files(
     def is_denied(entry: FolderEntry) -> bool:
         return hidden is not None and hidden(entry.path)
 
-    listing = Listing(start, [], [])
+    listing = FileListing(start, [], [])
     for entry in sandbox.walk(start, enter=lambda folder: not is_denied(folder) and is_seen(folder)):
         if time.monotonic() > deadline:
             raise TimeoutError

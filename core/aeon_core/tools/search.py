@@ -15,7 +15,15 @@ import regex
 
 from aeon_core.errors import ToolError
 from aeon_core.tools.base import Effect, Tool, object_schema
-from aeon_core.tools.listing import FILE_TYPES, Expression, Listing, PatternError, glob_matcher, is_hidden, list_files
+from aeon_core.tools.listing import (
+    FILE_TYPES,
+    Expression,
+    FileListing,
+    PatternError,
+    glob_matcher,
+    is_hidden,
+    list_files,
+)
 from aeon_core.tools.sandbox import Sandbox, own_secrets
 
 MAX_FILE = 50_000_000
@@ -33,7 +41,7 @@ Mode = Literal["files_with_matches", "content", "count"]
 
 
 @dataclass(slots=True)
-class Answer:
+class SearchResult:
     """What was found. `files` and `lines` count all that match."""
 
     entries: list[dict[str, Any]] = field(default_factory=list)
@@ -71,13 +79,13 @@ class Searcher:
             flags |= regex.MULTILINE | regex.DOTALL
         self._regex = Expression(f"Grep: pattern {self.pattern[:200]!r}", self.pattern, flags)
 
-    def search(self, sandbox: Sandbox, paths: Iterable[str]) -> Answer:
+    def search(self, sandbox: Sandbox, paths: Iterable[str]) -> SearchResult:
         """Return what the files hold, in the order of the paths.
 
         Lines end with LF or CR LF. Files with a NUL at their start are binary and hold no lines; what is not UTF-8 is
         read as U+FFFD. No symbolic link is followed. Raises as `Expression.search`.
         """
-        answer, room = Answer(), MAX_TOTAL
+        answer, room = SearchResult(), MAX_TOTAL
         for path, text in self._texts(sandbox, paths, answer):
             lines = text.split("\n")
             if not lines[-1]:
@@ -97,7 +105,7 @@ class Searcher:
         answer.cut = answer.cut or answer.shown < (answer.lines if self.mode == "content" else answer.files)
         return answer
 
-    def _texts(self, sandbox: Sandbox, paths: Iterable[str], answer: Answer) -> Iterator[tuple[str, str]]:
+    def _texts(self, sandbox: Sandbox, paths: Iterable[str], answer: SearchResult) -> Iterator[tuple[str, str]]:
         """Yield path and text of every file, and note in the answer which cannot be searched."""
         secrets = cache(own_secrets)
         for path in paths:
@@ -228,7 +236,7 @@ class SearchTool(Tool):
     def run(self, deadline: float, *args: Any, **arguments: Any) -> dict[str, Any]:
         """Return what was found. Raises ToolError, and TimeoutError at the deadline (monotonic seconds)."""
 
-    def listed(self, path: str, include_ignored: bool, deadline: float) -> Listing:
+    def listed(self, path: str, include_ignored: bool, deadline: float) -> FileListing:
         """Return the files below `path` that the tool may see. Raises as `list_files`."""
         return list_files(self.sandbox, path, hidden=self.hidden, include_ignored=include_ignored, deadline=deadline)
 
@@ -254,7 +262,7 @@ def shown_path(path: str) -> str:
 _NAMED = 5
 
 
-def result_of(answer: Answer, query: Searcher) -> dict[str, Any]:
+def result_of(answer: SearchResult, query: Searcher) -> dict[str, Any]:
     """Return Grep's result: what was found, how much there is in all, and in `notes` what was left out."""
     entries = [{**entry, "path": shown_path(entry["path"])} for entry in answer.entries]
     listed: dict[str, Any]
@@ -273,7 +281,7 @@ def result_of(answer: Answer, query: Searcher) -> dict[str, Any]:
     }
 
 
-def _notes(answer: Answer, query: Searcher) -> Iterator[str]:
+def _notes(answer: SearchResult, query: Searcher) -> Iterator[str]:
     if answer.cut:
         total, what = (answer.lines, "matching lines") if query.mode == "content" else (answer.files, "files")
         limit = "head_limit" if answer.shown >= query.limit else f"a result holds {MAX_TOTAL // 1000} kB"

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from typing import Any, BinaryIO
 
 from aeon_core.errors import ToolError
-from aeon_core.tools.base import Effect, Tool, Verdict, exact_pattern, object_schema
+from aeon_core.tools.base import CallVerdict, Effect, Tool, exact_pattern, object_schema
 from aeon_core.tools.protected_paths import change_reason
 from aeon_core.tools.sandbox import Sandbox, SandboxError
 
@@ -25,7 +25,7 @@ class FileTool(Tool):
     def __init__(self, sandbox: Sandbox) -> None:
         self._sandbox = sandbox
 
-    def verdict(self, arguments: dict[str, Any]) -> Verdict | None:
+    def verdict(self, arguments: dict[str, Any]) -> CallVerdict | None:
         """Deny paths outside the project, without asking anybody.
 
         Require approval, whatever the rules allow, before changing files that other programs act upon later,
@@ -34,11 +34,11 @@ class FileTool(Tool):
         try:
             place = self._sandbox.relative(arguments["file_path"])
         except SandboxError as error:
-            return Verdict("deny", error.message)
+            return CallVerdict("deny", error.message)
         except ToolError:
             return None
         if self.effect != "pure" and (what := change_reason(self._sandbox.root, place)):
-            return Verdict("ask", f"{str(place)!r} {what}: every change to it needs approval")
+            return CallVerdict("ask", f"{str(place)!r} {what}: every change to it needs approval")
         return None
 
     def parts(self, arguments: dict[str, Any]) -> list[dict[str, Any]] | None:

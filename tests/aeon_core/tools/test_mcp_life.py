@@ -21,7 +21,7 @@ from aeon_core import Orchestrator, RunConfig
 from aeon_core.errors import ToolError, UsageError
 from aeon_core.installation import MissingExtraError
 from aeon_core.tools.mcp.servers import McpTools
-from aeon_core.tools.mcp.stdio_transport import ErrorOutput, Program, StdioTransport
+from aeon_core.tools.mcp.stdio_transport import ErrorOutput, ServerProgram, StdioTransport
 from aeon_core.tools.mcp.tool import Words
 from aeon_core.tools.registry import default_registry
 from tests.aeon_core.tools.mcp_help import (
@@ -467,6 +467,6 @@ async def test_a_process_that_exits_before_its_start_returns_ends_the_output(tmp
         return made
 
     loop.subprocess_exec = exited_meanwhile  # type: ignore[method-assign]
-    async with transport.running(Program("true", [], dict(os.environ), tmp_path)) as streams:
+    async with transport.running(ServerProgram("true", [], dict(os.environ), tmp_path)) as streams:
         assert [item async for item in streams] == []
     assert errors == []

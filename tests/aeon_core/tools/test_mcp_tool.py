@@ -22,7 +22,7 @@ from aeon_core.tools.mcp.stdio_transport import ErrorOutput
 from aeon_core.tools.mcp.tool import (
     MAX_NAME,
     MAX_TEXT,
-    Answer,
+    ServerReply,
     TooLarge,
     Words,
     result_of,
@@ -48,7 +48,7 @@ def text(said: str) -> dict[str, Any]:
 
 
 def result(*blocks: dict[str, Any], structured: Any = None, declared: bool = False) -> Any:
-    return result_of(Answer(list(blocks), structured, False), declared=declared)
+    return result_of(ServerReply(list(blocks), structured, False), declared=declared)
 
 
 @given(st.sets(st.text(min_size=1), max_size=8))

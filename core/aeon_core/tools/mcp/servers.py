@@ -22,8 +22,18 @@ from aeon_core.installation import missing_extra, versions
 from aeon_core.process import hide_process
 from aeon_core.tools.base import Tool
 from aeon_core.tools.mcp.settings import McpServer, resolved, servers_from
-from aeon_core.tools.mcp.stdio_transport import MAX_MESSAGE, ErrorOutput, StdioTransport, Unusable, program
-from aeon_core.tools.mcp.tool import Answer, Listed, McpTool, TooLarge, Words, result_of, text_of, tools_from, words
+from aeon_core.tools.mcp.stdio_transport import MAX_MESSAGE, ErrorOutput, StdioTransport, UnusableServer, program
+from aeon_core.tools.mcp.tool import (
+    Listed,
+    McpTool,
+    ServerReply,
+    TooLarge,
+    Words,
+    result_of,
+    text_of,
+    tools_from,
+    words,
+)
 
 if TYPE_CHECKING:
     from anyio.from_thread import BlockingPortal
@@ -149,7 +159,7 @@ class Server:
         self._values: dict[str, str] = {}
         self._words = Words()
         self._lock = asyncio.Lock()
-        self._connection: Connection | None = None
+        self._connection: ServerConnection | None = None
         self._closed = False
 
     async def start(self) -> list[Listed]:
@@ -159,7 +169,7 @@ class Server:
         self._words = Words(self._values.values())
         try:
             return await self._connect()
-        except Unusable as why:
+        except UnusableServer as why:
             raise UsageError(f"cannot use the MCP server {self.name!r}: {why}", server=self.name) from None
 
     async def call(self, tool: McpTool, arguments: dict[str, Any]) -> Any:
@@ -185,7 +195,7 @@ class Server:
         self._closed = True
         await self._end()
 
-    async def _live(self) -> Connection:
+    async def _live(self) -> ServerConnection:
         async with self._lock:
             assert self._connection is not None
             if self._connection.ended.is_set() and not self._closed:
@@ -193,12 +203,12 @@ class Server:
                 logger.warning("MCP server %r has ended; connecting to it again", self.name)
                 try:
                     await self._connect()
-                except Unusable as why:
+                except UnusableServer as why:
                     raise self._connection.error(f"has ended and cannot be restarted: {why}") from None
             return self._connection
 
     async def _connect(self) -> list[Listed]:
-        self._connection = Connection(self.name, self.settings, self._values, self._words, self._root)
+        self._connection = ServerConnection(self.name, self.settings, self._values, self._words, self._root)
         return await self._connection.open()
 
     async def _end(self) -> None:
@@ -250,7 +260,7 @@ class Watched:
         await self.aclose()
 
 
-class Connection:
+class ServerConnection:
     """One connection with a server. It runs the SDK's client in a task of its own.
 
     `values` are the `env` or `headers` of the settings with all variables replaced, and `words` hides these. All
@@ -286,9 +296,9 @@ class Connection:
             await self.close()
             why = why_unusable(self._settings, error, self._status, self._words)
             said = f"; its last words: {self._errors.last}" if self._errors.last else ""
-            raise Unusable(f"{why}{self._noticed()}{said}") from None
+            raise UnusableServer(f"{why}{self._noticed()}{said}") from None
 
-    async def call(self, tool: McpTool, arguments: dict[str, Any]) -> Answer:
+    async def call(self, tool: McpTool, arguments: dict[str, Any]) -> ServerReply:
         """Return the server's reply. Raises ToolError, also after the settings' `timeout`."""
         assert self._client is not None
         self._status, self._noise = None, ""
@@ -301,7 +311,7 @@ class Connection:
         except Exception as error:
             raise await self._failed(tool, error) from None
         blocks = [block.model_dump(mode="json", by_alias=True, exclude_none=True) for block in result.content]
-        return Answer(blocks, result.structured_content, result.is_error)
+        return ServerReply(blocks, result.structured_content, result.is_error)
 
     async def _failed(self, tool: McpTool, error: Exception) -> ToolError:
         """Return the error of a failed call."""
@@ -498,7 +508,7 @@ def _leave_results_to_the_port(client: Client) -> None:
 def why_unusable(server: McpServer, error: BaseException, status: int | None, said: Words) -> str:
     """Return why a server could not be started; `status` is the HTTP status of its refusal, if any."""
     error = innermost(error)
-    if isinstance(error, Unusable):
+    if isinstance(error, UnusableServer):
         return str(error)
     if status is not None:
         key = "headers" if status in (401, 403) else "url"

@@ -39,7 +39,7 @@ _CHUNK = 65_536
 _MAX_LINE = 4_000
 
 
-class Unusable(Exception):
+class UnusableServer(Exception):
     """A server cannot be started or reached; the message is the reason and what to do."""
 
 
@@ -56,7 +56,7 @@ _IN_FOLDER = f'cd -- "$0" && calls=$1 && shift && exec "$@" {_STATUS}>/dev/null 
 
 
 @dataclass(frozen=True, slots=True)
-class Program:
+class ServerProgram:
     """The program started in place of a server's command."""
 
     command: str
@@ -66,7 +66,7 @@ class Program:
 
 
 @contextlib.contextmanager
-def program(server: McpServer, values: Mapping[str, str], project_root: Path) -> Iterator[Program]:
+def program(server: McpServer, values: Mapping[str, str], project_root: Path) -> Iterator[ServerProgram]:
     """Yield the program that runs a server, in the sandbox if its settings say so. Blocks while it probes for one.
 
     Raises Unusable if there is no such folder, command or sandbox.
@@ -74,19 +74,19 @@ def program(server: McpServer, values: Mapping[str, str], project_root: Path) ->
     assert server.command is not None
     cwd = project_root / (server.cwd or Path()).expanduser()
     if not cwd.is_dir():
-        raise Unusable(f"its 'cwd' {str(cwd)!r} is not a folder; fix it")
+        raise UnusableServer(f"its 'cwd' {str(cwd)!r} is not a folder; fix it")
     env = {**{name: value for name, value in os.environ.items() if _PASSED_ON.fullmatch(name)}, **values}
     if not server.sandbox:
-        yield Program(server.command, server.args, env, cwd)
+        yield ServerProgram(server.command, server.args, env, cwd)
         return
     # A command such as `./server` is relative to its folder.
     command = str(cwd / server.command) if os.sep in server.command else server.command
     if shutil.which(command, path=env.get("PATH", os.defpath)) is None:
-        raise Unusable(f"its command {words(server.command)!r} was not found; install it or fix 'command'")
+        raise UnusableServer(f"its command {words(server.command)!r} was not found; install it or fix 'command'")
     root = real_path(project_root)
     isolation = probe(root, ShellSettings(network=server.network))
     if isolation.name == "none":
-        raise Unusable(
+        raise UnusableServer(
             f"its 'sandbox' is true, but no isolation works here ({isolation.why}); "
             "install bubblewrap, or remove 'sandbox' to run it with your full rights"
         )
@@ -100,7 +100,7 @@ def program(server: McpServer, values: Mapping[str, str], project_root: Path) ->
         yield _isolated(isolation, server, env, real_path(cwd), limits)
 
 
-def _isolated(isolation: Isolation, server: McpServer, env: dict[str, str], cwd: Path, limits: Limits) -> Program:
+def _isolated(isolation: Isolation, server: McpServer, env: dict[str, str], cwd: Path, limits: Limits) -> ServerProgram:
     assert server.command is not None
     inner = ["/bin/sh", "-c", 'cd -- "$0" && exec "$@"', str(cwd), server.command, *server.args]
     outer = isolation.command(inner, limits, _STATUS, None if isolation.seccomp is None else _FILTER)
@@ -108,7 +108,9 @@ def _isolated(isolation: Isolation, server: McpServer, env: dict[str, str], cwd:
     source.write_bytes(isolation.seccomp or b"")
     temp = isolation.temp(limits)
     own = {"TMPDIR": temp, "XDG_CACHE_HOME": f"{temp}/cache"}
-    return Program("/bin/sh", ["-c", _IN_FOLDER, str(limits.root), str(source), *outer], {**env, **own}, limits.root)
+    return ServerProgram(
+        "/bin/sh", ["-c", _IN_FOLDER, str(limits.root), str(source), *outer], {**env, **own}, limits.root
+    )
 
 
 class ErrorOutput:
@@ -189,7 +191,7 @@ class StdioTransport:
         self._unanswered = 0
 
     @contextlib.asynccontextmanager
-    async def running(self, program: Program) -> AsyncIterator[Self]:
+    async def running(self, program: ServerProgram) -> AsyncIterator[Self]:
         """Start the process, and stop it in the end. Raises OSError if it cannot be started."""
         _, self._process = await asyncio.get_running_loop().subprocess_exec(
             lambda: _Protocol(self._note_start, self._note_exit),

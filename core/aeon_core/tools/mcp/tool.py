@@ -71,7 +71,7 @@ class TooLarge(ValueError):
 
 
 @dataclass(frozen=True)
-class Answer:
+class ServerReply:
     """A server's reply to a call: content blocks as MCP's JSON, structured content, and whether it is an error."""
 
     blocks: Sequence[Block]
@@ -79,7 +79,7 @@ class Answer:
     is_error: bool
 
 
-def result_of(answer: Answer, *, declared: bool) -> Any:
+def result_of(answer: ServerReply, *, declared: bool) -> Any:
     """Return structured content if there is any, else `{"text": …}`, with other kinds of blocks summarised.
 
     `declared` says that the tool has an output schema. Raises TooLarge for structured content of more than MAX_TEXT

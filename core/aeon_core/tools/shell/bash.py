@@ -20,7 +20,7 @@ from aeon_core.errors import ToolError
 from aeon_core.json_safe import clean_text
 from aeon_core.paths import real_path
 from aeon_core.redaction import holds_secret
-from aeon_core.tools.base import Effect, Tool, Verdict, object_schema
+from aeon_core.tools.base import CallVerdict, Effect, Tool, object_schema
 from aeon_core.tools.protected_paths import (
     ProtectedPaths,
     change_reason,
@@ -28,10 +28,10 @@ from aeon_core.tools.protected_paths import (
     find_repositories,
     placeholders,
 )
-from aeon_core.tools.shell.blocklist import Match, judge
+from aeon_core.tools.shell.blocklist import BlockedCommand, judge
 from aeon_core.tools.shell.commands import HOOKS, policy_texts, rule_pattern, spellings, unknown_program
 from aeon_core.tools.shell.isolation import Isolation, Limits, probe
-from aeon_core.tools.shell.process import WHOLE_LIMIT, Ended, Job, Output, run, shell_words
+from aeon_core.tools.shell.process import WHOLE_LIMIT, CommandEnding, CommandJob, CommandOutput, run, shell_words
 from aeon_core.tools.shell.secret_paths import hidden_and_shown, homes, words
 from aeon_core.tools.shell.settings import ShellSettings
 
@@ -178,15 +178,15 @@ class BashTool(Tool):
             self._isolation = probe(self._root, self._settings)
         return self._isolation
 
-    def verdict(self, arguments: dict[str, Any]) -> Verdict | None:
+    def verdict(self, arguments: dict[str, Any]) -> CallVerdict | None:
         """Return `deny` or `ask` for a blocklisted command, `ask` if nothing isolates it, else None (REQ-115)."""
         match = judge(_command(arguments), self._settings.blocklist)
         if match is not None:
             return self._blocked(match)
         if doubt := unknown_program(_command(arguments)):
-            return Verdict("ask", f"{doubt}: no rule can allow that")
+            return CallVerdict("ask", f"{doubt}: no rule can allow that")
         if self.isolation.name == "none":
-            return Verdict("ask", f"no isolation is available ({self.isolation.why}): every command needs approval")
+            return CallVerdict("ask", f"no isolation is available ({self.isolation.why}): every command needs approval")
         return None
 
     def parts(self, arguments: dict[str, Any]) -> list[dict[str, Any]] | None:
@@ -213,7 +213,7 @@ class BashTool(Tool):
         if not self._root.is_dir():
             raise ToolError(f"the project root {str(self._root)!r} is not a folder; create it or choose another")
         seconds = min(timeout if timeout is not None else self._settings.timeout, self._settings.max_timeout)
-        output = Output(self._folders.outputs)
+        output = CommandOutput(self._folders.outputs)
         protected = self._protected()
         watched = () if self.isolation.protects else (*protected.existing, *protected.missing)
         before = _states(watched)
@@ -233,7 +233,7 @@ class BashTool(Tool):
             self._repositories = find_repositories(self._root)
         return find_protected(self._root, self._repositories)
 
-    def _run(self, command: str, seconds: float, output: Output, protected: ProtectedPaths) -> Ended:
+    def _run(self, command: str, seconds: float, output: CommandOutput, protected: ProtectedPaths) -> CommandEnding:
         isolation, shell = self.isolation, shutil.which("bash")
         if shell is None:
             raise ToolError("bash is not installed, or not on the PATH; install it")
@@ -269,7 +269,7 @@ class BashTool(Tool):
         # Git's own file is hidden with the home.
         return {"GIT_CONFIG_GLOBAL": str(self._folders.git_settings())} | environment
 
-    def _finished(self, job: Job, output: Output) -> Ended:
+    def _finished(self, job: CommandJob, output: CommandOutput) -> CommandEnding:
         cancelled = threading.Event()
         with self._lock:
             self._running.add(cancelled)
@@ -282,13 +282,13 @@ class BashTool(Tool):
             raise ToolError("the command was stopped because the tool was closed")
         return ended
 
-    def _blocked(self, match: Match) -> Verdict:
+    def _blocked(self, match: BlockedCommand) -> CallVerdict:
         what = f"{match.command!r} matches the blocklist's pattern {match.pattern!r} ({match.why})"
         if self._settings.safety_mode == "strict":
-            return Verdict("deny", f"{what}; with safety_mode 'permissive' you are asked instead")
-        return Verdict("ask", what)
+            return CallVerdict("deny", f"{what}; with safety_mode 'permissive' you are asked instead")
+        return CallVerdict("ask", what)
 
-    def _notices(self, ended: Ended, seconds: float, output: Output) -> list[str]:
+    def _notices(self, ended: CommandEnding, seconds: float, output: CommandOutput) -> list[str]:
         notices = []
         if ended.by == "timeout":
             notices.append(f"the command was stopped after {seconds:g} seconds; a longer 'timeout' is possible")
@@ -303,7 +303,9 @@ class BashTool(Tool):
             notices.append("commands have no network here; a person can allow it in the shell settings")
         return notices
 
-    def _refusals(self, ended: Ended, command: str, output: Output, protected: ProtectedPaths) -> Iterator[str]:
+    def _refusals(
+        self, ended: CommandEnding, command: str, output: CommandOutput, protected: ProtectedPaths
+    ) -> Iterator[str]:
         """Yield why a command failed that wanted more than it may, and what to do instead."""
         text = output.text("stderr") + output.text("stdout")
         if not ended.exit_code:
@@ -389,7 +391,7 @@ def _command(arguments: dict[str, Any]) -> str:
     return command if isinstance(command, str) else ""
 
 
-def _result(ended: Ended, output: Output, notices: list[str], isolation: str) -> dict[str, Any]:
+def _result(ended: CommandEnding, output: CommandOutput, notices: list[str], isolation: str) -> dict[str, Any]:
     result: dict[str, Any] = {
         "stdout": output.text("stdout"),
         "stderr": output.text("stderr"),

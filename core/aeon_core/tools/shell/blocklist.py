@@ -70,7 +70,7 @@ _SECONDS = 1.0
 
 
 @dataclass(frozen=True, slots=True)
-class Match:
+class BlockedCommand:
     """A command on the blocklist, and why it is."""
 
     pattern: str
@@ -81,7 +81,7 @@ class Match:
     """The reason, in words for a person."""
 
 
-def judge(text: str, extra: Sequence[str] = ()) -> Match | None:
+def judge(text: str, extra: Sequence[str] = ()) -> BlockedCommand | None:
     """Return the first match of a line with the blocklist, None if it matches nothing (REQ-028, REQ-028a).
 
     A user's patterns, `extra`, are searched in the whole text, the built-in ones in what would run. What cannot be
@@ -94,15 +94,15 @@ def judge(text: str, extra: Sequence[str] = ()) -> Match | None:
         except TimeoutError:
             why = f"the pattern in the configuration takes more than {_SECONDS:g} s; simplify it"
         if why:
-            return Match(pattern.pattern, cut(text, _SHOWN), why)
+            return BlockedCommand(pattern.pattern, cut(text, _SHOWN), why)
     line = read(text)
     for command in line.commands:
         if found := destruction(command, text) or _passed_on(command, text):
-            return Match(found[0], cut(command.text, _SHOWN), found[1])
+            return BlockedCommand(found[0], cut(command.text, _SHOWN), found[1])
         if command.code and (name := _in_text(command.code)):
-            return Match(name, cut(command.code, _SHOWN), f"it is in another language, and contains {name!r}")
+            return BlockedCommand(name, cut(command.code, _SHOWN), f"it is in another language, and contains {name!r}")
     if line.doubt and (name := _in_text(text, without=_AS_WORDS)):
-        return Match(name, cut(text, _SHOWN), f"{line.doubt}, and it contains {name!r}")
+        return BlockedCommand(name, cut(text, _SHOWN), f"{line.doubt}, and it contains {name!r}")
     return None
 
 

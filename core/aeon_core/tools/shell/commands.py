@@ -147,7 +147,7 @@ class SimpleCommand:
 
 
 @dataclass(frozen=True, slots=True)
-class Line:
+class ShellLine:
     """What a line would run."""
 
     commands: tuple[SimpleCommand, ...] = ()
@@ -159,7 +159,7 @@ _CODE = re.compile(r"-[a-zA-Z]*[ceEprR]|--?eval|--print|--run|eval")
 
 
 @lru_cache(maxsize=16)
-def read(text: str, *, piped: bool = False) -> Line:
+def read(text: str, *, piped: bool = False) -> ShellLine:
     """Return the commands of a line, those in `$(…)` and those that `env`, `timeout` and their like run included.
 
     `piped` says whether they can read the output of something else.
@@ -177,7 +177,7 @@ def read(text: str, *, piped: bool = False) -> Line:
         for command in _with_inner(outer):
             script = _script(command)
             fed = command.piped or command.stdin is not None
-            inside = read(script, piped=fed) if script is not None else Line()
+            inside = read(script, piped=fed) if script is not None else ShellLine()
             run += [command, *inside.commands]
             doubt = doubt or inside.doubt or _doubt(command) or _pattern_doubt(inside.commands)
         # What `env`, `sudo` and their like set for what they run.
@@ -186,7 +186,7 @@ def read(text: str, *, piped: bool = False) -> Line:
         doubt = doubt or _variable_doubt([*outer.assignments, *given], run)
         exported += _exported(outer)
         commands += run
-    return Line(tuple(commands), doubt or reader.doubt or _variable_doubt([*exported, *reader.loops], commands))
+    return ShellLine(tuple(commands), doubt or reader.doubt or _variable_doubt([*exported, *reader.loops], commands))
 
 
 def policy_texts(text: str) -> list[str] | None:

@@ -21,7 +21,7 @@ from typing import Literal
 from aeon_core.errors import ToolError
 from aeon_core.paths import real_path
 from aeon_core.tools.shell.launcher import holds_signals
-from aeon_core.tools.shell.process import Job, Output, run
+from aeon_core.tools.shell.process import CommandJob, CommandOutput, run
 from aeon_core.tools.shell.settings import ShellSettings
 
 Rung = Literal["bubblewrap", "landlock", "none"]
@@ -144,9 +144,11 @@ class Isolation:
             return [*bubblewrap(_bubblewrap_program(limits.root), limits, status, seccomp), *words]
         return [*self._launcher(limits, status, seccomp), *words] if self.supervised else list(words)
 
-    def job(self, words: Sequence[str], limits: Limits, env: Mapping[str, str], seconds: float) -> Job:
+    def job(self, words: Sequence[str], limits: Limits, env: Mapping[str, str], seconds: float) -> CommandJob:
         """Return the job that runs `words` within the limits, in the project root."""
-        return Job(partial(self.command, words, limits), self.supervised, limits.root, env, seconds, self.seccomp)
+        return CommandJob(
+            partial(self.command, words, limits), self.supervised, limits.root, env, seconds, self.seccomp
+        )
 
     def _launcher(self, limits: Limits, status: int, seccomp: int | None) -> list[str]:
         options = {
@@ -208,7 +210,7 @@ def _tried(isolation: Isolation, shell: str, root: Path, scratch: Path, outside:
         port = "" if isolation.network else _listen(listener)
         places = [str(outside), str(target), isolation.temp(limits), port, "filtered" if isolation.seccomp else ""]
         words = [shell, "--noprofile", "--norc", "-c", _PROBE, "probe", *places]
-        output, env = Output(lambda: scratch), {"PATH": os.environ.get("PATH", os.defpath)}
+        output, env = CommandOutput(lambda: scratch), {"PATH": os.environ.get("PATH", os.defpath)}
         ended = run(isolation.job(words, limits, env, _PROBE_SECONDS), output)
     if faults := output.text("stdout").strip():
         return faults.splitlines()[0]

@@ -28,7 +28,7 @@ WHOLE_LIMIT = 50 * 1000 * 1000
 """The most bytes that a command may write before it is ended."""
 
 
-class Output:
+class CommandOutput:
     """Collects both streams of one command, up to `whole` bytes of both together.
 
     Of a stream longer than `shown`, `text` gives the first and the last half of that. If one is longer, `close` saves
@@ -108,7 +108,7 @@ _LONGEST_DRAIN = 0.5
 
 
 @dataclass(frozen=True, slots=True)
-class Ended:
+class CommandEnding:
     """How a command ended: `exit_code` is 128 + n where signal n ended it, TIMEOUT_CODE after a time-out."""
 
     exit_code: int
@@ -116,7 +116,7 @@ class Ended:
 
 
 @dataclass(frozen=True, slots=True)
-class Job:
+class CommandJob:
     """What is to be run: `command` makes the words to run from the descriptor that is to get the exit code.
 
     It is also given a descriptor from which `seccomp` can be read, None without such a filter program. `supervised`
@@ -132,7 +132,7 @@ class Job:
     seccomp: bytes | None = None
 
 
-def run(job: Job, output: Output, cancelled: threading.Event | None = None) -> Ended:
+def run(job: CommandJob, output: CommandOutput, cancelled: threading.Event | None = None) -> CommandEnding:
     """Run a command to its end, without input, and collect what it writes (REQ-026).
 
     It ends when its first process does, at the time-out, when it has written more than `output` takes, or when
@@ -156,7 +156,7 @@ def run(job: Job, output: Output, cancelled: threading.Event | None = None) -> E
         with os.fdopen(status, "rb") as pipe:
             os.set_blocking(pipe.fileno(), False)
             reported = pipe.read() or b""
-    return Ended(_exit_code(process, by, reported if job.supervised else None, output), by)
+    return CommandEnding(_exit_code(process, by, reported if job.supervised else None, output), by)
 
 
 def shell_words(shell: str, command: str) -> list[str]:
@@ -179,7 +179,7 @@ def _own_threads() -> int:
     return threads
 
 
-def _start(job: Job, report: int) -> subprocess.Popen[bytes]:
+def _start(job: CommandJob, report: int) -> subprocess.Popen[bytes]:
     hide_process()
     seccomp = None
     if job.seccomp is not None:
@@ -210,7 +210,7 @@ def _start(job: Job, report: int) -> subprocess.Popen[bytes]:
 class _Reader:
     """Reads what a process writes, until stopped."""
 
-    def __init__(self, process: subprocess.Popen[bytes], output: Output) -> None:
+    def __init__(self, process: subprocess.Popen[bytes], output: CommandOutput) -> None:
         self._process = process
         self._output = output
         self._selector = selectors.DefaultSelector()
@@ -268,7 +268,7 @@ def _stop(process: subprocess.Popen[bytes], supervised: bool) -> None:
     process.wait()
 
 
-def _exit_code(process: subprocess.Popen[bytes], by: EndedBy, reported: bytes | None, output: Output) -> int:
+def _exit_code(process: subprocess.Popen[bytes], by: EndedBy, reported: bytes | None, output: CommandOutput) -> int:
     if by != "itself":
         return TIMEOUT_CODE if by == "timeout" else 128 + signal.SIGKILL
     code = process.returncode

@@ -7,7 +7,7 @@ import pytest
 from pydantic import ValidationError
 
 from aeon_core.errors import ToolError, UsageError
-from aeon_core.tools.base import Verdict
+from aeon_core.tools.base import CallVerdict
 from aeon_core.tools.registry import ToolRegistry
 from aeon_core.tools.schema import Schema
 from aeon_core.tools.shell import bash, isolation
@@ -138,7 +138,7 @@ def test_a_harmless_command_in_isolation_is_left_to_the_rules(tmp_path: Path) ->
 
 
 def test_without_isolation_every_command_is_asked_about(tool: BashTool) -> None:
-    assert tool.verdict({"command": "ls"}) == Verdict(
+    assert tool.verdict({"command": "ls"}) == CallVerdict(
         "ask", "no isolation is available (a test): every command needs approval"
     )
 

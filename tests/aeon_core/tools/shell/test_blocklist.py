@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from aeon_core.errors import UsageError
-from aeon_core.tools.shell.blocklist import PATTERNS, Match, judge
+from aeon_core.tools.shell.blocklist import PATTERNS, BlockedCommand, judge
 from aeon_core.tools.shell.settings import compile_patterns
 from tests.cpu_limit import cpu_limit
 from tests.sampling import each
@@ -154,7 +154,7 @@ def test_the_patterns_are_those_of_the_specification_in_its_order() -> None:
 
 
 def test_a_match_tells_the_command_that_would_run_and_why() -> None:
-    assert judge("cd x && sudo sh -c 'rm -rf \"/srv\"; ls'") == Match(
+    assert judge("cd x && sudo sh -c 'rm -rf \"/srv\"; ls'") == BlockedCommand(
         "rm -rf /", "rm -rf /srv", "rm removes '/srv' and everything in it"
     )
 
@@ -204,7 +204,9 @@ def test_a_line_that_is_not_read_matches_what_its_text_holds() -> None:
 
 def test_a_users_patterns_are_searched_in_the_whole_text() -> None:
     match = judge("echo terraform destroy", [r"kubectl\s+delete", r"terraform\s+destroy"])
-    assert match == Match(r"terraform\s+destroy", "echo terraform destroy", "it matches a pattern in the configuration")
+    assert match == BlockedCommand(
+        r"terraform\s+destroy", "echo terraform destroy", "it matches a pattern in the configuration"
+    )
     assert judge("echo Terraform destroy", [r"terraform\s+destroy"]) is None
     assert judge("rm -rf /", ["x"]) is not None
 
