@@ -22,7 +22,7 @@ from aeon_core.errors import AeonError, LLMError, ModelUnavailableError, UsageEr
 from aeon_core.journal.writer import JournalWriter
 from aeon_core.judge.agreement import (
     Agreement,
-    Comparison,
+    JudgedLabel,
     LabelledOutcome,
     LabelledRuns,
     agreement_by_group,
@@ -58,7 +58,7 @@ class _Measured:
     source: str
     by: str
     """The field by which the comparisons are grouped."""
-    comparisons: list[Comparison] = field(default_factory=list)
+    comparisons: list[JudgedLabel] = field(default_factory=list)
     more: dict[str, Any] = field(default_factory=dict)
     cost: str = ""
     failure: AeonError | None = None
@@ -149,7 +149,7 @@ def _judged(args: Namespace) -> _Measured:
     return measured
 
 
-def _with_progress(outcomes: list[LabelledOutcome], engine: Any) -> Iterator[Comparison]:
+def _with_progress(outcomes: list[LabelledOutcome], engine: Any) -> Iterator[JudgedLabel]:
     """Yield the comparisons, and report progress on stderr."""
     err, done = stderr(), []
     for each in measure(outcomes, engine):

@@ -41,7 +41,7 @@ if TYPE_CHECKING:
 
     from aeon_core.config.editing import SavedRule, SavedScope
     from aeon_core.config.loading import LoadedConfig
-    from aeon_core.judge.agreement import Comparison
+    from aeon_core.judge.agreement import JudgedLabel
     from aeon_core.tools.base import Answer
 
 
@@ -130,7 +130,7 @@ def _trust(loaded: LoadedConfig) -> Setting:
     return Setting("trust", values[trust.state], source, _TRUST, "your decision", how)
 
 
-def agreement_lines(comparisons: Sequence[Comparison]) -> list[str]:
+def agreement_lines(comparisons: Sequence[JudgedLabel]) -> list[str]:
     """Return for each model how often its verdict agreed with the person's, those with the most results first."""
     from aeon_core.judge.agreement import agreement_by_group
 

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from aeon_core.errors import UsageError
-from aeon_core.journal.listing import Listing
+from aeon_core.journal.listing import RunListing
 from aeon_core.journal.reader import head
 from aeon_core.journal.summary import WORKFLOW, RunSummary, is_workflow_start, journal_entries, journal_named
 from aeon_core.paths import git_root
@@ -77,8 +77,8 @@ class RunIndex:
     """Lists runs and the current project's workflows repeatedly, reading only what has changed."""
 
     def __init__(self, runs_dir: Path) -> None:
-        self._runs = Listing(runs_dir)
-        self._workflows = Listing(transcripts_folder(), cache=False)
+        self._runs = RunListing(runs_dir)
+        self._workflows = RunListing(transcripts_folder(), cache=False)
 
     @property
     def unlisted(self) -> list[str]:
@@ -87,13 +87,13 @@ class RunIndex:
 
     def runs(self) -> list[RunSummary]:
         """Return runs and workflows, newest first. Raises UsageError if the runs directory cannot be read."""
-        return self._all(Listing.runs)
+        return self._all(RunListing.runs)
 
     def live(self) -> list[RunSummary]:
         """Return those that a process is writing, as `Listing.live` does."""
-        return self._all(Listing.live)
+        return self._all(RunListing.live)
 
-    def _all(self, listed: Callable[[Listing], list[RunSummary]]) -> list[RunSummary]:
+    def _all(self, listed: Callable[[RunListing], list[RunSummary]]) -> list[RunSummary]:
         runs, workflows = listed(self._runs), self._found_workflows(listed)
         if not workflows:
             return runs
@@ -101,7 +101,7 @@ class RunIndex:
         both = [*runs, *(each for each in workflows if each.path not in known)]
         return sorted(both, key=lambda run: (run.started, run.run_id), reverse=True)
 
-    def _found_workflows(self, listed: Callable[[Listing], list[RunSummary]]) -> list[RunSummary]:
+    def _found_workflows(self, listed: Callable[[RunListing], list[RunSummary]]) -> list[RunSummary]:
         try:
             return [each for each in listed(self._workflows) if each.kind == WORKFLOW]
         except UsageError:

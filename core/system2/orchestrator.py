@@ -34,7 +34,7 @@ from aeon_core.kernel.progress import shown
 from aeon_core.llm.base import LLMAdapter
 from aeon_core.paths import default_runs_directory, expanded, working_directory
 from aeon_core.policy import Policy, PolicyRules
-from aeon_core.runs.batch_tasks import AUTO_APPROVE, Job, has_begun, run_job, stopped_by
+from aeon_core.runs.batch_tasks import AUTO_APPROVE, BatchJob, has_begun, run_job, stopped_by
 from aeon_core.runs.rate_limit import rate_limited
 from aeon_core.runs.setup import run_vault
 from aeon_core.suggest import nearest
@@ -451,12 +451,12 @@ class Orchestrator:
         )
 
 
-def work(job: Job) -> dict[str, Any]:
+def work(job: BatchJob) -> dict[str, Any]:
     """Run or continue one workflow of a batch, in any process, and return its summary; errors become part of it."""
     return run_job(job, _run_job)
 
 
-def _run_job(job: Job) -> RunResult:
+def _run_job(job: BatchJob) -> RunResult:
     path, config = job.journal, job.config
 
     def say(line: str) -> None:

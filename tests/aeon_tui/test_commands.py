@@ -11,7 +11,7 @@ from textual.content import Content
 from textual.pilot import Pilot
 from textual.screen import Screen
 
-from aeon_core.journal.listing import Listing
+from aeon_core.journal.listing import RunListing
 from aeon_tui.app import AeonApp
 from aeon_tui.commands import PaletteProvider, key_commands
 from aeon_tui.screens.browser.screen import BrowserScreen
@@ -166,13 +166,13 @@ async def test_runs_are_read_on_a_thread(tmp_path: Path, monkeypatch: pytest.Mon
 
     read_on: list[str] = []
 
-    def runs(self: Listing) -> list[object]:
+    def runs(self: RunListing) -> list[object]:
         read_on.append(threading.current_thread().name)
         return []
 
     app = AeonApp(tmp_path)
     async with app.run_test():
-        monkeypatch.setattr(Listing, "runs", runs)
+        monkeypatch.setattr(RunListing, "runs", runs)
         await PaletteProvider(app.screen).startup()
     assert read_on
     assert threading.main_thread().name not in read_on

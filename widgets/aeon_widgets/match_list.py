@@ -16,7 +16,7 @@ from aeon_widgets.text_view import TextView
 from aeon_widgets.virtual_list import RowsView
 
 if TYPE_CHECKING:
-    from aeon_core.journal.search import Match
+    from aeon_core.journal.search import SearchHit
 
 _CUT_WORD = re.compile(r"^…\S*\s+")
 _BEFORE = 0.3
@@ -84,19 +84,19 @@ class MatchList(RowsView):
         super().__init__()
         self._wanted = ""
         self._steps: Mapping[str, str] = {}
-        self._groups: dict[Heading, list[Match]] = {}
+        self._groups: dict[Heading, list[SearchHit]] = {}
         self._times: Counter[tuple[str, ...] | Heading] = Counter()
         """The number of matches under each heading, and of those in each row."""
-        self._rows: list[Heading | Match] = []
+        self._rows: list[Heading | SearchHit] = []
         self._taken = 0
 
     @property
-    def selected(self) -> Match | Heading | None:
+    def selected(self) -> SearchHit | Heading | None:
         """The selected match or heading."""
         return self._rows[self.cursor] if self.cursor < len(self._rows) else None
 
     def update_matches(
-        self, matches: Sequence[Match], wanted: str, where_empty: str = "", steps: Mapping[str, str] | None = None
+        self, matches: Sequence[SearchHit], wanted: str, where_empty: str = "", steps: Mapping[str, str] | None = None
     ) -> None:
         """Show the matches so far, adding new ones after those already shown; the selection stays on its row.
 
@@ -149,16 +149,16 @@ class MatchList(RowsView):
         return [(fit(name, width - len(number) - 1), "accent bold"), (number, "muted")]
 
 
-def heading_of(match: Match) -> Heading:
+def heading_of(match: SearchHit) -> Heading:
     """Return what a match belongs to."""
     return Heading(match.step_id, match.pass_number if match.step_id is None else None)
 
 
-def _same(match: Match) -> tuple[str, ...]:
+def _same(match: SearchHit) -> tuple[str, ...]:
     return (match.step_id or "", str(match.pass_number), match.part, match.excerpt)
 
 
-def part_words(match: Match) -> str:
+def part_words(match: SearchHit) -> str:
     """Return the label of the part that a match is in, such as `output`, `prompt` or `tool result`."""
     kind, _, field = match.part.partition(".")
     if not kind:

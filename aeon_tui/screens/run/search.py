@@ -16,7 +16,7 @@ from textual.screen import Screen
 from textual.widgets import Input
 
 from aeon_core.errors import AeonError
-from aeon_core.journal.search import Match, search_journal
+from aeon_core.journal.search import SearchHit, search_journal
 from aeon_core.journal.view.last_states import LastStates
 from aeon_core.journal.view.model import RunView
 from aeon_core.units import count
@@ -47,7 +47,7 @@ class RecordSearch:
 
     def __init__(self, journal: Path, wanted: str) -> None:
         self.wanted = wanted
-        self.found: list[Match] = []
+        self.found: list[SearchHit] = []
         self.ended = False
         self.cancelled = False
         self.error: AeonError | None = None
@@ -177,7 +177,7 @@ class SearchScreen(Screen[StepPlace | None]):
 
     def action_record(self) -> None:
         """Open the record that contains the text."""
-        if isinstance(self.query_one(MatchList).selected, Match):
+        if isinstance(self.query_one(MatchList).selected, SearchHit):
             self.add_class("-opened")
             self.set_focus(self.query_one(RecordText))
             self._open()
@@ -189,7 +189,7 @@ class SearchScreen(Screen[StepPlace | None]):
     def _open(self) -> None:
         """Read the selected record, on a thread, and show it."""
         match, search = self.query_one(MatchList).selected, self._search
-        if not isinstance(match, Match) or search is None:
+        if not isinstance(match, SearchHit) or search is None:
             return
 
         def read() -> Callable[[], None]:
@@ -235,7 +235,7 @@ def _result(search: RecordSearch, cancel: str) -> str:
     return f"{found} so far; the search was cancelled" if search.cancelled else found
 
 
-def place_in(view: RunView, selected: Match | Heading) -> StepPlace | None:
+def place_in(view: RunView, selected: SearchHit | Heading) -> StepPlace | None:
     """Return the step and tab that show a match, or the step of a heading; None if the view has neither."""
     step = view.steps.get(selected.step_id or "")
     if step is None:
@@ -253,7 +253,7 @@ def place_in(view: RunView, selected: Match | Heading) -> StepPlace | None:
     return StepPlace(step.step_id, TABS.index(tab)) if seq in seqs else None
 
 
-def _blocks(journal: Path, match: Match, source: RecordSource) -> list[Block]:
+def _blocks(journal: Path, match: SearchHit, source: RecordSource) -> list[Block]:
     """Return a record as text, with its long texts if they can be found."""
     record = source.record(match.seq) if match.seq is not None and not source.reading else None
     if record is not None:

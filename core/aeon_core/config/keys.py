@@ -13,7 +13,7 @@ from aeon_core.suggest import did_you_mean, shown
 from aeon_core.tools import TOOL_SETS
 
 
-class Option(NamedTuple):
+class CommandOption(NamedTuple):
     """A command-line option. Its name is that of the key, unless `name` is set."""
 
     help: str
@@ -32,7 +32,7 @@ class ConfigKey(NamedTuple):
     """What it is for, in a sentence or two."""
     expected: str
     """What a value must be, after "must be" and "expected"."""
-    option: Option | None = None
+    option: CommandOption | None = None
     is_path: bool = False
     is_mapping: bool = False
     """Whether only files and Python can set it."""
@@ -50,51 +50,51 @@ CONFIG_KEYS: Mapping[str, ConfigKey] = {
     "model": ConfigKey(
         "The model that plans, acts and judges. In a list, each model is the fallback for the one before.",
         "PROVIDER:NAME, or a list of these",
-        Option("model to use (default: AEON_MODEL, then the config)", "PROVIDER:NAME", short="m"),
+        CommandOption("model to use (default: AEON_MODEL, then the config)", "PROVIDER:NAME", short="m"),
     ),
     "base_url": ConfigKey(
         "Address to use instead of the provider's own, such as a local server or gateway.",
         "the address of a server, http://HOST:PORT/v1 or https://…",
-        Option("URL of another server with the provider's protocol", "URL"),
+        CommandOption("URL of another server with the provider's protocol", "URL"),
     ),
     "ttl": ConfigKey(
         "Maximum number of cycles in a run. A cycle is one processed model reply.",
         "a whole number of cycles, 0 or more",
-        Option("maximum number of cycles (default: 50)", "N"),
+        CommandOption("maximum number of cycles (default: 50)", "N"),
         is_whole=True,
     ),
     "single_pass": ConfigKey(
         "Run a single pass, without evaluation or refinement.",
         "true or false",
-        Option("run a single pass, without evaluation or refinement"),
+        CommandOption("run a single pass, without evaluation or refinement"),
     ),
     "criteria": ConfigKey(
         "File that defines when a result counts as converged.",
         "the path of a file with convergence criteria",
-        Option("convergence criteria (YAML): completeness, coherence, consistency, additional", "FILE"),
+        CommandOption("convergence criteria (YAML): completeness, coherence, consistency, additional", "FILE"),
         is_path=True,
     ),
     "requirements": ConfigKey(
         "File with requirements for the answer, one per line, instead of inferring them.",
         "the path of a file with one requirement per line",
-        Option("requirements for the answer, one per line, instead of inferring them", "FILE"),
+        CommandOption("requirements for the answer, one per line, instead of inferring them", "FILE"),
         is_path=True,
     ),
     "judge_model": ConfigKey(
         "Model that judges results and reviews plans, if not the run's own.",
         "PROVIDER:NAME",
-        Option("model that judges results and reviews plans (default: the run's model)", "PROVIDER:NAME"),
+        CommandOption("model that judges results and reviews plans (default: the run's model)", "PROVIDER:NAME"),
     ),
     "judge_votes": ConfigKey(
         "With 3, an unclear verdict is checked by two more; the majority counts.",
         "1 or 3",
-        Option("number of verdicts per result; the majority counts (default: 1)", "1|3"),
+        CommandOption("number of verdicts per result; the majority counts (default: 1)", "1|3"),
         is_whole=True,
     ),
     "tools": ConfigKey(
         "What a run may use: built-in tools, MCP servers, your own Python.",
         f"a list of {_SETS} or module:attribute",
-        Option(
+        CommandOption(
             f"add tools: {_SETS}, or MODULE:ATTRIBUTE from the project root; repeatable, or with commas",
             "SPEC[,SPEC]",
             repeatable=True,
@@ -106,7 +106,7 @@ CONFIG_KEYS: Mapping[str, ConfigKey] = {
         "What to ask you about: the plan before it runs, a pass when it ends, tool calls. Unless you set it, a "
         "headless run asks nothing.",
         "one or more of plan, pass and tool, or none",
-        Option(
+        CommandOption(
             "what to ask you about: plan (before it runs), pass (after it ends), tool (calls that need approval), or "
             "none (default: none; in the app: pass,tool)",
             "WHAT[,WHAT]",
@@ -116,7 +116,7 @@ CONFIG_KEYS: Mapping[str, ConfigKey] = {
     "wait": ConfigKey(
         "How long a headless run waits for a decision from another terminal.",
         "a number of seconds, 0 or more",
-        Option(
+        CommandOption(
             "headless, with no terminal to answer: seconds to wait for `aeon-tui decide` or `watch` at each point that "
             "--approve names (default: 0)",
             "SECONDS",
@@ -125,12 +125,12 @@ CONFIG_KEYS: Mapping[str, ConfigKey] = {
     "on_unknown": ConfigKey(
         "What to do with an interrupted tool call whose outcome is unknown.",
         "one of fail, retry, ask",
-        Option("what to do with an unsafe tool call that a crash interrupted (default: fail)", "fail|retry|ask"),
+        CommandOption("what to do with an unsafe tool call that a crash interrupted (default: fail)", "fail|retry|ask"),
     ),
     "durability": ConfigKey(
         "When to sync the journal: full survives a power cut, normal a crash, off neither.",
         "one of full, normal, off",
-        Option("how often to sync the journal to disk (default: normal)", "full|normal|off"),
+        CommandOption("how often to sync the journal to disk (default: normal)", "full|normal|off"),
     ),
     "runs_dir": ConfigKey("Folder for run journals.", "the path of a folder", is_path=True),
     "max_tokens": ConfigKey("Maximum length of a reply.", "a whole number of tokens, 1 or more", is_whole=True),
@@ -143,7 +143,7 @@ CONFIG_KEYS: Mapping[str, ConfigKey] = {
     "budget": ConfigKey(
         "Maximum cost of a run. The worst case of each call is reserved before it is made.",
         "an amount in US dollars, 0 or more",
-        Option("maximum cost of the run; it stops before a call that could exceed it", "USD"),
+        CommandOption("maximum cost of the run; it stops before a call that could exceed it", "USD"),
     ),
     "budget_warning": ConfigKey(
         "Warn at this cost; 80 % of the budget if not set.", "an amount in US dollars, 0 or more"
@@ -161,7 +161,7 @@ CONFIG_KEYS: Mapping[str, ConfigKey] = {
     "policy": ConfigKey(
         "Which tool calls are allowed, asked about or denied.",
         "lists of rules, TOOL, TOOL(GLOB) or TOOL(ARGUMENT=GLOB), under allow, ask and deny",
-        Option(
+        CommandOption(
             "allow calls without asking: TOOL or TOOL(GLOB), such as 'Bash(git status*)'; repeatable",
             "RULE",
             repeatable=True,

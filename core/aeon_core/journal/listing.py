@@ -67,10 +67,10 @@ def list_runs(runs_dir: Path | None = None, *, cache: bool = True) -> list[RunSu
     `cache` says whether summaries are cached in a directory with many runs. Raises UsageError if the directory cannot
     be read; a missing one has no runs.
     """
-    return Listing(runs_dir if runs_dir is not None else default_runs_directory(), cache=cache).runs()
+    return RunListing(runs_dir if runs_dir is not None else default_runs_directory(), cache=cache).runs()
 
 
-class Listing:
+class RunListing:
     """The runs in one directory, for repeated listing: an unchanged run stays the same object."""
 
     def __init__(self, directory: Path, *, cache: bool = True) -> None:

@@ -31,7 +31,7 @@ _ENVELOPE = frozenset({"v", "seq", "ts", "run", "type"})
 
 
 @dataclass(frozen=True)
-class Match:
+class SearchHit:
     """One record that holds the text."""
 
     offset: int
@@ -58,7 +58,7 @@ def search_journal(
     *,
     cancelled: Callable[[], bool] = lambda: False,
     newest_first: bool = False,
-) -> Iterator[Match]:
+) -> Iterator[SearchHit]:
     """Yield the records that hold a text in one of their values, as they are found, upper and lower case alike.
 
     Values are compared as they are meant, whatever their escapes in JSON; a long text counts for the `text` record that
@@ -72,7 +72,7 @@ def search_journal(
     return _search(path, _Needle(wanted), cancelled, newest_first)
 
 
-def _search(path: Path, needle: _Needle, cancelled: Callable[[], bool], newest_first: bool) -> Iterator[Match]:
+def _search(path: Path, needle: _Needle, cancelled: Callable[[], bool], newest_first: bool) -> Iterator[SearchHit]:
     with open_journal(path) as file:
         try:
             blocks = _newest_blocks if newest_first else _oldest_blocks
@@ -83,7 +83,7 @@ def _search(path: Path, needle: _Needle, cancelled: Callable[[], bool], newest_f
                     if cancelled():
                         return
                     if needle.may_be_in(line) and (found := needle.find(line)) is not None:
-                        match = Match(offset, offset + len(line), seq_of(line), record_type(line), *found)
+                        match = SearchHit(offset, offset + len(line), seq_of(line), record_type(line), *found)
                         yield _placed(file.fileno(), match, line) if match.type == "text" else match
         except OSError as error:
             raise unreadable(path, error) from None
@@ -139,7 +139,7 @@ def _lines(start: int, block: bytes, newest_first: bool) -> Iterator[tuple[int, 
         end = at
 
 
-def _placed(fd: int, match: Match, line: bytes) -> Match:
+def _placed(fd: int, match: SearchHit, line: bytes) -> SearchHit:
     """Return the match of a long text with the step, pass and part of the record that it was written for."""
     try:
         reference = to_json({"$text": from_json(line)["sha256"]})

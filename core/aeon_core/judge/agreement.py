@@ -143,7 +143,7 @@ def _one_step(fields: dict[str, Any]) -> dict[str, Any]:
 
 
 @dataclass(frozen=True)
-class Comparison:
+class JudgedLabel:
     """What the judge said about a labelled result. `judged` is None if its reply could not be used."""
 
     id: str
@@ -189,7 +189,7 @@ class Agreement:
         return {"results": self.results, "agreed": self.agreed, "agreement": share, "kappa": kappa, **counts}
 
 
-def agreement_of(comparisons: Iterable[Comparison]) -> Agreement:
+def agreement_of(comparisons: Iterable[JudgedLabel]) -> Agreement:
     """Return the statistics of comparisons."""
     found = list(comparisons)
     pairs = [(each.label == "good", each.judged == "good") for each in found if each.judged is not None]
@@ -203,20 +203,20 @@ def agreement_of(comparisons: Iterable[Comparison]) -> Agreement:
     )
 
 
-def agreement_by_group(comparisons: Iterable[Comparison]) -> dict[str, Agreement]:
+def agreement_by_group(comparisons: Iterable[JudgedLabel]) -> dict[str, Agreement]:
     """Return the statistics of each group, sorted by its name."""
-    groups: dict[str, list[Comparison]] = {}
+    groups: dict[str, list[JudgedLabel]] = {}
     for each in comparisons:
         groups.setdefault(each.group, []).append(each)
     return {name: agreement_of(groups[name]) for name in sorted(groups)}
 
 
-def measure(outcomes: Iterable[LabelledOutcome], engine: ConvergenceEngine) -> Iterator[Comparison]:
+def measure(outcomes: Iterable[LabelledOutcome], engine: ConvergenceEngine) -> Iterator[JudgedLabel]:
     """Yield the comparison for each outcome. Raises final errors of the judge's model."""
     for outcome in outcomes:
         assessment, _ = engine.judged(outcome.artifacts, outcome.requirements)
         dumped = assessment.model_dump(mode="json")
-        yield Comparison(
+        yield JudgedLabel(
             id=outcome.id,
             group=outcome.language,
             label=outcome.label,
@@ -234,14 +234,14 @@ class LabelledRuns:
 
     def __init__(self, runs_dir: Path) -> None:
         self._runs_dir = runs_dir
-        self._known: dict[str, tuple[tuple[int, int, int], list[Comparison]]] = {}
+        self._known: dict[str, tuple[tuple[int, int, int], list[JudgedLabel]]] = {}
 
-    def comparisons(self, wanted: Callable[[], bool] = lambda: True) -> list[Comparison]:
+    def comparisons(self, wanted: Callable[[], bool] = lambda: True) -> list[JudgedLabel]:
         """Return each labelled pass that the judge assessed, by run and pass; stop early once no longer `wanted`.
 
         Unreadable journals are left out. Raises UsageError if the directory cannot be read.
         """
-        known: dict[str, tuple[tuple[int, int, int], list[Comparison]]] = {}
+        known: dict[str, tuple[tuple[int, int, int], list[JudgedLabel]]] = {}
         for entry in sorted(journal_entries(self._runs_dir), key=lambda each: each.name):
             if not wanted():
                 break
@@ -256,9 +256,9 @@ class LabelledRuns:
         return [each for _, found in known.values() for each in found]
 
 
-def _of(path: str) -> list[Comparison]:
+def _of(path: str) -> list[JudgedLabel]:
     return [
-        Comparison(
+        JudgedLabel(
             id=f"{labelled.run_id} pass {labelled.pass_number}",
             group=labelled.model,
             label=labelled.verdict,

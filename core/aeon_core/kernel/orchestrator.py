@@ -35,7 +35,7 @@ from aeon_core.journal.records import (
 from aeon_core.kernel.executor import Executor, TTLExpired
 from aeon_core.kernel.progress import (
     Checkpoint,
-    Progress,
+    RunProgress,
     advisory_record,
     judge_notice,
     only_reasoning,
@@ -69,7 +69,7 @@ class Loop:
     task: str
     given: Plan | None
     executor: Executor
-    progress: Progress
+    progress: RunProgress
     criteria: ConvergenceCriteria | None
     start: Checkpoint | None
 

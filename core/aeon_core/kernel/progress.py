@@ -46,7 +46,7 @@ from aeon_core.units import seconds_between
 
 
 @dataclass
-class Progress:
+class RunProgress:
     """A run's progress, apart from its state."""
 
     run_id: str
@@ -205,7 +205,7 @@ def run_started(
     config: RunConfig,
     effects: Effects,
     registry: ToolRegistry,
-    progress: Progress,
+    progress: RunProgress,
     fork: Mapping[str, Any],
 ) -> RunStarted:
     """Return the first record of a run. `fork` holds a fork's `parent` and `start`."""
@@ -242,12 +242,12 @@ def only_reasoning(plan: Plan, state: OrchestrationState) -> str | None:
     return text if isinstance(text, str) and text.strip() else None
 
 
-def pass_results(state: OrchestrationState, progress: Progress) -> dict[str, Any]:
+def pass_results(state: OrchestrationState, progress: RunProgress) -> dict[str, Any]:
     """Return the results of the current pass: the answer so far and each step's."""
     return {"answer": progress.given, "steps": state.described_steps()}
 
 
-def pass_record(progress: Progress, executor: Executor) -> PassRecord:
+def pass_record(progress: RunProgress, executor: Executor) -> PassRecord:
     """Return the record of the pass that ends now, and keep its results as those of the last completed pass (adaptive
     FR-062). If the TTL was spent before its answer, they have none; the run's own answer is the one before.
     """
@@ -278,7 +278,7 @@ def pass_record(progress: Progress, executor: Executor) -> PassRecord:
     )
 
 
-def _checkpoint(progress: Progress, executor: Executor, results: Mapping[str, Any]) -> dict[str, Any]:
+def _checkpoint(progress: RunProgress, executor: Executor, results: Mapping[str, Any]) -> dict[str, Any]:
     """Return what a Checkpoint needs besides the record's own fields and the models' state."""
     state = executor.state
     # Of a step that has an output in the results, adopting the plan shows whether it still counts.
@@ -306,7 +306,7 @@ def _checkpoint(progress: Progress, executor: Executor, results: Mapping[str, An
     }
 
 
-def _evaluation(progress: Progress) -> dict[str, Any]:
+def _evaluation(progress: RunProgress) -> dict[str, Any]:
     parts = {"semantic_validation": progress.report, "convergence": progress.assessment}
     return {name: part.model_dump(mode="json") for name, part in parts.items() if part is not None}
 
@@ -377,7 +377,7 @@ class Checkpoint(Entity):
         except ValidationError as error:
             raise UsageError(f"cannot continue from the pass at seq {record['seq']}: {first_problem(error)}") from None
 
-    def restore(self, state: OrchestrationState, progress: Progress, executor: Executor) -> None:
+    def restore(self, state: OrchestrationState, progress: RunProgress, executor: Executor) -> None:
         """Restore the run's state after the pass: the next pass follows, or the end."""
         state.pass_number, state.ttl_limit = self.pass_number, self.ttl.limit
         state.ttl_allocated, state.ttl_remaining = self.ttl.allocated, self.ttl.remaining
@@ -406,7 +406,9 @@ class Checkpoint(Entity):
         progress.refined, progress.gave_up = self.refined, self.gave_up
 
 
-def run_result(state: OrchestrationState, progress: Progress, status: RunStatus, error: AeonError | None) -> RunResult:
+def run_result(
+    state: OrchestrationState, progress: RunProgress, status: RunStatus, error: AeonError | None
+) -> RunResult:
     """Return how the run ended. `error` is set if it was aborted or failed."""
     return RunResult(
         run_id=progress.run_id,
@@ -455,7 +457,7 @@ def _describe(error: AeonError, state: OrchestrationState) -> dict[str, Any]:
     return described
 
 
-def _expiration(state: OrchestrationState, progress: Progress) -> dict[str, Any]:
+def _expiration(state: OrchestrationState, progress: RunProgress) -> dict[str, Any]:
     """Return the TTL Expiration Response (core FR-036, adaptive FR-062 to FR-064)."""
     boundary = progress.executed == state.pass_number
     results, assessment = pass_results(state, progress), progress.assessment

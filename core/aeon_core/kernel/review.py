@@ -12,14 +12,16 @@ from aeon_core.evaluation import Evaluator
 from aeon_core.journal.records import NoticeRecord, ValidationRecord
 from aeon_core.judge.judgement import Ask
 from aeon_core.kernel.executor import Executor
-from aeon_core.kernel.progress import Progress, profile_record
+from aeon_core.kernel.progress import RunProgress, profile_record
 from aeon_core.kernel.state import call_form
 from aeon_core.llm.base import LLMRequest
 from aeon_core.plan.models import Plan
 from aeon_core.plan.parsing import dump_plan
 
 
-def request_review(point: Point, executor: Executor, progress: Progress, *, unchanged: bool = False) -> Review | None:
+def request_review(
+    point: Point, executor: Executor, progress: RunProgress, *, unchanged: bool = False
+) -> Review | None:
     """Return the changes the user wants, None if the run continues unchanged or nobody is asked.
 
     A plan is shown before it first runs, and again if it was refined since; `unchanged` says that they rejected it and
@@ -32,7 +34,7 @@ def request_review(point: Point, executor: Executor, progress: Progress, *, unch
     return _asked(point, executor, progress, report, unchanged=unchanged)
 
 
-def approve_single_pass(executor: Executor, progress: Progress, evaluator: Evaluator) -> Plan | None:
+def approve_single_pass(executor: Executor, progress: RunProgress, evaluator: Evaluator) -> Plan | None:
     """Have a person approve the plan of a single pass; return the plan they want instead, None to run it as it is.
 
     A single pass refines nothing: a rejection ends the run, which asks again when it is resumed. Raises RunAborted.
@@ -51,7 +53,12 @@ def approve_single_pass(executor: Executor, progress: Progress, evaluator: Evalu
 
 
 def _asked(
-    point: Point, executor: Executor, progress: Progress, report: SemanticValidationReport, *, unchanged: bool = False
+    point: Point,
+    executor: Executor,
+    progress: RunProgress,
+    report: SemanticValidationReport,
+    *,
+    unchanged: bool = False,
 ) -> Review | None:
     subject = _plan(executor, report) | _given(executor)
     if unchanged:
@@ -99,7 +106,7 @@ def _given(executor: Executor) -> dict[str, Any]:
     return {"answers": answers} if answers else {}
 
 
-def _pass(progress: Progress) -> dict[str, Any]:
+def _pass(progress: RunProgress) -> dict[str, Any]:
     """Return how the pass went, and what follows if it is approved: `ended`, null for another pass.
 
     `refinements` are this pass's own, `earlier_refinements` those that produced its plan.

@@ -10,7 +10,7 @@ from aeon_core.llm.base import LLMRequest, Message, Usage
 from aeon_core.llm.catalogue import claude_thinking, takes_claude_effort
 from aeon_core.llm.connect import Endpoint, check_timeout, find_key, find_url
 from aeon_core.llm.errors import reported_failure
-from aeon_core.llm.http import ROOM_FOR_THINKING, Option, SdkModel
+from aeon_core.llm.http import ROOM_FOR_THINKING, RequestOption, SdkModel
 from aeon_core.llm.wire import ReplyReader, ToolNames, closed_schema, input_object, read_usage, turns
 
 _TOKENS = {
@@ -100,9 +100,9 @@ DEFAULT_URL = "https://api.anthropic.com"
 _ABOUT_TOOLS = r"input_schema|tools\.\d"
 _OPTIONS = {
     **ROOM_FOR_THINKING,
-    "tool_choice": Option("tool_choice", "calls are requested in the prompt only", r"tool_?choice"),
-    "thinking": Option("thinking", "requests are sent without it", "thinking"),
-    "output_config": Option(
+    "tool_choice": RequestOption("tool_choice", "calls are requested in the prompt only", r"tool_?choice"),
+    "thinking": RequestOption("thinking", "requests are sent without it", "thinking"),
+    "output_config": RequestOption(
         "output_config",
         "replies are requested in the prompt only",
         r"output_config|output_format|structured.outputs?|json_schema|(?<!input_)schema",
@@ -110,7 +110,7 @@ _OPTIONS = {
         place="output_config.format",
         structured=True,
     ),
-    "effort": Option(
+    "effort": RequestOption(
         "output_config.effort", "the model's default effort is used", r"\beffort\b|output_config", _ABOUT_TOOLS
     ),
 }
@@ -122,7 +122,7 @@ class AnthropicModel(SdkModel):
     Raises UsageError for a bad base URL or time-out, ModelUnavailableError (exit 3) for a missing key.
     """
 
-    options: ClassVar[Mapping[str, Option]] = _OPTIONS
+    options: ClassVar[Mapping[str, RequestOption]] = _OPTIONS
     reader: ClassVar[type[ReplyReader]] = MessageReader
     resource: ClassVar[str] = "messages"
 

@@ -28,7 +28,7 @@ from aeon_core.llm.errors import (
     transport_failure,
     unusable,
 )
-from aeon_core.llm.http import ROOM_FOR_THINKING, Connection, Option, Refusal, RemoteModel, Sockets
+from aeon_core.llm.http import ROOM_FOR_THINKING, ClientConnection, Refusal, RemoteModel, RequestOption, Sockets
 from aeon_core.llm.wire import ReplyReader, ToolNames, closed_schema, input_object, map_schema, read_usage, turns
 from aeon_core.redaction import REDACTED
 
@@ -48,7 +48,7 @@ _METADATA_TIMEOUT = 0.5
 _MAX_CONNECT = 10.0
 
 
-class BedrockClient(Connection):
+class BedrockClient(ClientConnection):
     """All use of boto3: session, profile, role, region, endpoint, and the sockets of calls in flight.
 
     The region is `region`, else AWS_REGION, AWS_DEFAULT_REGION or the profile's; credentials come from boto3's chain
@@ -463,20 +463,20 @@ _STREAM_TYPE = "application/vnd.amazon.eventstream"
 _ABOUT_CACHE = r"cache_?point|prompt.caching"
 _OPTIONS = {
     **ROOM_FOR_THINKING,
-    "cachePoint": Option("cachePoint", "prompts are not cached", _ABOUT_CACHE, place="messages"),
-    "temperature": Option(
+    "cachePoint": RequestOption("cachePoint", "prompts are not cached", _ABOUT_CACHE, place="messages"),
+    "temperature": RequestOption(
         "temperature", "requests are sent without it", "temperature", place="inferenceConfig.temperature"
     ),
-    "toolChoice": Option(
+    "toolChoice": RequestOption(
         "toolChoice", "calls are requested in the prompt only", r"tool_?choice", place="toolConfig.toolChoice"
     ),
-    "thinking": Option(
+    "thinking": RequestOption(
         "thinking",
         "requests are sent without it",
         r"thinking|additional_?model_?request_?fields",
         place="additionalModelRequestFields",
     ),
-    "outputConfig": Option(
+    "outputConfig": RequestOption(
         "outputConfig",
         "replies are requested in the prompt only",
         r"output_?config|output_?format|text_?format|structured.?outputs?|json_?schema|(?<!input)(?<!input_)schema",
@@ -493,7 +493,7 @@ class BedrockModel(RemoteModel):
     closes it. Raises UsageError for a bad base URL or timeout, ModelUnavailableError (exit 3) for a missing package.
     """
 
-    options: ClassVar[Mapping[str, Option]] = _OPTIONS
+    options: ClassVar[Mapping[str, RequestOption]] = _OPTIONS
 
     def __init__(
         self,

@@ -67,7 +67,7 @@ def _shut(opened: socket.socket) -> None:
         socket.socket.shutdown(opened, socket.SHUT_RDWR)
 
 
-class Connection:
+class ClientConnection:
     """A client, made when first needed and again after `close()`, and its sockets."""
 
     def __init__(self, make: Callable[[Sockets], Any]) -> None:
@@ -117,7 +117,7 @@ _ABOUT_ONE = re.compile(
 
 
 @dataclass(frozen=True)
-class Option:
+class RequestOption:
     """An optional part of a request, which is dropped if the server refuses it."""
 
     name: str
@@ -140,7 +140,7 @@ class Option:
 
 
 _ROOM = "room"
-ROOM_FOR_THINKING = {_ROOM: Option("max_tokens with room for thinking", "the configured max_tokens are sent")}
+ROOM_FOR_THINKING = {_ROOM: RequestOption("max_tokens with room for thinking", "the configured max_tokens are sent")}
 """An option that every server may refuse, because its model cannot write a reply of that length."""
 
 
@@ -156,10 +156,10 @@ class Refusal:
 class RemoteModel(LLMAdapter):
     """An adapter over a provider's SDK. A subclass builds and sends the request, and reads the reply."""
 
-    options: ClassVar[Mapping[str, Option]]
+    options: ClassVar[Mapping[str, RequestOption]]
     """What is dropped if a server refuses it."""
 
-    def __init__(self, place: Endpoint, connection: Connection) -> None:
+    def __init__(self, place: Endpoint, connection: ClientConnection) -> None:
         self._place = place
         self.model: str = place.model
         self.base_url: str | None = place.url
@@ -309,7 +309,7 @@ class SdkModel(RemoteModel):
     def __init__(self, place: Endpoint, make: Callable[[Sockets], Any] | None = None, **options: Any) -> None:
         """`make` returns the client; the default makes the SDK's, with `options` in addition to the usual ones."""
         # Functions of the class, since a finalizer must not hold the adapter.
-        super().__init__(place, Connection(make or partial(make_client, type(self)._sdk, place, options)))
+        super().__init__(place, ClientConnection(make or partial(make_client, type(self)._sdk, place, options)))
         self._released = weakref.finalize(self, self._connection.close)
 
     def _send(self, client: Any, request: LLMRequest, params: dict[str, Any], names: ToolNames) -> LLMResponse:

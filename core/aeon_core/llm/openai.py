@@ -15,7 +15,7 @@ from aeon_core.llm.base import LLMRequest, LLMResponse, Message, ToolCallDict, U
 from aeon_core.llm.catalogue import takes_reasoning_effort
 from aeon_core.llm.connect import Endpoint, check_timeout, find_key, find_url
 from aeon_core.llm.errors import reported_failure
-from aeon_core.llm.http import ROOM_FOR_THINKING, Option, SdkModel
+from aeon_core.llm.http import ROOM_FOR_THINKING, RequestOption, SdkModel
 from aeon_core.llm.wire import ReplyReader, ToolNames, arguments_text, is_strict, read_count, read_usage, with_ids
 
 
@@ -208,21 +208,21 @@ _UNKNOWN = r"(?:unsupported|not supported|unrecogni[sz]ed|unknown|unexpected|ext
 _ABOUT_TOOLS = r"input_schema|for function|tools?[.\[]\d"
 _OPTIONS = {
     **ROOM_FOR_THINKING,
-    "reasoning_effort": Option(
+    "reasoning_effort": RequestOption(
         "reasoning_effort", "the model's default effort is used", r"reasoning.?effort|thinking|\bthink\b"
     ),
-    "stream_options": Option("stream_options", "streamed replies may lack token counts", "stream_options"),
-    "max_tokens": Option("max_tokens", "max_completion_tokens is sent", rf"(?s)(?=.*max_tokens).*{_UNKNOWN}"),
-    "max_completion_tokens": Option(
+    "stream_options": RequestOption("stream_options", "streamed replies may lack token counts", "stream_options"),
+    "max_tokens": RequestOption("max_tokens", "max_completion_tokens is sent", rf"(?s)(?=.*max_tokens).*{_UNKNOWN}"),
+    "max_completion_tokens": RequestOption(
         "max_completion_tokens", "max_tokens is sent", rf"(?s)(?=.*max_completion_tokens).*{_UNKNOWN}"
     ),
-    "tool_choice": Option("tool_choice", "calls are requested in the prompt only", r"tool.choice(?! requires)"),
-    "tools": Option(
+    "tool_choice": RequestOption("tool_choice", "calls are requested in the prompt only", r"tool.choice(?! requires)"),
+    "tools": RequestOption(
         "tools",
         "they are described in the prompt",
         r"not support (?:tools|tool.call|function.call)|tool.choice requires|tool.call.parser",
     ),
-    "json_schema": Option(
+    "json_schema": RequestOption(
         "a schema in response_format",
         "JSON objects are requested, with their form in the prompt only",
         r"json_object|response.format\W{0,3}type|response.format\W{1,3}json_schema",
@@ -230,14 +230,14 @@ _OPTIONS = {
         place="response_format",
         structured=True,
     ),
-    "response_format": Option(
+    "response_format": RequestOption(
         "response_format",
         "replies are requested in the prompt only",
         r"response.format|json.schema|json_object|structured.outputs?|grammar|samplers|guided|schema",
         _ABOUT_TOOLS,
         structured=True,
     ),
-    "stream": Option("stream", "replies are not streamed", r"\(stream\b|\bto stream\b|'stream'"),
+    "stream": RequestOption("stream", "replies are not streamed", r"\(stream\b|\bto stream\b|'stream'"),
 }
 
 
@@ -247,7 +247,7 @@ class OpenAIModel(SdkModel):
     Raises UsageError for a bad base URL or timeout, ModelUnavailableError (exit 3) for a missing key.
     """
 
-    options: ClassVar[Mapping[str, Option]] = _OPTIONS
+    options: ClassVar[Mapping[str, RequestOption]] = _OPTIONS
     reader: ClassVar[type[ReplyReader]] = CompletionReader
     resource: ClassVar[str] = "chat.completions"
     _own = False

@@ -38,7 +38,7 @@ _MAX_INTEGER_BITS = 14_000
 
 
 @dataclass(frozen=True, slots=True)
-class Problem:
+class PlanProblem:
     """One problem of a plan: where, what, and how to fix it."""
 
     path: str
@@ -54,7 +54,7 @@ class Problems:
     """The problems found so far, at most `limit`."""
 
     def __init__(self, limit: int) -> None:
-        self.found: list[Problem] = []
+        self.found: list[PlanProblem] = []
         self.limit = limit
 
     @property
@@ -63,7 +63,7 @@ class Problems:
 
     def add(self, path: str, finding: str, repair: str, step_id: str | None = None) -> None:
         if not self.full:
-            self.found.append(Problem(_clipped(path), finding, repair, step_id))
+            self.found.append(PlanProblem(_clipped(path), finding, repair, step_id))
 
     def expected(self, path: str, expectation: str, value: Any, step_id: str | None = None) -> None:
         """Note that the value at `path` should have been something else."""
@@ -248,7 +248,7 @@ class PlanReader:
             self._follow_cuts()
 
     @property
-    def problems(self) -> list[Problem]:
+    def problems(self) -> list[PlanProblem]:
         """Every problem, in the order in which they were found."""
         return self._problems.found
 

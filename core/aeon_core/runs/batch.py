@@ -28,8 +28,8 @@ from aeon_core.installation import missing_extra
 from aeon_core.paths import make_runs_folder
 from aeon_core.plan.models import Plan
 from aeon_core.runs.batch_tasks import (
+    BatchJob,
     BatchTask,
-    Job,
     ended_result,
     no_result,
     prepare_process,
@@ -385,9 +385,9 @@ class Batch:
     def _interrupted(self, task: BatchTask, why: str) -> dict[str, Any]:
         return no_result(self._job(task), "interrupted", why)
 
-    def _job(self, task: BatchTask) -> Job:
+    def _job(self, task: BatchTask) -> BatchJob:
         plan = self._plan.model_copy(deep=True) if self._plan is not None else None
-        return Job(task, task.journal(self._runs_dir), self._stop_file, self._trusts_project, plan)
+        return BatchJob(task, task.journal(self._runs_dir), self._stop_file, self._trusts_project, plan)
 
     def _report(self, task: BatchTask, result: dict[str, Any]) -> None:
         self._results[task.run_id] = result

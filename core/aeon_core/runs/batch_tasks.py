@@ -202,7 +202,7 @@ def _value(key: str, value: Any, before: Any, folder: Path, place: str) -> Any:
 
 
 @dataclass(frozen=True)
-class Job:
+class BatchJob:
     """A worker's job. `trusts_project` lets a run continue with whatever its journal names; `stop` is a file that, once
     there, ends the run; `plan` is what a new run executes, None if the model makes it."""
 
@@ -218,12 +218,12 @@ class Job:
         return self.task.config
 
 
-def work(job: Job) -> dict[str, Any]:
+def work(job: BatchJob) -> dict[str, Any]:
     """Run or continue one task, and return its summary, as `run_job` does."""
     return run_job(job, _performed)
 
 
-def run_job(job: Job, perform: Callable[[Job], RunResult]) -> dict[str, Any]:
+def run_job(job: BatchJob, perform: Callable[[BatchJob], RunResult]) -> dict[str, Any]:
     """Return the summary of a task, which `perform` runs or continues. A finished run is not run again.
 
     A Ctrl-C or a failure becomes the summary's status; nothing is raised, so that an executor needs no knowledge of
@@ -258,7 +258,7 @@ def has_begun(path: Path) -> bool:
     return True
 
 
-def _performed(job: Job) -> RunResult:
+def _performed(job: BatchJob) -> RunResult:
     """Run a task, or continue its journal. Raises AeonError."""
     path, config, root = job.journal, job.config, None
     continues = has_begun(path)
@@ -385,7 +385,7 @@ def set_aside(path: Path, why: str) -> Path:
     raise AssertionError("there is always a next number")
 
 
-def summary(job: Job, result: RunResult, seconds: float | None, ended: Literal["now", "before"]) -> dict[str, Any]:
+def summary(job: BatchJob, result: RunResult, seconds: float | None, ended: Literal["now", "before"]) -> dict[str, Any]:
     """Return a batch's report on a finished run, whether it ended in this call or earlier."""
     return {
         "id": job.task.id,
@@ -405,7 +405,7 @@ def summary(job: Job, result: RunResult, seconds: float | None, ended: Literal["
     }
 
 
-def no_result(job: Job, status: str, message: str, exit_code: int = 1) -> dict[str, Any]:
+def no_result(job: BatchJob, status: str, message: str, exit_code: int = 1) -> dict[str, Any]:
     """Return a batch's report on a task without a result: `status` is not a RunResult's if the run did not end."""
     return {
         "id": job.task.id,

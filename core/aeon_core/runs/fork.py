@@ -33,7 +33,7 @@ from aeon_core.plan.parsing import checked_plan, dump_plan
 from aeon_core.runs.factory import as_config, as_model, as_registry
 from aeon_core.runs.orchestrator import Orchestrator, PreparedRun
 from aeon_core.runs.replay import note_memory, recorded_criteria, recorded_start
-from aeon_core.runs.setup import Start, run_vault
+from aeon_core.runs.setup import RunStart, run_vault
 from aeon_core.suggest import first_problem
 from aeon_core.tools.base import Tools
 
@@ -116,7 +116,9 @@ class Fork(PreparedRun):
             requirements = load_requirements(str(config.requirements))
         if criteria is None and config.criteria is not None and config.criteria != own.criteria:
             criteria = load_criteria(config.criteria)
-        start = Start(None, begun.memory, {"run_id": begun.run_id, "pass": pass_number, "edited": edited is not None})
+        start = RunStart(
+            None, begun.memory, {"run_id": begun.run_id, "pass": pass_number, "edited": edited is not None}
+        )
         first_plan: Plan | None = None
         if begun.checkpoint is not None:
             start = _started_at(begun.checkpoint, start, config, edited)
@@ -242,7 +244,7 @@ def _edited(plan: Plan | None, secrets: RunSecrets) -> Plan | None:
     return plan.model_copy(deep=True) if concealed is data else Plan.model_validate(concealed)
 
 
-def _started_at(checkpoint: Checkpoint, start: Start, config: RunConfig, edited: Plan | None) -> Start:
+def _started_at(checkpoint: Checkpoint, start: RunStart, config: RunConfig, edited: Plan | None) -> RunStart:
     """Return the start of a fork from a later pass: with its own TTL, and the edited plan if there is one."""
     number, ttl = checkpoint.pass_number + 1, checkpoint.ttl
     if config.single_pass:
@@ -270,7 +272,7 @@ def _started_at(checkpoint: Checkpoint, start: Start, config: RunConfig, edited:
     }
     forgotten = {step.step_id for step in steps} - executed
     memory = {key: value for key, value in start.memory.items() if key not in forgotten}
-    return Start(checkpoint.model_copy(update=changed), memory, start.parent)
+    return RunStart(checkpoint.model_copy(update=changed), memory, start.parent)
 
 
 def _as_far_as_sound(path: Path) -> Iterator[dict[str, Any]]:

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from aeon_core.llm.base import LLMAdapter
     from aeon_core.memory import Memory
     from aeon_core.plan.models import Plan
-    from aeon_core.runs.setup import Start
+    from aeon_core.runs.setup import RunStart
     from aeon_core.tools.base import Tools
     from aeon_core.tools.registry import ToolRegistry
 
@@ -69,7 +69,7 @@ class Orchestrator:
         criteria: ConvergenceCriteria | None = None,
         requirements: Sequence[str] | None = None,
         resumed: RunResumed | None = None,
-        start: Start | None = None,
+        start: RunStart | None = None,
         secrets: RunSecrets | None = None,
     ) -> None:
         from aeon_core.runs.setup import RunSetup

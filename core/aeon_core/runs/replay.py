@@ -33,7 +33,7 @@ from aeon_core.plan.files import load_requirements
 from aeon_core.plan.models import Plan
 from aeon_core.runs.factory import as_config, as_registry, is_model_name, with_model_name
 from aeon_core.runs.orchestrator import Orchestrator
-from aeon_core.runs.setup import Start
+from aeon_core.runs.setup import RunStart
 from aeon_core.suggest import first_problem
 from aeon_core.tools.base import Effect, Tool, Tools
 from aeon_core.tools.registry import ToolRegistry
@@ -195,7 +195,7 @@ def recorded_criteria(started: Mapping[str, Any]) -> ConvergenceCriteria | None:
     return ConvergenceCriteria.model_validate(found, context="the convergence criteria in the journal")
 
 
-def recorded_start(started: Mapping[str, Any]) -> Start | None:
+def recorded_start(started: Mapping[str, Any]) -> RunStart | None:
     """Return where a fork began, None for any other run. Raises UsageError if that cannot be read."""
     if (parent := started.get("parent")) is None:
         return None
@@ -203,7 +203,7 @@ def recorded_start(started: Mapping[str, Any]) -> Start | None:
         checkpoint = Checkpoint.model_validate(started["start"]) if started.get("start") is not None else None
     except ValidationError as error:
         raise UsageError(f"cannot read where the fork starts: {first_problem(error)}") from None
-    return Start(checkpoint, dict(started["memory"]), dict(parent))
+    return RunStart(checkpoint, dict(started["memory"]), dict(parent))
 
 
 def note_memory(held: dict[str, Any], line: Mapping[str, Any]) -> None:

@@ -34,7 +34,7 @@ from aeon_core.runs.replay import (
     recorded_criteria,
     recorded_start,
 )
-from aeon_core.runs.setup import Start, run_vault
+from aeon_core.runs.setup import RunStart, run_vault
 from aeon_core.tools.base import Tools
 
 OPTIONS = ("ttl", "budget", "approve", "model", "judge_model", "on_unknown", "durability")
@@ -138,7 +138,7 @@ def resume(
     return Resumption(path, llm, *arguments, **more).run()
 
 
-def _start_after_last_pass(recorded: ReplayCursor) -> Start | None:
+def _start_after_last_pass(recorded: ReplayCursor) -> RunStart | None:
     """Return the run's state after its last pass, and skip the lines up to there; None if no pass has ended."""
     if (last := recorded.last_pass) is None:
         return None
@@ -147,7 +147,7 @@ def _start_after_last_pass(recorded: ReplayCursor) -> Start | None:
     for line in recorded.skip_to(last):
         if line["type"] == "memory":
             note_memory(memory, line)
-    return Start(checkpoint, memory, last_pass=last)
+    return RunStart(checkpoint, memory, last_pass=last)
 
 
 def _resumed(

@@ -24,7 +24,7 @@ from aeon_core.journal.writer import JournalWriter, LineListener, as_dicts, fan_
 from aeon_core.json_safe import clean_text, json_safe
 from aeon_core.kernel.executor import Executor
 from aeon_core.kernel.orchestrator import Loop
-from aeon_core.kernel.progress import Checkpoint, Progress, located, run_started, shown
+from aeon_core.kernel.progress import Checkpoint, RunProgress, located, run_started, shown
 from aeon_core.kernel.state import OrchestrationState
 from aeon_core.llm.base import LLMAdapter
 from aeon_core.memory import InMemoryStore, Memory
@@ -44,7 +44,7 @@ _EXCHANGED = ("Plan", "TaskProfile", "RefinementAction", "ValidationIssue", "LLM
 
 
 @dataclass(frozen=True)
-class Start:
+class RunStart:
     """The start of a run that does not begin with its task: a fork, or a run resumed after a pass (Decision 2).
 
     A fork has `parent`: `run_id`, `pass`, and whether its plan was `edited`; a resumed run has `last_pass`: the line of
@@ -85,7 +85,7 @@ class RunSetup:
         criteria: ConvergenceCriteria | None = None,
         requirements: Sequence[str] | None = None,
         resumed: RunResumed | None = None,
-        start: Start | None = None,
+        start: RunStart | None = None,
         secrets: RunSecrets | None = None,
     ) -> None:
         _check_parts(memory, approver, journal, on_record, criteria, requirements)
@@ -173,7 +173,7 @@ class RunSetup:
                 ttl_limit=self.config.ttl, ttl_allocated=self.config.ttl, ttl_remaining=self.config.ttl
             )
             executor = Executor(effects, self.state, self.tools, self.config)
-            progress = Progress(
+            progress = RunProgress(
                 run_id=journal.run_id,
                 journal=shown(journal.path) if recorded is None or journal.path is not None else recorded.journal,
                 model=self.llm.model if recorded is None else recorded.first["model"],
@@ -218,7 +218,7 @@ class RunSetup:
             _restore_into(given, concealed)
         return dump_plan(given)
 
-    def _announce(self, task: str, executor: Executor, progress: Progress) -> None:
+    def _announce(self, task: str, executor: Executor, progress: RunProgress) -> None:
         """Write the run's first record and move the run to its start; a run that continues after a pass already has
         one. Raises UsageError if it cannot be written.
         """

@@ -30,7 +30,7 @@ from aeon_core.memory import Memory
 from aeon_core.paths import expanded
 from aeon_core.plan.files import NotPlainDataError, read_plan_data
 from aeon_core.plan.models import Plan, PlanStep
-from aeon_core.plan.parsing import PlanEntry, PlanReader, Problem
+from aeon_core.plan.parsing import PlanEntry, PlanProblem, PlanReader
 from aeon_core.suggest import check_type
 from aeon_core.tools.base import Tools
 from aeon_core.tools.registry import ToolRegistry, default_registry
@@ -237,5 +237,5 @@ def _entry_findings(entry: PlanEntry, order: dict[str, int], registry: ToolRegis
         yield replace(found, step_id=_id(entry), description=f"{entry.path}: {found.description}")
 
 
-def _id(part: PlanEntry | Problem) -> str | None:
+def _id(part: PlanEntry | PlanProblem) -> str | None:
     return part.step_id if part.step_id is not None and part.step_id.strip() else None

@@ -9,7 +9,7 @@ import pytest
 
 from aeon_core.errors import UsageError
 from aeon_core.journal import listing
-from aeon_core.journal.listing import CACHE, Listing, list_runs
+from aeon_core.journal.listing import CACHE, RunListing, list_runs
 from aeon_core.journal.records import (
     ApprovalRecord,
     ConvergenceRecord,
@@ -224,7 +224,7 @@ def test_what_a_resume_took_back_does_not_count(tmp_path: Path) -> None:
 
 
 def test_listed_again_what_has_not_changed_is_the_same_object(runs: Path) -> None:
-    listing_of_runs = Listing(runs)
+    listing_of_runs = RunListing(runs)
     before = {run.run_id: run for run in listing_of_runs.runs()}
     with (runs / "interrupted.jsonl").open("ab") as file:
         file.write(lines(started(), ttl(1), finished("failed"), run="interrupted")[2])
@@ -239,12 +239,12 @@ def test_listed_again_what_has_not_changed_is_the_same_object(runs: Path) -> Non
     assert {run.run_id: run.status for run in listing_of_runs.runs()}["live"] == "interrupted"
 
 
-def live(directory: Listing) -> dict[str, str]:
+def live(directory: RunListing) -> dict[str, str]:
     return {run.run_id: run.waits_for for run in directory.live()}
 
 
 def test_the_live_runs_are_those_that_are_written_now(runs: Path) -> None:
-    listed = Listing(runs)
+    listed = RunListing(runs)
     assert live(listed) == {}
     writer = JournalWriter(runs / "live.jsonl", "live")
     writer.append(started())
@@ -257,11 +257,11 @@ def test_the_live_runs_are_those_that_are_written_now(runs: Path) -> None:
     assert listed.runs() == read_each(runs)
 
 
-def six_times_as_many_as_are_looked_at_once(runs: Path, monkeypatch: pytest.MonkeyPatch) -> Listing:
+def six_times_as_many_as_are_looked_at_once(runs: Path, monkeypatch: pytest.MonkeyPatch) -> RunListing:
     monkeypatch.setattr(listing, "_AT_ONCE", 10)
     for number in range(60):
         write(runs, started(), ttl(1), run=f"other-{number}")
-    return Listing(runs)
+    return RunListing(runs)
 
 
 def test_a_resumed_run_is_live_at_once_if_it_waits_and_after_a_round_of_looks_if_not(

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from aeon_core.errors import UsageError
 from aeon_core.journal import search
 from aeon_core.journal.records import MemoryRecord
-from aeon_core.journal.search import Match, search_journal
+from aeon_core.journal.search import SearchHit, search_journal
 from tests.aeon_core.journal.build import line, lines, started, text, write
 
 ALPHABET = 'abAB éÉ\n"\\/u0{}😀'
@@ -80,7 +80,7 @@ def test_a_match_says_where_it_is_and_what_is_around(tmp_path: Path) -> None:
     path = journal(tmp_path, "first " * 100 + "the NEEDLE\nin " + "hay " * 100)
     offset = len(lines(started())[0])
     (found,) = search_journal(path, "needle")
-    assert found == Match(offset, path.stat().st_size, 1, "memory", found.excerpt, part="memory.value")
+    assert found == SearchHit(offset, path.stat().st_size, 1, "memory", found.excerpt, part="memory.value")
     assert found.excerpt == "…" + "first " * 41 + "the NEEDLE in " + "hay " * 61 + "ha…"
 
 

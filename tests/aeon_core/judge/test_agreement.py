@@ -14,7 +14,7 @@ from aeon_core.errors import LLMError
 from aeon_core.journal.labels import label_run
 from aeon_core.judge import agreement
 from aeon_core.judge.agreement import (
-    Comparison,
+    JudgedLabel,
     LabelledOutcome,
     LabelledRuns,
     agreement_by_group,
@@ -29,8 +29,8 @@ from tests.aeon_core.kernel.test_reviews import two_passes
 from tests.fakes import ScriptedModel, judged, section
 
 
-def compared(label: Any, said: Any, group: str = "en") -> Comparison:
-    return Comparison("x", group, label, said, "", "")
+def compared(label: Any, said: Any, group: str = "en") -> JudgedLabel:
+    return JudgedLabel("x", group, label, said, "", "")
 
 
 def test_agreement_counts_each_kind_of_error() -> None:

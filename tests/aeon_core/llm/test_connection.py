@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from aeon_core.errors import ModelUnavailableError
-from aeon_core.llm.http import Connection, Sockets
+from aeon_core.llm.http import ClientConnection, Sockets
 from tests.waiting import PATIENCE
 
 
@@ -22,7 +22,7 @@ class Client:
 
 
 def test_the_client_is_made_once_and_remade_after_closing() -> None:
-    connection = Connection(lambda _: Client())
+    connection = ClientConnection(lambda _: Client())
     first = connection.connect()
     assert connection.connect() is first
     connection.close()
@@ -40,7 +40,7 @@ def test_closing_does_not_wait_for_a_client_in_the_making_and_nothing_is_sent_wi
         assert go.wait(PATIENCE)
         return made
 
-    connection = Connection(make)
+    connection = ClientConnection(make)
 
     def connect() -> None:
         with pytest.raises(ModelUnavailableError) as caught:

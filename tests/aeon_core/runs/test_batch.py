@@ -22,7 +22,7 @@ from aeon_core.journal.history import open_history
 from aeon_core.journal.summary import is_being_written
 from aeon_core.journal.writer import JournalWriter
 from aeon_core.runs.batch import Batch, ExecutorPool, ProcessPool, exit_code
-from aeon_core.runs.batch_tasks import BatchTask, Job, read_tasks, set_aside, work
+from aeon_core.runs.batch_tasks import BatchJob, BatchTask, read_tasks, set_aside, work
 from tests.waiting import PATIENCE, wait_until
 
 DEADLY = """
@@ -277,7 +277,7 @@ def test_a_run_that_cannot_begin_is_a_result_with_its_exit_code(
 ) -> None:
     task = tasks_of(tmp_path, "calculate 1 + 2")[0]
     task = replace(task, config=task.config.model_copy(update=fields))
-    result = work(Job(task, task.journal(runs), runs / "stop", trusts_project=False))
+    result = work(BatchJob(task, task.journal(runs), runs / "stop", trusts_project=False))
     assert (result["status"], result["exit_code"], result["ended"]) == ("failed", code, None)
     assert message in result["error"]["message"]
 

@@ -26,7 +26,7 @@ from aeon_core.plan.refinement.actions import (
     RefinementLedger,
 )
 from aeon_core.plan.refinement.edits import Change, Edit, edit_for, single_actions
-from aeon_core.plan.refinement.tree import Node, TooDeep, Tree, Unusable, executed, ignored_in
+from aeon_core.plan.refinement.tree import Node, TooDeep, Tree, UnusableChanges, executed, ignored_in
 
 _QUOTED = re.compile(r"'([^']+)'|\"([^\"]+)\"|`([^`]+)`")
 
@@ -116,12 +116,12 @@ class _Applying:
             edit = edit_for(action, self.tree)
             fragment = self.tree.first_replaced(edit.fragment)
             self._count(fragment)
-        except Unusable as reason:
+        except UnusableChanges as reason:
             self._refuse(action, str(reason))
             return
         try:
             self._make(action, edit)
-        except Unusable as reason:
+        except UnusableChanges as reason:
             self._refuse(action, str(reason))
         except TooDeep:
             why = f"the refinement nests deeper than {MAX_NESTING_DEPTH} levels of subplans"
@@ -131,12 +131,12 @@ class _Applying:
     def _count(self, fragment: str) -> None:
         """Count an attempt. Raises Unusable if none is left; a fragment at its limit is left to a person."""
         if self.ledger.left_to_a_person(fragment):
-            raise Unusable(f"{fragment!r} is left to a person")
+            raise UnusableChanges(f"{fragment!r} is left to a person")
         attempts = self.ledger.attempts(fragment)
         if attempts >= MAX_ATTEMPTS_OF_FRAGMENT:
             self._mark(fragment, "refinement_limit", f"refined {attempts} times and still insufficient")
         if (refusal := self.ledger.refusal(fragment)) is not None:
-            raise Unusable(refusal)
+            raise UnusableChanges(refusal)
         self.ledger = self.ledger.counted(fragment)
 
     def _mark(self, fragment: str, cause: Cause, reason: str) -> None:
@@ -152,11 +152,11 @@ class _Applying:
             raise TooDeep
         if broken := tree.broken_dependencies() - self.tree.broken_dependencies():
             step_id, needed = min(broken)
-            raise Unusable(f"step {step_id!r} would depend on {needed!r}, which does not end before it")
+            raise UnusableChanges(f"step {step_id!r} would depend on {needed!r}, which does not end before it")
         try:
             plan = Plan.model_validate(tree.data)
         except pydantic.ValidationError as error:
-            raise Unusable(str(error.errors()[0]["msg"]).removeprefix("Value error, ")) from None
+            raise UnusableChanges(str(error.errors()[0]["msg"]).removeprefix("Value error, ")) from None
         self.advisories += self._reviewed(change, plan)
         before = [copy.deepcopy(node) for node in self.tree.walk() if node["step_id"] in change.before]
         after = [copy.deepcopy(node) for node in tree.walk() if node["step_id"] in change.after]
@@ -183,7 +183,7 @@ class _Applying:
                 found = self._validate(step, plan)
                 before = self._validate(was, self.plan) if was is not None else None
                 if (reason := _objection(step, found, before)) is not None:
-                    raise Unusable(reason)
+                    raise UnusableChanges(reason)
                 made += _advisories(step, [*self._issues_with(step.step_id), *found], still=found)
             if step.replaces is not None and change.replaced.get(step.replaces) == step.step_id:
                 made += _advisories(step, self._issues_with(step.replaces), still=())

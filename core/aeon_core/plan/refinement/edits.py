@@ -17,7 +17,7 @@ from aeon_core.plan.refinement.tree import (
     Node,
     TooDeep,
     Tree,
-    Unusable,
+    UnusableChanges,
     executed,
     fresh_id,
     new_steps,
@@ -101,7 +101,7 @@ def _asks_for_answer(action: RefinementAction) -> bool:
         return False
     try:
         return not steps_of({key: value for key, value in action.changes.items() if key != "text"})
-    except Unusable:
+    except UnusableChanges:
         return False
 
 
@@ -109,7 +109,7 @@ def _readable_steps(action: RefinementAction) -> list[dict[str, Any]]:
     """Return the steps in an action's changes; none if they cannot be read."""
     try:
         return steps_of(action.changes)
-    except Unusable:
+    except UnusableChanges:
         return []
 
 
@@ -197,20 +197,20 @@ def edit_for(action: RefinementAction, tree: Tree) -> Edit:
         return _add(action, tree)
     step_id, node = action.target, tree.find(action.target)
     if node is None:
-        raise Unusable(f"target: no step of the plan has the id {shown(step_id)}")
+        raise UnusableChanges(f"target: no step of the plan has the id {shown(step_id)}")
     if node["status"] == "invalid":
         return edit_for(_on_replacement(action, tree), tree)
     around = [each["step_id"] for each in tree.ancestors(step_id) if each["status"] == "invalid"]
     if around and executed(node):
-        raise Unusable(f"step {shown(step_id)} is a part of {shown(around[0])}, which was replaced")
+        raise UnusableChanges(f"step {shown(step_id)} is a part of {shown(around[0])}, which was replaced")
     if node["status"] == "running":
-        raise Unusable(f"step {shown(step_id)} is running")
+        raise UnusableChanges(f"step {shown(step_id)} is running")
     if action.type == "step_remove":
         return _remove(node)
     if executed(node):
         return _replace(action, step_id)
     if action.type == "step_mark_invalid":
-        raise Unusable(f"step {shown(step_id)} has not run; modify or remove it instead")
+        raise UnusableChanges(f"step {shown(step_id)} has not run; modify or remove it instead")
     return _expand(action, step_id) if action.type == "subplan_create" else _modify(action, step_id)
 
 
@@ -218,10 +218,12 @@ def _answer_again(action: RefinementAction, tree: Tree) -> Edit:
     """Return the edit that changes no step: what remains of a plan_update once its steps are separate actions."""
     if not _asks_for_answer(action):
         if not steps_of(action.changes):
-            raise Unusable("changes: expected 'steps'; a refinement keeps the goal")
-        raise Unusable("changes: nothing would change; a step that is complete stays, unless it is marked invalid")
+            raise UnusableChanges("changes: expected 'steps'; a refinement keeps the goal")
+        raise UnusableChanges(
+            "changes: nothing would change; a step that is complete stays, unless it is marked invalid"
+        )
     if not any(map(executed, tree.walk())):
-        raise Unusable("no step has run, so that there is no answer to give again")
+        raise UnusableChanges("no step has run, so that there is no answer to give again")
     return Edit(PLAN, lambda _: Change("the steps stay, the task is answered again"))
 
 
@@ -233,7 +235,7 @@ def _on_replacement(action: RefinementAction, tree: Tree) -> RefinementAction:
     replacement = tree.find(end_of_chain(action.target, tree.replacements()))
     steps = steps_of(action.changes)
     if not action.changes or action.type == "step_remove" or replacement is None or replacement["status"] != "pending":
-        raise Unusable(f"step {shown(action.target)} is already invalid: another step replaces it")
+        raise UnusableChanges(f"step {shown(action.target)} is already invalid: another step replaces it")
     target = replacement["step_id"]
     kind = "subplan_create" if action.type == "subplan_create" else "step_modify"
     first = steps[0] if steps and kind == "step_modify" else None
@@ -246,11 +248,11 @@ def _on_replacement(action: RefinementAction, tree: Tree) -> RefinementAction:
 def _add(action: RefinementAction, tree: Tree) -> Edit:
     raw = steps_of(action.changes)
     if not raw:
-        raise Unusable("changes: expected the step to add")
+        raise UnusableChanges("changes: expected the step to add")
     replaced = tree.find(_replaced_by(action))
     if replaced is not None and executed(replaced):
         if replaced["status"] == "invalid":
-            raise Unusable(f"step {shown(replaced['step_id'])} is already invalid: another step replaces it")
+            raise UnusableChanges(f"step {shown(replaced['step_id'])} is already invalid: another step replaces it")
         return _replace(action, replaced["step_id"])
     first = stated_id(raw[0]) or fresh_id("new", tree.ids())
     raw = [{**raw[0], "id": None, "step_id": first}, *raw[1:]]
@@ -298,14 +300,16 @@ def _place_for(action: RefinementAction, raw: list[dict[str, Any]], tree: Tree) 
 def _remove(node: Node) -> Edit:
     step_id = node["step_id"]
     if any(map(executed, subtree(node))):
-        raise Unusable(f"step {shown(step_id)} was executed, or a part of it; what was executed stays")
+        raise UnusableChanges(f"step {shown(step_id)} was executed, or a part of it; what was executed stays")
     if "replaces" in node:
-        raise Unusable(f"step {shown(step_id)} replaces the invalid step {shown(node['replaces'])}")
+        raise UnusableChanges(f"step {shown(step_id)} replaces the invalid step {shown(node['replaces'])}")
 
     def change(tree: Tree) -> Change:
         siblings, place = tree.siblings(step_id)
         if len(siblings) == 1:
-            raise Unusable(f"step {shown(step_id)} is the only one there; a plan and a subplan keep at least one step")
+            raise UnusableChanges(
+                f"step {shown(step_id)} is the only one there; a plan and a subplan keep at least one step"
+            )
         del siblings[place]
         return Change(f"removed {step_id}", before={step_id})
 
@@ -332,7 +336,7 @@ def _expand(action: RefinementAction, step_id: str) -> Edit:
     def change(tree: Tree) -> Change:
         target = _at(tree, step_id)
         if any(map(executed, subtree(target))):
-            raise Unusable(f"step {shown(step_id)} has substeps that were executed; what was executed stays")
+            raise UnusableChanges(f"step {shown(step_id)} has substeps that were executed; what was executed stays")
         under = _set_subplan(tree, target, raw)
         goal = action.changes.get("subplan_goal")
         if isinstance(goal, str) and goal.strip():
@@ -388,7 +392,7 @@ def _definition_and_parts(action: RefinementAction, step_id: str) -> tuple[dict[
         return None, [step for step in steps if stated_id(step) != step_id]
     if not steps:
         if "text" not in action.changes and action.type == "step_modify":
-            raise Unusable("changes: expected a new description, tool, agent, arguments or depends_on")
+            raise UnusableChanges("changes: expected a new description, tool, agent, arguments or depends_on")
         return ({"text": action.changes["text"]} if "text" in action.changes else None), []
     own = next((step for step in steps if stated_id(step) == step_id), steps[0])
     parts = [step for step in steps if step is not own]

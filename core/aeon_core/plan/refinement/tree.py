@@ -152,7 +152,7 @@ class TooDeep(Exception):
     """Steps nest deeper than a plan may."""
 
 
-class Unusable(Exception):
+class UnusableChanges(Exception):
     """Changes that cannot be applied; the message says why."""
 
 
@@ -176,7 +176,7 @@ def _objects(value: Any, key: str) -> list[dict[str, Any]]:
     if isinstance(value, dict):
         return [value]
     if not isinstance(value, list) or not all(isinstance(item, dict) for item in value):
-        raise Unusable(f"changes.{key}: expected an array of steps, got {shown(value)}")
+        raise UnusableChanges(f"changes.{key}: expected an array of steps, got {shown(value)}")
     return value
 
 
@@ -198,7 +198,7 @@ def new_steps(raw: list[dict[str, Any]], tree: Tree, *, prefix: str, nesting: in
     Unusable if a step is invalid, TooDeep beyond `nesting` levels.
     """
     if not raw:
-        raise Unusable("changes: expected at least one step")
+        raise UnusableChanges("changes: expected at least one step")
     inside = {stated_id(step) for step in raw} - {None}
     counter = itertools.count(1)
     steps = [_completed(step, prefix, counter, 0) for step in raw]
@@ -263,7 +263,7 @@ def _parsed(steps: list[dict[str, Any]], too_deep: int) -> list[Node]:
     try:
         plan = parse_plan({"goal": "fragment", "steps": steps})
     except ValidationError as error:
-        raise Unusable(str(error.context["problems"][0])) from None
+        raise UnusableChanges(str(error.context["problems"][0])) from None
     nodes: list[Node] = dump_plan(plan)["steps"]
     if plan.cut or max(map(_height, nodes)) > too_deep:
         raise TooDeep
@@ -306,9 +306,9 @@ def rewritten(node: Node, changes: Mapping[str, Any]) -> Node:
     if "arguments_json" in given:
         definition["arguments"] = arguments = arguments_in(given["arguments_json"])
         if not isinstance(arguments, dict):
-            raise Unusable("changes.arguments_json: expected a JSON object written as a string")
+            raise UnusableChanges("changes.arguments_json: expected a JSON object written as a string")
     if not definition:
-        raise Unusable(
+        raise UnusableChanges(
             f"changes: expected a new description, tool, agent, arguments or depends_on, got {shown(changes)}"
         )
     made = {key: node[key] for key in ("step_id", *DEFINITION) if key in node}
@@ -327,8 +327,8 @@ def rewritten(node: Node, changes: Mapping[str, Any]) -> Node:
 def _refuse_what_stays(node: Node, given: Mapping[str, Any]) -> None:
     unknown = [key for key in given if key not in _STEP_KEYS and key not in _PLACE]
     if unknown:
-        raise Unusable(f"changes: unknown key {shown(unknown[0])}, expected the fields of a step")
+        raise UnusableChanges(f"changes: unknown key {shown(unknown[0])}, expected the fields of a step")
     if (step_id := stated_id(given)) is not None and step_id != node["step_id"]:
-        raise Unusable(f"changes.step_id: expected {shown(node['step_id'])}, ids stay; got {shown(step_id)}")
+        raise UnusableChanges(f"changes.step_id: expected {shown(node['step_id'])}, ids stay; got {shown(step_id)}")
     if given.get("status", "pending") != "pending":
-        raise Unusable(f"changes.status: expected 'pending', got {shown(given['status'])}")
+        raise UnusableChanges(f"changes.status: expected 'pending', got {shown(given['status'])}")

@@ -12,7 +12,7 @@ from textual.pilot import Pilot
 
 from aeon_core.journal import search
 from aeon_core.journal.listing import list_runs
-from aeon_core.journal.search import Match
+from aeon_core.journal.search import SearchHit
 from aeon_tui.screens.browser.screen import BrowserScreen, BrowserTitle
 from aeon_tui.screens.run.screen import RunScreen
 from aeon_widgets.line_input import FilterLine
@@ -186,9 +186,9 @@ async def test_escape_stops_a_search_and_then_leaves_it_with_the_screen_alive_me
 ) -> None:
     going_on, asked = threading.Event(), threading.Event()
 
-    def endless(path: Path, wanted: str, **options: object) -> Iterator[Match]:
+    def endless(path: Path, wanted: str, **options: object) -> Iterator[SearchHit]:
         if path.stem == "c":
-            yield Match(0, 1, 0, "ttl", wanted)
+            yield SearchHit(0, 1, 0, "ttl", wanted)
         cancelled = options["cancelled"]
         going_on.set()
         while not cancelled():  # type: ignore[operator]
@@ -211,7 +211,7 @@ async def test_escape_stops_a_search_and_then_leaves_it_with_the_screen_alive_me
 async def test_leaving_the_app_ends_a_search(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     ended = threading.Event()
 
-    def endless(path: Path, wanted: str, **options: object) -> Iterator[Match]:
+    def endless(path: Path, wanted: str, **options: object) -> Iterator[SearchHit]:
         while not options["cancelled"]():  # type: ignore[operator]
             ended.wait(0.005)
         ended.set()

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from textual.pilot import Pilot
 
-from aeon_core.journal.search import Match
+from aeon_core.journal.search import SearchHit
 from aeon_tui.app import AeonApp
 from aeon_tui.screens.run import search
 from aeon_tui.screens.run.screen import RunScreen
@@ -150,8 +150,8 @@ async def test_a_search_is_cancelled_by_escape_and_what_was_found_stays(
 ) -> None:
     go_on = threading.Event()
 
-    def slowly(path: Path, text: str, *, cancelled: Callable[[], bool]) -> Iterator[Match]:
-        yield Match(0, 1, 0, "step", "needle")
+    def slowly(path: Path, text: str, *, cancelled: Callable[[], bool]) -> Iterator[SearchHit]:
+        yield SearchHit(0, 1, 0, "step", "needle")
         while not cancelled():
             go_on.wait(0.01)
 
