@@ -60,7 +60,7 @@ from system2.settings import WorkflowSettings, recorded_settings
 from system2.snapshots import SnapshotStore
 from system2.transcript import TranscriptFile
 from system2.trust import applied_settings, trusted_agents
-from system2.workflow import Program, WorkflowResult, WorkflowStatus
+from system2.workflow import WorkflowProgram, WorkflowResult, WorkflowStatus
 from system2.workflow_journal import WorkflowJournal, first_record, free_path, journal_of, lock_project, resume_point
 
 logger: logging.Logger = logging.getLogger("aeon")
@@ -71,7 +71,7 @@ Lines = list[dict[str, Any]]
 class _Opened:
     """A workflow that is about to run."""
 
-    program: Program
+    program: WorkflowProgram
     context: WorkflowContext
     progress: WorkflowProgress
     journal: WorkflowJournal
@@ -414,7 +414,7 @@ class Orchestrator:
                 memory={},
                 workflow=secrets.conceal(json_safe(options)),
             )
-        program = Program(context, started, journal.run_id)
+        program = WorkflowProgram(context, started, journal.run_id)
         self._opened = _Opened(program, context, progress, journal, model, remote)
         if self._aborted:
             self._opened.stop()

@@ -81,31 +81,31 @@ class ApiRequest(EntryFields, frozen=True, kw_only=True):
     attempt: Count = 1
 
 
-class Usage(Struct, frozen=True):
+class CallUsage(Struct, frozen=True):
     input_tokens: Count = 0
     output_tokens: Count = 0
     cache_read_tokens: Count = 0
 
 
-class Part(Struct, frozen=True):
+class MessagePart(Struct, frozen=True):
     """A part of a message; a tool use has no text."""
 
     text: str | None = None
 
 
-class Message(Struct, frozen=True):
-    content: list[Part] = []
+class ModelMessage(Struct, frozen=True):
+    content: list[MessagePart] = []
 
 
 class ApiResponse(EntryFields, frozen=True, kw_only=True):
     """A model has answered, or the call has failed."""
 
     agent: str
-    usage: Usage | None = None
+    usage: CallUsage | None = None
     cost_usd: Amount | None = None
     error: dict[str, Any] | None = None
     retry_in_s: Amount | None = None
-    message: Message | None = None
+    message: ModelMessage | None = None
 
 
 class ToolExec(EntryFields, frozen=True, kw_only=True):
@@ -118,7 +118,7 @@ class ToolExec(EntryFields, frozen=True, kw_only=True):
     flags: list[str] | None = None
 
 
-class Question(EntryFields, frozen=True, kw_only=True):
+class QuestionEntry(EntryFields, frozen=True, kw_only=True):
     """A person is asked something besides the gates, or has answered."""
 
     kind: str
@@ -144,7 +144,7 @@ class GateDecided(EntryFields, frozen=True, kw_only=True):
     feedback: str | None = None
 
 
-class Note(EntryFields, frozen=True, kw_only=True):
+class NoteEntry(EntryFields, frozen=True, kw_only=True):
     """A warning, or something else that a person should know."""
 
     message: str
@@ -167,10 +167,10 @@ _TYPES: dict[str, type[EntryFields]] = {
     "api_request": ApiRequest,
     "api_response": ApiResponse,
     "tool_exec": ToolExec,
-    "question": Question,
+    "question": QuestionEntry,
     "gate_asked": GateAsked,
     "gate_decision": GateDecided,
-    "note": Note,
+    "note": NoteEntry,
     "workflow_end": WorkflowEnd,
 }
 
@@ -271,17 +271,17 @@ class WorkflowView:
                 self._resume(entry, record)
             case AgentStart() | AgentSkipped() | AgentComplete():
                 self._change_agent(entry)
-            case ApiResponse(usage=Usage() as usage):
+            case ApiResponse(usage=CallUsage() as usage):
                 self.input_tokens += usage.input_tokens
                 self.output_tokens += usage.output_tokens
                 self.cached_tokens += usage.cache_read_tokens
                 self.api_calls += 1
                 self.cost_usd = round(self.cost_usd + (entry.cost_usd or 0.0), 9)
-            case Question():
+            case QuestionEntry():
                 self.question = record if entry.state == "asked" else None
             case GateAsked() | GateDecided():
                 self._change_gate(entry)
-            case Note():
+            case NoteEntry():
                 self.notices.append(record)
             case WorkflowEnd():
                 self.end, self.running, self.question = record, None, None

@@ -333,7 +333,7 @@ class Workflow:
         return str(Path(path).relative_to(self._root)) if Path(path).is_relative_to(self._root) else path
 
 
-class Program:
+class WorkflowProgram:
     """Runs the workflow, or the one agent, that the first record, `started`, describes."""
 
     def __init__(self, context: WorkflowContext, started: RunStarted, run_id: str) -> None:
@@ -452,7 +452,7 @@ def replay(path: Path) -> Replay:
         on_cost=lambda *call: spent.append(CostRecord.of_call(*call)),
     )
     root, settings = Path(started.workflow["project_root"]), recorded_settings(started.workflow)
-    program = Program(WorkflowContext(root, settings, effects, registry, spent), started, lines[0]["run"])
+    program = WorkflowProgram(WorkflowContext(root, settings, effects, registry, spent), started, lines[0]["run"])
 
     def run() -> RunResult:
         program.run()
