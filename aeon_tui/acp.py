@@ -24,11 +24,11 @@ from aeon_tui.reports.run_report import readable
 from aeon_tui.sessions.run_jobs import new_journal
 from aeon_tui.sessions.served_runs import (
     ENDING_SECONDS,
-    Conversation,
     ConversationMode,
     Delta,
     Event,
     ProgressLines,
+    ServedConversation,
     ServedRuns,
     answers,
     decision,
@@ -190,7 +190,7 @@ NOT_FOUND, INVALID_REQUEST, INVALID_PARAMS, INTERNAL_ERROR = -32002, -32600, -32
 
 
 @dataclass
-class Session(Conversation):
+class Session(ServedConversation):
     """A conversation in an editor."""
 
     cwd: Path = field(default_factory=Path)

@@ -43,7 +43,7 @@ if TYPE_CHECKING:
     from aeon_core.config.loading import LoadedConfig
     from aeon_core.config.trust import ProjectTrust
     from aeon_core.judge.agreement import LabelledRuns
-    from aeon_tui.sessions.run_jobs import Job
+    from aeon_tui.sessions.run_jobs import RunnerJob
     from aeon_tui.sessions.runner import AnyRunner
 
 
@@ -412,7 +412,7 @@ class AeonApp(Navigation):
 
 def run_app(
     runs_dir: Path,
-    job: Job | None = None,
+    job: RunnerJob | None = None,
     today: Today = todays_config,
     prepare: Callable[[AeonApp], None] | None = None,
 ) -> int:

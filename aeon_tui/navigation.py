@@ -19,7 +19,7 @@ from aeon_tui.sessions.session import SessionList
 if TYPE_CHECKING:
     from aeon_core.journal.listing import Awaited
     from aeon_core.journal.summary import RunSummary
-    from aeon_tui.sessions.run_jobs import Job
+    from aeon_tui.sessions.run_jobs import RunnerJob
     from aeon_tui.sessions.runner import AnyRunner
     from aeon_tui.settings import UserSettings
     from aeon_tui.sources.base import RecordSource
@@ -197,7 +197,7 @@ class Navigation(App[None]):
         session = self.sessions.of(b)
         self.push_screen(CompareScreen(a, b, side, lambda: session is not None and session.active and not b.exists()))
 
-    def start_job(self, job: Job) -> Path | None:
+    def start_job(self, job: RunnerJob) -> Path | None:
         """Run a job, and show it; return its journal."""
         from aeon_tui.sessions.runner import Runner
 

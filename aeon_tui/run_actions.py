@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from aeon_tui.messages import ForkWorkflow
     from aeon_tui.screens.dialogs import LabelAnswer
     from aeon_tui.screens.trust import TrustAnswer
-    from aeon_tui.sessions.run_jobs import Job, NewRunForm, StartRequest
+    from aeon_tui.sessions.run_jobs import NewRunForm, RunnerJob, StartRequest
 
 
 P = ParamSpec("P")
@@ -78,7 +78,7 @@ class RunActions:
             lambda: self._begin(request.job(self.today, self.app.runs_dir), request),
         )
 
-    def _begin(self, job: Job, request: StartRequest | None = None) -> None:
+    def _begin(self, job: RunnerJob, request: StartRequest | None = None) -> None:
         """Prepare a job, and start it. Called from a thread."""
         job.prepare()
         self._tasks.in_app(lambda: self._start(job, request))
@@ -365,7 +365,7 @@ class RunActions:
         if problem is not None:
             self._tasks.notify(problem, warn=True)
 
-    def _start(self, job: Job, request: StartRequest | None = None) -> None:
+    def _start(self, job: RunnerJob, request: StartRequest | None = None) -> None:
         from aeon_tui.sessions.run_jobs import NewRunForm
 
         if isinstance(request, NewRunForm):

@@ -20,7 +20,7 @@ from aeon_core.journal.view.model import RunView
 from aeon_core.paths import run_command
 from aeon_core.process import drop_typed_ahead, ending_signals, handled
 from aeon_core.units import count
-from aeon_tui.cli.output import Output
+from aeon_tui.cli.output import OutputStream
 from aeon_widgets.rendered_text import QUOTED, block_lines
 from aeon_widgets.run_question import ALWAYS, ANSWERS, REVIEWED, ApprovalQuestion, Choice, given_answers, run_question
 from aeon_widgets.text import Block
@@ -110,7 +110,7 @@ class TerminalApprover:
     run so far, since a pass is compared with earlier ones.
     """
 
-    def __init__(self, out: Output, view: Callable[[], RunView] = RunView, journal: Path | None = None) -> None:
+    def __init__(self, out: OutputStream, view: Callable[[], RunView] = RunView, journal: Path | None = None) -> None:
         self._out = out
         self._view = view
         self._journal = journal
@@ -198,7 +198,7 @@ def question_of(request: ApprovalRequest, view: RunView) -> ApprovalQuestion:
     return run_question(request.point, request.subject, request.pass_number, view.assessments)
 
 
-def print_question(out: Output, question: ApprovalQuestion, journal: Path | None) -> None:
+def print_question(out: OutputStream, question: ApprovalQuestion, journal: Path | None) -> None:
     """Print the question."""
     out.line((question.headline, "bold yellow"))
     for style, text in question_lines(question, journal):
@@ -214,7 +214,9 @@ def _line(inbox: Inbox) -> ApprovalDecision | str:
     return sys.stdin.readline()
 
 
-def _read(line: str, request: ApprovalRequest, question: ApprovalQuestion, out: Output) -> ApprovalDecision | None:
+def _read(
+    line: str, request: ApprovalRequest, question: ApprovalQuestion, out: OutputStream
+) -> ApprovalDecision | None:
     """Return the decision of a line; None if it has none."""
     if not line:
         # A rejected plan would be refined and asked about again, endlessly.
@@ -236,7 +238,7 @@ def _read(line: str, request: ApprovalRequest, question: ApprovalQuestion, out: 
     return ApprovalDecision(decision=cast("Decision", choice.answer), feedback=reason or None)
 
 
-def _with_rule(request: ApprovalRequest, typed: str, out: Output) -> ApprovalDecision | None:
+def _with_rule(request: ApprovalRequest, typed: str, out: OutputStream) -> ApprovalDecision | None:
     """Return the approval with a rule for this run: the typed one, or else the proposed one."""
     from aeon_core.approvals import AllowedRule
     from aeon_core.policy import rule_problem

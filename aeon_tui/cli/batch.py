@@ -23,7 +23,7 @@ from aeon_core.runs.batch_tasks import AUTO_APPROVE, BatchTask, check_journals, 
 from aeon_core.runs.factory import NO_MODEL, build_tools, connect_model
 from aeon_core.units import count, money
 from aeon_tui.cli import options
-from aeon_tui.cli.output import STATUS_STYLES, Output, stderr, stdout
+from aeon_tui.cli.output import STATUS_STYLES, OutputStream, stderr, stdout
 from aeon_tui.cli.run import forwarded_signals
 from aeon_tui.platform.stdio_capture import capture_stdio
 
@@ -40,7 +40,7 @@ Result = dict[str, Any]
 class BatchReport:
     """Prints the progress of a batch of `total` tasks, and its table."""
 
-    def __init__(self, out: Output, total: int) -> None:
+    def __init__(self, out: OutputStream, total: int) -> None:
         self._out = out
         self._total = total
         self._before = 0

@@ -38,7 +38,7 @@ from aeon_core.process import logged_to
 from aeon_core.redaction import redact_text
 from aeon_core.units import count, money
 from aeon_tui.cli import options
-from aeon_tui.cli.output import Output, stderr, stdout
+from aeon_tui.cli.output import OutputStream, stderr, stdout
 
 BELOW = 5
 INTERRUPTED = 1
@@ -161,7 +161,7 @@ def _with_progress(outcomes: list[LabelledOutcome], engine: Any) -> Iterator[Jud
             )
 
 
-def _print(out: Output, measured: _Measured, found: Agreement) -> None:
+def _print(out: OutputStream, measured: _Measured, found: Agreement) -> None:
     out.line(
         ("agreement ", "bold"),
         (_shown(found.agreement), "bold"),
@@ -239,7 +239,7 @@ class JudgeModel:
     errors since the last reply; `calls` counts attempts.
     """
 
-    def __init__(self, llm: LLMAdapter, config: RunConfig, out: Output) -> None:
+    def __init__(self, llm: LLMAdapter, config: RunConfig, out: OutputStream) -> None:
         if isinstance(llm, ModelChain) and llm.judge is not None:
             llm = llm.judge
         nowhere = JournalWriter(None, "judge", self._record)
@@ -293,13 +293,13 @@ class JudgeModel:
         self._out.line(("warning: ", "yellow"), redact_text(text))
 
 
-def warnings_on(out: Output) -> contextlib.AbstractContextManager[None]:
+def warnings_on(out: OutputStream) -> contextlib.AbstractContextManager[None]:
     """Print Aeon's warnings meanwhile, one line each, such as why a judge's advice is left out."""
     return logged_to(_Lines(out))
 
 
 class _Lines(logging.Handler):
-    def __init__(self, out: Output) -> None:
+    def __init__(self, out: OutputStream) -> None:
         super().__init__(logging.WARNING)
         self._out = out
 

@@ -28,7 +28,7 @@ from aeon_core.suggest import did_you_mean, nearest
 from aeon_core.tools import TOOL_SETS
 from aeon_core.yaml_file import YamlError, parse_yaml
 from aeon_tui.cli import options
-from aeon_tui.cli.output import Output, stderr, stdout
+from aeon_tui.cli.output import OutputStream, stderr, stdout
 from aeon_tui.sessions.run_jobs import checked_model
 from aeon_tui.sessions.run_options import approval_points
 
@@ -99,7 +99,7 @@ def _get(args: Namespace) -> int:
     return 0
 
 
-def _print_all(out: Output, found: list[dict[str, Any]]) -> None:
+def _print_all(out: OutputStream, found: list[dict[str, Any]]) -> None:
     width = max(len(each["name"]) for each in found)
     for each in found:
         value = "" if each["value"] is None else _text(each["value"])

@@ -15,7 +15,7 @@ from aeon_core.installation import versions
 from aeon_core.llm.catalogue import price_date, price_of
 from aeon_core.runs.factory import connect_model
 from aeon_tui.cli import options
-from aeon_tui.cli.output import Output, stdout
+from aeon_tui.cli.output import OutputStream, stdout
 from aeon_tui.health import HealthCheck, optional, providers
 
 
@@ -40,7 +40,7 @@ def execute(args: Namespace) -> int:
     return 2 if 2 in codes else max(codes)
 
 
-def _print(out: Output, finding: HealthCheck, width: int) -> None:
+def _print(out: OutputStream, finding: HealthCheck, width: int) -> None:
     mark = ("ok  ", "green") if finding.step is None else ("--  ", "yellow")
     out.line(mark, (f"{finding.name:<{width}}  ", "bold"), finding.text)
     if finding.step is not None:

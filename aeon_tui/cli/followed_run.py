@@ -16,9 +16,9 @@ from aeon_core.journal.history import final_result
 from aeon_core.journal.listing import Awaited
 from aeon_core.journal.summary import is_workflow_start
 from aeon_tui.cli.approval_prompt import print_question, question_of
-from aeon_tui.cli.output import Output, stderr, stdout
+from aeon_tui.cli.output import OutputStream, stderr, stdout
 from aeon_tui.cli.run import progress_of
-from aeon_tui.cli.run_output import Progress, print_result
+from aeon_tui.cli.run_output import ProgressPrinter, print_result
 from aeon_tui.sessions.approval_broker import pending_request
 from aeon_tui.sources.journal import AWAIT_SECONDS, POLL_SECONDS, near_runs, notice_of
 
@@ -45,14 +45,14 @@ def follow_headless(args: Namespace, awaited: Awaited, path: Path | None) -> int
         followed.follower.close()
 
 
-def _follow(args: Namespace, followed: FollowedRun, awaited: Awaited, err: Output) -> int:
+def _follow(args: Namespace, followed: FollowedRun, awaited: Awaited, err: OutputStream) -> int:
     waiting = False
     while True:
         followed.read_on()
         status, path = followed.follower.status, followed.follower.path
         if status == "ended":
             progress = followed.progress
-            return _print(args, progress, path) if isinstance(progress, Progress) else progress.result(path)
+            return _print(args, progress, path) if isinstance(progress, ProgressPrinter) else progress.result(path)
         followed.report_question()
         if notice := notice_of(status, path):
             err.line(f"aeon-tui: {notice}")
@@ -63,11 +63,11 @@ def _follow(args: Namespace, followed: FollowedRun, awaited: Awaited, err: Outpu
         time.sleep(POLL_SECONDS)
 
 
-def _report_waiting(err: Output, awaited: Awaited, near: str = "") -> None:
+def _report_waiting(err: OutputStream, awaited: Awaited, near: str = "") -> None:
     err.line((f"waiting for {awaited.words} …{f' ({near})' if near else ''}", "dim"))
 
 
-def _print(args: Namespace, progress: Progress, path: Path) -> int:
+def _print(args: Namespace, progress: ProgressPrinter, path: Path) -> int:
     view = progress.view
     if (result := final_result(view)) is None:
         raise JournalError(f"the run in {str(path)!r} ended as {view.status}, but its result cannot be read")
@@ -75,7 +75,7 @@ def _print(args: Namespace, progress: Progress, path: Path) -> int:
     return print_result(args, result, progress, f"journal {path}")
 
 
-def _printer(args: Namespace, first: Mapping[str, Any]) -> Progress | WorkflowLines:
+def _printer(args: Namespace, first: Mapping[str, Any]) -> ProgressPrinter | WorkflowLines:
     """Return what prints the progress of the run or workflow with this first record."""
     if not is_workflow_start(first):
         return progress_of(args)
@@ -90,7 +90,7 @@ class FollowedRun:
     """A followed run or workflow, whose progress is printed as it arrives; nothing is printed twice."""
 
     def __init__(
-        self, path: Path, err: Output, progress: Callable[[Mapping[str, Any]], Progress | WorkflowLines]
+        self, path: Path, err: OutputStream, progress: Callable[[Mapping[str, Any]], ProgressPrinter | WorkflowLines]
     ) -> None:
         self.follower = Follower(path)
         self.progress = progress({})
@@ -129,7 +129,7 @@ class FollowedRun:
             return
         if (request := pending_request(self.follower.path)) is not None:
             self._question_reported = since
-            if isinstance(progress, Progress):
+            if isinstance(progress, ProgressPrinter):
                 print_question(self._err, question_of(request, progress.view), self.follower.path)
             self._err.line((f"to decide: {how_to_decide(self.follower.path, request.point)}", "bold yellow"))
 

@@ -11,7 +11,7 @@ from aeon_core.runs.factory import connect_model
 from aeon_core.units import count
 from aeon_core.validation.validator import lint_plan
 from aeon_tui.cli import options
-from aeon_tui.cli.output import Output, stderr, stdout
+from aeon_tui.cli.output import OutputStream, stderr, stdout
 from aeon_tui.cli.tools import inspected_tools
 from aeon_tui.platform.stdio_capture import capture_stdio
 
@@ -50,7 +50,7 @@ def execute(args: Namespace) -> int:
     return int(any(SEVERITIES.index(issue.severity) >= least for report in reports for issue in report.issues))
 
 
-def _print(out: Output, path: Path, report: SemanticValidationReport) -> None:
+def _print(out: OutputStream, path: Path, report: SemanticValidationReport) -> None:
     for issue in report.issues:
         where = f"{issue.location.step_id}: " if issue.location.step_id else ""
         out.line((f"{issue.severity:<6}", STYLES[issue.severity]), f" {issue.type}  {where}{issue.description}")

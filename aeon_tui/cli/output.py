@@ -39,7 +39,7 @@ STATUS_STYLES = {
 }
 
 
-class Output:
+class OutputStream:
     """A stream to print on. If its reader has gone, or never existed, text is dropped.
 
     So is progress on stderr that a full disk cannot take; a result on stdout that cannot be written is an error.
@@ -109,14 +109,14 @@ class Output:
         return encoding.lower().replace("-", "") == "utf8"
 
 
-def stdout() -> Output:
+def stdout() -> OutputStream:
     """Return the output for a command's result."""
-    return Output(sys.stdout)
+    return OutputStream(sys.stdout)
 
 
-def stderr() -> Output:
+def stderr() -> OutputStream:
     """Return the output for progress and warnings."""
-    return Output(sys.stderr)
+    return OutputStream(sys.stderr)
 
 
 def has_screen() -> bool:

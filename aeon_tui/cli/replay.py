@@ -11,7 +11,7 @@ from aeon_core.journal.view.formatting import words
 from aeon_core.journal.writer import LineListener, as_dicts
 from aeon_core.runs.replay import Replay, replay
 from aeon_tui.cli import options
-from aeon_tui.cli.output import Output, diagnostics, in_app, stderr, stdout
+from aeon_tui.cli.output import OutputStream, diagnostics, in_app, stderr, stdout
 from aeon_tui.cli.run import progress_of
 from aeon_tui.cli.run_output import print_result
 from aeon_tui.sources.replay import make_sure_it_is_over, speed_of
@@ -82,7 +82,7 @@ def _path(args: Namespace) -> Path:
     return find_journal(args.run, options.runs_dir(args))
 
 
-def _check(out: Output, done: Replay) -> int:
+def _check(out: OutputStream, done: Replay) -> int:
     if done.difference is not None:
         _print_difference(out, done)
         return DIFFERS
@@ -100,7 +100,7 @@ def _without_result(done: Replay) -> int:
     return NO_RESULT
 
 
-def _print_difference(out: Output, done: Replay) -> None:
+def _print_difference(out: OutputStream, done: Replay) -> None:
     found = done.difference
     assert found is not None
     out.line((f"record {found.seq} differs", "bold red"), f" · {found.where}")

@@ -26,8 +26,8 @@ from aeon_core.plan.models import Plan
 from aeon_core.policy import Policy, PolicyRules
 from aeon_core.process import can_answer, ending_signals, handled, is_terminal
 from aeon_tui.cli import options
-from aeon_tui.cli.output import Output, diagnostics, in_app, stderr
-from aeon_tui.cli.run_output import Progress, print_result
+from aeon_tui.cli.output import OutputStream, diagnostics, in_app, stderr
+from aeon_tui.cli.run_output import ProgressPrinter, print_result
 from aeon_tui.platform.stdio_capture import capture_stdio
 from aeon_tui.sessions.run_jobs import DEMO_MODEL, DEMO_TASK, GUIDE, NewRunJob, RunJob, isolation_warning
 from aeon_tui.sessions.run_options import approval_points
@@ -134,9 +134,9 @@ def forwarded_signals(wish: Callable[[], None], said: bytes = ABORTING) -> Itera
         yield
 
 
-def progress_of(args: Namespace, *, guided: bool = False) -> Progress:
+def progress_of(args: Namespace, *, guided: bool = False) -> ProgressPrinter:
     """Return the printer of a command's progress on stderr, with the detail of `--quiet` and `--verbose`."""
-    return Progress(Output(None) if args.quiet else stderr(), guided=guided, verbose=args.verbose)
+    return ProgressPrinter(OutputStream(None) if args.quiet else stderr(), guided=guided, verbose=args.verbose)
 
 
 def given_options(args: Namespace, config: RunConfig) -> dict[str, Any]:
@@ -147,7 +147,7 @@ def given_options(args: Namespace, config: RunConfig) -> dict[str, Any]:
     return said
 
 
-def approver_of(wait: float, journal: Path, progress: Progress) -> TerminalApprover | RemoteApprover | None:
+def approver_of(wait: float, journal: Path, progress: ProgressPrinter) -> TerminalApprover | RemoteApprover | None:
     """Return the approver of a headless run: the person at the terminal, or else, for `wait` seconds, at another one.
 
     None if there is neither.
@@ -196,7 +196,7 @@ def run_live(args: Namespace, job: RunJob, directory: Path) -> int:
     return run_app(directory, job, lambda: options.load(args), options.without_trust(args))
 
 
-def run_headless(args: Namespace, job: RunJob, journal: Path, progress: Progress) -> int:
+def run_headless(args: Namespace, job: RunJob, journal: Path, progress: ProgressPrinter) -> int:
     """Run the job to its end, print its progress and result, and return its exit code."""
     with diagnostics(args.debug), capture_stdio():
         if warning := isolation_warning(job.config):

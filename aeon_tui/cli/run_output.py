@@ -14,9 +14,9 @@ from aeon_core.journal.view.formatting import route
 from aeon_core.journal.view.model import LogLine, RunView, StepView
 from aeon_core.paths import run_command
 from aeon_core.process import is_terminal
-from aeon_tui.cli.output import STATUS_STYLES, Output, stderr, stdout
+from aeon_tui.cli.output import STATUS_STYLES, OutputStream, stderr, stdout
 from aeon_tui.reports.exit_summary import ending, why_not_usable
-from aeon_tui.reports.run_report import Section, answer_title, notes, person_sections, readable, status_of
+from aeon_tui.reports.run_report import ReportSection, answer_title, notes, person_sections, readable, status_of
 
 QUIET = frozenset({"phase", "memory", "run_started", "run_finished", "pass", "validation"})
 """Record types whose lines are printed only if they warn."""
@@ -28,13 +28,13 @@ GUIDED_CELLS = 110
 MARKS = {"warning": ("warning: ", "yellow"), "error": ("error: ", "bold red")}
 
 
-class Progress:
+class ProgressPrinter:
     """Folds every record into `view` and prints progress.
 
     A guided run's progress is short: what was found, repaired, done and decided.
     """
 
-    def __init__(self, out: Output, *, guided: bool = False, verbose: bool = False) -> None:
+    def __init__(self, out: OutputStream, *, guided: bool = False, verbose: bool = False) -> None:
         self.view = RunView()
         self.guided = guided
         self._out = out
@@ -160,13 +160,13 @@ INDENT = "    "
 NOTE_STYLES = {"text": "", "info": "dim", "warning": "yellow", "error": "red"}
 
 
-def print_steps(out: Output, view: RunView) -> None:
+def print_steps(out: OutputStream, view: RunView) -> None:
     """Print each step: how it was executed, its problems and repairs, and its output or errors."""
     for step in view.steps.values():
         _print_step(out, step, view)
 
 
-def print_sections(out: Output, sections: list[Section]) -> None:
+def print_sections(out: OutputStream, sections: list[ReportSection]) -> None:
     """Print each section under its title."""
     for section in sections:
         out.line()
@@ -175,7 +175,7 @@ def print_sections(out: Output, sections: list[Section]) -> None:
             out.paragraph(note.text, NOTE_STYLES[note.level], len(INDENT) * note.depth)
 
 
-def print_answer(out: Output, answer: str | None, *, simulated: bool) -> None:
+def print_answer(out: OutputStream, answer: str | None, *, simulated: bool) -> None:
     """Print the answer, if there is one; a simulated model's is labelled."""
     if answer is None:
         return
@@ -184,7 +184,7 @@ def print_answer(out: Output, answer: str | None, *, simulated: bool) -> None:
     out.block(answer)
 
 
-def _print_step(out: Output, step: StepView, view: RunView) -> None:
+def _print_step(out: OutputStream, step: StepView, view: RunView) -> None:
     indent, status = "  " * min(step.depth, 5), status_of(step, view)
     out.line(
         indent,
@@ -201,7 +201,7 @@ def _print_step(out: Output, step: StepView, view: RunView) -> None:
         out.block(readable(step.output), indent=inner)
 
 
-def print_result(args: Namespace, result: RunResult, progress: Progress, where: str) -> int:
+def print_result(args: Namespace, result: RunResult, progress: ProgressPrinter, where: str) -> int:
     """Print a result, as JSON or with its steps, and return its exit code; `where` is the place of its journal.
 
     With `--quiet`, that is only the answer. What progress has already shown on the same terminal is left out.

@@ -14,7 +14,7 @@ from aeon_core.json_safe import clean_text
 from aeon_core.process import can_answer
 from aeon_core.units import count, local_time, money
 from aeon_tui.cli import options
-from aeon_tui.cli.output import STATUS_STYLES, Output, stderr, stdout
+from aeon_tui.cli.output import STATUS_STYLES, OutputStream, stderr, stdout
 from aeon_tui.sources.run_index import RunIndex, find_journal
 
 STATUS_CELLS, MODEL_CELLS, TASK_CELLS, LEAST_TASK_CELLS = 20, 40, 60, 10
@@ -52,7 +52,7 @@ def _warn_of(unlisted: list[str], directory: Path) -> None:
     stderr().line(("warning: ", "yellow"), f"{what} ({names}); `aeon-tui show PATH` says what is wrong")
 
 
-def _print(out: Output, run: RunSummary, status_width: int, model_width: int) -> None:
+def _print(out: OutputStream, run: RunSummary, status_width: int, model_width: int) -> None:
     """Print one run on one line: at a terminal the task has what the other columns leave, or a few cells."""
     cost = "" if not run.cost_usd else f"  {money(run.cost_usd)}"
     fork = "" if run.parent is None else f"  fork of {brief(run.parent)}{at_pass(run.forked_at)}"

@@ -11,7 +11,7 @@ from aeon_core.errors import UsageError
 from aeon_core.journal.view.formatting import message
 from aeon_core.paths import expanded
 from aeon_tui.cli import options
-from aeon_tui.cli.output import STATUS_STYLES, Output, stderr, stdout
+from aeon_tui.cli.output import STATUS_STYLES, OutputStream, stderr, stdout
 from aeon_tui.cli.run_output import print_answer, print_sections, print_steps
 from aeon_tui.reports import ExportFormat
 from aeon_tui.reports.export import body_of, report_on, write_file
@@ -32,7 +32,7 @@ def execute(args: Namespace) -> int:
     at_once = kind is None and number is None and path.stat().st_size > LONG
     report = report_on(path, runs_dir, number, at_once=at_once)
     buffer = io.StringIO()
-    out = stdout() if args.output is None else Output(buffer)
+    out = stdout() if args.output is None else OutputStream(buffer)
     if kind == "json":
         out.json(report.as_json())
     elif kind is not None:
@@ -56,7 +56,7 @@ def _kind(args: Namespace) -> ExportFormat | None:
     return kind
 
 
-def _print(out: Output, report: RunReport) -> None:
+def _print(out: OutputStream, report: RunReport) -> None:
     above = ""
     for label, value in report.facts:
         style = STATUS_STYLES.get(report.view.status, "") if label == "status" else ""

@@ -11,7 +11,7 @@ from aeon_core.config.schema import RunConfig
 from aeon_core.runs import factory
 from aeon_core.tools.registry import ToolRegistry
 from aeon_tui.cli import options
-from aeon_tui.cli.output import Output, stderr, stdout
+from aeon_tui.cli.output import OutputStream, stderr, stdout
 from aeon_tui.platform.stdio_capture import capture_stdio
 
 
@@ -46,7 +46,7 @@ def execute(args: Namespace) -> int:
     return 0
 
 
-def _print(out: Output, tool: dict[str, Any], *, asks: bool) -> None:
+def _print(out: OutputStream, tool: dict[str, Any], *, asks: bool) -> None:
     out.line((tool["name"], "bold"), (f"  {tool['effect']}{', needs approval' if asks else ''}", "dim"))
     out.block(tool["description"], indent="  ")
     for label, schema in (("takes", tool["input_schema"]), ("gives", tool["output_schema"])):

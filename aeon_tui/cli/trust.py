@@ -12,7 +12,7 @@ from aeon_core.config.trust import ProjectTrust, TrustRequired, grant_trust, pla
 from aeon_core.errors import UsageError
 from aeon_core.paths import named_project_root
 from aeon_core.process import can_answer
-from aeon_tui.cli.output import Output, has_screen, stderr, stdout
+from aeon_tui.cli.output import OutputStream, has_screen, stderr, stdout
 
 
 def execute(args: Namespace) -> int:
@@ -94,7 +94,7 @@ def ask_for(args: Namespace, error: TrustRequired) -> None:
     grant_trust(error.trust)
 
 
-def show_trust(out: Output, trust: ProjectTrust) -> None:
+def show_trust(out: OutputStream, trust: ProjectTrust) -> None:
     """Print what a project asks for, whether it is trusted, and what has changed since it was."""
     what = "A workflow in" if trust.part == "workflow" else "A run in"
     out.line((f"{what} {trust.root} would be allowed to", "bold"))
@@ -107,7 +107,7 @@ def show_trust(out: Output, trust: ProjectTrust) -> None:
     out.line(f"{STATES[trust.state]} ", (f"({trust.digest[:12]})", "dim"))
 
 
-def confirms(out: Output) -> bool:
+def confirms(out: OutputStream) -> bool:
     """Ask the person at the terminal, and return whether the answer was yes."""
     out.line("Trust this project to do exactly this? [y/N]")
     return sys.stdin.readline().strip().casefold() in ("y", "yes")

@@ -12,7 +12,7 @@ from aeon_core.errors import JournalError, UsageError
 from aeon_core.paths import expanded
 from aeon_core.process import can_answer
 from aeon_tui.cli import options
-from aeon_tui.cli.output import Output, has_screen
+from aeon_tui.cli.output import OutputStream, has_screen
 from aeon_tui.reports.workflow_report import items_of
 from aeon_tui.sessions.workflow_session import WorkflowJob
 from aeon_tui.sources.run_index import transcripts_folder
@@ -157,7 +157,7 @@ def _journal(args: Namespace, root: Path) -> Path:
 class WorkflowLines:
     """Folds every record of a workflow that is followed, and prints what each adds."""
 
-    def __init__(self, out: Output, err: Output) -> None:
+    def __init__(self, out: OutputStream, err: OutputStream) -> None:
         self._state = WorkflowState()
         self._out, self._err = out, err
 

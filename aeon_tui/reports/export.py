@@ -18,7 +18,7 @@ from aeon_core.journal.view.model import RunView, StepView
 from aeon_core.paths import real_path
 from aeon_core.regular_file import replace_file
 from aeon_tui.reports import ExportFormat
-from aeon_tui.reports.run_report import RunChanges, RunReport, Section, answer_title, notes, status_of
+from aeon_tui.reports.run_report import ReportSection, RunChanges, RunReport, answer_title, notes, status_of
 from aeon_tui.reports.workflow_report import WorkflowReport, fenced
 from aeon_tui.sources.run_index import is_workflow
 
@@ -104,7 +104,7 @@ def markdown(report: RunReport) -> str:
     return "\n\n".join(block for block in blocks if block)
 
 
-def _sections(sections: list[Section]) -> Iterable[str]:
+def _sections(sections: list[ReportSection]) -> Iterable[str]:
     for section in sections:
         yield f"## {section.title}"
         yield "\n".join(f"{'  ' * note.depth}- {_line(note.text)}" for note in section.notes)

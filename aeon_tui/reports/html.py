@@ -15,7 +15,7 @@ from aeon_core.journal.view.formatting import message, repair_words, route
 from aeon_core.journal.view.model import CallView, LogLine, RepairView, StepView, ToolCallView
 from aeon_core.journal.view.reducer import nodes
 from aeon_core.units import count, money, seconds_after, span
-from aeon_tui.reports.run_report import ApprovalChange, Note, PassSpan, RunReport, answer_title, notes, status_of
+from aeon_tui.reports.run_report import ApprovalChange, PassSpan, ReportNote, RunReport, answer_title, notes, status_of
 from aeon_tui.reports.web_page import Html, TextArchive, join, page, tag
 from aeon_widgets.call_rows import CALL_LABELS
 from aeon_widgets.icons import LEVELS, ROW_ICONS, run_style, shown_status
@@ -65,7 +65,7 @@ class _Page:
             _section("approvals", "Approvals", self._approvals()),
             _section("cost", "Cost and TTL", self._cost()),
             _section("warnings", "Warnings", self._warnings()),
-            _section("damage", "Journal damage", _notes([Note("error", each) for each in view.damage])),
+            _section("damage", "Journal damage", _notes([ReportNote("error", each) for each in view.damage])),
             _section("records", "Records", self._records()),
         ]
         made = tag(
@@ -174,7 +174,7 @@ class _Page:
 
     def _pass(self, each: PassSpan) -> Html:
         number = each.number
-        verdict, *rest = self.notes.get(number) or [Note("text", f"pass {number}")]
+        verdict, *rest = self.notes.get(number) or [ReportNote("text", f"pass {number}")]
         head = verdict.text if self.view.adaptive else f"pass {number}"
         calls = [call for call in self.view.loose_calls if call.pass_number == number]
         attempts = [attempt for call in calls for attempt in self.view.calls.get(call.call_id, [call])]
@@ -239,7 +239,7 @@ class _Page:
     def _step(self, step: StepView) -> Html:
         status = status_of(step, self.view)
         parent = f" (part of {step.parent})" if step.parent is not None else ""
-        found = [Note(level, text) for level, text in notes(step, self.view)]
+        found = [ReportNote(level, text) for level, text in notes(step, self.view)]
         output = None
         if step.output is not None:
             shown = join(tag("p", "result", class_="label"), self._output(step))
@@ -429,7 +429,7 @@ def _tree_row(step_id: str, depth: int, description: str, status: str) -> Html:
     return tag("li", icon, link, class_=f"depth{min(depth, 4)}")
 
 
-def _notes(notes: Sequence[Note]) -> Html | None:
+def _notes(notes: Sequence[ReportNote]) -> Html | None:
     """Return notes as a list, nested by depth."""
     items: list[Html] = []
     index = 0

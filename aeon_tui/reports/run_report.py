@@ -30,7 +30,7 @@ ISSUES_SHOWN = 20
 
 
 @dataclass(frozen=True)
-class Note:
+class ReportNote:
     """One line of a section. `level` is `text`, `info` or `warning`; `depth` counts its parent notes.
 
     `kind` is `evidence` for the judge's quotes on coherence and consistency, which a page folds.
@@ -43,11 +43,11 @@ class Note:
 
 
 @dataclass(frozen=True)
-class Section:
+class ReportSection:
     """A title with at least one note."""
 
     title: str
-    notes: list[Note]
+    notes: list[ReportNote]
 
 
 def score_trend(assessments: list[AssessmentView]) -> str:
@@ -61,24 +61,26 @@ def score_trend(assessments: list[AssessmentView]) -> str:
     return f"completeness {completeness}, coherence {coherence}"
 
 
-def person_sections(view: RunView) -> list[Section]:
+def person_sections(view: RunView) -> list[ReportSection]:
     """Return what is left to a person: questions about the task, and fragments to check (adaptive FR-011, FR-065)."""
-    questions = [Note("text", brief(question, 400)) for question in view.follow_up_questions]
-    fragments = [Note("warning", formatting.intervention(each)) for each in view.manual_interventions]
-    return _filled(Section("Questions about the task", questions), Section("Needs your attention", fragments))
+    questions = [ReportNote("text", brief(question, 400)) for question in view.follow_up_questions]
+    fragments = [ReportNote("warning", formatting.intervention(each)) for each in view.manual_interventions]
+    return _filled(
+        ReportSection("Questions about the task", questions), ReportSection("Needs your attention", fragments)
+    )
 
 
-def _filled(*sections: Section) -> list[Section]:
+def _filled(*sections: ReportSection) -> list[ReportSection]:
     return [section for section in sections if section.notes]
 
 
-def _pass(view: RunView, number: int, *, begun: bool, cut: bool, alone: bool) -> Iterator[Note]:
+def _pass(view: RunView, number: int, *, begun: bool, cut: bool, alone: bool) -> Iterator[ReportNote]:
     assessment = _assessment_of(view, number)
     unknown = "not assessed" if begun else "has not started"
     head = unknown if assessment is None else "converged" if assessment.converged else "not converged"
-    yield Note("text", f"pass {number}{' (cut short)' if cut else ''} · {head}")
+    yield ReportNote("text", f"pass {number}{' (cut short)' if cut else ''} · {head}")
     if phases := _phases(view, number):
-        yield Note("info", phases, 1)
+        yield ReportNote("info", phases, 1)
     if assessment is not None:
         yield from _assessment(assessment, _assessment_of(view, number - 1))
     yield from _profiles(view, number, alone=alone)
@@ -88,43 +90,43 @@ def _pass(view: RunView, number: int, *, begun: bool, cut: bool, alone: bool) ->
             yield from _refinement(refinement)
     for advisory in view.advisories:
         if advisory.pass_number == number:
-            yield Note("warning", f"advisory: {formatting.advisory(advisory)}", 1)
+            yield ReportNote("warning", f"advisory: {formatting.advisory(advisory)}", 1)
 
 
 def _assessment_of(view: RunView, number: int) -> AssessmentView | None:
     return next((each for each in view.assessments if each.pass_number == number), None)
 
 
-def _profiles(view: RunView, number: int, *, alone: bool) -> Iterator[Note]:
+def _profiles(view: RunView, number: int, *, alone: bool) -> Iterator[ReportNote]:
     """Yield the profiles of a pass, with the dimensions of each new version."""
     known = 0
     for profile in view.profiles:
         new, known = profile.version != known, profile.version
         if alone or profile.pass_number == number:
-            yield Note("info", formatting.profile(profile), 1)
+            yield ReportNote("info", formatting.profile(profile), 1)
             if new and profile.dimensions:
-                yield Note("info", formatting.dimensions(profile), 2)
+                yield ReportNote("info", formatting.dimensions(profile), 2)
 
 
-def _assessment(assessment: AssessmentView, before: AssessmentView | None) -> Iterator[Note]:
+def _assessment(assessment: AssessmentView, before: AssessmentView | None) -> Iterator[ReportNote]:
     flags = formatting.flags(assessment)
     consistency = ", ".join(text for _, text in flags) or "consistency was not recorded"
     sound = assessment.converged or all(ok for ok, _ in flags)
     if flags or assessment.completeness_score is not None:
-        yield Note("info" if sound else "warning", f"{_scores(assessment, before)} · {consistency}", 1)
+        yield ReportNote("info" if sound else "warning", f"{_scores(assessment, before)} · {consistency}", 1)
     for each in assessment.requirements:
-        yield Note("info" if each.met == "yes" else "warning", f"requirement {formatting.requirement(each)}", 1)
+        yield ReportNote("info" if each.met == "yes" else "warning", f"requirement {formatting.requirement(each)}", 1)
     for suspect in assessment.suspicions:
-        yield Note("warning" if suspect.stands else "info", f"suspicion {formatting.suspicion(suspect)}", 1)
+        yield ReportNote("warning" if suspect.stands else "info", f"suspicion {formatting.suspicion(suspect)}", 1)
     for _, same in groupby(assessment.checks, lambda check: (check.ok, check.evidence, check.quote_found)):
         first, *more = same
-        yield Note("info" if first.ok else "warning", f"evidence {formatting.check(first, *more)}", 1, "evidence")
+        yield ReportNote("info" if first.ok else "warning", f"evidence {formatting.check(first, *more)}", 1, "evidence")
     if assessment.not_judged:
-        yield Note("warning", f"not judged: {brief(assessment.not_judged, 400)}", 1)
+        yield ReportNote("warning", f"not judged: {brief(assessment.not_judged, 400)}", 1)
     if not assessment.converged:
         for code, reason in zip(assessment.reason_codes, formatting.scored_reasons(assessment), strict=False):
             if code != "not_judged":
-                yield Note("warning", f"because: {reason}", 1)
+                yield ReportNote("warning", f"because: {reason}", 1)
 
 
 def _scores(assessment: AssessmentView, before: AssessmentView | None) -> str:
@@ -139,11 +141,11 @@ def _gained(score: float | None, before: float | None) -> str:
     return f" ({_gain(round(score - before, 3))})" if score is not None and before is not None else ""
 
 
-def _issues(reports: list[ReportView], assessment: AssessmentView | None) -> Iterator[Note]:
+def _issues(reports: list[ReportView], assessment: AssessmentView | None) -> Iterator[ReportNote]:
     for report in reports[:-1]:
         if report.issues:
             artifact = formatting.words(report.artifact_type)
-            yield Note("info", f"earlier, in the {artifact}: {count(len(report.issues), 'issue')}", 1)
+            yield ReportNote("info", f"earlier, in the {artifact}: {count(len(report.issues), 'issue')}", 1)
             yield from _shown([formatting.issue(issue) for issue in report.issues], 2)
     issues = reports[-1].issues if reports else []
     found = [formatting.issue(issue) for issue in issues]
@@ -156,19 +158,19 @@ def _issues(reports: list[ReportView], assessment: AssessmentView | None) -> Ite
     yield from _shown(found, 1)
 
 
-def _shown(issues: list[str], depth: int) -> Iterator[Note]:
+def _shown(issues: list[str], depth: int) -> Iterator[ReportNote]:
     for text in issues[:ISSUES_SHOWN]:
-        yield Note("warning", f"issue: {text}", depth)
+        yield ReportNote("warning", f"issue: {text}", depth)
     if len(issues) > ISSUES_SHOWN:
-        yield Note("warning", f"{len(issues) - ISSUES_SHOWN} more issues; see all with --json", depth)
+        yield ReportNote("warning", f"{len(issues) - ISSUES_SHOWN} more issues; see all with --json", depth)
 
 
-def _refinement(refinement: RefinementView) -> Iterator[Note]:
+def _refinement(refinement: RefinementView) -> Iterator[ReportNote]:
     level = "info" if refinement.accepted else "warning"
-    yield Note(level, f"refinement: {formatting.refinement(refinement)}", 1)
-    yield Note("info", f"because: {formatting.refinement_cause(refinement)}", 2)
+    yield ReportNote(level, f"refinement: {formatting.refinement(refinement)}", 1)
+    yield ReportNote("info", f"because: {formatting.refinement_cause(refinement)}", 2)
     if change := formatting.refinement_change(refinement):
-        yield Note("info", f"{'change' if refinement.accepted else 'proposed'}: {change}", 2)
+        yield ReportNote("info", f"{'change' if refinement.accepted else 'proposed'}: {change}", 2)
 
 
 def _phases(view: RunView, number: int) -> str:
@@ -176,22 +178,22 @@ def _phases(view: RunView, number: int) -> str:
     return ", ".join(f"{brief(phase.phase, 20)} {span(phase.duration_ms)}" for phase in phases)
 
 
-def _patterns(history: ExecutionHistory) -> Iterator[Note]:
+def _patterns(history: ExecutionHistory) -> Iterator[ReportNote]:
     patterns = history.overall_statistics.patterns
     for fragment in patterns.refined_fragments:
         accepted = f"{fragment.accepted} accepted" if fragment.accepted else "none accepted"
         where = _those(fragment.passes)
-        yield Note(
+        yield ReportNote(
             "text", f"{brief(fragment.fragment, 40)} was refined {fragment.attempts} times, {accepted} ({where})"
         )
     for blocker in patterns.convergence_blockers:
         if len(blocker.passes) > 1:
-            yield Note(
+            yield ReportNote(
                 "text", f"{formatting.words(blocker.reason_code)} prevented convergence ({_those(blocker.passes)})"
             )
     for adjustment in patterns.depth_adjustments:
         if adjustment.converged is not None:
-            yield Note("text", _adjustment(adjustment))
+            yield ReportNote("text", _adjustment(adjustment))
 
 
 def _adjustment(adjustment: DepthAdjustment) -> str:
@@ -437,20 +439,20 @@ class RunReport:
         return [line for line in self.view.log if line.level != "info" and line.type not in _REPORTED_ELSEWHERE]
 
     @property
-    def passes(self) -> list[Section]:
+    def passes(self) -> list[ReportSection]:
         """The sections before the answer; empty for a run without evaluation (adaptive FR-071 to FR-078)."""
         view = self.view
         if not (view.assessments or view.reports or view.refinements or view.profiles):
             return []
         passes = [note for notes in self.pass_notes.values() for note in notes]
         return _filled(
-            Section("Requirements", [Note("text", brief(each, 400)) for each in view.requirements]),
-            Section("Pass" if self.one_pass else "Passes", passes),
-            Section("Across passes", self.across_passes),
+            ReportSection("Requirements", [ReportNote("text", brief(each, 400)) for each in view.requirements]),
+            ReportSection("Pass" if self.one_pass else "Passes", passes),
+            ReportSection("Across passes", self.across_passes),
         )
 
     @property
-    def pass_notes(self) -> dict[int, list[Note]]:
+    def pass_notes(self) -> dict[int, list[ReportNote]]:
         """The notes on each pass by number, even without an evaluation: its verdict, then its causes."""
         view = self.view
         begun = {phase.pass_number for phase in view.phases}
@@ -463,12 +465,12 @@ class RunReport:
         return found
 
     @property
-    def across_passes(self) -> list[Note]:
+    def across_passes(self) -> list[ReportNote]:
         """What shows only across several passes."""
         return [] if self.one_pass else list(_patterns(self._history))
 
     @property
-    def for_a_person(self) -> list[Section]:
+    def for_a_person(self) -> list[ReportSection]:
         """What the run leaves to the user in addition to its answer."""
         return person_sections(self.view)
 

@@ -19,7 +19,7 @@ from aeon_tui.platform.background_tasks import LatestWorker
 from aeon_tui.screens.pane_screen import PaneScreen
 from aeon_tui.sources.base import failure
 from aeon_tui.sources.journal import tail_view, whole_view
-from aeon_widgets.compare_rows import ComparedRun, Comparison, compare
+from aeon_widgets.compare_rows import ComparedRun, RunComparison, compare
 from aeon_widgets.compare_view import CompareHeader, CompareView
 from aeon_widgets.footer import KeyFooter
 
@@ -37,7 +37,7 @@ class ComparedRuns(NamedTuple):
 
     left: ComparedRun
     right: ComparedRun
-    comparison: Comparison
+    comparison: RunComparison
 
 
 @dataclass

@@ -105,7 +105,7 @@ class Kernel(Protocol[ResultT]):
 OnLine = Callable[[bytes], None]
 
 
-class Job(ABC):
+class RunnerJob(ABC):
     """The job of a Runner."""
 
     what: ClassVar[str] = "run"
@@ -159,12 +159,12 @@ class StartRequest(ABC):
         return loaded.trust if loaded.ignored else None
 
     @abstractmethod
-    def job(self, today: Callable[[], LoadedConfig], runs_dir: Path) -> Job:
+    def job(self, today: Callable[[], LoadedConfig], runs_dir: Path) -> RunnerJob:
         """Return the job, not yet prepared. Raises AeonError for unusable options."""
 
 
 @dataclass
-class RunJob(Job):
+class RunJob(RunnerJob):
     """A run: new, resumed, or a fork."""
 
     task: str
@@ -454,7 +454,7 @@ def _last_state(path: Path) -> dict[str, Any]:
     return last_state(tail(path))
 
 
-class Ended(Struct, frozen=True):
+class RunEnding(Struct, frozen=True):
     """How a run has ended for good."""
 
     status: str
@@ -464,7 +464,7 @@ class Ended(Struct, frozen=True):
         return f"the run ended as {words(self.status)}; there is nothing left to do"
 
 
-def ended_for_good(path: Path) -> Ended | None:
+def ended_for_good(path: Path) -> RunEnding | None:
     """Return how a run ended if there is nothing to continue, else None. Raises UsageError."""
     from aeon_core.entities import EXIT_CODES
     from aeon_core.journal.values import dict_of, int_of
@@ -475,7 +475,7 @@ def ended_for_good(path: Path) -> Ended | None:
         return None
     status = str(result.get("status"))
     error = dict_of(result.get("error")) or {}
-    return Ended(status, int_of(error.get("exit_code"), EXIT_CODES.get(status, 1)))
+    return RunEnding(status, int_of(error.get("exit_code"), EXIT_CODES.get(status, 1)))
 
 
 def resume_job(path: Path, today: LoadedConfig, said: Mapping[str, Any], *, in_app: bool) -> ResumeJob:

@@ -14,7 +14,7 @@ from aeon_core.errors import AeonError
 from aeon_core.journal.view.formatting import words
 from aeon_core.paths import run_command
 from aeon_tui.sessions.approval_broker import ApprovalBroker
-from aeon_tui.sessions.run_jobs import Job, Kernel, OnLine, Result, RunJob
+from aeon_tui.sessions.run_jobs import Kernel, OnLine, Result, RunJob, RunnerJob
 from aeon_tui.sessions.stream import Stream
 
 if TYPE_CHECKING:
@@ -22,11 +22,11 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger("aeon")
 
-JobT = TypeVar("JobT", bound=Job, default=RunJob)
+JobT = TypeVar("JobT", bound=RunnerJob, default=RunJob)
 Build = Callable[[Any, Path, OnLine, Stream, "Approver | None"], Kernel[Result]]
 
 
-def _build(job: Job, journal: Path, on_line: OnLine, stream: Stream, approver: Approver | None) -> Kernel[Result]:
+def _build(job: RunnerJob, journal: Path, on_line: OnLine, stream: Stream, approver: Approver | None) -> Kernel[Result]:
     return job.build(journal, on_line, stream, approver)
 
 

@@ -253,7 +253,7 @@ ConversationMode = Literal["passes", "single", "plan"]
 
 
 @dataclass
-class Conversation:
+class ServedConversation:
     """A conversation. Its first run has its id; later ones add a number."""
 
     id: str

@@ -14,7 +14,7 @@ from aeon_core.config.journal_trust import remembers
 from aeon_core.errors import AeonError, UsageError
 from aeon_core.journal.reader import tail
 from aeon_core.paths import git_root
-from aeon_tui.sessions.run_jobs import Job, Kernel, OnLine, StartRequest, new_journal, retained_records
+from aeon_tui.sessions.run_jobs import Kernel, OnLine, RunnerJob, StartRequest, new_journal, retained_records
 from aeon_tui.sources.base import ReadAheadSource
 from aeon_tui.sources.live import LiveSource
 from aeon_tui.sources.workflow import WorkflowState, follow_workflow
@@ -33,7 +33,7 @@ WARNING = "WARNING: "
 
 
 @dataclass
-class WorkflowJob(Job, StartRequest):
+class WorkflowJob(RunnerJob, StartRequest):
     """A workflow: a new task, or a journal to continue."""
 
     what: ClassVar[str] = "workflow"

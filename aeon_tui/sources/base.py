@@ -15,7 +15,7 @@ from aeon_core.errors import AeonError
 
 if TYPE_CHECKING:
     from aeon_core.journal.view.model import RunView
-    from aeon_tui.sources.snapshots import SnapshotStore
+    from aeon_tui.sources.snapshots import RunSnapshotStore
 
 Records = Iterator[dict[str, Any]]
 Listener = Callable[[], object]
@@ -86,7 +86,7 @@ class RecordSource(Generic[V]):
         return False
 
     @property
-    def snapshots(self) -> SnapshotStore | None:
+    def snapshots(self) -> RunSnapshotStore | None:
         """Views of the run's past, if the source reads the whole journal anyway."""
         return None
 

@@ -34,7 +34,7 @@ from aeon_tui.sources.base import (
     failure,
     nobody,
 )
-from aeon_tui.sources.snapshots import PAUSE_SECONDS, PIECE_SECONDS, Closed, SnapshotStore, Work
+from aeon_tui.sources.snapshots import PAUSE_SECONDS, PIECE_SECONDS, Closed, RunSnapshotStore, Work
 
 if TYPE_CHECKING:
     from aeon_core.journal.follow import FollowPosition
@@ -89,13 +89,13 @@ class JournalSource(RecordSource[V]):
 
     follows = False
     notice = ""
-    snapshots: SnapshotStore | None = None
+    snapshots: RunSnapshotStore | None = None
     """Views of the run's past, which share what is read for the whole."""
 
     def __init__(self, path: Path | None) -> None:
         super().__init__(path)
         if path is not None:
-            self.snapshots = SnapshotStore(path)
+            self.snapshots = RunSnapshotStore(path)
         self._notify: Listener = nobody
         self._ready: deque[Any] = deque()
         """Records, views and changes of status, in order."""
@@ -352,7 +352,7 @@ class FollowedSource(JournalSource[V]):
         shown = self._follower is not None or self._too_fast
         place = None
         if self._projection.shows_ends and (self._too_fast or _size(path) >= LONG):
-            self.snapshots = self.snapshots or SnapshotStore(path)
+            self.snapshots = self.snapshots or RunSnapshotStore(path)
             self._fast, self._too_fast = self._too_fast, False
             place, shown = self._read_whole(path), True
         self._generation = -1 if shown and place is None else 0

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from aeon_tui.sources.base import Listener, RateMeter, RecordSource, V, nobody
 
 if TYPE_CHECKING:
-    from aeon_tui.sources.snapshots import SnapshotStore
+    from aeon_tui.sources.snapshots import RunSnapshotStore
 
 Follow = Callable[[Path], RecordSource[V]]
 """Returns a source that follows a journal whose first view is already shown."""
@@ -57,7 +57,7 @@ class LiveSource(RecordSource[V]):
         return self._followed.reading if self._followed is not None else ""
 
     @property
-    def snapshots(self) -> SnapshotStore | None:
+    def snapshots(self) -> RunSnapshotStore | None:
         return self._followed.snapshots if self._followed is not None else None
 
     @property

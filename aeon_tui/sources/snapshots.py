@@ -42,7 +42,7 @@ Pieces = Callable[[Work], Iterator[None]]
 """Does work piece by piece, and yields after each piece."""
 
 
-class Snapshot(Struct, frozen=True):
+class RunSnapshot(Struct, frozen=True):
     """A run at one of its records."""
 
     view: RunView
@@ -134,7 +134,7 @@ class _Fold:
         return fold.state().view.view()
 
 
-class SnapshotStore:
+class RunSnapshotStore:
     """Builds views of a run's past, on threads, from the current journal.
 
     A view leaves large values in the journal, and `record` reads them. A snapshot takes some ms, however long the run:
@@ -151,7 +151,7 @@ class SnapshotStore:
         self._nobody_waits = threading.Event()
         self._nobody_waits.set()
 
-    def snapshot(self, base: int | None, moves: Sequence[Move]) -> Snapshot | None:
+    def snapshot(self, base: int | None, moves: Sequence[Move]) -> RunSnapshot | None:
         """Return the run at the record to which the moves lead from `base`; None if that is now.
 
         `base` is a seq, or None for now. Raises AeonError, OSError if the journal cannot be read, and Closed.
@@ -162,7 +162,7 @@ class SnapshotStore:
         finally:
             self._nobody_waits.set()
 
-    def _led_to(self, fold: _Fold, base: int | None, moves: Sequence[Move]) -> Snapshot | None:
+    def _led_to(self, fold: _Fold, base: int | None, moves: Sequence[Move]) -> RunSnapshot | None:
         timeline = fold.timeline
         if not len(timeline):
             return None
@@ -177,7 +177,7 @@ class SnapshotStore:
             return self._snapshot_at(fold, position)
         return _snapshot(fold, position, self._end_of(fold, position))
 
-    def whole(self, seq: int, wanted: Callable[[], bool] = lambda: True) -> Snapshot:
+    def whole(self, seq: int, wanted: Callable[[], bool] = lambda: True) -> RunSnapshot:
         """Return the run at a record, complete, once the journal has been read that far.
 
         Raises what `snapshot` does; Closed also once it is no longer `wanted`.
@@ -191,7 +191,7 @@ class SnapshotStore:
             self._read(fold, self._pieces, partial(_lacks, fold, until, wanted))
         raise Closed
 
-    def at_pass_ends(self, passes: Sequence[int]) -> list[Snapshot]:
+    def at_pass_ends(self, passes: Sequence[int]) -> list[RunSnapshot]:
         """Return the run at the end of each of these passes; 0 is the first plan, as generated.
 
         For a pass in progress, that is the last record. Raises what `snapshot` does.
@@ -290,7 +290,7 @@ class SnapshotStore:
             gc.freeze()  # scanning what was read would delay keys
         return True
 
-    def _snapshot_at(self, fold: _Fold, position: int) -> Snapshot:
+    def _snapshot_at(self, fold: _Fold, position: int) -> RunSnapshot:
         with self._making:
             return _snapshot(fold, position, fold.go_to(fold.timeline.line(position) + 1, self._pieces))
 
@@ -317,5 +317,5 @@ def _lacks(fold: _Fold, until: int, wanted: Callable[[], bool] = lambda: True) -
     return fold.whole.folded < until and wanted()
 
 
-def _snapshot(fold: _Fold, position: int, view: RunView) -> Snapshot:
-    return Snapshot(view, fold.timeline.seq(position), position, len(fold.timeline))
+def _snapshot(fold: _Fold, position: int, view: RunView) -> RunSnapshot:
+    return RunSnapshot(view, fold.timeline.seq(position), position, len(fold.timeline))

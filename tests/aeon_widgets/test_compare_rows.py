@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from aeon_core.journal.view.model import RunView
 from aeon_core.journal.view.reducer import fold
-from aeon_widgets.compare_rows import ComparedRun, CompareRow, Comparison, compare, relation
+from aeon_widgets.compare_rows import ComparedRun, CompareRow, RunComparison, compare, relation
 from aeon_widgets.icons import VARIABLES
 from tests.aeon_tui.passes import Passes, converged_run, first_pass, given_up_run, hostile_passes, second_pass
 from tests.aeon_tui.recordings import Recording, failed_run, finished_run, hostile_run, live_run
@@ -47,7 +47,7 @@ def _changed(view: RunView, changed: dict[str, Any]) -> RunView:
     return view
 
 
-def of(comparison: Comparison, section: str) -> list[tuple[str, str, str]]:
+def of(comparison: RunComparison, section: str) -> list[tuple[str, str, str]]:
     """Return mark and texts of the rows below a heading."""
     rows = comparison.rows
     at = next(place for place, row in enumerate(rows) if row.left.partition(" · ")[0] == section)
@@ -55,7 +55,7 @@ def of(comparison: Comparison, section: str) -> list[tuple[str, str, str]]:
     return [(row.mark, row.left, row.right) for row in rows[at + 1 : end]]
 
 
-def headings(comparison: Comparison) -> list[str]:
+def headings(comparison: RunComparison) -> list[str]:
     return [row.left for row in comparison.rows if row.style == "accent bold"]
 
 

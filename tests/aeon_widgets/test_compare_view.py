@@ -7,7 +7,7 @@ from textual.app import App, ComposeResult
 
 from aeon_core.journal.view.reducer import fold
 from aeon_themes import fallback_variables
-from aeon_widgets.compare_rows import ComparedRun, CompareRow, Comparison, compare, text_rows
+from aeon_widgets.compare_rows import ComparedRun, CompareRow, RunComparison, compare, text_rows
 from aeon_widgets.compare_view import CompareHeader, CompareView
 from tests.aeon_tui.passes import converged_run, given_up_run
 from tests.aeon_tui.recordings import hostile_run
@@ -17,7 +17,7 @@ RIGHT = "the same\nit costs 0.75\nthe end\nand more"
 
 
 class Shown(App[None]):
-    def __init__(self, comparison: Comparison) -> None:
+    def __init__(self, comparison: RunComparison) -> None:
         super().__init__()
         self.comparison = comparison
         self.sides: list[int] = []
@@ -42,11 +42,11 @@ class Shown(App[None]):
         self.sides.append(event.side)
 
 
-def comparison() -> Comparison:
-    return Comparison(tuple(text_rows(LEFT, RIGHT)))
+def comparison() -> RunComparison:
+    return RunComparison(tuple(text_rows(LEFT, RIGHT)))
 
 
-def runs() -> Comparison:
+def runs() -> RunComparison:
     return compare(*(ComparedRun("r", fold(make().records)) for make in (converged_run, given_up_run)))
 
 
@@ -130,7 +130,7 @@ async def test_a_row_keeps_the_cursor_when_more_comes_and_when_the_size_changes(
         await pilot.resize_terminal(60, 20)
         await pilot.pause()
         assert app.view._row_at(app.view.cursor) == row
-        app.view.show(Comparison((CompareRow("#", "new", "new"), *runs().rows)))
+        app.view.show(RunComparison((CompareRow("#", "new", "new"), *runs().rows)))
         assert app.view._row_at(app.view.cursor) == row
 
 
@@ -157,7 +157,7 @@ async def test_no_line_is_wider_than_the_view_whatever_it_holds(size: tuple[int,
 @pytest.mark.parametrize("width", [40, 60, 121])
 async def test_no_word_of_a_row_is_lost_when_it_is_wrapped(width: int) -> None:
     text = "      output     " + "a word and 測試 another, " * 40
-    app = Shown(Comparison((CompareRow("A", text, "", hang=17),)))
+    app = Shown(RunComparison((CompareRow("A", text, "", hang=17),)))
     async with app.run_test(size=(width, 60)) as pilot:
         await pilot.pause()
         told = [line.removeprefix("A ").removesuffix(" A") for line in app.view.text.split("\n")]
@@ -166,7 +166,7 @@ async def test_no_word_of_a_row_is_lost_when_it_is_wrapped(width: int) -> None:
 
 async def test_a_difference_is_scrolled_into_view_with_what_is_below_it() -> None:
     rows = text_rows("\n".join(["same"] * 50 + ["old"] * 5), "\n".join(["same"] * 50 + ["new"] * 5))
-    app = Shown(Comparison(tuple(rows)))
+    app = Shown(RunComparison(tuple(rows)))
     async with app.run_test(size=(120, 12)) as pilot:
         await pilot.press("n")
         assert app.view.cursor == 50

@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from rich.cells import cell_len
 
-from aeon_widgets.rendered_text import MAX_RENDERED, Line, block_lines, form_of
+from aeon_widgets.rendered_text import MAX_RENDERED, TextLine, block_lines, form_of
 
 MARKDOWN = """\
 # The *sum*
@@ -92,8 +92,8 @@ def test_a_flag_that_is_wrong_is_not_told_by_the_colour_of_the_others() -> None:
 
 
 def test_what_is_raw_or_too_long_is_shown_as_it_is() -> None:
-    assert block_lines("markdown", "# **a**", 80, raw=True) == [Line("", "# **a**")]
-    assert block_lines("high", "# **a**", 80) == [Line("high", "# **a**")]
+    assert block_lines("markdown", "# **a**", 80, raw=True) == [TextLine("", "# **a**")]
+    assert block_lines("high", "# **a**", 80) == [TextLine("high", "# **a**")]
     long = "**a** " * (MAX_RENDERED // 5)
     assert block_lines("markdown", long, 80)[0].text.startswith("**a** **a**")
 

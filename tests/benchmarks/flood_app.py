@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any
 from aeon_core.config.schema import RunConfig
 from aeon_core.entities import RunResult
 from aeon_core.journal.view.model import RunView
-from aeon_tui.sessions.run_jobs import Job
+from aeon_tui.sessions.run_jobs import RunnerJob
 from aeon_tui.sources.live import LiveSource
 from tests.benchmarks import flood_source
 
@@ -50,7 +50,7 @@ def said(view: RunView) -> dict[str, Any]:
 
 
 @dataclass
-class FloodWork(Job):
+class FloodWork(RunnerJob):
     """A run whose kernel does nothing but write records."""
 
     path: Path

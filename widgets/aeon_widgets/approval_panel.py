@@ -25,7 +25,7 @@ from aeon_core.units import count
 from aeon_widgets.keys import TOO_SOON, KeyGuard, key_after_escape, key_of, shown_key
 from aeon_widgets.line_input import LineInput
 from aeon_widgets.pane import Pane, message, pane_css
-from aeon_widgets.run_question import REASON, RUN, ApprovalQuestion, Choice, Section
+from aeon_widgets.run_question import REASON, RUN, ApprovalQuestion, Choice, QuestionSection
 from aeon_widgets.text import Block
 from aeon_widgets.text_view import PartsView
 from aeon_widgets.virtual_list import ChoiceRows, RowsView
@@ -107,7 +107,7 @@ class ApprovalText(PartsView):
 
         answer: str
 
-    def __init__(self, body: Sequence[Block], sections: Sequence[Section], room: Callable[[], int]) -> None:
+    def __init__(self, body: Sequence[Block], sections: Sequence[QuestionSection], room: Callable[[], int]) -> None:
         super().__init__()
         self._room = room
         """Returns how many lines there is room for."""
@@ -129,7 +129,7 @@ class ApprovalText(PartsView):
         self._lay_out()
         self.start(self._blocks, follow=False)
 
-    def set_sections(self, sections: Sequence[Section]) -> None:
+    def set_sections(self, sections: Sequence[QuestionSection]) -> None:
         """Replace the sections."""
         self._sections = list(sections)
         self._lay_out()
@@ -411,7 +411,7 @@ class ApprovalPanel(Pane):
         self.reopen()
         self.query_one(ApprovalText).set_problem(problem)
 
-    def set_sections(self, sections: tuple[Section, ...]) -> None:
+    def set_sections(self, sections: tuple[QuestionSection, ...]) -> None:
         """Replace the sections of the question."""
         self.question = replace(self.question, sections=sections)
         self.query_one(ApprovalText).set_sections(sections)

@@ -218,7 +218,7 @@ class ComparedRun:
 
 
 @dataclass(frozen=True)
-class Comparison:
+class RunComparison:
     """What two runs have in common, and how they differ."""
 
     rows: tuple[CompareRow, ...]
@@ -233,7 +233,7 @@ class Comparison:
         return sum(row.begins for row in self.rows)
 
 
-def compare(left: ComparedRun, right: ComparedRun) -> Comparison:
+def compare(left: ComparedRun, right: ComparedRun) -> RunComparison:
     """Return the comparison of two runs; a run does not differ from itself."""
     rows = [*_notes(left, right)]
     one, other = left.view, right.view
@@ -245,7 +245,7 @@ def compare(left: ComparedRun, right: ComparedRun) -> Comparison:
             CompareRow("#", text if one is alone else "", text if other is alone else "")
             for text in ("", *overview_lines)
         ]
-        return Comparison(tuple(rows), whole=False)
+        return RunComparison(tuple(rows), whole=False)
     pairs = pair_steps(one.steps, other.steps, outputs=not (one.whole_from or other.whole_from))
     since = shared_from(one, other)
     rows += _section("Scores", list(_scores(one, other, since)), "No pass was assessed.")
@@ -263,7 +263,7 @@ def compare(left: ComparedRun, right: ComparedRun) -> Comparison:
     issues = f"Issues from pass {since} on" if since else "Issues"
     rows += _section(issues, list(_issues(one, other, pairs, since)), "No issue was found.")
     rows += _section("Options", list(_options(one, other)), "All options are the same.")
-    return Comparison(tuple(rows if rows[0].left or rows[0].right else rows[1:]), relation(one, other))
+    return RunComparison(tuple(rows if rows[0].left or rows[0].right else rows[1:]), relation(one, other))
 
 
 def relation(left: RunView, right: RunView) -> str:

@@ -18,10 +18,10 @@ from typing_extensions import override
 
 from aeon_core.journal.view.formatting import words
 from aeon_core.units import count
-from aeon_widgets.compare_rows import ComparedRun, CompareRow, Comparison
+from aeon_widgets.compare_rows import ComparedRun, CompareRow, RunComparison
 from aeon_widgets.icons import VARIABLES, run_style
 from aeon_widgets.pane import message
-from aeon_widgets.rendered_text import Line, wrapped
+from aeon_widgets.rendered_text import TextLine, wrapped
 from aeon_widgets.tally import TallyHeader
 from aeon_widgets.text import Piece, fit, one_line
 from aeon_widgets.virtual_list import RowsView
@@ -123,8 +123,8 @@ class _Line(NamedTuple):
     """One line of a row, and what it shows of each side; None for a side that it does not show."""
 
     row: CompareRow
-    left: Line | None
-    right: Line | None
+    left: TextLine | None
+    right: TextLine | None
     first: bool
     """Whether it is the row's first one."""
 
@@ -192,7 +192,7 @@ class CompareView(RowsView):
         width = self.scrollable_content_region.width
         return "\n".join("".join(text for text, _ in self.pieces(at, width)).rstrip() for at in range(self.line_count))
 
-    def show(self, comparison: Comparison) -> None:
+    def show(self, comparison: RunComparison) -> None:
         """Show a comparison; the cursor stays on its row if that is still there."""
         if comparison.rows != self._all:
             self._all, self._whole = comparison.rows, comparison.whole
@@ -266,7 +266,7 @@ class CompareView(RowsView):
     @override
     def pieces(self, index: int, width: int) -> Iterable[Piece]:
         row, left, right, first = self._lines[index]
-        shown = list((left or right or Line("", "")).pieces())
+        shown = list((left or right or TextLine("", "")).pieces())
         if not self._laid_out[1]:
             sign = SIDES[left is None] if row.left != row.right else row.mark if row.differs else " "
             return [(f"{sign} ", "bold" if row.differs else "muted"), *shown]
@@ -300,7 +300,7 @@ def _lines(rows: Iterable[CompareRow], width: int, *, beside: bool) -> Iterator[
             )
             for text, spans in zip((row.left, row.right), row.spans, strict=True)
         )
-        lines: Iterable[tuple[Line | None, Line | None]]
+        lines: Iterable[tuple[TextLine | None, TextLine | None]]
         if beside and not row.is_heading:
             lines = zip_longest(left, right)
         elif row.left == row.right:

@@ -16,7 +16,7 @@ from aeon_widgets.icons import SCORE_ICONS
 from aeon_widgets.pane import Pane, PaneMessage, message, pane_css
 from aeon_widgets.reply_text import (
     MET_STYLES,
-    Verdict,
+    VerdictBlocks,
     checks,
     parts_of,
     requirement_blocks,
@@ -54,11 +54,11 @@ class ConvergencePane(PartsView, Pane):
     class Opened(PaneMessage):
         """The person wants to see the passage that the judge quotes for a verdict."""
 
-        verdict: Verdict
+        verdict: VerdictBlocks
 
     def __init__(self) -> None:
         super().__init__()
-        self._verdicts: list[tuple[int, Verdict]] = []
+        self._verdicts: list[tuple[int, VerdictBlocks]] = []
         """The index of each verdict's first block, and the verdict."""
         self._drafted = RunView()
         self._draft: Draft | None = None
@@ -69,14 +69,14 @@ class ConvergencePane(PartsView, Pane):
         """Show what is known about convergence so far."""
         self.pane_title = f"Convergence{_title(view)}"
         shown: list[Block] = []
-        found: list[tuple[int, Verdict]] = []
+        found: list[tuple[int, VerdictBlocks]] = []
         if view is not self._drafted:
             self._draft, self._drafted = None, view
         if self._draft is not None:
             self.pane_title = f"Convergence · {'judging' if self._draft.purpose == 'judge' else 'requirements'}"
             shown += [*drafted_blocks(self._draft, view), GAP]
         for part in convergence_parts(view):
-            if isinstance(part, Verdict):
+            if isinstance(part, VerdictBlocks):
                 found.append((len(shown), part))
                 shown += part.blocks
             else:
@@ -144,7 +144,7 @@ def summary(view: RunView) -> list[Piece]:
     return [(f"{icon} {line}", style)]
 
 
-def convergence_parts(view: RunView) -> Iterator[Block | Verdict]:
+def convergence_parts(view: RunView) -> Iterator[Block | VerdictBlocks]:
     """Yield how far the run has come, the newest pass first."""
     last = view.assessment
     if last is None:
@@ -203,7 +203,7 @@ def change(scores: Sequence[float | None]) -> str:
     return f" {by:+.2f}" if round(by, 2) else UNCHANGED
 
 
-def _assessment(shown: AssessmentView) -> Iterator[Block | Verdict]:
+def _assessment(shown: AssessmentView) -> Iterator[Block | VerdictBlocks]:
     judged = bool(shown.requirements)
     yield from verdicts(shown)
     line = " ".join(f"{'✔' if ok else '✖'} {words(name)}" for name, ok in shown.consistency.items())

@@ -34,7 +34,7 @@ class Place(NamedTuple):
     phase: str = ""
 
 
-class Part(NamedTuple):
+class PassPart(NamedTuple):
     """Text that is safe to show, the name of its style, and the pass or phase that it stands for."""
 
     text: str
@@ -68,7 +68,7 @@ class PassLine(Widget):
         self._view = RunView()
         self._live = True
         self._here: Place | None = None
-        self._drawn: list[Part] = []
+        self._drawn: list[PassPart] = []
 
     def update_view(self, view: RunView, live: bool, here: Place | None = None) -> None:
         """Show the passes so far; `live` says whether the run is live, `here` which past moment is shown."""
@@ -77,7 +77,7 @@ class PassLine(Widget):
         if self._parts() != self._drawn:
             self.refresh()
 
-    def _parts(self) -> list[Part]:
+    def _parts(self) -> list[PassPart]:
         return pass_parts(self._view, self.size.width, live=self._live, here=self._here)
 
     def render(self) -> Content:
@@ -95,7 +95,7 @@ class PassLine(Widget):
             left = right
 
 
-def pass_parts(view: RunView, width: int, *, live: bool = True, here: Place | None = None) -> list[Part]:
+def pass_parts(view: RunView, width: int, *, live: bool = True, here: Place | None = None) -> list[PassPart]:
     """Return the passes as parts of a line of at most `width` cells.
 
     A sign precedes the phase or pass `here`, and what comes after it is muted.
@@ -104,8 +104,8 @@ def pass_parts(view: RunView, width: int, *, live: bool = True, here: Place | No
     for phase in view.phases:
         by_pass.setdefault(phase.pass_number, []).append(phase)
     if not by_pass:
-        return _cut([Part("no pass has started", "muted")], width)
-    line: list[Part] = []
+        return _cut([PassPart("no pass has started", "muted")], width)
+    line: list[PassPart] = []
     for line in _lines(by_pass, {each.pass_number: each for each in view.assessments}, live):
         line = _marked(line, here)
         if sum(cell_len(part.text) for part in line) <= width:
@@ -115,7 +115,7 @@ def pass_parts(view: RunView, width: int, *, live: bool = True, here: Place | No
 
 def _lines(
     by_pass: Mapping[int, Sequence[PhaseView]], known: Mapping[int, AssessmentView], live: bool
-) -> Iterator[list[Part]]:
+) -> Iterator[list[PassPart]]:
     """Yield shorter and shorter versions of the line.
 
     Passes lose their phases, the older ones first, but never one that still runs; then the last scores lose their
@@ -124,11 +124,11 @@ def _lines(
     numbers = list(by_pass)
     over = all(phase.finished for phase in by_pass[numbers[-1]])
 
-    def label(number: int, *, whole: bool, named: bool = False) -> list[Part]:
-        head = Part(f"{number}", "accent", Place(number))
-        phases: list[Part] = []
+    def label(number: int, *, whole: bool, named: bool = False) -> list[PassPart]:
+        head = PassPart(f"{number}", "accent", Place(number))
+        phases: list[PassPart] = []
         for phase in by_pass[number] if whole else ():
-            phases += [Part(_LINK if phases else " ", "muted"), _phase(phase, live)]
+            phases += [PassPart(_LINK if phases else " ", "muted"), _phase(phase, live)]
         return [head, *phases, *_scores(known.get(number), named=named)]
 
     for named in (max(known, default=0), 0):
@@ -137,38 +137,38 @@ def _lines(
             yield _joined(label(number, whole=number in whole, named=number == named) for number in numbers)
     for left_out in range(1, len(numbers)):
         last = label(numbers[-1], whole=True)
-        yield [Part(_MORE, "muted"), *_joined([*(label(each, whole=False) for each in numbers[left_out:-1]), last])]
+        yield [PassPart(_MORE, "muted"), *_joined([*(label(each, whole=False) for each in numbers[left_out:-1]), last])]
 
 
-def _marked(line: list[Part], here: Place | None) -> list[Part]:
+def _marked(line: list[PassPart], here: Place | None) -> list[PassPart]:
     """Return the line with the sign before the moment shown; if its phase is left out, before the pass."""
     if here is None:
         return line
     places = [part.place for part in line]
     sought = here if here in places else Place(here.pass_number)
     if sought not in places:
-        return [Part(f"{_HERE} ", "accent"), *line] if not here.pass_number else line
+        return [PassPart(f"{_HERE} ", "accent"), *line] if not here.pass_number else line
     at = len(places) - 1 - places[::-1].index(sought) if sought.phase else places.index(sought)
     own = next(
         (after for after in range(at + 1, len(line)) if places[after] not in (None, Place(sought[0]))), len(line)
     )
     return [
         *line[:at],
-        Part(f"{_HERE}{line[at].text}", "bold accent", sought),
+        PassPart(f"{_HERE}{line[at].text}", "bold accent", sought),
         *line[at + 1 : own],
-        *(Part(part.text, "muted", part.place) for part in line[own:]),
+        *(PassPart(part.text, "muted", part.place) for part in line[own:]),
     ]
 
 
-def _joined(passes: Iterable[list[Part]]) -> list[Part]:
-    line: list[Part] = []
+def _joined(passes: Iterable[list[PassPart]]) -> list[PassPart]:
+    line: list[PassPart] = []
     for each in passes:
-        line += [Part(_GAP, ""), *each] if line else each
+        line += [PassPart(_GAP, ""), *each] if line else each
     return line
 
 
-def _cut(line: list[Part], width: int) -> list[Part]:
-    shown: list[Part] = []
+def _cut(line: list[PassPart], width: int) -> list[PassPart]:
+    shown: list[PassPart] = []
     for part in line:
         piece = fit(part.text, width)
         shown.append(part._replace(text=piece))
@@ -176,29 +176,29 @@ def _cut(line: list[Part], width: int) -> list[Part]:
     return shown
 
 
-def _scores(assessment: AssessmentView | None, *, named: bool) -> list[Part]:
+def _scores(assessment: AssessmentView | None, *, named: bool) -> list[PassPart]:
     """Return the verdict and scores of a pass; the colour of a score says whether it reached the required one."""
     if assessment is None:
         return []
     place, asked = Place(assessment.pass_number), assessment.criteria
     icon, style = (STATUS_ICONS["complete"], "complete") if assessment.converged else ("✖", "medium")
-    parts = [Part(f" {icon}", style, place)]
+    parts = [PassPart(f" {icon}", style, place)]
     for word, name, value in (
         ("complete", "completeness", assessment.completeness_score),
         ("coherent", "coherence", assessment.coherence_score),
     ):
         label = f" {word} {score(value)}" if named else f" {score(value)}"
-        parts.append(Part(label, score_level(value, number_of(asked.get(name))) or style, place))
+        parts.append(PassPart(label, score_level(value, number_of(asked.get(name))) or style, place))
     return parts
 
 
-def _phase(phase: PhaseView, live: bool) -> Part:
+def _phase(phase: PhaseView, live: bool) -> PassPart:
     place = Place(phase.pass_number, phase.phase)
     name = one_line(phase.phase, 20)
     if phase.finished:
-        return Part(name, "", place)
+        return PassPart(name, "", place)
     status = shown_status("running", live)
-    return Part(f"{ROW_ICONS[status]} {name}", "medium" if status == STOPPED else status, place)
+    return PassPart(f"{ROW_ICONS[status]} {name}", "medium" if status == STOPPED else status, place)
 
 
 BACK, ON, HERE = "◀", "▶", "●"

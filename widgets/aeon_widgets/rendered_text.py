@@ -54,7 +54,7 @@ _CODE_STYLES: tuple[tuple[str, str], ...] = (
 """The style of a token of code, by the prefix of its name in Pygments."""
 
 
-class Line(NamedTuple):
+class TextLine(NamedTuple):
     """One line to show: its style, its text, and the parts with an additional style."""
 
     style: str
@@ -73,10 +73,10 @@ class Line(NamedTuple):
             yield self.text[at:], self.style
 
 
-Render = Callable[[str, int], Iterator[Line]]
+Render = Callable[[str, int], Iterator[TextLine]]
 
 
-def json_lines(text: str, width: int) -> Iterator[Line]:
+def json_lines(text: str, width: int) -> Iterator[TextLine]:
     """Yield JSON with different styles for keys, strings, and numbers and literals."""
     for line in text.split("\n"):
         spans = []
@@ -86,7 +86,7 @@ def json_lines(text: str, width: int) -> Iterator[Line]:
         yield from wrapped(line, spans, width)
 
 
-def code_lines(text: str, width: int, language: str) -> Iterator[Line]:
+def code_lines(text: str, width: int, language: str) -> Iterator[TextLine]:
     """Yield highlighted code; plain text if the language is unknown."""
     for pieces in _tokens(text, language):
         yield from _wrapped_pieces(pieces, width)
@@ -109,7 +109,7 @@ def _tokens(text: str, language: str) -> list[list[Piece]]:
     return lines[: text.count("\n") + 1]
 
 
-def markdown_lines(text: str, width: int) -> Iterator[Line]:
+def markdown_lines(text: str, width: int) -> Iterator[TextLine]:
     """Yield a Markdown text with its headings, lists, tables, quotes and code; a link shows its address."""
     lines = text.split("\n")
     at = 0
@@ -119,7 +119,7 @@ def markdown_lines(text: str, width: int) -> Iterator[Line]:
             closing = re.compile(rf"\s*{fence[1]}{fence[1][0]}*\s*")
             end = next((i for i in range(at + 1, len(lines)) if closing.fullmatch(lines[i])), len(lines))
             if fence[2]:
-                yield Line("muted", fence[2])
+                yield TextLine("muted", fence[2])
             for each in code_lines("\n".join(lines[at + 1 : end]), max(2, width - 2), fence[2]):
                 yield _shifted(each, "  ")
             at = end + 1
@@ -136,14 +136,14 @@ def markdown_lines(text: str, width: int) -> Iterator[Line]:
             at += 1
 
 
-def _line(line: str, width: int) -> Iterator[Line]:
+def _line(line: str, width: int) -> Iterator[TextLine]:
     if found := _HEADING.match(line):
         title = line[found.end() :].rstrip()
         bare = title.rstrip("#")
         title = bare.rstrip() if bare.endswith((" ", "\t")) else title
         yield from _wrapped_pieces(_inline(title), width, "bold accent" if len(found[1]) <= 2 else "bold")
     elif _RULE.match(line):
-        yield Line("muted", "─" * max(1, min(width, 40)))
+        yield TextLine("muted", "─" * max(1, min(width, 40)))
     elif line.lstrip().startswith(">"):
         quoted = line.lstrip().removeprefix(">").removeprefix(" ")
         for each in _wrapped_pieces(_inline(quoted), max(2, width - 2), "muted"):
@@ -180,7 +180,7 @@ def _inline(text: str, style: str = "") -> list[Piece]:
     return [*pieces, (text[at:], style)]
 
 
-def _table(rows: Sequence[str], width: int) -> Iterator[Line]:
+def _table(rows: Sequence[str], width: int) -> Iterator[TextLine]:
     """Yield a table's rows with aligned columns."""
     cells = [[_inline(cell.strip()) for cell in row.strip().strip("|").split("|")] for row in rows]
     widths: list[int] = []
@@ -190,7 +190,7 @@ def _table(rows: Sequence[str], width: int) -> Iterator[Line]:
             widths[place] = min(_MAX_COLUMN, max(widths[place], _cells(cell)))
     for number, row in enumerate(cells):
         if number == 1:
-            yield Line("muted", "─┼─".join("─" * each for each in widths)[:width])
+            yield TextLine("muted", "─┼─".join("─" * each for each in widths)[:width])
             continue
         pieces: list[Piece] = []
         for place, cell in enumerate(row):
@@ -212,13 +212,13 @@ def _spans(pieces: Sequence[Piece]) -> list[tuple[int, int, str]]:
     return spans
 
 
-def _wrapped_pieces(pieces: Sequence[Piece], width: int, style: str = "", hang: int = 0) -> Iterator[Line]:
+def _wrapped_pieces(pieces: Sequence[Piece], width: int, style: str = "", hang: int = 0) -> Iterator[TextLine]:
     return wrapped("".join(text for text, _ in pieces), _spans(pieces), width, style, hang)
 
 
 def wrapped(
     text: str, spans: Sequence[tuple[int, int, str]], width: int, style: str = "", hang: int = 0
-) -> Iterator[Line]:
+) -> Iterator[TextLine]:
     """Yield the lines that a text wraps to, each with its part of the spans.
 
     Lines after the first are indented by the width of its first `hang` characters, if there is room.
@@ -235,18 +235,20 @@ def wrapped(
             first += 1
         here = spans[first : bisect_left(spans, (at,))]
         own = tuple((max(begin, start) - start, min(end, at) - start, name) for begin, end, name in here)
-        yield _shifted(Line(style, text[start:at], own), lead)
+        yield _shifted(TextLine(style, text[start:at], own), lead)
 
 
-def _shifted(line: Line, lead: str) -> Line:
+def _shifted(line: TextLine, lead: str) -> TextLine:
     by = len(lead)
-    return Line(line.style, lead + line.text, tuple((start + by, end + by, style) for start, end, style in line.spans))
+    return TextLine(
+        line.style, lead + line.text, tuple((start + by, end + by, style) for start, end, style in line.spans)
+    )
 
 
 _HUNK = re.compile(r"@@ -(\d+)(?:,\d+)? \+(\d+)(?:,\d+)? @@")
 
 
-def diff_lines(diff: str, width: int, path: str) -> Iterator[Line]:
+def diff_lines(diff: str, width: int, path: str) -> Iterator[TextLine]:
     """Yield a file's unified diff with the number of each line, highlighted in the file's language.
 
     The number of a removed line is that in the old file.
@@ -260,11 +262,11 @@ def diff_lines(diff: str, width: int, path: str) -> Iterator[Line]:
     begins = [number for number, line in enumerate(lines) if _HUNK.match(line)]
     for number, (begin, end) in enumerate(pairwise([*begins, len(lines)])):
         if number:
-            yield Line("muted", f"{'⋯':>{gutter}}")
+            yield TextLine("muted", f"{'⋯':>{gutter}}")
         yield from _hunk_lines(lines[begin:end], gutter, width, language)
 
 
-def _hunk_lines(lines: Sequence[str], gutter: int, width: int, language: str) -> Iterator[Line]:
+def _hunk_lines(lines: Sequence[str], gutter: int, width: int, language: str) -> Iterator[TextLine]:
     found = _HUNK.match(lines[0])
     old, new = (int(found[1]), int(found[2])) if found else (1, 1)
     # Removed lines have one colour; the others are highlighted as the new code.
@@ -272,7 +274,7 @@ def _hunk_lines(lines: Sequence[str], gutter: int, width: int, language: str) ->
     for line in lines[1:]:
         sign = line[:1] or " "
         if sign not in "+- ":
-            yield Line("muted", f"{'':{gutter}} {line}")
+            yield TextLine("muted", f"{'':{gutter}} {line}")
             continue
         style = {"+": "complete", "-": "failed"}.get(sign, "")
         pieces = [(line[1:], "")] if sign == "-" else next(code, [(line[1:], "")])
@@ -281,7 +283,7 @@ def _hunk_lines(lines: Sequence[str], gutter: int, width: int, language: str) ->
         yield from _wrapped_pieces([(lead, ""), *pieces], width, style, hang=len(lead))
 
 
-def flag_lines(text: str, width: int) -> Iterator[Line]:
+def flag_lines(text: str, width: int) -> Iterator[TextLine]:
     """Yield the words that each follow a ✔ or a ✖, in the colour of that mark."""
     spans = [(each.start(), each.end(), "complete" if each[0][0] == "✔" else "high") for each in _FLAG.finditer(text)]
     return wrapped(text, spans, width)
@@ -310,11 +312,11 @@ def rendering(style: str) -> Render | None:
     return partial(code_lines, language=of) if form == "code" else RENDERED.get(style)
 
 
-def block_lines(style: str, text: str, width: int, *, raw: bool = False) -> list[Line]:
+def block_lines(style: str, text: str, width: int, *, raw: bool = False) -> list[TextLine]:
     """Return a block of text as lines of at most `width` cells; `raw` shows it as it is."""
     shown = block(text)
     render = rendering(style)
     if render is None or raw or len(shown) > MAX_RENDERED:
         own = style if render is None else ""
-        return [Line(own, line) for line in wrap_hanging(shown, width)]
+        return [TextLine(own, line) for line in wrap_hanging(shown, width)]
     return list(render(shown, width))

@@ -22,7 +22,7 @@ _QUOTED = 1_000
 """Characters of a quote that are shown."""
 
 
-class Verdict(Struct, frozen=True):
+class VerdictBlocks(Struct, frozen=True):
     """A verdict as blocks: what is judged, then the quote, if there is one. `about` is the kind of verdict or the name
     of the check; `ok` says whether a finished result may have this verdict.
     """
@@ -33,12 +33,12 @@ class Verdict(Struct, frozen=True):
     ok: bool
 
 
-def verdicts(shown: AssessmentView) -> Iterator[Verdict]:
+def verdicts(shown: AssessmentView) -> Iterator[VerdictBlocks]:
     """Yield the verdict on each requirement."""
     for each in shown.requirements:
         icon, style = MET_ICONS.get(each.met, "?"), MET_STYLES.get(each.met, "high")
         head: Block = (style, f"{icon} {one_line(each.text, MAX_SHOWN)}")
-        yield Verdict(
+        yield VerdictBlocks(
             [head, *quote_blocks(each.evidence, found=each.quote_found)],
             each.evidence,
             "requirement",
@@ -46,7 +46,7 @@ def verdicts(shown: AssessmentView) -> Iterator[Verdict]:
         )
 
 
-def suspicions(shown: AssessmentView) -> Iterator[Verdict]:
+def suspicions(shown: AssessmentView) -> Iterator[VerdictBlocks]:
     """Yield what exact checks suspected and the judge's verdict on it, without repeating a quote."""
     quoted = {each.evidence for each in shown.requirements}
     for each in shown.suspicions:
@@ -55,10 +55,10 @@ def suspicions(shown: AssessmentView) -> Iterator[Verdict]:
         found = each.quote_found or each.stands is None
         quote = quote_blocks("" if each.evidence in quoted else each.evidence, found=found)
         quoted.add(each.evidence)
-        yield Verdict([head, *quote], each.evidence, "suspicion", not each.stands)
+        yield VerdictBlocks([head, *quote], each.evidence, "suspicion", not each.stands)
 
 
-def checks(shown: AssessmentView) -> Iterator[Verdict]:
+def checks(shown: AssessmentView) -> Iterator[VerdictBlocks]:
     """Yield the verdict on coherence and each consistency flag, failed ones first, without repeating a quote."""
     quoted = {each.evidence for each in shown.requirements} | {each.evidence for each in shown.suspicions}
     for each in sorted(shown.checks, key=lambda check: check.ok):
@@ -68,7 +68,7 @@ def checks(shown: AssessmentView) -> Iterator[Verdict]:
         head: Block = ("complete", f"✔ {heading}") if each.ok else ("high", f"✖ {heading}")
         quote = quote_blocks("" if each.evidence in quoted else each.evidence, found=each.quote_found)
         quoted.add(each.evidence)
-        yield Verdict([head, *quote], each.evidence, each.name, each.ok)
+        yield VerdictBlocks([head, *quote], each.evidence, each.name, each.ok)
 
 
 def quote_blocks(quote: str, *, found: bool) -> list[Block]:

@@ -40,7 +40,7 @@ class Choice(Struct, frozen=True):
     typed: Typed = ""
 
 
-class Section(Struct, frozen=True):
+class QuestionSection(Struct, frozen=True):
     """A part of the text under a heading that opens it."""
 
     heading: str
@@ -59,7 +59,7 @@ class ApprovalQuestion(Struct, frozen=True):
     headline: str
     body: tuple[Block, ...]
     choices: tuple[Choice, ...]
-    sections: tuple[Section, ...] = ()
+    sections: tuple[QuestionSection, ...] = ()
     hint: str = ""
     """The placeholder of the field for a reason."""
     options: tuple[str, ...] = ()
@@ -254,7 +254,7 @@ def pass_body(subject: Subject, shown: AssessmentView | None) -> Iterator[Block]
 
 def question_parts(
     subject: Subject, pass_number: int, shown: AssessmentView | None, assessments: Sequence[AssessmentView]
-) -> Iterator[Section]:
+) -> Iterator[QuestionSection]:
     """Yield the open questions, what changed in the plan, the scores of a pass, and the issues."""
     yield from question_sections(strs_of(subject.get("questions")), given_answers(subject))
     yield from _change(subject, pass_number)
@@ -264,7 +264,7 @@ def question_parts(
         severities = Counter(each.severity for each in issues)
         counts = [f"{icon} {severities[name]} {name}" for name, icon in SEVERITY_ICONS.items() if severities[name]]
         blocks = spaced(issue_blocks(pass_number, each) for each in issues)
-        yield Section(f"{count(len(issues), 'issue')}: {', '.join(counts)}", tuple(blocks))
+        yield QuestionSection(f"{count(len(issues), 'issue')}: {', '.join(counts)}", tuple(blocks))
 
 
 def _warnings(subject: Subject) -> Iterator[Block]:
@@ -279,7 +279,7 @@ def _warnings(subject: Subject) -> Iterator[Block]:
 
 def _scores(
     subject: Subject, shown: AssessmentView, pass_number: int, assessments: Sequence[AssessmentView]
-) -> Section:
+) -> QuestionSection:
     """Return the scores of a pass compared with the previous one, and the checks that passed."""
     before = next((each for each in reversed(assessments) if each.pass_number < pass_number), None)
     earlier = (before.completeness_score, before.coherence_score) if before is not None else (None, None)
@@ -294,7 +294,7 @@ def _scores(
     known = named_in_verdicts(shown) | {str_of(each.get("description")) for each in dicts_of(subject.get("issues"))}
     blocks += [("muted", f"· {one_line(each, MAX_SHOWN)}") for each in shown.detected_issues if each not in known]
     both = f"completeness {score(shown.completeness_score)} · coherence {score(shown.coherence_score)}"
-    return Section(f"scores: {both}", tuple(blocks))
+    return QuestionSection(f"scores: {both}", tuple(blocks))
 
 
 def _score(name: str, reached: float | None, before: float | None, criteria: Mapping[str, Any]) -> Block:
@@ -324,16 +324,16 @@ def step_blocks(plan: Mapping[str, Any]) -> Iterator[Block]:
                 yield style, "\n".join(f"{indent}{_INDENT * 3}{line}" for line in text.split("\n"))
 
 
-def _change(subject: Subject, pass_number: int) -> Iterator[Section]:
+def _change(subject: Subject, pass_number: int) -> Iterator[QuestionSection]:
     """Yield what changed in this pass, and separately what changed before it."""
     plan = dict_of(subject.get("plan")) or {}
     now = _refinements(subject, "refinements", pass_number)
     heading, blocks = plan_change(plan, now)
     if now:
-        yield Section(f"changed: {heading}", tuple(blocks), folded=None)
+        yield QuestionSection(f"changed: {heading}", tuple(blocks), folded=None)
     if earlier := _refinements(subject, "earlier_refinements", pass_number - 1):
         heading, blocks = plan_change(plan, earlier, later=now)
-        yield Section(f"changed before this pass: {heading}", tuple(blocks))
+        yield QuestionSection(f"changed before this pass: {heading}", tuple(blocks))
 
 
 def _refinements(subject: Subject, key: str, pass_number: int) -> list[RefinementView]:
@@ -349,7 +349,7 @@ def given_answers(subject: Subject) -> dict[str, str]:
     return {question: str_of(words) for question, words in (dict_of(subject.get("answers")) or {}).items()}
 
 
-def question_sections(questions: Sequence[str], answers: Mapping[str, str] | None = None) -> Iterator[Section]:
+def question_sections(questions: Sequence[str], answers: Mapping[str, str] | None = None) -> Iterator[QuestionSection]:
     """Yield the section with the open questions, each with the person's answer if there is one."""
     if not questions:
         return
@@ -363,7 +363,7 @@ def question_sections(questions: Sequence[str], answers: Mapping[str, str] | Non
     heading = f"{len(questions)} open questions{progress}"
     if len(questions) == 1:
         heading = blocks.pop(0)[1]
-    yield Section(heading, tuple(blocks), folded=False, opens=ANSWERS)
+    yield QuestionSection(heading, tuple(blocks), folded=False, opens=ANSWERS)
 
 
 REVIEWED = ("plan", "pass")
@@ -385,7 +385,7 @@ def run_question(
 ) -> ApprovalQuestion:
     """Return the question about `subject`. A pass is compared with the `assessments` of earlier ones."""
     body: Iterable[Block]
-    sections: list[Section] = []
+    sections: list[QuestionSection] = []
     if point in REVIEWED:
         assessed = dict_of(subject.get("convergence")) if point == "pass" else None
         criteria = next((each.criteria for each in reversed(assessments) if each.criteria), {})
@@ -398,7 +398,7 @@ def run_question(
         body = pass_body(subject, shown) if point == "pass" else plan_body(subject)
         plan = dict_of(subject.get("plan")) or {}
         if point == "pass" and (steps := [node for node, _, _ in nodes(plan) if node.get("status") != "invalid"]):
-            sections.append(Section(f"the plan: {count(len(steps), 'step')}", tuple(step_blocks(plan))))
+            sections.append(QuestionSection(f"the plan: {count(len(steps), 'step')}", tuple(step_blocks(plan))))
     else:
         body = budget_blocks(subject) if point == "budget" else call_blocks(point, subject)
     answers = tuple(choices(point, subject, pass_number))

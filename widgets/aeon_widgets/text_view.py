@@ -14,7 +14,7 @@ from typing_extensions import override
 
 from aeon_core.judge.quote import find_quote
 from aeon_widgets.pane import Item
-from aeon_widgets.rendered_text import RENDERED, Line, block_lines
+from aeon_widgets.rendered_text import RENDERED, TextLine, block_lines
 from aeon_widgets.text import Block, Piece
 from aeon_widgets.virtual_list import LinesView
 
@@ -29,9 +29,9 @@ class TextView(LinesView):
     def __init__(self) -> None:
         super().__init__()
         self._blocks: list[Block] = []
-        self._lines: list[Line] = []
+        self._lines: list[TextLine] = []
         self._width = 0
-        self._measured: tuple[int, bool, list[Block], list[Line], list[int]] = (0, False, self._blocks, [], [])
+        self._measured: tuple[int, bool, list[Block], list[TextLine], list[int]] = (0, False, self._blocks, [], [])
         self._raw = False
         """Whether Markdown and JSON are shown as written, because the person wants that or a quote needs it."""
         self._place = (0, 0)
@@ -121,7 +121,7 @@ class TextView(LinesView):
         self._find_quote()
         self.set_line_count(len(self._lines))
 
-    def _wrapped(self, width: int) -> list[Line]:
+    def _wrapped(self, width: int) -> list[TextLine]:
         """Return the lines at that width without changing what is shown, as Textual may only be measuring."""
         known, raw, blocks, lines, starts = self._measured
         if known != width or raw != self._raw or blocks is not self._blocks:

@@ -20,7 +20,15 @@ from aeon_tui.screens.pane_screen import TOO_LATE, PanelController, Place
 from aeon_tui.sessions.approval_broker import ApprovalBroker, ApprovalSource, RemoteApprovalBroker
 from aeon_widgets.approval_panel import ApprovalPanel
 from aeon_widgets.keys import KeyGuard, key_of
-from aeon_widgets.run_question import ALWAYS, ANSWERS, REVIEWED, Section, given_answers, question_sections, run_question
+from aeon_widgets.run_question import (
+    ALWAYS,
+    ANSWERS,
+    REVIEWED,
+    QuestionSection,
+    given_answers,
+    question_sections,
+    run_question,
+)
 from aeon_widgets.text import one_line
 
 if TYPE_CHECKING:
@@ -158,7 +166,7 @@ class ApprovalController(PanelController):
 
         self._screen.app.push_screen(AnswersDialog(_questions(self._asked), self._answers), given)
 
-    def _with_answers(self, sections: Sequence[Section]) -> tuple[Section, ...]:
+    def _with_answers(self, sections: Sequence[QuestionSection]) -> tuple[QuestionSection, ...]:
         """Return the sections of a question, with the answers in the section of the open questions."""
         questions = _questions(self._asked) if self._asked is not None else []
         shown = tuple(question_sections(questions, self._answers))

@@ -15,7 +15,7 @@ from aeon_core.judge.quote import find_quote
 from aeon_tui.platform.background_tasks import LatestWorker
 from aeon_widgets.call_rows import RowKey
 from aeon_widgets.plan_tree import PlanTree
-from aeon_widgets.reply_text import Verdict, draft_blocks
+from aeon_widgets.reply_text import VerdictBlocks, draft_blocks
 from aeon_widgets.step_text import StepDetail, step_detail
 from aeon_widgets.text import Block
 
@@ -116,7 +116,7 @@ class QuoteFinder:
         self._show, self._notify = show, notify
         self._looking = LatestWorker(screen, "quote")
 
-    def find(self, verdict: Verdict, view: RunView, tree: PlanTree, record_of: RecordOf) -> None:
+    def find(self, verdict: VerdictBlocks, view: RunView, tree: PlanTree, record_of: RecordOf) -> None:
         """Look for a verdict's quote in the run's results."""
         if not verdict.quote:
             self._notify("The judge quotes nothing for this.")

@@ -12,7 +12,7 @@ from aeon_core.errors import AeonError
 from aeon_core.journal.view.model import RunView
 from aeon_tui.platform.background_tasks import LatestWorker
 from aeon_tui.sources.base import failure
-from aeon_tui.sources.snapshots import Closed, Snapshot, SnapshotStore
+from aeon_tui.sources.snapshots import Closed, RunSnapshot, RunSnapshotStore
 from aeon_tui.sources.timeline import Move, to_seq
 from aeon_widgets.keys import key_of
 from aeon_widgets.plan_difference import difference_blocks
@@ -115,7 +115,7 @@ class PlanChanges:
         running = number == self.passes[-1] and self._of.view.passes < number and self._of.view.result is None
         return f"pass {number}, so far" if running else f"end of pass {number}"
 
-    def _read(self, snapshots: SnapshotStore, pair: tuple[int, int], named: tuple[str, str]) -> Callable[[], None]:
+    def _read(self, snapshots: RunSnapshotStore, pair: tuple[int, int], named: tuple[str, str]) -> Callable[[], None]:
         try:
             found = snapshots.at_pass_ends(pair)
         except Closed:
@@ -146,15 +146,15 @@ class TimeTravelController:
     """
 
     def __init__(
-        self, screen: Screen[None], on_change: Callable[[], None], kept: Callable[[], SnapshotStore | None]
+        self, screen: Screen[None], on_change: Callable[[], None], kept: Callable[[], RunSnapshotStore | None]
     ) -> None:
         self._screen, self._on_change, self._kept = screen, on_change, kept
         self._making = LatestWorker(screen, "moments")
-        self._snapshots: SnapshotStore | None = None
-        self._own: SnapshotStore | None = None
+        self._snapshots: RunSnapshotStore | None = None
+        self._own: RunSnapshotStore | None = None
         """The snapshots that this opened, and closes."""
         self._way: _Way | None = None
-        self.snapshot: Snapshot | None = None
+        self.snapshot: RunSnapshot | None = None
         """The moment shown; None for now."""
         self.paused = False
         """Whether the user paused here, rather than travelled here."""
@@ -190,14 +190,14 @@ class TimeTravelController:
         self._making.drop()
         self._arrive(None, paused=False)
 
-    def snapshots(self, journal: Path) -> SnapshotStore:
+    def snapshots(self, journal: Path) -> RunSnapshotStore:
         """Return the snapshots of a journal: those of the screen's source, or new ones."""
         kept = self._kept()
         if kept is not None:
             self._close_own()
         elif self._own is None or self._own.journal != journal:
             self._close_own()
-            self._own = SnapshotStore(journal)
+            self._own = RunSnapshotStore(journal)
         self._snapshots = kept or self._own
         assert self._snapshots is not None
         return self._snapshots
@@ -221,7 +221,7 @@ class TimeTravelController:
         snapshots = self.snapshots(journal)
         self._making.submit(lambda: self._make(snapshots, self._way))
 
-    def _make(self, snapshots: SnapshotStore, way: _Way | None) -> Callable[[], None]:
+    def _make(self, snapshots: RunSnapshotStore, way: _Way | None) -> Callable[[], None]:
         if way is None:
             return lambda: None
         try:
@@ -233,7 +233,7 @@ class TimeTravelController:
             return lambda: self._fail(way, message)
         return lambda: self._apply(way, snapshot)
 
-    def _apply(self, way: _Way, snapshot: Snapshot | None) -> None:
+    def _apply(self, way: _Way, snapshot: RunSnapshot | None) -> None:
         wanted = self._way
         if way is wanted:
             self._way = None
@@ -249,14 +249,14 @@ class TimeTravelController:
             self._screen.notify(message, severity="error", markup=False)
             self._on_change()
 
-    def _arrive(self, snapshot: Snapshot | None, *, paused: bool) -> None:
+    def _arrive(self, snapshot: RunSnapshot | None, *, paused: bool) -> None:
         self.snapshot, self.paused = snapshot, paused and snapshot is not None
         self._on_change()
         if snapshot is not None and not snapshot.whole and self._snapshots is not None:
             snapshots = self._snapshots
             self._making.submit(lambda: self._make_whole(snapshots, snapshot))
 
-    def _make_whole(self, snapshots: SnapshotStore, end: Snapshot) -> Callable[[], None]:
+    def _make_whole(self, snapshots: RunSnapshotStore, end: RunSnapshot) -> Callable[[], None]:
         """Wait until all that is known about a shown moment has been read, while it is shown."""
         try:
             whole = snapshots.whole(end.seq, lambda: self.snapshot is end and self._way is None)
@@ -264,7 +264,7 @@ class TimeTravelController:
             return lambda: None
         return lambda: self._apply_whole(end, whole)
 
-    def _apply_whole(self, end: Snapshot, whole: Snapshot) -> None:
+    def _apply_whole(self, end: RunSnapshot, whole: RunSnapshot) -> None:
         if self.snapshot is end:
             self.snapshot = whole
             self._on_change()

@@ -12,7 +12,7 @@ import pytest
 
 from aeon_core.journal.history import open_history
 from aeon_tui.cli.batch import BatchReport
-from aeon_tui.cli.output import Output
+from aeon_tui.cli.output import OutputStream
 from tests.aeon_tui.cli.conftest import Cli, environment
 from tests.sampling import sample
 from tests.waiting import PATIENCE, wait_until
@@ -267,7 +267,7 @@ def result(**fields: Any) -> dict[str, Any]:
 
 
 def test_the_totals_say_what_is_not_known_of_the_cost(capsys: pytest.CaptureFixture[str]) -> None:
-    report = BatchReport(Output(sys.stdout), 3)
+    report = BatchReport(OutputStream(sys.stdout), 3)
     lost = {"status": "interrupted", "cost_usd": None, "seconds": None, "ended": None}
     report.table([result(), result(cost_usd=None), result(id="\x1b[31m" + "x" * 60, **lost)])
     *_, last, totals = capsys.readouterr().out.splitlines()
@@ -278,7 +278,7 @@ def test_the_totals_say_what_is_not_known_of_the_cost(capsys: pytest.CaptureFixt
 
 def test_a_lost_run_says_why(capsys: pytest.CaptureFixture[str]) -> None:
     lost = result(ended=None, status="interrupted", cost_usd=None, seconds=None, error={"message": "its worker died"})
-    BatchReport(Output(sys.stdout), 3).result(lost)
+    BatchReport(OutputStream(sys.stdout), 3).result(lost)
     assert capsys.readouterr().out == "[1/3] a · interrupted · its worker died\n"
 
 

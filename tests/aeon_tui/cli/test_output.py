@@ -7,7 +7,7 @@ import pytest
 
 from aeon_core.errors import AeonError
 from aeon_core.journal.view.reducer import fold
-from aeon_tui.cli.output import Output, stdout
+from aeon_tui.cli.output import OutputStream, stdout
 from aeon_tui.cli.run_output import print_steps
 from tests.aeon_tui.recordings import live_run
 
@@ -30,7 +30,7 @@ class Broken(io.StringIO):
 
 def test_a_pipe_gets_plain_text_and_trailing_blanks_are_cut() -> None:
     stream = io.StringIO()
-    Output(stream).line(("red", "bold red"), " and ", HOSTILE, "  ")
+    OutputStream(stream).line(("red", "bold red"), " and ", HOSTILE, "  ")
     assert stream.getvalue() == "red and [bold red]x[/] \\x1b[31m :smile: 12\n"
 
 
@@ -38,7 +38,7 @@ def test_a_terminal_gets_colour_for_our_styles_and_none_for_foreign_text(monkeyp
     monkeypatch.setenv("TERM", "xterm-256color")
     monkeypatch.delenv("NO_COLOR", raising=False)
     stream = Terminal()
-    Output(stream).line(("failed", "red"), " ", HOSTILE)
+    OutputStream(stream).line(("failed", "red"), " ", HOSTILE)
     assert stream.getvalue() == "\x1b[31mfailed\x1b[0m [bold red]x[/] \\x1b[31m :smile: 12\n"
 
 
@@ -47,7 +47,7 @@ def test_a_terminal_without_colour_gets_plain_text(monkeypatch: pytest.MonkeyPat
     monkeypatch.setenv("TERM", "xterm-256color")
     monkeypatch.setenv(name, value)
     stream = Terminal()
-    Output(stream).line(("failed", "red"))
+    OutputStream(stream).line(("failed", "red"))
     assert stream.getvalue() == "failed\n"
 
 
@@ -55,7 +55,7 @@ def test_long_lines_are_not_broken_on_a_terminal(monkeypatch: pytest.MonkeyPatch
     monkeypatch.setenv("TERM", "xterm-256color")
     monkeypatch.delenv("NO_COLOR", raising=False)
     stream = Terminal()
-    Output(stream).line("word " * 100 + "end")
+    OutputStream(stream).line("word " * 100 + "end")
     assert stream.getvalue().count("\n") == 1
 
 
@@ -67,8 +67,8 @@ def test_prose_is_wrapped_at_words_under_its_indent_on_a_terminal_and_is_one_lin
     monkeypatch.delenv("NO_COLOR", raising=False)
     prose = f"{HOSTILE} " + " ".join(["because"] * 20)
     terminal, pipe = Terminal(), io.StringIO()
-    Output(terminal).paragraph(prose, indent=8)
-    Output(pipe).paragraph(prose, indent=8)
+    OutputStream(terminal).paragraph(prose, indent=8)
+    OutputStream(pipe).paragraph(prose, indent=8)
     shown = [line.rstrip() for line in terminal.getvalue().splitlines()]
     plain = prose.replace("\x1b", r"\x1b")
     assert len(shown) == 3
@@ -79,7 +79,7 @@ def test_prose_is_wrapped_at_words_under_its_indent_on_a_terminal_and_is_one_lin
 
 def test_a_block_keeps_its_lines_and_indents_each() -> None:
     stream = io.StringIO()
-    Output(stream).block("one\r\n\n\ttwo\x00", indent="  ")
+    OutputStream(stream).block("one\r\n\n\ttwo\x00", indent="  ")
     assert stream.getvalue() == "  one\n\n  \ttwo\\x00\n"
 
 
@@ -88,7 +88,7 @@ def test_json_is_one_document_in_any_encoding() -> None:
     for encoding, shown in (("utf-8", "grüße"), ("ascii", r"gr\u00fc\u00dfe")):
         raw = io.BytesIO()
         stream = io.TextIOWrapper(raw, encoding=encoding)
-        Output(stream).json(value)
+        OutputStream(stream).json(value)
         stream.flush()
         text = raw.getvalue().decode(encoding)
         assert json.loads(text) == value
@@ -97,21 +97,21 @@ def test_json_is_one_document_in_any_encoding() -> None:
 
 
 def test_a_reader_that_has_gone_is_written_to_no_more() -> None:
-    output = Output(Broken(BrokenPipeError()))
+    output = OutputStream(Broken(BrokenPipeError()))
     output.line("one")
     output.line("two")
 
 
 def test_a_full_disk_is_an_error() -> None:
     with pytest.raises(AeonError, match="cannot write the output: No space left on device"):
-        Output(Broken(OSError(28, "No space left on device"))).line("one")
+        OutputStream(Broken(OSError(28, "No space left on device"))).line("one")
 
 
 def test_a_stream_that_is_not_there_takes_everything() -> None:
     closed = io.StringIO()
     closed.close()
     for stream in (None, closed):
-        output = Output(stream)
+        output = OutputStream(stream)
         output.line("one")
         output.json({})
 

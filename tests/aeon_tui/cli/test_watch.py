@@ -19,7 +19,7 @@ from aeon_core.journal.view.reducer import fold
 from aeon_tui.app import AeonApp
 from aeon_tui.cli.followed_run import FollowedRun
 from aeon_tui.cli.output import stderr
-from aeon_tui.cli.run_output import Progress
+from aeon_tui.cli.run_output import ProgressPrinter
 from aeon_tui.screens.run.screen import RunScreen
 from tests.aeon_tui.cli.conftest import Cli, environment
 from tests.aeon_tui.cli.test_processes import slow_run
@@ -131,7 +131,7 @@ def test_what_was_reported_is_not_repeated_when_a_resume_takes_lines_back(
     writer = Writer(tmp_path / f"{RUN_ID}.jsonl")
     writer.begin()
     writer.write(*records)
-    followed = FollowedRun(writer.path, stderr(), lambda _: Progress(stderr()))
+    followed = FollowedRun(writer.path, stderr(), lambda _: ProgressPrinter(stderr()))
     followed.read_on()
     assert capsys.readouterr().err.startswith(f"run {RUN_ID} · ")
     writer.write(more := resumed(records[-1], continues_at=6))

@@ -14,7 +14,7 @@ from aeon_core.journal.view.model import RunView
 from aeon_core.journal.view.reducer import fold
 from aeon_tui.sources import journal
 from aeon_tui.sources.journal import FollowedSource
-from aeon_tui.sources.snapshots import Closed, Pieces, SnapshotStore
+from aeon_tui.sources.snapshots import Closed, Pieces, RunSnapshotStore
 from tests.aeon_tui.recordings import RUN_ID
 from tests.aeon_tui.sources.test_followed import Watcher, Writer, envelope, resumed
 from tests.aeon_tui.sources.test_journal import LONG
@@ -97,12 +97,12 @@ def test_what_a_resume_took_back_leaves_a_long_view_too(writer: Writer, watcher:
 
 
 def test_the_end_is_shown_as_it_grows_until_the_whole_is_there(writer: Writer, monkeypatch: pytest.MonkeyPatch) -> None:
-    def endless(store: SnapshotStore, pieces: Pieces) -> IncrementalFold:
+    def endless(store: RunSnapshotStore, pieces: Pieces) -> IncrementalFold:
         for _ in pieces(lambda seconds: True):
             pass
         raise Closed
 
-    monkeypatch.setattr(SnapshotStore, "read_on", endless)
+    monkeypatch.setattr(RunSnapshotStore, "read_on", endless)
     writer.write(*RUNNING)
     watcher = Watcher(FollowedSource(Awaited(writer.path, writer.path.parent)))
     watcher.until(lambda: watcher.views_taken == 1 and watcher.source.live)

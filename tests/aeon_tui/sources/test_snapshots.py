@@ -21,7 +21,7 @@ from aeon_core.runs.resume import resume
 from aeon_tui.sources import journal as journal_module
 from aeon_tui.sources import snapshots as moments_module
 from aeon_tui.sources.journal import JournalSource
-from aeon_tui.sources.snapshots import Closed, Snapshot, SnapshotStore
+from aeon_tui.sources.snapshots import Closed, RunSnapshot, RunSnapshotStore
 from aeon_tui.sources.timeline import (
     TimelineReader,
     back_a_pass,
@@ -63,7 +63,7 @@ def freshly(path: Path, seq: int) -> RunView:
     return fold(record for record in read_records(path) if record["seq"] <= seq)
 
 
-def same(found: Snapshot | None, path: Path) -> bool:
+def same(found: RunSnapshot | None, path: Path) -> bool:
     """Return whether a moment, with what it left in the journal, is what a fold of it up to there gives."""
     assert found is not None
     shown, expected = filled_view(found.view, path), freshly(path, found.seq)
@@ -81,21 +81,21 @@ def test_every_moment_of_a_run_is_a_fold_of_its_journal_up_to_there(
     run: Callable[[], Recording], tmp_path: Path
 ) -> None:
     path = written(tmp_path / "r1.jsonl", run().records)
-    snapshots = SnapshotStore(path)
+    snapshots = RunSnapshotStore(path)
     seqs = [record["seq"] for record in run().records if record["type"] != "text"]
     for seq in [*seqs, *reversed(seqs)]:
         assert same(snapshots.snapshot(None, [to_seq(seq)]), path), f"at seq {seq}"
     snapshots.close()
 
 
-def walked(snapshots: SnapshotStore, base: int | None, *moves: Any) -> int | None:
+def walked(snapshots: RunSnapshotStore, base: int | None, *moves: Any) -> int | None:
     found = snapshots.snapshot(base, list(moves))
     return found.seq if found is not None else None
 
 
 def test_stops_are_at_the_ends_of_passes_and_now_is_after_the_last(tmp_path: Path) -> None:
     records = converged_run().records
-    snapshots = SnapshotStore(written(tmp_path / "r1.jsonl", records))
+    snapshots = RunSnapshotStore(written(tmp_path / "r1.jsonl", records))
     first, second = (record["seq"] for record in records if record["type"] == "pass")
     assert walked(snapshots, None, back_a_pass) == second
     assert walked(snapshots, None, back_a_pass, back_a_pass) == first
@@ -114,7 +114,7 @@ def test_a_phase_is_left_at_its_end(tmp_path: Path) -> None:
         for each in records
         if each["type"] == "phase" and each["state"] == "finished"
     }
-    snapshots = SnapshotStore(written(tmp_path / "r1.jsonl", records))
+    snapshots = RunSnapshotStore(written(tmp_path / "r1.jsonl", records))
     assert len(ends) >= 6
     assert {place: walked(snapshots, None, to_phase(*place)) for place in ends} == ends
     assert walked(snapshots, None, to_phase(9, "plan")) is None
@@ -124,7 +124,7 @@ def test_records_are_stepped_through_one_by_one_and_long_texts_are_no_step(tmp_p
     records = finished_run().records[:6]
     text = {**records[3], "type": "text", "sha256": "0" * 64, "text": "long"}
     records = [*records[:3], text, *({**each, "seq": each["seq"] + 1} for each in records[3:])]
-    snapshots = SnapshotStore(written(tmp_path / "r1.jsonl", records))
+    snapshots = RunSnapshotStore(written(tmp_path / "r1.jsonl", records))
     assert [walked(snapshots, seq, by_records(1)) for seq in (0, 1, 2, 4, 5)] == [1, 2, 4, 5, None]
     assert [walked(snapshots, seq, by_records(-1)) for seq in (6, 5, 4, 2, 0)] == [5, 4, 2, 1, 0]
     assert walked(snapshots, None, by_records(-1), by_records(-1)) == 4
@@ -135,7 +135,7 @@ def test_records_are_stepped_through_one_by_one_and_long_texts_are_no_step(tmp_p
 def test_a_run_that_continues_has_more_moments(tmp_path: Path) -> None:
     records = converged_run().records
     path = written(tmp_path / "r1.jsonl", records[:20])
-    snapshots = SnapshotStore(path)
+    snapshots = RunSnapshotStore(path)
     assert walked(snapshots, None, by_records(-1)) == 18
     with path.open("a") as file:
         file.writelines(json.dumps(record, separators=(",", ":")) + "\n" for record in records[20:])
@@ -148,7 +148,7 @@ def test_a_run_that_continues_has_more_moments(tmp_path: Path) -> None:
 def test_what_a_resume_took_back_is_no_moment_of_the_run(tmp_path: Path) -> None:
     records = finished_run().records
     path = written(tmp_path / "r1.jsonl", records)
-    snapshots = SnapshotStore(path)
+    snapshots = RunSnapshotStore(path)
     last = records[-1]["seq"]
     assert walked(snapshots, None, to_seq(last)) == last
     resumed = {**records[-1], "seq": last + 1, "type": "run_resumed", "continues_at": last - 1, "result": None}
@@ -162,7 +162,7 @@ def test_what_a_resume_took_back_is_no_moment_of_the_run(tmp_path: Path) -> None
 
 def test_another_file_in_the_place_of_the_journal_is_read_again(tmp_path: Path) -> None:
     path = written(tmp_path / "r1.jsonl", converged_run().records)
-    snapshots = SnapshotStore(path)
+    snapshots = RunSnapshotStore(path)
     assert walked(snapshots, None, by_records(-1)) == len(converged_run().records) - 2
     path.unlink()
     written(path, failed_run().records)
@@ -184,7 +184,7 @@ def test_whatever_way_one_comes_a_moment_is_the_same(
     """What is kept of one moment is not changed by the way to another."""
     for name, value in (("SPACING", 100), ("NEAR", 8), ("NEARBY", 24)):
         monkeypatch.setattr(moments_module, name, value)
-    snapshots = SnapshotStore(journal)
+    snapshots = RunSnapshotStore(journal)
     found = [snapshots.snapshot(None, [to_seq(seq)]) for seq in journey]
     assert all(same(snapshot, journal) for snapshot in found)
     snapshots.close()
@@ -194,7 +194,7 @@ def test_states_are_given_up_before_they_take_too_much_memory(tmp_path: Path, mo
     monkeypatch.setattr(moments_module, "SPACING", 50)
     monkeypatch.setattr(moments_module, "WEIGHT", 200_000)
     path = written(tmp_path / "r1.jsonl", long_run(2_000))
-    snapshots = SnapshotStore(path)
+    snapshots = RunSnapshotStore(path)
     assert walked(snapshots, None, by_records(-1)) is not None
     assert snapshots._fold is not None
     kept = [state.line for state in snapshots._fold._states]
@@ -209,7 +209,7 @@ def test_of_a_moment_not_read_to_yet_there_is_the_end_at_once_and_then_the_whole
     monkeypatch.setattr(moments_module, "SPACING", 100)
     monkeypatch.setattr(moments_module, "SOON", 50)
     path = written(tmp_path / "r1.jsonl", long_run(1_200))
-    snapshots = SnapshotStore(path)
+    snapshots = RunSnapshotStore(path)
     end = snapshots.snapshot(None, [to_seq(1_000)])
     assert end is not None
     assert (end.seq, end.whole, end.view.last_seq, end.view.whole_from) == (1_000, False, 1_000, 801)
@@ -280,7 +280,7 @@ def test_plans_are_compared_where_passes_end(tmp_path: Path) -> None:
     path = written(tmp_path / "r1.jsonl", records)
     first, second = (record["seq"] for record in records if record["type"] == "pass")
     plan = next(record["seq"] for record in records if record["type"] == "plan")
-    assert [each.seq for each in SnapshotStore(path).at_pass_ends([0, 1, 2])] == [plan, first, second]
+    assert [each.seq for each in RunSnapshotStore(path).at_pass_ends([0, 1, 2])] == [plan, first, second]
 
 
 @pytest.mark.exhaustive
@@ -307,7 +307,7 @@ def test_every_moment_of_a_fork_and_of_a_resumed_run_is_a_fold_of_its_journal(tm
 
 def assert_every_moment_is_a_fold(path: Path) -> None:
     """Go through all records of a journal, forth and back."""
-    snapshots = SnapshotStore(path)
+    snapshots = RunSnapshotStore(path)
     seqs = [each["seq"] for each in read_records(path) if each["type"] != "text"]
     assert len(seqs) > 10
     assert all(same(snapshots.snapshot(None, [to_seq(seq)]), path) for seq in [*seqs, *reversed(seqs)])

@@ -24,7 +24,7 @@ from aeon_widgets.pane import Pane
 from aeon_widgets.pass_line import PassLine, Place, Scrubber
 from aeon_widgets.plan_tree import PlanTree
 from aeon_widgets.repairs import RepairsPane
-from aeon_widgets.reply_text import Verdict
+from aeon_widgets.reply_text import VerdictBlocks
 from aeon_widgets.run_header import RunHeader
 from aeon_widgets.step_pane import StepPane, StepText
 from tests.aeon_tui.fakes import ListSource
@@ -158,7 +158,7 @@ async def test_every_pane_shows_the_moment(path: Path) -> None:
 
 
 def _words(parts: Any) -> list[str]:
-    blocks = [block for part in parts for block in (part.blocks if isinstance(part, Verdict) else [part])]
+    blocks = [block for part in parts for block in (part.blocks if isinstance(part, VerdictBlocks) else [part])]
     return " ".join(text for _, text in blocks).split()
 
 
