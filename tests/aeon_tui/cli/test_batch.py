@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import json
+import os
 import re
 import signal
 import subprocess
@@ -210,6 +211,9 @@ def test_ctrl_c_aborts_what_runs_and_begins_nothing_more(number: signal.Signals)
     tasks, here = lingering()
     with start(tasks, "--json") as process:
         worker = pid_in(here)
+        if number != signal.SIGTERM:
+            # A terminal signals the workers too.
+            os.kill(worker, number)
         process.send_signal(number)
         out, err = process.communicate(timeout=PATIENCE)
     assert process.returncode == 1
