@@ -14,7 +14,7 @@ from aeon_tui.cli.output import in_app, stderr
 from aeon_tui.cli.run import given_options, progress_of, run_headless, run_live
 from aeon_tui.cli.run_output import print_result
 from aeon_tui.platform.stdio_capture import capture_stdio
-from aeon_tui.sessions.run_jobs import ResumeJob, RunEnding, check_said, ended_for_good, resume_job
+from aeon_tui.sessions.run_jobs import EndedRun, ResumeJob, check_said, ended_for_good, resume_job
 from aeon_tui.sources.run_index import find_journal, is_workflow
 
 if TYPE_CHECKING:
@@ -43,7 +43,7 @@ def _headless(args: Namespace, path: Path) -> int:
         reducer.apply(progress.view, record)
     if (result := finished_result(path)) is None:
         return run_headless(args, _work(args, path), path, progress)
-    _report_ended(RunEnding(result.status, result.exit_code))
+    _report_ended(EndedRun(result.status, result.exit_code))
     return print_result(args, result, progress, f"journal {result.journal}")
 
 
@@ -82,5 +82,5 @@ def _overrides(args: Namespace, path: Path, loaded: LoadedConfig) -> dict[str, A
     return check_said(path, said if args.plan is None else {**said, "plan": args.plan})
 
 
-def _report_ended(ended: RunEnding) -> None:
+def _report_ended(ended: EndedRun) -> None:
     stderr().line(f"aeon-tui: {ended}")

@@ -454,7 +454,7 @@ def _last_state(path: Path) -> dict[str, Any]:
     return last_state(tail(path))
 
 
-class RunEnding(Struct, frozen=True):
+class EndedRun(Struct, frozen=True):
     """How a run has ended for good."""
 
     status: str
@@ -464,7 +464,7 @@ class RunEnding(Struct, frozen=True):
         return f"the run ended as {words(self.status)}; there is nothing left to do"
 
 
-def ended_for_good(path: Path) -> RunEnding | None:
+def ended_for_good(path: Path) -> EndedRun | None:
     """Return how a run ended if there is nothing to continue, else None. Raises UsageError."""
     from aeon_core.entities import EXIT_CODES
     from aeon_core.journal.values import dict_of, int_of
@@ -475,7 +475,7 @@ def ended_for_good(path: Path) -> RunEnding | None:
         return None
     status = str(result.get("status"))
     error = dict_of(result.get("error")) or {}
-    return RunEnding(status, int_of(error.get("exit_code"), EXIT_CODES.get(status, 1)))
+    return EndedRun(status, int_of(error.get("exit_code"), EXIT_CODES.get(status, 1)))
 
 
 def resume_job(path: Path, today: LoadedConfig, said: Mapping[str, Any], *, in_app: bool) -> ResumeJob:

@@ -210,7 +210,7 @@ _ARGUMENT = re.compile(r"(\w+)=")
 def propose_rule(
     policy: Policy, tool: Tool, arguments: Mapping[str, Any], *, substitutes: str | None, objection: str | None
 ) -> dict[str, Any]:
-    """Return the proposal of a `Verdict`: a rule that lets this policy allow the call, or why none does."""
+    """Return the proposal of a `CallVerdict`: a rule that lets this policy allow the call, or why none does."""
     own, parts = tool.verdict(dict(arguments)), tool.parts(dict(arguments))
     if own is not None:
         return {"why_not": own.reason}

@@ -24,7 +24,7 @@ from aeon_core.plan.files import load_plan_file
 from aeon_core.policy import PolicyRules
 from aeon_core.runs.replay import replay
 from aeon_tui.sessions.run_jobs import (
-    RunEnding,
+    EndedRun,
     check_said,
     ended_for_good,
     resume_job,
@@ -231,7 +231,7 @@ def test_an_ending_with_an_odd_error_is_one_anyway(tmp_path: Path, error: Any) -
     ended = {"v": 1, "seq": 1, "ts": "2026-11-20T09:30:00Z", "run": "r", "type": "run_finished"}
     with path.open("a") as file:
         file.write(json.dumps({**ended, "result": {"status": "failed", "error": error}}) + "\n")
-    assert ended_for_good(path) == RunEnding("failed", 1)
+    assert ended_for_good(path) == EndedRun("failed", 1)
 
 
 def test_an_override_is_anything_that_the_run_did_not_start_with(tmp_path: Path) -> None:

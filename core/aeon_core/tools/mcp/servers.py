@@ -1,6 +1,6 @@
 """The tools of MCP servers (REQ-023): programs over stdio and addresses over HTTP, each kept for the run.
 
-`McpTools` are those of all servers, `Server` keeps one connected, `Connection` is one session from start to end.
+`McpTools` are those of all servers, `Server` keeps one connected, `ServerConnection` is one session from start to end.
 """
 
 from __future__ import annotations
