@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import os
+import re
 import subprocess
 import sys
+from collections import Counter
 from pathlib import Path
 
 import pytest
@@ -149,3 +151,10 @@ def test_a_config_file_of_plain_values_needs_no_model_of_the_data(tmp_path: Path
 def test_help_needs_no_model_of_the_data() -> None:
     code = "import aeon_tui.cli.main\ntry:\n    aeon_tui.cli.main.main(['--help'])\nexcept SystemExit:\n    pass"
     assert not loaded_by(code) & {"pydantic", "yaml", "aeon_core", "rich"}
+
+
+def test_one_class_name_means_one_thing() -> None:
+    """The exceptions are the specification's: each part has an Orchestrator, and a Tool is described by another."""
+    files = [file for part in ("aeon_tui", "core", "widgets", "themes") for file in (ROOT / part).rglob("*.py")]
+    names = Counter(name for file in files for name in re.findall(r"^class ([A-Z]\w*)", file.read_text(), re.MULTILINE))
+    assert {name for name, times in names.items() if times > 1} == {"Orchestrator", "Tool"}

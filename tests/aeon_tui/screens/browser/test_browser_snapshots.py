@@ -146,6 +146,7 @@ def test_dialogs(
 ) -> None:
     runs = list_runs(folder)
     monkeypatch.setattr(Path, "cwd", lambda: Path("/home/ann/invoices"))
+    monkeypatch.setattr("aeon_core.paths.os.access", lambda *_: True)  # no such folder exists here
 
     async def ask(pilot: Pilot[None]) -> None:
         await settle(pilot)
