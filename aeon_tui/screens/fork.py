@@ -278,7 +278,7 @@ class ForkDialog(Dialog[None]):
     def _options(self) -> dict[str, Any]:
         """Return the options that differ from the parent's. Raises UsageError, and focuses the field that is wrong."""
         from aeon_core.config.loading import checked_text
-        from aeon_tui.sessions.run_jobs import TEXTS, checked_model
+        from aeon_tui.sessions.run_jobs import FIELD_TITLES, checked_model
 
         of, options = self._of, dict[str, Any]()
         for key, before in (("model", of.model), ("ttl", str(of.ttl)), ("budget", _dollars(of.budget))):
@@ -289,7 +289,7 @@ class ForkDialog(Dialog[None]):
                 options[key] = None
                 continue
             try:
-                options[key] = checked_model(text) if key == "model" else checked_text(key, text, TEXTS[key])
+                options[key] = checked_model(text) if key == "model" else checked_text(key, text, FIELD_TITLES[key])
             except UsageError:
                 field.focus()
                 raise

@@ -24,7 +24,7 @@ from aeon_core.tools import TOOL_SETS
 from aeon_tui.messages import KeepDraft, Start
 from aeon_tui.screens.context import context_of
 from aeon_tui.screens.filterable_list import KeptRows
-from aeon_tui.sessions.run_jobs import POINTS, TEXTS, NewRunForm, new_run_of
+from aeon_tui.sessions.run_jobs import APPROVAL_TITLES, FIELD_TITLES, NewRunForm, new_run_of
 from aeon_widgets.footer import KeyFooter
 from aeon_widgets.keys import key_of
 from aeon_widgets.line_input import LineInput
@@ -311,10 +311,10 @@ class NewRunScreen(Screen[None]):
             yield model
             yield Problem("problem-model")
             yield ModelList()
-            yield Field("Ask about", *(Tick(text, f"ask-{point}") for point, text in POINTS.items()))
+            yield Field("Ask about", *(Tick(text, f"ask-{point}") for point, text in APPROVAL_TITLES.items()))
             yield Field("Tools", *(Tick(name, f"tool-{name}") for name in TOOLS))
             for key in ("ttl", "budget", "criteria"):
-                yield Field(TEXTS[key], TextField(HINTS.get(key, ""), key), hint=_RANGES.get(key, ""))
+                yield Field(FIELD_TITLES[key], TextField(HINTS.get(key, ""), key), hint=_RANGES.get(key, ""))
                 yield Problem(f"problem-{key}")
             yield Field("Passes", Tick("only one: no evaluation, no refinement", "single"))
         yield Static("", id="said", markup=False)
@@ -358,7 +358,7 @@ class NewRunScreen(Screen[None]):
         form = self._draft or replace(self._filled_in, task=self.query_one(TaskArea).text)
         if not self.query_one(TaskArea).text:
             self.query_one(TaskArea).text = form.task
-        for key in TEXTS:
+        for key in FIELD_TITLES:
             field = self.query_one(f"#{key}", Input)
             # Keep what was typed meanwhile.
             field.value = field.value or getattr(form, key)
@@ -389,12 +389,12 @@ class NewRunScreen(Screen[None]):
     def form(self) -> NewRunForm:
         """The current content of the form."""
         ticked = [str(tick.id).partition("-")[2] for tick in self.query(Tick) if tick.value]
-        texts = {key: self.query_one(f"#{key}", Input).value for key in TEXTS}
+        texts = {key: self.query_one(f"#{key}", Input).value for key in FIELD_TITLES}
         own = {f"own{number}": spec for number, spec in enumerate(self._own_tools)}
         return NewRunForm(
             task=self.query_one(TaskArea).text,
             **texts,
-            approve=tuple(point for point in POINTS if point in ticked),
+            approve=tuple(point for point in APPROVAL_TITLES if point in ticked),
             tools=tuple(own.get(name, name) for name in ticked if name in TOOLS or name in own),
             single_pass=self.query_one("#single", Tick).value,
         )
@@ -429,7 +429,7 @@ class NewRunScreen(Screen[None]):
         """Start the run, or show what is wrong."""
         form = self.form
         problems = form.problems()
-        for key in ("task", *TEXTS):
+        for key in ("task", *FIELD_TITLES):
             self.query_one(f"#problem-{key}", Problem).show_problem(problems.get(key))
         if problems:
             self.query_one(f"#{next(iter(problems))}").focus()

@@ -242,9 +242,9 @@ class NewRunJob(RunJob):
 
 NO_TASK = "describe the task"
 NO_MODEL = "choose one below, or type PROVIDER:NAME"
-TEXTS = {"model": "Model", "ttl": "TTL", "budget": "Budget", "criteria": "Criteria"}
+FIELD_TITLES = {"model": "Model", "ttl": "TTL", "budget": "Budget", "criteria": "Criteria"}
 """Fields of one line, with their labels."""
-POINTS = {"plan": "plan", "pass": "each pass", "tool": "tool calls"}
+APPROVAL_TITLES = {"plan": "plan", "pass": "each pass", "tool": "tool calls"}
 """Points that can need approval, with their labels."""
 
 
@@ -264,7 +264,7 @@ class NewRunForm(StartRequest):
     def problems(self) -> dict[str, str]:
         """Return the problems by field, one line each. Reads no file."""
         found = {"task": NO_TASK} if not self.task.strip() else {}
-        for key in TEXTS:
+        for key in FIELD_TITLES:
             try:
                 self._value(key)
             except UsageError as error:
@@ -284,7 +284,7 @@ class NewRunForm(StartRequest):
         return NewRunJob(self.task.strip(), config)
 
     def _changes(self, today: LoadedConfig) -> dict[str, Any]:
-        values = {key: self._value(key) for key in TEXTS}
+        values = {key: self._value(key) for key in FIELD_TITLES}
         if values["ttl"] is None:
             values["ttl"] = today.config.ttl
         asked = list(self.approve) or ["none"]
@@ -294,7 +294,7 @@ class NewRunForm(StartRequest):
         text = getattr(self, key).strip()
         if key == "model":
             return checked_model(text)
-        return checked_text(key, text, TEXTS[key]) if text else None
+        return checked_text(key, text, FIELD_TITLES[key]) if text else None
 
 
 def checked_model(text: str) -> str | list[str]:
