@@ -81,11 +81,11 @@ def _report_ignored(args: Namespace, loaded: LoadedConfig | LoadedValues) -> Non
     """Report once on stderr which project settings do not apply to a command that works without them."""
     if (
         loaded.ignored
-        and "told_ignored" not in args
+        and "reported_ignored" not in args
         and "declined_trust" not in args
         and getattr(args, "command", None) not in _SILENT
     ):
-        args.told_ignored = True
+        args.reported_ignored = True
         keys = ", ".join(loaded.ignored)
         stderr().line(
             ("note: ", "yellow"),
@@ -132,7 +132,7 @@ def _prompt_for(trust: ProjectTrust, args: Namespace, loaded: LoadedValues) -> N
     if gate.answer == "trust":
         grant_trust(trust)
     else:
-        args.declined_trust, args.told_ignored = trust, True
+        args.declined_trust, args.reported_ignored = trust, True
 
 
 def without_trust(args: Namespace) -> Callable[[AeonApp], None] | None:

@@ -71,7 +71,7 @@ class Dialog(ModalScreen[Answer]):
         super().__init__()
         self.guard = KeyGuard()
         """Ignores keys typed before the dialog could be read."""
-        self._has_told = False
+        self._has_notified = False
 
     def on_mount(self) -> None:
         if (first := getattr(self, "FIRST", None)) is not None:
@@ -82,8 +82,8 @@ class Dialog(ModalScreen[Answer]):
         """Return whether the dialog could be read before this answer; otherwise tell the user, once, to wait."""
         if self.guard.is_open:
             return True
-        if not self._has_told:
-            self._has_told = True
+        if not self._has_notified:
+            self._has_notified = True
             self.notify(TOO_SOON, markup=False)
         return False
 

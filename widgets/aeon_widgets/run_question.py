@@ -288,8 +288,8 @@ def _scores(
         _score("coherence", shown.coherence_score, earlier[1], shown.criteria),
     ]
     if shown.consistency:
-        told_flags = " · ".join(f"{'✔' if ok else '✖'} {text}" for ok, text in flags(shown))
-        blocks.append(("complete" if all(shown.consistency.values()) else "high", told_flags))
+        flag_line = " · ".join(f"{'✔' if ok else '✖'} {text}" for ok, text in flags(shown))
+        blocks.append(("complete" if all(shown.consistency.values()) else "high", flag_line))
     blocks += [block for each in (*suspicions(shown), *checks(shown)) if each.ok for block in each.blocks]
     known = named_in_verdicts(shown) | {str_of(each.get("description")) for each in dicts_of(subject.get("issues"))}
     blocks += [("muted", f"· {one_line(each, MAX_SHOWN)}") for each in shown.detected_issues if each not in known]
