@@ -101,11 +101,13 @@ async def test_it_starts_at_the_moment_that_was_shown_unless_another_is_chosen()
 
 async def test_the_arrows_can_be_clicked_and_a_digit_is_the_number_of_a_pass() -> None:
     async with asked(2) as fork:
+        choice = fork.dialog.query_one(StartChoice)
+        await until(fork.pilot, lambda: choice.region.height > 0)
         for x, number in ((9, 3), (9, 3), (0, 2), (4, 2), (30, 2), (0, 1), (0, 1)):
             await fork.pilot.click(StartChoice, offset=(x, 0))
-            assert fork.dialog.query_one(StartChoice).number == number
+            assert choice.number == number
         await fork.pilot.press("2")
-        assert fork.dialog.query_one(StartChoice).number == 2
+        assert choice.number == 2
 
 
 async def test_what_is_wrong_is_one_line_and_all_that_was_typed_stays() -> None:
