@@ -85,7 +85,7 @@ def _asked(
         if executor.state.task_profile is not None:
             why = "a person edited the requirements"
             executor.effects.emit(profile_record(executor.state, executor.state.pass_number, why))
-    # Answers alone do not make a run go on that the decision ends.
+    # Answers alone do not continue a run that the decision ends.
     return found if found is not None and found != Review(answers=found.answers) else None
 
 
