@@ -59,9 +59,12 @@ def logged_to(handler: logging.Handler) -> Iterator[None]:
 
 
 def ending_signals() -> list[signal.Signals]:
-    """Return the signals that end a command: Ctrl-C, a termination, and a hang-up unless ignored, as under `nohup`."""
+    """Return the signals that end a command: Ctrl-C, a termination, a hang-up.
+
+    Without those that are ignored, as under `nohup` or by a script that starts the command in the background.
+    """
     numbers = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
-    return [each for each in numbers if each != signal.SIGHUP or signal.getsignal(each) is not signal.SIG_IGN]
+    return [each for each in numbers if signal.getsignal(each) is not signal.SIG_IGN]
 
 
 @contextlib.contextmanager

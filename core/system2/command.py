@@ -21,7 +21,7 @@ from aeon_core.config.loading import checked_text
 from aeon_core.errors import AeonError, UsageError
 from aeon_core.escape import escape_controls
 from aeon_core.paths import expanded, git_root, named_project_root
-from aeon_core.process import can_answer, handled, hide_process, is_terminal, logged_to
+from aeon_core.process import can_answer, ending_signals, handled, hide_process, is_terminal, logged_to
 from aeon_core.redaction import redact_text
 from aeon_core.suggest import unknown_argument
 from system2.agents import copy_shipped
@@ -39,7 +39,6 @@ EPILOG = (
 )
 NO_ONE = "there is no terminal to decide the gates on; use one, or add --auto-approve or --wait SECONDS"
 OWN_TASK = "--resume continues the workflow's own task; drop the task"
-_SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 
 class _Parser(argparse.ArgumentParser):
@@ -248,7 +247,7 @@ def _open_log(path: Path, *, chosen: bool) -> TextIO:
 def _interruptible(abort: Callable[[], object]) -> Iterator[None]:
     """Turn Ctrl-C, a termination and a terminal's hang-up into a call of `abort` and a KeyboardInterrupt.
 
-    A second signal ends the process at once. Signals that nohup or a background start ignores stay ignored.
+    A second signal ends the process at once.
     """
 
     def end(number: int, _: FrameType | None) -> None:
@@ -262,7 +261,7 @@ def _interruptible(abort: Callable[[], object]) -> Iterator[None]:
         threading.Thread(target=abort, daemon=True).start()
         raise KeyboardInterrupt
 
-    heeded = [number for number in _SIGNALS if signal.getsignal(number) is not signal.SIG_IGN]
+    heeded = ending_signals()
     with handled(end, *heeded):
         yield
 

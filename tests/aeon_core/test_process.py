@@ -7,11 +7,17 @@ import signal
 from aeon_core.process import ending_signals
 
 
-def test_a_hang_up_that_is_ignored_as_under_nohup_ends_nothing() -> None:
-    before = signal.signal(signal.SIGHUP, signal.SIG_IGN)
+def test_signals_that_are_ignored_from_the_start_end_nothing() -> None:
+    numbers = [signal.SIGINT, signal.SIGTERM, signal.SIGHUP]
+    before = {number: signal.signal(number, signal.SIG_DFL) for number in numbers}
     try:
+        assert ending_signals() == numbers
+        # As under `nohup`.
+        signal.signal(signal.SIGHUP, signal.SIG_IGN)
         assert ending_signals() == [signal.SIGINT, signal.SIGTERM]
-        signal.signal(signal.SIGHUP, signal.SIG_DFL)
-        assert ending_signals() == [signal.SIGINT, signal.SIGTERM, signal.SIGHUP]
+        # As for a command that a script starts with `&`.
+        signal.signal(signal.SIGINT, signal.SIG_IGN)
+        assert ending_signals() == [signal.SIGTERM]
     finally:
-        signal.signal(signal.SIGHUP, before)
+        for number, handler in before.items():
+            signal.signal(number, handler)
