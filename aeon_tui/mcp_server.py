@@ -27,7 +27,6 @@ from mcp.types import (
     ElicitRequest,
     ElicitRequestFormParams,
     ElicitResult,
-    ErrorData,
     InputRequiredResult,
     JSONRPCError,
     Resource,
@@ -118,7 +117,7 @@ class AeonServer(MCPServer[None]):
                 async with forward:
                     async for each in received:
                         if isinstance(each, Exception):
-                            wrong = JSONRPCError(jsonrpc="2.0", id=None, error=ErrorData(**not_a_message(each)))
+                            wrong = JSONRPCError.model_validate(not_a_message(each))
                             await replies.send(SessionMessage(wrong))
                         else:
                             await forward.send(each)

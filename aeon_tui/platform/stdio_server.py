@@ -21,20 +21,27 @@ PARSE_ERROR, INVALID_REQUEST = -32700, -32600
 
 class _Message(BaseModel, extra="allow"):
     id: int | str | None = None
-    method: str | None = None
+    method: Any = None
 
     @model_validator(mode="after")
     def _asks_or_answers(self) -> Self:
-        if self.method is None and not {"result", "error"} & (self.model_extra or {}).keys():
+        is_reply = self.method is None and {"result", "error"} & (self.model_extra or {}).keys()
+        if not (is_reply or isinstance(self.method, str)):
             raise ValueError("neither a request nor a reply")
         return self
 
 
 def not_a_message(error: Exception) -> dict[str, Any]:
-    """Return the reply's error for a line that is not a message."""
-    is_json = not (isinstance(error, ValidationError) and error.errors()[0]["type"] == "json_invalid")
-    code = INVALID_REQUEST if is_json else PARSE_ERROR
-    return {"code": code, "message": "expected a JSON-RPC 2.0 message on each line"}
+    """Return the reply to a line that is not a message, with the id of a request that is wrong otherwise."""
+    errors = error.errors() if isinstance(error, ValidationError) else []
+    requests = (each["input"] for each in errors if isinstance(each["input"], dict) and "method" in each["input"])
+    number = next(requests, {}).get("id")
+    code = PARSE_ERROR if errors and errors[0]["type"] == "json_invalid" else INVALID_REQUEST
+    return {
+        "jsonrpc": "2.0",
+        "id": number if type(number) in (int, str) else None,
+        "error": {"code": code, "message": "expected a JSON-RPC 2.0 message on each line"},
+    }
 
 
 class JsonLines:
@@ -56,7 +63,7 @@ class JsonLines:
             try:
                 return _Message.model_validate_json(line).model_dump(exclude_unset=True)
             except ValidationError as error:
-                await self.send({"jsonrpc": "2.0", "id": None, "error": not_a_message(error)})
+                await self.send(not_a_message(error))
         return None
 
     async def close(self) -> None:
