@@ -129,41 +129,48 @@ def _init(root: Path) -> int:
 def _work(args: argparse.Namespace, root: Path) -> int:
     wait = checked_text("wait", args.wait, "--wait")
     task = None if args.resume is not None else _task(args.task)
-    is_alone = not can_answer() and not wait
-    if is_alone and not args.auto_approve:
+    if not (can_answer() or wait or args.auto_approve):
         raise UsageError(NO_ONE)
     with _log_of(args, root) as log, logged_to(_ToLog(log)):
-        terminal = Terminal(sys.stdin, sys.stderr) if can_answer() else None
-        orchestrator = Orchestrator(
-            root,
-            args.config,
-            AutoApproveGates() if args.auto_approve else None,
-            approver=terminal,
-            unsafe_bash=args.unsafe_bash,
-            model=args.model,
-            base_url=args.base_url,
-            log=log,
-            trust="apply" if args.trust_project else "require",
-            runs_dir=args.runs_dir,
-        )
-        if is_alone and task is not None and args.spec is None and earlier_documents(root):
-            # Those of a workflow that still runs are not an earlier one's.
-            with lock_project(root, orchestrator.runs_dir, log.warning):
-                raise UsageError(UNDECIDED)
-        if terminal is None and wait:
-            orchestrator.wait_for_decisions(wait, _line)
         try:
-            with _interruptible(orchestrator.abort):
-                if task is not None:
-                    result = orchestrator.run(task, spec=args.spec)
-                else:
-                    known = find_workflow(args.resume, root, orchestrator.runs_dir, orchestrator.transcripts)
-                    result = orchestrator.resume(known)
-        except KeyboardInterrupt:
-            return _report_stop("interrupted", 1, orchestrator.journal, args, log)
-        if result.error is None:
-            return result.exit_code
-        return _report_stop(result.error, result.exit_code, result.journal, args, log)
+            return _run(args, root, task, wait, log)
+        except AeonError as error:
+            return _report_stop(error.message, error.exit_code, None, args, log)
+
+
+def _run(args: argparse.Namespace, root: Path, task: str | None, wait: float, log: Log) -> int:
+    terminal = Terminal(sys.stdin, sys.stderr) if can_answer() else None
+    orchestrator = Orchestrator(
+        root,
+        args.config,
+        AutoApproveGates() if args.auto_approve else None,
+        approver=terminal,
+        unsafe_bash=args.unsafe_bash,
+        model=args.model,
+        base_url=args.base_url,
+        log=log,
+        trust="apply" if args.trust_project else "require",
+        runs_dir=args.runs_dir,
+    )
+    is_alone = terminal is None and not wait
+    if is_alone and task is not None and args.spec is None and earlier_documents(root):
+        # Those of a workflow that still runs are not an earlier one's.
+        with lock_project(root, orchestrator.runs_dir, log.warning):
+            raise UsageError(UNDECIDED)
+    if terminal is None and wait:
+        orchestrator.wait_for_decisions(wait, _line)
+    try:
+        with _interruptible(orchestrator.abort):
+            if task is not None:
+                result = orchestrator.run(task, spec=args.spec)
+            else:
+                known = find_workflow(args.resume, root, orchestrator.runs_dir, orchestrator.transcripts)
+                result = orchestrator.resume(known)
+    except KeyboardInterrupt:
+        return _report_stop("interrupted", 1, orchestrator.journal, args, log)
+    if result.error is None:
+        return result.exit_code
+    return _report_stop(result.error, result.exit_code, result.journal, args, log)
 
 
 def _task(given: str | None) -> str:
@@ -269,13 +276,14 @@ def _interruptible(abort: Callable[[], object]) -> Iterator[None]:
 def _report_stop(why: str, code: int, journal: Path | None, args: argparse.Namespace, log: Log) -> int:
     """Print why the workflow did not complete, and the command that continues it with the same options.
 
-    Where stderr is a log in JSON, these are lines of it.
+    Where stderr is a log in JSON, these are lines of it. A log in a file also has the reason.
     """
     is_json = log.path is None and log.log_format == "json"
-    if is_json:
-        log.error(" ".join(why.split()))
-    else:
-        _report(" ".join(why.split()), code)
+    why = " ".join(redact_text(why).split())
+    if is_json or log.path is not None:
+        log.error(why)
+    if not is_json:
+        _report(why, code)
     if journal is not None:
         command = ["system2", "--resume", journal.stem]
         for option in ("project_root", "config", "model", "base_url", "log_format", "log_file", "runs_dir", "wait"):

@@ -155,7 +155,21 @@ def test_a_log_in_json_on_stderr_ends_in_json(tmp_path: Path, server: Server, mo
     assert how["text"].startswith("continue with: system2 --resume ")
     server.script(Reply({"error": "wrong key"}, status=401))
     done = system2(*model, "--auto-approve", "--log-format", "json", "--log-file", "log", TASK, cwd=tmp_path)
-    assert [line.partition(":")[0] for line in done.stderr.splitlines()[-2:]] == ["system2", "continue with"]
+    why, how = done.stderr.splitlines()[-2:]
+    assert how.startswith("continue with: ")
+    assert f"system2: {json.loads((tmp_path / 'log').read_text('utf-8').splitlines()[-1])['text']}" == why
+
+
+def test_a_log_holds_why_a_workflow_could_not_start(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("OPENAI_API_KEY", raising=False)
+    args = ("--model", "openai:x", "--auto-approve", "--log-format", "json")
+    done = system2(*args, TASK, cwd=tmp_path)
+    assert done.returncode == 3
+    why = json.loads(done.stderr)["text"]
+    assert why.startswith("no key for 'openai:x'")
+    done = system2(*args, "--log-file", "log", TASK, cwd=tmp_path)
+    assert (done.returncode, done.stderr) == (3, f"system2: {why}\n")
+    assert json.loads((tmp_path / "log").read_text("utf-8"))["text"] == why
 
 
 @pytest.mark.exhaustive
