@@ -234,37 +234,33 @@ def read_config_file(path: Path, text: str | None = None) -> dict[str, Any]:
 
 def _environment(environ: Mapping[str, str]) -> dict[str, Any]:
     found: dict[str, tuple[str, Any]] = {}
-    known = (*(f"{ENVIRONMENT_PREFIX}{key.upper()}" for key in KEYS), THEME_VARIABLE)
+    settable = {f"{ENVIRONMENT_PREFIX}{key.upper()}": key for key in KEYS if key not in MAPPINGS}
     for name, value in environ.items():
-        if name in known and name != THEME_VARIABLE and value.strip():
-            key = name.removeprefix(ENVIRONMENT_PREFIX).lower()
-            if key in MAPPINGS:
-                raise _unsupported(name, key)
-            found[f"the environment variable {name}"] = (key, value)
-        elif value.strip() and (setting := _nested(name)):
-            raise _unsupported(name, setting)
+        if not (name.startswith(ENVIRONMENT_PREFIX) and value.strip()) or name == THEME_VARIABLE:
+            continue
+        if name in settable:
+            found[f"the environment variable {name}"] = (settable[name], value)
+            continue
+        of_files = _settings_of_files()
         # Other programs may use variables with that prefix, so only a likely misspelling is an error.
-        elif name.startswith(ENVIRONMENT_PREFIX) and name not in known and (near := close(name, known, 0.85)):
-            if (key := near.removeprefix(ENVIRONMENT_PREFIX).lower()) in MAPPINGS:
-                raise _unsupported(name, key)
+        near = close(name, (*settable, THEME_VARIABLE, *of_files), 0.85)
+        if near in of_files:
+            what = f"is not supported; set {of_files[near]!r} in a config file"
+            raise UsageError(f"the environment variable {name!r} {what}")
+        if near is not None:
             raise UsageError(f"the environment variable {name!r} is unknown; did you mean {near!r}?")
     return checked_texts(found)
 
 
-def _nested(name: str) -> str:
-    """Return the setting that a variable seems to mean although only a file can hold it; else ""."""
-    key = next((key for key in (*MAPPINGS, "keys") if name.startswith(f"{ENVIRONMENT_PREFIX}{key.upper()}")), "")
-    if not key or name == f"{ENVIRONMENT_PREFIX}{key.upper()}":
-        return key
+def _settings_of_files() -> dict[str, str]:
+    """Return the settings that only a file can hold, by the variable that a person may try instead."""
     from aeon_core.config.schema import RunConfig
 
-    field = name.removeprefix(f"{ENVIRONMENT_PREFIX}{key.upper()}_").lower()
-    fields = getattr(type(getattr(RunConfig(), key, None)), "model_fields", ())
-    return f"{key}.{field}" if field in fields else ""
-
-
-def _unsupported(name: str, setting: str) -> UsageError:
-    return UsageError(f"the environment variable {name!r} is not supported; set {setting!r} in a config file")
+    defaults = RunConfig()
+    settings = [*MAPPINGS, "keys"]
+    for key in MAPPINGS:
+        settings += [f"{key}.{field}" for field in getattr(type(getattr(defaults, key)), "model_fields", ())]
+    return {f"{ENVIRONMENT_PREFIX}{setting.upper().replace('.', '_')}": setting for setting in settings}
 
 
 def _kind(value: Any) -> str:

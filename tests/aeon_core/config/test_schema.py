@@ -202,6 +202,8 @@ def test_a_mapping_cannot_be_given_in_the_environment(layers: Layers) -> None:
         name = f"AEON_{setting.upper().replace('.', '_')}"
         with pytest.raises(UsageError, match=f"'{name}' is not supported; set '{setting}' in a config file"):
             layers.load(environ={name: "x"})
+    with pytest.raises(UsageError, match="'AEON_SHELL_TIMOUT' is not supported; set 'shell.timeout' in a config file"):
+        layers.load(environ={"AEON_SHELL_TIMOUT": "5"})
     with pytest.raises(UsageError, match="'AEON_MCP_SERVERS_GIT' is not supported; set 'mcp_servers' in a config file"):
         layers.load(environ={"AEON_MCP_SERVERS_GIT": "x"})
     assert layers.load(environ={"AEON_SHELL_HISTORY": "x", "AEON_KEYS": ""}).sources == {}
