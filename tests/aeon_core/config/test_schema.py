@@ -198,14 +198,12 @@ def test_what_only_a_file_can_say_is_read_and_the_layers_add_up(layers: Layers) 
 
 
 def test_a_mapping_cannot_be_given_in_the_environment(layers: Layers) -> None:
-    for setting in ("policy", "policy.allow", "shell.timeout", "keys"):
-        name = f"AEON_{setting.upper().replace('.', '_')}"
+    settings = ("policy", "policy.allow", "shell.timeout", "keys")
+    named = {f"AEON_{setting.upper().replace('.', '_')}": setting for setting in settings}
+    slips = {"AEON_SHELL_TIMOUT": "shell.timeout", "AEON_MCP_SERVERS_GIT": "mcp_servers"}
+    for name, setting in {**named, **slips}.items():
         with pytest.raises(UsageError, match=f"'{name}' is not supported; set '{setting}' in a config file"):
             layers.load(environ={name: "x"})
-    with pytest.raises(UsageError, match="'AEON_SHELL_TIMOUT' is not supported; set 'shell.timeout' in a config file"):
-        layers.load(environ={"AEON_SHELL_TIMOUT": "5"})
-    with pytest.raises(UsageError, match="'AEON_MCP_SERVERS_GIT' is not supported; set 'mcp_servers' in a config file"):
-        layers.load(environ={"AEON_MCP_SERVERS_GIT": "x"})
     assert layers.load(environ={"AEON_SHELL_HISTORY": "x", "AEON_KEYS": ""}).sources == {}
 
 
