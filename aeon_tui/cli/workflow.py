@@ -18,6 +18,7 @@ from aeon_tui.sessions.workflow_session import WorkflowJob
 from aeon_tui.sources.run_index import transcripts_folder
 from aeon_tui.sources.workflow import WorkflowState
 from system2.command import OWN_TASK, parse_arguments, project_root
+from system2.constants import GATES
 
 NO_TASK = "no task given; put it in quotes after `workflow`, or use '-' to read it from standard input"
 NO_ONE = "there is no terminal to decide the gates on; use one, or add --wait SECONDS and use `aeon-tui decide`"
@@ -74,8 +75,10 @@ def fork(args: Namespace, path: Path) -> int:
     from aeon_tui.sessions.workflow_session import fork_workflow
     from system2.workflow_journal import discard
 
-    if args.gate is None or not str(args.gate).isdecimal():
+    if args.gate is None:
         raise UsageError("a workflow is forked at a gate; choose it with --gate N")
+    if args.gate not in map(str, range(len(GATES))):
+        raise UsageError(f"--gate must be a whole number from 0 to {len(GATES) - 1}; got {args.gate[:40]!r}")
     if args.pass_number is not None:
         raise UsageError(f"{path.stem!r} is a workflow, which has no passes; drop --pass")
     if args.feedback is not None and not args.feedback.strip():

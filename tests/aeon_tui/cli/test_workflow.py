@@ -165,6 +165,14 @@ def test_a_workflow_is_resumed_forked_and_replayed_as_a_run_is(
     assert "is complete" in capsys.readouterr().err
 
 
+@pytest.mark.parametrize("gate", ["x", "6", "9" * 5000])
+def test_a_gate_to_fork_at_that_is_no_gate_is_reported(
+    project: Path, capsys: pytest.CaptureFixture[str], gate: str
+) -> None:
+    assert main(["fork", "20260102-030405", "--gate", gate]) == 2
+    assert capsys.readouterr().err == f"aeon-tui: --gate must be a whole number from 0 to 5; got {gate[:40]!r}\n"
+
+
 def test_watch_prints_a_workflow_and_ends_as_it_did(project: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["watch", "20260102-030405", "--headless"]) == 0
     out = capsys.readouterr().out
