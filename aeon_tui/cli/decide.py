@@ -121,6 +121,8 @@ def _answers(args: Namespace, request: ApprovalRequest) -> dict[str, str] | None
         asks = f"{count(len(questions), 'question')} {'is' if len(questions) == 1 else 'are'} open"
         raise UsageError(f"--answer is given {count(len(given), 'time')}, but {asks}")
     choices = strs_of(request.subject.get("choices"))
+    if given and choices and args.decision != "approve":
+        raise UsageError(f"--answer chooses what to approve; leave it out to {args.decision}")
     if choices and (unknown := [answer for answer in given if answer not in choices]):
         raise UsageError(f"--answer {unknown[0]!r} is not a choice of this question; choose from {', '.join(choices)}")
     return {**given_answers(request.subject), **dict(zip(questions, given, strict=False))} if given else None

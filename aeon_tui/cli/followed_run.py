@@ -21,6 +21,7 @@ from aeon_tui.cli.run import progress_of
 from aeon_tui.cli.run_output import ProgressPrinter, print_result
 from aeon_tui.sessions.approval_broker import pending_request
 from aeon_tui.sources.journal import AWAIT_SECONDS, POLL_SECONDS, near_runs, notice_of
+from aeon_widgets.run_question import headline
 
 if TYPE_CHECKING:
     from aeon_tui.cli.workflow import WorkflowLines
@@ -131,7 +132,9 @@ class FollowedRun:
             self._question_reported = since
             if isinstance(progress, ProgressPrinter):
                 print_question(self._err, question_of(request, progress.view), self.follower.path)
-            self._err.line((f"to decide: {how_to_decide(self.follower.path, request.point)}", "bold yellow"))
+            else:
+                self._err.line((headline(request.point, request.subject), "bold yellow"))
+            self._err.line((f"to decide: {how_to_decide(self.follower.path, request)}", "bold yellow"))
 
     def _restart(self, *, same_run: bool) -> None:
         """Start over; if it is still the same run, nothing is printed twice."""

@@ -91,5 +91,5 @@ def _report_question(path: Path) -> None:
     from aeon_widgets.run_question import headline
 
     if (request := pending_request(path)) is not None:
-        how = how_to_decide(path, request.point)
+        how = how_to_decide(path, request)
         stderr().line((f"waiting: {headline(request.point, request.subject)} · to decide: {how}", "bold yellow"))

@@ -37,8 +37,9 @@ from aeon_core.approvals import (
 )
 from aeon_core.errors import AeonError, UsageError
 from aeon_core.escape import escape_controls
-from aeon_core.journal.records import ApprovalPoint, Decision
+from aeon_core.journal.records import Decision
 from aeon_core.journal.summary import INBOX, is_being_written
+from aeon_core.journal.values import strs_of
 from aeon_core.json_safe import NotJsonSafeError, json_safe
 from aeon_core.paths import run_command
 
@@ -335,10 +336,12 @@ def about(approve: Sequence[str], approver: Approver | None) -> Approver | None:
     return lambda request: ask(None if request.point in _CALLS else approver, request)
 
 
-def how_to_decide(journal: Path, point: ApprovalPoint) -> str:
+def how_to_decide(journal: Path, request: ApprovalRequest) -> str:
     """Return the command that decides, and what else it takes."""
-    first, *others = ANSWERS[point]
-    return f"{run_command('decide', journal, first)} (or {', '.join(others)})"
+    first, *others = ANSWERS[request.point]
+    choices = strs_of(request.subject.get("choices"))
+    answers = f"; {first} takes --answer {' | '.join(choices)}" if choices else ""
+    return f"{run_command('decide', journal, first)} (or {', '.join(others)}){answers}"
 
 
 class RemoteApprover:
@@ -370,7 +373,7 @@ class RemoteApprover:
             if inbox.problem:
                 self._say(f"cannot take decisions from another terminal: {inbox.problem}")
                 return _undecided(NOBODY)
-            how = how_to_decide(self._journal, request.point)
+            how = how_to_decide(self._journal, request)
             self._say(f"waiting {self._seconds:g} s for a decision about {_what(request)}: {how}")
             decision = self._decided(inbox)
             return inbox.settle(decision) if decision is not None else _undecided(TOO_LATE)

@@ -201,13 +201,29 @@ def test_open_questions_are_answered_in_their_order(asked: Asked, cli: Cli) -> N
     assert asked.heard[0].answers == {"Which?": "this one", "For whom?": "me"}
 
 
+CHOICES = ["stop", "continue", "replace"]
+CHOICE = {"kind": "existing_spec", "text": "Which?", "choices": CHOICES, "safe": "stop", "questions": ["Which?"]}
+
+
+@pytest.mark.parametrize("decision", ["reject", "abort"])
+def test_a_choice_is_not_an_answer_to_a_question_that_is_not_approved(asked: Asked, cli: Cli, decision: str) -> None:
+    asked.ask(asked.asking.ask("question", CHOICE))
+    done = cli("decide", "r.jsonl", decision, "--answer", "replace")
+    assert (done.code, asked.heard) == (2, [])
+    assert f"--answer chooses what to approve; leave it out to {decision}" in done.err
+
+
+def test_the_choices_of_a_workflows_question_are_listed_with_the_command(asked: Asked, cli: Cli) -> None:
+    asked.ask(asked.asking.ask("question", CHOICE))
+    how = " (or reject, abort); approve takes --answer stop | continue | replace\n"
+    assert cli("show", "r.jsonl").err.endswith(how)
+
+
 @pytest.mark.parametrize(("answer", "code"), [("replace", 0), ("repalce", 2)])
 def test_a_workflows_question_takes_only_one_of_its_choices_as_an_answer(
     asked: Asked, cli: Cli, answer: str, code: int
 ) -> None:
-    choices = ["stop", "continue", "replace"]
-    subject = {"kind": "existing_spec", "text": "Which?", "choices": choices, "safe": "stop", "questions": ["Which?"]}
-    asked.ask(asked.asking.ask("question", subject))
+    asked.ask(asked.asking.ask("question", CHOICE))
     done = cli("decide", "r.jsonl", "approve", "--answer", answer)
     assert done.code == code
     assert [heard.answers for heard in asked.heard] == ([{"Which?": answer}] if code == 0 else [])
