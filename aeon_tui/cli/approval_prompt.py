@@ -240,7 +240,7 @@ def _read(
 
 def _with_rule(request: ApprovalRequest, typed: str, out: OutputStream) -> ApprovalDecision | None:
     """Return the approval with a rule for this run: the typed one, or else the proposed one."""
-    from aeon_core.approvals import AllowedRule
+    from aeon_core.journal.records import AllowedRule
     from aeon_core.policy import rule_problem
 
     proposal = dict_of(request.subject.get("proposal")) or {}

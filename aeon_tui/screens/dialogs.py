@@ -28,8 +28,7 @@ from aeon_widgets.text import Piece, fit, one_line
 from aeon_widgets.virtual_list import ChoiceRows, RowsView
 
 if TYPE_CHECKING:
-    from aeon_core.approvals import AllowedRule
-    from aeon_core.journal.records import Scope, Verdict
+    from aeon_core.journal.records import AllowedRule, Scope, Verdict
 
 
 Answer = TypeVar("Answer")
@@ -394,8 +393,8 @@ class RuleDialog(Dialog["AllowedRule | None"]):
 
     @work(thread=True, exclusive=True, group="rule", exit_on_error=False)
     def _save(self, rule: str, scope: Scope) -> None:
-        from aeon_core.approvals import AllowedRule
         from aeon_core.config.editing import save_rule
+        from aeon_core.journal.records import AllowedRule
 
         try:
             if scope != "run":

@@ -21,7 +21,8 @@ from aeon_widgets.pane import Pane
 from aeon_widgets.run_question import ApprovalQuestion
 
 if TYPE_CHECKING:
-    from aeon_core.approvals import AllowedRule, ApprovalDecision, ApprovalRequest
+    from aeon_core.approvals import ApprovalDecision, ApprovalRequest
+    from aeon_core.journal.records import AllowedRule
 
 APPROVAL = 9
 """The pane of the question."""

@@ -12,12 +12,12 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, ParamSpec, TypeVar, cast
 
-from aeon_core.approvals import AllowedRule, ApprovalDecision, ApprovalRequest
+from aeon_core.approvals import ApprovalDecision, ApprovalRequest
 from aeon_core.config.schema import RunConfig
 from aeon_core.entities import RunResult
 from aeon_core.errors import AeonError, UsageError
 from aeon_core.journal.listing import list_runs
-from aeon_core.journal.records import Decision
+from aeon_core.journal.records import AllowedRule, Decision
 from aeon_core.journal.summary import RunSummary
 from aeon_core.journal.values import dict_of, str_of
 from aeon_core.journal.view.model import RunView

@@ -27,7 +27,6 @@ from aeon_core.approvals import (
     ANSWERS,
     NOBODY,
     TOO_LATE,
-    AllowedRule,
     ApprovalDecision,
     ApprovalRequest,
     Approver,
@@ -37,7 +36,7 @@ from aeon_core.approvals import (
 )
 from aeon_core.errors import AeonError, UsageError
 from aeon_core.escape import escape_controls
-from aeon_core.journal.records import Decision
+from aeon_core.journal.records import AllowedRule, Decision
 from aeon_core.journal.summary import INBOX, is_being_written
 from aeon_core.journal.values import strs_of
 from aeon_core.json_safe import NotJsonSafeError, json_safe

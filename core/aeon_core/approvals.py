@@ -24,7 +24,7 @@ from aeon_core.journal.reader import (
     resolved,
     tail,
 )
-from aeon_core.journal.records import ApprovalPoint, Decision, Scope
+from aeon_core.journal.records import AllowedRule, ApprovalPoint, Decision
 from aeon_core.json_safe import NotJsonSafeError, json_safe
 
 
@@ -36,13 +36,6 @@ class ApprovalRequest(Entity):
     step_id: str | None = None
     subject: dict[str, Any]
     digest: str
-
-
-class AllowedRule(Entity):
-    """A policy rule that a person allows together with a call, and where it is saved."""
-
-    rule: str
-    scope: Scope
 
 
 class ApprovalDecision(Entity):

@@ -12,7 +12,7 @@ from typing import Annotated, Any, ClassVar, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, TypeAdapter
 
-from aeon_core.entities import LogEntry, RunResult, SupervisorAction
+from aeon_core.entities import Entity, LogEntry, RunResult, SupervisorAction
 from aeon_core.plan import ExecutionMode, StepStatus
 from aeon_core.plan.models import Plan
 
@@ -238,6 +238,13 @@ class TTLRecord(Record):
     cost_usd: float | None
 
 
+class AllowedRule(Entity):
+    """A policy rule that a person allows together with a call, and where it is saved."""
+
+    rule: str
+    scope: Scope
+
+
 class _Asked(Record):
     point: ApprovalPoint
     state: Literal["asked", "decided"]
@@ -250,8 +257,7 @@ class _Asked(Record):
     edited: dict[str, Any] | None = None
     answers: dict[str, str] | None = None
     """The person's answers to open questions, by question."""
-    allow: dict[str, Any] | None = None
-    """The rule that a person allows with the call, and its scope: an AllowedRule."""
+    allow: AllowedRule | None = None
     digest: str
 
 

@@ -150,6 +150,10 @@ def other(number: int, **fields: Any) -> Callable[[list[bytes]], list[bytes]]:
         (other(4, run="r2"), "line 4: it is not a line of the run 'r1'"),
         (other(2, text="another text"), "line 2: its text does not match its sha256"),
         (other(3, value={"$text": "0" * 64}), f"line 3: the text '{'0' * 64}' is missing"),
+        (
+            other(4, type="approval", point="tool", state="decided", digest="", allow={"rule": "Read", "scope": "all"}),
+            "line 4: approval.allow.scope: Input should be 'run', 'project' or 'always'",
+        ),
         (other(1, type="plan"), "line 1: it is 'plan'; expected 'run_started'"),
         (other(1, run=7), "line 1: it names no run"),
         (other(1, v=2), "not a journal"),
@@ -157,8 +161,8 @@ def other(number: int, **fields: Any) -> Callable[[list[bytes]], list[bytes]]:
         (lambda lines: [lines[0][:-1]], "not a journal"),
     ],
     ids=[
-        "broken", "blank", "gap", "twice", "lost-text", "version", "run", "text", "missing", "first", "no-run", "newer",
-        "empty", "torn-first",
+        "broken", "blank", "gap", "twice", "lost-text", "version", "run", "text", "missing", "allow", "first", "no-run",
+        "newer", "empty", "torn-first",
     ],
 )  # fmt: skip
 def test_a_journal_that_is_not_sound_is_refused_and_left_as_it_is(
