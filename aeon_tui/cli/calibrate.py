@@ -1,25 +1,15 @@
-"""`aeon-tui calibrate`: how well the judge agrees with labelled outcomes, or with the labels of your own runs.
-
-Also the model that judges for it, and for `lint --judge`: called without a run in the same way as in one.
-"""
+"""`aeon-tui calibrate`: how well the judge agrees with labelled outcomes, or with the labels of your own runs."""
 
 from __future__ import annotations
 
-import contextlib
-import json
-import logging
 import math
-import time
 from argparse import Namespace
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from aeon_core.config.schema import RunConfig
-from aeon_core.effects.port import Effects
-from aeon_core.errors import AeonError, LLMError, ModelUnavailableError, UsageError
-from aeon_core.journal.writer import JournalWriter
+from aeon_core.errors import AeonError, ModelUnavailableError, UsageError
 from aeon_core.judge.agreement import (
     Agreement,
     JudgedLabel,
@@ -32,13 +22,11 @@ from aeon_core.judge.agreement import (
     shipped_labels,
     spread,
 )
-from aeon_core.llm.base import LLMAdapter, LLMRequest, LLMResponse, ModelChain
 from aeon_core.paths import expanded
-from aeon_core.process import logged_to
-from aeon_core.redaction import redact_text
-from aeon_core.units import count, money
+from aeon_core.units import count
 from aeon_tui.cli import options
-from aeon_tui.cli.output import OutputStream, stderr, stdout
+from aeon_tui.cli.output import OutputStream, stderr, stdout, warnings_on
+from aeon_tui.sessions.judge_model import JudgeModel
 
 BELOW = 5
 INTERRUPTED = 1
@@ -116,7 +104,7 @@ def _judged(args: Namespace) -> _Measured:
 
     llm = connect_model(config)
     measured = _Measured(str(Path(args.labels)) if args.labels is not None else "shipped", "language")
-    judge = JudgeModel(llm, config, stderr())
+    judge = JudgeModel(llm, config, stderr().warning)
     try:
         llm.check()
         engine = ConvergenceEngine(judge=judge, prompts_dir=config.prompts_dir, votes=config.judge_votes)
@@ -230,79 +218,3 @@ def _share(text: str | None) -> float | None:
     if not 0 <= share <= 1:
         raise UsageError(f"--least must be a number from 0 to 1, such as 0.9; got {text[:40]!r}")
     return share
-
-
-class JudgeModel:
-    """Calls the configured judge, else the model or the next of a chain, and counts the cost.
-
-    `refusal` is the error of a model that cannot be used at all: a wrong key, an unknown name. `failures` are the
-    errors since the last reply; `calls` counts attempts.
-    """
-
-    def __init__(self, llm: LLMAdapter, config: RunConfig, out: OutputStream) -> None:
-        if isinstance(llm, ModelChain) and llm.judge is not None:
-            llm = llm.judge
-        nowhere = JournalWriter(None, "judge", self._record)
-        self._effects = Effects(nowhere, llm=llm, config=config, sleep=time.sleep)
-        self.models = self._effects.models
-        """The current model, with the tokens and the cost of all calls."""
-        self._out = out
-        self.calls = 0
-        self.refusal: LLMError | None = None
-        self.failures: list[LLMError] = []
-
-    def complete(self, request: LLMRequest) -> LLMResponse:
-        """Return the first model's reply. Raises LLMError; CostCeilingReached before a call (exit 4)."""
-        try:
-            response = self._effects.complete(request, pass_number=1, step_id=None)
-        except LLMError as error:
-            self.failures.append(error)
-            self.refusal = error if error.exit_code == ModelUnavailableError.exit_code else None
-            raise
-        self.failures.clear()
-        return response
-
-    @property
-    def label(self) -> str:
-        """The model, marked if it is simulated, for display."""
-        return f"{self.models.model.model}{' (simulated)' if self.models.simulated else ''}"
-
-    @property
-    def spent(self) -> str:
-        """Tokens and US dollars, for display."""
-        usage, cost_usd = self.models.usage, self.models.cost_usd
-        cost = "price unknown" if cost_usd is None else money(cost_usd)
-        return f"{usage['input_tokens']:,} tokens in, {usage['output_tokens']:,} out · {cost}"
-
-    def report_cost(self) -> None:
-        """Print the model, the tokens of all calls, and US dollars if prices are known."""
-        if any(self.models.usage.values()):
-            self._out.line((f"judged by {self.label} · {self.spent}", "dim"))
-
-    def _record(self, line: bytes) -> None:
-        """Count the calls, and print notices about them."""
-        record = json.loads(line)
-        self.calls += record["type"] == "llm" and record["state"] == "started"
-        if record["type"] == "notice":
-            self._warn(record["message"])
-        elif record["type"] == "llm" and (seconds := record.get("retry_in_s")) is not None:
-            error = record["error"]["message"]
-            self._warn(f"attempt {record['attempt']} failed: {error}; retrying in {seconds:g} s")
-
-    def _warn(self, text: str) -> None:
-        self._out.line(("warning: ", "yellow"), redact_text(text))
-
-
-def warnings_on(out: OutputStream) -> contextlib.AbstractContextManager[None]:
-    """Print Aeon's warnings meanwhile, one line each, such as why a judge's advice is left out."""
-    return logged_to(_Lines(out))
-
-
-class _Lines(logging.Handler):
-    def __init__(self, out: OutputStream) -> None:
-        super().__init__(logging.WARNING)
-        self._out = out
-
-    def emit(self, record: logging.LogRecord) -> None:
-        """Print one line."""
-        self._out.line(("warning: ", "yellow"), redact_text(self.format(record)))

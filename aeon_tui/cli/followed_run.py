@@ -118,7 +118,7 @@ class FollowedRun:
                 self.progress.fold(record)
         for problem in self.follower.damage[self._damage_reported :]:
             self._damage_reported += 1
-            self._err.line(("warning: ", "yellow"), f"the journal is damaged: {problem}")
+            self._err.warning(f"the journal is damaged: {problem}")
 
     def report_question(self) -> None:
         """Print once what the run waits for, and how to decide it.

@@ -11,7 +11,7 @@ from aeon_core.runs.factory import connect_model
 from aeon_core.units import count
 from aeon_core.validation.validator import lint_plan
 from aeon_tui.cli import options
-from aeon_tui.cli.output import OutputStream, stderr, stdout
+from aeon_tui.cli.output import OutputStream, stderr, stdout, warnings_on
 from aeon_tui.cli.tools import inspected_tools
 from aeon_tui.platform.stdio_capture import capture_stdio
 
@@ -61,17 +61,18 @@ def _print(out: OutputStream, path: Path, report: SemanticValidationReport) -> N
 
 def _judged_report(path: Path, registry: ToolRegistry, config: RunConfig) -> SemanticValidationReport:
     """Return the report with the model's findings in addition to the rules'; if the model fails, only the rules'."""
-    from aeon_tui.cli.calibrate import JudgeModel, warnings_on
+    from aeon_tui.sessions.judge_model import JudgeModel
 
     llm = connect_model(config)
     try:
         llm.check()
-        judge = JudgeModel(llm, config, stderr())
+        judge = JudgeModel(llm, config, stderr().warning)
         with warnings_on(stderr()):
             report = lint_plan(path, registry, judge=judge, prompts_dir=config.prompts_dir)
     finally:
         llm.close()
-    judge.report_cost()
+    if any(judge.models.usage.values()):
+        stderr().line((f"judged by {judge.label} · {judge.spent}", "dim"))
     if judge.refusal is not None:
         raise ModelUnavailableError(judge.refusal.message)
     return report

@@ -58,6 +58,10 @@ class OutputStream:
         """Print one line; control characters, including line breaks, are made visible."""
         self._print([(escape_controls(text), style) for text, style in map(_styled, parts)])
 
+    def warning(self, text: str) -> None:
+        """Print one line that begins with `warning:`."""
+        self.line(("warning: ", "yellow"), text)
+
     def paragraph(self, text: str, style: str = "", indent: int = 0) -> None:
         """Print one line of prose indented by `indent` blanks; on a narrow terminal, wrap it at words."""
         if self._console is None or indent >= self._console.width // 2:
@@ -139,6 +143,21 @@ def _console(stream: TextIO | None) -> Console | None:
     from rich.console import Console
 
     return Console(file=stream, force_terminal=True, markup=False, highlight=False, emoji=False)
+
+
+class _Warnings(logging.Handler):
+    def __init__(self, out: OutputStream) -> None:
+        super().__init__(logging.WARNING)
+        self._out = out
+
+    def emit(self, record: logging.LogRecord) -> None:
+        """Print one line."""
+        self._out.warning(self.format(record))
+
+
+def warnings_on(out: OutputStream) -> contextlib.AbstractContextManager[None]:
+    """Print Aeon's warnings meanwhile, one line each, such as why a judge's advice is left out."""
+    return logged_to(_Warnings(out))
 
 
 def diagnostics(debug: bool) -> contextlib.AbstractContextManager[None]:

@@ -49,7 +49,7 @@ def _warn_of(unlisted: list[str], directory: Path) -> None:
         return
     names = ", ".join(brief(name, 60) for name in unlisted[:3]) + (", …" if len(unlisted) > 3 else "")
     what = f"not listed: {count(len(unlisted), 'file')} in {str(directory)!r} without a readable first record"
-    stderr().line(("warning: ", "yellow"), f"{what} ({names}); `aeon-tui show PATH` says what is wrong")
+    stderr().warning(f"{what} ({names}); `aeon-tui show PATH` says what is wrong")
 
 
 def _print(out: OutputStream, run: RunSummary, status_width: int, model_width: int) -> None:

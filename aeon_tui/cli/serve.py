@@ -34,7 +34,7 @@ def execute(args: Namespace) -> int:
     except ModuleNotFoundError:
         raise missing_extra("`aeon-tui serve`", "serve") from None
     if exposed:
-        stderr().line(("warning: ", "yellow"), EXPOSED)
+        stderr().warning(EXPOSED)
     AppServer(command(args), host, port).serve(debug=bool(args.debug))
     return 0
 

@@ -172,7 +172,7 @@ class WorkflowLines:
             for item in items_of(entry):
                 self._out.line(f"{entry.get('agent') or '':<22} {item.icon} {item.head}")
         for problem in self._state.damage[known:]:
-            self._err.line(("warning: ", "yellow"), f"the journal is damaged: {problem}")
+            self._err.warning(f"the journal is damaged: {problem}")
 
     def fold(self, record: dict[str, Any]) -> list[dict[str, Any]]:
         """Fold a record, and return its entries."""

@@ -23,7 +23,7 @@ KEY = "sk-" + "x" * 30
 
 @pytest.fixture
 def server(monkeypatch: pytest.MonkeyPatch) -> Iterator[Server]:
-    monkeypatch.setattr("aeon_tui.cli.calibrate.time.sleep", lambda _seconds: None)
+    monkeypatch.setattr("aeon_tui.sessions.judge_model.time.sleep", lambda _seconds: None)
     started = Server()
     yield started
     started.stop()

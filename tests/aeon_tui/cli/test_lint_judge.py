@@ -37,7 +37,7 @@ def issue(kind: str = "relevance", severity: str = "high", step_id: str | None =
 
 @pytest.fixture
 def server(monkeypatch: pytest.MonkeyPatch) -> Iterator[Server]:
-    monkeypatch.setattr("aeon_tui.cli.calibrate.time.sleep", lambda _seconds: None)
+    monkeypatch.setattr("aeon_tui.sessions.judge_model.time.sleep", lambda _seconds: None)
     started = Server()
     yield started
     started.stop()
