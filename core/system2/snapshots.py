@@ -17,8 +17,8 @@ import tempfile
 import time
 import weakref
 import zlib
-from collections.abc import Callable, Iterable, Iterator, Mapping
-from contextlib import contextmanager, suppress
+from collections.abc import Callable, Iterable, Mapping
+from contextlib import suppress
 from dataclasses import astuple, dataclass
 from functools import cached_property
 from pathlib import Path, PurePosixPath
@@ -26,34 +26,32 @@ from typing import BinaryIO, Literal
 
 from aeon_core.errors import ToolError
 from aeon_core.paths import real_path
-from aeon_core.regular_file import read_start
 from aeon_core.tools.listing import list_files
 from aeon_core.tools.sandbox import Sandbox
 
 _GIT_SECONDS = 60
-_MAX_INDEX = 500_000_000
-_MAX_SETTINGS = 100_000
 _SUBMODULE = b"160000 "
 _SEALED = {
-    "LC_ALL": "C",
-    "GIT_CONFIG_NOSYSTEM": "1",
-    "GIT_CONFIG_GLOBAL": os.devnull,
-    "GIT_ATTR_NOSYSTEM": "1",
     "GIT_OPTIONAL_LOCKS": "0",
     "GIT_NO_LAZY_FETCH": "1",
+    "GIT_ALLOW_PROTOCOL": "",
     "GIT_TERMINAL_PROMPT": "0",
 }
+"""In a partial clone, git may fetch folders that its index lacks, with commands that the repository names."""
+_WORDS = ("--no-pager", "-c", "core.fsmonitor=false", "-c", "core.hooksPath=/dev/null")
 
 
 class GitFiles:
-    """Asks git about the repository that a project is in."""
+    """Asks git about the repository that a project is in; an agent may have written its configuration.
+
+    What that could have git run, or list from elsewhere, is overridden.
+    """
 
     def __init__(self, project_root: Path) -> None:
         self._root = project_root
         found = (folder for folder in (project_root, *project_root.parents) if os.path.lexists(folder / ".git"))
         self._top = next(found, None)
         self._git = _program(project_root) if self._top is not None else None
-        self._excluded = _user_excludes(self._git) if self._git is not None else b""
 
     def list(self) -> tuple[list[str], list[str]] | None:
         """Return the files that git tracks or does not ignore, and the folders of nested repositories, whose files it
@@ -63,9 +61,8 @@ class GitFiles:
         """
         if self._top is None or self._git is None:
             return None
-        with self._repository(self._top) as environ:
-            index = self._run(environ, "ls-files", "-z", "-s")
-            others = self._run(environ, "ls-files", "-z", "--others", "--exclude-standard")
+        index = self._run(self._git, self._top, "-s")
+        others = self._run(self._git, self._top, "--others", "--exclude-standard")
         if index is None or others is None or (not index and self._top != self._root):
             return None
         files, folders = list[str](), list[str]()
@@ -79,13 +76,13 @@ class GitFiles:
                 files.append(path)
         return files, folders
 
-    def _run(self, environ: dict[str, str], *words: str) -> bytes | None:
-        command = [str(self._git), "-c", "core.fsmonitor=false", "-c", "core.hooksPath=/dev/null", *words]
+    def _run(self, git: str, top: Path, *words: str) -> bytes | None:
+        environ = {name: value for name, value in os.environ.items() if not name.startswith("GIT_")}
         with suppress(OSError, subprocess.SubprocessError):
             done = subprocess.run(  # noqa: S603  # git, with words of our own
-                command,
+                [git, *_WORDS, "ls-files", "-z", *words],
                 cwd=self._root,
-                env=environ,
+                env={**environ, **_SEALED, "GIT_DIR": str(top / ".git"), "GIT_WORK_TREE": str(top)},
                 stdin=subprocess.DEVNULL,
                 capture_output=True,
                 timeout=_GIT_SECONDS,
@@ -94,32 +91,6 @@ class GitFiles:
             return done.stdout if done.returncode == 0 else None
         return None
 
-    @contextmanager
-    def _repository(self, top: Path) -> Iterator[dict[str, str]]:
-        """Yield the environment for git on a temporary repository, with the project's index but not its configuration.
-
-        The repository is created for each use, outside the project, so that no agent can configure it.
-        """
-        own, shared = _git_folders(top / ".git")
-        with tempfile.TemporaryDirectory(prefix="aeon-git-") as name:
-            copy = Path(name)
-            for folder in ("refs", "objects", "info"):
-                (copy / folder).mkdir()
-            (copy / "HEAD").write_text("ref: refs/heads/main\n")
-            (copy / "config").write_text("[core]\n\trepositoryformatversion = 0\n")
-            (copy / "info/exclude").write_bytes(self._excluded + b"\n" + _read(shared / "info/exclude", _MAX_SETTINGS))
-            for file in (own / "index", *own.glob("sharedindex.*")):
-                if content := _read(file, _MAX_INDEX):
-                    (copy / file.name).write_bytes(content)
-            yield {
-                **_SEALED,
-                "PATH": os.environ.get("PATH", os.defpath),
-                "HOME": name,
-                "XDG_CONFIG_HOME": name,
-                "GIT_DIR": name,
-                "GIT_WORK_TREE": str(top),
-            }
-
 
 def _program(project_root: Path) -> str | None:
     """Return the path of git; None if there is none, or if it is part of the project."""
@@ -127,32 +98,6 @@ def _program(project_root: Path) -> str | None:
     if found is None or real_path(found).is_relative_to(real_path(project_root)):
         return None
     return str(Path(found).absolute())
-
-
-def _user_excludes(git: str) -> bytes:
-    """Return the ignore patterns from the user's own git configuration."""
-    words = [git, "config", "--global", "--type=path", "--get", "core.excludesFile"]
-    named = b""
-    with suppress(OSError, subprocess.SubprocessError):
-        named = subprocess.run(words, capture_output=True, cwd="/", timeout=_GIT_SECONDS, check=False).stdout  # noqa: S603
-    default = f"{os.environ.get('XDG_CONFIG_HOME') or '~/.config'}/git/ignore"
-    return _read(Path(os.fsdecode(named).strip() or default).expanduser(), _MAX_SETTINGS)
-
-
-def _git_folders(git: Path) -> tuple[Path, Path]:
-    """Return the git folder of a work tree, which holds its index, and that of its repository."""
-    own = git
-    if not git.is_dir():
-        own = git.parent / os.fsdecode(_read(git, _MAX_SETTINGS)).strip().removeprefix("gitdir:").strip()
-    common = os.fsdecode(_read(own / "commondir", _MAX_SETTINGS)).strip()
-    return own, real_path(own / common) if common else real_path(own)
-
-
-def _read(path: Path, most: int) -> bytes:
-    try:
-        return read_start(path, most)
-    except (OSError, ValueError, RuntimeError):
-        return b""
 
 
 _RECORD = struct.Struct(">32sQ")

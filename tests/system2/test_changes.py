@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 import subprocess
 from collections.abc import Callable
 from pathlib import Path
@@ -264,6 +265,81 @@ def test_a_hostile_repository_runs_nothing_and_stays_as_it_is(hostile: tuple[Pat
     assert changes[0].diff.endswith("-one\n+two")
     assert not made.exists()
     assert {path: path.read_bytes() for path in (root / ".git").rglob("*") if path.is_file()} == inside
+
+
+@pytest.mark.parametrize(
+    "settings",
+    [
+        {"core.worktree": "OUTSIDE"},
+        {"core.bare": "true"},
+        {"include.path": "OUTSIDE/config"},
+        {"extensions.worktreeConfig": "true"},
+        {"core.attributesFile": "OUTSIDE/attributes", "filter.x.process": "COMMAND"},
+        {"core.alternateRefsCommand": "COMMAND"},
+        {"pager.ls-files": "COMMAND"},
+        {"submodule.recurse": "true"},
+        {"trace2.normalTarget": "MADE", "trace2.eventTarget": "MADE", "trace2.perfTarget": "MADE"},
+    ],
+    ids=lambda settings: next(iter(settings)),
+)
+def test_no_setting_of_a_repository_runs_a_program_or_lists_another_folder(
+    settings: dict[str, str], hostile: tuple[Path, Path]
+) -> None:
+    root, made = hostile
+    (root / "new").write_text("new\n")
+    before = GitFiles(root).list()
+    outside = root.parent / "outside"
+    outside.mkdir()
+    (outside / "attributes").write_text("* filter=x\n")
+    for config in (outside / "config", root / ".git" / "config.worktree"):
+        git(root, "config", "--file", str(config), "core.worktree", str(outside))
+    places = {"OUTSIDE": str(outside), "COMMAND": str(root.parent / "command"), "MADE": str(made)}
+    for key, value in settings.items():
+        for name, place in places.items():
+            value = value.replace(name, place)
+        git(root, "config", "--file", ".git/config", key, value)
+    assert before == (["a.py", ".gitattributes", "new"], [])
+    assert GitFiles(root).list() == before
+    assert not made.exists()
+
+
+def test_a_partial_clone_that_lacks_folders_has_git_fetch_nothing(hostile: tuple[Path, Path]) -> None:
+    root, made = hostile
+    (root / "folder").mkdir()
+    (root / "folder" / "inner").write_text("inner\n")
+    git(root, "-c", "core.hooksPath=/dev/null", "add", ".")
+    git(root, "-c", "core.hooksPath=/dev/null", "commit", "-qm", "second")
+    git(root, "sparse-checkout", "set", "--cone", "--sparse-index")
+    for objects in (root / ".git" / "objects").glob("??"):
+        shutil.rmtree(objects)
+    (root.parent / "command").write_text(f"#!/bin/sh\ntouch {made}\nexit 1\n")
+    for key, value in {
+        "core.repositoryFormatVersion": "1",
+        "core.fsmonitor": "false",
+        "extensions.partialClone": "origin",
+        "remote.origin.url": str(root),
+        "remote.origin.promisor": "true",
+        "remote.origin.uploadpack": str(root.parent / "command"),
+    }.items():
+        git(root, "config", key, value)
+    made.unlink(missing_ok=True)
+    git(root, "ls-files")
+    assert made.exists()
+    made.unlink()
+    GitFiles(root).list()
+    assert not made.exists()
+
+
+def test_the_users_own_ignore_patterns_count(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "home" / "git").mkdir(parents=True)
+    (tmp_path / "home" / "git" / "ignore").write_text("*.swp\n")
+    monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "home"))
+    root = tmp_path / "project"
+    root.mkdir()
+    git(root, "init", "-q")
+    for name in ("a.py", "a.swp"):
+        (root / name).touch()
+    assert GitFiles(root).list() == (["a.py"], [])
 
 
 def test_contents_are_kept_for_the_user_alone(tmp_path: Path) -> None:
