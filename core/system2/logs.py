@@ -130,7 +130,7 @@ class WorkflowProgress:
         self._entries = TranscriptEntries()
 
     def restore(self, records: Iterable[Mapping[str, Any]], transcript: TranscriptFile | None) -> None:
-        """Apply the records of an earlier process, and add what the transcript lacks."""
+        """Apply the records of an earlier process, and write them to the transcript."""
         self.transcript = transcript
         for record in records:
             for entry in self._entries.of(record):

@@ -305,7 +305,7 @@ class Orchestrator:
         journal = WorkflowJournal(self.runs_dir / f"{run_id}.jsonl", run_id, fan_out([progress.on_line, self._on_line]))
         if journal.problem is not None:
             self._log.warning(f"{journal.problem}; the work continues, but it cannot be resumed")
-        progress.restore((), TranscriptFile(path, run_id, self._log.warning))
+        progress.restore((), TranscriptFile(path, self._log.warning))
         return self._assemble(journal, progress, model, config, task, options)
 
     def _reopen(self, path: Path, model: LLMAdapter) -> _Opened:
@@ -318,7 +318,7 @@ class Orchestrator:
             options = first["workflow"]
             # A journal is data: it may not decide where files are written.
             place = self.transcripts / Path(options["transcript"]).name
-            transcript = TranscriptFile(place, first["run"], self._log.warning)
+            transcript = TranscriptFile(place, self._log.warning)
             progress.restore(lines, transcript)
             config, (now, _) = recorded_config(first), self._config(model)
             budget = config.budget

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import json
 import os
-import threading
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any, TypedDict
@@ -179,67 +178,45 @@ def _config(workflow: Mapping[str, Any]) -> Entry:
 class TranscriptFile:
     """Appends entries to a file, mode 0600, and never raises: a failure goes to `warn` (REQ-126).
 
-    A file with entries of the same run is continued after its last whole line; any other is emptied. A folder that it
-    creates gets a `.gitignore`, which keeps it out of git.
+    A file that exists is emptied: a resume writes it again from the journal. A folder that it creates gets a
+    `.gitignore`, which keeps it out of git.
     """
 
-    def __init__(self, path: Path, run: str, warn: Warn) -> None:
+    def __init__(self, path: Path, warn: Warn) -> None:
         self._warn = warn
         self.path: Path | None = path
         self.problem: str | None = None
         """Why it cannot be written."""
-        self._lock = threading.Lock()
         self._fd: int | None = None
-        self._last_record = -1
-        """The seq of the last entry's record."""
+        flags = os.O_RDWR | os.O_APPEND | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC | os.O_NOFOLLOW
         try:
             _make_folder(path.parent)
-            self._fd = os.open(path, os.O_RDWR | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
-            self._continue(run)
+            self._fd = os.open(path, flags, 0o600)
         except OSError as error:
             self._fail(error)
 
     def write(self, entry: Mapping[str, Any]) -> None:
+        if self._fd is None:
+            return
         line = (json.dumps(entry, ensure_ascii=False, separators=(",", ":")) + "\n").encode("utf-8", "surrogatepass")
-        with self._lock:
-            if self._fd is None or entry["record"] <= self._last_record:
-                return
-            try:
-                size = os.fstat(self._fd).st_size
-                if size and os.pread(self._fd, 1, size - 1) != b"\n":
-                    line = b"\n" + line  # another program has written to it
-                while line:
-                    line = line[os.write(self._fd, line) :]
-            except OSError as error:
-                self._fail(error)
+        try:
+            size = os.fstat(self._fd).st_size
+            if size and os.pread(self._fd, 1, size - 1) != b"\n":
+                line = b"\n" + line  # another program has written to it
+            while line:
+                line = line[os.write(self._fd, line) :]
+        except OSError as error:
+            self._fail(error)
 
     def close(self) -> None:
-        with self._lock:
-            if self._fd is not None:
-                os.close(self._fd)
-                self._fd = None
-
-    def _continue(self, run: str) -> None:
-        """Keep the whole lines if they are of the same run; drop everything else."""
-        assert self._fd is not None
-        data = os.pread(self._fd, os.fstat(self._fd).st_size, 0)
-        whole = data[: data.rfind(b"\n") + 1]
-        last: Entry = {}
-        try:
-            last = json.loads(whole.splitlines()[-1]) if whole else {}
-        except ValueError:
-            whole = b""
-        if last.get("run") != run or not isinstance(last.get("record"), int):
-            last, whole = {}, b""
-        os.ftruncate(self._fd, len(whole))
-        self._last_record = last.get("record", -1)
+        if self._fd is not None:
+            os.close(self._fd)
+            self._fd = None
 
     def _fail(self, error: OSError) -> None:
         self.problem = f"cannot write the transcript {str(self.path)!r}: {error.strerror}; the work continues"
         self.path = None
-        if self._fd is not None:
-            os.close(self._fd)
-            self._fd = None
+        self.close()
         self._warn(self.problem)
 
 

@@ -126,7 +126,7 @@ class Bench:
         self.settings = WorkflowSettings(**settings)
         warn = self.logged.append
         self.progress = WorkflowProgress(Log(warn), lambda line: self.lines.append(json.loads(line)), root)
-        self.transcript = TranscriptFile(root / self.settings.transcript_dir / "20260101-000000.jsonl", "run", warn)
+        self.transcript = TranscriptFile(root / self.settings.transcript_dir / "20260101-000000.jsonl", warn)
         self.progress.restore((), self.transcript)
         registry = project_tools(root, self.settings, own_files(root, self.settings))
         prices, _ = prices_of([] if self.model.simulated else [self.model.model], self.settings.prices)
