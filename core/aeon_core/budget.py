@@ -59,7 +59,7 @@ def request_bytes(described: Mapping[str, Any]) -> int:
     texts = [described.get("system") or "", *described.get("messages", ()), *described.get("tools", ())]
     if described.get("schema") is not None:
         texts.append(described["schema"])
-    return sum(map(_bytes, texts))
+    return sum(map(json_bytes, texts))
 
 
 def request_tokens_at_most(described: Mapping[str, Any]) -> int:
@@ -81,7 +81,8 @@ def estimated_tokens(described: Mapping[str, Any], ratio: float | None = None) -
     return math.ceil(request_bytes(described) * (_TOKENS_PER_BYTE if ratio is None else ratio))
 
 
-def _bytes(value: Any) -> int:
+def json_bytes(value: Any) -> int:
+    """Return the number of UTF-8 bytes in a text, or in any other value as JSON."""
     text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
     return len(text.encode("utf-8", "surrogatepass"))
 

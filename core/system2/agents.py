@@ -263,8 +263,6 @@ _LOADING = re.compile(
     r"(?:the\s+)?Claude\s+Code(?:\s+CLI)?(?:\s+(?:at|on|during)\s+(?:session\s+)?start-?up)?\s*\)",
     re.IGNORECASE,
 )
-
-
 """Who loads CLAUDE.md: to an agent it is the project's instructions."""
 _COMPLETION = re.compile(r"attempt\\?_\s*completion", re.IGNORECASE)
 """The tool that signals completion elsewhere (REQ-014)."""

@@ -12,6 +12,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
+from aeon_core.budget import json_bytes
 from aeon_core.llm.base import LLMResponse, Message, ToolCallDict
 
 NOTHING_SAID = "(no text)"
@@ -201,11 +202,11 @@ class WindowMeter:
 
     def estimate(self, system: str, turns: Sequence[Turn], tools: Sequence[dict[str, Any]]) -> int:
         """Return about how many tokens a request has: the larger of the estimates by length and by the last count."""
-        by_length = tokens_of([system], turns) + max(tokens_of([], tools), TOKENS_PER_TOOL * len(tools))
+        by_length = tokens_of([system, *turns]) + max(tokens_of(tools), TOKENS_PER_TOOL * len(tools))
         if self._reported is None or self._reported[0] > len(turns):
             return by_length
         answered, counted = self._reported
-        return max(by_length, counted + tokens_of([], turns[answered:]))
+        return max(by_length, counted + tokens_of(turns[answered:]))
 
     def learn(self, turns: Sequence[Turn], tokens: int) -> None:
         """Remember the provider's count of a conversation's tokens, including the reply."""
@@ -225,11 +226,9 @@ class WindowMeter:
         self._reported, self._warned = None, False
 
 
-def tokens_of(texts: Iterable[str], values: Iterable[Any] = ()) -> int:
+def tokens_of(values: Iterable[Any]) -> int:
     """Return a cautious estimate of the tokens in texts and JSON values."""
-    size = sum(len(text.encode("utf-8", "replace")) for text in texts)
-    size += sum(len(json.dumps(value, ensure_ascii=False).encode("utf-8", "replace")) for value in values)
-    return math.ceil(size / BYTES_PER_TOKEN)
+    return math.ceil(sum(map(json_bytes, values)) / BYTES_PER_TOKEN)
 
 
 def summary_parts(turns: Sequence[Turn], window: int, reply_tokens: int) -> list[str]:
@@ -242,7 +241,7 @@ def summary_parts(turns: Sequence[Turn], window: int, reply_tokens: int) -> list
     parts, part, left = [], "", size
     text = as_text(turns)
     for piece in (text[start : start + _PIECE] for start in range(0, len(text), _PIECE)):
-        length = len(piece.encode("utf-8", "replace"))
+        length = json_bytes(piece)
         if length > left:
             parts.append(part)
             part, left = "", size
