@@ -18,16 +18,13 @@ from aeon_core.journal.summary import is_workflow_start
 from aeon_tui.cli.approval_prompt import print_question, question_of
 from aeon_tui.cli.output import OutputStream, stderr, stdout
 from aeon_tui.cli.run import progress_of
-from aeon_tui.cli.run_output import ProgressPrinter, print_result
+from aeon_tui.cli.run_output import NO_RESULT, ProgressPrinter, print_result
 from aeon_tui.sessions.approval_broker import pending_request
 from aeon_tui.sources.journal import AWAIT_SECONDS, POLL_SECONDS, near_runs, notice_of
 from aeon_widgets.run_question import headline
 
 if TYPE_CHECKING:
     from aeon_tui.cli.workflow import WorkflowLines
-
-NO_RESULT = 1
-"""A run that has not ended has no exit code of its own."""
 
 
 def follow_headless(args: Namespace, awaited: Awaited, path: Path | None) -> int:

@@ -13,13 +13,11 @@ from aeon_core.runs.replay import Replay, replay
 from aeon_tui.cli import options
 from aeon_tui.cli.output import OutputStream, diagnostics, in_app, stderr, stdout
 from aeon_tui.cli.run import progress_of
-from aeon_tui.cli.run_output import print_result
+from aeon_tui.cli.run_output import NO_RESULT, print_result
 from aeon_tui.sources.replay import make_sure_it_is_over, speed_of
 from aeon_tui.sources.run_index import find_journal, is_workflow
 
 DIFFERS = 1
-NO_RESULT = 1
-"""A run that has not ended has no exit code of its own."""
 
 
 def execute(args: Namespace) -> int:

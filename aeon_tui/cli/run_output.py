@@ -24,6 +24,8 @@ VERBOSE = frozenset({"ttl", "profile", "llm", "tool"})
 """Record types whose lines are printed with --verbose, or if they warn."""
 UNGUIDED = frozenset({"advisory", "questions"})
 """Record types whose lines a guided run leaves out: it shows the story, not the bookkeeping."""
+NO_RESULT = 1
+"""The exit code for a run that has not ended and so has none of its own."""
 GUIDED_CELLS = 110
 MARKS = {"warning": ("warning: ", "yellow"), "error": ("error: ", "bold red")}
 
