@@ -20,11 +20,23 @@ Row = TypeVar("Row")
 
 
 class ListFilter(FilterLine):
-    """A FilterLine from which Enter moves to the list, since there is nothing else to search."""
+    """A FilterLine, hidden at first, from which Enter moves to the list, since there is nothing else to search."""
 
+    DEFAULT_CSS = "ListFilter { display: none; }"
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("enter", "submit", "To the list", key_display="⏎", id="filter.submit"),
     ]
+
+    def open(self) -> None:
+        """Show the line and focus it."""
+        self.display = True
+        self.screen.set_focus(self)  # immediately, because the next key is a letter
+
+    def close(self) -> bool:
+        """Clear and hide the line; return False if it was hidden already."""
+        was_open = bool(self.display)
+        self.value, self.display = "", False
+        return was_open
 
 
 class KeptRows(RowsView, Generic[Row]):
@@ -84,8 +96,6 @@ class FilterableListScreen(Screen[None], Generic[TextRows]):
     DEFAULT_CSS = """
     FilterableListScreen {
         background: $background;
-        FilterLine { display: none; }
-        &.-filtered FilterLine { display: block; }
         KeptRows { height: 1fr; padding: 1 0 0 0; }
     }
     """
@@ -120,14 +130,11 @@ class FilterableListScreen(Screen[None], Generic[TextRows]):
         return action != "filter" or not isinstance(self.focused, FilterLine)
 
     def action_filter(self) -> None:
-        self.add_class("-filtered")
-        self.set_focus(self.query_one(FilterLine))  # immediately, because the next key is a letter
+        self.query_one(ListFilter).open()
 
     def action_back(self) -> None:
         """Clear the filter, or go back."""
-        if self.has_class("-filtered"):
-            self.query_one(FilterLine).value = ""
-            self.remove_class("-filtered")
+        if self.query_one(ListFilter).close():
             self.query_one(KeptRows).focus()
         else:
             self.dismiss()

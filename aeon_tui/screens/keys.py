@@ -195,8 +195,6 @@ class KeysScreen(ModalScreen[None]):
             border: round $aeon-accent; background: $background;
             border-title-color: $aeon-accent; border-subtitle-color: $aeon-muted;
         }
-        FilterLine { display: none; }
-        &.-filtered FilterLine { display: block; }
         KeyColumns { max-height: 1fr; }
     }
     """
@@ -239,17 +237,14 @@ class KeysScreen(ModalScreen[None]):
         self.query_one(KeyColumns).focus()
 
     def action_filter(self) -> None:
-        self.add_class("-filtered")
-        self.set_focus(self.query_one(FilterLine))  # immediately, because the next key is a letter
+        self.query_one(ListFilter).open()
 
     def action_close(self) -> None:
         """Clear the filter, or close."""
-        if not self.has_class("-filtered"):
+        if self.query_one(ListFilter).close():
+            self.query_one(KeyColumns).focus()
+        else:
             self.dismiss()
-            return
-        self.query_one(FilterLine).value = ""
-        self.remove_class("-filtered")
-        self.query_one(KeyColumns).focus()
 
     async def action_edit_keys(self) -> None:
         """Open the screen that changes keys."""
