@@ -194,12 +194,13 @@ class AdaptiveDepth:
         """Return the profile and configuration from here on, None if they stay as `before`.
 
         With `evidence`, at a pass boundary, the profile may be revised; without, the cycles follow the plan. What
-        proved harder does not get fewer cycles than it had, however little of the plan is left.
+        proved harder does not get fewer cycles than it had, however little of the plan is left; nor does a later pass
+        whose plan a person changed.
         """
         place: dict[str, Any] = {"steps": steps, "pass_number": pass_number, "spent": spent, "least": 0}
+        if before is not None and (pass_number > 1 if evidence is None else harder(evidence)[0]):
+            place["least"] = before.allocated_ttl
         if evidence is not None:
-            if before is not None and harder(evidence)[0]:
-                place["least"] = before.allocated_ttl
             revised = self.revise(profile, evidence, **place)
             if revised is not None:
                 return revised

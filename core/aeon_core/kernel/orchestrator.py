@@ -189,11 +189,13 @@ class Loop:
             progress.ended = "accepted" if review.accepted else None
             if review.plan is not None:
                 self._planned(review.plan, "edited")
+                self._deepen()
             if review.report is None:
                 return
             refined, cycles = progress.refined, self.executor.cycles
             self._note(review.report)
             self._phase("refine", self._refine)
+            self._deepen()
             if review.approved:
                 progress.refined = progress.refined or refined
                 return
@@ -321,8 +323,8 @@ class Loop:
         self._notify_person(inferred.follow_up_questions, state.ledger)
 
     def _deepen(self, evidence: DepthEvidence | None = None) -> None:
-        """Allocate cycles and choose the reasoning mode; at a pass boundary, by the pass's findings (adaptive
-        FR-080).
+        """Allocate cycles for the plan and choose the reasoning mode; at a pass boundary, by the pass's findings
+        (adaptive FR-080).
         """
         state, number = self.state, self.state.pass_number + (evidence is not None)
         assert state.task_profile is not None

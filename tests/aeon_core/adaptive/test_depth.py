@@ -222,3 +222,9 @@ def test_cycles_that_are_kept_are_within_a_limit_that_was_lowered() -> None:
     assert kept is not None
     assert kept.configuration.allocated_ttl == 20
     assert "capped at the limit of 20" in kept.configuration.adjustment_reason
+
+
+def test_a_later_pass_whose_plan_a_person_shortened_keeps_its_cycles() -> None:
+    before = DEPTH.configure(MIDDLE, steps=8, pass_number=2, spent=6)
+
+    assert DEPTH.adjusted(MIDDLE, before, None, steps=1, pass_number=2, spent=6) is None

@@ -13,7 +13,7 @@ from aeon_core.effects.approvals import MAX_EDITS
 from aeon_core.journal.reader import read_records
 from aeon_core.runs.replay import replay
 from aeon_core.runs.resume import resume
-from tests.aeon_core.kernel.test_passes import MENDED, TASK, model, of, plan
+from tests.aeon_core.kernel.test_passes import MENDED, PROFILE, TASK, model, of, plan
 from tests.fakes import ScriptedModel
 
 Decision = dict[str, Any] | Callable[[ApprovalRequest], dict[str, Any]]
@@ -120,6 +120,31 @@ def test_an_edited_plan_takes_the_place_of_the_one_there_was(
     assert [step.description for step in result.steps] == ["Add 5 and 10", "Halve 1"]
     assert [r["step_id"] for r in of(records(tmp_path), "step") if r["status"] == "running"] == ran
     assert [record["cause"] for record in of(records(tmp_path), "plan")] == ["generated", "edited"]
+
+
+def lengthened(request: ApprovalRequest) -> dict[str, Any]:
+    more = [{"step_id": f"t{number}", "description": "think", "agent": "llm"} for number in range(20)]
+    return {"decision": "edit", "edited": {"goal": TASK, "steps": [*request.subject["plan"]["steps"], *more]}}
+
+
+def test_a_plan_that_a_person_lengthens_gets_the_cycles_for_its_steps(tmp_path: Path) -> None:
+    result = run(tmp_path, model(reason="thought"), Person(lengthened), "plan")
+    assert (result.status, len(result.steps)) == ("converged", 22)
+    assert result.ttl.allocated <= result.ttl.limit == 50
+
+
+def test_a_plan_that_a_person_rejects_often_still_has_the_cycles_for_its_steps(tmp_path: Path) -> None:
+    ids = [f"s{number}" for number in range(5)]
+    many = {"goal": TASK, "steps": [{"step_id": each, "description": each, "agent": "llm"} for each in ids]}
+    again = [
+        {"actions": [{"type": "step_modify", "target": each, "changes": {"description": f"do {each}"}, "reason": "so"}]}
+        for each in ids * 2
+    ]
+    simple = {**PROFILE, "reasoning_depth": "low", "expected_tool_usage": "none", "confidence_requirement": "low"}
+    person = Person(*[{"decision": "reject", "feedback": "not like that"}] * len(again))
+    result = run(tmp_path, model(profile=simple, plan=many, refine=again, reason="thought"), person, "plan")
+    assert (result.status, {step.status for step in result.steps}) == ("converged", {"complete"})
+    assert len(person.points) == len(again) + 1
 
 
 def test_an_edited_plan_that_is_none_is_asked_about_again(tmp_path: Path) -> None:
