@@ -113,6 +113,8 @@ _FIRST_PASS = 6
 """Cycles of the first pass besides its steps: profile, plan, refining it, judge, answer, refinement."""
 _LATER_PASS = 4
 """Cycles of a later pass besides its steps: refining the plan, judge, answer, refinement."""
+_A_VOTE = 2
+"""Cycles of each further vote of the judge: the verdict, and another if it is in doubt."""
 _PASSES = 2
 """Passes that the most demanding profile gets beyond the one that every profile gets."""
 
@@ -147,6 +149,7 @@ class AdaptiveDepth:
     """Allocates cycles and chooses a reasoning_mode. `ttl_limit` is the most cycles a run may use (FR-077)."""
 
     ttl_limit: int
+    judge_votes: int = 1
 
     def configure(
         self,
@@ -167,7 +170,7 @@ class AdaptiveDepth:
         """
         complexity = _complexity(profile)
         to_run = steps if steps is not None else _expected_steps(profile)
-        one_pass = to_run + (_FIRST_PASS if pass_number <= 1 else _LATER_PASS)
+        one_pass = to_run + (_FIRST_PASS if pass_number <= 1 else _LATER_PASS) + _A_VOTE * (self.judge_votes - 1)
         wanted = max(least, spent + one_pass + round(_PASSES * complexity * one_pass))
         allocated = max(0, min(wanted, self.ttl_limit))
         mode = _reasoning_mode(profile)

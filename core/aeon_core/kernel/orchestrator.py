@@ -330,7 +330,8 @@ class Loop:
         assert state.task_profile is not None
         place: dict[str, Any] = {"pass_number": number, "spent": state.ttl.spent}
         place["steps"] = len(state.plan.pending) if state.plan is not None else None
-        made = AdaptiveDepth(state.ttl_limit).adjusted(state.task_profile, state.adaptive_depth, evidence, **place)
+        depth = AdaptiveDepth(state.ttl_limit, self.config.judge_votes)
+        made = depth.adjusted(state.task_profile, state.adaptive_depth, evidence, **place)
         if made is not None:
             state.task_profile, state.adaptive_depth = made.profile, made.configuration
             self.effects.emit(profile_record(state, number))

@@ -6,10 +6,10 @@ from typing import Any
 
 import pytest
 
-from aeon_core import Orchestrator, RunConfig, RunResult, ToolRegistry, tool
+from aeon_core import LLMRequest, Orchestrator, RunConfig, RunResult, ToolRegistry, tool
 from aeon_core.tools.registry import default_registry
-from tests.aeon_core.kernel.test_passes import MENDED, TASK, Records, model, of, plan
-from tests.fakes import ScriptedModel, add
+from tests.aeon_core.kernel.test_passes import MENDED, PROFILE, TASK, Records, model, of, plan
+from tests.fakes import ScriptedModel, add, judged
 from tests.sampling import sample
 
 RESPONSE = (
@@ -287,3 +287,17 @@ def test_without_a_cycle_there_is_no_call_no_plan_and_no_pass() -> None:
     assert scripted.requests == []
     assert result.partial_result == {"answer": None, "steps": []}
     assert result.expiration_point == "mid_phase"
+
+
+def test_the_allocation_covers_a_pass_in_which_three_votes_are_all_in_doubt() -> None:
+    def doubtful(request: LLMRequest) -> dict[str, Any]:
+        reply = judged(request, met="no")
+        reply["requirements"][0]["evidence"] = "words that occur nowhere"
+        return reply
+
+    simple = {**PROFILE, "reasoning_depth": "low", "expected_tool_usage": "none", "confidence_requirement": "low"}
+    scripted = model(profile=simple, plan=THOUGHTS, reason="11", judge=doubtful)
+    result = Orchestrator(scripted, config=RunConfig(judge_votes=3, durability="off"), journal=False).run(TASK)
+    assert len(scripted.asked("judge")) == 6
+    assert scripted.asked("refine")
+    assert (result.status, result.ttl.remaining > 0) == ("not_converged", True)
