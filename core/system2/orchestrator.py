@@ -23,14 +23,13 @@ from aeon_core.effects.replay_cursor import ReplayCursor
 from aeon_core.effects.secret_recovery import RunSecrets
 from aeon_core.entities import RunResult
 from aeon_core.errors import JournalError, UsageError
-from aeon_core.installation import versions
 from aeon_core.journal.reader import tail
 from aeon_core.journal.records import RunResumed, RunStarted
 from aeon_core.journal.recovery import reopen
 from aeon_core.journal.summary import last_state
 from aeon_core.journal.writer import LineListener, fan_out, new_run_id
 from aeon_core.json_safe import clean_text, json_safe
-from aeon_core.kernel.progress import shown
+from aeon_core.kernel.progress import RunProgress, run_started
 from aeon_core.llm.base import LLMAdapter
 from aeon_core.paths import default_runs_directory, expanded, working_directory
 from aeon_core.policy import Policy, PolicyRules
@@ -402,18 +401,9 @@ class Orchestrator:
         if recorded is not None:
             started = RunStarted.model_validate(recorded.first)
         else:
-            started = RunStarted(
-                task=secrets.conceal(task),
-                config=json_safe({key: shown(value) for key, value in config.model_dump(exclude_none=True).items()}),
-                model=model.model,
-                simulated=model.simulated,
-                models=[known.described() for known in effects.models.known],
-                prices=effects.models.prices,
-                tools=registry.export_tools_for_llm(),
-                versions=versions(),
-                memory={},
-                workflow=secrets.conceal(json_safe(options)),
-            )
+            new = RunProgress(journal.run_id, None, model.model, model.simulated)
+            more = {"workflow": secrets.conceal(json_safe(options))}
+            started = run_started(secrets.conceal(task), config, effects, registry, new, more)
         program = WorkflowProgram(context, started, journal.run_id)
         self._opened = _Opened(program, context, progress, journal, model, remote)
         if self._aborted:

@@ -206,9 +206,9 @@ def run_started(
     effects: Effects,
     registry: ToolRegistry,
     progress: RunProgress,
-    fork: Mapping[str, Any],
+    more: Mapping[str, Any],
 ) -> RunStarted:
-    """Return the first record of a run. `fork` holds a fork's `parent` and `start`."""
+    """Return the first record of a run. `more` holds a fork's `parent` and `start`, or a workflow's options."""
     data = {key: shown(value) for key, value in config.model_dump(exclude_none=True).items()}
     return RunStarted(
         task=task,
@@ -224,7 +224,7 @@ def run_started(
         plan=progress.given_plan,
         plan_cut=list(progress.plan_cut) or None,
         memory=effects.memory,
-        **fork,
+        **more,
     )
 
 
