@@ -9,7 +9,6 @@ import difflib
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
-from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
 from typing import Any, Literal, TypeVar
@@ -29,6 +28,7 @@ from aeon_core.tools.base import Tool
 from aeon_core.tools.calls import Call, CallReader
 from aeon_core.tools.registry import ToolRegistry
 from aeon_core.tools.schema import Schema, coerced, in_form, is_blank, letters, named, properties, unwrapped
+from aeon_core.units import utc_now
 from aeon_core.validation.plan_checks import validate_step_tool
 
 _NEAR = 0.75
@@ -199,11 +199,6 @@ class Fault:
         )
 
 
-def now() -> str:
-    """Return the current time, ISO 8601 in UTC."""
-    return datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%S.%fZ")
-
-
 @dataclass(frozen=True, slots=True)
 class Repairs:
     """Runs repairs and reports each attempt to a listener."""
@@ -281,7 +276,7 @@ class Supervisor:
         registry: ToolRegistry | None = None,
         on_action: Listener | None = None,
         on_substitution: Callable[[str, str], None] | None = None,
-        clock: Callable[[], str] = now,
+        clock: Callable[[], str] = utc_now,
         prompts_dir: Path | None = None,
         max_tokens: int = DEFAULT_MAX_TOKENS,
     ) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from datetime import datetime
+from datetime import UTC, datetime
 from decimal import Decimal
 
 from aeon_core.escape import escape_controls
@@ -34,6 +34,11 @@ def count(number: int, noun: str) -> str:
     """Return a number with its noun, such as `1 repair`, `3 repairs` or `2 passes`."""
     ending = "" if number == 1 else "es" if noun.endswith(("s", "ch")) else "s"
     return f"{number:,} {noun}{ending}"
+
+
+def utc_now() -> str:
+    """Return the current time, ISO 8601 in UTC."""
+    return datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%S.%fZ")
 
 
 def seconds_between(start: str, end: str) -> float:

@@ -7,7 +7,6 @@ import os
 import shutil
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager, suppress
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +19,7 @@ from aeon_core.journal.summary import WORKFLOW, is_being_written, journal_named,
 from aeon_core.journal.writer import JournalWriter, LineListener, OpenFile, new_run_id
 from aeon_core.json_safe import clean_text
 from aeon_core.paths import expanded, make_runs_folder
+from aeon_core.units import utc_now
 
 
 class WorkflowJournal(JournalWriter):
@@ -184,7 +184,7 @@ def _copy_lines(path: Path, end: int, run_id: str, gate: int, feedback: str | No
             if record is None or record["seq"] >= end:
                 if record is not None and feedback is not None:
                     decision = ApprovalDecision(decision="reject", feedback=clean_text(feedback)).model_dump()
-                    yield _line(record | decision | {"run": run_id, "ts": _now()})
+                    yield _line(record | decision | {"run": run_id, "ts": utc_now()})
                 return
             if record["seq"]:
                 old = b'"run":' + json.dumps(record["run"]).encode()
@@ -192,7 +192,7 @@ def _copy_lines(path: Path, end: int, run_id: str, gate: int, feedback: str | No
                 continue
             workflow = record["workflow"]
             transcript = free_path(Path(workflow["transcript"]).parent, run_id)
-            parent = {"run_id": record["run"], "gate": gate, "ts": _now()}
+            parent = {"run_id": record["run"], "gate": gate, "ts": utc_now()}
             record |= {"run": run_id, "parent": parent}
             record["workflow"] = {**workflow, "transcript": str(transcript)}
             yield _line(record)
@@ -204,10 +204,6 @@ def free_path(folder: Path, run_id: str) -> Path:
     while (path := folder / (f"{second}.jsonl" if number == 1 else f"{second}-{number}.jsonl")).exists():
         number += 1
     return path
-
-
-def _now() -> str:
-    return f"{datetime.now(UTC):%Y-%m-%dT%H:%M:%S.%f}Z"
 
 
 def _line(record: Mapping[str, Any]) -> bytes:
