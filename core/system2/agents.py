@@ -377,7 +377,7 @@ class AgentLibrary:
         self._warn = warn
         self._may_use = may_use
         self._places: dict[str, Path] | None = None
-        self._as_found: dict[Path, int] = {}
+        self._as_found: dict[Path, AgentDefinition] = {}
 
     def names(self) -> list[str]:
         """Return the names of all agents, in alphabetical order."""
@@ -407,7 +407,7 @@ class AgentLibrary:
 
     def was_changed(self, agent: AgentDefinition) -> bool:
         """Return whether an agent of the project has changed since its files were first searched."""
-        return self._as_found.get(agent.source_path, _digest(agent)) != _digest(agent)
+        return self._as_found.get(agent.source_path, agent) != agent
 
     def _path(self, name: str) -> Path:
         places = self._found()
@@ -428,7 +428,7 @@ class AgentLibrary:
             if not self._may_use(agent):
                 self._warn(f"the agent file {str(path)!r} can run commands and is not trusted (skipped)")
                 continue
-            self._as_found[path] = _digest(agent)
+            self._as_found[path] = agent
             if name not in places:
                 places[name] = path
                 continue
@@ -457,10 +457,6 @@ class AgentLibrary:
                     continue
             inside.append(path)
         return inside
-
-
-def _digest(agent: AgentDefinition) -> int:
-    return hash((agent.name, tuple(agent.tools), agent.raw_system_prompt))
 
 
 def parse_agent(agent_path: Path) -> AgentDefinition:
