@@ -20,6 +20,7 @@ from aeon_core.escape import escape_controls
 from aeon_core.journal.records import AgentRecord
 from aeon_core.policy import Policy
 from aeon_core.redaction import cut_place, redact_text
+from aeon_core.regular_file import replace_file
 from aeon_core.tools.base import CallVerdict, Tool
 from aeon_core.tools.shell.blocklist import judge
 from aeon_core.tools.shell.commands import unknown_program
@@ -243,8 +244,7 @@ def _keep(path: Path, text: str) -> str | None:
     """Write a text; return why that failed, or None if it did not."""
     try:
         path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-        path.write_text(text, encoding="utf-8", errors="replace")
-        path.chmod(0o600)
+        replace_file(path, text.encode("utf-8", "replace"), durable=False)
     except OSError as error:
         return error.strerror or "it cannot be written"
     return None

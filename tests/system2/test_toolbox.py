@@ -210,6 +210,22 @@ def test_of_a_long_result_both_ends_show_and_all_of_it_can_be_read(tmp_path: Pat
     assert f"line {before + 1} " in use(bench, "Read", file_path=found[1], offset=offset, limit=1).content
 
 
+def test_a_long_result_is_not_written_through_a_link(tmp_path: Path) -> None:
+    bench = Bench(tmp_path, bash=Confirms())
+    (tmp_path / "many.txt").write_text("".join(f"line {number} {'.' * 20}\n" for number in range(3_000)))
+    command = "cat many.txt; cat many.txt >&2"
+    found = re.search(r"all of it is in '([^']+)'", use(bench, "Bash", command=command).content)
+    assert found is not None
+    kept, other = tmp_path / found[1], tmp_path / "other.txt"
+    whole = kept.read_bytes()
+    kept.unlink()
+    kept.symlink_to(other)
+    other.write_text("mine\n")
+    use(bench, "Bash", command=command)
+    assert (kept.is_symlink(), kept.read_bytes(), other.read_text()) == (False, whole, "mine\n")
+    assert kept.stat().st_mode & 0o777 == 0o600
+
+
 def test_a_long_file_says_where_to_read_on(tmp_path: Path) -> None:
     (tmp_path / "wide.txt").write_text("".join(f"{number} {'x' * 200}\n" for number in range(1, 1_001)))
     bench = Bench(tmp_path)
