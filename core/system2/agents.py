@@ -6,7 +6,6 @@ the tools that it names to ours. `--init` copies the shipped agents into a proje
 
 from __future__ import annotations
 
-import contextlib
 import json
 import os
 import re
@@ -20,6 +19,7 @@ from typing import Any
 import yaml
 
 from aeon_core.errors import ToolError, UsageError
+from aeon_core.paths import real_path
 from aeon_core.regular_file import read_text, replace_file
 from aeon_core.suggest import close, nearest, shown
 from aeon_core.tools.base import Tool
@@ -440,22 +440,19 @@ class AgentLibrary:
     def _candidates(self, folder: Path) -> list[Path]:
         """Return the Markdown files in the folder, without links that lead out of the project."""
         try:
-            root = self._root.resolve()
             paths = sorted(path for path in folder.iterdir() if path.suffix.lower() == ".md")
         except FileNotFoundError:
             return []
-        except (OSError, RuntimeError) as error:
-            self._warn(f"cannot list the agents in {str(folder)!r}: {getattr(error, 'strerror', None) or error}")
+        except OSError as error:
+            self._warn(f"cannot list the agents in {str(folder)!r}: {error.strerror}")
             return []
-        inside = []
+        root, inside = real_path(self._root), []
         for path in paths:
-            with contextlib.suppress(OSError, RuntimeError):
-                if not path.resolve().is_relative_to(root):
-                    self._warn(
-                        f"the agent file {str(path)!r} is a link out of the project (skipped); copy it into the project"
-                    )
-                    continue
-            inside.append(path)
+            if real_path(path).is_relative_to(root):
+                inside.append(path)
+            else:
+                why = "is a link out of the project (skipped); copy it into the project"
+                self._warn(f"the agent file {str(path)!r} {why}")
         return inside
 
 

@@ -27,10 +27,7 @@ MAX_ARTIFACT = 1_000_000
 def text_of(root: Path, name: str) -> str:
     """Return the start of a project file's text, or in parentheses why it is not shown."""
     path = root / name
-    try:
-        inside = real_path(path).is_relative_to(real_path(root))
-    except (OSError, ValueError, RuntimeError):
-        inside = False
+    inside = real_path(path).is_relative_to(real_path(root))
     return start_of_text(path, MAX_ARTIFACT) if inside else "(not in the project)"
 
 
