@@ -24,7 +24,7 @@ from aeon_core.paths import expanded, run_argument
 from aeon_core.plan.files import load_plan_file
 from aeon_core.plan.models import Plan
 from aeon_core.policy import Policy, PolicyRules
-from aeon_core.process import can_answer, ending_signals, handled, is_terminal
+from aeon_core.process import can_answer, ending_signals, handled, is_terminal, standard_input
 from aeon_tui.cli import options
 from aeon_tui.cli.output import OutputStream, diagnostics, in_app, stderr
 from aeon_tui.cli.run_output import ProgressPrinter, print_result
@@ -94,17 +94,10 @@ def _task(args: Namespace, plan: Plan | None) -> str:
             sys.stderr.flush()
         task = sys.stdin.readline().rstrip("\r\n")
     elif args.task == "-":
-        task = _standard_input().rstrip("\r\n")
+        task = standard_input().rstrip("\r\n")
     if not task.strip():
         raise UsageError("the task is empty; describe it")
     return str(task)
-
-
-def _standard_input() -> str:
-    if sys.stdin is None or sys.stdin.closed:
-        return ""
-    binary = getattr(sys.stdin, "buffer", None)
-    return binary.read().decode("utf-8", "replace") if binary is not None else sys.stdin.read()
 
 
 def _own_command() -> str:

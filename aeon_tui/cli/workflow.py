@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from argparse import Namespace
 from dataclasses import replace
 from pathlib import Path
@@ -10,7 +9,7 @@ from typing import Any
 
 from aeon_core.errors import JournalError, UsageError
 from aeon_core.paths import expanded
-from aeon_core.process import can_answer
+from aeon_core.process import can_answer, standard_input
 from aeon_tui.cli import options
 from aeon_tui.cli.output import OutputStream, has_screen
 from aeon_tui.reports.workflow_report import items_of
@@ -116,7 +115,7 @@ def _task(given: str | None) -> str:
     """Return the task, empty if the app will ask for it. Raises UsageError for an empty one."""
     if given is None:
         return ""
-    task = sys.stdin.read() if given == "-" and sys.stdin is not None else given
+    task = standard_input() if given == "-" else given
     if not task.strip():
         raise UsageError("the task is empty; describe it")
     return task.strip()

@@ -22,6 +22,14 @@ def can_answer() -> bool:
     return is_terminal(sys.stdin) and is_terminal(sys.stderr)
 
 
+def standard_input() -> str:
+    """Return all of standard input: UTF-8 without a byte order mark, wrong bytes replaced; empty if it is closed."""
+    if sys.stdin is None or sys.stdin.closed:
+        return ""
+    binary = getattr(sys.stdin, "buffer", None)
+    return binary.read().decode("utf-8-sig", "replace") if binary is not None else sys.stdin.read()
+
+
 def drop_typed_ahead(stream: TextIO) -> None:
     """Discard what was typed so far: it does not answer what comes next. Does nothing without an open terminal."""
     with contextlib.suppress(ImportError, OSError, ValueError):

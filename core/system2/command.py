@@ -21,7 +21,7 @@ from aeon_core.config.loading import checked_text
 from aeon_core.errors import AeonError, UsageError
 from aeon_core.escape import escape_controls
 from aeon_core.paths import expanded, git_root, named_project_root
-from aeon_core.process import can_answer, ending_signals, handled, hide_process, is_terminal, logged_to
+from aeon_core.process import can_answer, ending_signals, handled, hide_process, is_terminal, logged_to, standard_input
 from aeon_core.redaction import redact_text
 from aeon_core.suggest import unknown_argument
 from system2.agents import copy_shipped
@@ -177,7 +177,7 @@ def _task(given: str | None) -> str:
     """Return the task: `-` reads it from stdin, and None asks for it at the terminal (REQ-003). Raises UsageError."""
     task = given
     if task == "-":
-        task = sys.stdin.read()
+        task = standard_input()
     elif task is None and is_terminal(sys.stdin):
         sys.stderr.write("What should be done? ")
         sys.stderr.flush()

@@ -160,6 +160,13 @@ def test_a_log_in_json_on_stderr_ends_in_json(tmp_path: Path, server: Server, mo
     assert f"system2: {json.loads((tmp_path / 'log').read_text('utf-8').splitlines()[-1])['text']}" == why
 
 
+def test_the_task_from_standard_input_has_no_byte_order_mark(tmp_path: Path) -> None:
+    args = ("--auto-approve", "--runs-dir", "runs", "-")
+    assert system2(*SIMULATED, *args, cwd=tmp_path, text=f"\ufeff{TASK}\n").returncode == 0
+    (journal,) = (tmp_path / "runs").glob("*.jsonl")
+    assert json.loads(journal.read_text("utf-8").splitlines()[0])["task"] == TASK
+
+
 def test_a_log_holds_why_a_workflow_could_not_start(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("OPENAI_API_KEY", raising=False)
     args = ("--model", "openai:x", "--auto-approve", "--log-format", "json")

@@ -230,8 +230,8 @@ def test_the_task_may_come_from_standard_input_unaltered(cli: Cli, use_model: Us
 
 def test_bytes_that_are_no_text_are_replaced_in_the_task(cli: Cli, use_model: UseModel) -> None:
     use_model(model())
-    assert cli("run", "--headless", "--single-pass", "-", stdin=b"add \xff\xfe 5").code == 0
-    assert list_runs(RUNS.absolute())[0].task == "add \ufffd\ufffd 5"
+    assert cli("run", "--headless", "--single-pass", "-", stdin=b"\xef\xbb\xbfadd \xff\xfe 5").code == 0
+    assert list_runs(RUNS.absolute())[0].task == "add \ufffd\ufffd 5", "without the byte order mark"
 
 
 def test_hostile_replies_and_results_reach_no_terminal_unescaped(cli: Cli, use_model: UseModel) -> None:
