@@ -47,7 +47,9 @@ def parsers(parser: argparse.ArgumentParser) -> list[argparse.ArgumentParser]:
 def commands() -> list[Command]:
     """Return the program itself, then every command in the order of `aeon-tui --help`."""
     parser = complete_parser()
-    return [_described("", parser), *(_described(name, made) for name, made in _subparsers(parser).items())]
+    # In a terminal, the usage would be as wide as that.
+    with redirect_stdout(StringIO()):
+        return [_described("", parser), *(_described(name, made) for name, made in _subparsers(parser).items())]
 
 
 def _described(name: str, parser: argparse.ArgumentParser) -> Command:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import os
 import sys
 
 TYPE_CHECKING = False
@@ -11,13 +12,17 @@ if TYPE_CHECKING:
     from typing import Any, NoReturn
 
 
+MAX_WIDTH = 100
+"""The most columns of a help text; in a pipe it has as many."""
+
+
 class Parser(argparse.ArgumentParser):
     """Reports errors in one line, and suggests the nearest name for a misspelt one."""
 
     def __init__(self, fill: Callable[[Parser], None] | None = None, **options: Any) -> None:
         super().__init__(
             allow_abbrev=False,
-            formatter_class=lambda prog: argparse.HelpFormatter(prog, max_help_position=30, width=100),
+            formatter_class=lambda prog: argparse.HelpFormatter(prog, max_help_position=30, width=_width()),
             **options,
         )
         self._fill = fill
@@ -60,6 +65,15 @@ class Parser(argparse.ArgumentParser):
             if not near or " " in value:
                 near = f"; to run a task: {self.prog} run {_as_task(str(value))}"
             self.error(f"unknown command {value!r}{near}")
+
+
+def _width() -> int:
+    try:
+        columns = os.get_terminal_size(sys.stdout.fileno()).columns
+    except (AttributeError, OSError, ValueError):
+        columns = 0
+    # A terminal that does not know its width reports 0.
+    return min(MAX_WIDTH, columns - 2) if columns else MAX_WIDTH
 
 
 class Version(argparse.Action):

@@ -1,8 +1,10 @@
 from __future__ import annotations
 
 import os
+import pty
 import subprocess
 import sys
+import termios
 from pathlib import Path
 
 import pytest
@@ -49,6 +51,20 @@ def test_what_a_run_takes_from_another_has_no_default_of_its_own(cli: Cli, comma
     assert "--model PROVIDER:NAME model to use --base-url" in text
     assert "AEON_MODEL" not in text
     assert "(default: 50)" not in text
+
+
+@pytest.mark.parametrize(("columns", "widest"), [(80, 78), (300, 100), (0, 100)])
+def test_the_help_fits_the_terminal(tmp_path: Path, columns: int, widest: int) -> None:
+    ours, theirs = pty.openpty()
+    termios.tcsetwinsize(theirs, (24, columns))
+    command = [sys.executable, "-m", "aeon_tui", "decide", "--help"]
+    with os.fdopen(theirs, "w") as terminal:
+        subprocess.run(command, stdout=terminal, env=environment(), cwd=tmp_path, check=True)
+        terminal.flush()
+        text = os.read(ours, 100_000).decode()
+    os.close(ours)
+    lines = [len(line) for line in text.splitlines()]
+    assert widest - 10 < max(lines) <= widest
 
 
 def test_the_version_is_printed(cli: Cli) -> None:
