@@ -293,6 +293,8 @@ class NewRunForm(StartRequest):
     def _value(self, key: str) -> Any:
         text = getattr(self, key).strip()
         if key == "model":
+            if not text:
+                raise UsageError(NO_MODEL)
             return checked_model(text)
         return checked_text(key, text, FIELD_TITLES[key]) if text else None
 
@@ -300,8 +302,6 @@ class NewRunForm(StartRequest):
 def checked_model(text: str) -> str | list[str]:
     """Return a model, or several separated by commas. Raises UsageError if one is malformed."""
     models = [model.strip() for model in text.split(",")]
-    if models == [""]:
-        raise UsageError(NO_MODEL)
     for model in models:
         provider, _, name = model.partition(":")
         if provider not in PROVIDERS:

@@ -73,6 +73,7 @@ def test_a_path_is_kept_relative_to_the_project(cli: Cli) -> None:
         (("set", "shell.timeout", "soon"), "'timeout' is 'soon'"),
         (("set", "prices.m.input", "3"), "'prices'"),
         (("set", "model", "claude"), "'claude' has an unknown provider; the known ones are anthropic"),
+        (("set", "model", ""), "'' has an unknown provider; the known ones are anthropic"),
         (("set", "model", "openai:"), "'openai:' has no name; write openai:NAME"),
         (("set", "judge_model", "antropic:x"), "did you mean 'anthropic'?"),
         (("set", "tools", "nonsense"), "tools 'nonsense': expected files, shell, mcp or module:attribute"),
