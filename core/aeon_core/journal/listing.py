@@ -285,8 +285,8 @@ def find_run(run: str | Path, runs_dir: Path | None = None) -> Path:
         return (exact or found)[0]
     if not found:
         raise UsageError(f"no run {name!r} in {str(directory)!r}; see `aeon-tui runs`")
-    few = ", ".join(path.stem for path in found[:3])
-    raise UsageError(f"{name!r} matches {len(found)} runs ({few}, …); use a longer prefix")
+    few = ", ".join(path.stem for path in found[:3]) + (", …" if len(found) > 3 else "")
+    raise UsageError(f"{name!r} matches {len(found)} runs ({few}); use a longer prefix")
 
 
 class Lineage(Struct, frozen=True):

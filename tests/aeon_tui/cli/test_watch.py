@@ -91,7 +91,7 @@ def test_damage_is_reported(cli: Cli) -> None:
         ([".", "--headless", "--runs-dir", "x.jsonl"], "the runs folder"),
         (["./", "--headless"], "it is a folder"),
         (["nul\0/", "--headless"], "contains a NUL character"),
-        (["r", "--headless", "--runs-dir", "two"], "'r' matches 2 runs (r1, r2, …); use a longer prefix"),
+        (["r", "--headless", "--runs-dir", "two"], "'r' matches 2 runs (r1, r2); use a longer prefix"),
     ],
 )
 def test_what_cannot_be_watched_is_one_line_and_exit_2(cli: Cli, arguments: list[str], said: str) -> None:
