@@ -217,12 +217,12 @@ class Loop:
             self.executor.emit_plan(cause)
 
     def _note_expiry(self) -> None:
-        """Assess what there is, by rules alone if no judge was asked: no model is called any more (adaptive FR-062)."""
-        progress = self.progress
-        if self.state.plan is not None and progress.assessed < self.state.pass_number:
+        """Assess what is returned, by rules alone if no judge was asked: none is asked any more (adaptive FR-062)."""
+        progress, number = self.progress, self.progress.returned_pass(self.state)
+        if self.state.plan is not None and progress.assessed < number:
             progress.report, progress.assessment = self._found(judge=False)
         if progress.report is not None and progress.assessment is not None:
-            self._note(progress.report, progress.assessment.ended("ttl_expired"))
+            self._note(progress.report, progress.assessment.ended("ttl_expired"), number)
 
     def _phase(self, phase: Phase, work: Callable[[], None]) -> None:
         number, started, failure = self.state.pass_number, self.effects.now, None
@@ -373,8 +373,13 @@ class Loop:
             reply = executor.llm.complete(request)
             return executor.supervisor.read_object(reply, what, read, schema=request.schema or {}, task=self.task)
 
-    def _note(self, report: SemanticValidationReport, assessment: ConvergenceAssessment | None = None) -> None:
-        number = self.state.pass_number
+    def _note(
+        self,
+        report: SemanticValidationReport,
+        assessment: ConvergenceAssessment | None = None,
+        pass_number: int | None = None,
+    ) -> None:
+        number = pass_number or self.state.pass_number
         self.progress.report = report
         self.effects.emit(ValidationRecord(pass_number=number, **report.model_dump(mode="json")))
         if assessment is not None:

@@ -138,6 +138,12 @@ class RunProgress:
         """Whether the last assessment has a judgement where there was an answer to judge (contract: not_judged)."""
         return self.assessment is None or "not_judged" not in self.assessment.reason_codes
 
+    def returned_pass(self, state: OrchestrationState) -> int:
+        """Return the pass whose result is returned if the TTL expires now: the current one, or the last completed one
+        if the current one is cut short (adaptive FR-062).
+        """
+        return self.passes if self.passes and self.executed < state.pass_number else state.pass_number
+
     def assess(self, state: OrchestrationState, assessment: ConvergenceAssessment) -> None:
         """Keep the assessment of the current pass, and what was assessed: refinement changes the plan afterwards."""
         self.assessment, self.assessed = assessment, state.pass_number
@@ -479,7 +485,7 @@ def _expiration(state: OrchestrationState, progress: RunProgress) -> dict[str, A
         "ttl_expired_metadata": TTLExpiredMetadata(
             **scores,
             reason_codes=assessment.reason_codes if assessment is not None else ["ttl_expired"],
-            pass_number=state.pass_number,
+            pass_number=progress.returned_pass(state),
             incomplete_steps=[s.step_id for s in state.step_results() if s.status in ("pending", "running")],
         ),
         "termination_reason": "ttl_expired",
