@@ -112,6 +112,9 @@ class SupervisorAction(Entity):
         return self
 
 
+_STEP_KEYS = {"step_id", "description"}
+
+
 class LogEntry(Entity):
     """One orchestration cycle (core FR-038; data model: LogEntry). `plan_state` is the plan at the cycle's start."""
 
@@ -126,12 +129,14 @@ class LogEntry(Entity):
 
     @model_validator(mode="after")
     def _plan_state_is_one(self) -> LogEntry:
-        state = self.plan_state
-        steps = state.get("steps")
-        whole = state.keys() == {"goal", "steps"} and isinstance(state["goal"], str) and isinstance(steps, list)
-        changed = state.keys() == {"since", "steps"} and type(state["since"]) is int and isinstance(steps, dict)
-        parts = steps if isinstance(steps, list) else list(steps.values()) if isinstance(steps, dict) else []
-        if state and not ((whole or changed) and all(isinstance(part, dict) for part in parts)):
+        state, steps = self.plan_state, self.plan_state.get("steps")
+        if state.keys() == {"goal", "steps"} and isinstance(state["goal"], str) and isinstance(steps, list):
+            sound = bool(steps) and all(isinstance(step, dict) and step.keys() >= _STEP_KEYS for step in steps)
+        elif state.keys() == {"since", "steps"} and type(state["since"]) is int and isinstance(steps, dict):
+            sound = all(isinstance(changes, dict) for changes in steps.values())
+        else:
+            sound = not state
+        if not sound:
             raise ValueError("plan_state is a plan, what changed in one, or {} before there is one")
         return self
 

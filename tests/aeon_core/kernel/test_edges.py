@@ -477,7 +477,16 @@ def test_what_is_in_a_history_does_not_change() -> None:
     assert json.loads(json.dumps(entry)) == {"text": "a", "tool_calls": [{"name": "echo"}]}
 
 
-@pytest.mark.parametrize("state", [{"goal": 1, "steps": "x"}, {"goal": "g", "steps": [1]}, {"since": "1", "steps": {}}])
+@pytest.mark.parametrize(
+    "state",
+    [
+        {"goal": 1, "steps": "x"},
+        {"goal": "g", "steps": []},
+        {"goal": "g", "steps": [1]},
+        {"goal": "g", "steps": [{"step_id": "s1"}]},
+        {"since": "1", "steps": {}},
+    ],
+)
 def test_a_log_entry_holds_a_plan_or_what_changed_in_one(state: Any) -> None:
     fields: dict[str, Any] = {"step_number": 1, "llm_output": {}, "supervisor_actions": [], "tool_calls": []}
     fields |= {"ttl_remaining": 1, "errors": [], "timestamp": "2026-11-20T09:30:00Z"}
