@@ -281,8 +281,10 @@ def _cited(value: Any) -> list[dict[str, Any]]:
 
 
 def read_questions(value: Any) -> list[str]:
+    """Return the questions of a reply's list, each once and on one line; one may be an object with a `question`."""
     listed = value if isinstance(value, list) else []
-    questions = [" ".join(item.split()) for item in listed if isinstance(item, str) and item.strip()]
+    texts = [item.get("question") if isinstance(item, dict) else item for item in listed]
+    questions = [" ".join(text.split()) for text in texts if isinstance(text, str) and text.strip()]
     return list(dict.fromkeys(questions))[:MAX_QUESTIONS]
 
 

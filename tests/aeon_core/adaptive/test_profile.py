@@ -185,6 +185,8 @@ def test_a_reply_holds_profile_requirements_and_questions() -> None:
     reply = read_profile_reply(json.dumps({**REPLY, "requirements": ["a"], "follow_up_questions": ["Which file?"]}))
     assert (reply.profile, reply.requirements) == (read_profile(REPLY), ["a"])
     assert reply.follow_up_questions == ["Which file?"]
+    asking = {**REPLY, "follow_up_questions": [{"question": "Which file?", "why": "there are two"}, {"why": "x"}]}
+    assert read_profile_reply(asking).follow_up_questions == ["Which file?"]
 
 
 @pytest.mark.parametrize(("tools", "usage"), [(0, "none"), (3, "moderate")])
