@@ -17,7 +17,6 @@ from aeon_core.entities import IssueType, ValidationIssue
 from aeon_core.plan.models import MAX_NESTING_DEPTH, Plan, PlanStep
 from aeon_core.plan.parsing import dump_plan, shown
 from aeon_core.plan.refinement.actions import (
-    ANSWER,
     MAX_ATTEMPTS_OF_FRAGMENT,
     PLAN,
     Advisory,
@@ -193,9 +192,13 @@ class _Applying:
         return [issue for issue in self._issues if issue.location.step_id == step_id]
 
     def _issues_behind(self, action: RefinementAction) -> list[dict[str, JsonValue]]:
-        """Return the known issues of an action's target, and those that it names by id."""
+        """Return the known issues of an action's target, and those that it names by id (FR-073).
+
+        An addition, like any action on the whole plan, answers those of the plan, too.
+        """
         named = {str(given.get("issue_id")) for given in action.semantic_validation_input}
-        about = (action.target, None) if action.target in (PLAN, ANSWER) else (action.target,)
+        of_plan = action.type in ("step_add", "plan_update") or self.tree.find(action.target) is None
+        about = (action.target, None) if of_plan else (action.target,)
         found = (issue for issue in self._issues if issue.location.step_id in about or issue.issue_id in named)
         return [issue.model_dump(mode="json") for issue in found]
 

@@ -70,6 +70,14 @@ def test_steps_that_are_added_count_for_the_plan_and_come_where_they_should() ->
     assert [each["location"]["artifact"] for each in done.action.semantic_validation_input] == ["goal"]
 
 
+@pytest.mark.parametrize(("kind", "target"), [("plan_update", "plan"), ("step_add", "n"), ("step_add", "b")])
+def test_an_addition_names_the_issues_of_the_plan_that_it_answers(kind: str, target: str) -> None:
+    (done,) = applied(DONE, act(kind, target, steps=[NEW]), issues=[at("goal")]).accepted
+
+    assert done.action.type == "step_add"
+    assert [each["location"]["artifact"] for each in done.action.semantic_validation_input] == ["goal"]
+
+
 @pytest.mark.parametrize("target", ["plan", "own"])
 @pytest.mark.parametrize("after", ["same", "chain"])
 def test_additions_at_one_place_are_one_attempt_in_the_order_they_are_written(target: str, after: str) -> None:
