@@ -220,6 +220,11 @@ def _new_run(parser: Parser, **helps: str) -> None:
     _options(parser, **helps)
 
 
+def _with_default(key: str, default: str) -> dict[str, str]:
+    """Return the help of a key's option for a command with a default of its own."""
+    return {key: f"{_without_defaults(key)[key]} (default: {default})"}
+
+
 def _without_defaults(*keys: str) -> dict[str, str]:
     """Return the help of these keys' options for a continued run, whose own values are the defaults."""
     from aeon_core.config.keys import CONFIG_KEYS
@@ -241,7 +246,7 @@ def _batch(parser: Parser) -> None:
     _add(parser, "--name NAME", "prefix of the run ids (default: the file's name, or 'stdin')")
     _add(parser, "--plan FILE", "run this plan (JSON or YAML) for every task instead of generating one")
     _add(parser, "--retry-failed", "rerun tasks that ended without a usable result; the old journals are renamed")
-    _options(parser)
+    _options(parser, **_with_default("approve", "none"))
 
 
 def _runs(parser: Parser) -> None:
@@ -292,9 +297,8 @@ def _resume(parser: Parser) -> None:
         **_without_defaults("model", "judge_model"),
         "ttl": "maximum number of cycles, including those already spent",
         "budget": "maximum cost of the run, including what is already spent",
-        "on_unknown": "what to do with an unsafe tool call that started but never finished: fail, retry or ask "
-        "(default: fail; in the app: ask)",
-        "durability": "how often to sync the journal to disk: full, normal or off",
+        **_with_default("on_unknown", "fail; in the app: ask"),
+        **_without_defaults("durability"),
     }
     _settings(parser, *same, **other)
     _trust_project(parser)
@@ -407,7 +411,8 @@ def _serve(parser: Parser) -> None:
 def _mcp_serve(parser: Parser) -> None:
     text = "serve on loopback instead of standard input and output (default port: 8765)"
     _add(parser, "--http PORT", text, nargs="?", const="8765")
-    _options(parser, wait="seconds to wait for a person's decision; then the run ends (default: 0, no limit)")
+    wait = "seconds to wait for a person's decision; then the run ends (default: 0, no limit)"
+    _options(parser, wait=wait, **_with_default("approve", "tool"))
 
 
 def _acp(parser: Parser) -> None:
@@ -415,7 +420,7 @@ def _acp(parser: Parser) -> None:
 
     # The editor asks the person, however long that takes.
 
-    _settings(parser, *(key for key in OPTIONS if key != "wait"))
+    _settings(parser, *(key for key in OPTIONS if key != "wait"), **_with_default("approve", "pass,tool"))
     _trust_project(parser)
 
 

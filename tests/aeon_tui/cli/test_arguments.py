@@ -45,6 +45,14 @@ def test_the_help_of_a_command_says_what_it_alone_does(cli: Cli) -> None:
     assert "A run needs --pass, a workflow --gate." in fork
 
 
+@pytest.mark.parametrize(
+    ("command", "default"),
+    [("run", "none; in the app: pass,tool"), ("batch", "none"), ("acp", "pass,tool"), ("mcp-serve", "tool")],
+)
+def test_the_help_of_approve_has_the_default_of_the_command(cli: Cli, command: str, default: str) -> None:
+    assert f"or none (default: {default})" in " ".join(cli(command, "--help").out.split())
+
+
 @pytest.mark.parametrize("command", ["fork", "resume"])
 def test_what_a_run_takes_from_another_has_no_default_of_its_own(cli: Cli, command: str) -> None:
     text = " ".join(cli(command, "--help").out.split())
