@@ -50,6 +50,6 @@ def _runs(args: Namespace, cwd: Path) -> tuple[ServedRuns, str]:
     loaded = options.load(Namespace(**{**vars(args), "project_root": args.project_root or str(cwd)}))
     notice = ""
     if loaded.ignored:
-        notice = f"This project is not trusted, so its {', '.join(loaded.ignored)} is ignored; see `aeon-tui trust`."
+        notice = f"Ignoring this untrusted project's {', '.join(loaded.ignored)}; see `aeon-tui trust`."
     config = loaded.config.model_copy(update={"approve": approval_points(loaded, in_app=True)})
     return ServedRuns(config, options.writable(runs_directory(config))), notice

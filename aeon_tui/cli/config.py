@@ -95,7 +95,8 @@ def _get(args: Namespace) -> int:
         err.line((origin, "dim"))
     for key in loaded.ignored:
         if not path or key == path[0]:
-            err.line(("note: ", "yellow"), f"the project's own {key} is ignored until you trust it: `aeon-tui trust`")
+            what = f"the project's value of {key} is ignored until you trust the project: `aeon-tui trust`"
+            err.line(("note: ", "yellow"), what)
     return 0
 
 

@@ -86,10 +86,9 @@ def _report_ignored(args: Namespace, loaded: LoadedConfig | LoadedValues) -> Non
         and getattr(args, "command", None) not in _SILENT
     ):
         args.reported_ignored = True
-        keys = ", ".join(loaded.ignored)
         stderr().line(
             ("note: ", "yellow"),
-            f"this project is not trusted, so its {keys} {'is' if len(loaded.ignored) == 1 else 'are'} ignored; "
+            f"ignoring this untrusted project's {', '.join(loaded.ignored)}; "
             "to see what it asks for, run `aeon-tui trust`",
         )
 

@@ -54,7 +54,7 @@ _MODE = stat.S_IRUSR | stat.S_IWUSR
 
 Fate = Literal["waits", "taken", "passed", "died"]
 """The outcome of a decision: not read yet; the run applies it; another came first, or the run no longer
-longer; or the run's process ended over it."""
+waits; or the run's process ended over it."""
 
 
 def inbox_of(journal: Path) -> Path:

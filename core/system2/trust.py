@@ -81,7 +81,7 @@ def applied_settings(
         return settings, trust
     dropped = [] if mode == "apply" or trust.state == "trusted" else list(gated_settings(settings, root))
     if dropped:
-        warn(f"this project is not trusted, so its {', '.join(dropped)} in {CONFIG_FILE} are ignored")
+        warn(f"ignoring this untrusted project's {', '.join(dropped)} in {CONFIG_FILE}")
     for key, option in (("log_destination", "--log-file"), ("transcript_dir", "--config")):
         place = getattr(settings, key)
         if place != "stderr" and not is_inside(_place(place, root), root):

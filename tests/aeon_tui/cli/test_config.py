@@ -153,7 +153,7 @@ def test_a_setting_of_the_project_that_needs_trust_is_written_and_not_trusted(
     assert done.err.endswith("; it applies once you trust this project: `aeon-tui trust`\n")
     shown = cli("config", "get", "tools")
     assert shown.out == "[]\n"
-    assert "the project's own tools is ignored until you trust it" in shown.err
+    assert "the project's value of tools is ignored until you trust the project" in shown.err
     assert cli("trust", "--yes").code == 0
     assert cli("config", "get", "tools").out == '["shell"]\n'
     cli("config", "set", "tools", "files", "--project")

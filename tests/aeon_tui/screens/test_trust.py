@@ -243,7 +243,7 @@ async def test_who_continues_without_it_is_notified_once_and_not_asked_again(pro
     async with app_in(project) as (app, pilot):
         await pilot.press("c")
         await until(pilot, lambda: isinstance(app.screen, BrowserScreen))
-        told = "This folder is not trusted, so its tools, shell are ignored. Ctrl+P: Trust this folder."
+        told = "Ignoring this untrusted folder's tools, shell. Ctrl+P: Trust this folder."
         await until(pilot, lambda: notices(app) == [told], lambda: str(notices(app)))
         draft = NewRunForm("add 1 and 2", "simulated:default", "20")
         app.run_worker(lambda: app.actions.start(draft), thread=True)
