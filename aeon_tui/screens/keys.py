@@ -45,6 +45,12 @@ LABELS = {
     ("app.focus_previous", "Focus Previous"): "Previous pane",
     ("command_palette", "Palette"): "Command palette",
     ("screen.copy_text", "Copy selected text"): "Copy selection",
+    ("scroll_up", "Scroll Up"): "Scroll up",
+    ("scroll_down", "Scroll Down"): "Scroll down",
+    ("scroll_home", "Scroll Home"): "Scroll to the top",
+    ("scroll_end", "Scroll End"): "Scroll to the end",
+    ("page_up", "Page Up"): "Page up",
+    ("page_down", "Page Down"): "Page down",
 }
 """Our names for Textual's bindings, and full names for what the footer shortens."""
 SIDEWAYS = {"scroll_left", "scroll_right", "page_left", "page_right"}

@@ -15,6 +15,7 @@ from aeon_core.config.schema import RunConfig
 from aeon_core.errors import UsageError
 from aeon_tui.app import AeonApp
 from aeon_tui.screens.dialogs import OpenJournalDialog
+from aeon_tui.screens.keys import KeyColumns
 from aeon_tui.screens.new_run import NewRunScreen
 from aeon_tui.screens.onboarding import Onboarding
 from aeon_tui.screens.run.screen import RunScreen
@@ -50,6 +51,16 @@ async def test_enter_starts_the_demo(tmp_path: Path) -> None:
         assert (app.sessions.all[-1].job.task, app.sessions.all[-1].job.config.model) == (DEMO_TASK, DEMO_MODEL)
         assert app.sessions.all[-1].job.config.approve == ["pass", "tool"]
         assert app.sessions.all[-1].job.guide.startswith("Simulated model, no key.")
+
+
+async def test_the_key_help_names_scrolling_in_sentence_case(tmp_path: Path) -> None:
+    async with first(tmp_path) as (app, pilot):
+        await pilot.press("question_mark")
+        await until(pilot, lambda: app.screen.query(KeyColumns))
+        labels = app.screen.query_one(KeyColumns).text
+        assert "↑ Scroll up" in labels
+        assert "Scroll U" not in labels
+        assert "Page U" not in labels
 
 
 async def test_the_keys_offered_are_those_that_do_something_and_a_journal_elsewhere_opens(tmp_path: Path) -> None:
